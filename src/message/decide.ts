@@ -1,0 +1,106 @@
+/**
+ * Where a retry is decided: one pure function from (claimed message, outcome, policy, jitter) to the settlement that a
+ * store writes. Attempts are bounded here (I6): the end is `dead` or a named hold, never silence.
+ */
+import { LIMITS } from "./limits.ts";
+import type { ClaimedMessage, Ordering, Suspicion } from "./message.ts";
+import type { Outcome } from "./outcome.ts";
+import { type RetryPolicy, retryDelayMs } from "./retry-policy.ts";
+import type { Settlement } from "./settlement.ts";
+
+export interface DecideRules {
+  readonly policy: RetryPolicy;
+  readonly ordering: Ordering;
+  readonly onUnknown: "retry" | "hold";
+}
+
+/** What decide() reads of a claimed message. */
+export type Decided = Pick<ClaimedMessage, "attempt" | "base" | "handedDown" | "suspicion" | "leaseSize">;
+
+const DELIVERED: Settlement = Object.freeze({ kind: "delivered", outcome: "delivered" });
+const DUPLICATE: Settlement = Object.freeze({ kind: "delivered", outcome: "duplicate" });
+
+/** `random` is in [0, 1): the only chance in the decision, passed in. */
+export function decide(message: Decided, outcome: Outcome, rules: DecideRules, random: number): Settlement {
+  switch (outcome.kind) {
+    case "delivered":
+      return DELIVERED;
+    case "duplicate":
+      return DUPLICATE;
+    case "reject":
+      return {
+        kind: "dead",
+        blocksOrder: rules.ordering === "strict",
+        outcome: "reject",
+        code: outcome.code,
+        error: outcome.error,
+      };
+    case "disable":
+      return {
+        kind: "retry",
+        delayMs: 0,
+        counted: false,
+        suspicion: message.suspicion,
+        outcome: "retry",
+        code: outcome.code,
+        error: outcome.error,
+      };
+    case "interrupted":
+      return {
+        kind: "retry",
+        delayMs: 0,
+        counted: false,
+        suspicion: message.suspicion,
+        outcome: "interrupted",
+        code: "shutdown",
+        error: "the worker shut down before the sink answered",
+      };
+    case "unknown":
+      if (rules.onUnknown === "hold") {
+        return {
+          kind: "hold",
+          reason: "outcome_unknown",
+          counted: true,
+          outcome: "unknown",
+          code: outcome.code,
+          error: outcome.error,
+        };
+      }
+      return failed(message, "unknown", outcome.code, outcome.error, rules, random, 0);
+    case "retry": {
+      const asked = Math.min(Math.max(outcome.retryAfterMs ?? 0, 0), LIMITS.retryAfterMsMax);
+      return failed(message, "retry", outcome.code, outcome.error, rules, random, asked);
+    }
+    case "lost":
+      return lost(message, rules, random);
+  }
+}
+
+/** A counted failure: wait and try again, or die when this generation's budget is spent (CON-21: at the attempt that reaches it). */
+function failed(
+  message: Decided,
+  outcome: "retry" | "unknown" | "lost",
+  code: string,
+  error: string,
+  rules: DecideRules,
+  random: number,
+  askedMs: number,
+): Settlement {
+  const spent = message.attempt - message.base;
+  if (spent >= rules.policy.attemptsMax) {
+    return { kind: "dead", blocksOrder: rules.ordering === "strict", outcome, code, error };
+  }
+  const delayMs = Math.max(retryDelayMs(rules.policy, message.handedDown ? spent + 1 : spent, random), askedMs);
+  return { kind: "retry", delayMs, counted: true, suspicion: message.suspicion, outcome, code, error };
+}
+
+/**
+ * A lost lease over several messages does not say which of them killed the worker: none is charged, all come back as
+ * suspects in smaller batches, and alone after that. A lease over one message names it: that attempt counts like any other.
+ */
+function lost(message: Decided, rules: DecideRules, random: number): Settlement {
+  const error = "the lease expired: the worker crashed, stalled or was cut off";
+  if (message.leaseSize === 1) return failed(message, "lost", "lease_lost", error, rules, random, 0);
+  const suspicion = Math.min(message.suspicion + 1, 2) as Suspicion;
+  return { kind: "retry", delayMs: 0, counted: false, suspicion, outcome: "lost", code: "lease_lost", error };
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { type Decided, decide } from "../../src/message/decide.ts";
+import { retryDelayMs, retryPolicy } from "../../src/message/retry-policy.ts";
+
+const policy = retryPolicy({ policy: "exponential", attemptsMax: 3 })!;
+const rules = { policy, ordering: "none", onUnknown: "retry" } as const;
+const message: Decided = { attempt: 1, base: 0, handedDown: false, suspicion: 0, leaseSize: 1 };
+const retry = { kind: "retry", code: "http_503", error: "503" } as const;
+
+describe("decide", () => {
+  it("CON-21: dies at the attempt that reaches the maximum, not one later", () => {
+    expect(decide({ ...message, attempt: 2 }, retry, rules, 0).kind).toBe("retry");
+    expect(decide({ ...message, attempt: 3 }, retry, rules, 0).kind).toBe("dead");
+  });
+
+  it("counts the budget within a generation: attempts keep growing", () => {
+    expect(decide({ ...message, attempt: 5, base: 3 }, retry, rules, 0).kind).toBe("retry");
+    expect(decide({ ...message, attempt: 6, base: 3 }, retry, rules, 0).kind).toBe("dead");
+  });
+
+  it("honours Retry-After and clamps it to an hour", () => {
+    const asked = (retryAfterMs: number) => decide(message, { ...retry, retryAfterMs }, rules, 0);
+    expect(asked(120_000)).toMatchObject({ delayMs: 120_000 });
+    expect(asked(10 * 365 * 86_400_000)).toMatchObject({ delayMs: 3_600_000 });
+    expect(asked(-5)).toMatchObject({ delayMs: 500 });
+  });
+
+  it("settlement: five waits of 1, 2, 4, 8, 10 minutes, before the attempts of a message handed down", () => {
+    const settlement = retryPolicy({ policy: "settlement", jitter: "none" })!;
+    expect([1, 2, 3, 4, 5].map((n) => retryDelayMs(settlement, n, 0) / 60_000)).toEqual([1, 2, 4, 8, 10]);
+    const down = (attempt: number) =>
+      decide({ ...message, handedDown: true, attempt }, retry, { ...rules, policy: settlement }, 0);
+    expect([1, 2, 3, 4].map((n) => (down(n) as { delayMs: number }).delayMs / 60_000)).toEqual([2, 4, 8, 10]);
+    expect(down(5).kind).toBe("dead");
+  });
+
+  it("does not charge a batch for one crash, and charges a message that was alone", () => {
+    expect(decide({ ...message, leaseSize: 100 }, { kind: "lost" }, rules, 0)).toMatchObject({ counted: false, suspicion: 1 });
+    expect(decide({ ...message, leaseSize: 8, suspicion: 1 }, { kind: "lost" }, rules, 0)).toMatchObject({ suspicion: 2 });
+    expect(decide({ ...message, suspicion: 2 }, { kind: "lost" }, rules, 0)).toMatchObject({ kind: "retry", counted: true });
+    expect(decide({ ...message, attempt: 3, suspicion: 2 }, { kind: "lost" }, rules, 0)).toMatchObject({ kind: "dead" });
+  });
+
+  it("an interrupted attempt is not a failure", () => {
+    expect(decide({ ...message, attempt: 3 }, { kind: "interrupted" }, rules, 0)).toMatchObject({
+      kind: "retry",
+      delayMs: 0,
+      counted: false,
+    });
+  });
+
+  it("a strict topic's dead head keeps its key closed", () => {
+    const reject = { kind: "reject", code: "http_422", error: "422" } as const;
+    expect(decide(message, reject, { ...rules, ordering: "strict" }, 0)).toMatchObject({ kind: "dead", blocksOrder: true });
+    expect(decide(message, reject, { ...rules, ordering: "key" }, 0)).toMatchObject({ kind: "dead", blocksOrder: false });
+  });
+
+  it("unknown is held where the topic says so", () => {
+    const unknown = { kind: "unknown", code: "timeout", error: "no answer" } as const;
+    expect(decide(message, unknown, { ...rules, onUnknown: "hold" }, 0)).toMatchObject({ kind: "hold", counted: true });
+    expect(decide(message, unknown, rules, 0)).toMatchObject({ kind: "retry", counted: true });
+  });
+});
