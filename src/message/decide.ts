@@ -100,7 +100,7 @@ function failed(
  */
 function lost(message: Decided, rules: DecideRules, random: number): Settlement {
   const error = "the lease expired: the worker crashed, stalled or was cut off";
-  if (message.leaseSize === 1) return failed(message, "lost", "lease_lost", error, rules, random, 0);
+  if (message.leaseSize === 1 || message.suspicion === 2) return failed(message, "lost", "lease_lost", error, rules, random, 0);
   const suspicion = Math.min(message.suspicion + 1, 2) as Suspicion;
   return { kind: "retry", delayMs: 0, counted: false, suspicion, outcome: "lost", code: "lease_lost", error };
 }

@@ -173,7 +173,8 @@ export interface Store {
 
   get(id: string, at?: At): Promise<MessageView | null>;
   list(filter: ListFilter): Promise<Page>;
-  counts(): Promise<StatusCount[]>;
+  /** Pending, processing and dead; the delivered only when asked for, because that reads them all. */
+  counts(options?: { readonly delivered?: boolean | undefined }): Promise<StatusCount[]>;
   /** Oldest first. */
   history(id: string): Promise<{ attempts: AttemptRecord[]; provenance: ProvenanceRecord[] }>;
   /** Fenced by revision; provenance is part of the same write. */

@@ -1,0 +1,32 @@
+// How fast are messages accepted, each call waiting for its commit: one caller, 16 callers, and bulk of 1000 by 4 callers.
+import { ratePerSecond } from "../lib/measure.mjs";
+import { payload } from "../lib/payload.mjs";
+
+export const title = "enqueue";
+export const peers = ["makegood", "raw", "pgboss", "graphile", "bullmq"];
+
+const warmUpCalls = 100;
+const bulk = 1000;
+
+export async function measure(peer, { context, sizes, fresh, record }) {
+  const modes = {
+    sequential: { callers: 1, call: (producer, next) => producer.one(payload(next())).then(() => 1) },
+    callers16: { callers: 16, call: (producer, next) => producer.one(payload(next())).then(() => 1) },
+    bulk: {
+      callers: 4,
+      call: (producer, next) => producer.many(Array.from({ length: bulk }, () => payload(next()))).then(() => bulk),
+    },
+  };
+  for (const [metric, { callers, call }] of Object.entries(modes)) {
+    await fresh("drain");
+    const producer = await peer.producer(context, "drain");
+    let seq = 0;
+    const next = () => seq++;
+    // Every connection of the pool is opened and has its statement prepared before the clock runs.
+    await Promise.all(Array.from({ length: warmUpCalls }, () => producer.one(payload(next()))));
+    if (metric === "bulk") await Promise.all(Array.from({ length: callers }, () => call(producer, next)));
+    await context.pool.query("checkpoint");
+    record(metric, await ratePerSecond(sizes.enqueueMs, callers, () => call(producer, next)));
+    await producer.close();
+  }
+}

@@ -1,0 +1,29 @@
+// How long from the enqueue call to the start of the handler, at a calm 50 messages per second.
+import { payload } from "../lib/payload.mjs";
+import { quantile } from "../lib/stats.mjs";
+import { nowMs, paced, sleep } from "../lib/time.mjs";
+import { startWorkers } from "../lib/workers.mjs";
+
+export const title = "latency";
+export const peers = ["makegood", "raw", "pgboss", "graphile", "bullmq"];
+
+export async function measure(peer, { context, sizes, fresh, record, check }) {
+  const { perSecond, count, skipped, settleInMs } = sizes.latency;
+  await fresh("latency");
+  const workers = await startWorkers({ peer, mode: "latency", context, seqMax: count });
+  const producer = await peer.producer(context, "latency");
+  workers.go();
+  await sleep(settleInMs);
+
+  const failures = [];
+  await paced(perSecond, count, (seq) => producer.one(payload(seq, nowMs())).catch((error) => failures.push(error)));
+  await workers.until((handled) => handled >= count, 20_000);
+  await producer.close();
+  const [report] = await workers.stop();
+  if (failures.length > 0) throw failures[0];
+
+  const latenciesMs = report.latenciesMs.slice(skipped);
+  record("latency_p50", quantile(latenciesMs, 0.5));
+  record("latency_p99", quantile(latenciesMs, 0.99));
+  check(`enqueued ${count}`, report.handled === count, report);
+}

@@ -1,0 +1,32 @@
+// How much each question asks: the full run that the results are made of, and a quick one that only shows that all works.
+
+export const full = {
+  rounds: 5,
+  calibrationMs: 500,
+  patienceMs: 240_000,
+  enqueueMs: 2000,
+  transactionMs: 2500,
+  drainCount: 100_000,
+  latency: { perSecond: 50, count: 500, skipped: 5, settleInMs: 2000 },
+  depth: { shallow: 60_000, deep: 1_000_000 },
+  longTransaction: { count: 200_000, edge: 20_000 },
+  history: { delivered: 1_000_000, count: 100_000 },
+  http: { count: 20_000, concurrency: 50, paced: { perSecond: 50, count: 400, skipped: 5, settleInMs: 1500 } },
+  /** Depth and the edges of the long transaction are whole windows. */
+  windowSize: 5_000,
+};
+
+export const quick = {
+  rounds: 1,
+  calibrationMs: 100,
+  patienceMs: 15_000,
+  enqueueMs: 300,
+  transactionMs: 300,
+  drainCount: 4_000,
+  latency: { perSecond: 50, count: 50, skipped: 5, settleInMs: 1500 },
+  depth: { shallow: 3_000, deep: 20_000 },
+  longTransaction: { count: 10_000, edge: 2_000 },
+  history: { delivered: 10_000, count: 3_000 },
+  http: { count: 1_000, concurrency: 50, paced: { perSecond: 50, count: 50, skipped: 5, settleInMs: 1000 } },
+  windowSize: 1_000,
+};

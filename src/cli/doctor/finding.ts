@@ -1,0 +1,23 @@
+/**
+ * One thing the doctor looked at.
+ */
+export interface Finding {
+  readonly name: string;
+  /** `fail`: messages could be lost or are not delivered. `warn`: works, but somebody should know. */
+  readonly status: "ok" | "warn" | "fail";
+  readonly detail: string;
+}
+
+export function finding(name: string, status: Finding["status"], detail: string): Finding {
+  return { name, status, detail };
+}
+
+const SKEW_WARN_MS = 1_000;
+const SKEW_FAIL_MS = 60_000;
+
+/** Ids carry our time and leases the store's: far apart, partitions and people are misled. */
+export function clockSkew(theirMs: number, ourMs: number, coarseMs: number): Finding {
+  const skewMs = Math.max(0, Math.abs(theirMs - ourMs) - coarseMs);
+  const status = skewMs > SKEW_FAIL_MS ? "fail" : skewMs > SKEW_WARN_MS ? "warn" : "ok";
+  return finding("clock", status, `${Math.round(skewMs)} ms apart${status === "ok" ? "" : ": synchronise both with NTP"}`);
+}

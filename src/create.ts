@@ -1,0 +1,238 @@
+/**
+ * Wiring: the only file that knows every room. It makes the parts, hands each what it needs of the others as plain objects,
+ * starts everything it builds and stops it in the opposite order.
+ */
+import { createAcceptance } from "./delivery/acceptance.ts";
+import { type Client, createClient } from "./delivery/client.ts";
+import { startDispatcher } from "./delivery/dispatcher.ts";
+import type { AnyTopic } from "./delivery/topic.ts";
+import { TopicTable } from "./delivery/topic-table.ts";
+import type { StopOptions, Worker, WorkOptions } from "./delivery/worker.ts";
+import { pruneSettled } from "./maintenance/jobs/prune-settled.ts";
+import { reclaimExpired } from "./maintenance/jobs/reclaim-expired.ts";
+import { type Maintenance, startMaintenance } from "./maintenance/maintenance.ts";
+import type { DecideRules } from "./message/decide.ts";
+import { MakegoodError } from "./message/errors.ts";
+import { DEFAULTS } from "./message/limits.ts";
+import { RETRY_POLICIES, type RetryPolicy } from "./message/retry-policy.ts";
+import { issueText, type StandardResult, type StandardSchemaV1 } from "./message/standard-schema.ts";
+import type { TopicRecord } from "./message/topic.ts";
+import { createEvents, type EventListener, type Events } from "./observe/events.ts";
+import { type Clock, systemClock } from "./platform/clock.ts";
+import { createIds } from "./platform/ids.ts";
+import { type Random, systemRandom } from "./platform/random.ts";
+import { createAddressGuard } from "./sink/address-guard.ts";
+import { functionSink, reject } from "./sink/function.ts";
+import type { Sink } from "./sink/sink.ts";
+import { createSink, type SinkDeps } from "./sink/sinks.ts";
+import type { Store } from "./store/store.ts";
+
+export interface MakegoodOptions {
+  readonly store: Store;
+  readonly topics?: readonly AnyTopic[] | undefined;
+  /** Who declares `topics`: the code itself, or a configuration file on its behalf. */
+  readonly topicSource?: "code" | "file" | undefined;
+  /** Attempts at once in one worker. */
+  readonly concurrency?: number | undefined;
+  readonly pollMs?: number | undefined;
+  readonly drainMs?: number | undefined;
+  /** How long settled messages are kept. */
+  readonly keptMs?: number | undefined;
+  /** CIDR ranges that sinks from the API may dial although they are private. */
+  readonly sinkAllow?: readonly string[] | undefined;
+  /** Chooses the sink of a topic before anything else does; undefined leaves it to the kernel, null: not served here. */
+  readonly sinkFor?: ((record: TopicRecord) => Sink | null | undefined) | undefined;
+  /** Where a notify sink without a URL writes; absent: an event `notice`. */
+  readonly log?: ((line: string) => void) | undefined;
+  /** True: close() leaves the store open, because somebody else uses it too. */
+  readonly sharedStore?: boolean | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+  readonly onEvent?: EventListener | undefined;
+}
+
+export interface Makegood extends Client, AsyncDisposable {
+  readonly store: Store;
+  readonly events: Events;
+  /** Starts delivering; the first worker also starts maintenance. */
+  work(options?: WorkOptions): Worker;
+  /** Stops every worker, finishes what is being accepted, closes sinks and store. Idempotent. */
+  close(options?: StopOptions): Promise<void>;
+}
+
+export async function createMakegood(options: MakegoodOptions): Promise<Makegood> {
+  const { store, clock = systemClock, random = systemRandom } = options;
+  checkOptions(options);
+  const events = createEvents();
+  if (options.onEvent) events.on(options.onEvent);
+  const ids = createIds(clock, random);
+  const declared = new Map((options.topics ?? []).map((topic) => [topic.name, topic]));
+  const makeSink = createSinkMaker(options, declared, events, { clock, random });
+  await store.open();
+
+  const topics = new TopicTable({ store, clock, events, makeSink });
+  try {
+    await declareTopics(store, topics, declared, options.topicSource ?? "code");
+  } catch (error) {
+    await topics.close();
+    if (!options.sharedStore) await store.close();
+    throw error;
+  }
+  const acceptance = createAcceptance({ store, clock, random, events });
+  const client = createClient({ store, acceptance, topics, declared, ids, events });
+  const maintenance = createMaintenanceSwitch(options, { store, topics, events, ids, clock, random });
+  const workers = new Set<Worker>();
+  let closing: Promise<void> | undefined;
+
+  function work(how: WorkOptions = {}): Worker {
+    if (closing !== undefined) throw new MakegoodError("closed", "this Makegood was closed: make a new one to work");
+    const dispatcher = startDispatcher({
+      store,
+      topics,
+      events,
+      clock,
+      random,
+      owner: `worker-${ids()}`,
+      patterns: how.topics ?? ["*"],
+      concurrency: how.concurrency ?? options.concurrency ?? DEFAULTS.concurrency,
+      pollMs: options.pollMs ?? DEFAULTS.pollMs,
+      drainMs: options.drainMs ?? DEFAULTS.drainMs,
+    });
+    const release = maintenance.hold(how.maintenance ?? true);
+    const worker: Worker = {
+      owner: dispatcher.owner,
+      status: () => dispatcher.status(),
+      stop: async (stop) => {
+        await dispatcher.stop(stop);
+        await release();
+        workers.delete(worker);
+      },
+      [Symbol.asyncDispose]: () => worker.stop(),
+    };
+    workers.add(worker);
+    return worker;
+  }
+
+  async function shutDown(stop: StopOptions): Promise<void> {
+    await Promise.all([...workers].map((worker) => worker.stop(stop)));
+    await acceptance.close();
+    await topics.close();
+    if (!options.sharedStore) await store.close();
+  }
+
+  const close = (stop: StopOptions = {}): Promise<void> => {
+    closing ??= shutDown(stop);
+    return closing;
+  };
+  return { ...client, store, events, work, close, [Symbol.asyncDispose]: () => close() };
+}
+
+function checkOptions({ concurrency, pollMs, drainMs, keptMs, topics = [] }: MakegoodOptions): void {
+  const problems: string[] = [];
+  const atLeast = (name: string, value: number | undefined, min: number): void => {
+    if (value !== undefined && !(Number.isFinite(value) && value >= min))
+      problems.push(`${name} must be a number from ${min} on`);
+  };
+  atLeast("concurrency", concurrency, 1);
+  atLeast("pollMs", pollMs, 10);
+  atLeast("drainMs", drainMs, 0);
+  atLeast("keptMs", keptMs, 0);
+  const names = topics.map(({ name }) => name);
+  for (const name of new Set(names.filter((name, i) => names.indexOf(name) !== i)))
+    problems.push(`topic ${name} is declared twice`);
+  if (problems.length > 0) throw new MakegoodError("invalid_config", problems.join("; "), { problems });
+}
+
+async function declareTopics(
+  store: Store,
+  table: TopicTable,
+  declared: ReadonlyMap<string, AnyTopic>,
+  source: "code" | "file",
+): Promise<void> {
+  for (const { name, definition, sendsOnly } of declared.values()) {
+    const stored = sendsOnly ? await store.topics.get(name) : null;
+    const record = stored ?? (await store.topics.put(definition, source));
+    if (record !== "read_only") table.learn(record);
+  }
+}
+
+/** A topic's sink in this process: the caller's choice, the declared object or function, else what the record describes. */
+function createSinkMaker(
+  options: MakegoodOptions,
+  declared: ReadonlyMap<string, AnyTopic>,
+  events: Events,
+  { clock, random }: Pick<SinkDeps, "clock" | "random">,
+): (record: TopicRecord) => Sink | null {
+  const guard = createAddressGuard({ allow: options.sinkAllow });
+  const log = options.log ?? ((line: string) => events.emit({ type: "lifecycle", what: "notice", detail: { line } }));
+  return (record) => {
+    const chosen = options.sinkFor?.(record);
+    if (chosen !== undefined) return chosen;
+    const topic = declared.get(record.name);
+    if (topic?.sink) return topic.sink;
+    if (topic?.handler) return handlerSink(topic);
+    return record.sink.kind === "function" ? null : createSink(record.sink, { guard, clock, random, log });
+  };
+}
+
+/** The handler gets what the schema makes of the payload; a payload that no longer fits will never fit. */
+function handlerSink({ schema, handler }: AnyTopic): Sink {
+  if (!handler) throw new MakegoodError("invalid_topic", "a function sink needs its function");
+  if (!schema) return functionSink(handler);
+  const { validate } = (schema as StandardSchemaV1)["~standard"];
+  return functionSink((value, delivery, context) => {
+    const run = (result: StandardResult<unknown>): unknown => {
+      if (!result.issues) return handler(result.value, delivery, context);
+      const issues = result.issues.map(issueText).map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+      return reject(`the payload does not fit the schema: ${issues.join("; ")}`, { code: "payload_rejected_by_schema" });
+    };
+    const result = validate(value);
+    return result instanceof Promise ? result.then(run) : run(result);
+  });
+}
+
+interface MaintenanceParts {
+  readonly store: Store;
+  readonly topics: TopicTable;
+  readonly events: Events;
+  readonly ids: () => string;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Maintenance runs while at least one worker does; taking lost leases back belongs to every worker, retention may be declined. */
+function createMaintenanceSwitch({ keptMs, pollMs }: MakegoodOptions, parts: MaintenanceParts) {
+  const { store, events, clock, random } = parts;
+  const owner = `maintenance-${parts.ids()}`;
+  const fallback: DecideRules = { policy: RETRY_POLICIES.get("exponential") as RetryPolicy, ordering: "key", onUnknown: "retry" };
+  const rulesOf = (topic: string): DecideRules => parts.topics.entry(topic)?.rules ?? fallback;
+  // A lost message comes back within its lease and this long.
+  const everyMs = Math.min(5_000, Math.max(1_000, pollMs ?? DEFAULTS.pollMs));
+  const reclaim = reclaimExpired({ store, owner, random, events, rulesOf, everyMs });
+  const prune = pruneSettled({ store, events, keptMs: keptMs ?? DEFAULTS.deliveredKeptMs });
+  const sets = [{ jobs: [reclaim] }, { jobs: [prune] }].map(({ jobs }) => ({
+    jobs,
+    holders: 0,
+    running: null as Maintenance | null,
+  }));
+
+  return {
+    /** Returns how to let go of it again. */
+    hold(all: boolean): () => Promise<void> {
+      const held = all ? sets : sets.slice(0, 1);
+      for (const set of held) {
+        set.holders++;
+        set.running ??= startMaintenance({ store, owner, clock, random, events, jobs: set.jobs });
+      }
+      return async () => {
+        for (const set of held.splice(0)) {
+          set.holders--;
+          if (set.holders > 0) continue;
+          const { running } = set;
+          set.running = null;
+          await running?.stop();
+        }
+      };
+    },
+  };
+}

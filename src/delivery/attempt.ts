@@ -1,0 +1,142 @@
+/**
+ * One try at the sink: a claimed message on its way to an outcome. It has one total deadline, an abort signal that is made
+ * only if the sink reads it, and costs no promise where the sink needs none. A throw is a retry; what is cut short after it
+ * began is `unknown`.
+ */
+import { errorText } from "../message/errors.ts";
+import type { ClaimedMessage } from "../message/message.ts";
+import type { Outcome } from "../message/outcome.ts";
+import type { Settle } from "../message/settlement.ts";
+import type { DeliverContext, Delivery, Sink } from "../sink/sink.ts";
+import type { LaneEntry } from "./lanes.ts";
+import type { LeaseState } from "./leases.ts";
+import type { SinkHandle } from "./topic-table.ts";
+
+export type Cut = "deadline" | "lost" | "shutdown";
+
+export class Attempt implements DeliverContext {
+  readonly message: ClaimedMessage;
+  readonly lane: LaneEntry;
+  readonly lease: LeaseState;
+  handle: SinkHandle | null = null;
+  timeoutMs = 0;
+  startedMs = 0;
+  /** Why and when it was aborted. */
+  cut: Cut | null = null;
+  cutMs = 0;
+  /** It has its outcome; a late answer changes nothing. */
+  over: boolean = false;
+  /** A person should look at it. */
+  alert = false;
+  /** What is to be written, once it is known. */
+  settle: Settle | null = null;
+  #controller: AbortController | undefined;
+
+  constructor(message: ClaimedMessage, lane: LaneEntry, lease: LeaseState) {
+    this.message = message;
+    this.lane = lane;
+    this.lease = lease;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.cut !== null) this.#controller.abort(cutReason(this.cut, this.timeoutMs));
+    }
+    return this.#controller.signal;
+  }
+
+  abort(cut: Cut, nowMs: number): void {
+    if (this.cut !== null) return;
+    this.cut = cut;
+    this.cutMs = nowMs;
+    this.#controller?.abort(cutReason(cut, this.timeoutMs));
+  }
+}
+
+function cutReason(cut: Cut, timeoutMs: number): Error {
+  switch (cut) {
+    case "deadline":
+      return new DOMException(`the attempt took longer than ${timeoutMs} ms`, "TimeoutError");
+    case "lost":
+      return new DOMException("the claim was lost: another worker owns the message now", "AbortError");
+    case "shutdown":
+      return new DOMException("the worker is shutting down", "AbortError");
+  }
+}
+
+function deliveryOf(message: ClaimedMessage): Delivery {
+  const { id, key } = message;
+  return {
+    id,
+    topic: message.topic,
+    tenantId: message.tenantId,
+    idempotencyKey: key ?? id,
+    key,
+    payload: message.payload,
+    attempt: message.attempt,
+    traceparent: message.traceparent,
+    schemaVersion: message.schemaVersion,
+  };
+}
+
+/** Runs the sink. The promise, where there is one, never rejects. */
+export function runAttempt(attempt: Attempt, sink: Sink): Outcome | Promise<Outcome> {
+  const delivery = deliveryOf(attempt.message);
+  let answer: Outcome | Promise<Outcome>;
+  try {
+    answer = sink.deliver(delivery, attempt);
+  } catch (error) {
+    return thrown(error, attempt);
+  }
+  if (isPromise(answer)) {
+    return sink.probe
+      ? answer.then((outcome) => probed(valid(outcome), delivery, attempt, sink)).catch((error) => thrown(error, attempt))
+      : answer.then(valid).catch((error) => thrown(error, attempt));
+  }
+  const outcome = valid(answer);
+  return outcome.kind === "unknown" && sink.probe ? probed(outcome, delivery, attempt, sink) : outcome;
+}
+
+/** An unknown effect is asked about before it is judged, within the same deadline. */
+async function probed(outcome: Outcome, delivery: Delivery, attempt: Attempt, sink: Sink): Promise<Outcome> {
+  if (outcome.kind !== "unknown" || !sink.probe || attempt.cut === "lost") return outcome;
+  try {
+    const answer = valid(await sink.probe(delivery, attempt));
+    return answer.kind === "delivered" || answer.kind === "duplicate" || answer.kind === "retry" ? answer : outcome;
+  } catch {
+    return outcome;
+  }
+}
+
+function isPromise(value: unknown): value is Promise<Outcome> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+}
+
+function thrown(error: unknown, attempt: Attempt): Outcome {
+  if (attempt.cut !== null) return cutShort(attempt);
+  return { kind: "retry", code: "handler_error", error: errorText(error) };
+}
+
+const KINDS: ReadonlySet<string> = new Set(["delivered", "duplicate", "retry", "reject", "unknown", "disable"]);
+
+/** A sink written in plain JavaScript may return anything; what is not an answer of a sink is a failed attempt. */
+function valid(outcome: Outcome | null | undefined): Outcome {
+  if (outcome && KINDS.has(outcome.kind)) return outcome;
+  const kind = String(outcome?.kind);
+  return { kind: "retry", code: "invalid_outcome", error: `the sink returned ${kind}, which is not an outcome of a sink` };
+}
+
+/** The outcome of an attempt that was aborted before its sink answered. */
+export function cutShort(attempt: Attempt): Outcome {
+  if (attempt.cut === "shutdown") return { kind: "interrupted" };
+  const error = `no answer within ${attempt.timeoutMs} ms: whether it took effect is not known`;
+  return { kind: "unknown", code: "timeout", error };
+}
+
+/** Our own shutdown is nobody's failure: only an answer that ends the message counts after it. */
+export function afterCut(attempt: Attempt, outcome: Outcome): Outcome {
+  if (attempt.cut !== "shutdown") return outcome;
+  const ended = outcome.kind === "delivered" || outcome.kind === "duplicate" || outcome.kind === "reject";
+  return ended ? outcome : { kind: "interrupted" };
+}

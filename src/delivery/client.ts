@@ -1,0 +1,244 @@
+/**
+ * The way in: checks a message, prints its payload once, makes its id before the first try and hands it to the store, on
+ * its own or inside the caller's transaction. `{ id, inserted }` comes back once it is durable; the same key with another
+ * payload is refused, never silently ignored.
+ */
+import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
+import { LIMITS } from "../message/limits.ts";
+import type { Accepted, MessageView, NewMessage } from "../message/message.ts";
+import { issueText, type StandardResult } from "../message/standard-schema.ts";
+import type { TopicRecord } from "../message/topic.ts";
+import { checkFields, type MessageFields, parsePayloadText, payloadHash, payloadText } from "../message/validate.ts";
+import type { Events } from "../observe/events.ts";
+import type { Intervention, Store, Transaction } from "../store/store.ts";
+import type { Acceptance } from "./acceptance.ts";
+import type { AnyTopic, TopicFor } from "./topic.ts";
+import type { TopicTable } from "./topic-table.ts";
+
+export interface Enqueued {
+  readonly id: string;
+  /** False: the key was there already, with the same payload; `id` is that message's. */
+  readonly inserted: boolean;
+}
+
+export interface CallOptions {
+  /** The caller's transaction: the message exists if and only if it commits. */
+  readonly tx?: Transaction | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type EnqueueMessageOptions = MessageFields & CallOptions;
+
+/** One of several messages of one topic. */
+export interface BatchMessage<In = unknown> extends MessageFields {
+  readonly payload: In;
+}
+
+/** A message whose payload is already text: stored and delivered byte for byte. */
+export interface TextMessage extends MessageFields {
+  readonly topic: string;
+  readonly payloadText: string;
+}
+
+export interface InterveneOptions {
+  readonly actor: string;
+  readonly reason?: string | null | undefined;
+  /** The revision that was seen; refused as `revision_conflict` when the message has moved on since. */
+  readonly revision?: number | undefined;
+}
+
+export interface Client {
+  enqueue<In>(topic: TopicFor<In>, payload: NoInfer<In>, options?: EnqueueMessageOptions): Promise<Enqueued>;
+  enqueue(topic: string, payload: unknown, options?: EnqueueMessageOptions): Promise<Enqueued>;
+  /** One transaction, at most 1,000: all of them or none. */
+  enqueueMany<In>(
+    topic: TopicFor<In>,
+    messages: readonly BatchMessage<NoInfer<In>>[],
+    options?: CallOptions,
+  ): Promise<Enqueued[]>;
+  enqueueMany(topic: string, messages: readonly BatchMessage[], options?: CallOptions): Promise<Enqueued[]>;
+  /** The same for texts of any topics. What is wrong with each stands in `detail.errors` as `{ index, code, message }`. */
+  enqueueText(messages: readonly TextMessage[], options?: CallOptions): Promise<Enqueued[]>;
+  replay(id: string, options: InterveneOptions): Promise<MessageView>;
+  resolve(id: string, options: InterveneOptions): Promise<MessageView>;
+  discard(id: string, options: InterveneOptions): Promise<MessageView>;
+}
+
+export interface ClientOptions {
+  readonly store: Store;
+  readonly acceptance: Acceptance;
+  readonly topics: TopicTable;
+  readonly declared: ReadonlyMap<string, AnyTopic>;
+  readonly ids: () => string;
+  readonly events: Events;
+}
+
+export function createClient(options: ClientOptions): Client {
+  const { store, acceptance, topics, declared, ids, events } = options;
+
+  async function accept(messages: readonly NewMessage[], call: CallOptions): Promise<Enqueued[]> {
+    call.signal?.throwIfAborted();
+    const one = messages.length === 1 && !call.tx ? messages[0] : undefined;
+    const results = one
+      ? [await acceptance.acceptOne(one, call.signal)]
+      : await acceptance.acceptAll(messages, call.tx, call.signal);
+    const conflicts = results.flatMap((result, index) => (result.kind === "conflict" ? [conflict(result, index, messages)] : []));
+    throwAll(conflicts, messages.length);
+    if (events.heard) announce(messages, results);
+    return results.map(({ id, kind }) => ({ id, inserted: kind === "accepted" }));
+  }
+
+  function announce(messages: readonly NewMessage[], results: readonly Accepted[]): void {
+    const counts = new Map<string, { inserted: number; duplicate: number }>();
+    results.forEach(({ kind }, i) => {
+      const { topic } = messages[i] as NewMessage;
+      const count = counts.get(topic) ?? { inserted: 0, duplicate: 0 };
+      counts.set(topic, count);
+      count[kind === "accepted" ? "inserted" : "duplicate"]++;
+    });
+    for (const [topic, count] of counts) events.emit({ type: "accepted", topic, ...count });
+  }
+
+  /** Without a promise wherever nothing has to be asked: in a batch of a thousand they are what costs. */
+  function build(topic: AnyTopic | string, text: string, value: unknown, fields: MessageFields): Made {
+    const name = typeof topic === "string" ? topic : topic.name;
+    const schema = (typeof topic === "string" ? declared.get(topic)?.schema : topic.schema) ?? null;
+    const verdict = schema ? schema["~standard"].validate(value) : null;
+    const known = topics.known(name);
+    if (known && !(verdict instanceof Promise)) {
+      if (verdict !== null) checkVerdict(verdict);
+      return newMessage(known, text, fields);
+    }
+    return buildLater(name, text, fields, verdict);
+  }
+
+  async function buildLater(name: string, text: string, fields: MessageFields, verdict: Verdict): Promise<NewMessage> {
+    const result = await verdict;
+    if (result) checkVerdict(result);
+    const known = await topics.find(name);
+    if (!known) throw new MakegoodError("unknown_topic", `there is no topic ${name}: declare it first`, { topic: name });
+    return newMessage(known, text, fields);
+  }
+
+  function newMessage(topic: TopicRecord, payload: string, fields: MessageFields): NewMessage {
+    return {
+      id: fields.id ?? ids(),
+      topic: topic.name,
+      tenantId: fields.tenantId ?? null,
+      key: fields.key ?? null,
+      payload,
+      payloadHash: payloadHash(payload),
+      delayMs: fields.delayMs ?? 0,
+      priority: fields.priority ?? 0,
+      orderingKey: topic.ordering === "none" ? null : (fields.orderingKey ?? null),
+      traceparent: fields.traceparent ?? null,
+      schemaVersion: topic.schemaVersion,
+    };
+  }
+
+  function fromValue(topic: AnyTopic | string, payload: unknown, fields: MessageFields): Made {
+    checkFields(fields);
+    return build(topic, payloadText(payload), payload, fields);
+  }
+
+  function fromText(message: TextMessage): Made {
+    checkFields(message);
+    return build(message.topic, message.payloadText, parsePayloadText(message.payloadText), message);
+  }
+
+  /** Every message that is wrong is reported, not only the first. */
+  async function many(count: number, make: (index: number) => Made, call: CallOptions): Promise<Enqueued[]> {
+    if (count > LIMITS.batchMessagesMax) {
+      const limit = LIMITS.batchMessagesMax;
+      throw new MakegoodError("invalid_message", `a batch may have at most ${limit} messages, this one has ${count}`, { limit });
+    }
+    if (count === 0) return [];
+    const messages: NewMessage[] = [];
+    const errors: IndexedError[] = [];
+    for (let index = 0; index < count; index++) {
+      try {
+        const made = make(index);
+        messages.push(made instanceof Promise ? await made : made);
+      } catch (error) {
+        if (!isMakegoodError(error) || error.retryable) throw error;
+        errors.push({ index, error });
+      }
+    }
+    throwAll(errors, count);
+    return accept(messages, call);
+  }
+
+  async function intervene(action: Intervention["action"], id: string, options: InterveneOptions): Promise<MessageView> {
+    const { actor, reason = null, revision } = options;
+    const result = await store.intervene({ id, action, actor, reason, revision });
+    if (result.kind !== "done") throw refusal(action, id, result);
+    events.emit({ type: "intervened", id, action, actor, reason });
+    return result.message;
+  }
+
+  return {
+    async enqueue(topic: AnyTopic | string, payload: unknown, call: EnqueueMessageOptions = {}): Promise<Enqueued> {
+      const [result] = await accept([await fromValue(topic, payload, call)], call);
+      return result as Enqueued;
+    },
+    enqueueMany: (topic: AnyTopic | string, messages: readonly BatchMessage[], call: CallOptions = {}) =>
+      many(messages.length, (i) => fromValue(topic, messages[i]?.payload, messages[i] as BatchMessage), call),
+    enqueueText: (messages, call = {}) => many(messages.length, (i) => fromText(messages[i] as TextMessage), call),
+    replay: (id, call) => intervene("replay", id, call),
+    resolve: (id, call) => intervene("resolve", id, call),
+    discard: (id, call) => intervene("discard", id, call),
+  };
+}
+
+type Made = NewMessage | Promise<NewMessage>;
+type Verdict = StandardResult<unknown> | Promise<StandardResult<unknown>> | null;
+
+/** The schema judges; what it makes of the payload goes to the handler, the text that was given is stored. */
+function checkVerdict(result: StandardResult<unknown>): void {
+  if (!result.issues) return;
+  const issues = result.issues.map(issueText);
+  const first = issues[0] ?? { path: "", message: "no reason given" };
+  const where = first.path === "" ? "" : `${first.path}: `;
+  const text = `the payload does not fit the topic's schema: ${where}${first.message}`;
+  throw new MakegoodError("payload_rejected_by_schema", text, { issues });
+}
+
+interface IndexedError {
+  readonly index: number;
+  readonly error: MakegoodError;
+}
+
+/** A single message throws its own error; in a batch the first one's, with all of them in the detail. */
+function throwAll(errors: readonly IndexedError[], count: number): void {
+  const first = errors[0];
+  if (!first) return;
+  if (count === 1) throw first.error;
+  const list = errors.map(({ index, error }) => ({ index, code: error.code, message: errorText(error), detail: error.detail }));
+  const text = `message ${first.index} of ${count}: ${first.error.message}`;
+  throw new MakegoodError(first.error.code, text, { ...first.error.detail, index: first.index, errors: list });
+}
+
+function conflict(result: Accepted, index: number, messages: readonly NewMessage[]): IndexedError {
+  const { key, topic, tenantId, id } = messages[index] as NewMessage;
+  const text = `key ${JSON.stringify(key)} of topic ${topic} belongs to message ${result.id}, which has another payload`;
+  const error = new MakegoodError("key_conflict", text, { id: result.id, refusedId: id, key, topic, tenantId });
+  return { index, error };
+}
+
+type Refused = Exclude<Awaited<ReturnType<Store["intervene"]>>, { kind: "done" }>;
+
+function refusal(action: string, id: string, result: Refused): MakegoodError {
+  switch (result.kind) {
+    case "not_found":
+      return new MakegoodError("message_not_found", `there is no message ${id}`, { id });
+    case "wrong_state": {
+      const { status, resolution } = result;
+      const state = resolution ? `${status} (${resolution})` : status;
+      return new MakegoodError("wrong_state", `message ${id} is ${state}: ${action} does not apply`, { id, status, resolution });
+    }
+    case "revision_conflict": {
+      const text = `message ${id} has moved on to revision ${result.revision}: look again before you ${action} it`;
+      return new MakegoodError("revision_conflict", text, { id, revision: result.revision });
+    }
+  }
+}

@@ -1,0 +1,275 @@
+/**
+ * Which lanes the next claims name and how much of each: fairness, priority and limits as one pure function. Higher priority
+ * goes first and ages; lanes of one level share equally by topic and tenant; a fifth of every round goes to those who
+ * were served longest ago, so that none starves; suspects of a lost lease are claimed in small groups of their own.
+ */
+import type { Suspicion } from "../message/message.ts";
+import { type Vessel, waterFill } from "./water-fill.ts";
+
+export interface PlanTenant {
+  /** Claimed and not finished, and asked for. */
+  readonly held: number;
+}
+
+export interface PlanTopic {
+  readonly name: string;
+  readonly leaseMs: number;
+  readonly held: number;
+  /** How many more it may have now: 0 while it is paused, disabled, held by its breaker or not served here. */
+  readonly allowance: number;
+  /** Null: half of what the topic may have while other tenants wait. */
+  readonly tenantLimit: number | null;
+}
+
+export interface PlanLane {
+  readonly lane: string;
+  readonly topic: PlanTopic;
+  readonly tenant: PlanTenant;
+  readonly priority: number;
+  readonly suspicion: Suspicion;
+  /** Monotonic moment its first message is due. */
+  readonly dueMs: number;
+  /** Monotonic moment it was last named in a claim. */
+  readonly servedMs: number;
+  /** How many it is likely to have: what is beyond goes first to lanes with more. */
+  readonly appetite: number;
+}
+
+export interface PlanInput<L extends PlanLane> {
+  /** Only lanes that may be claimed from: due, and not already being emptied. */
+  readonly lanes: readonly L[];
+  readonly nowMs: number;
+  /** How many messages this round may ask for. */
+  readonly capacity: number;
+  /** How many this worker holds at most: what half of it means for a tenant. */
+  readonly total: number;
+  /** Fractions of a fifth left over from rounds before. */
+  readonly carry: number;
+  /** Claims of suspects that are not finished. */
+  readonly suspectGroups: number;
+  readonly suspectSingles: number;
+}
+
+export interface PlannedClaim<L> {
+  readonly leaseMs: number;
+  readonly suspicion: Suspicion;
+  readonly lanes: { readonly lane: L; readonly limit: number }[];
+}
+
+export interface Plan<L> {
+  readonly claims: PlannedClaim<L>[];
+  readonly carry: number;
+}
+
+export const PLAN = {
+  lanesMax: 200,
+  agedShare: 0.2,
+  suspectGroupSize: 8,
+  suspectGroupsMax: 4,
+  claimsMax: 4,
+} as const;
+
+/** What is left to give while a plan is made. */
+interface Purse<L extends PlanLane> {
+  readonly grants: Map<L, number>;
+  readonly byTopic: Map<PlanTopic, number>;
+  readonly byTenant: Map<PlanTenant, number>;
+  readonly tenantCap: (lane: L) => number;
+}
+
+export function plan<L extends PlanLane>(input: PlanInput<L>): Plan<L> {
+  const lanes = input.lanes.filter((lane) => lane.topic.allowance > 0);
+  const trusted = lanes.filter(({ suspicion }) => suspicion === 0);
+  const claims = planSuspects(suspectsInTurn(lanes, trusted, input.capacity), input);
+  const used = claims.reduce((sum, claim) => sum + total(claim), 0);
+  const capacity = Math.min(input.capacity, Number.MAX_SAFE_INTEGER) - used;
+  if (capacity <= 0 || trusted.length === 0) return { claims, carry: input.carry };
+
+  const fifth = capacity * PLAN.agedShare + input.carry;
+  const aged = Math.min(capacity, Math.floor(fifth));
+  const chosen = choose(trusted, input.nowMs, aged > 0);
+  const purse = openPurse(chosen.all, input, claims);
+  // The fifth first: whoever was served longest ago, whatever its priority.
+  let left = capacity - giveInTurn(chosen.aged, aged, purse);
+  // Then by level; what the likely needs leave over goes round once more.
+  for (const hungry of [true, false]) {
+    for (const level of chosen.levels) left -= share(level, left, purse, hungry);
+  }
+  claims.push(...byLease(chosen.all, purse));
+  return { claims: claims.slice(0, PLAN.claimsMax), carry: Math.min(1, fifth - aged) };
+}
+
+const total = (claim: PlannedClaim<unknown>): number => claim.lanes.reduce((sum, { limit }) => sum + limit, 0);
+
+/** How long a lane has been passed over. Not how long its first message waits: a flood would outrank everyone by its own length. */
+function passedOverMs(lane: PlanLane, nowMs: number): number {
+  return Math.max(0, Math.min(nowMs - lane.dueMs, nowMs - lane.servedMs));
+}
+
+interface Chosen<L> {
+  readonly all: L[];
+  /** Those below the best level, longest passed over first. */
+  readonly aged: L[];
+  /** Highest first. */
+  readonly levels: L[][];
+}
+
+/** At most `lanesMax` lanes for one claim, rotating: the best levels and, within a level, those served longest ago. */
+function choose<L extends PlanLane>(lanes: readonly L[], nowMs: number, withAged: boolean): Chosen<L> {
+  const ranked = lanes.map((lane) => {
+    const age = passedOverMs(lane, nowMs);
+    return { lane, age, level: lane.priority + Math.floor(age / 1_000) };
+  });
+  ranked.sort((a, b) => b.level - a.level || a.lane.servedMs - b.lane.servedMs || a.lane.dueMs - b.lane.dueMs);
+  const agedMax = withAged ? Math.ceil(PLAN.lanesMax * PLAN.agedShare) : 0;
+  const best = ranked[0]?.level;
+  const below = agedMax === 0 ? [] : ranked.filter(({ level }) => level !== best);
+  const oldest = below.sort((a, b) => b.age - a.age).slice(0, agedMax);
+  const keep = new Set(oldest);
+  for (const one of ranked) {
+    if (keep.size >= PLAN.lanesMax) break;
+    keep.add(one);
+  }
+  const levels = new Map<number, L[]>();
+  for (const { lane, level } of ranked.filter((one) => keep.has(one))) {
+    const group = levels.get(level);
+    if (group) group.push(lane);
+    else levels.set(level, [lane]);
+  }
+  return { all: [...keep].map(({ lane }) => lane), aged: oldest.map(({ lane }) => lane), levels: [...levels.values()] };
+}
+
+function openPurse<L extends PlanLane>(lanes: readonly L[], input: PlanInput<L>, claims: readonly PlannedClaim<L>[]): Purse<L> {
+  const tenants = new Map<PlanTopic, Set<PlanTenant>>();
+  for (const { topic, tenant } of lanes) {
+    const known = tenants.get(topic);
+    if (known) known.add(tenant);
+    else tenants.set(topic, new Set([tenant]));
+  }
+  const tenantCap = ({ topic }: L): number => {
+    if (topic.tenantLimit !== null) return topic.tenantLimit;
+    if ((tenants.get(topic)?.size ?? 0) < 2) return Number.POSITIVE_INFINITY;
+    return Math.max(1, Math.ceil(Math.min(input.total, topic.held + topic.allowance) / 2));
+  };
+  const purse: Purse<L> = { grants: new Map(), byTopic: new Map(), byTenant: new Map(), tenantCap };
+  for (const { lane, limit } of claims.flatMap((claim) => claim.lanes)) spend(purse, lane, limit);
+  return purse;
+}
+
+function spend<L extends PlanLane>({ grants, byTopic, byTenant }: Purse<L>, lane: L, amount: number): void {
+  grants.set(lane, (grants.get(lane) ?? 0) + amount);
+  byTopic.set(lane.topic, (byTopic.get(lane.topic) ?? 0) + amount);
+  byTenant.set(lane.tenant, (byTenant.get(lane.tenant) ?? 0) + amount);
+}
+
+/** Lane by lane, and not by what topics and tenants hold: the first in line gets something whatever else its topic has. */
+function giveInTurn<L extends PlanLane>(lanes: readonly L[], amount: number, purse: Purse<L>): number {
+  const each = Math.max(1, Math.ceil(amount / Math.max(1, lanes.length)));
+  let left = amount;
+  for (const lane of lanes) {
+    const ofTopic = lane.topic.allowance - (purse.byTopic.get(lane.topic) ?? 0);
+    const ofTenant = purse.tenantCap(lane) - lane.tenant.held - (purse.byTenant.get(lane.tenant) ?? 0);
+    const limit = Math.min(left, each, lane.appetite, ofTopic, ofTenant);
+    if (limit <= 0) continue;
+    left -= limit;
+    spend(purse, lane, limit);
+  }
+  return amount - left;
+}
+
+/** Lanes of one topic, or of one tenant in it, as one vessel. */
+interface Group<K, L> extends Vessel {
+  readonly key: K;
+  readonly lanes: L[];
+}
+
+/** Shares an amount between lanes: equally by topic, within it by tenant, within it by lane. Returns what was given. */
+function share<L extends PlanLane>(lanes: readonly L[], amount: number, purse: Purse<L>, hungry: boolean): number {
+  if (amount <= 0 || lanes.length === 0) return 0;
+  let given = 0;
+  const appetite = (lane: L): number => (hungry ? Math.max(0, lane.appetite - (purse.grants.get(lane) ?? 0)) : amount);
+  const topics = groups(lanes, (lane) => lane.topic).map(([topic, ofTopic]) => {
+    const tenants = groups(ofTopic, (lane) => lane.tenant).map(([tenant, ofTenant]): Group<PlanTenant, L> => {
+      const held = tenant.held + (purse.byTenant.get(tenant) ?? 0);
+      const cap = Math.max(0, purse.tenantCap(ofTenant[0] as L) - held);
+      return { key: tenant, lanes: ofTenant, held, max: Math.min(cap, sum(ofTenant, appetite)) };
+    });
+    const spent = purse.byTopic.get(topic) ?? 0;
+    const max = Math.min(
+      Math.max(0, topic.allowance - spent),
+      sum(tenants, (tenant) => tenant.max),
+    );
+    return { held: topic.held + spent, max, tenants };
+  });
+  waterFill(topics, amount).forEach((forTopic, i) => {
+    const tenants = topics[i]?.tenants ?? [];
+    waterFill(tenants, forTopic).forEach((forTenant, j) => {
+      const ofTenant = tenants[j]?.lanes ?? [];
+      const vessels = ofTenant.map((lane) => ({ held: 0, max: appetite(lane) }));
+      waterFill(vessels, forTenant).forEach((limit, k) => {
+        if (limit <= 0) return;
+        given += limit;
+        spend(purse, ofTenant[k] as L, limit);
+      });
+    });
+  });
+  return given;
+}
+
+function groups<L, K>(lanes: readonly L[], keyOf: (lane: L) => K): [K, L[]][] {
+  const found = new Map<K, L[]>();
+  for (const lane of lanes) {
+    const group = found.get(keyOf(lane));
+    if (group) group.push(lane);
+    else found.set(keyOf(lane), [lane]);
+  }
+  return [...found];
+}
+
+function sum<T>(items: readonly T[], amountOf: (item: T) => number): number {
+  let result = 0;
+  for (const item of items) result += amountOf(item);
+  return result;
+}
+
+/** One claim has one lease time; the claim with the best lane goes first. */
+function byLease<L extends PlanLane>(lanes: readonly L[], { grants }: Purse<L>): PlannedClaim<L>[] {
+  const granted = lanes.flatMap((lane) => (grants.get(lane) ? [{ lane, limit: grants.get(lane) as number }] : []));
+  return groups(granted, ({ lane }) => lane.topic.leaseMs).map(([leaseMs, list]) => ({ leaseMs, suspicion: 0, lanes: list }));
+}
+
+/** With little room suspects and others take turns; otherwise suspects, who are few at a time, go first. */
+function suspectsInTurn<L extends PlanLane>(lanes: readonly L[], trusted: readonly L[], capacity: number): L[] {
+  const suspects = lanes.filter(({ suspicion }) => suspicion > 0);
+  if (trusted.length === 0 || capacity > 2 * PLAN.suspectGroupSize) return suspects;
+  const lastMs = trusted.reduce((latest, { servedMs }) => Math.max(latest, servedMs), Number.NEGATIVE_INFINITY);
+  return suspects.filter(({ servedMs }) => servedMs < lastMs);
+}
+
+/**
+ * A message that may have killed its worker is claimed with at most a few others, and alone after that: when it strikes
+ * again, few or none are charged with it.
+ */
+function planSuspects<L extends PlanLane>(lanes: readonly L[], input: PlanInput<L>): PlannedClaim<L>[] {
+  const claims: PlannedClaim<L>[] = [];
+  let left = input.capacity;
+  const single = input.suspectSingles > 0 ? [] : oldestFirst(lanes, 2);
+  if (left > 0 && single[0] && tenantRoom(single[0]) > 0) {
+    left--;
+    claims.push({ leaseMs: single[0].topic.leaseMs, suspicion: 2, lanes: [{ lane: single[0], limit: 1 }] });
+  }
+  const lane = input.suspectGroups >= PLAN.suspectGroupsMax ? undefined : oldestFirst(lanes, 1)[0];
+  if (lane) {
+    const spent = claims[0]?.lanes[0]?.lane.topic === lane.topic ? 1 : 0;
+    const limit = Math.min(left, PLAN.suspectGroupSize, lane.topic.allowance - spent, tenantRoom(lane) - spent);
+    if (limit > 0) claims.push({ leaseMs: lane.topic.leaseMs, suspicion: 1, lanes: [{ lane, limit }] });
+  }
+  return claims;
+}
+
+const tenantRoom = ({ topic, tenant }: PlanLane): number => (topic.tenantLimit ?? Number.POSITIVE_INFINITY) - tenant.held;
+
+function oldestFirst<L extends PlanLane>(lanes: readonly L[], suspicion: Suspicion): L[] {
+  const found = lanes.filter((lane) => lane.suspicion === suspicion && tenantRoom(lane) > 0);
+  return found.sort((a, b) => a.servedMs - b.servedMs || a.dueMs - b.dueMs);
+}

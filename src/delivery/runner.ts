@@ -1,0 +1,319 @@
+/**
+ * Runs what was claimed: starts attempts as slots come free, ends each exactly once, and hands its settlement to the settler.
+ * One coarse sweep watches all deadlines and leases, so that an attempt costs no timer; synchronous outcomes cost no
+ * promise.
+ */
+import { decide } from "../message/decide.ts";
+import { errorText } from "../message/errors.ts";
+import type { Outcome } from "../message/outcome.ts";
+import type { Settlement } from "../message/settlement.ts";
+import type { Events } from "../observe/events.ts";
+import { type Clock, sleep, type Timer } from "../platform/clock.ts";
+import type { Random } from "../platform/random.ts";
+import type { TopicStore } from "../store/topics.ts";
+import { type Attempt, afterCut, cutShort, runAttempt } from "./attempt.ts";
+import { Fifo } from "./fifo.ts";
+import { type LeaseState, LeaseTable } from "./leases.ts";
+import type { Prefetch } from "./prefetch.ts";
+import type { Settler } from "./settler.ts";
+import { isOpen, paced, stillRunning, type TopicState } from "./topic-state.ts";
+import type { SinkHandle, TopicTable } from "./topic-table.ts";
+
+export interface RunnerOptions {
+  readonly topics: TopicTable;
+  readonly topicStore: TopicStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: Events;
+  readonly concurrency: number;
+  readonly prefetch: Prefetch;
+  readonly settler: Settler;
+  readonly leases: LeaseTable;
+  /** Told when slots came free. */
+  readonly freed: () => void;
+  readonly track: (call: Promise<unknown>) => void;
+}
+
+const SWEEP_MS = 100;
+/** How long an aborted sink may take to answer before its slot is taken back. */
+const GRACE_MS = 1_000;
+/** A burst of synchronous attempts lets other work in after this. */
+const BURST_MS = 20;
+/** What waits longer than this for its start was claimed too early. */
+const WAITED_MS = 500;
+const RELEASE: Settlement = Object.freeze({ kind: "release" });
+
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #waiting = new Fifo<Attempt>();
+  readonly #running = new Set<Attempt>();
+  readonly #emptied = new Set<() => void>();
+  #bytes = 0;
+  #bursting: boolean = false;
+  #stopped: boolean = false;
+  #resume: Timer | undefined;
+  #sweep: Timer | undefined;
+  #sweptMs = 0;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Payload bytes held, about. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  take(attempt: Attempt): void {
+    const { topic, tenant } = attempt.lane;
+    topic.held++;
+    tenant.held++;
+    this.#bytes += attempt.message.payload.length;
+    this.#waiting.push(attempt);
+  }
+
+  /** Starts what may start; called after every arrival and every end. */
+  run(): void {
+    if (this.#bursting || this.#stopped) return;
+    this.#bursting = true;
+    const { clock, concurrency, settler } = this.#options;
+    const beganMs = clock.monotonicMs();
+    let nowMs = beganMs;
+    while (this.#running.size < concurrency) {
+      if (nowMs - beganMs > BURST_MS) {
+        this.#resumeSoon();
+        break;
+      }
+      const attempt = this.#waiting.shift();
+      if (!attempt) break;
+      nowMs = this.#start(attempt, nowMs);
+    }
+    this.#bursting = false;
+    this.#watch(nowMs);
+    settler.consider(this.#running.size === 0 && this.#waiting.length === 0);
+  }
+
+  /** Gives back what has not been started, as if it had never been claimed. */
+  releaseWhere(chosen: (topic: TopicState, index: number) => boolean): void {
+    if (this.#waiting.length === 0) return;
+    const taken = this.#waiting.takeWhere(({ lane }, index) => chosen(lane.topic, index));
+    for (const attempt of taken) this.#release(attempt);
+    if (taken.length > 0) this.#options.settler.consider(this.#running.size === 0);
+  }
+
+  /** The lease belongs to somebody else: nothing under it may be started, and what runs is told to stop. */
+  lost(lease: LeaseState): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const attempt of this.#waiting.takeWhere((one) => one.lease === lease)) {
+      this.#end(attempt, nowMs);
+      this.#drop(attempt);
+    }
+    for (const attempt of this.#running) if (attempt.lease === lease) attempt.abort("lost", nowMs);
+  }
+
+  /** Lets attempts finish for `drainMs`, then interrupts them. Nothing is held afterwards. */
+  async drain(drainMs: number): Promise<void> {
+    this.#stopped = true;
+    this.releaseWhere(() => true);
+    this.#options.settler.consider(true);
+    await this.#empty(drainMs);
+    for (const attempt of this.#running) attempt.abort("shutdown", this.#options.clock.monotonicMs());
+    await this.#empty(GRACE_MS / 2);
+    for (const attempt of this.#running) this.#finish(attempt, { kind: "interrupted" }, this.#options.clock.monotonicMs());
+    this.#resume?.cancel();
+  }
+
+  /** The last timer; after everything is settled. */
+  close(): void {
+    this.#sweep?.cancel();
+  }
+
+  #start(attempt: Attempt, nowMs: number): number {
+    const { topics, clock } = this.#options;
+    const { topic } = attempt.lane;
+    const handle =
+      topic.entry && LeaseTable.lasts(attempt.lease, nowMs) && isOpen(topic, nowMs) ? topics.sink(topic.entry) : null;
+    if (!handle || !topic.entry) {
+      this.#release(attempt);
+      return nowMs;
+    }
+    handle.users++;
+    attempt.handle = handle;
+    attempt.timeoutMs = topic.entry.timeoutMs;
+    attempt.startedMs = nowMs;
+    const outcome = runAttempt(attempt, handle.sink);
+    if (outcome instanceof Promise) {
+      this.#running.add(attempt);
+      void outcome.then((answer) => this.#answered(attempt, answer));
+      return nowMs;
+    }
+    const endedMs = clock.monotonicMs();
+    this.#finish(attempt, outcome, endedMs);
+    return endedMs;
+  }
+
+  #answered(attempt: Attempt, outcome: Outcome): void {
+    // Abandoned after its grace: its slot and its settlement are gone, what it says now is too late.
+    if (attempt.over) return;
+    this.#finish(attempt, outcome, this.#options.clock.monotonicMs());
+    this.run();
+    if (this.#stopped) this.#options.settler.consider(this.#running.size === 0);
+    this.#options.freed();
+  }
+
+  #finish(attempt: Attempt, answer: Outcome, nowMs: number): void {
+    const { random, settler } = this.#options;
+    const { lane, message, lease } = attempt;
+    const { topic } = lane;
+    this.#end(attempt, nowMs);
+    const rules = topic.entry?.rules;
+    // Without rules the topic was deleted under it: whoever finds the lapsed lease judges by the defaults.
+    if (lease.lost || attempt.cut === "lost" || !rules) {
+      this.#drop(attempt);
+      return;
+    }
+    const durationMs = nowMs - attempt.startedMs;
+    const outcome = afterCut(attempt, answer);
+    if (outcome.kind !== "interrupted") paced(topic, durationMs);
+    this.#judgeSink(attempt, outcome, nowMs);
+    const settlement = decide(message, outcome, rules, outcome.kind === "delivered" ? 0 : random.next());
+    settler.add(attempt, settlement, Math.round(durationMs));
+  }
+
+  /** What the outcome says about the receiver, apart from the message. */
+  #judgeSink(attempt: Attempt, outcome: Outcome, nowMs: number): void {
+    const { topic } = attempt.lane;
+    switch (outcome.kind) {
+      case "delivered":
+      case "duplicate":
+      case "reject":
+        topic.breaker.proved();
+        return;
+      case "retry":
+        attempt.alert = outcome.alert === true;
+        topic.breaker.failed(attempt.message.id, attempt.startedMs, nowMs, `${outcome.code}: ${outcome.error}`);
+        break;
+      case "unknown":
+        topic.breaker.failed(attempt.message.id, attempt.startedMs, nowMs, `${outcome.code}: ${outcome.error}`);
+        break;
+      case "disable":
+        this.#disable(topic, `${outcome.code}: ${outcome.error}`);
+        break;
+    }
+    if (topic.entry && !isOpen(topic, nowMs)) this.releaseWhere((waiting) => waiting === topic);
+  }
+
+  #disable(topic: TopicState, reason: string): void {
+    const { topicStore, events, track } = this.#options;
+    if (!topic.entry || topic.entry.record.disabledReason !== null) return;
+    topic.entry.record = { ...topic.entry.record, disabledReason: reason };
+    events.emit({ type: "sink_disabled", topic: topic.name, reason });
+    track(
+      topicStore.disable(topic.name, reason).catch((error) => {
+        events.emit({ type: "store_error", during: "disable", error: errorText(error), consecutive: 1 });
+      }),
+    );
+  }
+
+  #release(attempt: Attempt): void {
+    this.#end(attempt, this.#options.clock.monotonicMs());
+    this.#options.settler.add(attempt, RELEASE, null);
+  }
+
+  /** Not ours to settle any more. */
+  #drop(attempt: Attempt): void {
+    const { id, topic, attempt: number } = attempt.message;
+    this.#options.leases.settled(attempt.lease);
+    this.#options.events.emit({ type: "claim_lost", topic, id, attempt: number });
+  }
+
+  /** The slot, the bytes and the counts are free again, whatever the outcome. */
+  #end(attempt: Attempt, nowMs: number): void {
+    const { lane, lease, handle } = attempt;
+    attempt.over = true;
+    lane.topic.held--;
+    lane.tenant.held--;
+    this.#bytes -= attempt.message.payload.length;
+    lease.unfinished--;
+    if (lease.unfinished === 0) this.#options.prefetch.batchDone(lease.size, nowMs - lease.receivedMs);
+    if (handle) this.#letGo(handle);
+    if (this.#running.delete(attempt) && this.#running.size === 0) for (const emptied of this.#emptied) emptied();
+  }
+
+  #letGo(handle: SinkHandle): void {
+    if (handle.users > 1 || !handle.retired) handle.users--;
+    else this.#options.topics.release(handle);
+  }
+
+  #resumeSoon(): void {
+    this.#resume ??= this.#options.clock.after(0, () => {
+      this.#resume = undefined;
+      this.run();
+      this.#options.freed();
+    });
+  }
+
+  /** Keeps the sweep going while there is anything to watch. */
+  #watch(nowMs: number): void {
+    if (this.#sweep || this.#options.leases.size === 0) return;
+    this.#sweptMs = nowMs;
+    this.#sweep = this.#options.clock.after(SWEEP_MS, () => this.#sweepNow());
+  }
+
+  #sweepNow(): void {
+    this.#sweep = undefined;
+    const { clock, leases, track } = this.#options;
+    const nowMs = clock.monotonicMs();
+    // After a blocked event loop answers may have arrived that nobody has read yet: they get a turn before they are late.
+    const blocked = nowMs - this.#sweptMs > 10 * SWEEP_MS;
+    if (!blocked) this.#checkDeadlines(nowMs);
+    track(leases.extendDue(nowMs));
+    this.#trim(nowMs);
+    this.#watch(nowMs);
+  }
+
+  #checkDeadlines(nowMs: number): void {
+    let ended = false;
+    for (const attempt of this.#running) {
+      const ranMs = nowMs - attempt.startedMs;
+      stillRunning(attempt.lane.topic, ranMs);
+      if (attempt.cut === null) {
+        if (ranMs >= attempt.timeoutMs) attempt.abort("deadline", nowMs);
+      } else if (nowMs - attempt.cutMs >= GRACE_MS) {
+        this.#finish(attempt, cutShort(attempt), nowMs);
+        ended = true;
+      }
+    }
+    if (!ended) return;
+    this.run();
+    this.#options.freed();
+  }
+
+  /** What cannot be started soon goes back, newest first: another worker may have a free slot. */
+  #trim(nowMs: number): void {
+    const first = this.#waiting.first();
+    if (!first || nowMs - first.lease.receivedMs < WAITED_MS) return;
+    const { prefetch } = this.#options;
+    prefetch.tooMuch();
+    const kept = Math.max(0, prefetch.target - this.#running.size);
+    this.releaseWhere((_, index) => index >= kept);
+  }
+
+  /** Resolves when nothing runs, or after `ms`. */
+  async #empty(ms: number): Promise<void> {
+    if (this.#running.size === 0) return;
+    const controller = new AbortController();
+    const emptied = (): void => controller.abort();
+    this.#emptied.add(emptied);
+    await sleep(this.#options.clock, ms, controller.signal);
+    this.#emptied.delete(emptied);
+  }
+}

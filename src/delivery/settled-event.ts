@@ -1,0 +1,52 @@
+/**
+ * What follows from a settlement that was written, or could not be: the lease has one message less, the lane may have one
+ * more, and one event says what became of the attempt.
+ */
+import type { Events, MakegoodEvent } from "../observe/events.ts";
+import type { SettleResult } from "../store/store.ts";
+import type { Attempt } from "./attempt.ts";
+import type { LeaseTable } from "./leases.ts";
+
+export interface SettledContext {
+  readonly leases: LeaseTable;
+  readonly events: Events;
+  readonly nowMs: number;
+}
+
+export function announceSettled(attempt: Attempt, result: SettleResult, { leases, events, nowMs }: SettledContext): void {
+  leases.settled(attempt.lease);
+  const { message, lane, settle } = attempt;
+  if (!settle) return;
+  const { settlement } = settle;
+  if (result === "lost") {
+    events.emit({ type: "claim_lost", topic: message.topic, id: message.id, attempt: message.attempt });
+    return;
+  }
+  // We know when it is due again without asking the store.
+  if (settlement.kind === "retry") lane.dueMs = Math.min(lane.dueMs, nowMs + settlement.delayMs);
+  if (settlement.kind === "release") {
+    lane.dueMs = Math.min(lane.dueMs, nowMs);
+    return;
+  }
+  if (events.heard) events.emit(attemptEvent(attempt, settlement, settle.durationMs ?? 0));
+}
+
+const STATUS = { delivered: "delivered", retry: "pending", dead: "dead", hold: "held" } as const;
+
+type Written = Exclude<NonNullable<Attempt["settle"]>["settlement"], { kind: "release" }>;
+
+function attemptEvent({ message, alert }: Attempt, settlement: Written, ms: number): MakegoodEvent {
+  const failed = settlement.kind === "delivered" ? null : settlement;
+  return {
+    type: "attempt",
+    topic: message.topic,
+    id: message.id,
+    attempt: message.attempt,
+    outcome: settlement.outcome,
+    status: STATUS[settlement.kind],
+    ms,
+    code: failed?.code ?? null,
+    error: failed?.error ?? null,
+    alert,
+  };
+}

@@ -1,0 +1,96 @@
+/**
+ * What one worker knows of a topic beside its record: how much of it is held here, how fast its sink answers, and from
+ * that how many more messages it may have. A topic with a slow sink leaves slots to the others, always.
+ */
+import type { Breaker } from "./breaker.ts";
+import type { PlanTenant, PlanTopic } from "./plan.ts";
+import type { TopicEntry } from "./topic-table.ts";
+
+/** One slot is freed so seldom that others would feel it: above this, a topic may not take them all. */
+const SLOW_MS = 1_000;
+
+export interface TenantState extends PlanTenant {
+  held: number;
+  /** Lanes that count towards it; with none, and nothing held, it may be forgotten. */
+  lanes: number;
+}
+
+export interface TopicState extends PlanTopic {
+  readonly breaker: Breaker;
+  /** Null: the store does not know it (any more). */
+  entry: TopicEntry | null;
+  /** Whether this worker's patterns choose it. */
+  readonly chosen: boolean;
+  readonly tenants: Map<string | null, TenantState>;
+  leaseMs: number;
+  held: number;
+  allowance: number;
+  tenantLimit: number | null;
+  /** A moving average of attempts' durations; NaN before the first. */
+  paceMs: number;
+  slow: boolean;
+}
+
+export function createTopicState(name: string, chosen: boolean, breaker: Breaker): TopicState {
+  return {
+    name,
+    breaker,
+    entry: null,
+    chosen,
+    tenants: new Map(),
+    leaseMs: 0,
+    held: 0,
+    allowance: 0,
+    tenantLimit: null,
+    paceMs: Number.NaN,
+    // Until it has shown otherwise: a first batch must not fill every slot with what turns out to take ten seconds.
+    slow: true,
+  };
+}
+
+export function tenantOf(topic: TopicState, tenantId: string | null): TenantState {
+  let tenant = topic.tenants.get(tenantId);
+  if (!tenant) {
+    tenant = { held: 0, lanes: 0 };
+    topic.tenants.set(tenantId, tenant);
+  }
+  return tenant;
+}
+
+export function paced(topic: TopicState, durationMs: number): void {
+  topic.paceMs = Number.isNaN(topic.paceMs) ? durationMs : topic.paceMs + (durationMs - topic.paceMs) / 8;
+  topic.slow = topic.paceMs > SLOW_MS;
+}
+
+/** Attempts that have not answered yet say as much as those that have. */
+export function stillRunning(topic: TopicState, forMs: number): void {
+  if (forMs > SLOW_MS) topic.slow = true;
+}
+
+/** Whether anything of the topic may be attempted here now. */
+export function isOpen(topic: TopicState, nowMs: number): boolean {
+  const entry = topic.entry;
+  if (!topic.chosen || !entry || entry.gone) return false;
+  const { paused, disabledReason } = entry.record;
+  return !paused && disabledReason === null && topic.breaker.admits(nowMs) !== "none";
+}
+
+export interface Crowd {
+  readonly concurrency: number;
+  /** Held over all slow topics. */
+  readonly slowHeld: number;
+  /** How many topics are served here. */
+  readonly served: number;
+}
+
+/** How many more messages a topic may have, before tenants and capacity are looked at. */
+export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, crowd: Crowd): number {
+  const record = topic.entry?.record;
+  if (!record || !hasSink || !isOpen(topic, nowMs)) return 0;
+  if (topic.breaker.admits(nowMs) === "one") return topic.held === 0 ? 1 : 0;
+  const room = record.concurrency === null ? Number.POSITIVE_INFINITY : record.concurrency - topic.held;
+  if (!topic.slow || crowd.served < 2) return Math.max(0, room);
+  // As many as slow topics leave free: one of them gets half of the slots, two get a third each, and some always stay free.
+  const slots = crowd.concurrency - crowd.slowHeld - topic.held;
+  return Math.max(0, Math.min(room, Math.max(slots, topic.held === 0 ? 1 : 0)));
+}

@@ -1,0 +1,216 @@
+/**
+ * This process's fresh view of the topics: every record as the store has it, the rules decide() needs, and the sink that
+ * serves it here. Looked at again each second while somebody works and at each hint; a changed definition gets a new sink,
+ * and the old one is closed when its last attempt is over.
+ */
+import type { DecideRules } from "../message/decide.ts";
+import { errorText } from "../message/errors.ts";
+import { RETRY_POLICIES, type RetryPolicy, retryPolicy } from "../message/retry-policy.ts";
+import type { TopicRecord } from "../message/topic.ts";
+import { attemptTimeoutMs } from "../message/validate-topic.ts";
+import type { Events } from "../observe/events.ts";
+import type { Clock } from "../platform/clock.ts";
+import { type Loop, startLoop } from "../platform/loop.ts";
+import type { Sink } from "../sink/sink.ts";
+import type { Store } from "../store/store.ts";
+
+const REFRESH_MS = 1_000;
+/** With nobody at work the view may be older: only the way in reads it, and the store has the last word there. */
+const STALE_MS = 5_000;
+
+/** A sink and how many attempts are using it. */
+export interface SinkHandle {
+  readonly sink: Sink;
+  users: number;
+  retired: boolean;
+}
+
+/** One topic; the object stays the same while its record changes. */
+export interface TopicEntry {
+  readonly name: string;
+  record: TopicRecord;
+  rules: DecideRules;
+  timeoutMs: number;
+  /** Monotonic: the record's countdowns run from here. */
+  seenMs: number;
+  gone: boolean;
+  /** Null: this process has no sink for it. Undefined: not asked for yet. */
+  handle: SinkHandle | null | undefined;
+}
+
+export interface TopicTableOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly events: Events;
+  /** Null when this process cannot serve the topic; may throw. */
+  readonly makeSink: (record: TopicRecord) => Sink | null;
+}
+
+export class TopicTable {
+  readonly #options: TopicTableOptions;
+  readonly #entries = new Map<string, TopicEntry>();
+  readonly #watchers = new Set<() => void>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #unsubscribe: () => void;
+  #loop: Loop | undefined;
+  #current: Promise<unknown> = Promise.resolve();
+  #next: Promise<void> | undefined;
+  #refreshedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: TopicTableOptions) {
+    this.#options = options;
+    this.#unsubscribe = options.store.wake((hint) => {
+      if (hint.kind === "topics") this.#refreshSoon();
+    });
+  }
+
+  entry(name: string): TopicEntry | undefined {
+    return this.#entries.get(name);
+  }
+
+  entries(): IterableIterator<TopicEntry> {
+    return this.#entries.values();
+  }
+
+  /** What is known without asking; asks in the background when that is old. */
+  known(name: string): TopicRecord | undefined {
+    const entry = this.#entries.get(name);
+    if (entry && this.#options.clock.monotonicMs() - this.#refreshedMs > STALE_MS) this.#refreshSoon();
+    return entry?.record;
+  }
+
+  async find(name: string): Promise<TopicRecord | null> {
+    const known = this.known(name);
+    if (known) return known;
+    const record = await this.#options.store.topics.get(name);
+    if (record) this.learn(record);
+    return record;
+  }
+
+  /** Takes over a record that came from the store by another way than a refresh. */
+  learn(record: TopicRecord): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    const known = this.#entries.get(record.name);
+    if (!known) {
+      const rules = this.#rules(record);
+      const timeoutMs = attemptTimeoutMs(record.sink, record.leaseMs);
+      const { name } = record;
+      this.#entries.set(name, { name, record, rules, timeoutMs, seenMs: nowMs, gone: false, handle: undefined });
+      return;
+    }
+    if (JSON.stringify(known.record.sink) !== JSON.stringify(record.sink)) this.#retire(known);
+    if (known.record.revision !== record.revision) {
+      known.rules = this.#rules(record);
+      known.timeoutMs = attemptTimeoutMs(record.sink, record.leaseMs);
+    }
+    known.record = record;
+    known.seenMs = nowMs;
+  }
+
+  /** The sink that serves a topic here, made when it is first needed. */
+  sink(entry: TopicEntry): SinkHandle | null {
+    if (entry.handle !== undefined) return entry.handle;
+    entry.handle = null;
+    try {
+      const sink = this.#options.makeSink(entry.record);
+      if (sink) entry.handle = { sink, users: 0, retired: false };
+    } catch (error) {
+      const detail = { topic: entry.name, error: errorText(error) };
+      this.#options.events.emit({ type: "lifecycle", what: "sink_not_made", detail });
+    }
+    return entry.handle;
+  }
+
+  release(handle: SinkHandle): void {
+    handle.users--;
+    if (handle.retired && handle.users === 0) this.#close(handle);
+  }
+
+  /** Calls back after each refresh; the first watcher starts the clock, the last one stops it. */
+  watch(listener: () => void): () => void {
+    this.#watchers.add(listener);
+    this.#loop ??= startLoop({
+      clock: this.#options.clock,
+      step: async () => {
+        await this.refresh();
+        return REFRESH_MS;
+      },
+      failed: (error, consecutive) => {
+        this.#options.events.emit({ type: "store_error", during: "topics", error: errorText(error), consecutive });
+        return Math.min(5_000, REFRESH_MS * consecutive);
+      },
+    });
+    return () => {
+      this.#watchers.delete(listener);
+      if (this.#watchers.size > 0 || !this.#loop) return;
+      void this.#loop.stop();
+      this.#loop = undefined;
+    };
+  }
+
+  /** One at a time; whoever calls during a refresh shares the one that begins after it. */
+  refresh(): Promise<void> {
+    this.#next ??= this.#current.then(() => {
+      this.#next = undefined;
+      const read = this.#read();
+      this.#current = read.catch(() => undefined);
+      return read;
+    });
+    return this.#next;
+  }
+
+  async close(): Promise<void> {
+    this.#unsubscribe();
+    await this.#loop?.stop();
+    for (const entry of this.#entries.values()) this.#retire(entry);
+    await Promise.allSettled([...this.#closing]);
+  }
+
+  async #read(): Promise<void> {
+    const records = await this.#options.store.topics.list();
+    const names = new Set(records.map(({ name }) => name));
+    for (const record of records) this.learn(record);
+    for (const [name, entry] of this.#entries) {
+      if (names.has(name)) continue;
+      this.#retire(entry);
+      entry.gone = true;
+      this.#entries.delete(name);
+    }
+    this.#refreshedMs = this.#options.clock.monotonicMs();
+    for (const watcher of this.#watchers) watcher();
+  }
+
+  #refreshSoon(): void {
+    this.#refreshedMs = this.#options.clock.monotonicMs();
+    this.refresh().catch((error) => {
+      this.#options.events.emit({ type: "store_error", during: "topics", error: errorText(error), consecutive: 1 });
+    });
+  }
+
+  #retire(entry: TopicEntry): void {
+    const handle = entry.handle;
+    entry.handle = undefined;
+    if (!handle) return;
+    handle.retired = true;
+    if (handle.users === 0) this.#close(handle);
+  }
+
+  #close(handle: SinkHandle): void {
+    const closed = Promise.resolve(handle.sink.close?.()).catch((error) => {
+      this.#options.events.emit({ type: "lifecycle", what: "sink_not_closed", detail: { error: errorText(error) } });
+    });
+    this.#closing.add(closed);
+    void closed.then(() => this.#closing.delete(closed));
+  }
+
+  #rules(record: TopicRecord): DecideRules {
+    let policy = retryPolicy(record.retry);
+    if (!policy) {
+      // Stored by a newer version: its messages still have bounded attempts.
+      const detail = { topic: record.name, policy: record.retry.policy };
+      this.#options.events.emit({ type: "lifecycle", what: "retry_policy_not_known", detail });
+      policy = RETRY_POLICIES.get("exponential") as RetryPolicy;
+    }
+    return { policy, ordering: record.ordering, onUnknown: record.sink.onUnknown ?? "retry" };
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * A topic as code declares it: the definition every worker shares, and what lives only in this process (schema, function,
+ * sink). Declaring does nothing by itself; createMakegood stores it and work() delivers it.
+ */
+import { DEFAULTS } from "../message/limits.ts";
+import type { Ordering } from "../message/message.ts";
+import type { RetryConfig } from "../message/retry-policy.ts";
+import type { InferInput, InferOutput, StandardSchemaV1 } from "../message/standard-schema.ts";
+import type { SinkConfig, TopicDefinition } from "../message/topic.ts";
+import { checkTopic } from "../message/validate-topic.ts";
+import type { DeliverContext, Delivery, Sink } from "../sink/sink.ts";
+
+/** Returning is delivered, throwing is a retry; an Outcome that is returned or thrown is taken at its word. */
+export type TopicHandler<Out> = (payload: Out, delivery: Delivery, context: DeliverContext) => unknown;
+
+/** `In` is what may be enqueued, `Out` what the handler gets: the schema's two sides. */
+export interface Topic<In = unknown, Out = In> {
+  readonly name: string;
+  readonly definition: TopicDefinition;
+  readonly schema: StandardSchemaV1<In, Out> | null;
+  readonly handler: TopicHandler<Out> | null;
+  /** A sink object of this process; null: made from the handler, else from `definition.sink`. */
+  readonly sink: Sink | null;
+  /** Declared without a sink: only sends from here, and never replaces a definition that another process stored. */
+  readonly sendsOnly: boolean;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a list of topics holds handlers of different payloads; only `any` is both above and below each
+export type AnyTopic = Topic<any, any>;
+
+/** Whatever its handler gets, `In` may be enqueued to it. */
+// biome-ignore lint/suspicious/noExplicitAny: who enqueues does not care what the handler gets
+export type TopicFor<In> = Topic<In, any>;
+
+export interface TopicOptions<Out = unknown> {
+  /** Absent: the topic only sends from here; another process or the API gives it its sink. */
+  readonly sink?: SinkConfig | TopicHandler<Out> | Sink | undefined;
+  readonly retry?: string | (Omit<RetryConfig, "policy"> & { readonly policy?: string | undefined }) | undefined;
+  readonly schemaVersion?: number | undefined;
+  readonly leaseMs?: number | undefined;
+  /** One total deadline per attempt. With a handler it may be longer than the lease. */
+  readonly timeoutMs?: number | undefined;
+  readonly concurrency?: number | undefined;
+  readonly tenantConcurrency?: number | undefined;
+  /** `key` (default): messages that carry an ordering key are delivered in order; others are not affected. */
+  readonly ordering?: Ordering | undefined;
+  readonly onUnknown?: "retry" | "hold" | undefined;
+}
+
+export function topic<S extends StandardSchemaV1>(
+  name: string,
+  options: TopicOptions<InferOutput<S>> & { readonly schema: S },
+): Topic<InferInput<S>, InferOutput<S>>;
+export function topic<P = unknown>(name: string, options?: TopicOptions<P> & { readonly schema?: undefined }): Topic<P>;
+export function topic(name: string, options: TopicOptions & { readonly schema?: StandardSchemaV1 | undefined } = {}): Topic {
+  const { sink } = options;
+  const handler = typeof sink === "function" ? sink : null;
+  const object = sink !== undefined && typeof sink === "object" && "deliver" in sink ? sink : null;
+  // What code declares may use private addresses: whoever wrote it could have called them directly.
+  const config: SinkConfig =
+    sink === undefined || handler || object ? { kind: "function" } : { trusted: true, ...(sink as SinkConfig) };
+  const definition: TopicDefinition = {
+    name,
+    sink: withDefined(config, { timeoutMs: options.timeoutMs, onUnknown: options.onUnknown }),
+    retry: retryConfig(options.retry),
+    schemaVersion: options.schemaVersion ?? null,
+    leaseMs: options.leaseMs ?? DEFAULTS.leaseMs,
+    concurrency: options.concurrency ?? null,
+    tenantConcurrency: options.tenantConcurrency ?? null,
+    ordering: options.ordering ?? "key",
+  };
+  checkTopic(definition);
+  return Object.freeze({
+    name,
+    definition,
+    schema: options.schema ?? null,
+    handler,
+    sink: object,
+    sendsOnly: sink === undefined,
+  });
+}
+
+function retryConfig(retry: TopicOptions["retry"]): RetryConfig {
+  if (typeof retry === "string") return { policy: retry };
+  return { ...retry, policy: retry?.policy ?? "exponential" };
+}
+
+function withDefined(config: SinkConfig, extra: Partial<SinkConfig>): SinkConfig {
+  return { ...config, ...Object.fromEntries(Object.entries(extra).filter(([, value]) => value !== undefined)) };
+}

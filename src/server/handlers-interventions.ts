@@ -1,0 +1,49 @@
+/**
+ * What people do to a message over HTTP: replay, resolve, discard, each with a reason and under the name of who asked.
+ */
+import { LIMITS } from "../message/limits.ts";
+import { isUuid } from "../platform/ids.ts";
+import type { Intervention } from "../store/store.ts";
+import { readText } from "./body.ts";
+import { messageJson, withPayload } from "./contract.ts";
+import { type FieldFault, readFields } from "./fields.ts";
+import { noSuchMessage } from "./handlers-messages.ts";
+import { type Handler, jsonText, type Parsed, parsed, refused } from "./http.ts";
+import type { Kernel } from "./kernel.ts";
+import { checkJson } from "./payload-scanner.ts";
+import { problem } from "./problem.ts";
+
+const BODY_BYTES = 65_536;
+
+/** Not found, wrong state and a moved revision are thrown by the kernel and become their problems in the app. */
+export function interventionHandler(kernel: Kernel, action: Intervention["action"]): Handler {
+  return async (request) => {
+    const text = await readText(request, BODY_BYTES);
+    if (!text.ok) return text.reply;
+    const asked = readAsked(text.value);
+    if (!asked.ok) return asked.reply;
+    const id = request.params.get("id") ?? "";
+    if (!isUuid(id)) return noSuchMessage(id);
+    const message = await kernel.mg[action](id, { actor: request.actor, ...asked.value });
+    const topic = await kernel.mg.store.topics.get(message.topic);
+    return jsonText(200, withPayload(messageJson(message, topic), message.payload));
+  };
+}
+
+function readAsked(text: string): Parsed<{ reason: string; revision: number | undefined }> {
+  checkJson(text, "invalid_message");
+  const faults: FieldFault[] = [];
+  const fields = readFields(JSON.parse(text), "", faults);
+  const reason = fields?.text("reason")?.trim();
+  const revision = fields?.integer("revision", 0, Number.MAX_SAFE_INTEGER);
+  fields?.refuseUnknown();
+  if (fields && !fields.has("reason")) fields.fault("reason", "is missing: say why, it becomes part of the history");
+  else if (reason === "") fields?.fault("reason", "must not be blank");
+  else if (reason !== undefined && (Buffer.byteLength(reason) > LIMITS.reasonBytesMax || /\0|\p{Surrogate}/u.test(reason))) {
+    fields?.fault("reason", `may have at most ${LIMITS.reasonBytesMax} bytes, without NUL or lone surrogates`);
+  }
+  if (faults.length === 0 && reason !== undefined) return parsed({ reason, revision });
+  const errors = faults.map((fault) => ({ ...fault, code: "invalid_message" as const }));
+  const detail = faults.map((fault) => `${fault.field} ${fault.detail}`).join("; ");
+  return refused(problem("invalid_message", detail, { errors }));
+}

@@ -1,0 +1,66 @@
+/**
+ * The last answer of something that may hang: asks at most once at a time and never makes a caller wait longer than it
+ * said it would. What comes back says how old it is.
+ */
+import { errorText } from "../message/errors.ts";
+import { type Clock, sleep } from "../platform/clock.ts";
+
+export interface Answer<T> {
+  /** Undefined until the first good answer. */
+  readonly value: T | undefined;
+  /** Why the last question failed, or that it has not been answered yet; null when it was answered. */
+  readonly error: string | null;
+  /** How long ago the last good answer came. */
+  readonly ageMs: number | null;
+  readonly tookMs: number | null;
+}
+
+export interface LastAnswer<T> {
+  /** An answer at most `keptMs` old if one can be had within `waitMs`; else the last one, marked with what is wrong. */
+  read(waitMs: number): Promise<Answer<T>>;
+}
+
+export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Promise<T>): LastAnswer<T> {
+  let value: T | undefined;
+  let error: string | null = null;
+  let answeredAtMs: number | null = null;
+  let tookMs: number | null = null;
+  let underWay: { readonly since: number; readonly done: Promise<void> } | null = null;
+
+  const start = (): { since: number; done: Promise<void> } => {
+    const since = clock.monotonicMs();
+    const settle = (failed: string | null): void => {
+      error = failed;
+      tookMs = Math.round(clock.monotonicMs() - since);
+      underWay = null;
+    };
+    const done = ask().then(
+      (answer) => {
+        value = answer;
+        answeredAtMs = clock.monotonicMs();
+        settle(null);
+      },
+      (thrown) => settle(errorText(thrown)),
+    );
+    return { since, done };
+  };
+
+  return {
+    async read(waitMs) {
+      const fresh = error === null && answeredAtMs !== null && clock.monotonicMs() - answeredAtMs <= keptMs;
+      if (!fresh) {
+        underWay ??= start();
+        // Who asks after others have waited in vain waits only for what is left.
+        const leftMs = waitMs - (clock.monotonicMs() - underWay.since);
+        const late = new AbortController();
+        if (leftMs > 0) await Promise.race([underWay.done, sleep(clock, leftMs, late.signal)]);
+        late.abort();
+      }
+      const now = clock.monotonicMs();
+      // A question without an answer is a failure as soon as somebody has waited for it.
+      const silentMs = underWay === null ? 0 : Math.round(now - (underWay as { since: number }).since);
+      const silence = silentMs > 0 && !fresh ? `no answer for ${silentMs} ms` : null;
+      return { value, error: silence ?? error, ageMs: answeredAtMs === null ? null : Math.round(now - answeredAtMs), tookMs };
+    },
+  };
+}

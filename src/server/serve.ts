@@ -1,0 +1,144 @@
+/**
+ * One process with everything: the API, the dispatcher and maintenance on one store. It starts in an order in which each
+ * part can rely on the ones before it, stops in the opposite one, and never touches signals or the exit code itself.
+ */
+import { createMakegood, type Makegood } from "../create.ts";
+import type { Worker } from "../delivery/worker.ts";
+import { type Log, logEvents } from "../observe/log.ts";
+import { type Clock, systemClock } from "../platform/clock.ts";
+import { createAddressGuard } from "../sink/address-guard.ts";
+import { checkSink } from "../sink/sinks.ts";
+import type { Store } from "../store/store.ts";
+import { type App, createApp } from "./app.ts";
+import { type Config, type FileTopic, shownConfig } from "./config.ts";
+import type { Kernel } from "./kernel.ts";
+import { type Listening, listen } from "./listen.ts";
+import { openStore } from "./open-store.ts";
+import { VERSION } from "./version.ts";
+
+export interface ServeOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly clock?: Clock | undefined;
+  /** Instead of the one that the configuration names; the caller's to dispose of after close(). */
+  readonly store?: Store | undefined;
+  /** Something broke that only a new process mends; called at most once. */
+  readonly failed?: ((reason: string) => void) | undefined;
+  readonly headersTimeoutMs?: number | undefined;
+  readonly requestTimeoutMs?: number | undefined;
+}
+
+export interface RunningServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly mg: Makegood;
+  /** Not ready any more, no new connections, the dispatcher drained within `drainMs`, everything closed. Idempotent. */
+  close(options?: { readonly drainMs?: number | undefined }): Promise<void>;
+}
+
+/** What a running kernel needs to be put behind the API. */
+export interface KernelParts {
+  readonly config: Pick<Config, "payload_bytes_max" | "sink_allow">;
+  readonly mg: Makegood;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly worker: Worker | null;
+  readonly draining: () => boolean;
+}
+
+export function kernelOf({ config, mg, log, clock, worker, draining }: KernelParts): Kernel {
+  const guard = createAddressGuard({ allow: config.sink_allow });
+  return {
+    mg,
+    log,
+    clock,
+    version: VERSION,
+    payloadBytesMax: config.payload_bytes_max,
+    checkSink: (sink) => checkSink(sink, guard),
+    dispatcher: () => worker?.status() ?? null,
+    draining,
+  };
+}
+
+export async function startServer(options: ServeOptions): Promise<RunningServer> {
+  const { config, log, clock = systemClock } = options;
+  /** What has been started, to be stopped in the opposite order. */
+  const undo: (() => Promise<unknown>)[] = [];
+  const unwind = async (): Promise<void> => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  let draining = false;
+  try {
+    log.info("starting", { version: VERSION, ...shownConfig(config) });
+    const store = options.store ?? (await ownStore(options, undo));
+    const mg = await createMakegood(makegoodOptions(config, store, log, clock));
+    undo.push(() => mg.close({ drainMs: config.drain_ms }));
+    logEvents(mg.events, log);
+    await declareFileTopics(mg.store, config.topics, log);
+    const worker = mg.work();
+    const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
+    const hosts = { bound: config.host, names: config.hosts };
+    const app = createApp({ kernel, tokens: config.tokens, anonymous: "local", hosts });
+    undo.push(async () => app.metrics.close());
+    const listening = await startListening(app, options, clock);
+    let closing: Promise<void> | undefined;
+    const close = (how: { readonly drainMs?: number | undefined } = {}): Promise<void> => {
+      draining = true;
+      closing ??= closeAll(how.drainMs ?? config.drain_ms, { listening, worker, log }).then(unwind);
+      return closing;
+    };
+    return { url: listening.url, port: listening.port, mg, close, [Symbol.asyncDispose]: () => close() };
+  } catch (error) {
+    await unwind().catch((failure) => log.error("could not stop cleanly", { error: failure }));
+    throw error;
+  }
+}
+
+async function ownStore({ config, log, failed }: ServeOptions, undo: (() => Promise<unknown>)[]): Promise<Store> {
+  const moved = (): void => failed?.("the embedded PostgreSQL came back at another address");
+  const opened = await openStore({ config, log, moved });
+  undo.push(opened.release);
+  return opened.store;
+}
+
+/** The settings of a Makegood that a configuration stands for. */
+export function makegoodOptions(config: Config, store: Store, log: Log, clock: Clock): Parameters<typeof createMakegood>[0] {
+  return {
+    store,
+    clock,
+    concurrency: config.concurrency,
+    pollMs: config.poll_ms,
+    drainMs: config.drain_ms,
+    keptMs: config.kept_days,
+    sinkAllow: config.sink_allow,
+    log: (line) => log.info(line),
+  };
+}
+
+function startListening(app: App, options: ServeOptions, clock: Clock): Promise<Listening> {
+  const { config, headersTimeoutMs, requestTimeoutMs } = options;
+  return listen({ fetch: app.fetch, host: config.host, port: config.port, clock, headersTimeoutMs, requestTimeoutMs });
+}
+
+/** The file is the authority for what it names; a topic that it named once and no longer does is left alone, and said so. */
+export async function declareFileTopics(store: Store, topics: readonly FileTopic[], log: Log): Promise<void> {
+  for (const { definition, paused } of topics) {
+    const put = await store.topics.put(definition, "file");
+    if (put !== "read_only" && paused !== undefined && put.paused !== paused) await store.topics.pause(definition.name, paused);
+  }
+  const named = new Set(topics.map(({ definition }) => definition.name));
+  const left = (await store.topics.list()).filter(({ source, name }) => source === "file" && !named.has(name));
+  for (const { name } of left) log.warn("a topic came from a config file that no longer names it", { topic: name });
+}
+
+interface Running {
+  readonly listening: Listening;
+  readonly worker: Worker;
+  readonly log: Log;
+}
+
+async function closeAll(drainMs: number, { listening, worker, log }: Running): Promise<void> {
+  log.info("stopping", { drain_ms: drainMs });
+  // Both at once: the budget is one, and answers under way may still accept while attempts finish.
+  await Promise.all([listening.close(drainMs), worker.stop({ drainMs })]);
+}

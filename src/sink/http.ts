@@ -1,0 +1,34 @@
+/**
+ * The http sink: one POST with the payload's exact bytes and the key as Idempotency-Key; the status decides.
+ * "Try again" is about the world (5xx, 429, not connected), "never" is about the message (4xx, redirects), and a
+ * request that was sent but not answered is `unknown`.
+ */
+import type { Outcome } from "../message/outcome.ts";
+import { systemClock } from "../platform/clock.ts";
+import { createPoster, type PosterDeps, type PosterOptions } from "./poster.ts";
+import { messageHeaders } from "./request-headers.ts";
+import type { DeliverContext, Delivery, Sink } from "./sink.ts";
+import { httpVerdict, outcomeOfAnswer, type StatusMap } from "./verdict.ts";
+
+export interface HttpSinkOptions extends PosterOptions {
+  /** Status → outcome, over the defaults; for example `{ "409": "duplicate" }`. */
+  readonly statusMap?: StatusMap | undefined;
+  /** Asks the receiver whether an attempt whose outcome is unknown landed. */
+  readonly probe?: ((delivery: Delivery, context: DeliverContext) => Promise<Outcome>) | undefined;
+}
+
+export function httpSink(options: HttpSinkOptions, deps: PosterDeps = {}): Sink {
+  const clock = deps.clock ?? systemClock;
+  const poster = createPoster(options, deps);
+  const verdictOf = (status: number) => options.statusMap?.[status] ?? httpVerdict(status);
+  const sink: Sink = {
+    kind: "http",
+    async deliver(delivery, context) {
+      const answer = await poster.post(delivery.payload, messageHeaders(delivery), context);
+      return outcomeOfAnswer(answer, verdictOf, clock.wallMs());
+    },
+    close: () => poster.close(),
+  };
+  const { probe } = options;
+  return probe === undefined ? sink : { ...sink, probe };
+}

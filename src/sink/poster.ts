@@ -1,0 +1,113 @@
+/**
+ * POSTs bodies to one url: the part that the http, webhook and notify sinks share. It keeps connections alive, bounds
+ * how many there are, dials only what the guard lets through, and follows no redirect.
+ */
+import type { ConnectionOptions } from "node:tls";
+import { Pool } from "undici";
+import { LIMITS } from "../message/limits.ts";
+import type { Outcome } from "../message/outcome.ts";
+import { type Clock, systemClock } from "../platform/clock.ts";
+import { type AddressGuard, createAddressGuard, guardedConnector } from "./address-guard.ts";
+import { checkUrl } from "./check-target.ts";
+import { type Answer, exchange } from "./exchange.ts";
+import { oneLine } from "./one-line.ts";
+import { type FlatHeaders, fixedHeaders } from "./request-headers.ts";
+import type { DeliverContext } from "./sink.ts";
+
+export interface PosterOptions {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Total for one attempt; the context's own limit holds as well. */
+  readonly timeoutMs?: number | undefined;
+  /** The sink may use private and loopback addresses. */
+  readonly trusted?: boolean | undefined;
+  /** A private certificate authority, or a client certificate. Verification cannot be turned off. */
+  readonly tls?: Pick<ConnectionOptions, "ca" | "cert" | "key"> | undefined;
+  readonly connectionsMax?: number | undefined;
+}
+
+export interface PosterDeps {
+  readonly guard?: AddressGuard | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+export interface Poster {
+  /** `headers` in addition to the configured ones. */
+  post(body: string, headers: FlatHeaders, context: DeliverContext): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const CONNECTIONS_MAX = 256;
+const SNIPPET_BYTES = 1_000;
+
+export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Poster {
+  const clock = deps.clock ?? systemClock;
+  const anyone = deps.guard ?? createAddressGuard();
+  const guard = options.trusted === true ? anyone.trusting : anyone;
+  // Decided again here and not only when it was saved: the guard's configuration may have changed since.
+  const refusal = checkUrl(options.url, guard);
+  if (refusal !== null) return refusingPoster(refusal);
+
+  const url = new URL(options.url);
+  const fixed = fixedHeaders(options.headers);
+  const secrets = secretsIn(options.headers);
+  const pool = new Pool(url.origin, {
+    connect: guardedConnector(guard, {
+      connectTimeoutMs: Math.min(options.timeoutMs ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS),
+      tls: options.tls,
+    }),
+    connections: options.connectionsMax ?? CONNECTIONS_MAX,
+    pipelining: 1,
+    maxHeaderSize: LIMITS.responseBytesMax,
+    keepAliveMaxTimeout: 60_000,
+    // A connection that never ends would keep an address that the name left long ago.
+    maxRequestsPerClient: 1_000,
+  });
+  const request = { origin: url.origin, path: url.pathname + url.search, method: "POST" } as const;
+  let running = 0;
+  let closed: Promise<void> | undefined;
+  let idle: () => void = () => undefined;
+
+  return {
+    async post(body, headers, context) {
+      if (closed !== undefined) return failed({ kind: "retry", code: "sink_closed", error: "the sink is closed" });
+      const timeoutMs = Math.min(options.timeoutMs ?? context.timeoutMs, context.timeoutMs);
+      running++;
+      const answer = await exchange(pool, { ...request, headers: [...fixed, ...headers], body }, context, timeoutMs, clock);
+      if (--running === 0) idle();
+      return answer.kind === "failed" ? answer : { ...answer, body: shown(answer.body, secrets) };
+    },
+    /** Attempts under way end by themselves, each within its own deadline; nothing else is waited for. */
+    close() {
+      closed ??= new Promise<void>((resolve) => {
+        idle = resolve;
+        if (running === 0) resolve();
+      }).then(() => pool.destroy());
+      return closed;
+    },
+  };
+}
+
+function failed(outcome: Outcome): Answer {
+  return { kind: "failed", outcome };
+}
+
+function refusingPoster(reason: string): Poster {
+  const answer = failed({ kind: "reject", code: "address_refused", error: reason });
+  return { post: () => Promise.resolve(answer), close: () => Promise.resolve() };
+}
+
+/** Receivers echo what they were sent; our credentials must not reach the error column that way. */
+function secretsIn(headers: Readonly<Record<string, string>> = {}): string[] {
+  return Object.entries(headers)
+    .filter(([name]) => !/^(?:content-type|user-agent|accept)$/i.test(name))
+    .flatMap(([, value]) => value.split(/[\s,;]+/))
+    .filter((part) => part.length >= 8);
+}
+
+function shown(body: string, secrets: readonly string[]): string {
+  let text = body;
+  for (const secret of secrets) text = text.replaceAll(secret, "[redacted]");
+  return oneLine(text.trim(), SNIPPET_BYTES);
+}

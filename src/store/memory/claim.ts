@@ -1,0 +1,111 @@
+/**
+ * Claims: taking due messages under one lease, pushing its end out, and taking over leases that ran out. The token is the
+ * fence; expiry only allows the takeover, so a late holder whom nobody replaced may still extend and settle.
+ */
+import type { Claim, ClaimedMessage } from "../../message/message.ts";
+import type { At, ClaimRequest } from "../store.ts";
+import { claimable, keyOf, unpark } from "./lanes.ts";
+import { type Lease, nowMs, type State, type Stored } from "./state.ts";
+
+export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
+  const now = nowMs(state, request);
+  const taken = choose(state, request, now);
+  if (taken.length === 0) return [];
+  const lease: Lease = {
+    id: String(++state.leasesMade),
+    size: taken.length,
+    open: new Map(),
+    token: newToken(state),
+    owner: request.owner,
+    untilMs: now + request.leaseMs,
+  };
+  state.leases.set(lease.id, lease);
+  for (const { stored, lane } of taken) {
+    // Closed before it is taken out, so that the key of an only message does not vanish and open again.
+    if (stored.ordered) keyOf(state, stored).inFlight = true;
+    unpark(state, stored);
+    stored.status = "processing";
+    stored.attempts++;
+    lease.open.set(stored.message.id, lane);
+  }
+  return claimed(state, lease, (stored) => stored.message.payload);
+}
+
+/** The due messages of the named lanes in their order, up to each lane's limit and the bytes of the whole batch. */
+function choose(state: State, request: ClaimRequest, now: number): { stored: Stored; lane: string }[] {
+  const taken = new Map<string, { stored: Stored; lane: string }>();
+  let bytesLeft = request.bytesMax ?? Number.POSITIVE_INFINITY;
+  for (const { lane, limit } of request.lanes) {
+    const found = state.lanes.get(lane);
+    let left = limit;
+    for (const stored of found ? claimable(found) : []) {
+      if (left <= 0 || stored.dueMs > now) break;
+      if (taken.has(stored.message.id)) continue;
+      bytesLeft -= Buffer.byteLength(stored.message.payload);
+      // At least one, or a message larger than the budget would never be claimed by anybody.
+      if (bytesLeft < 0 && taken.size > 0) return [...taken.values()];
+      taken.set(stored.message.id, { stored, lane });
+      left--;
+    }
+  }
+  return [...taken.values()];
+}
+
+export function extend(state: State, claims: readonly Claim[], leaseMs: number, at?: At): ("extended" | "lost")[] {
+  const now = nowMs(state, at);
+  return claims.map((held) => {
+    const lease = liveLease(state, held);
+    if (!lease) return "lost";
+    lease.untilMs = now + leaseMs;
+    return "extended";
+  });
+}
+
+export function reclaim(
+  state: State,
+  request: { readonly owner: string; readonly leaseMs: number; readonly limit: number } & At,
+): ClaimedMessage[] {
+  const now = nowMs(state, request);
+  const expired = [...state.leases.values()].filter((lease) => lease.untilMs < now).sort((a, b) => a.untilMs - b.untilMs);
+  return expired.slice(0, request.limit).flatMap((lease) => {
+    lease.token = newToken(state);
+    lease.owner = request.owner;
+    lease.untilMs = now + request.leaseMs;
+    return claimed(state, lease, () => "");
+  });
+}
+
+/** The lease of a claim, if its token is still the one that counts (I4). */
+export function liveLease(state: State, held: Claim): Lease | undefined {
+  const lease = state.leases.get(held.lease);
+  return lease?.token === held.token ? lease : undefined;
+}
+
+function claimed(state: State, lease: Lease, payload: (stored: Stored) => string): ClaimedMessage[] {
+  return [...lease.open].map(([id, lane]) => {
+    const stored = state.messages.get(id) as Stored;
+    const { topic, tenantId, priority, key, orderingKey, traceparent, schemaVersion, directTry } = stored.message;
+    return {
+      id,
+      claim: { lease: lease.id, token: lease.token },
+      lane,
+      topic,
+      tenantId,
+      priority,
+      key,
+      orderingKey,
+      payload: payload(stored),
+      traceparent,
+      schemaVersion,
+      attempt: stored.attempts,
+      base: stored.base,
+      handedDown: directTry !== undefined,
+      suspicion: stored.suspicion,
+      leaseSize: lease.size,
+    };
+  });
+}
+
+function newToken(state: State): string {
+  return Buffer.from(state.random.bytes(16)).toString("hex");
+}

@@ -1,0 +1,87 @@
+/**
+ * Gathers single enqueues of independent callers into one statement while earlier ones are on their way: one commit, one
+ * fsync for many. Each caller still waits for its own commit and gets its own answer; one bad message fails alone.
+ */
+import type { Accepted } from "../../message/message.ts";
+import type { Placed } from "./enqueue.ts";
+import type { LaneInfo } from "./lane-table.ts";
+
+const FLUSHES_MAX = 2;
+const BATCH_MAX = 500;
+
+interface Waiting {
+  readonly placed: Placed;
+  readonly resolve: (accepted: Accepted) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function createCoalescer(
+  insert: (batch: readonly Placed[]) => Promise<Accepted[]>,
+  told: (lanes: readonly LaneInfo[]) => void,
+): (placed: Placed) => Promise<Accepted> {
+  let waiting: Waiting[] = [];
+  let flying = 0;
+  let scheduled = false;
+
+  /** Takes what may go together: a key that is in the batch already waits for the next one. */
+  function take(): Waiting[] {
+    const keys = new Set<string>();
+    const batch: Waiting[] = [];
+    const rest: Waiting[] = [];
+    for (const entry of waiting) {
+      const { message, lane } = entry.placed;
+      const name = message.key === null ? message.id : `${lane.topicId}\u0000${lane.tenant}\u0000${message.key}`;
+      if (batch.length >= BATCH_MAX || keys.has(name)) rest.push(entry);
+      else {
+        keys.add(name);
+        batch.push(entry);
+      }
+    }
+    waiting = rest;
+    return batch;
+  }
+
+  async function flush(): Promise<void> {
+    flying++;
+    const batch = take();
+    try {
+      const accepted = await insert(batch.map((entry) => entry.placed));
+      told(batch.map((entry) => entry.placed.lane));
+      batch.forEach((entry, i) => {
+        entry.resolve(accepted[i] as Accepted);
+      });
+    } catch (error) {
+      await oneByOne(batch, error);
+    } finally {
+      flying--;
+      schedule();
+    }
+  }
+
+  /** A statement fails as a whole: whoever did not cause it must not suffer for it. */
+  async function oneByOne(batch: readonly Waiting[], error: unknown): Promise<void> {
+    if (batch.length === 1 || (error as { retryable?: boolean }).retryable) {
+      for (const entry of batch) entry.reject(error);
+      return;
+    }
+    for (const entry of batch) {
+      await insert([entry.placed]).then(([accepted]) => entry.resolve(accepted as Accepted), entry.reject);
+    }
+  }
+
+  function schedule(): void {
+    if (scheduled || flying >= FLUSHES_MAX || waiting.length === 0) return;
+    scheduled = true;
+    // One turn later: callers that were released by the same commit come back together.
+    queueMicrotask(() => {
+      scheduled = false;
+      if (flying < FLUSHES_MAX && waiting.length > 0) void flush();
+    });
+  }
+
+  return (placed) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ placed, resolve, reject });
+      schedule();
+    });
+}

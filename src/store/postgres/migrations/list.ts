@@ -1,0 +1,8 @@
+/**
+ * Every migration, in order. A new one goes at the end; none is ever changed or removed.
+ */
+import { kernel } from "./0001-kernel.ts";
+import { enqueueFunction } from "./0002-enqueue-function.ts";
+import type { Migration } from "./migration.ts";
+
+export const MIGRATIONS: readonly Migration[] = [kernel, enqueueFunction];

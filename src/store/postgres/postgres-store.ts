@@ -1,0 +1,133 @@
+/**
+ * The PostgreSQL store: the record of every promise. It wires statements, lanes and wake hints into the Store seam and decides
+ * nothing; what it declares about its durability is read from the server, not assumed.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import { type Clock, systemClock } from "../../platform/clock.ts";
+import type { Store, StoreTraits } from "../store.ts";
+import { type ConnectionOptions, createConnection } from "./connection.ts";
+import type { Db } from "./db.ts";
+import { createEnqueue } from "./enqueue.ts";
+import { createLaneTable, KIND_ORDERED } from "./lane-table.ts";
+import { migrateUp, migrationStatus } from "./migrate.ts";
+import { createOpenLeases } from "./open-leases.ts";
+import { daysAround, ensurePartitions } from "./partitions.ts";
+import { quoteSchema } from "./schema-name.ts";
+import { createClaim } from "./statements/claim.ts";
+import { createExtend } from "./statements/extend.ts";
+import { createIntervene } from "./statements/intervene.ts";
+import { createLanes } from "./statements/lanes.ts";
+import { createLead } from "./statements/lead.ts";
+import { createList } from "./statements/list.ts";
+import { createPrune } from "./statements/prune.ts";
+import { createReads } from "./statements/read.ts";
+import { createReclaim } from "./statements/reclaim.ts";
+import { createSettle } from "./statements/settle.ts";
+import { createTopics } from "./topics.ts";
+import { createWake } from "./wake.ts";
+import { createWatermarks } from "./watermark.ts";
+
+export interface PostgresStoreOptions extends ConnectionOptions {
+  /** The schema of our tables; default `makegood`. */
+  readonly schema?: string | undefined;
+  /** `up` (default): open() applies what is missing. `check`: it refuses an old schema, for those who migrate by hand. */
+  readonly migrate?: "up" | "check" | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+export function createPostgresStore(options: PostgresStoreOptions): Store {
+  const schema = options.schema ?? "makegood";
+  const s = quoteSchema(schema);
+  const clock = options.clock ?? systemClock;
+  const connection = createConnection(options);
+  const lanes = createLaneTable(connection, s, () => clock.monotonicMs());
+  const db: Db = { connection, s, lanes, clock };
+  const wake = createWake(db, options, clock);
+  const open = createOpenLeases();
+  const reads = createReads(db);
+  const work = (changed: Iterable<string>) => {
+    for (const lane of new Set(changed)) wake.local({ kind: "work", lane });
+  };
+  const claim = createClaim(
+    db,
+    createWatermarks(() => clock.monotonicMs()),
+  );
+  const reclaim = createReclaim(db);
+  const traits: { -readonly [K in keyof StoreTraits]: StoreTraits[K] } = {
+    name: "postgres",
+    survives: "process-crash",
+    callerTransactions: true,
+    processes: "many",
+    wake: "poll",
+  };
+
+  const known = async (claimed: Awaited<ReturnType<typeof claim>>) => {
+    const byId = await lanes.byId(claimed.map((m) => Number(m.lane)));
+    open.claimed(claimed, (m) => byId.get(Number(m.lane))?.kind === KIND_ORDERED);
+    return claimed;
+  };
+
+  async function readDurability(): Promise<void> {
+    const [row] = await connection.rows(
+      "read settings",
+      "select current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes')",
+      [],
+      { reads: true },
+    );
+    traits.survives = row?.[0] === "on" && row[1] !== "off" && row[2] === "on" ? "power-loss" : "process-crash";
+  }
+
+  async function requireSchema(): Promise<void> {
+    const missing = (await migrationStatus(connection, schema)).filter((m) => !m.applied);
+    if (missing.length === 0) return;
+    throw new MakegoodError("schema_outdated", `the database misses ${missing.length} migration(s): run \`makegood migrate up\``);
+  }
+
+  return {
+    traits,
+    topics: createTopics(db, () => wake.topics()),
+    async open() {
+      await connection.open();
+      if (options.migrate === "check") await requireSchema();
+      else await migrateUp(connection, schema);
+      await ensurePartitions(connection, s, daysAround(clock.wallMs()));
+      await readDurability();
+      if (connection.direct) traits.wake = "push";
+      await wake.open();
+    },
+    async close() {
+      await wake.close();
+      await connection.close();
+    },
+    async check() {
+      await requireSchema();
+      const [row] = await connection.rows(
+        "check",
+        "select pg_is_in_recovery()::text, current_setting('default_transaction_read_only')",
+        [],
+        { reads: true },
+      );
+      if (row?.[0] === "true" || row?.[1] === "on") {
+        throw new MakegoodError(
+          "store_unavailable",
+          "the server is read-only (a standby, or default_transaction_read_only): connect to the primary",
+        );
+      }
+    },
+    enqueue: createEnqueue(db, (changed) => work(changed.map((lane) => String(lane.id)))),
+    lanes: createLanes(db),
+    claim: async (request) => known(await claim(request)),
+    extend: createExtend(db),
+    settle: createSettle(db, open, work),
+    reclaim: async (request) => known(await reclaim(request)),
+    wake: (listener) => wake.on(listener),
+    idle: (owner, waiting) => wake.idle(owner, waiting),
+    get: (id) => reads.get(id),
+    list: createList(db),
+    counts: (which) => reads.counts(which),
+    history: (id) => reads.history(id),
+    intervene: createIntervene(db, reads, work),
+    prune: createPrune(db),
+    lead: createLead(db),
+  };
+}

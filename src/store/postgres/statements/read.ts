@@ -1,0 +1,88 @@
+/**
+ * GET, HISTORY, COUNTS: what people and programs look at. Counts cover what is not delivered: pending, processing and dead;
+ * the delivered are counted by events as they happen, not by reading them all.
+ */
+import type { AttemptOutcome, AttemptRecord, MessageView, ProvenanceRecord, Status } from "../../../message/message.ts";
+import { isUuid } from "../../../platform/ids.ts";
+import type { StatusCount } from "../../store.ts";
+import { type Db, OUTCOME_NAMES, RESOLUTION_NAMES } from "../db.ts";
+import { fromEpoch, messageView, viewSql } from "./view.ts";
+
+const attemptsSql = (
+  s: string,
+) => `select n::text, outcome::text, counted::text, extract(epoch from at)::text, duration_ms::text, code, error,
+    case when next_due < 'infinity' then extract(epoch from next_due)::text end
+  from ${s}.attempt where message_id = $1::uuid order by lease_id`;
+
+const provenanceSql = (s: string) =>
+  `select extract(epoch from at)::text, actor, action, reason from ${s}.provenance where message_id = $1::uuid order by id`;
+
+const deliveredSql = (s: string) => `union all
+    select m.lane_id, 'delivered', null, count(*), null from ${s}.attempt a cross join lateral (
+      select lane_id from (select id, lane_id from ${s}.message where id = a.message_id union all
+        select id, lane_id from ${s}.message_kept where id = a.message_id) m limit 1) m
+    where a.outcome in (1, 2) group by m.lane_id`;
+
+const countsSql = (
+  s: string,
+  delivered: boolean,
+) => `select t.name, c.status, c.resolution::text, sum(c.n)::text, (extract(epoch from (statement_timestamp() - min(c.since))) * 1000)::bigint::text
+  from (
+    select lane_id, 'pending' as status, null::int as resolution, count(*) as n, min(due) filter (where due < 'infinity') as since from ${s}.ready group by lane_id
+    union all
+    select lane_id, 'pending', null, count(*), min(due) filter (where due < 'infinity') from ${s}.ready_ordered group by lane_id
+    union all
+    select u.lane_id, 'processing', null, count(*), null from ${s}.lease l cross join lateral unnest(l.ids, l.lanes) u(id, lane_id)
+      where not exists (select from ${s}.attempt a where a.message_id = u.id and a.lease_id = l.id) group by 1
+    union all
+    select lane_id, 'dead', resolution, count(*), min(died_at) from ${s}.dead_letter where resolution < 3 group by lane_id, resolution
+    ${delivered ? deliveredSql(s) : ""}) c
+  join ${s}.lane l on l.id = c.lane_id join ${s}.topic t on t.id = l.topic_id
+  group by t.name, c.status, c.resolution order by 1, 2, 3`;
+
+export function createReads(db: Db) {
+  const { connection, s } = db;
+  const read = (text: string, values: unknown[]) => connection.rows("read", text, values, { reads: true });
+  return {
+    async get(id: string): Promise<MessageView | null> {
+      if (!isUuid(id)) return null;
+      const [row] = await read(viewSql(s), [[id]]);
+      return row ? messageView(row) : null;
+    },
+    async history(id: string): Promise<{ attempts: AttemptRecord[]; provenance: ProvenanceRecord[] }> {
+      if (!isUuid(id)) return { attempts: [], provenance: [] };
+      const attempts = (await read(attemptsSql(s), [id])).map(
+        (row): AttemptRecord => ({
+          attempt: Number(row[0]),
+          outcome: OUTCOME_NAMES[Number(row[1])] as AttemptOutcome,
+          counted: row[2] === "true",
+          at: fromEpoch(row[3]) as Date,
+          durationMs: row[4] === null ? null : Number(row[4]),
+          code: row[5] as string | null,
+          error: row[6] as string | null,
+          nextDueAt: fromEpoch(row[7]),
+        }),
+      );
+      const provenance = (await read(provenanceSql(s), [id])).map(
+        ([at, actor, action, reason]): ProvenanceRecord => ({
+          at: fromEpoch(at) as Date,
+          actor: actor as string,
+          action: action as ProvenanceRecord["action"],
+          reason: reason as string | null,
+        }),
+      );
+      return { attempts, provenance };
+    },
+    async counts({ delivered = false }: { readonly delivered?: boolean | undefined } = {}): Promise<StatusCount[]> {
+      return (await read(countsSql(s, delivered), [])).map(
+        ([topic, status, resolution, count, oldest]): StatusCount => ({
+          topic: topic as string,
+          status: status as Status,
+          resolution: resolution === null ? null : (RESOLUTION_NAMES[Number(resolution)] ?? null),
+          count: Number(count),
+          oldestMs: oldest === null ? null : Math.max(0, Number(oldest)),
+        }),
+      );
+    },
+  };
+}

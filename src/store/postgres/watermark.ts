@@ -1,0 +1,53 @@
+/**
+ * Where the live rows of a lane begin. While an old transaction is open, vacuum cannot remove the index entries of claimed
+ * rows, and a claim that starts at the beginning walks over all of them. A row whose transaction commits late may lie before
+ * the mark, so a mark lives half a second at most and ends with the first short batch.
+ */
+export interface Watermark {
+  readonly due: string;
+  readonly id: string;
+}
+
+export interface Watermarks {
+  of(lane: number, now: Date | undefined): Watermark;
+  /** `marks`: the last claimed row of each lane and how many came, as the claim returns them. */
+  advance(asked: readonly { id: number; limit: number }[], marks: string | null): void;
+}
+
+const START: Watermark = { due: "-infinity", id: "00000000-0000-0000-0000-000000000000" };
+const AGE_MS_MAX = 500;
+
+export function createWatermarks(monotonicMs: () => number): Watermarks {
+  const marks = new Map<number, Watermark & { since: number }>();
+  return {
+    of(lane, now) {
+      const mark = marks.get(lane);
+      if (now !== undefined || !mark) return START;
+      if (monotonicMs() - mark.since <= AGE_MS_MAX) return mark;
+      marks.delete(lane);
+      return START;
+    },
+    advance(asked, found) {
+      const came = new Map<number, [due: string, id: string, count: number]>();
+      for (const part of found?.split(",") ?? []) {
+        const [lane, epoch, id, count] = part.split(" ");
+        came.set(Number(lane), [epoch as string, id as string, Number(count)]);
+      }
+      for (const { id: lane, limit } of asked) {
+        const last = came.get(lane);
+        if (!last || last[2] < limit) marks.delete(lane);
+        else {
+          // The age counts from the first claim since the lane was last read from its beginning.
+          const since = marks.get(lane)?.since ?? monotonicMs();
+          marks.set(lane, { due: timestamp(last[0]), id: last[1], since });
+        }
+      }
+    },
+  };
+}
+
+/** Seconds with microseconds, as text, to a timestamp literal: a JavaScript Date would drop the microseconds. */
+function timestamp(epoch: string): string {
+  const [seconds, fraction = ""] = epoch.split(".");
+  return `${new Date(Number(seconds) * 1000).toISOString().slice(0, 19)}.${fraction.padEnd(6, "0")}Z`;
+}

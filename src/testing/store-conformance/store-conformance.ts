@@ -1,0 +1,50 @@
+/**
+ * The Store conformance suite: what every store must do, contention and fencing included. It knows no test runner; with
+ * vitest a file is three lines: `for (const c of storeConformance(h)) it(`${c.group}: ${c.name}`, c.run)`.
+ */
+import { claimOrderCases } from "./claim-order.ts";
+import { contentionCases } from "./contention.ts";
+import { dedupeCases } from "./dedupe.ts";
+import { enqueueCases } from "./enqueue.ts";
+import { fencingCases } from "./fencing.ts";
+import type { Case, StoreHarness } from "./harness.ts";
+import { interveneCases, interveneRaceCases } from "./intervene.ts";
+import { leadershipCases } from "./leadership.ts";
+import { limitCases } from "./limits.ts";
+import { orderingCases } from "./ordering.ts";
+import { orderingContentionCases } from "./ordering-contention.ts";
+import { pagingCases } from "./paging.ts";
+import { pruneCases } from "./prune.ts";
+import { reclaimCases } from "./reclaim.ts";
+import { play, type Scene } from "./scene.ts";
+import { settleCases } from "./settle.ts";
+import { breakerCases, topicCases } from "./topics.ts";
+import { traitCases } from "./traits.ts";
+import { noTransactionCases, transactionCases } from "./transactions.ts";
+import { wakeCases } from "./wake.ts";
+
+/** The cases a store must pass; each opens a fresh store and closes it again. They may run at once. */
+export function storeConformance(harness: StoreHarness): Case[] {
+  const groups: [group: string, cases: Record<string, (scene: Scene) => Promise<void>>][] = [
+    ["enqueue", enqueueCases],
+    ["dedupe", dedupeCases],
+    ["transactions", harness.transaction ? transactionCases : noTransactionCases],
+    ["claim order", claimOrderCases],
+    ["ordering", { ...orderingCases, ...orderingContentionCases }],
+    ["fencing", fencingCases],
+    ["settle", settleCases],
+    ["reclaim", reclaimCases],
+    ["intervene", { ...interveneCases, ...interveneRaceCases }],
+    ["paging", pagingCases],
+    ["prune", pruneCases],
+    ["leadership", leadershipCases],
+    ["topics", { ...topicCases, ...breakerCases }],
+    ["wake", wakeCases],
+    ["limits", limitCases],
+    ["traits", traitCases],
+    ["contention", contentionCases],
+  ];
+  return groups.flatMap(([group, cases]) =>
+    Object.entries(cases).map(([name, run]) => ({ group, name, run: () => play(harness, run) })),
+  );
+}

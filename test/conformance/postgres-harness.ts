@@ -1,0 +1,60 @@
+/**
+ * The PostgreSQL store as the conformance suite wants it: each case on empty tables, several instances on the same data, the
+ * caller's transactions through node-postgres. A migrated schema is emptied and used again: making one takes longer than most cases.
+ */
+import pg from "pg";
+import type { PostgresStoreOptions } from "../../src/store/postgres/index.ts";
+import type { Store } from "../../src/store/store.ts";
+import type { StoreHarness } from "../../src/testing/store-conformance/harness.ts";
+import { databaseUrl, freshSchema, openStore, withClient } from "../support/postgres.ts";
+
+const TABLES =
+  "topic, lane, message, message_kept, dedupe, ready, ready_ordered, order_lock, held, lease, attempt, dead_letter, provenance, waiter, leader";
+
+export function postgresHarness(options: Partial<PostgresStoreOptions> = {}): StoreHarness {
+  const idle: string[] = [];
+  const schemas = new WeakMap<Store, string>();
+
+  async function open(schema: string, givesBack: boolean): Promise<Store> {
+    const store = await openStore({ ...options, schema });
+    schemas.set(store, schema);
+    if (!givesBack) return store;
+    const { close } = store;
+    let closed = false;
+    store.close = async () => {
+      await close();
+      if (!closed) idle.push(schema);
+      closed = true;
+    };
+    return store;
+  }
+
+  return {
+    name: "postgres",
+    async open() {
+      const used = idle.shift();
+      if (!used) return open(freshSchema(), true);
+      const names = TABLES.split(", ").map((table) => `"${used}".${table}`);
+      await withClient((client) => client.query(`truncate ${names.join(", ")} restart identity cascade`));
+      return open(used, true);
+    },
+    another: (store) => open(schemas.get(store) as string, false),
+    async transaction() {
+      const client = new pg.Client({ connectionString: databaseUrl() });
+      await client.connect();
+      await client.query("begin");
+      const end = (how: string) => async () => {
+        await client.query(how);
+        await client.end();
+      };
+      return { tx: client, commit: end("commit"), rollback: end("rollback") };
+    },
+    pool: () => new pg.Pool({ connectionString: databaseUrl() }),
+    async reopen(store) {
+      const schema = schemas.get(store) as string;
+      await store.close();
+      idle.splice(idle.indexOf(schema), 1);
+      return open(schema, true);
+    },
+  };
+}

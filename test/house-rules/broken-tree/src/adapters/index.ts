@@ -1,0 +1,2 @@
+/** The adapters' door. */
+export { fromKnex } from "./knex.ts";

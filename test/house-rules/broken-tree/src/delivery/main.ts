@@ -1,0 +1,4 @@
+/** A default export, twice. */
+const main = 1;
+export default main;
+export { main as default };

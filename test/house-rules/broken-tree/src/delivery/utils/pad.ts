@@ -1,0 +1,2 @@
+/** A junk drawer. */
+export const pad = 1;

@@ -1,0 +1,4 @@
+/** Half of a cycle. */
+import { b } from "./cycle-b.ts";
+
+export const a = (): number => b();

@@ -1,0 +1,2 @@
+/** A barrel that is no door. */
+export * from "./outcome.ts";

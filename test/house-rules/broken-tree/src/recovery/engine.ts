@@ -1,0 +1,2 @@
+/** A room in the middle. */
+export const engine = 1;

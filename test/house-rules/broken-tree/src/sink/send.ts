@@ -1,0 +1,2 @@
+/** A part that several sinks may use. */
+export const send = 1;

@@ -1,0 +1,4 @@
+/** The Sink seam. */
+export interface Sink {
+  readonly kind: string;
+}

@@ -1,0 +1,2 @@
+/** An engine that nobody put into the table of rooms. */
+export const couch = 1;

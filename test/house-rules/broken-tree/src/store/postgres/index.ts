@@ -1,0 +1,2 @@
+/** The engine's door. */
+export { pool } from "./pool.ts";

@@ -1,0 +1,2 @@
+/** The inside of an engine. */
+export const pool = 1;

@@ -1,0 +1,2 @@
+/** A folder that is no room. */
+export const thing = 1;

@@ -1,0 +1,52 @@
+/**
+ * Every exception to a house rule, with its reason. A rule has none of its own: whoever needs another adds a line here and
+ * defends it in review.
+ */
+
+export interface Exception {
+  readonly rule: string;
+  /** A file, or a folder when it ends with a slash. */
+  readonly path: string;
+  /** What the rule complains of: the banned call or word. Absent: whatever it is. */
+  readonly what?: string;
+  readonly reason: string;
+}
+
+const TIME = ["Date.now", "new Date()", "performance.now", "process.hrtime"];
+const TIMERS = ["setTimeout", "setInterval", "setImmediate", "AbortSignal.timeout", "node:timers"];
+const RANDOMNESS = ["Math.random", "randomBytes", "randomUUID", "getRandomValues"];
+
+const each = (whats: readonly string[], path: string, reason: string): Exception[] =>
+  whats.map((what) => ({ rule: "banned-call", path, what, reason }));
+
+export const EXCEPTIONS: readonly Exception[] = [
+  ...each([...TIME, ...TIMERS, ...RANDOMNESS], "src/platform/", "the one door to time, timers and randomness"),
+  ...each(
+    ["console", "process.exit", "process.env"],
+    "src/cli/",
+    "the command line is where output, exit and environment belong",
+  ),
+  ...each(
+    ["process.env"],
+    "src/server/config.ts",
+    "reads the whole environment once, at start, and reports every mistake together",
+  ),
+  {
+    rule: "banned-word",
+    path: "src/maintenance/",
+    what: "job",
+    reason: "a chore that runs every so often is not a message; `job` is its word, and only there",
+  },
+  {
+    rule: "banned-word",
+    path: "src/create.ts",
+    what: "job",
+    reason: "hands the maintenance jobs to the room that runs them",
+  },
+  {
+    rule: "banned-word",
+    path: "src/",
+    what: "queueMicrotask",
+    reason: "the platform's own name",
+  },
+];

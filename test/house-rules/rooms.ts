@@ -1,0 +1,75 @@
+/**
+ * The rooms of the house and what each may import: only what stands to its left. A file that belongs to no room here is a
+ * violation, so a new folder begins with a line in this table.
+ */
+
+/** Kinds of sinks: each is a sibling of the others. Any other file of src/sink is a part that several kinds may use. */
+export const SINK_KINDS: readonly string[] = ["http", "webhook", "notify", "function", "broker"];
+export const STORE_ENGINES: readonly string[] = ["memory", "postgres", "redis", "journal"];
+
+/** The files that a subpath of the package's `exports` opens; only these re-export, and they do nothing else. */
+export const DOORS: readonly string[] = [
+  "src/index.ts",
+  "src/store/postgres/index.ts",
+  "src/store/redis/index.ts",
+  "src/server/index.ts",
+  "src/client/index.ts",
+  "src/adapters/index.ts",
+  "src/presets/index.ts",
+  "src/testing/index.ts",
+];
+
+const GROUND = ["message", "platform"];
+const SEAMS = [...GROUND, "observe", "store", "sink"];
+const MIDDLE = [...SEAMS, "sink-part", "delivery", "recovery", "maintenance"];
+const ENGINES = ["store:*", "sink:*"];
+
+/** Room → rooms it may import besides itself. `store:*` is any store engine, `store-door` only the door of one. */
+export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  message: [],
+  platform: [],
+  observe: GROUND,
+  store: [...GROUND, "observe"],
+  sink: [...GROUND, "observe"],
+  "sink-part": [...GROUND, "observe", "sink"],
+  "store:*": [...GROUND, "observe", "store"],
+  "sink:*": [...GROUND, "observe", "sink", "sink-part"],
+  delivery: SEAMS,
+  recovery: SEAMS,
+  maintenance: SEAMS,
+  // Wiring: the only room that knows every engine.
+  create: [...MIDDLE, ...ENGINES],
+  presets: [...MIDDLE, "create"],
+  server: [...MIDDLE, "create", "presets", "store-door"],
+  cli: [...MIDDLE, "create", "presets", "server", "store-door"],
+  testing: [...MIDDLE, ...ENGINES, "create"],
+  // Its shims have a rule of their own: types of store.ts and nothing else.
+  adapters: ["store"],
+  front: [...MIDDLE, ...ENGINES, "create"],
+};
+
+/** The room a file belongs to; null when it belongs to none. */
+export function roomOf(path: string): string | null {
+  if (path === "src/index.ts") return "front";
+  if (path === "src/create.ts") return "create";
+  const [, room, next = "", deeper] = path.split("/");
+  if (room === undefined || next === "") return null;
+  const base = next.replace(/\.ts$/, "");
+  if (room === "store") {
+    if (deeper === undefined) return base === "ladder" ? "store:ladder" : "store";
+    return STORE_ENGINES.includes(next) ? `store:${next}` : null;
+  }
+  if (room === "sink") {
+    if (SINK_KINDS.includes(base)) return `sink:${base}`;
+    return base === "sink" ? "sink" : "sink-part";
+  }
+  return room in MAY_IMPORT ? room : null;
+}
+
+export function mayImport(from: string, to: string, target: string): boolean {
+  if (from === to) return true;
+  const family = (room: string): string => room.replace(/:.*/, ":*");
+  const allowed = MAY_IMPORT[from] ?? MAY_IMPORT[family(from)] ?? [];
+  if (allowed.includes(to) || (to.includes(":") && allowed.includes(family(to)))) return true;
+  return allowed.includes("store-door") && to.startsWith("store:") && DOORS.includes(target);
+}

@@ -1,0 +1,160 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { BANS } from "./content-rules.ts";
+import { EXCEPTIONS } from "./exceptions.ts";
+import { functionSpans } from "./functions.ts";
+import { checkTree, RULES, show, type Violation } from "./rules.ts";
+import { parse } from "./source.ts";
+
+const repository = join(import.meta.dirname, "..", "..");
+const sorted = (lines: readonly string[]): string[] => [...lines].sort((a, b) => a.localeCompare(b));
+const errorsOf = (violations: readonly Violation[]): Violation[] => violations.filter(({ level }) => level === "error");
+
+describe("the house", () => {
+  const violations = checkTree(repository);
+
+  it.each(Object.keys(RULES))("keeps %s", (rule) => {
+    expect(
+      errorsOf(violations)
+        .filter((violation) => violation.rule === rule)
+        .map(show),
+    ).toEqual([]);
+  });
+
+  it("lists the files to look at again", () => {
+    for (const violation of violations) if (violation.level === "warning") process.stdout.write(`look: ${show(violation)}\n`);
+  });
+
+  it("has a reason for every exception", () => {
+    for (const { reason } of EXCEPTIONS) expect(reason.split(" ").length).toBeGreaterThan(2);
+  });
+});
+
+/** rule → `file:line` in the broken tree: what is here must be found, and nothing else may be. */
+const BROKEN: Readonly<Record<string, readonly string[]>> = {
+  "unknown-room": ["src/store/couch/couch-store.ts:1", "src/things/thing.ts:1"],
+  "import-direction": [
+    "src/delivery/client.ts:2",
+    "src/delivery/client.ts:3",
+    "src/delivery/client.ts:5",
+    "src/index.ts:2",
+    "src/message/decide.ts:2",
+    "src/server/routes.ts:2",
+    "src/sink/http.ts:2",
+    "src/sink/webhook.ts:2",
+    "src/store/memory/memory-store.ts:2",
+  ],
+  "adapter-imports": ["src/adapters/knex.ts:2", "src/adapters/knex.ts:3"],
+  "import-cycle": ["src/message/cycle-a.ts:1"],
+  barrel: ["src/message/index.ts:1", "src/message/index.ts:2"],
+  "door-exports-only": ["src/index.ts:5"],
+  "file-size": ["src/observe/at-the-wall.ts:300", "src/observe/too-long.ts:400"],
+  "function-size": ["src/observe/long-functions.ts:2", "src/observe/long-functions.ts:74", "src/observe/long-functions.ts:147"],
+  "header-sentence": ["src/message/no-header.ts:1", "src/message/outcome.ts:1"],
+  "folder-name": ["src/delivery/utils/pad.ts:1"],
+  "seam-size": ["src/store/store.ts:2"],
+  "default-export": ["src/delivery/main.ts:3", "src/delivery/main.ts:4"],
+  "banned-call": [
+    "src/cli/main.ts:4",
+    ...[2, 2, 3, 4, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 15, 15, 16, 17, 18].map((line) => `src/delivery/calls.ts:${line}`),
+    "src/server/config.ts:3",
+  ],
+  "banned-word": [2, 3, 4, 4, 7, 7].map((line) => `src/delivery/words.ts:${line}`),
+  "test-code": ["src/delivery/attempt.spec.ts:1", "src/delivery/attempt.spec.ts:2", "src/delivery/dispatcher.ts:2"],
+  "suppression-reason": ["src/delivery/suppressed.ts:2", "src/delivery/suppressed.ts:6", "src/delivery/suppressed.ts:10"],
+};
+
+describe("the broken tree", () => {
+  const violations = checkTree(join(import.meta.dirname, "broken-tree"));
+
+  it("breaks every rule there is", () => {
+    expect(sorted(Object.keys(BROKEN))).toEqual(sorted(Object.keys(RULES)));
+  });
+
+  it.each(Object.entries(BROKEN))("breaks %s exactly where expected", (rule, expected) => {
+    const found = violations.filter((violation) => violation.rule === rule).map(({ file, line }) => `${file}:${line}`);
+    expect(expected.length).toBeGreaterThan(0);
+    expect(sorted(found)).toEqual(sorted(expected));
+  });
+
+  it("contains every banned call", () => {
+    const found = new Set(violations.map(({ what }) => what));
+    expect(BANS.map(({ what }) => what).filter((what) => !found.has(what))).toEqual([]);
+  });
+
+  it("does not blame a file that only looks guilty", () => {
+    expect(violations.filter(({ file }) => file === "src/platform/clean.ts").map(show)).toEqual([]);
+  });
+
+  it("warns at the wall and fails past it", () => {
+    const sizes = violations.filter(({ rule }) => rule === "file-size");
+    expect(sizes.map(({ file, level }) => [file, level])).toEqual([
+      ["src/observe/at-the-wall.ts", "warning"],
+      ["src/observe/too-long.ts", "error"],
+    ]);
+  });
+});
+
+describe("the scanner", () => {
+  const source = (text: string) => parse("src/delivery/x.ts", text);
+
+  it("keeps offsets and lines while it blanks", () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is source text for the scanner
+    const text = 'const a = "x\\"y"; // "z\nconst b = `p ${a + `q ${1}`} r`;\nconst c = /["`/]/.test(a) ? a.length / 2 : 1;\n';
+    const { code } = source(text);
+    expect(code).toHaveLength(text.length);
+    expect(code.split("\n")).toHaveLength(text.split("\n").length);
+    expect(code).not.toMatch(/[xyzpqr]\b(?!\.)/);
+    expect(code).toContain("a.length / 2 : 1");
+  });
+
+  it("tells types from values and finds every form of import", () => {
+    const { imports } = source(
+      [
+        'import type { A } from "./a.ts";',
+        "import {\n  b,\n  type B,\n} from '../b.js';",
+        'import "./c.ts";',
+        'export * from "./d.ts";',
+        'export type { E } from "./e.ts";',
+        'const f = await import("./f.ts");',
+        'type G = typeof import("./g.ts");',
+        "const text = 'import h from \"./h.ts\"';",
+        'import { Pool } from "pg";',
+      ].join("\n"),
+    );
+    expect(imports.map(({ target, kind, form }) => [target, kind, form])).toEqual([
+      ["src/delivery/a.ts", "type", "import"],
+      ["src/b.ts", "value", "import"],
+      ["src/delivery/c.ts", "value", "import"],
+      ["src/delivery/d.ts", "value", "re-export"],
+      ["src/delivery/e.ts", "type", "re-export"],
+      ["src/delivery/f.ts", "value", "dynamic"],
+      ["src/delivery/g.ts", "type", "dynamic"],
+      [null, "value", "import"],
+    ]);
+  });
+
+  it("measures functions and not the blocks around them", () => {
+    const text = [
+      "class A {",
+      "  #b<T>(c: T): Map<string, () => T> {",
+      "    if (c) {",
+      "      return new Map();",
+      "    }",
+      "    for await (const d of e()) {",
+      "      f(d, async ({ g }) => {",
+      "        h(g);",
+      "      });",
+      "    }",
+      "  }",
+      "}",
+      "const i = { j: 1,",
+      "  k: 2,",
+      "};",
+    ].join("\n");
+    expect(functionSpans(source(text).code)).toEqual([
+      { line: 2, lines: 10 },
+      { line: 7, lines: 3 },
+    ]);
+  });
+});

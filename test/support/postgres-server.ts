@@ -1,0 +1,21 @@
+/**
+ * One private PostgreSQL for the whole test run, started before the first file and stopped after the last.
+ * TEST_DATABASE_URL names another server instead (the five majors, a pooler); every test makes a schema of its own in it.
+ */
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+
+export async function setup(): Promise<() => Promise<void>> {
+  if (process.env.TEST_DATABASE_URL) return async () => {};
+  const dataDir = await mkdtemp(join(tmpdir(), "makegood-test-"));
+  // As root the server runs under another user, who must be able to enter.
+  await chmod(dataDir, 0o755);
+  const server = await startEmbedded({ dataDir: join(dataDir, "data") });
+  process.env.TEST_DATABASE_URL = server.url;
+  return async () => {
+    await server.close();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+}

@@ -1,0 +1,40 @@
+/**
+ * Stores and clients on the test run's PostgreSQL, each in a schema of its own.
+ */
+import pg from "pg";
+import { createPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres/index.ts";
+import type { Store } from "../../src/store/store.ts";
+
+export function databaseUrl(): string {
+  const url = process.env.TEST_DATABASE_URL;
+  if (!url) throw new Error("TEST_DATABASE_URL is missing: the global setup starts the server");
+  return url;
+}
+
+let made = 0;
+
+/** A schema name nobody else in this run has. */
+export function freshSchema(): string {
+  return `t_${process.pid}_${process.env.VITEST_WORKER_ID ?? "0"}_${++made}`;
+}
+
+export async function dropSchema(schema: string): Promise<void> {
+  await withClient((client) => client.query(`drop schema if exists "${schema}" cascade`));
+}
+
+export async function withClient<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: databaseUrl() });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+export async function openStore(options: Partial<PostgresStoreOptions> = {}): Promise<Store & { schema: string }> {
+  const schema = options.schema ?? freshSchema();
+  const store = createPostgresStore({ url: databaseUrl(), ...options, schema });
+  await store.open();
+  return Object.assign(store, { schema });
+}
