@@ -58,6 +58,7 @@ export class Dispatcher {
   #state: WorkerStatus["state"] = "working";
   #toldIdle: boolean = false;
   #fullInARow = 0;
+  #served = 0;
   #probeDueMs = Number.POSITIVE_INFINITY;
 
   constructor(options: DispatcherOptions) {
@@ -100,6 +101,7 @@ export class Dispatcher {
     this.#leases = leases;
     this.#settler = settler;
     this.#health = health;
+    this.#countServed();
     this.#loop = startLoop({
       clock,
       step: async () => this.#step(),
@@ -151,13 +153,12 @@ export class Dispatcher {
   #allow(lanes: readonly LaneEntry[], nowMs: number): void {
     const { topics, concurrency } = this.#options;
     let slowHeld = 0;
-    let served = 0;
-    for (const topic of this.#states.values()) {
-      if (topic.slow) slowHeld += topic.held;
-      if (topic.chosen && topic.entry && topics.sink(topic.entry)) served++;
-    }
+    for (const topic of this.#states.values()) if (topic.slow) slowHeld += topic.held;
+    const asking = new Set(lanes.map((lane) => lane.topic));
+    const slowAsking = [...asking].filter(({ slow }) => slow).length;
+    const crowd = { concurrency, slowHeld, slowAsking, served: this.#served };
     this.#probeDueMs = Number.POSITIVE_INFINITY;
-    for (const topic of new Set(lanes.map((lane) => lane.topic))) {
+    for (const topic of asking) {
       const record = topic.entry?.record;
       if (!record || !topic.entry) {
         this.#track(this.#refreshTopics());
@@ -169,14 +170,14 @@ export class Dispatcher {
       }
       topic.leaseMs = record.leaseMs;
       topic.tenantLimit = record.tenantConcurrency;
-      topic.allowance = allowanceOf(topic, sink !== null, nowMs, { concurrency, slowHeld, served });
+      topic.allowance = allowanceOf(topic, sink !== null, nowMs, crowd);
     }
   }
 
   #topic(name: string): TopicState {
     let state = this.#states.get(name);
     if (!state) {
-      const { store, topics, clock, events, owner, patterns } = this.#options;
+      const { store, topics, clock, events, owner } = this.#options;
       const breaker = new Breaker(name, {
         topics: store.topics,
         owner,
@@ -186,15 +187,21 @@ export class Dispatcher {
         changed: () => this.#topicsChanged(),
         track: (call) => this.#track(call),
       });
-      state = createTopicState(
-        name,
-        patterns.some((pattern) => topicMatches(pattern, name)),
-        breaker,
-      );
+      state = createTopicState(name, this.#chooses(name), breaker);
       state.entry = topics.entry(name) ?? null;
       this.#states.set(name, state);
     }
     return state;
+  }
+
+  /** All that could come, not only what has come: a slow topic leaves room for others before they show up. */
+  #countServed(): void {
+    const { topics } = this.#options;
+    this.#served = [...topics.entries()].filter((entry) => this.#chooses(entry.name) && topics.sink(entry)).length;
+  }
+
+  #chooses(name: string): boolean {
+    return this.#options.patterns.some((pattern) => topicMatches(pattern, name));
   }
 
   #took(full: boolean, dry: boolean): void {
@@ -221,6 +228,7 @@ export class Dispatcher {
     const { topics, clock } = this.#options;
     const nowMs = clock.monotonicMs();
     for (const topic of this.#states.values()) topic.entry = topics.entry(topic.name) ?? topic.entry;
+    this.#countServed();
     this.#runner.releaseWhere((topic) => !isOpen(topic, nowMs));
     this.#loop.nudge();
   }

@@ -11,6 +11,8 @@ export interface LaneEntry extends PlanLane {
   readonly topic: TopicState;
   readonly tenant: TenantState;
   dueMs: number;
+  /** A later moment at which something is known to be due, for when nothing is due now after all. */
+  laterMs: number;
   servedMs: number;
   appetite: number;
   /** Messages asked for by claims under way. */
@@ -30,6 +32,13 @@ const LANES_KEPT = 10_000;
 
 type LaneIdentity = Pick<Lane, "lane" | "tenantId" | "priority" | "suspicion">;
 
+/** Something of the lane is due then; what was known to be due later is not forgotten. */
+export function dueAt(entry: LaneEntry, dueMs: number): void {
+  const later = Math.max(entry.dueMs, dueMs);
+  entry.dueMs = Math.min(entry.dueMs, dueMs);
+  if (later > entry.dueMs && later < entry.laterMs) entry.laterMs = later;
+}
+
 export class LaneTable {
   readonly #lanes = new Map<string, LaneEntry>();
   readonly #topicOf: (name: string) => TopicState;
@@ -48,7 +57,7 @@ export class LaneTable {
     const entry = this.#lanes.get(lane);
     if (!entry) return false;
     entry.hintedAt = ++this.#hints;
-    if (entry.dueMs > nowMs) entry.dueMs = nowMs;
+    dueAt(entry, nowMs);
     return true;
   }
 
@@ -64,6 +73,7 @@ export class LaneTable {
         priority: known.priority,
         suspicion: known.suspicion,
         dueMs: Number.POSITIVE_INFINITY,
+        laterMs: Number.POSITIVE_INFINITY,
         servedMs: Number.NEGATIVE_INFINITY,
         appetite: APPETITE_MIN,
         asked: 0,
@@ -89,7 +99,8 @@ export class LaneTable {
       const entry = this.of(lane, lane.topic);
       named.add(lane.lane);
       const dueMs = nowMs + lane.dueInMs;
-      entry.dueMs = entry.hintedAt > mark ? Math.min(entry.dueMs, dueMs) : dueMs;
+      if (entry.hintedAt > mark) dueAt(entry, dueMs);
+      else entry.dueMs = dueMs;
     }
     for (const entry of this.#lanes.values()) {
       if (!named.has(entry.lane) && entry.hintedAt <= mark) entry.dueMs = Number.POSITIVE_INFINITY;
@@ -105,7 +116,9 @@ export class LaneTable {
       return;
     }
     entry.appetite = Math.max(APPETITE_MIN, 2 * got);
-    if (!bounded && entry.hintedAt <= mark) entry.dueMs = Number.POSITIVE_INFINITY;
+    if (bounded || entry.hintedAt > mark) return;
+    entry.dueMs = entry.laterMs;
+    entry.laterMs = Number.POSITIVE_INFINITY;
   }
 
   /** Those that may be claimed from now. */

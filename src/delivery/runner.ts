@@ -51,7 +51,8 @@ export class Runner {
   #bytes = 0;
   #bursting: boolean = false;
   #stopped: boolean = false;
-  #resume: Timer | undefined;
+  #turn: Timer | undefined;
+  #turnBeganMs = 0;
   #sweep: Timer | undefined;
   #sweptMs = 0;
 
@@ -85,16 +86,11 @@ export class Runner {
     if (this.#bursting || this.#stopped) return;
     this.#bursting = true;
     const { clock, concurrency, settler } = this.#options;
-    const beganMs = clock.monotonicMs();
-    let nowMs = beganMs;
-    while (this.#running.size < concurrency) {
-      if (nowMs - beganMs > BURST_MS) {
-        this.#resumeSoon();
-        break;
-      }
-      const attempt = this.#waiting.shift();
-      if (!attempt) break;
-      nowMs = this.#start(attempt, nowMs);
+    let nowMs = clock.monotonicMs();
+    while (this.#running.size < concurrency && this.#waiting.length > 0) {
+      if (!this.#turn) this.#beginTurn(nowMs);
+      if (nowMs - this.#turnBeganMs > BURST_MS) break;
+      nowMs = this.#start(this.#waiting.shift() as Attempt, nowMs);
     }
     this.#bursting = false;
     this.#watch(nowMs);
@@ -128,7 +124,7 @@ export class Runner {
     for (const attempt of this.#running) attempt.abort("shutdown", this.#options.clock.monotonicMs());
     await this.#empty(GRACE_MS / 2);
     for (const attempt of this.#running) this.#finish(attempt, { kind: "interrupted" }, this.#options.clock.monotonicMs());
-    this.#resume?.cancel();
+    this.#turn?.cancel();
   }
 
   /** The last timer; after everything is settled. */
@@ -253,9 +249,15 @@ export class Runner {
     else this.#options.topics.release(handle);
   }
 
-  #resumeSoon(): void {
-    this.#resume ??= this.#options.clock.after(0, () => {
-      this.#resume = undefined;
+  /**
+   * Attempts that need no promise, on a store that answers without leaving the process, would otherwise follow each other
+   * without end and let no timer and no socket of this process have its turn.
+   */
+  #beginTurn(nowMs: number): void {
+    this.#turnBeganMs = nowMs;
+    this.#turn = this.#options.clock.after(0, () => {
+      this.#turn = undefined;
+      if (this.#waiting.length === 0) return;
       this.run();
       this.#options.freed();
     });

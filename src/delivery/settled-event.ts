@@ -5,6 +5,7 @@
 import type { Events, MakegoodEvent } from "../observe/events.ts";
 import type { SettleResult } from "../store/store.ts";
 import type { Attempt } from "./attempt.ts";
+import { dueAt } from "./lanes.ts";
 import type { LeaseTable } from "./leases.ts";
 
 export interface SettledContext {
@@ -22,12 +23,10 @@ export function announceSettled(attempt: Attempt, result: SettleResult, { leases
     events.emit({ type: "claim_lost", topic: message.topic, id: message.id, attempt: message.attempt });
     return;
   }
-  // We know when it is due again without asking the store.
-  if (settlement.kind === "retry") lane.dueMs = Math.min(lane.dueMs, nowMs + settlement.delayMs);
-  if (settlement.kind === "release") {
-    lane.dueMs = Math.min(lane.dueMs, nowMs);
-    return;
-  }
+  // We know what became due without asking the store: the message itself, or the next one of its ordering key.
+  if (settlement.kind === "retry") dueAt(lane, nowMs + settlement.delayMs);
+  else if (settlement.kind === "release" || message.orderingKey !== null) dueAt(lane, nowMs);
+  if (settlement.kind === "release") return;
   if (events.heard) events.emit(attemptEvent(attempt, settlement, settle.durationMs ?? 0));
 }
 

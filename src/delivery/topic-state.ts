@@ -79,6 +79,8 @@ export interface Crowd {
   readonly concurrency: number;
   /** Held over all slow topics. */
   readonly slowHeld: number;
+  /** How many slow topics ask in this round. */
+  readonly slowAsking: number;
   /** How many topics are served here. */
   readonly served: number;
 }
@@ -90,7 +92,7 @@ export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, 
   if (topic.breaker.admits(nowMs) === "one") return topic.held === 0 ? 1 : 0;
   const room = record.concurrency === null ? Number.POSITIVE_INFINITY : record.concurrency - topic.held;
   if (!topic.slow || crowd.served < 2) return Math.max(0, room);
-  // As many as slow topics leave free: one of them gets half of the slots, two get a third each, and some always stay free.
-  const slots = crowd.concurrency - crowd.slowHeld - topic.held;
+  // Never more than slow topics leave free: one of them gets half of the slots, two get a third each, and some always stay free.
+  const slots = Math.floor((crowd.concurrency - crowd.slowHeld - topic.held) / (crowd.slowAsking + 1));
   return Math.max(0, Math.min(room, Math.max(slots, topic.held === 0 ? 1 : 0)));
 }

@@ -79,10 +79,15 @@ function shorten(value: unknown): unknown {
 /** Writes what a person on call wants to know; what happens thousands of times a second belongs to the metrics. */
 export function logEvents(events: Events, log: Log): () => void {
   return events.on((event) => {
-    const { type, ...fields } = event;
     const level = levelOf(event);
-    if (level !== null) log[level](wordsOf(event), { event: type, ...fields });
+    if (level !== null) log[level](wordsOf(event), fieldsOf(event));
   });
+}
+
+function fieldsOf(event: MakegoodEvent): LogFields {
+  if (event.type === "lifecycle") return { event: event.type, ...event.detail };
+  const { type, ...fields } = event;
+  return { event: type, ...fields };
 }
 
 function levelOf(event: MakegoodEvent): LogLevel | null {
@@ -129,7 +134,7 @@ function wordsOf(event: MakegoodEvent): string {
     case "intervened":
       return `${event.action} by ${event.actor}`;
     case "lifecycle":
-      return event.what;
+      return event.what.replaceAll("_", " ");
     default:
       return event.type;
   }

@@ -22,7 +22,7 @@ const HEADERS = {
   "content-security-policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
 } as const;
 
-const STATUSES: readonly Status[] = ["pending", "processing", "delivered", "dead"];
+const STATUSES: readonly Status[] = ["pending", "processing", "dead"];
 const ROWS_MAX = 500;
 const WAIT_MS = 1_000;
 
@@ -37,7 +37,7 @@ export function pageHandler(health: Health): Handler {
 <title>Makegood: ${summary.status}</title><style>${STYLE}</style></head>
 <body><header><h1>Makegood</h1></header>
 <main><p>Status: <strong>${summary.status}</strong></p>${reasons === "" ? "" : `<ul>${reasons}</ul>`}
-${topics.length === 0 ? "<p>No topic has been declared yet.</p>" : table(topics, counts)}
+${topics.length === 0 ? "<p>No topic has been declared yet.</p>" : table(topics, counts, health.delivered)}
 <nav aria-label="API"><h2>Look further</h2><ul>
 <li><a href="/api/v1/topics">Topics</a></li>
 <li><a href="/api/v1/messages">Messages</a></li>
@@ -49,7 +49,7 @@ ${topics.length === 0 ? "<p>No topic has been declared yet.</p>" : table(topics,
   };
 }
 
-function table(topics: readonly TopicRecord[], counts: readonly StatusCount[]): string {
+function table(topics: readonly TopicRecord[], counts: readonly StatusCount[], delivered: ReadonlyMap<string, number>): string {
   const sums = new Map<string, number>();
   for (const { topic, status, count } of counts) {
     const cell = `${topic} ${status}`;
@@ -57,13 +57,14 @@ function table(topics: readonly TopicRecord[], counts: readonly StatusCount[]): 
   }
   const rows = topics.slice(0, ROWS_MAX).map((topic) => {
     const cells = STATUSES.map((status) => `<td class="n">${sums.get(`${topic.name} ${status}`) ?? 0}</td>`).join("");
+    const done = `<td class="n">${delivered.get(topic.name) ?? 0}</td>`;
     const link = `/api/v1/topics/${topic.name.split("/").map(encodeURIComponent).join("/")}`;
-    return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(topic.name)}</a></th>${cells}<td>${escapeHtml(stateOf(topic))}</td></tr>`;
+    return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(topic.name)}</a></th>${cells}${done}<td>${escapeHtml(stateOf(topic))}</td></tr>`;
   });
   const more = topics.length > ROWS_MAX ? `<p>… and ${topics.length - ROWS_MAX} more topics.</p>` : "";
   const heads = STATUSES.map((status) => `<th scope="col" class="n">${status}</th>`).join("");
   return `<div class="scroll"><table><caption>Messages by topic and status</caption>
-<thead><tr><th scope="col">topic</th>${heads}<th scope="col">state</th></tr></thead>
+<thead><tr><th scope="col">topic</th>${heads}<th scope="col" class="n">delivered since start</th><th scope="col">state</th></tr></thead>
 <tbody>${rows.join("\n")}</tbody></table></div>${more}`;
 }
 

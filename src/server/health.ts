@@ -9,6 +9,7 @@ import type { Kernel } from "./kernel.ts";
 import { type Answer, createLastAnswer } from "./last-answer.ts";
 
 export interface Levels {
+  /** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
   readonly counts: readonly StatusCount[];
   readonly topics: readonly TopicRecord[];
 }
@@ -30,6 +31,8 @@ export interface Health {
   summary(): Promise<HealthJson>;
   /** Counts and topics, at most a few seconds old; the last known ones when the store does not answer within `waitMs`. */
   levels(waitMs: number): Promise<Answer<Levels>>;
+  /** Topic → how many this process has delivered since it started. */
+  readonly delivered: ReadonlyMap<string, number>;
 }
 
 const READY_WAIT_MS = 2_000;
@@ -37,6 +40,7 @@ const READY_KEPT_MS = 500;
 const SUMMARY_WAIT_MS = 40;
 /** Counting costs the store more than being asked whether it is there. */
 const LEVELS_KEPT_MS = 5_000;
+const TOPICS_MAX = 1_000;
 
 export function createHealth(kernel: Kernel): Health {
   const { clock } = kernel;
@@ -47,7 +51,9 @@ export function createHealth(kernel: Kernel): Health {
   };
   const check = createLastAnswer(clock, READY_KEPT_MS, () => store.check());
   const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels);
+  const delivered = countDelivered(kernel);
   return {
+    delivered,
     levels: (waitMs) => levels.read(waitMs),
     async ready() {
       const { error } = await check.read(READY_WAIT_MS);
@@ -62,6 +68,17 @@ export function createHealth(kernel: Kernel): Health {
       return summarize(kernel, checked, known);
     },
   };
+}
+
+/** Bounded like every label: topics beyond the first thousand share a line. */
+function countDelivered(kernel: Kernel): Map<string, number> {
+  const delivered = new Map<string, number>();
+  kernel.mg.events.on((event) => {
+    if (event.type !== "attempt" || event.status !== "delivered") return;
+    const topic = delivered.has(event.topic) || delivered.size < TOPICS_MAX ? event.topic : "other";
+    delivered.set(topic, (delivered.get(topic) ?? 0) + 1);
+  });
+  return delivered;
 }
 
 function summarize(kernel: Kernel, checked: Answer<void>, known: Answer<Levels>): HealthJson {

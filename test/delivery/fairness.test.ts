@@ -206,7 +206,7 @@ describe("ordering", () => {
         busy.delete(key);
         const tried = (tries.get(id) ?? 0) + 1;
         tries.set(id, tried);
-        if (n % 7 === 3 && tried === 1) throw new Error("once");
+        if (n % 7 === 3 && key < "k4" && tried === 1) throw new Error("once");
         const list = seen.get(key) ?? [];
         list.push(n);
         seen.set(key, list);

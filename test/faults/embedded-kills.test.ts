@@ -108,6 +108,17 @@ describe("fault 43: SIGKILL of the postmaster", () => {
     await expectAll(url, acked);
   });
 
+  it("fault 43: killed while it starts, it is started again", async () => {
+    const dataDir = await preparedFolder();
+    const lines: string[] = [];
+    const starting = start(dataDir, { log: (line) => lines.push(line) });
+    await until("it starts", async () => (await postmasterOf(dataDir)) !== undefined);
+    process.kill((await postmasterOf(dataDir))!, "SIGKILL");
+    const server = await starting;
+    await until("it was noticed", () => lines.some((line) => /killed while it started|is gone/.test(line)));
+    await until("it serves", async () => (await query(server.url, "select 1").catch(() => [])).length === 1);
+  });
+
   it("fault 43: a process of the dead server that computes on is ended, and the server comes back", async () => {
     const dataDir = await preparedFolder();
     const lines: string[] = [];

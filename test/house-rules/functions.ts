@@ -1,6 +1,7 @@
 /**
- * Finds functions in blanked code and counts their lines, from the parameter list to the closing brace. It errs towards
- * seeing a function where there is none (a long type literal), never towards missing a long one.
+ * Finds functions in blanked code and counts their own lines, from the parameter list to the closing brace, without those of
+ * functions inside (each is counted by itself: a factory that holds several short functions is not one long one). It errs
+ * towards seeing a function where there is none, never towards missing a long one.
  */
 import { lineAt } from "./source.ts";
 
@@ -80,5 +81,20 @@ export function functionSpans(code: string): FunctionSpan[] {
       }
     }
   }
-  return spans.sort((a, b) => a.line - b.line);
+  return ownLines(spans);
+}
+
+/** Takes the lines of the functions directly inside from each span; a one-line function inside stays part of its line. */
+function ownLines(spans: readonly FunctionSpan[]): FunctionSpan[] {
+  const sorted = [...spans].sort((a, b) => a.line - b.line || b.lines - a.lines);
+  const own = sorted.map((span) => span.lines);
+  const around: number[] = [];
+  for (const [i, span] of sorted.entries()) {
+    const ends = (k: number) => (sorted[k] as FunctionSpan).line + (sorted[k] as FunctionSpan).lines - 1;
+    while (around.length > 0 && ends(around.at(-1) as number) < span.line + span.lines - 1) around.pop();
+    const parent = around.at(-1);
+    if (parent !== undefined && span.lines > 1) own[parent] = (own[parent] as number) - span.lines + 1;
+    around.push(i);
+  }
+  return sorted.map((span, i) => ({ line: span.line, lines: own[i] as number }));
 }

@@ -21,8 +21,8 @@ export const DOORS: readonly string[] = [
 
 const GROUND = ["message", "platform"];
 const SEAMS = [...GROUND, "observe", "store", "sink"];
-const MIDDLE = [...SEAMS, "sink-part", "delivery", "recovery", "maintenance"];
-const ENGINES = ["store:*", "sink:*"];
+const MIDDLE = [...SEAMS, "sink-part", "sink-list", "delivery", "recovery", "maintenance"];
+const ENGINES = ["store:*", "sink:*", "sink-list"];
 
 /** Room → rooms it may import besides itself. `store:*` is any store engine, `store-door` only the door of one. */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -34,6 +34,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "sink-part": [...GROUND, "observe", "sink"],
   "store:*": [...GROUND, "observe", "store"],
   "sink:*": [...GROUND, "observe", "sink", "sink-part"],
+  "sink-list": [...GROUND, "observe", "sink", "sink-part", "sink:*"],
   delivery: SEAMS,
   recovery: SEAMS,
   maintenance: SEAMS,
@@ -60,6 +61,8 @@ export function roomOf(path: string): string | null {
     return STORE_ENGINES.includes(next) ? `store:${next}` : null;
   }
   if (room === "sink") {
+    // The one file of the room that knows every kind: a sink's configuration in, the sink out.
+    if (base === "sinks") return "sink-list";
     if (SINK_KINDS.includes(base)) return `sink:${base}`;
     return base === "sink" ? "sink" : "sink-part";
   }

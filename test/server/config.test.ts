@@ -1,16 +1,17 @@
 /**
  * Fault 48, the configuration zoo: every mistake is found, all of them are reported at once, and no secret is repeated.
  */
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readConfig, shownConfig } from "../../src/server/config.ts";
 
 let cwd: string;
 beforeEach(async () => {
   cwd = await mkdtemp(join(tmpdir(), "makegood-config-"));
 });
+afterEach(() => rm(cwd, { recursive: true, force: true }));
 
 const read = (env: Record<string, string> = {}, flags = {}) => readConfig({ env, cwd, flags });
 const faults = async (env: Record<string, string>) => {

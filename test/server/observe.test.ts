@@ -8,7 +8,7 @@ import { createEvents } from "../../src/observe/events.ts";
 import { createLog, escapeControl, logEvents } from "../../src/observe/log.ts";
 import { createMetrics } from "../../src/observe/metrics.ts";
 import { systemClock } from "../../src/platform/clock.ts";
-import { createMemoryStore } from "../../src/store/memory/index.ts";
+import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PAUSED, startTestServer, type TestServer } from "./support.ts";
 

@@ -7,7 +7,7 @@ import { systemClock } from "../../src/platform/clock.ts";
 import type { Config } from "../../src/server/config.ts";
 import { readConfig } from "../../src/server/config.ts";
 import { type RunningServer, type ServeOptions, startServer } from "../../src/server/serve.ts";
-import { createMemoryStore } from "../../src/store/memory/index.ts";
+import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
 
 export async function configOf(env: Record<string, string> = {}, cwd = "/nonexistent"): Promise<Config> {

@@ -170,6 +170,17 @@ describe("with a canary listening on loopback", () => {
   });
 });
 
+it("attack 3: the peer of a made connection is checked once more, before a byte is sent", async () => {
+  let heard = 0;
+  const receiver = await rawReceiver((socket) => socket.on("data", () => heard++));
+  let asked = 0;
+  const late: AddressGuard = { ...guard, refusal: () => (++asked === 1 ? null : "a private address") };
+  expect(await dial(late, receiver.url)).toBe("MAKEGOOD_ADDRESS_REFUSED");
+  expect(asked).toBe(2);
+  expect(heard).toBe(0);
+  await receiver[Symbol.asyncDispose]();
+});
+
 describe("attack 2: reserved ranges", () => {
   it.each(RESERVED)("%s is refused", (address) => {
     expect(guard.refusal(address)).not.toBeNull();

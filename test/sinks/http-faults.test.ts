@@ -1,7 +1,9 @@
 /** Faults 29, 30 and 31 with real sockets: what was sent and not answered, what never ends, what is far too large. */
+import { getEventListeners } from "node:events";
 import type { LookupFunction } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
+import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import { createAddressGuard } from "../../src/sink/address-guard.ts";
 import { httpSink } from "../../src/sink/http.ts";
 import type { Sink } from "../../src/sink/sink.ts";
@@ -249,6 +251,44 @@ describe("fault 31: far too large", () => {
     });
     const { outcome } = await send(sinkTo(receiver), {}, 300);
     expect(outcome).toMatchObject({ kind: "unknown", code: "timeout" });
+  });
+});
+
+describe("an attempt leaves nothing behind", () => {
+  it.each([200, 503, 0])("no timer and no listener after %d", async (status) => {
+    const live = new Set<object>();
+    const clock: Clock = {
+      ...systemClock,
+      after(ms, run, background) {
+        const one = {};
+        live.add(one);
+        const timer = systemClock.after(
+          ms,
+          () => {
+            live.delete(one);
+            run();
+          },
+          background,
+        );
+        return {
+          cancel() {
+            live.delete(one);
+            timer.cancel();
+          },
+        };
+      },
+    };
+    const receiver = await httpReceiver((_seen, request, response) => {
+      if (status === 0) request.socket.destroy();
+      else response.writeHead(status).end("words");
+    });
+    const sink = httpSink({ url: receiver.url }, { guard: loopbackGuard, clock });
+    open.push(receiver, sink);
+    const { signal } = new AbortController();
+    for (let n = 0; n < 5; n++) await sink.deliver(testDelivery(), { signal, timeoutMs: 60_000 });
+    await pause(20);
+    expect(live.size).toBe(0);
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 });
 

@@ -127,7 +127,7 @@ export async function dataFolder(owner?: number): Promise<string> {
 let template: Promise<string> | undefined;
 
 afterAll(async () => {
-  if (template) await rm(await template, { recursive: true, force: true });
+  if (template !== undefined) await rm(await template, { recursive: true, force: true });
 });
 
 /** Like `dataFolder`, with data already made: most faults have nothing to do with initdb, which takes a second each time. */

@@ -4,7 +4,7 @@
  */
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { At, ClaimRequest } from "../store.ts";
-import { claimable, keyOf, unpark } from "./lanes.ts";
+import { claimable, unparkClaimed } from "./lanes.ts";
 import { type Lease, nowMs, type State, type Stored } from "./state.ts";
 
 export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
@@ -20,10 +20,11 @@ export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
     untilMs: now + request.leaseMs,
   };
   state.leases.set(lease.id, lease);
+  unparkClaimed(
+    state,
+    taken.map(({ stored }) => stored),
+  );
   for (const { stored, lane } of taken) {
-    // Closed before it is taken out, so that the key of an only message does not vanish and open again.
-    if (stored.ordered) keyOf(state, stored).inFlight = true;
-    unpark(state, stored);
     stored.status = "processing";
     stored.attempts++;
     lease.open.set(stored.message.id, lane);

@@ -23,6 +23,26 @@ export function unpark(state: State, stored: Stored): void {
   tidy(state, stored);
 }
 
+/** Takes what a claim chose out of where it waits. In a lane without order that is always its front: one cut for all of it. */
+export function unparkClaimed(state: State, chosen: readonly Stored[]): void {
+  const fronts = new Map<LaneState, { last: Stored; count: number }>();
+  for (const stored of chosen) {
+    if (stored.ordered) {
+      // Closed before it is taken out, so that the key of an only message does not vanish and open again.
+      keyOf(state, stored).inFlight = true;
+      unpark(state, stored);
+    } else {
+      const lane = laneOf(state, stored);
+      fronts.set(lane, { last: stored, count: (fronts.get(lane)?.count ?? 0) + 1 });
+    }
+  }
+  for (const [lane, { last, count }] of fronts) {
+    if (lane.due[count - 1] !== last) throw new Error(`memory store: ${last.message.id} is not where it should be waiting`);
+    lane.due.splice(0, count);
+    tidy(state, last);
+  }
+}
+
 /** The lane a message belongs to now, made when it is missing. */
 export function laneOf(state: State, stored: Stored): LaneState {
   const { topic, tenantId, priority } = stored.message;

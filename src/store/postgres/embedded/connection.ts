@@ -34,10 +34,7 @@ export async function serves(port: number, credentials: Credentials): Promise<bo
     return true;
   } catch (error) {
     const code = codeOf(error) ?? "";
-    if (code === "3D000") {
-      await createDatabase(port, password);
-      return serves(port, credentials);
-    }
+    if (code === "3D000") return (await createDatabase(port, password)) && serves(port, credentials);
     if (code === "28P01" || code === "28000") {
       throw embeddedFailed(
         `The PostgreSQL that runs on ${directory.pgdata} does not accept the password in the file beside it. ` +
@@ -64,11 +61,16 @@ async function checkDirectory(port: number, password: string, pgdata: string): P
   throw embeddedFailed(`The server on port ${port} works in ${directory}, not in ${pgdata}.`, { port, directory, pgdata });
 }
 
-async function createDatabase(port: number, password: string): Promise<void> {
+/** False when the server went away meanwhile. */
+async function createDatabase(port: number, password: string): Promise<boolean> {
   try {
     await ask(urlOf(port, password, "postgres"), `create database ${DATABASE}`);
+    return true;
   } catch (error) {
-    if (codeOf(error) === "42P04") return; // made meanwhile
+    const code = codeOf(error) ?? "";
+    if (code === "42P04") return true; // made meanwhile
+    // Only what the server itself says about the statement is final (a full disk, say); 57 is "shutting down".
+    if (!/^(?!57)[0-9A-Z]{5}$/.test(code)) return false;
     throw embeddedFailed(`The database ${DATABASE} could not be made: ${errorText(error)}`, { port }, error);
   }
 }

@@ -21,9 +21,10 @@ export interface RunningServer {
 
 const WAIT_MS = 50;
 const PORT_TRIES_MAX = 20;
+const KILLED_TRIES_MAX = 5;
 /** Idle processes of a dead server end at once; one that computes does not notice. Then it is ended. */
-const ORPHANS_QUIT_MS = 2_000;
-const ORPHANS_KILL_MS = 6_000;
+const ORPHANS_QUIT_MS = 1_000;
+const ORPHANS_KILL_MS = 5_000;
 
 export async function ensureServer(context: ServerContext, signal?: AbortSignal): Promise<RunningServer> {
   const { directory, clock } = context;
@@ -57,10 +58,11 @@ async function startServer(context: ServerContext, signal?: AbortSignal): Promis
   const previous = await previousPort(directory);
   let port = await choosePort(previous);
   if (previous !== undefined && port !== previous) log(`port ${previous} is taken; using ${port}`);
-  await takeOverStale(directory, clock, log);
   let portTries = 0;
+  let killedTries = 0;
   const startedMs = clock.monotonicMs();
   while (!signal?.aborted) {
+    await takeOverStale(directory, clock, log);
     const launched = await launch(context, port, signal);
     if (launched.kind === "serving") {
       await rememberPort(directory, launched.port);
@@ -71,6 +73,11 @@ async function startServer(context: ServerContext, signal?: AbortSignal): Promis
       port = await choosePort(undefined);
       continue;
     }
+    if (launched.kind === "killed" && ++killedTries < KILLED_TRIES_MAX) {
+      log("PostgreSQL was killed while it started; starting it again");
+      await sleep(clock, WAIT_MS * 2 ** killedTries, signal);
+      continue;
+    }
     const waitedMs = clock.monotonicMs() - startedMs;
     if (launched.kind === "old_processes" && waitedMs < SERVE_MS_MAX) {
       await endOrphans(context, waitedMs);
@@ -78,7 +85,7 @@ async function startServer(context: ServerContext, signal?: AbortSignal): Promis
       continue;
     }
     throw embeddedFailed(
-      `PostgreSQL did not start on ${directory.pgdata}: ${launched.output.trim().split("\n").slice(-4).join(" ")} ` +
+      `PostgreSQL did not start on ${directory.pgdata}: ${launched.output.trim().split("\n").slice(-4).join(" | ")}. ` +
         `See ${logPath(directory)} for the rest. Nothing in the directory was removed.`,
       { pgdata: directory.pgdata, output: launched.output },
     );

@@ -25,9 +25,12 @@ export interface ServerContext {
   readonly onExit: () => void;
 }
 
+/** `killed`: somebody ended it while it started, which says nothing against the next try. */
+export type Reason = "port_taken" | "old_processes" | "already_running" | "killed" | "failed";
+
 export type Launched =
   | { readonly kind: "serving"; readonly identity: ProcessIdentity; readonly port: number }
-  | { readonly kind: "port_taken" | "old_processes" | "already_running" | "failed"; readonly output: string };
+  | { readonly kind: Reason; readonly output: string };
 
 const POLL_MS = 15;
 /** Crash recovery reads the log since the last checkpoint; that can take minutes, but not for ever. */
@@ -85,9 +88,9 @@ function commandLine(directory: DataDirectory, port: number): string[] {
   return ["-D", directory.pgdata, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
 }
 
-function reasonOf(output: string): "port_taken" | "old_processes" | "already_running" | "failed" {
+function reasonOf(output: string): Reason {
   if (/could not (bind|create any TCP\/IP sockets)/.test(output)) return "port_taken";
   if (output.includes("pre-existing shared memory block")) return "old_processes";
   if (/lock file "postmaster\.pid" (already exists|is empty)/.test(output)) return "already_running";
-  return "failed";
+  return /it ended with SIG(KILL|TERM|INT|QUIT)$/.test(output) ? "killed" : "failed";
 }

@@ -1,0 +1,106 @@
+/**
+ * The built command line as real processes: one call that runs to its end, and one that keeps running until it is stopped.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { builtDist } from "../support/build.ts";
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Nothing of the caller's own configuration may leak in. */
+function environment(env: Record<string, string>): Record<string, string> {
+  const { PATH = "", HOME = "" } = process.env;
+  return { PATH, HOME, ...env };
+}
+
+const made: string[] = [];
+
+/** For afterAll: removes every directory that workspace() made in this file. */
+export async function removeWorkspaces(): Promise<void> {
+  for (const path of made.splice(0)) await rm(path, { recursive: true, force: true });
+}
+
+/** A directory that an unprivileged server process can reach, too. */
+export async function workspace(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "makegood-cli-"));
+  await chmod(path, 0o755);
+  made.push(path);
+  return path;
+}
+
+async function start(cwd: string, args: readonly string[], env: Record<string, string>): Promise<ChildProcess> {
+  const main = join(await builtDist(), "cli/main.js");
+  return spawn(process.execPath, [main, ...args], { cwd, env: environment(env), stdio: ["pipe", "pipe", "pipe"] });
+}
+
+export async function makegood(
+  cwd: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  stdin: string | Buffer = "",
+): Promise<Ran> {
+  const child = await start(cwd, args, env);
+  const output = collect(child);
+  child.stdin?.end(stdin);
+  const code = await ended(child);
+  return { code, ...output };
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly output: { stdout: string; stderr: string };
+  readonly exit: Promise<number | null>;
+  /** Waits until a line of the log matches and returns it. */
+  line(pattern: RegExp, timeoutMs?: number): Promise<string>;
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+export async function running(cwd: string, args: readonly string[], env: Record<string, string> = {}): Promise<Running> {
+  const child = await start(cwd, args, env);
+  const output = collect(child);
+  const exit = ended(child);
+  return {
+    child,
+    output,
+    exit,
+    async line(pattern, timeoutMs = 30_000) {
+      const until = Date.now() + timeoutMs;
+      for (;;) {
+        const found = output.stdout.split("\n").find((line) => pattern.test(line));
+        if (found !== undefined) return found;
+        if (child.exitCode !== null || Date.now() > until) {
+          throw new Error(`no line like ${pattern} in\n${output.stdout}\n${output.stderr}`);
+        }
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+    stop(signal = "SIGTERM") {
+      child.kill(signal);
+      return exit;
+    },
+  };
+}
+
+function collect(child: ChildProcess): { stdout: string; stderr: string } {
+  const output = { stdout: "", stderr: "" };
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    output.stderr += text;
+  });
+  return output;
+}
+
+function ended(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve(code));
+  });
+}
