@@ -25,5 +25,5 @@ export type { SinkConfig, TopicDefinition, TopicRecord } from "./message/topic.t
 export type { EventListener, MakegoodEvent } from "./observe/events.ts";
 export { reject, retry } from "./sink/function.ts";
 export type { DeliverContext, Delivery, Sink } from "./sink/sink.ts";
-export { createMemoryStore } from "./store/memory/index.ts";
+export { createMemoryStore } from "./store/memory/memory-store.ts";
 export type { Store, Transaction } from "./store/store.ts";

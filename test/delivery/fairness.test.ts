@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { topic } from "../../src/index.ts";
-import { createMemoryStore } from "../../src/store/memory/index.ts";
+import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { fastClock, pause, setUp, until, wrap } from "./support.ts";
 
 const batch = (count: number, tenantId: string | undefined) => Array.from({ length: count }, () => ({ payload: 0, tenantId }));

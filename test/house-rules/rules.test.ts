@@ -153,7 +153,7 @@ describe("the scanner", () => {
       "};",
     ].join("\n");
     expect(functionSpans(source(text).code)).toEqual([
-      { line: 2, lines: 10 },
+      { line: 2, lines: 8 },
       { line: 7, lines: 3 },
     ]);
   });
