@@ -117,6 +117,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     await Promise.all([...workers].map((worker) => worker.stop(stop)));
     await acceptance.close();
     await topics.close();
+    await Promise.allSettled([...declared.values()].map(async ({ sink }) => sink?.close?.()));
     if (!options.sharedStore) await store.close();
   }
 
@@ -169,10 +170,17 @@ function createSinkMaker(
     const chosen = options.sinkFor?.(record);
     if (chosen !== undefined) return chosen;
     const topic = declared.get(record.name);
-    if (topic?.sink) return topic.sink;
+    if (topic?.sink) return lent(topic.sink);
     if (topic?.handler) return handlerSink(topic);
     return record.sink.kind === "function" ? null : createSink(record.sink, { guard, clock, random, log });
   };
+}
+
+/** A sink that was handed in outlives changes of its topic: it is closed once, at the end. */
+function lent(sink: Sink): Sink {
+  const { kind } = sink;
+  const deliver: Sink["deliver"] = (delivery, context) => sink.deliver(delivery, context);
+  return sink.probe ? { kind, deliver, probe: sink.probe.bind(sink) } : { kind, deliver };
 }
 
 /** The handler gets what the schema makes of the payload; a payload that no longer fits will never fit. */

@@ -13,7 +13,8 @@ const usage = `node bench/run.mjs [options]
   --merge          keep the other questions' rows of the last run
   --report         no run: write the tables of the last run again
   --no-build       use dist/ as it is
-Environment: BENCH_DATABASE_URL, a server to use instead of an own one (the run makes and drops a database of its own there).`;
+Environment: BENCH_DATABASE_URL, a server to use instead of an own one (the run makes and drops a database of its own there);
+BENCH_DIST, another build of the product to measure; BENCH_EVENTS=1 prints the product's events (and slows it down).`;
 
 function list(text, known, option) {
   const names = text.split(",").filter(Boolean);

@@ -1,16 +1,21 @@
 // Makegood through its public doors only. Half of the messages carry a key, so deduplication is in place; four tenants;
 // fencing and history are always on.
 import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { vacuumSchema } from "../lib/postgres-tables.mjs";
 
 const schema = "makegood";
 const tenants = ["north", "east", "south", "west"];
 const names = { drain: "bench/messages", latency: "bench/messages", http: "bench/http", "http-paced": "bench/http" };
 
+/** BENCH_DIST names another build, to compare two of them. */
+const dist = pathToFileURL(`${resolve(process.env.BENCH_DIST ?? fileURLToPath(new URL("../../dist", import.meta.url)))}/`);
+
 /** Imported when first used, so that the peers can be measured while there is no build. */
 async function open({ pgUrl, http }, mode, onMessage) {
-  const { createMakegood, topic } = await import("../../dist/index.js");
-  const { createPostgresStore } = await import("../../dist/store/postgres/index.js");
+  const { createMakegood, topic } = await import(new URL("index.js", dist));
+  const { createPostgresStore } = await import(new URL("store/postgres/index.js", dist));
   const name = names[mode];
   const sink = name === "bench/http" ? { kind: "http", url: http.url } : (payload) => onMessage(payload);
   const options = name === "bench/http" ? { sink, concurrency: http.concurrency } : { sink };

@@ -55,7 +55,9 @@ async function localApi(io: Io, config: Config): Promise<Api> {
   const opened = await openStore({ config, log });
   try {
     const mg = await createMakegood(makegoodOptions(config, opened.store, log, clock));
-    const kernel = kernelOf({ config, mg, log, clock, worker: null, draining: () => false });
+    // Whoever can open the store may clear away what a config file once declared and no longer does.
+    const abandoned = (topic: string): boolean => !config.topics.some(({ definition }) => definition.name === topic);
+    const kernel = kernelOf({ config, mg, log, clock, worker: null, draining: () => false, abandoned });
     const app = createApp({ kernel, tokens: [], anonymous: actor(), hosts: null });
     return apiOn("http://localhost", {}, app.fetch, async () => {
       await mg.close();

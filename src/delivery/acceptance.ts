@@ -1,10 +1,8 @@
 /**
  * From messages to accepted ones: one store call, tried again with the same ids when its COMMIT is in doubt, so that the
- * result is one row whatever was lost on the way. Single messages of concurrent callers share a call, each still waiting for
- * its own commit.
+ * result is one row whatever was lost on the way. Inside the caller's transaction nothing is tried twice.
  */
 import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
-import { LIMITS } from "../message/limits.ts";
 import type { Accepted, NewMessage } from "../message/message.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
@@ -18,40 +16,25 @@ export interface AcceptanceOptions {
   readonly events: Events;
 }
 
-/** `accepted` also when an earlier try of the same call turned out to have been committed. */
 export interface Acceptance {
-  /** All of them or none, in one transaction. */
-  acceptAll(messages: readonly NewMessage[], tx?: Transaction, signal?: AbortSignal): Promise<Accepted[]>;
-  /** One message, in the company of whoever calls at the same time. */
-  acceptOne(message: NewMessage, signal?: AbortSignal): Promise<Accepted>;
+  /** All of them or none. `accepted` also when an earlier try of the same call turns out to have been committed. */
+  accept(messages: readonly NewMessage[], tx?: Transaction, signal?: AbortSignal): Promise<Accepted[]>;
   /** Resolves when nothing is under way; afterwards everything is refused as `closed`. */
   close(): Promise<void>;
 }
 
 const TRIES_MAX = 6;
 const TRY_WAIT_MS = 50;
-/** Two calls overlap: one is being written while the other gathers; more would only make smaller groups. */
-const GROUPS_MAX = 2;
-
-interface Waiting {
-  readonly message: NewMessage;
-  readonly signal: AbortSignal | undefined;
-  resolve(accepted: Accepted): void;
-  reject(error: unknown): void;
-}
 
 export function createAcceptance({ store, clock, random, events }: AcceptanceOptions): Acceptance {
   const closing = new AbortController();
   const underWay = new Set<Promise<unknown>>();
-  let gathered: Waiting[] = [];
-  let groups = 0;
-  let planned = false;
 
-  async function write(messages: readonly NewMessage[], atomic: "all" | "each", signal?: AbortSignal): Promise<Accepted[]> {
+  async function write(messages: readonly NewMessage[], signal?: AbortSignal): Promise<Accepted[]> {
     for (let failed = 0; ; failed++) {
       signal?.throwIfAborted();
       try {
-        const results = await store.enqueue(messages, { atomic });
+        const results = await store.enqueue(messages);
         return failed === 0 ? results : results.map((result, i) => ownRow(result, messages[i] as NewMessage));
       } catch (error) {
         if (!mayTryAgain(error) || failed + 1 >= TRIES_MAX || closing.signal.aborted) throw error;
@@ -61,63 +44,6 @@ export function createAcceptance({ store, clock, random, events }: AcceptanceOpt
     }
   }
 
-  /** Strangers share the call: an error that one of them caused must not reach the others, so a refused group is halved. */
-  async function writeGroup(group: readonly Waiting[]): Promise<void> {
-    try {
-      const messages = group.map(({ message }) => message);
-      const results = await write(messages, "each");
-      group.forEach((waiting, i) => {
-        waiting.resolve(results[i] as Accepted);
-      });
-    } catch (error) {
-      if (group.length === 1 || mayTryAgain(error)) {
-        for (const waiting of group) waiting.reject(error);
-        return;
-      }
-      const half = group.length >> 1;
-      await writeGroup(group.slice(0, half));
-      await writeGroup(group.slice(half));
-    }
-  }
-
-  function flush(): void {
-    planned = false;
-    while (gathered.length > 0 && groups < GROUPS_MAX) {
-      const group = takeGroup();
-      if (group.length === 0) continue;
-      groups++;
-      void track(
-        writeGroup(group).finally(() => {
-          groups--;
-          plan();
-        }),
-      );
-    }
-  }
-
-  function takeGroup(): Waiting[] {
-    let bytes = 0;
-    let count = 0;
-    while (count < gathered.length && count < LIMITS.batchMessagesMax) {
-      bytes += (gathered[count] as Waiting).message.payload.length;
-      if (count > 0 && bytes > LIMITS.claimBytesMax / 4) break;
-      count++;
-    }
-    const group = gathered.slice(0, count);
-    gathered = gathered.slice(count);
-    return group.filter(({ signal, reject }) => {
-      if (signal?.aborted) reject(signal.reason);
-      return !signal?.aborted;
-    });
-  }
-
-  /** A microtask later, so that callers who were resumed together go together. */
-  function plan(): void {
-    if (planned || gathered.length === 0 || groups >= GROUPS_MAX) return;
-    planned = true;
-    queueMicrotask(flush);
-  }
-
   function track<T>(promise: Promise<T>): Promise<T> {
     underWay.add(promise);
     const done = (): void => void underWay.delete(promise);
@@ -125,30 +51,17 @@ export function createAcceptance({ store, clock, random, events }: AcceptanceOpt
     return promise;
   }
 
-  const refuseIfClosed = (): void => {
-    if (closing.signal.aborted) throw new MakegoodError("closed", "this Makegood was closed and accepts nothing more");
-  };
-
   return {
-    async acceptAll(messages, tx, signal) {
-      refuseIfClosed();
+    accept(messages, tx, signal) {
+      if (closing.signal.aborted) {
+        return Promise.reject(new MakegoodError("closed", "this Makegood was closed and accepts nothing more"));
+      }
       // Inside the caller's transaction a failed statement has already undone it: only the caller can try again.
-      return tx ? track(store.enqueue(messages, { tx, atomic: "all" })) : track(write(messages, "all", signal));
-    },
-    async acceptOne(message, signal) {
-      refuseIfClosed();
-      signal?.throwIfAborted();
-      return new Promise((resolve, reject) => {
-        gathered.push({ message, signal, resolve, reject });
-        plan();
-      });
+      return track(tx ? store.enqueue(messages, { tx }) : write(messages, signal));
     },
     async close() {
       closing.abort();
-      while (gathered.length > 0 || underWay.size > 0) {
-        plan();
-        await Promise.allSettled([...underWay, Promise.resolve()]);
-      }
+      while (underWay.size > 0) await Promise.allSettled([...underWay]);
     },
   };
 }

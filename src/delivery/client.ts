@@ -78,10 +78,7 @@ export function createClient(options: ClientOptions): Client {
 
   async function accept(messages: readonly NewMessage[], call: CallOptions): Promise<Enqueued[]> {
     call.signal?.throwIfAborted();
-    const one = messages.length === 1 && !call.tx ? messages[0] : undefined;
-    const results = one
-      ? [await acceptance.acceptOne(one, call.signal)]
-      : await acceptance.acceptAll(messages, call.tx, call.signal);
+    const results = await acceptance.accept(messages, call.tx, call.signal);
     const conflicts = results.flatMap((result, index) => (result.kind === "conflict" ? [conflict(result, index, messages)] : []));
     throwAll(conflicts, messages.length);
     if (events.heard) announce(messages, results);

@@ -20,7 +20,7 @@ import { Runner } from "./runner.ts";
 import { announceSettled } from "./settled-event.ts";
 import { Settler } from "./settler.ts";
 import { StoreHealth } from "./store-health.ts";
-import { allowanceOf, createTopicState, isOpen, type TopicState } from "./topic-state.ts";
+import { allowanceOf, createTopicState, isOpen, type TopicState, tenantLimitOf, useEntry } from "./topic-state.ts";
 import type { TopicTable } from "./topic-table.ts";
 import type { StopOptions, WorkerStatus } from "./worker.ts";
 
@@ -75,7 +75,10 @@ export class Dispatcher {
       clock,
       random,
       events,
-      settled: (attempt, result) => announceSettled(attempt, result, { leases, events, nowMs: clock.monotonicMs() }),
+      settled: (attempt, result) => {
+        this.#runner.settled(attempt);
+        announceSettled(attempt, result, events, clock.monotonicMs());
+      },
       room: () => this.#nudge(),
     });
     const freed = (): void => this.#nudge();
@@ -168,8 +171,8 @@ export class Dispatcher {
       if (sink && topic.chosen && !record.paused && record.disabledReason === null) {
         this.#probeDueMs = Math.min(this.#probeDueMs, nowMs + topic.breaker.seekProbe(nowMs));
       }
-      topic.leaseMs = record.leaseMs;
-      topic.tenantLimit = record.tenantConcurrency;
+      useEntry(topic, topic.entry);
+      topic.tenantLimit = tenantLimitOf(topic);
       topic.allowance = allowanceOf(topic, sink !== null, nowMs, crowd);
     }
   }
@@ -188,7 +191,7 @@ export class Dispatcher {
         track: (call) => this.#track(call),
       });
       state = createTopicState(name, this.#chooses(name), breaker);
-      state.entry = topics.entry(name) ?? null;
+      useEntry(state, topics.entry(name));
       this.#states.set(name, state);
     }
     return state;
@@ -227,7 +230,7 @@ export class Dispatcher {
   #topicsChanged(): void {
     const { topics, clock } = this.#options;
     const nowMs = clock.monotonicMs();
-    for (const topic of this.#states.values()) topic.entry = topics.entry(topic.name) ?? topic.entry;
+    for (const topic of this.#states.values()) useEntry(topic, topics.entry(topic.name));
     this.#countServed();
     this.#runner.releaseWhere((topic) => !isOpen(topic, nowMs));
     this.#loop.nudge();

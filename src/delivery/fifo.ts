@@ -30,12 +30,10 @@ export class Fifo<T> {
   }
 
   /** Takes out what `chosen` picks, oldest first. */
-  takeWhere(chosen: (item: T, index: number) => boolean): T[] {
+  takeWhere(chosen: (item: T) => boolean): T[] {
     const taken: T[] = [];
     const left: T[] = [];
-    this.#items.slice(this.#head).forEach((item, index) => {
-      (chosen(item, index) ? taken : left).push(item);
-    });
+    for (const item of this.#items.slice(this.#head)) (chosen(item) ? taken : left).push(item);
     this.#items = left;
     this.#head = 0;
     return taken;

@@ -4,7 +4,6 @@
  * promise.
  */
 import { decide } from "../message/decide.ts";
-import { errorText } from "../message/errors.ts";
 import type { Outcome } from "../message/outcome.ts";
 import type { Settlement } from "../message/settlement.ts";
 import type { Events } from "../observe/events.ts";
@@ -12,12 +11,13 @@ import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import type { TopicStore } from "../store/topics.ts";
 import { type Attempt, afterCut, cutShort, runAttempt } from "./attempt.ts";
-import { Fifo } from "./fifo.ts";
+import { judgeSink } from "./judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
 import { isOpen, paced, stillRunning, type TopicState } from "./topic-state.ts";
 import type { SinkHandle, TopicTable } from "./topic-table.ts";
+import { Waiting } from "./waiting.ts";
 
 export interface RunnerOptions {
   readonly topics: TopicTable;
@@ -45,7 +45,7 @@ const RELEASE: Settlement = Object.freeze({ kind: "release" });
 
 export class Runner {
   readonly #options: RunnerOptions;
-  readonly #waiting = new Fifo<Attempt>();
+  readonly #waiting = new Waiting();
   readonly #running = new Set<Attempt>();
   readonly #emptied = new Set<() => void>();
   #bytes = 0;
@@ -68,9 +68,15 @@ export class Runner {
     return this.#waiting.length;
   }
 
-  /** Payload bytes held, about. */
+  /** Payload bytes held, about: until they are settled, because until then they are in memory. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Its settlement is written, or somebody else's. */
+  settled(attempt: Attempt): void {
+    this.#bytes -= attempt.message.payload.length;
+    this.#options.leases.settled(attempt.lease);
   }
 
   take(attempt: Attempt): void {
@@ -90,7 +96,9 @@ export class Runner {
     while (this.#running.size < concurrency && this.#waiting.length > 0) {
       if (!this.#turn) this.#beginTurn(nowMs);
       if (nowMs - this.#turnBeganMs > BURST_MS) break;
-      nowMs = this.#start(this.#waiting.shift() as Attempt, nowMs);
+      const attempt = this.#waiting.next();
+      if (!attempt) break;
+      nowMs = this.#start(attempt, nowMs);
     }
     this.#bursting = false;
     this.#watch(nowMs);
@@ -99,7 +107,6 @@ export class Runner {
 
   /** Gives back what has not been started, as if it had never been claimed. */
   releaseWhere(chosen: (topic: TopicState, index: number) => boolean): void {
-    if (this.#waiting.length === 0) return;
     const taken = this.#waiting.takeWhere(({ lane }, index) => chosen(lane.topic, index));
     for (const attempt of taken) this.#release(attempt);
     if (taken.length > 0) this.#options.settler.consider(this.#running.size === 0);
@@ -143,6 +150,8 @@ export class Runner {
     }
     handle.users++;
     attempt.handle = handle;
+    topic.running++;
+    attempt.lane.tenant.running++;
     attempt.timeoutMs = topic.entry.timeoutMs;
     attempt.startedMs = nowMs;
     const outcome = runAttempt(attempt, handle.sink);
@@ -179,55 +188,22 @@ export class Runner {
     const durationMs = nowMs - attempt.startedMs;
     const outcome = afterCut(attempt, answer);
     if (outcome.kind !== "interrupted") paced(topic, durationMs);
-    this.#judgeSink(attempt, outcome, nowMs);
+    judgeSink(attempt, outcome, nowMs, this.#options);
+    if (outcome.kind !== "delivered" && !isOpen(topic, nowMs)) this.releaseWhere((waiting) => waiting === topic);
     const settlement = decide(message, outcome, rules, outcome.kind === "delivered" ? 0 : random.next());
-    settler.add(attempt, settlement, Math.round(durationMs));
-  }
-
-  /** What the outcome says about the receiver, apart from the message. */
-  #judgeSink(attempt: Attempt, outcome: Outcome, nowMs: number): void {
-    const { topic } = attempt.lane;
-    switch (outcome.kind) {
-      case "delivered":
-      case "duplicate":
-      case "reject":
-        topic.breaker.proved();
-        return;
-      case "retry":
-        attempt.alert = outcome.alert === true;
-        topic.breaker.failed(attempt.message.id, attempt.startedMs, nowMs, `${outcome.code}: ${outcome.error}`);
-        break;
-      case "unknown":
-        topic.breaker.failed(attempt.message.id, attempt.startedMs, nowMs, `${outcome.code}: ${outcome.error}`);
-        break;
-      case "disable":
-        this.#disable(topic, `${outcome.code}: ${outcome.error}`);
-        break;
-    }
-    if (topic.entry && !isOpen(topic, nowMs)) this.releaseWhere((waiting) => waiting === topic);
-  }
-
-  #disable(topic: TopicState, reason: string): void {
-    const { topicStore, events, track } = this.#options;
-    if (!topic.entry || topic.entry.record.disabledReason !== null) return;
-    topic.entry.record = { ...topic.entry.record, disabledReason: reason };
-    events.emit({ type: "sink_disabled", topic: topic.name, reason });
-    track(
-      topicStore.disable(topic.name, reason).catch((error) => {
-        events.emit({ type: "store_error", during: "disable", error: errorText(error), consecutive: 1 });
-      }),
-    );
+    settler.add(attempt, settlement, Math.round(durationMs), nowMs);
   }
 
   #release(attempt: Attempt): void {
-    this.#end(attempt, this.#options.clock.monotonicMs());
-    this.#options.settler.add(attempt, RELEASE, null);
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#end(attempt, nowMs);
+    this.#options.settler.add(attempt, RELEASE, null, nowMs);
   }
 
   /** Not ours to settle any more. */
   #drop(attempt: Attempt): void {
     const { id, topic, attempt: number } = attempt.message;
-    this.#options.leases.settled(attempt.lease);
+    this.settled(attempt);
     this.#options.events.emit({ type: "claim_lost", topic, id, attempt: number });
   }
 
@@ -237,10 +213,14 @@ export class Runner {
     attempt.over = true;
     lane.topic.held--;
     lane.tenant.held--;
-    this.#bytes -= attempt.message.payload.length;
     lease.unfinished--;
     if (lease.unfinished === 0) this.#options.prefetch.batchDone(lease.size, nowMs - lease.receivedMs);
-    if (handle) this.#letGo(handle);
+    if (handle) {
+      lane.topic.running--;
+      lane.tenant.running--;
+      this.#waiting.ended(lane.topic, lane.tenant);
+      this.#letGo(handle);
+    }
     if (this.#running.delete(attempt) && this.#running.size === 0) for (const emptied of this.#emptied) emptied();
   }
 
@@ -301,8 +281,7 @@ export class Runner {
 
   /** What cannot be started soon goes back, newest first: another worker may have a free slot. */
   #trim(nowMs: number): void {
-    const first = this.#waiting.first();
-    if (!first || nowMs - first.lease.receivedMs < WAITED_MS) return;
+    if (nowMs - this.#waiting.oldestMs() < WAITED_MS) return;
     const { prefetch } = this.#options;
     prefetch.tooMuch();
     const kept = Math.max(0, prefetch.target - this.#running.size);

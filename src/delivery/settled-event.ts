@@ -1,21 +1,13 @@
 /**
- * What follows from a settlement that was written, or could not be: the lease has one message less, the lane may have one
- * more, and one event says what became of the attempt.
+ * What follows from a settlement that was written, or could not be: the lane may have one message more, and one event says
+ * what became of the attempt.
  */
 import type { Events, MakegoodEvent } from "../observe/events.ts";
 import type { SettleResult } from "../store/store.ts";
 import type { Attempt } from "./attempt.ts";
 import { dueAt } from "./lanes.ts";
-import type { LeaseTable } from "./leases.ts";
 
-export interface SettledContext {
-  readonly leases: LeaseTable;
-  readonly events: Events;
-  readonly nowMs: number;
-}
-
-export function announceSettled(attempt: Attempt, result: SettleResult, { leases, events, nowMs }: SettledContext): void {
-  leases.settled(attempt.lease);
+export function announceSettled(attempt: Attempt, result: SettleResult, events: Events, nowMs: number): void {
   const { message, lane, settle } = attempt;
   if (!settle) return;
   const { settlement } = settle;

@@ -1,5 +1,5 @@
 /**
- * Writes outcomes in batches: together when a burst is over, at once when nothing else runs, and after a few milliseconds
+ * Writes outcomes in batches: whole leases together, at once when nothing else runs, and after a few milliseconds
  * otherwise. A store that fails is tried again for as long as the lease lives; a message that makes a whole batch fail
  * is singled out. `lost` changes nothing but an event (I4).
  */
@@ -11,6 +11,7 @@ import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import type { SettleResult, Store } from "../store/store.ts";
 import type { Attempt } from "./attempt.ts";
+import type { LeaseState } from "./leases.ts";
 
 export interface SettlerOptions {
   readonly store: Store;
@@ -23,18 +24,31 @@ export interface SettlerOptions {
   readonly room: () => void;
 }
 
-const BATCH_GOOD = 500;
+/** So many are worth a call of their own. */
+const BATCH_GOOD = 250;
 const BATCH_MAX = LIMITS.batchMessagesMax;
 const WAIT_MS = 5;
+/** How long outcomes of a lease wait for the rest of it: a store writes a whole lease far cheaper than its parts. */
+const PART_WAIT_MS = 10;
 const WRITES_MAX = 2;
 const BACKOFF_MS = 50;
 const BACKOFF_MS_MAX = 5_000;
+
+/** Outcomes of one lease that is still at work. */
+interface Part {
+  readonly sinceMs: number;
+  readonly attempts: Attempt[];
+}
 
 export class Settler {
   readonly #options: SettlerOptions;
   readonly #writes = new Set<Promise<void>>();
   readonly #giveUp = new AbortController();
-  #pending: Attempt[] = [];
+  readonly #parts = new Map<LeaseState, Part>();
+  /** Outcomes of leases that are complete, lease by lease. */
+  #whole: Attempt[][] = [];
+  #wholeCount = 0;
+  #partCount = 0;
   #inWrites = 0;
   #timer: Timer | undefined;
   #failures = 0;
@@ -45,7 +59,7 @@ export class Settler {
 
   /** Outcomes that are not written yet. */
   get backlog(): number {
-    return this.#pending.length + this.#inWrites;
+    return this.#wholeCount + this.#partCount + this.#inWrites;
   }
 
   /** Failed writes in a row. */
@@ -53,25 +67,34 @@ export class Settler {
     return this.#failures;
   }
 
-  add(attempt: Attempt, settlement: Settlement, durationMs: number | null): void {
-    const { id, claim, attempt: number } = attempt.message;
+  /** `nowMs`: when the outcome was known. Its lease counts it as finished already. */
+  add(attempt: Attempt, settlement: Settlement, durationMs: number | null, nowMs: number): void {
+    const { message, lease } = attempt;
+    const { id, claim, attempt: number } = message;
     attempt.settle = { id, claim, attempt: number, durationMs, settlement: writable(settlement) };
-    this.#pending.push(attempt);
-    if (this.#pending.length >= BATCH_MAX) this.#flush(false);
+    let part = this.#parts.get(lease);
+    if (!part) {
+      part = { sinceMs: nowMs, attempts: [] };
+      this.#parts.set(lease, part);
+    }
+    part.attempts.push(attempt);
+    this.#partCount++;
+    if (lease.unfinished === 0) this.#complete(lease, part);
   }
 
   /** After a burst of outcomes. `last`: nothing runs any more that could join them. */
   consider(last: boolean): void {
-    if (this.#pending.length === 0) return;
-    if (last || this.#pending.length >= BATCH_GOOD) this.#flush(true);
-    else this.#timer ??= this.#options.clock.after(WAIT_MS, () => this.#flush(true));
+    if (this.backlog === this.#inWrites) return;
+    if (last) this.#flush(Number.POSITIVE_INFINITY);
+    else if (this.#wholeCount >= BATCH_GOOD) this.#flush(Number.NEGATIVE_INFINITY);
+    this.#wait();
   }
 
   /** Writes everything and waits for it, but not longer than `ms`: what is left comes back when its lease ends. */
   async close(ms: number): Promise<void> {
     const deadline = this.#options.clock.after(ms, () => this.#giveUp.abort());
     while (this.backlog > 0 && !this.#giveUp.signal.aborted) {
-      this.#flush(true);
+      this.#flush(Number.POSITIVE_INFINITY);
       await Promise.race([Promise.all(this.#writes), sleep(this.#options.clock, ms, this.#giveUp.signal)]);
     }
     deadline.cancel();
@@ -79,21 +102,46 @@ export class Settler {
     this.#timer?.cancel();
   }
 
-  #flush(all: boolean): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    while (this.#writes.size < WRITES_MAX && this.#pending.length >= (all ? 1 : BATCH_MAX)) {
-      const batch = this.#pending.length <= BATCH_MAX ? this.#pending : this.#pending.slice(0, BATCH_MAX);
-      this.#pending = this.#pending.length <= BATCH_MAX ? [] : this.#pending.slice(BATCH_MAX);
-      this.#inWrites += batch.length;
-      const write: Promise<void> = this.#write(batch).finally(() => {
-        this.#writes.delete(write);
-        this.#inWrites -= batch.length;
-        if (this.#pending.length > 0) this.#flush(true);
-        this.#options.room();
-      });
-      this.#writes.add(write);
-    }
+  #complete(lease: LeaseState, part: Part): void {
+    this.#parts.delete(lease);
+    this.#whole.push(part.attempts);
+    this.#partCount -= part.attempts.length;
+    this.#wholeCount += part.attempts.length;
+  }
+
+  #wait(): void {
+    if (this.#timer || this.backlog === this.#inWrites) return;
+    this.#timer = this.#options.clock.after(WAIT_MS, () => {
+      this.#timer = undefined;
+      this.#flush(this.#options.clock.monotonicMs() - PART_WAIT_MS);
+      this.#wait();
+    });
+  }
+
+  /** Sends what is complete, and parts of leases that have waited since before `partsMs`. */
+  #flush(partsMs: number): void {
+    for (const [lease, part] of this.#parts) if (part.sinceMs <= partsMs) this.#complete(lease, part);
+    while (this.#writes.size < WRITES_MAX && this.#whole.length > 0) this.#send(this.#takeBatch());
+  }
+
+  /** As many whole leases as fit into one call; one that does not fit goes alone and is cut by nobody. */
+  #takeBatch(): Attempt[] {
+    let batch = this.#whole.shift() as Attempt[];
+    while (this.#whole[0] && batch.length + this.#whole[0].length <= BATCH_MAX) batch = batch.concat(this.#whole.shift() ?? []);
+    return batch;
+  }
+
+  #send(batch: Attempt[]): void {
+    this.#wholeCount -= batch.length;
+    this.#inWrites += batch.length;
+    const write: Promise<void> = this.#write(batch).finally(() => {
+      this.#writes.delete(write);
+      this.#inWrites -= batch.length;
+      // What gathered meanwhile has waited long enough.
+      this.#flush(Number.NEGATIVE_INFINITY);
+      this.#options.room();
+    });
+    this.#writes.add(write);
   }
 
   async #write(batch: readonly Attempt[]): Promise<void> {

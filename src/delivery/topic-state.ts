@@ -11,6 +11,7 @@ const SLOW_MS = 1_000;
 
 export interface TenantState extends PlanTenant {
   held: number;
+  running: number;
   /** Lanes that count towards it; with none, and nothing held, it may be forgotten. */
   lanes: number;
 }
@@ -24,6 +25,10 @@ export interface TopicState extends PlanTopic {
   readonly tenants: Map<string | null, TenantState>;
   leaseMs: number;
   held: number;
+  running: number;
+  /** How many attempts of it, and of one tenant in it, may run at once. */
+  runningMax: number;
+  tenantRunningMax: number;
   allowance: number;
   tenantLimit: number | null;
   /** A moving average of attempts' durations; NaN before the first. */
@@ -40,6 +45,9 @@ export function createTopicState(name: string, chosen: boolean, breaker: Breaker
     tenants: new Map(),
     leaseMs: 0,
     held: 0,
+    running: 0,
+    runningMax: Number.POSITIVE_INFINITY,
+    tenantRunningMax: Number.POSITIVE_INFINITY,
     allowance: 0,
     tenantLimit: null,
     paceMs: Number.NaN,
@@ -48,10 +56,25 @@ export function createTopicState(name: string, chosen: boolean, breaker: Breaker
   };
 }
 
+/** Takes the topic's entry and its limits over. */
+export function useEntry(topic: TopicState, entry: TopicEntry | undefined): void {
+  topic.entry = entry ?? topic.entry;
+  if (!topic.entry) return;
+  const { leaseMs, concurrency, tenantConcurrency } = topic.entry.record;
+  topic.leaseMs = leaseMs;
+  topic.runningMax = concurrency ?? Number.POSITIVE_INFINITY;
+  topic.tenantRunningMax = tenantConcurrency ?? Number.POSITIVE_INFINITY;
+}
+
+/** How many are held for each that may run: a fast sink should find the next one waiting, a slow one need not. */
+function heldPerRunning(topic: TopicState): number {
+  return topic.slow ? 1 : 2;
+}
+
 export function tenantOf(topic: TopicState, tenantId: string | null): TenantState {
   let tenant = topic.tenants.get(tenantId);
   if (!tenant) {
-    tenant = { held: 0, lanes: 0 };
+    tenant = { held: 0, running: 0, lanes: 0 };
     topic.tenants.set(tenantId, tenant);
   }
   return tenant;
@@ -75,6 +98,11 @@ export function isOpen(topic: TopicState, nowMs: number): boolean {
   return !paused && disabledReason === null && topic.breaker.admits(nowMs) !== "none";
 }
 
+/** How many messages one tenant may hold; null: the plan's own half. */
+export function tenantLimitOf(topic: TopicState): number | null {
+  return Number.isFinite(topic.tenantRunningMax) ? topic.tenantRunningMax * heldPerRunning(topic) : null;
+}
+
 export interface Crowd {
   readonly concurrency: number;
   /** Held over all slow topics. */
@@ -87,10 +115,9 @@ export interface Crowd {
 
 /** How many more messages a topic may have, before tenants and capacity are looked at. */
 export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, crowd: Crowd): number {
-  const record = topic.entry?.record;
-  if (!record || !hasSink || !isOpen(topic, nowMs)) return 0;
+  if (!hasSink || !isOpen(topic, nowMs)) return 0;
   if (topic.breaker.admits(nowMs) === "one") return topic.held === 0 ? 1 : 0;
-  const room = record.concurrency === null ? Number.POSITIVE_INFINITY : record.concurrency - topic.held;
+  const room = topic.runningMax * heldPerRunning(topic) - topic.held;
   if (!topic.slow || crowd.served < 2) return Math.max(0, room);
   // Never more than slow topics leave free: one of them gets half of the slots, two get a third each, and some always stay free.
   const slots = Math.floor((crowd.concurrency - crowd.slowHeld - topic.held) / (crowd.slowAsking + 1));

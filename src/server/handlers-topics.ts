@@ -37,7 +37,8 @@ export function topicHandlers(kernel: Kernel): TopicHandlers {
     },
     async remove(request) {
       const name = nameOf(request);
-      const result = isTopicName(name) ? await topics.delete(name, "api") : "not_found";
+      const source = kernel.abandoned(name) ? "file" : "api";
+      const result = isTopicName(name) ? await topics.delete(name, source) : "not_found";
       if (result === "deleted") {
         kernel.log.info("a topic was deleted", { topic: name, actor: request.actor });
         return { status: 204, headers: {}, body: "" };

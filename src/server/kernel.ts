@@ -18,4 +18,6 @@ export interface Kernel {
   /** What the dispatcher of this process is doing; null where there is none. */
   dispatcher(): WorkerStatus | null;
   draining(): boolean;
+  /** Whether a topic that a file or code declared may be deleted all the same, because nobody declares it any more. */
+  abandoned(topic: string): boolean;
 }

@@ -14,6 +14,7 @@ import { type Config, type FileTopic, shownConfig } from "./config.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Listening, listen } from "./listen.ts";
 import { openStore } from "./open-store.ts";
+import { DAY_MS } from "./settings.ts";
 import { VERSION } from "./version.ts";
 
 export interface ServeOptions {
@@ -44,9 +45,11 @@ export interface KernelParts {
   readonly clock: Clock;
   readonly worker: Worker | null;
   readonly draining: () => boolean;
+  /** Which declared topics may be deleted here all the same; absent: none. */
+  readonly abandoned?: ((topic: string) => boolean) | undefined;
 }
 
-export function kernelOf({ config, mg, log, clock, worker, draining }: KernelParts): Kernel {
+export function kernelOf({ config, mg, log, clock, worker, draining, abandoned = () => false }: KernelParts): Kernel {
   const guard = createAddressGuard({ allow: config.sink_allow });
   return {
     mg,
@@ -57,6 +60,7 @@ export function kernelOf({ config, mg, log, clock, worker, draining }: KernelPar
     checkSink: (sink) => checkSink(sink, guard),
     dispatcher: () => worker?.status() ?? null,
     draining,
+    abandoned,
   };
 }
 
@@ -109,7 +113,7 @@ export function makegoodOptions(config: Config, store: Store, log: Log, clock: C
     concurrency: config.concurrency,
     pollMs: config.poll_ms,
     drainMs: config.drain_ms,
-    keptMs: config.kept_days,
+    keptMs: config.kept_days * DAY_MS,
     sinkAllow: config.sink_allow,
     log: (line) => log.info(line),
   };
@@ -128,7 +132,8 @@ export async function declareFileTopics(store: Store, topics: readonly FileTopic
   }
   const named = new Set(topics.map(({ definition }) => definition.name));
   const left = (await store.topics.list()).filter(({ source, name }) => source === "file" && !named.has(name));
-  for (const { name } of left) log.warn("a topic came from a config file that no longer names it", { topic: name });
+  for (const { name } of left)
+    log.warn("a config file once declared this topic and none does now; `makegood topics delete` removes it", { topic: name });
 }
 
 interface Running {

@@ -67,12 +67,7 @@ const list =
 
 const HOST = /^(\[?[0-9a-fA-F:.]+\]?|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)$/;
 const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,50}$/;
-const DAY_MS = 86_400_000;
-
-const days = (text: string): Reading<number> => {
-  const read = decimal(0, 36_500)(text);
-  return "value" in read ? { value: Math.round(read.value * DAY_MS) } : read;
-};
+export const DAY_MS = 86_400_000;
 
 const asIs = (text: string): Reading<string> => ({ value: text });
 
@@ -105,7 +100,7 @@ export const SETTINGS = {
   concurrency: setting<number>("MAKEGOOD_CONCURRENCY", DEFAULTS.concurrency, integer(1, 10_000)),
   poll_ms: setting<number>("MAKEGOOD_POLL_MS", DEFAULTS.pollMs, integer(10, 3_600_000)),
   drain_ms: setting<number>("MAKEGOOD_DRAIN_MS", DEFAULTS.drainMs, integer(0, 3_600_000)),
-  kept_days: setting<number>("MAKEGOOD_KEPT_DAYS", DEFAULTS.deliveredKeptMs, days),
+  kept_days: setting<number>("MAKEGOOD_KEPT_DAYS", DEFAULTS.deliveredKeptMs / DAY_MS, decimal(0, 36_500)),
   payload_bytes_max: setting<number>("MAKEGOOD_PAYLOAD_BYTES_MAX", LIMITS.payloadBytesMax, integer(1, LIMITS.payloadBytesMax)),
   log: setting<"json" | "text" | null>("MAKEGOOD_LOG", null, oneOf<"json" | "text">(["json", "text"])),
   log_level: setting<(typeof LOG_LEVELS)[number]>("MAKEGOOD_LOG_LEVEL", "info", oneOf(LOG_LEVELS)),

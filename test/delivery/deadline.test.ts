@@ -45,7 +45,13 @@ describe("deadlines (fault 30)", () => {
 
   it("makes a signal only for who reads it", async () => {
     let context: { signal: AbortSignal; timeoutMs: number } | undefined;
-    const sink: Sink = { kind: "test", deliver: (_, given) => ((context = given), { kind: "delivered" }) };
+    const sink: Sink = {
+      kind: "test",
+      deliver: (_, given) => {
+        context = given;
+        return { kind: "delivered" };
+      },
+    };
     const lazy = topic("a/lazy", { sink, timeoutMs: 1_234 });
     const { mg, count } = await setUp([lazy]);
     mg.work();

@@ -97,6 +97,7 @@ describe("fault 46: what is refused", () => {
       await writeFile(join(folder, "musl", "bin", program), "#!/nowhere/loader\n", { mode: 0o755 });
     }
     await expect(start(folder, { nativeDir: join(folder, "musl") })).rejects.toMatchObject(refused("ENOENT", "DATABASE_URL"));
+    expect(await exists(join(folder, "binaries"))).toBe(false); // a copy would not run either
   });
 });
 

@@ -92,7 +92,9 @@ const claim = fc
       }
       assert.equal(batch.length > 0, due.length > 0, "I11: what is due is claimable");
       for (const message of batch) model.claimed(message, leaseMs);
-      assert.ok(batch.every(({ leaseSize }) => leaseSize === batch.length));
+      for (const { claim: held, leaseSize } of batch) {
+        assert.equal(leaseSize, batch.filter((other) => other.claim.lease === held.lease).length);
+      }
       return batch[0] && model.entries.get(batch[0].id);
     }),
   );
@@ -109,13 +111,19 @@ const settlement: fc.Arbitrary<Settlement> = fc.oneof(
 );
 
 const settle = fc.tuple(passMs, fc.nat(1_000), settlement).map(([ms, at, how]) =>
-  command(`settle as ${how.kind}`, ms, async (model, { store }, now) => {
+  command(`settle as ${how.kind}`, ms, async (model, { store, startMs }, now) => {
     const entry = pick(model.of("processing"), at);
     if (!entry?.claim) return undefined;
     const { id, claim: held, attempt } = entry.claim;
     const results = await store.settle([{ id, claim: held, attempt, durationMs: 1, settlement: how }], now);
     assert.deepEqual(results, ["settled"], "a claim that nobody took over counts, late or not");
     model.settled(entry, how);
+    if (how.kind === "release") {
+      // Back where it was or due now: a store may do either.
+      const dueMs = ((await store.get(id))?.dueAt?.getTime() ?? 0) - startMs;
+      assert.ok(dueMs === entry.dueMs || dueMs === model.nowMs);
+      entry.dueMs = dueMs;
+    }
     return entry;
   }),
 );

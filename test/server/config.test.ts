@@ -39,7 +39,7 @@ describe("defaults", () => {
       concurrency: 50,
       poll_ms: 1_000,
       drain_ms: 30_000,
-      kept_days: 7 * 86_400_000,
+      kept_days: 7,
       payload_bytes_max: 1_048_576,
       topics: [],
     });

@@ -8,7 +8,9 @@ import type { Config } from "../../src/server/config.ts";
 import { readConfig } from "../../src/server/config.ts";
 import { type RunningServer, type ServeOptions, startServer } from "../../src/server/serve.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import type { Store } from "../../src/store/store.ts";
+import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 
 export async function configOf(env: Record<string, string> = {}, cwd = "/nonexistent"): Promise<Config> {
   const read = await readConfig({ env: { MAKEGOOD_PORT: "0", ...env }, cwd });
@@ -42,6 +44,24 @@ export async function startTestServer(env: Record<string, string> = {}, more: Pa
       }),
   };
 }
+
+export interface StoreChoice {
+  readonly name: string;
+  make(): Promise<{ store: Store; drop(): Promise<void> }>;
+}
+
+/** The contract holds on the oracle and on the real thing. */
+export const STORES: readonly StoreChoice[] = [
+  { name: "memory", make: async () => ({ store: createMemoryStore(), drop: async () => {} }) },
+  {
+    name: "postgres",
+    async make() {
+      const schema = freshSchema();
+      const store = createPostgresStore({ url: databaseUrl(), schema });
+      return { store, drop: () => dropSchema(schema) };
+    },
+  },
+];
 
 /** A topic nobody delivers from: its messages stay to be looked at. */
 export const PAUSED = { sink: { kind: "notify" }, paused: true };

@@ -65,10 +65,11 @@ function readCursor(cursor: string): string {
   return id;
 }
 
-export function counts(state: State): StatusCount[] {
+export function counts(state: State, options: { readonly delivered?: boolean | undefined } = {}): StatusCount[] {
   const now = nowMs(state);
   const groups = new Map<string, { stored: Stored; count: number; oldestMs: number }>();
   for (const stored of state.messages.values()) {
+    if (stored.status === "delivered" && !options.delivered) continue;
     const name = JSON.stringify([stored.message.topic, stored.status, stored.resolution]);
     const group = groups.get(name) ?? { stored, count: 0, oldestMs: 0 };
     groups.set(name, { stored, count: group.count + 1, oldestMs: Math.max(group.oldestMs, now - stored.createdMs) });

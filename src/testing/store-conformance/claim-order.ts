@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { Lane } from "../../store/store.ts";
-import { DELIVERED, hold, idsOf, OTHER, PLAIN, SECOND, sorted } from "./fixtures.ts";
+import { DELIVERED, hold, idsOf, KEYED, OTHER, PLAIN, SECOND, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = {
@@ -103,6 +103,14 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
     assert.deepEqual([of("t0"), of("t1"), of("t2")], [1, 3, 4]);
     assert.equal(new Set(claimed.map(({ claim }) => `${claim.lease} ${claim.token}`)).size, 1);
     assert.ok(claimed.every(({ leaseSize }) => leaseSize === 8));
+  },
+
+  "ordered and plain lanes in one call are one lease too: its size says how many may have stopped the worker": async (scene) => {
+    await scene.accept(0, {}, {}, { topic: KEYED, orderingKey: "a" }, { topic: KEYED, orderingKey: "b" });
+    const claimed = await scene.claim(1);
+    assert.equal(new Set(claimed.map(({ claim }) => `${claim.lease} ${claim.token}`)).size, 1);
+    assert.ok(claimed.every(({ leaseSize }) => leaseSize === claimed.length));
+    assert.ok(claimed.length >= 3);
   },
 
   "two claims are two leases": async (scene) => {

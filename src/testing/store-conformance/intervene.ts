@@ -84,6 +84,7 @@ export const interveneCases: Record<string, (scene: Scene) => Promise<void>> = {
     const before = await settledAs(scene, dead());
     const view = await done(intervene(scene, 10, "resolve", before.id));
     assert.deepEqual([view.status, view.resolution, view.revision], ["dead", "resolved", before.revision + 1]);
+    assert.deepEqual(view.diedAt, before.diedAt, "it died when it died, not when somebody looked");
     await scene.nothing(DAY);
   },
 

@@ -34,8 +34,10 @@ export const orderingCases: Record<string, (scene: Scene) => Promise<void>> = {
   },
 
   "no ordering key on an ordered topic: no order": async (scene) => {
-    await ordered(scene, KEYED, { orderingKey: null }, { orderingKey: null });
-    assert.equal((await scene.claim(1)).length, 2);
+    await ordered(scene, KEYED, { orderingKey: null }, { orderingKey: null }, "a");
+    const lanes = await scene.store.lanes(scene.at(1));
+    assert.deepEqual(sorted(lanes.map(({ ordered: is }) => String(is))), ["false", "true"], "lanes of their own");
+    assert.equal((await scene.claim(1, { lanes: ({ ordered: is }) => !is })).length, 2);
   },
 
   "DO-10: one in flight for each key, in the order of ids; other keys go on": async (scene) => {

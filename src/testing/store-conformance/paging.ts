@@ -122,6 +122,9 @@ export const pagingCases: Record<string, (scene: Scene) => Promise<void>> = {
       [OTHER, "dead", "open", 1],
     ].map((line) => JSON.stringify(line));
     assert.deepEqual(sorted(lines.filter((line) => !line.endsWith(",0]"))), sorted(expected));
+    const usual = (await scene.store.counts()).filter(({ count }) => count > 0);
+    assert.equal(usual.length, expected.length - 1, "the delivered are left out unless asked for");
+    assert.ok(usual.every(({ status }) => status !== "delivered"));
     assert.ok(counts.every(({ oldestMs }) => oldestMs === null || Number.isFinite(oldestMs)));
   },
 

@@ -50,6 +50,9 @@ export const settleCases: Record<string, (scene: Scene) => Promise<void>> = {
     await scene.nothing(5_999);
     const again = await scene.takeOne(6_000);
     assert.deepEqual([again.id, again.attempt, again.base], [id, 2, 0]);
+    await scene.settled(6_001, [again], DELIVERED);
+    const { lastCode, lastError } = await seen(scene.store, id);
+    assert.deepEqual([lastCode, lastError], ["http_503", "unavailable"], "the last failed attempt's, also once it is delivered");
   },
 
   "an uncounted retry gives its number back and leaves a row": async (scene) => {

@@ -59,7 +59,9 @@ export async function usableBinaries(
     if (typeof tried !== "string") return tried;
     problems.push(tried);
   }
-  for (const place of cachePlaces(directory)) {
+  // No copy mends programs that are missing, or whose loader is (Alpine): then nothing is written anywhere.
+  const places = problems.some((problem) => /ENOENT|ENOEXEC/.test(problem)) ? [] : cachePlaces(directory);
+  for (const place of places) {
     try {
       const copy = await copyNative(native, place, log);
       await makeLinks(copy);

@@ -1,0 +1,49 @@
+import { createLog } from "../../observe/log.js";
+import { systemClock } from "../../platform/clock.js";
+import { startServer } from "../../server/serve.js";
+import { VERSION } from "../../server/version.js";
+import { say } from "../io.js";
+import { untilSignal } from "../until-signal.js";
+export function serveCommand(program, run) {
+    program
+        .command("serve")
+        .description("run the API, the dispatcher and maintenance in one process")
+        .option("--port <port>", "instead of MAKEGOOD_PORT (4600)")
+        .option("--host <address>", "instead of MAKEGOOD_HOST (127.0.0.1)")
+        .option("--data-dir <path>", "instead of MAKEGOOD_DATA_DIR (./.makegood)")
+        .addHelpText("after", "\nSIGTERM drains and exits 0. With DATABASE_URL it uses that server, else an embedded PostgreSQL.")
+        .action((options) => {
+        const flags = { port: options.port, host: options.host, data_dir: options.dataDir };
+        return run(({ io, config }) => serve(io, config), flags);
+    });
+}
+export function processLog(io, config) {
+    const format = config.log ?? (io.tty ? "text" : "json");
+    const log = createLog({ clock: systemClock, format, level: config.log_level, write: (line) => io.out(line) });
+    return { log, format };
+}
+function serve(io, config) {
+    const { log, format } = processLog(io, config);
+    return untilSignal(io, log, async (failed) => {
+        const server = await startServer({ config, log, failed });
+        const first = firstMessage(server.url, config.tokens.length > 0);
+        if (format === "text")
+            welcome(io, config, server, first);
+        log.info("listening", { url: server.url, ...(format === "json" ? { first_message: first } : {}) });
+        return server;
+    });
+}
+/** Two commands that need nothing but this server: a topic that writes to the log, and a message to it. */
+function firstMessage(url, needsToken) {
+    const headers = `-H 'content-type: application/json'${needsToken ? ' -H "authorization: Bearer $MAKEGOOD_TOKEN"' : ""}`;
+    const topic = `curl -X PUT ${url}/api/v1/topics/demo/hello ${headers} -d '{"sink":{"kind":"notify"}}'`;
+    const body = `{"topic":"demo/hello","key":"hello-1","payload":{"text":"Hello, Makegood!"}}`;
+    return [topic, `curl -X POST ${url}/api/v1/messages ${headers} -d '${body}'`];
+}
+function welcome(io, config, server, first) {
+    const { name, survives } = server.mg.store.traits;
+    const where = config.database_url === null ? `embedded in ${config.data_dir}` : "at DATABASE_URL";
+    const allowed = config.sink_allow.length === 0 ? "public addresses only" : `public addresses and ${config.sink_allow.join(", ")}`;
+    say(io, "", `Makegood ${VERSION} listens on ${server.url}`, `  store   ${name} ${where}; what was accepted survives ${survives.replace("-", " ")}`, `  sinks   ${allowed} (MAKEGOOD_SINK_ALLOW)`, `  status  ${server.url}/`, "", "A first message, to copy and paste; it arrives in this log:", "", ...first.map((line) => `  ${line}`), "");
+}
+//# sourceMappingURL=serve.js.map

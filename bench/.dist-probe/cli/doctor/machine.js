@@ -1,0 +1,41 @@
+/**
+ * The doctor's look at this machine and its configuration.
+ */
+import { constants } from "node:fs";
+import { access, mkdir, statfs } from "node:fs/promises";
+import { errorText } from "../../message/errors.js";
+import { isLoopbackHost } from "../../server/auth.js";
+import { finding } from "./finding.js";
+const GIB = 1_073_741_824;
+export function checkNode() {
+    const version = process.versions.node;
+    const [major = 0, minor = 0] = version.split(".").map(Number);
+    const fits = major > 20 || (major === 20 && minor >= 19);
+    return finding("node", fits ? "ok" : "fail", `${version}${fits ? "" : ": 20.19 or later is needed"}`);
+}
+export async function checkConfiguration(config) {
+    const found = [finding("config", "ok", config.config_path ?? "environment only, no config file"), tokens(config)];
+    const sinks = config.sink_allow.length === 0 ? "public addresses only" : `public addresses and ${config.sink_allow.join(", ")}`;
+    found.push(finding("sinks", "ok", sinks));
+    return config.database_url === null && config.url === null ? [...found, await dataDirectory(config.data_dir)] : found;
+}
+function tokens(config) {
+    const names = config.tokens.map(({ name }) => name).join(", ");
+    if (names !== "")
+        return finding("tokens", "ok", names);
+    return finding("tokens", "ok", `none, and none is needed while bound to ${isLoopbackHost(config.host) ? "loopback" : config.host}`);
+}
+async function dataDirectory(path) {
+    try {
+        await mkdir(path, { recursive: true });
+        await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+        const { bavail, bsize } = await statfs(path);
+        const free = (bavail * bsize) / GIB;
+        const detail = `${path}, ${free.toFixed(1)} GiB free`;
+        return finding("data dir", free < 1 ? "warn" : "ok", detail);
+    }
+    catch (error) {
+        return finding("data dir", "fail", `${errorText(error)}: set MAKEGOOD_DATA_DIR to a directory that can be written`);
+    }
+}
+//# sourceMappingURL=machine.js.map

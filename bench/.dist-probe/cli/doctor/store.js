@@ -1,0 +1,77 @@
+/**
+ * The doctor's look at the store itself: reachable, of a known version, durable, not behind a surprise, with its schema in
+ * place and room ahead.
+ */
+import { errorText } from "../../message/errors.js";
+import { createLog } from "../../observe/log.js";
+import { systemClock } from "../../platform/clock.js";
+import { storeUrl } from "../../server/open-store.js";
+import { createConnection, daysAhead, migrationStatus } from "../../store/postgres/index.js";
+import { clockSkew, finding } from "./finding.js";
+const MAJORS = [14, 15, 16, 17, 18];
+export async function checkStore({ io, config }) {
+    const log = createLog({ clock: systemClock, format: "text", level: "warn", write: (line) => io.err(line) });
+    const undo = [];
+    try {
+        const found = await storeUrl({ config, log });
+        undo.push(found.release);
+        const connection = createConnection({ url: found.url, poolMax: 2 });
+        undo.push(() => connection.close());
+        const beganMs = systemClock.monotonicMs();
+        await connection.open();
+        const tookMs = Math.round(systemClock.monotonicMs() - beganMs);
+        const where = found.embedded ? "embedded" : `${connection.address.host}:${connection.address.port}`;
+        const reached = finding("store", "ok", `PostgreSQL, ${where}, connected in ${tookMs} ms`);
+        return [reached, pooler(connection), ...(await server(connection)), ...(await schema(connection, config.schema))];
+    }
+    catch (error) {
+        return [finding("store", "fail", errorText(error))];
+    }
+    finally {
+        for (const step of undo.reverse())
+            await step().catch(() => { });
+    }
+}
+function pooler({ direct }) {
+    if (direct)
+        return finding("pooler", "ok", "none in between");
+    return finding("pooler", "warn", "one stands in between: works without named statements and LISTEN, so wake-ups wait for a poll");
+}
+async function server(connection) {
+    const beganMs = systemClock.wallMs();
+    const [row = []] = await connection.rows("examine the server", `select current_setting('server_version'), current_setting('server_version_num'), current_setting('fsync'),
+       current_setting('synchronous_commit'), current_setting('full_page_writes'), pg_is_in_recovery()::text,
+       current_setting('default_transaction_read_only'), (extract(epoch from clock_timestamp()) * 1000)::text`, [], { reads: true });
+    const [version, number, fsync, commit, pages, standby, readOnly, timeMs] = row;
+    const half = (systemClock.wallMs() - beganMs) / 2;
+    const known = MAJORS.includes(Math.floor(Number(number) / 10_000));
+    const setting = (name, value, good) => finding(name, good ? "ok" : "fail", `${value}${good ? "" : ": what was accepted would not survive a power loss"}`);
+    const writable = standby !== "true" && readOnly !== "on";
+    return [
+        finding("version", known ? "ok" : "fail", `${version}${known ? "" : ": 14 to 18 are supported"}`),
+        setting("fsync", fsync, fsync === "on"),
+        setting("synchronous_commit", commit, commit !== "off"),
+        setting("full_page_writes", pages, pages === "on"),
+        finding("writable", writable ? "ok" : "fail", writable ? "yes" : "no: a standby or read-only, connect to the primary"),
+        clockSkew(Number(timeMs), beganMs + half, half),
+    ];
+}
+async function schema(connection, name) {
+    try {
+        const states = await migrationStatus(connection, name);
+        const missing = states.filter(({ applied }) => !applied);
+        const latest = states.filter(({ applied }) => applied).at(-1);
+        if (latest === undefined)
+            return [finding("schema", "warn", `${name} is not there yet: serve or \`makegood migrate up\` makes it`)];
+        if (missing.length > 0) {
+            return [finding("schema", "warn", `${name} misses ${missing.length} migration(s): run \`makegood migrate up\``)];
+        }
+        const days = await daysAhead(connection, name, systemClock.wallMs());
+        const room = finding("partitions", days >= 2 ? "ok" : "warn", `${days} days ahead${days >= 2 ? "" : ": is a dispatcher running?"}`);
+        return [finding("schema", "ok", `${name} at ${latest.version}-${latest.name}`), room];
+    }
+    catch (error) {
+        return [finding("schema", "fail", errorText(error))];
+    }
+}
+//# sourceMappingURL=store.js.map

@@ -1,0 +1,23 @@
+/**
+ * What the command line's exit code says. The numbers are documented in the README and do not change.
+ */
+export const EXIT = {
+    ok: 0,
+    /** It was tried and failed. */
+    failed: 1,
+    /** Wrong arguments or a wrong configuration: nothing was tried. */
+    usage: 2,
+    notFound: 3,
+    conflict: 4,
+};
+/** The exit code for an answer of the API. */
+export function exitCodeOf(status, code) {
+    if (status < 400)
+        return EXIT.ok;
+    if (status === 404 || code === "unknown_topic")
+        return EXIT.notFound;
+    if (status === 409 || code === "key_conflict")
+        return EXIT.conflict;
+    return status === 400 || status === 413 ? EXIT.usage : EXIT.failed;
+}
+//# sourceMappingURL=exit-code.js.map

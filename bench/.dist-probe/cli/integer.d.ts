@@ -1,0 +1,1 @@
+export declare function integer(text: string): number;

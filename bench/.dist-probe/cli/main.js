@@ -1,0 +1,61 @@
+#!/usr/bin/env node
+/**
+ * The command line: reads the configuration once, runs one command and turns its result into an exit code (0 done, 1
+ * failed, 2 wrong arguments or configuration, 3 not found, 4 conflict).
+ */
+import { Command, CommanderError } from "commander";
+import { errorText } from "../message/errors.js";
+import { readConfig } from "../server/config.js";
+import { VERSION } from "../server/version.js";
+import { doctorCommand } from "./commands/doctor.js";
+import { enqueueCommand } from "./commands/enqueue.js";
+import { messagesCommand } from "./commands/messages.js";
+import { migrateCommand } from "./commands/migrate.js";
+import { serveCommand } from "./commands/serve.js";
+import { topicsCommand } from "./commands/topics.js";
+import { workCommand } from "./commands/work.js";
+import { EXIT } from "./exit-code.js";
+import { complain, processIo } from "./io.js";
+const AFTER_HELP = `
+Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 not found, 4 conflict.
+With MAKEGOOD_URL (and MAKEGOOD_TOKEN) commands ask that server; without it they open the store themselves.`;
+async function main(io, args) {
+    let exit = EXIT.ok;
+    const program = new Command("makegood")
+        .description("Keeps the promises that services make to other systems.")
+        .version(VERSION)
+        .option("--json", "print JSON, for a program to read")
+        .option("--config <path>", "the config file, instead of makegood.config.(mjs|json|ts) in this directory")
+        .addHelpText("after", AFTER_HELP)
+        .showHelpAfterError("(--help says what there is)")
+        .exitOverride();
+    const run = async (work, flags = {}) => {
+        const { json = false, config: path } = program.opts();
+        const read = await readConfig({ env: io.env, cwd: io.cwd, flags: { ...flags, config: path } });
+        if (read.ok) {
+            exit = await work({ io, config: read.config, json });
+            return;
+        }
+        complain(io, `makegood: the configuration has ${read.faults.length === 1 ? "a mistake" : `${read.faults.length} mistakes`}:`);
+        complain(io, ...read.faults.map((fault) => `  - ${fault}`));
+        exit = EXIT.usage;
+    };
+    const commands = [serveCommand, workCommand, enqueueCommand, messagesCommand, topicsCommand, migrateCommand, doctorCommand];
+    for (const add of commands)
+        add(program, run);
+    try {
+        await program.parseAsync(args, { from: "user" });
+        return exit;
+    }
+    catch (error) {
+        // Commander has said what is wrong by now; help and version are not mistakes.
+        if (error instanceof CommanderError)
+            return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+        complain(io, `makegood: ${errorText(error)}`);
+        return EXIT.failed;
+    }
+}
+const code = await main(processIo(), process.argv.slice(2));
+// An open handle must not keep a finished command alive; what was written has to be out before.
+process.stdout.write("", () => process.exit(code));
+//# sourceMappingURL=main.js.map

@@ -1,0 +1,16 @@
+/**
+ * What every command gets: where to write, the configuration (read once, all its mistakes reported together) and whether
+ * its output is for a program.
+ */
+import type { Config } from "../server/config.ts";
+import type { SettingName } from "../server/settings.ts";
+import type { ExitCode } from "./exit-code.ts";
+import type { Io } from "./io.ts";
+export interface CommandContext {
+    readonly io: Io;
+    readonly config: Config;
+    readonly json: boolean;
+}
+export type Flags = Readonly<Partial<Record<SettingName, string>>>;
+/** Runs a command's work with its context; its exit code becomes the process's. */
+export type Run = (work: (context: CommandContext) => Promise<ExitCode>, flags?: Flags) => Promise<void>;

@@ -1,0 +1,135 @@
+/**
+ * Where a claim is made: turns a plan into store.claim calls, keeps count of what is asked for, and takes in what came.
+ * Two rounds may be under way at once, so that the way to the store and the work overlap; the bytes that are held and
+ * asked for are bounded, whatever the number of messages.
+ */
+import { LIMITS } from "../message/limits.js";
+import { Attempt } from "./attempt.js";
+import { plan } from "./plan.js";
+const ROUNDS_MAX = 2;
+const SETTLES_MAX = 4_000;
+/** Below this much free room for bytes a claim would bring next to nothing. */
+const BYTES_WORTH = LIMITS.claimBytesMax / 8;
+const LANES_MANY = 100;
+const PLAN_COST_FACTOR = 4;
+export class Claimer {
+    #options;
+    #suspects = [0, 0, 0];
+    #underWay = 0;
+    #asked = 0;
+    #bytesAsked = 0;
+    #carry = 0;
+    #plannedMs = Number.NEGATIVE_INFINITY;
+    #planCostMs = 0;
+    constructor(options) {
+        this.#options = options;
+    }
+    get underWay() {
+        return this.#underWay;
+    }
+    /** Whether another claim is worth making now. */
+    get ready() {
+        const { runner, settler, prefetch } = this.#options;
+        if (this.#underWay >= ROUNDS_MAX || settler.backlog >= SETTLES_MAX)
+            return false;
+        const held = runner.waiting + runner.running;
+        const room = prefetch.target - held - this.#asked;
+        if (room <= 0)
+            return false;
+        const bytes = LIMITS.claimBytesMax - runner.bytes - this.#bytesAsked;
+        if (held === 0 && this.#underWay === 0)
+            return true;
+        if (bytes < BYTES_WORTH)
+            return false;
+        // With work in hand a claim waits until it is worth its way; with none, any slot is worth it.
+        return (runner.waiting === 0 && this.#underWay === 0) || room * 4 >= prefetch.target;
+    }
+    /** When the next plan may be made: planning over very many lanes must not become what the worker does. */
+    get notBeforeMs() {
+        return this.#plannedMs + PLAN_COST_FACTOR * this.#planCostMs;
+    }
+    /** Plans over the lanes and sends the claims. True when at least one was sent. */
+    claimFrom(lanes, nowMs) {
+        const { clock, runner, prefetch, leases, track } = this.#options;
+        const room = prefetch.target - runner.waiting - runner.running - this.#asked;
+        const planned = plan({
+            lanes,
+            nowMs,
+            capacity: Math.min(prefetch.claimMax, room),
+            total: prefetch.target,
+            carry: this.#carry,
+            suspectGroups: leases.suspects(1) + this.#suspects[1],
+            suspectSingles: leases.suspects(2) + this.#suspects[2],
+        });
+        this.#carry = planned.carry;
+        this.#plannedMs = nowMs;
+        this.#planCostMs = lanes.length > LANES_MANY ? clock.monotonicMs() - nowMs : 0;
+        const bytes = Math.max(0, LIMITS.claimBytesMax - runner.bytes - this.#bytesAsked);
+        const bytesMax = Math.max(1, Math.floor(Math.min(LIMITS.claimBytesMax / 2, bytes / Math.max(1, planned.claims.length))));
+        for (const claim of planned.claims)
+            track(this.#claim(claim, bytesMax, nowMs));
+        return planned.claims.length > 0;
+    }
+    async #claim(planned, bytesMax, askedMs) {
+        const { store, owner, clock, health, lanes, took, events } = this.#options;
+        const { leaseMs, suspicion } = planned;
+        const mark = lanes.mark;
+        this.#count(planned, bytesMax, 1);
+        for (const { lane } of planned.lanes)
+            lane.servedMs = askedMs;
+        let messages;
+        try {
+            const named = planned.lanes.map(({ lane, limit }) => ({ lane: lane.lane, limit }));
+            messages = await store.claim({ owner, leaseMs, lanes: named, bytesMax });
+        }
+        catch (error) {
+            this.#count(planned, bytesMax, -1);
+            health.failed("claim", error);
+            took(false, false);
+            return;
+        }
+        health.ok();
+        this.#count(planned, bytesMax, -1);
+        const nowMs = clock.monotonicMs();
+        if (messages.length > 0)
+            events.emit({ type: "claimed", count: messages.length, ms: nowMs - askedMs });
+        const bytes = this.#takeIn(messages, leaseMs, askedMs, nowMs, suspicion);
+        const bounded = 2 * bytes >= bytesMax;
+        let full = true;
+        let dry = false;
+        for (const { lane, limit } of planned.lanes) {
+            lanes.claimed(lane, limit, lane.got, bounded, mark);
+            lane.got = 0;
+            full &&= lane.full;
+            dry ||= !lane.full;
+        }
+        this.#options.runner.run();
+        took(full, dry);
+    }
+    #takeIn(messages, leaseMs, askedMs, nowMs, suspicion) {
+        const { lanes, leases, runner } = this.#options;
+        let bytes = 0;
+        for (const message of messages) {
+            const lane = lanes.of(message, message.topic);
+            const lease = leases.take(message.claim, leaseMs, askedMs, nowMs, suspicion);
+            lane.got++;
+            bytes += message.payload.length;
+            runner.take(new Attempt(message, lane, lease));
+        }
+        return bytes;
+    }
+    /** What is asked for counts as held until it is known what came. */
+    #count({ lanes, suspicion }, bytesMax, sign) {
+        for (const { lane, limit } of lanes) {
+            const amount = sign * limit;
+            lane.asked += amount;
+            lane.topic.held += amount;
+            lane.tenant.held += amount;
+            this.#asked += amount;
+        }
+        this.#underWay += sign;
+        this.#bytesAsked += sign * bytesMax;
+        this.#suspects[suspicion] = this.#suspects[suspicion] + sign;
+    }
+}
+//# sourceMappingURL=claimer.js.map

@@ -1,0 +1,280 @@
+/**
+ * The heart: looks which lanes have work, has them planned and claimed, and stops in good order. It never waits for one thing
+ * while another could go on: looks, claims, attempts and settles overlap, and an error of the store becomes an event and a
+ * rest, never the end of the loop.
+ */
+import { errorText } from "../message/errors.js";
+import { topicMatches } from "../message/validate.js";
+import { sleep } from "../platform/clock.js";
+import { startLoop } from "../platform/loop.js";
+import { Breaker } from "./breaker.js";
+import { Claimer } from "./claimer.js";
+import { LaneTable } from "./lanes.js";
+import { LeaseTable } from "./leases.js";
+import { Look } from "./look.js";
+import { createPrefetch } from "./prefetch.js";
+import { Runner } from "./runner.js";
+import { announceSettled } from "./settled-event.js";
+import { Settler } from "./settler.js";
+import { StoreHealth } from "./store-health.js";
+import { allowanceOf, createTopicState, isOpen } from "./topic-state.js";
+/** How long the outcomes of a drained worker may take to be written. */
+const SETTLE_AT_STOP_MS = 10_000;
+export class Dispatcher {
+    owner;
+    #options;
+    #states = new Map();
+    #calls = new Set();
+    #lanes;
+    #leases;
+    #settler;
+    #runner;
+    #claimer;
+    #look;
+    #health;
+    #loop;
+    #unsubscribe;
+    #stopping;
+    #state = "working";
+    #toldIdle = false;
+    #fullInARow = 0;
+    #served = 0;
+    #probeDueMs = Number.POSITIVE_INFINITY;
+    constructor(options) {
+        const { store, topics, events, clock, random, owner, concurrency, pollMs } = options;
+        this.#options = options;
+        this.owner = owner;
+        const track = (call) => this.#track(call);
+        const prefetch = createPrefetch(concurrency);
+        const lanes = new LaneTable((name) => this.#topic(name));
+        const health = new StoreHealth(clock, random, events);
+        const leases = new LeaseTable({ store, clock, events, lost: (lease) => this.#runner.lost(lease) });
+        const settler = new Settler({
+            store,
+            clock,
+            random,
+            events,
+            settled: (attempt, result) => {
+                this.#runner.settled(attempt);
+                announceSettled(attempt, result, events, clock.monotonicMs());
+            },
+            room: () => this.#nudge(),
+        });
+        const freed = () => this.#nudge();
+        const topicStore = store.topics;
+        this.#runner = new Runner({
+            topics,
+            topicStore,
+            clock,
+            random,
+            events,
+            concurrency,
+            prefetch,
+            settler,
+            leases,
+            freed,
+            track,
+        });
+        const runner = this.#runner;
+        const took = (full, dry) => this.#took(full, dry);
+        this.#claimer = new Claimer({ store, owner, clock, events, lanes, leases, runner, settler, prefetch, health, took, track });
+        this.#look = new Look({ store, clock, lanes, health, pollMs, looked: () => this.#loop.nudge() });
+        this.#lanes = lanes;
+        this.#leases = leases;
+        this.#settler = settler;
+        this.#health = health;
+        this.#countServed();
+        this.#loop = startLoop({
+            clock,
+            step: async () => this.#step(),
+            failed: (error) => {
+                health.failed("dispatch", error);
+                return Math.max(10, health.restUntilMs - clock.monotonicMs());
+            },
+        });
+        this.#unsubscribe = [store.wake((hint) => this.#hinted(hint)), topics.watch(() => this.#topicsChanged())];
+        events.emit({ type: "lifecycle", what: "worker_started", detail: { owner, topics: options.patterns, concurrency } });
+    }
+    status() {
+        return {
+            state: this.#state,
+            running: this.#runner.running,
+            waiting: this.#runner.waiting,
+            unsettled: this.#settler.backlog,
+            storeFailures: Math.max(this.#health.failures, this.#settler.failures),
+        };
+    }
+    stop(options = {}) {
+        this.#stopping ??= this.#stop(options.drainMs ?? this.#options.drainMs);
+        return this.#stopping;
+    }
+    /** One turn: send what can be sent, and say how long until there is a reason to look again. Waits for nothing. */
+    #step() {
+        const { clock, pollMs } = this.#options;
+        const nowMs = clock.monotonicMs();
+        if (this.#state !== "working")
+            return pollMs;
+        if (nowMs < this.#health.restUntilMs)
+            return this.#health.restUntilMs - nowMs;
+        const open = this.#claimer.ready;
+        if (open && nowMs < this.#claimer.notBeforeMs)
+            return this.#claimer.notBeforeMs - nowMs;
+        const ready = open ? this.#lanes.ready(nowMs) : [];
+        if (ready.length > 0)
+            this.#allow(ready, nowMs);
+        const sent = ready.length > 0 && this.#claimer.claimFrom(ready, nowMs);
+        // Room left after the first round: a second one may overlap with it.
+        if (sent && this.#claimer.ready)
+            return 0;
+        if (open && !sent && this.#claimer.underWay === 0)
+            this.#idle();
+        const lookMs = this.#look.dueMs(!this.#toldIdle);
+        if (nowMs >= lookMs)
+            this.#track(this.#look.look());
+        const dueMs = open ? Math.min(this.#lanes.nextDueMs(nowMs), this.#probeDueMs) : Number.POSITIVE_INFINITY;
+        return Math.max(1, Math.min(pollMs, dueMs - nowMs, nowMs >= lookMs ? pollMs : lookMs - nowMs));
+    }
+    /** How much each topic of these lanes may have now; a breaker whose cool-down is over is asked about its probe. */
+    #allow(lanes, nowMs) {
+        const { topics, concurrency } = this.#options;
+        let slowHeld = 0;
+        for (const topic of this.#states.values())
+            if (topic.slow)
+                slowHeld += topic.held;
+        const asking = new Set(lanes.map((lane) => lane.topic));
+        const slowAsking = [...asking].filter(({ slow }) => slow).length;
+        const crowd = { concurrency, slowHeld, slowAsking, served: this.#served };
+        this.#probeDueMs = Number.POSITIVE_INFINITY;
+        for (const topic of asking) {
+            const record = topic.entry?.record;
+            if (!record || !topic.entry) {
+                this.#track(this.#refreshTopics());
+                continue;
+            }
+            const sink = topics.sink(topic.entry);
+            if (sink && topic.chosen && !record.paused && record.disabledReason === null) {
+                this.#probeDueMs = Math.min(this.#probeDueMs, nowMs + topic.breaker.seekProbe(nowMs));
+            }
+            topic.leaseMs = record.leaseMs;
+            topic.tenantLimit = record.tenantConcurrency;
+            topic.allowance = allowanceOf(topic, sink !== null, nowMs, crowd);
+        }
+    }
+    #topic(name) {
+        let state = this.#states.get(name);
+        if (!state) {
+            const { store, topics, clock, events, owner } = this.#options;
+            const breaker = new Breaker(name, {
+                topics: store.topics,
+                owner,
+                clock,
+                events,
+                entry: (topic) => topics.entry(topic),
+                changed: () => this.#topicsChanged(),
+                track: (call) => this.#track(call),
+            });
+            state = createTopicState(name, this.#chooses(name), breaker);
+            state.entry = topics.entry(name) ?? null;
+            this.#states.set(name, state);
+        }
+        return state;
+    }
+    /** All that could come, not only what has come: a slow topic leaves room for others before they show up. */
+    #countServed() {
+        const { topics } = this.#options;
+        this.#served = [...topics.entries()].filter((entry) => this.#chooses(entry.name) && topics.sink(entry)).length;
+    }
+    #chooses(name) {
+        return this.#options.patterns.some((pattern) => topicMatches(pattern, name));
+    }
+    #took(full, dry) {
+        if (this.#state !== "working")
+            this.#runner.releaseWhere(() => true);
+        if (dry)
+            this.#look.again();
+        this.#fullInARow = full ? this.#fullInARow + 1 : 0;
+        // A backlog: hints would only cost their senders, the next claim follows anyway.
+        if (this.#fullInARow >= 2 && this.#toldIdle)
+            this.#tellIdle(false);
+        this.#loop.nudge();
+    }
+    #hinted(hint) {
+        if (hint.kind !== "work")
+            return;
+        const known = hint.lane !== null && this.#lanes.hint(hint.lane, this.#options.clock.monotonicMs());
+        if (!known)
+            this.#look.soon();
+        this.#nudge();
+    }
+    #nudge() {
+        if (this.#claimer.ready)
+            this.#loop.nudge();
+    }
+    #topicsChanged() {
+        const { topics, clock } = this.#options;
+        const nowMs = clock.monotonicMs();
+        for (const topic of this.#states.values())
+            topic.entry = topics.entry(topic.name) ?? topic.entry;
+        this.#countServed();
+        this.#runner.releaseWhere((topic) => !isOpen(topic, nowMs));
+        this.#loop.nudge();
+    }
+    #idle() {
+        if (!this.#toldIdle)
+            this.#tellIdle(true);
+    }
+    /** Before resting: ask for hints, then look once more at what came between the last look and the asking. */
+    #tellIdle(waiting) {
+        const { store } = this.#options;
+        this.#toldIdle = waiting;
+        this.#track(store.idle(this.owner, waiting).then(() => {
+            if (waiting)
+                this.#look.soon();
+            this.#loop.nudge();
+        }, (error) => {
+            this.#toldIdle = !waiting;
+            this.#health.failed("idle", error);
+        }));
+    }
+    async #refreshTopics() {
+        const { topics, events } = this.#options;
+        try {
+            await topics.refresh();
+        }
+        catch (error) {
+            events.emit({ type: "store_error", during: "topics", error: errorText(error), consecutive: 1 });
+        }
+    }
+    #track(call) {
+        this.#calls.add(call);
+        const done = () => void this.#calls.delete(call);
+        call.then(done, done);
+    }
+    async #stop(drainMs) {
+        const { clock, events, store } = this.#options;
+        this.#state = "draining";
+        for (const unsubscribe of this.#unsubscribe)
+            unsubscribe();
+        await this.#loop.stop();
+        const startedMs = clock.monotonicMs();
+        await this.#runner.drain(drainMs);
+        // A claim under way may still bring something: it is given back on arrival.
+        await this.#claimsOver(Math.max(1_000, drainMs - (clock.monotonicMs() - startedMs)));
+        await this.#settler.close(SETTLE_AT_STOP_MS);
+        this.#runner.close();
+        this.#state = "stopped";
+        if (this.#toldIdle)
+            await store.idle(this.owner, false).catch(() => undefined);
+        events.emit({ type: "lifecycle", what: "worker_stopped", detail: { owner: this.owner, leases: this.#leases.size } });
+    }
+    async #claimsOver(ms) {
+        const controller = new AbortController();
+        const over = Promise.allSettled([...this.#calls]).then(() => controller.abort());
+        await Promise.race([over, sleep(this.#options.clock, ms, controller.signal)]);
+        controller.abort();
+    }
+}
+export function startDispatcher(options) {
+    return new Dispatcher(options);
+}
+//# sourceMappingURL=dispatcher.js.map

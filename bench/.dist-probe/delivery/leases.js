@@ -1,0 +1,96 @@
+/**
+ * The leases this worker holds, each over one claimed batch: until when it may trust them, which are due for extension, and
+ * which turned out to be lost. Times are counted from before each call to the store, so our view may end early, never late.
+ */
+import { errorText } from "../message/errors.js";
+import { leaseHeadroomMs } from "../message/validate-topic.js";
+export class LeaseTable {
+    #options;
+    #leases = new Map();
+    #extending = false;
+    constructor(options) {
+        this.#options = options;
+    }
+    get size() {
+        return this.#leases.size;
+    }
+    /** The lease of a message that has just been claimed, with one more message in it. */
+    take(claim, leaseMs, askedMs, nowMs, suspicion) {
+        let lease = this.#leases.get(claim.lease);
+        if (!lease) {
+            lease = {
+                claim,
+                leaseMs,
+                receivedMs: nowMs,
+                size: 0,
+                unfinished: 0,
+                unsettled: 0,
+                untilMs: askedMs + leaseMs,
+                extendAtMs: askedMs + leaseMs / 3,
+                lost: false,
+                suspicion,
+            };
+            this.#leases.set(claim.lease, lease);
+        }
+        lease.size++;
+        lease.unfinished++;
+        lease.unsettled++;
+        return lease;
+    }
+    /** How many leases over suspects of this degree have messages without an outcome. */
+    suspects(suspicion) {
+        let count = 0;
+        for (const lease of this.#leases.values())
+            if (lease.suspicion === suspicion && lease.unfinished > 0)
+                count++;
+        return count;
+    }
+    settled(lease) {
+        lease.unsettled--;
+        if (lease.unsettled === 0)
+            this.#leases.delete(lease.claim.lease);
+    }
+    /** Whether there is still time to begin something under it. */
+    static lasts(lease, nowMs) {
+        return !lease.lost && nowMs < lease.untilMs - leaseHeadroomMs(lease.leaseMs);
+    }
+    /** Extends what has used a third of its time. One call at a time; a failed one is tried again at the next sweep. */
+    async extendDue(nowMs) {
+        if (this.#extending)
+            return;
+        const due = [...this.#leases.values()].filter((lease) => !lease.lost && nowMs >= lease.extendAtMs);
+        if (due.length === 0)
+            return;
+        this.#extending = true;
+        try {
+            for (const leaseMs of new Set(due.map((lease) => lease.leaseMs))) {
+                await this.#extend(due.filter((lease) => lease.leaseMs === leaseMs), leaseMs);
+            }
+        }
+        catch (error) {
+            this.#options.events.emit({ type: "store_error", during: "extend", error: errorText(error), consecutive: 1 });
+        }
+        finally {
+            this.#extending = false;
+        }
+    }
+    async #extend(leases, leaseMs) {
+        const askedMs = this.#options.clock.monotonicMs();
+        // Should this call fail, the next one comes soon, but not at once.
+        for (const lease of leases)
+            lease.extendAtMs = askedMs + Math.min(1_000, leaseMs / 10);
+        const results = await this.#options.store.extend(leases.map(({ claim }) => claim), leaseMs);
+        leases.forEach((lease, i) => {
+            if (results[i] === "extended") {
+                lease.untilMs = askedMs + leaseMs;
+                lease.extendAtMs = askedMs + leaseMs / 3;
+            }
+            else if (lease.unsettled > 0 && lease.unfinished > 0) {
+                // With every outcome known, "lost" may only mean that the last settle was faster than this call.
+                lease.lost = true;
+                this.#options.lost(lease);
+            }
+        });
+    }
+}
+//# sourceMappingURL=leases.js.map

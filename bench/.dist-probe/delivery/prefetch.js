@@ -1,0 +1,33 @@
+/**
+ * How many messages a worker holds: more than run at once, so that a fast sink never waits for a claim, but not many more
+ * when the sink is slow, because what is held by one worker cannot be started by another and shares its fate in a crash.
+ */
+const CLAIM_MAX = 1_000;
+/** Two claims of the largest size may be on their way or at work. */
+const HELD_MAX = 2 * CLAIM_MAX;
+const FAST_MS = 50;
+const SLOW_MS = 200;
+export function createPrefetch(concurrency) {
+    const heldMax = Math.max(HELD_MAX, concurrency);
+    let target = Math.min(2 * concurrency, heldMax);
+    const shrink = () => {
+        target = Math.max(concurrency, target >> 1);
+    };
+    return {
+        get target() {
+            return target;
+        },
+        get claimMax() {
+            return Math.min(CLAIM_MAX, Math.max(1, Math.ceil(target / 2)));
+        },
+        batchDone(size, ms) {
+            // A small batch says how little there was to do, not how fast it goes.
+            if (ms < FAST_MS && size * 4 >= target)
+                target = Math.min(heldMax, target * 2);
+            else if (ms > SLOW_MS)
+                shrink();
+        },
+        tooMuch: shrink,
+    };
+}
+//# sourceMappingURL=prefetch.js.map

@@ -1,0 +1,271 @@
+/**
+ * Runs what was claimed: starts attempts as slots come free, ends each exactly once, and hands its settlement to the settler.
+ * One coarse sweep watches all deadlines and leases, so that an attempt costs no timer; synchronous outcomes cost no
+ * promise.
+ */
+import { decide } from "../message/decide.js";
+import { sleep } from "../platform/clock.js";
+import { afterCut, cutShort, runAttempt } from "./attempt.js";
+import { Fifo } from "./fifo.js";
+import { judgeSink } from "./judge-sink.js";
+import { LeaseTable } from "./leases.js";
+import { isOpen, paced, stillRunning } from "./topic-state.js";
+const SWEEP_MS = 100;
+/** How long an aborted sink may take to answer before its slot is taken back. */
+const GRACE_MS = 1_000;
+/** A burst of synchronous attempts lets other work in after this. */
+const BURST_MS = 20;
+/** What waits longer than this for its start was claimed too early. */
+const WAITED_MS = 500;
+const RELEASE = Object.freeze({ kind: "release" });
+export class Runner {
+    #options;
+    #waiting = new Fifo();
+    #running = new Set();
+    #emptied = new Set();
+    #bytes = 0;
+    #bursting = false;
+    #stopped = false;
+    #turn;
+    #turnBeganMs = 0;
+    #sweep;
+    #sweptMs = 0;
+    constructor(options) {
+        this.#options = options;
+    }
+    get running() {
+        return this.#running.size;
+    }
+    get waiting() {
+        return this.#waiting.length;
+    }
+    /** Payload bytes held, about: until they are settled, because until then they are in memory. */
+    get bytes() {
+        return this.#bytes;
+    }
+    /** Its settlement is written, or somebody else's. */
+    settled(attempt) {
+        this.#bytes -= attempt.message.payload.length;
+        this.#options.leases.settled(attempt.lease);
+    }
+    take(attempt) {
+        const { topic, tenant } = attempt.lane;
+        topic.held++;
+        tenant.held++;
+        this.#bytes += attempt.message.payload.length;
+        this.#waiting.push(attempt);
+    }
+    /** Starts what may start; called after every arrival and every end. */
+    run() {
+        if (this.#bursting || this.#stopped)
+            return;
+        this.#bursting = true;
+        const { clock, concurrency, settler } = this.#options;
+        let nowMs = clock.monotonicMs();
+        while (this.#running.size < concurrency && this.#waiting.length > 0) {
+            if (!this.#turn)
+                this.#beginTurn(nowMs);
+            if (nowMs - this.#turnBeganMs > BURST_MS)
+                break;
+            nowMs = this.#start(this.#waiting.shift(), nowMs);
+        }
+        this.#bursting = false;
+        this.#watch(nowMs);
+        settler.consider(this.#running.size === 0 && this.#waiting.length === 0);
+    }
+    /** Gives back what has not been started, as if it had never been claimed. */
+    releaseWhere(chosen) {
+        if (this.#waiting.length === 0)
+            return;
+        const taken = this.#waiting.takeWhere(({ lane }, index) => chosen(lane.topic, index));
+        for (const attempt of taken)
+            this.#release(attempt);
+        if (taken.length > 0)
+            this.#options.settler.consider(this.#running.size === 0);
+    }
+    /** The lease belongs to somebody else: nothing under it may be started, and what runs is told to stop. */
+    lost(lease) {
+        const nowMs = this.#options.clock.monotonicMs();
+        for (const attempt of this.#waiting.takeWhere((one) => one.lease === lease)) {
+            this.#end(attempt, nowMs);
+            this.#drop(attempt);
+        }
+        for (const attempt of this.#running)
+            if (attempt.lease === lease)
+                attempt.abort("lost", nowMs);
+    }
+    /** Lets attempts finish for `drainMs`, then interrupts them. Nothing is held afterwards. */
+    async drain(drainMs) {
+        this.#stopped = true;
+        this.releaseWhere(() => true);
+        this.#options.settler.consider(true);
+        await this.#empty(drainMs);
+        for (const attempt of this.#running)
+            attempt.abort("shutdown", this.#options.clock.monotonicMs());
+        await this.#empty(GRACE_MS / 2);
+        for (const attempt of this.#running)
+            this.#finish(attempt, { kind: "interrupted" }, this.#options.clock.monotonicMs());
+        this.#turn?.cancel();
+    }
+    /** The last timer; after everything is settled. */
+    close() {
+        this.#sweep?.cancel();
+    }
+    #start(attempt, nowMs) {
+        const { topics, clock } = this.#options;
+        const { topic } = attempt.lane;
+        const handle = topic.entry && LeaseTable.lasts(attempt.lease, nowMs) && isOpen(topic, nowMs) ? topics.sink(topic.entry) : null;
+        if (!handle || !topic.entry) {
+            this.#release(attempt);
+            return nowMs;
+        }
+        handle.users++;
+        attempt.handle = handle;
+        attempt.timeoutMs = topic.entry.timeoutMs;
+        attempt.startedMs = nowMs;
+        const outcome = runAttempt(attempt, handle.sink);
+        if (outcome instanceof Promise) {
+            this.#running.add(attempt);
+            void outcome.then((answer) => this.#answered(attempt, answer));
+            return nowMs;
+        }
+        const endedMs = clock.monotonicMs();
+        this.#finish(attempt, outcome, endedMs);
+        return endedMs;
+    }
+    #answered(attempt, outcome) {
+        // Abandoned after its grace: its slot and its settlement are gone, what it says now is too late.
+        if (attempt.over)
+            return;
+        this.#finish(attempt, outcome, this.#options.clock.monotonicMs());
+        this.run();
+        if (this.#stopped)
+            this.#options.settler.consider(this.#running.size === 0);
+        this.#options.freed();
+    }
+    #finish(attempt, answer, nowMs) {
+        const { random, settler } = this.#options;
+        const { lane, message, lease } = attempt;
+        const { topic } = lane;
+        this.#end(attempt, nowMs);
+        const rules = topic.entry?.rules;
+        // Without rules the topic was deleted under it: whoever finds the lapsed lease judges by the defaults.
+        if (lease.lost || attempt.cut === "lost" || !rules) {
+            this.#drop(attempt);
+            return;
+        }
+        const durationMs = nowMs - attempt.startedMs;
+        const outcome = afterCut(attempt, answer);
+        if (outcome.kind !== "interrupted")
+            paced(topic, durationMs);
+        judgeSink(attempt, outcome, nowMs, this.#options);
+        if (outcome.kind !== "delivered" && !isOpen(topic, nowMs))
+            this.releaseWhere((waiting) => waiting === topic);
+        const settlement = decide(message, outcome, rules, outcome.kind === "delivered" ? 0 : random.next());
+        settler.add(attempt, settlement, Math.round(durationMs));
+    }
+    #release(attempt) {
+        this.#end(attempt, this.#options.clock.monotonicMs());
+        this.#options.settler.add(attempt, RELEASE, null);
+    }
+    /** Not ours to settle any more. */
+    #drop(attempt) {
+        const { id, topic, attempt: number } = attempt.message;
+        this.settled(attempt);
+        this.#options.events.emit({ type: "claim_lost", topic, id, attempt: number });
+    }
+    /** The slot, the bytes and the counts are free again, whatever the outcome. */
+    #end(attempt, nowMs) {
+        const { lane, lease, handle } = attempt;
+        attempt.over = true;
+        lane.topic.held--;
+        lane.tenant.held--;
+        lease.unfinished--;
+        if (lease.unfinished === 0)
+            this.#options.prefetch.batchDone(lease.size, nowMs - lease.receivedMs);
+        if (handle)
+            this.#letGo(handle);
+        if (this.#running.delete(attempt) && this.#running.size === 0)
+            for (const emptied of this.#emptied)
+                emptied();
+    }
+    #letGo(handle) {
+        if (handle.users > 1 || !handle.retired)
+            handle.users--;
+        else
+            this.#options.topics.release(handle);
+    }
+    /**
+     * Attempts that need no promise, on a store that answers without leaving the process, would otherwise follow each other
+     * without end and let no timer and no socket of this process have its turn.
+     */
+    #beginTurn(nowMs) {
+        this.#turnBeganMs = nowMs;
+        this.#turn = this.#options.clock.after(0, () => {
+            this.#turn = undefined;
+            if (this.#waiting.length === 0)
+                return;
+            this.run();
+            this.#options.freed();
+        });
+    }
+    /** Keeps the sweep going while there is anything to watch. */
+    #watch(nowMs) {
+        if (this.#sweep || this.#options.leases.size === 0)
+            return;
+        this.#sweptMs = nowMs;
+        this.#sweep = this.#options.clock.after(SWEEP_MS, () => this.#sweepNow());
+    }
+    #sweepNow() {
+        this.#sweep = undefined;
+        const { clock, leases, track } = this.#options;
+        const nowMs = clock.monotonicMs();
+        // After a blocked event loop answers may have arrived that nobody has read yet: they get a turn before they are late.
+        const blocked = nowMs - this.#sweptMs > 10 * SWEEP_MS;
+        if (!blocked)
+            this.#checkDeadlines(nowMs);
+        track(leases.extendDue(nowMs));
+        this.#trim(nowMs);
+        this.#watch(nowMs);
+    }
+    #checkDeadlines(nowMs) {
+        let ended = false;
+        for (const attempt of this.#running) {
+            const ranMs = nowMs - attempt.startedMs;
+            stillRunning(attempt.lane.topic, ranMs);
+            if (attempt.cut === null) {
+                if (ranMs >= attempt.timeoutMs)
+                    attempt.abort("deadline", nowMs);
+            }
+            else if (nowMs - attempt.cutMs >= GRACE_MS) {
+                this.#finish(attempt, cutShort(attempt), nowMs);
+                ended = true;
+            }
+        }
+        if (!ended)
+            return;
+        this.run();
+        this.#options.freed();
+    }
+    /** What cannot be started soon goes back, newest first: another worker may have a free slot. */
+    #trim(nowMs) {
+        const first = this.#waiting.first();
+        if (!first || nowMs - first.lease.receivedMs < WAITED_MS)
+            return;
+        const { prefetch } = this.#options;
+        prefetch.tooMuch();
+        const kept = Math.max(0, prefetch.target - this.#running.size);
+        this.releaseWhere((_, index) => index >= kept);
+    }
+    /** Resolves when nothing runs, or after `ms`. */
+    async #empty(ms) {
+        if (this.#running.size === 0)
+            return;
+        const controller = new AbortController();
+        const emptied = () => controller.abort();
+        this.#emptied.add(emptied);
+        await sleep(this.#options.clock, ms, controller.signal);
+        this.#emptied.delete(emptied);
+    }
+}
+//# sourceMappingURL=runner.js.map

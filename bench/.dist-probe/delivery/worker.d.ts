@@ -1,0 +1,32 @@
+/**
+ * What a worker offers to whoever started it. The dispatcher is the one that works.
+ */
+export interface WorkOptions {
+    /** Names or patterns such as `audit/*`; absent: every topic that has a sink in this process. */
+    readonly topics?: readonly string[] | undefined;
+    /** How many attempts at once. */
+    readonly concurrency?: number | undefined;
+    /** False: delivers and takes back lost leases, but leaves retention to other processes. */
+    readonly maintenance?: boolean | undefined;
+}
+export interface StopOptions {
+    /** How long attempts under way may take to finish; then they are interrupted, which does not count as a failure. */
+    readonly drainMs?: number | undefined;
+}
+export interface WorkerStatus {
+    readonly state: "working" | "draining" | "stopped";
+    /** Attempts under way. */
+    readonly running: number;
+    /** Claimed and not started. */
+    readonly waiting: number;
+    /** Outcomes that are not written yet. */
+    readonly unsettled: number;
+    /** Failures of the store in a row; 0 when the last call succeeded. */
+    readonly storeFailures: number;
+}
+export interface Worker extends AsyncDisposable {
+    readonly owner: string;
+    status(): WorkerStatus;
+    /** Stops claiming, gives back what was not started, waits for the rest. Idempotent. */
+    stop(options?: StopOptions): Promise<void>;
+}

@@ -1,0 +1,18 @@
+/**
+ * The front door: exports only.
+ */
+export { createMakegood, type Makegood, type MakegoodOptions, } from "./create.ts";
+export type { BatchMessage, CallOptions, Enqueued, EnqueueMessageOptions, InterveneOptions, TextMessage, } from "./delivery/client.ts";
+export { type AnyTopic, type Topic, type TopicHandler, type TopicOptions, topic } from "./delivery/topic.ts";
+export type { Worker, WorkOptions } from "./delivery/worker.ts";
+export { type ErrorCode, isMakegoodError, MakegoodError } from "./message/errors.ts";
+export type { AttemptRecord, MessageView, ProvenanceRecord } from "./message/message.ts";
+export { DELIVERED, DUPLICATE, type Outcome } from "./message/outcome.ts";
+export type { RetryConfig } from "./message/retry-policy.ts";
+export type { InferInput, InferOutput, StandardSchemaV1 } from "./message/standard-schema.ts";
+export type { SinkConfig, TopicDefinition, TopicRecord } from "./message/topic.ts";
+export type { EventListener, MakegoodEvent } from "./observe/events.ts";
+export { reject, retry } from "./sink/function.ts";
+export type { DeliverContext, Delivery, Sink } from "./sink/sink.ts";
+export { createMemoryStore } from "./store/memory/memory-store.ts";
+export type { Store, Transaction } from "./store/store.ts";

@@ -1,0 +1,11 @@
+/**
+ * A maintenance job: a chore that runs every so often beside delivery. Each must be safe if two run at once, because
+ * leadership saves work and never provides safety (I9).
+ */
+export interface MaintenanceJob {
+    readonly name: string;
+    readonly everyMs: number;
+    /** `each`: in every worker. `leader`: only where the leadership is held, since one is enough. */
+    readonly where: "each" | "leader";
+    run(signal: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,46 @@
+/**
+ * Finds leases that ran out (a crash, a stall, a cut network) and decides what becomes of what was in them. The store takes
+ * them over under new tokens first, so whoever held them can no longer settle (I4); that also makes two of these at once safe.
+ */
+import { decide } from "../../message/decide.js";
+const BATCH = 500;
+/** How long a takeover has to settle what it took: should it die as well, the next one takes over from it. */
+const TAKEOVER_MS = 30_000;
+export function reclaimExpired({ store, owner, random, events, rulesOf, everyMs }) {
+    const settleOf = (message) => ({
+        id: message.id,
+        claim: message.claim,
+        attempt: message.attempt,
+        durationMs: null,
+        settlement: decide(message, { kind: "lost" }, rulesOf(message.topic), random.next()),
+    });
+    return {
+        name: "reclaim-expired",
+        everyMs,
+        where: "each",
+        async run(signal) {
+            for (;;) {
+                const messages = await store.reclaim({ owner, leaseMs: TAKEOVER_MS, limit: BATCH });
+                if (messages.length === 0)
+                    return;
+                const settles = messages.map(settleOf);
+                const results = await store.settle(settles);
+                events.emit({ type: "reclaimed", count: results.filter((result) => result === "settled").length });
+                if (events.heard)
+                    for (const [i, message] of messages.entries())
+                        announce(events, message, settles[i], results[i]);
+                if (signal.aborted || messages.length < BATCH)
+                    return;
+            }
+        },
+    };
+}
+function announce(events, message, { settlement }, result) {
+    const { topic, id, attempt } = message;
+    if (result !== "settled" || (settlement.kind !== "retry" && settlement.kind !== "dead"))
+        return;
+    const status = settlement.kind === "dead" ? "dead" : "pending";
+    const { code, error } = settlement;
+    events.emit({ type: "attempt", topic, id, attempt, outcome: "lost", status, ms: 0, code, error, alert: false });
+}
+//# sourceMappingURL=reclaim-expired.js.map

@@ -1,0 +1,55 @@
+/**
+ * The one error class of the package and the table of its codes. An expected result is a value; what is thrown says
+ * what happened, to which id, and what to do about it. The codes are stable: the HTTP API and the CLI show the same ones.
+ */
+/** code → HTTP status of the problem it becomes, and whether the same call may succeed later. */
+export const ERROR_CODES = {
+    invalid_message: { status: 400, retryable: false },
+    invalid_payload: { status: 400, retryable: false },
+    payload_too_large: { status: 413, retryable: false },
+    payload_rejected_by_schema: { status: 422, retryable: false },
+    key_too_long: { status: 400, retryable: false },
+    key_conflict: { status: 422, retryable: false },
+    unknown_topic: { status: 422, retryable: false },
+    invalid_topic: { status: 400, retryable: false },
+    topic_not_found: { status: 404, retryable: false },
+    topic_read_only: { status: 409, retryable: false },
+    topic_in_use: { status: 409, retryable: false },
+    message_not_found: { status: 404, retryable: false },
+    wrong_state: { status: 409, retryable: false },
+    revision_conflict: { status: 409, retryable: true },
+    not_a_transaction: { status: 500, retryable: false },
+    retry_transaction: { status: 503, retryable: true },
+    outcome_unknown: { status: 503, retryable: true },
+    clock_out_of_range: { status: 500, retryable: false },
+    store_unavailable: { status: 503, retryable: true },
+    store_full: { status: 507, retryable: true },
+    schema_outdated: { status: 503, retryable: true },
+    invalid_config: { status: 500, retryable: false },
+    embedded_failed: { status: 500, retryable: false },
+    sink_refused: { status: 400, retryable: false },
+    closed: { status: 503, retryable: false },
+};
+export class MakegoodError extends Error {
+    name = "MakegoodError";
+    code;
+    retryable;
+    /** Facts a program may want: the id, the index in a batch, the limit that was passed. */
+    detail;
+    constructor(code, message, detail = {}, cause) {
+        super(message, cause === undefined ? undefined : { cause });
+        this.code = code;
+        this.retryable = ERROR_CODES[code].retryable;
+        this.detail = detail;
+    }
+}
+export function isMakegoodError(value) {
+    return value instanceof MakegoodError;
+}
+/** The text of anything that was thrown, for an attempt's error column. */
+export function errorText(thrown) {
+    if (thrown instanceof Error)
+        return thrown.message || thrown.name;
+    return String(thrown);
+}
+//# sourceMappingURL=errors.js.map

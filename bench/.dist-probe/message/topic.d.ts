@@ -1,0 +1,53 @@
+/**
+ * What a topic binds together: sink, retry, limits, ordering. Plain data, the same in every store, in the config file
+ * and (in snake_case) over the API. Functions and schemas live in the process that declares them, never in a store.
+ */
+import type { Ordering } from "./message.ts";
+import type { RetryConfig } from "./retry-policy.ts";
+export type SinkKind = "http" | "webhook" | "notify" | "function";
+export interface SinkConfig {
+    readonly kind: SinkKind;
+    readonly url?: string | undefined;
+    /** One total deadline per attempt; always shorter than the lease. */
+    readonly timeoutMs?: number | undefined;
+    readonly headers?: Readonly<Record<string, string>> | undefined;
+    /** Write-only over the API. webhook: several for rotation, the newest first. */
+    readonly secrets?: readonly string[] | undefined;
+    /** What becomes of an attempt whose effect is unknown. */
+    readonly onUnknown?: "retry" | "hold" | undefined;
+    /** http: status → outcome, over the defaults; for example `{ "409": "duplicate" }`. */
+    readonly statusMap?: Readonly<Record<string, "delivered" | "duplicate" | "retry" | "reject" | "unknown">> | undefined;
+    /** The sink may use private addresses: it comes from the config file or from code, not from the API. */
+    readonly trusted?: boolean | undefined;
+}
+export interface TopicDefinition {
+    /** `namespace/name`. */
+    readonly name: string;
+    readonly sink: SinkConfig;
+    readonly retry: RetryConfig;
+    readonly schemaVersion: number | null;
+    readonly leaseMs: number;
+    /** How many attempts at once in one process; null: only the overall bound. */
+    readonly concurrency: number | null;
+    /** How many at once for one tenant in one process; null: half of what the topic has while others wait. */
+    readonly tenantConcurrency: number | null;
+    readonly ordering: Ordering;
+}
+export type TopicSource = "api" | "file" | "code";
+export interface BreakerState {
+    readonly state: "closed" | "open" | "half_open";
+    /** Milliseconds until an open breaker may be probed, by the store's clock; 0 when it may be now. */
+    readonly probeInMs: number;
+    /** How often it opened without a success in between: the cool-down grows with it. */
+    readonly trips: number;
+    readonly reason: string | null;
+}
+/** A topic as all workers see it. */
+export interface TopicRecord extends TopicDefinition {
+    readonly source: TopicSource;
+    readonly revision: number;
+    readonly paused: boolean;
+    /** Set when the sink asked for no more; cleared by the next put or resume. */
+    readonly disabledReason: string | null;
+    readonly breaker: BreakerState;
+}

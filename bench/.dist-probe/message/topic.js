@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=topic.js.map

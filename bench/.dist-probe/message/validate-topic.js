@@ -1,0 +1,92 @@
+/**
+ * What may become a topic: every setting in its range, and together possible (an attempt's deadline ends before its lease).
+ * All problems are found at once, so that a configuration is corrected in one go.
+ */
+import { MakegoodError } from "./errors.js";
+import { DEFAULTS, LIMITS } from "./limits.js";
+import { RETRY_POLICIES } from "./retry-policy.js";
+import { isTopicName } from "./validate.js";
+/** Between the end of an attempt and the end of its lease: the time to settle. */
+export function leaseHeadroomMs(leaseMs) {
+    return Math.min(1_000, leaseMs / 10);
+}
+/** The one total deadline of an attempt. A function may run longer than the lease, which is extended under it. */
+export function attemptTimeoutMs(sink, leaseMs) {
+    const asked = sink.timeoutMs ?? DEFAULTS.attemptTimeoutMs;
+    return sink.kind === "function" ? asked : Math.min(asked, leaseMs - leaseHeadroomMs(leaseMs));
+}
+/** Everything that is wrong with a definition, as sentences; none: it may be stored. */
+export function topicProblems(topic) {
+    const problems = [];
+    const range = (field, value, min, max) => {
+        if (value === null || value === undefined)
+            return;
+        if (!Number.isInteger(value) || value < min || value > max) {
+            problems.push(`${field} must be a whole number from ${min} to ${max}`);
+        }
+    };
+    if (!isTopicName(topic.name)) {
+        problems.push("the name must be namespace/name, each part lower-case letters, digits and . _ -, at most 100 bytes");
+    }
+    range("leaseMs", topic.leaseMs, LIMITS.leaseMsMin, LIMITS.leaseMsMax);
+    range("concurrency", topic.concurrency, 1, 100_000);
+    range("tenantConcurrency", topic.tenantConcurrency, 1, 100_000);
+    range("schemaVersion", topic.schemaVersion, 0, 2_147_483_647);
+    if (!["none", "key", "strict"].includes(topic.ordering))
+        problems.push("ordering must be none, key or strict");
+    problems.push(...sinkProblems(topic.sink, topic.leaseMs), ...retryProblems(topic.retry));
+    return problems;
+}
+/** Throws `invalid_topic` with every problem in `detail.problems`. */
+export function checkTopic(topic) {
+    const problems = topicProblems(topic);
+    if (problems.length === 0)
+        return;
+    throw new MakegoodError("invalid_topic", `topic ${topic.name}: ${problems.join("; ")}`, { topic: topic.name, problems });
+}
+function sinkProblems(sink, leaseMs) {
+    const problems = [];
+    const { kind, timeoutMs, onUnknown } = sink;
+    if (!["http", "webhook", "notify", "function"].includes(kind))
+        problems.push("sink.kind must be http, webhook, notify or function");
+    if ((kind === "http" || kind === "webhook") && !sink.url)
+        problems.push(`sink.url is missing: a ${kind} sink needs one`);
+    if (onUnknown !== undefined && onUnknown !== "retry" && onUnknown !== "hold")
+        problems.push("onUnknown must be retry or hold");
+    if (timeoutMs === undefined)
+        return problems;
+    if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > LIMITS.leaseMsMax) {
+        problems.push(`sink.timeoutMs must be a whole number from 1 to ${LIMITS.leaseMsMax}`);
+    }
+    else if (kind !== "function" && timeoutMs > leaseMs - leaseHeadroomMs(leaseMs)) {
+        const room = Math.floor(leaseMs - leaseHeadroomMs(leaseMs));
+        problems.push(`sink.timeoutMs (${timeoutMs}) must be at most ${room}: an attempt ends before its lease of ${leaseMs} ms does`);
+    }
+    return problems;
+}
+function retryProblems(retry) {
+    const problems = [];
+    if (!RETRY_POLICIES.has(retry.policy)) {
+        problems.push(`retry.policy "${retry.policy}" is not registered; there are ${[...RETRY_POLICIES.keys()].join(", ")}`);
+    }
+    const whole = (field, value, min, max) => {
+        if (value !== undefined && (!Number.isInteger(value) || value < min || value > max)) {
+            problems.push(`retry.${field} must be a whole number from ${min} to ${max}`);
+        }
+    };
+    whole("attemptsMax", retry.attemptsMax, 1, LIMITS.attemptsMax);
+    whole("baseMs", retry.baseMs, 0, LIMITS.delayMsMax);
+    whole("maxMs", retry.maxMs, 0, LIMITS.delayMsMax);
+    if (retry.jitter !== undefined && retry.jitter !== "equal" && retry.jitter !== "none") {
+        problems.push("retry.jitter must be equal or none");
+    }
+    const table = retry.tableMs;
+    if (table !== undefined && (table.length === 0 || table.length > LIMITS.attemptsMax)) {
+        problems.push(`retry.tableMs must have from 1 to ${LIMITS.attemptsMax} waits`);
+    }
+    if (table?.some((ms) => !Number.isInteger(ms) || ms < 0 || ms > LIMITS.delayMsMax)) {
+        problems.push(`retry.tableMs must hold whole numbers from 0 to ${LIMITS.delayMsMax}`);
+    }
+    return problems;
+}
+//# sourceMappingURL=validate-topic.js.map

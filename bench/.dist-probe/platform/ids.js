@@ -1,0 +1,54 @@
+/**
+ * UUID version 7: the time in front, so that ids sort by when they were made and choose their day's partition. Within one
+ * process they only rise, also inside one millisecond, because the ordering of messages with one key is the order of ids.
+ */
+import { systemClock } from "./clock.js";
+import { systemRandom } from "./random.js";
+const HEX = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"));
+/** A maker of rising ids. Random bits are drawn for many ids at once: one system call for each would cost more than the id. */
+export function createIds(clock = systemClock, random = systemRandom) {
+    let lastMs = -1;
+    let counter = 0;
+    let pool = new Uint8Array(0);
+    let used = 0;
+    return function nextId() {
+        const wall = clock.wallMs();
+        if (wall > lastMs) {
+            lastMs = wall;
+            counter = 0;
+        }
+        else {
+            counter++;
+            // 12 bits of counter a millisecond; past that, borrow from the next one rather than repeat or fall back.
+            if (counter > 0xfff) {
+                lastMs++;
+                counter = 0;
+            }
+        }
+        if (used + 8 > pool.length) {
+            pool = random.bytes(2_048);
+            used = 0;
+        }
+        const time = lastMs.toString(16).padStart(12, "0");
+        const seq = counter.toString(16).padStart(3, "0");
+        const byte = (i) => HEX[pool[used + i]];
+        const variant = HEX[(pool[used] & 0x3f) | 0x80];
+        const id = `${time.slice(0, 8)}-${time.slice(8)}-7${seq}-${variant}${byte(1)}-${byte(2)}${byte(3)}${byte(4)}${byte(5)}${byte(6)}${byte(7)}`;
+        used += 8;
+        return id;
+    };
+}
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export function isUuid(text) {
+    return UUID.test(text);
+}
+/** The first id of a millisecond: bounds of a day's partition. */
+export function idFloor(ms) {
+    const time = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
+    return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
+}
+/** When an id was made, by its maker's clock. */
+export function idTimeMs(id) {
+    return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+//# sourceMappingURL=ids.js.map

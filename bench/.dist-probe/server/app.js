@@ -1,0 +1,104 @@
+/**
+ * The API as one function from Request to Response: checks the Host header, the token and the origin, finds the route and
+ * turns whatever goes wrong into problem+json. It needs no socket, so the CLI and any framework can call it.
+ */
+import { Hono } from "hono";
+import { createMetrics } from "../observe/metrics.js";
+import { actorOf, crossOrigin, isAllowedHost } from "./auth.js";
+import { createHealth } from "./health.js";
+import { problem, problemOf, withInstance } from "./problem.js";
+import { routes } from "./routes.js";
+/** On every answer: nothing here is to be sniffed, framed or kept by a cache. */
+const SAFE_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+};
+/** A scrape waits this long for fresh counts and then shows the last ones. */
+const LEVELS_WAIT_MS = 1_000;
+export function createApp(options) {
+    const { kernel } = options;
+    const health = createHealth(kernel);
+    const metrics = createMetrics({
+        events: kernel.mg.events,
+        version: kernel.version,
+        levels: async () => {
+            const { value, error, ageMs } = await health.levels(LEVELS_WAIT_MS);
+            const breakers = value?.topics.map(({ name, breaker, paused }) => ({ topic: name, state: breaker.state, paused }));
+            return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: error === null };
+        },
+    });
+    const hono = new Hono();
+    const table = routes(kernel, health, metrics);
+    for (const route of table)
+        hono.on(route.method, route.path, (context) => answer(context, options, route));
+    for (const path of new Set(table.map((route) => route.path))) {
+        const methods = table.filter((route) => route.path === path).map((route) => route.method);
+        const allow = methods.includes("GET") ? ["HEAD", ...methods] : methods;
+        hono.all(path, (context) => refuse(context, options, methodNotAllowed(context.req.method, allow.join(", "))));
+    }
+    hono.notFound((context) => refuse(context, options, problem("not_found", "there is nothing at this address")));
+    hono.onError((error, context) => send(context, unexpected(kernel, context, error)));
+    return { fetch: (request) => hono.fetch(request), health, metrics };
+}
+async function answer(context, options, route) {
+    const { kernel } = options;
+    const gate = admit(context, options, route.open);
+    if (typeof gate !== "string")
+        return send(context, gate);
+    try {
+        return send(context, await route.handler(requestOf(context, gate)));
+    }
+    catch (error) {
+        return send(context, problemOf(error) ?? unexpected(kernel, context, error));
+    }
+}
+/** A refusal that itself says nothing to whoever may not ask. */
+function refuse(context, options, reply) {
+    const gate = admit(context, options, false);
+    return send(context, typeof gate === "string" ? reply : gate);
+}
+/** The actor, or the answer to send instead. */
+function admit(context, options, open) {
+    const header = (name) => context.req.header(name) ?? null;
+    if (options.hosts !== null && !isAllowedHost(header("host"), options.hosts)) {
+        return problem("misdirected_request", "this server does not answer for that Host; add the name to MAKEGOOD_HOSTS if it is yours");
+    }
+    const changes = context.req.method !== "GET" && context.req.method !== "HEAD";
+    const foreign = changes ? crossOrigin(header) : null;
+    if (foreign !== null)
+        return foreign;
+    if (open || options.tokens.length === 0)
+        return options.anonymous;
+    const actor = actorOf(header("authorization"), options.tokens);
+    const headers = { "www-authenticate": 'Bearer realm="makegood"' };
+    return actor ?? problem("unauthorized", "a token is needed: Authorization: Bearer <secret>", { headers });
+}
+function requestOf(context, actor) {
+    const { req } = context;
+    return {
+        method: req.method,
+        path: req.path,
+        params: new Map(Object.entries(req.param())),
+        query: new URL(req.url).searchParams,
+        actor,
+        header: (name) => req.header(name) ?? null,
+        get body() {
+            return req.raw.body;
+        },
+        bytes: async () => new Uint8Array(await req.raw.arrayBuffer()),
+    };
+}
+function methodNotAllowed(method, allow) {
+    return problem("method_not_allowed", `${method} is not possible here, only ${allow}`, { headers: { allow } });
+}
+/** What nobody foresaw is logged with everything and shown with nothing. */
+function unexpected(kernel, context, error) {
+    kernel.log.error("a request failed unexpectedly", { method: context.req.method, path: context.req.path, error });
+    return problem("internal_error", "something unexpected went wrong; the log says what");
+}
+function send(context, reply) {
+    const { status, headers, body } = withInstance(reply, new URL(context.req.url).pathname);
+    return new Response(status === 204 ? null : body, { status, headers: { ...SAFE_HEADERS, ...headers } });
+}
+//# sourceMappingURL=app.js.map

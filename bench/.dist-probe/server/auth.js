@@ -1,0 +1,91 @@
+/**
+ * Who may ask, and under which name. Tokens are kept as digests only and compared in constant time against all entries;
+ * the Host header is checked on every route (a loopback bind does not stop DNS rebinding), and a browser page of another
+ * origin may change nothing.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { isIP } from "node:net";
+import { problem } from "./problem.js";
+export const TOKEN_BYTES_MIN = 16;
+const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
+/** `name:secret,name2:secret2`, also one a line. Every fault is reported, none with a secret in it. */
+export function parseTokens(text) {
+    const tokens = [];
+    const faults = [];
+    const entries = text.split(/[,\n]/).map((entry) => entry.trim());
+    for (const [at, entry] of entries.entries()) {
+        if (entry === "")
+            continue;
+        const colon = entry.indexOf(":");
+        const name = colon < 0 ? "" : entry.slice(0, colon);
+        const secret = entry.slice(colon + 1);
+        const which = `entry ${at + 1}`;
+        if (colon < 0)
+            faults.push(`${which} is not name:secret`);
+        else if (!TOKEN_NAME.test(name))
+            faults.push(`${which} has no usable name (letters, digits, . _ @ -, up to 64)`);
+        else if (tokens.some((token) => token.name === name))
+            faults.push(`the name ${name} stands there twice`);
+        else if (Buffer.byteLength(secret) < TOKEN_BYTES_MIN) {
+            faults.push(`the secret of ${name} is shorter than ${TOKEN_BYTES_MIN} characters`);
+        }
+        else
+            tokens.push({ name, digest: digest(secret) });
+    }
+    if (tokens.length === 0 && faults.length === 0)
+        faults.push("it is empty");
+    return { tokens, faults };
+}
+/** The actor, or null. Every entry is compared, so that the time taken says nothing about which one was near. */
+export function actorOf(authorization, tokens) {
+    const match = /^Bearer +([^\s]+) *$/i.exec(authorization ?? "");
+    const given = digest(match?.[1] ?? "");
+    let actor = null;
+    for (const token of tokens) {
+        if (timingSafeEqual(given, token.digest) && match)
+            actor = token.name;
+    }
+    return actor;
+}
+export function isLoopbackHost(host) {
+    const name = bare(host);
+    return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
+}
+export function isAllowedHost(header, rule) {
+    const name = hostName(header);
+    if (name === null)
+        return false;
+    const listed = rule.names.some((allowed) => bare(allowed) === name);
+    if (listed || name === bare(rule.bound))
+        return true;
+    if (isLoopbackHost(rule.bound))
+        return name === "localhost" || name === "127.0.0.1" || name === "::1";
+    // A page cannot rebind an address literal, only a name.
+    return rule.names.length === 0 && isIP(name) !== 0;
+}
+/** The lower-case name in a Host header or an origin, without port and brackets; null when it is neither. */
+function hostName(header) {
+    const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?$/i.exec(header ?? "");
+    return match?.[1] === undefined ? null : bare(match[1]);
+}
+function bare(host) {
+    const name = host.trim().toLowerCase();
+    return name.startsWith("[") && name.endsWith("]") ? name.slice(1, -1) : name;
+}
+/** A refusal for a request that changes something on behalf of a page of another origin. */
+export function crossOrigin(header) {
+    const site = header("sec-fetch-site");
+    if (site !== null && site !== "same-origin" && site !== "none") {
+        return problem("cross_origin_refused", `a page of another origin (${JSON.stringify(site)}) may not change anything here`);
+    }
+    const origin = header("origin");
+    if (origin === null)
+        return null;
+    const host = header("host");
+    const own = host !== null && (origin === `http://${host}` || origin === `https://${host}`);
+    return own ? null : problem("cross_origin_refused", "the Origin header names another origin");
+}
+function digest(secret) {
+    return createHash("sha256").update(secret).digest();
+}
+//# sourceMappingURL=auth.js.map

@@ -1,0 +1,190 @@
+/**
+ * A topic between its JSON and the kernel's definition. Everything that is wrong with it is reported together; unknown
+ * fields are refused; secrets go in and never come out.
+ */
+import { DEFAULTS, LIMITS } from "../message/limits.js";
+import { RETRY_POLICIES, retryPolicy } from "../message/retry-policy.js";
+import { attemptTimeoutMs, leaseHeadroomMs, topicProblems } from "../message/validate-topic.js";
+import { readFields } from "./fields.js";
+const KINDS = ["http", "webhook", "notify"];
+const OUTCOMES = ["delivered", "duplicate", "retry", "reject", "unknown"];
+const CONCURRENCY_MAX = 100_000;
+const INT32_MAX = 2_147_483_647;
+/** What a GET adds; allowed in a PUT and ignored, so that what was read can be sent back. */
+const SHOWN_ONLY = ["name", "source", "revision", "disabled_reason", "breaker"];
+/** Shown instead of a header's value that looks like a credential, and refused where a value is meant. */
+export const REDACTED = "[redacted]";
+const CREDENTIAL = /auth|cookie|token|secret|passw|api-?key|signature|credential/i;
+export function readTopic(name, value, rules) {
+    const faults = [];
+    const fields = readFields(value, "", faults);
+    if (!fields)
+        return { ok: false, faults };
+    const leaseMs = fields.integer("lease_ms", LIMITS.leaseMsMin, LIMITS.leaseMsMax) ?? DEFAULTS.leaseMs;
+    const sink = readSink(fields, leaseMs, rules);
+    const settings = {
+        name,
+        retry: readRetry(fields),
+        schemaVersion: fields.integer("schema_version", 0, INT32_MAX) ?? null,
+        leaseMs,
+        concurrency: fields.integer("concurrency", 1, CONCURRENCY_MAX) ?? null,
+        tenantConcurrency: fields.integer("tenant_concurrency", 1, CONCURRENCY_MAX) ?? null,
+        ordering: fields.oneOf("ordering", ["none", "key", "strict"]) ?? "key",
+    };
+    const paused = fields.boolean("paused");
+    fields.refuseUnknown(SHOWN_ONLY);
+    if (faults.length > 0 || !sink)
+        return { ok: false, faults };
+    const definition = { ...settings, sink };
+    // The kernel has the last word; what is found here has no field name of the API.
+    for (const detail of topicProblems(definition))
+        faults.push({ field: ".", detail });
+    return faults.length === 0 ? { ok: true, definition, paused } : { ok: false, faults };
+}
+function readSink(topic, leaseMs, rules) {
+    if (!topic.has("sink"))
+        topic.fault("sink", "is missing: an object with at least a kind");
+    const fields = topic.object("sink");
+    if (!fields)
+        return undefined;
+    const before = fields.faults.length;
+    const kind = fields.oneOf("kind", KINDS);
+    if (!fields.has("kind"))
+        fields.fault("kind", `is missing: one of ${KINDS.join(", ")}`);
+    const timeoutMs = fields.integer("timeout_ms", 1, LIMITS.leaseMsMax);
+    const timeoutMsMax = Math.floor(leaseMs - leaseHeadroomMs(leaseMs));
+    if (timeoutMs !== undefined && timeoutMs > timeoutMsMax) {
+        const detail = `${timeoutMs} must be at most ${timeoutMsMax}: an attempt has to end before its lease does (lease_ms ${leaseMs})`;
+        fields.fault("timeout_ms", detail);
+    }
+    const sink = defined({
+        kind: kind ?? "http",
+        url: fields.text("url"),
+        timeoutMs,
+        headers: readHeaders(fields),
+        secrets: fields.list("secrets", 10, isText, "strings"),
+        onUnknown: fields.oneOf("on_unknown", ["retry", "hold"]),
+        statusMap: readStatusMap(fields),
+        trusted: rules.trusted ? true : undefined,
+    });
+    fields.refuseUnknown(["secrets_set"]);
+    // What stands behind a bad field would only be reported twice.
+    if (fields.faults.length === before)
+        for (const detail of rules.checkSink(sink))
+            topic.fault("sink", detail);
+    return sink;
+}
+/** Absent and undefined must not make two definitions out of one. */
+function defined(object) {
+    return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+}
+const isText = (one) => typeof one === "string" && one !== "";
+const isDelay = (one) => typeof one === "number" && Number.isInteger(one) && one >= 0 && one <= LIMITS.delayMsMax;
+function readHeaders(sink) {
+    const headers = sink.object("headers");
+    if (!headers)
+        return undefined;
+    const entries = headers.entries().flatMap(([name, value]) => {
+        if (typeof value !== "string")
+            headers.fault(name.slice(0, 100), "must be a string");
+        else if (value === REDACTED)
+            headers.fault(name, "is the mark for a value that is not shown: send the value itself");
+        else
+            return [[name, value]];
+        return [];
+    });
+    if (entries.length > 50)
+        sink.fault("headers", "may have at most 50 entries");
+    return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+function readStatusMap(sink) {
+    const map = sink.object("status_map");
+    if (!map)
+        return undefined;
+    const entries = map.entries().flatMap(([status, value]) => {
+        const outcome = OUTCOMES.find((one) => one === value);
+        if (!/^[2-5][0-9][0-9]$/.test(status))
+            map.fault(status.slice(0, 100), "is not an HTTP status");
+        else if (!outcome)
+            map.fault(status, `must be one of ${OUTCOMES.join(", ")}`);
+        else
+            return [[status, outcome]];
+        return [];
+    });
+    return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+function readRetry(topic) {
+    const fields = topic.object("retry");
+    if (!fields)
+        return { policy: "exponential" };
+    const tableMs = fields.list("table_ms", 100, isDelay, `integers from 0 to ${LIMITS.delayMsMax}`);
+    const policy = fields.oneOf("policy", [...RETRY_POLICIES.keys()]) ?? (tableMs ? "table" : "exponential");
+    if (tableMs && RETRY_POLICIES.get(policy)?.tableMs === null) {
+        fields.fault("table_ms", `is for a policy with a table, and ${policy} has none: use the policy table`);
+    }
+    const baseMs = fields.integer("base_ms", 1, LIMITS.delayMsMax);
+    const maxMs = fields.integer("max_ms", 1, LIMITS.delayMsMax);
+    const retry = defined({
+        policy,
+        attemptsMax: fields.integer("attempts_max", 1, LIMITS.attemptsMax),
+        baseMs,
+        maxMs,
+        jitter: readJitter(fields),
+        tableMs,
+    });
+    const full = retryPolicy(retry);
+    if (full && full.tableMs === null && full.baseMs > full.maxMs) {
+        fields.fault("base_ms", `${full.baseMs} must not be greater than max_ms (${full.maxMs})`);
+    }
+    fields.refuseUnknown();
+    return retry;
+}
+/** Also true and false, as other systems spell it. */
+function readJitter(retry) {
+    const found = retry.raw("jitter");
+    if (typeof found === "boolean")
+        return found ? "equal" : "none";
+    return retry.oneOf("jitter", ["equal", "none"]);
+}
+export function topicJson(topic) {
+    const retry = retryPolicy(topic.retry);
+    return {
+        name: topic.name,
+        sink: {
+            kind: topic.sink.kind,
+            url: topic.sink.url ?? null,
+            timeout_ms: attemptTimeoutMs(topic.sink, topic.leaseMs),
+            headers: shownHeaders(topic.sink.headers ?? {}),
+            secrets_set: topic.sink.secrets?.length ?? 0,
+            on_unknown: topic.sink.onUnknown ?? "retry",
+            status_map: topic.sink.statusMap ?? null,
+        },
+        retry: {
+            policy: topic.retry.policy,
+            attempts_max: retry?.attemptsMax ?? DEFAULTS.attemptsMax,
+            base_ms: retry?.baseMs ?? DEFAULTS.retryBaseMs,
+            max_ms: retry?.maxMs ?? DEFAULTS.retryMaxMs,
+            jitter: retry?.jitter ?? "equal",
+            table_ms: retry?.tableMs ?? null,
+        },
+        schema_version: topic.schemaVersion,
+        lease_ms: topic.leaseMs,
+        concurrency: topic.concurrency,
+        tenant_concurrency: topic.tenantConcurrency,
+        ordering: topic.ordering,
+        paused: topic.paused,
+        source: topic.source,
+        revision: topic.revision,
+        disabled_reason: topic.disabledReason,
+        breaker: {
+            state: topic.breaker.state,
+            probe_in_ms: topic.breaker.probeInMs,
+            trips: topic.breaker.trips,
+            reason: topic.breaker.reason,
+        },
+    };
+}
+function shownHeaders(headers) {
+    return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, CREDENTIAL.test(name) ? REDACTED : value]));
+}
+//# sourceMappingURL=contract-topic.js.map

@@ -1,0 +1,169 @@
+import { isMakegoodError } from "../message/errors.js";
+import { LIMITS } from "../message/limits.js";
+import { isTraceparent } from "../message/validate.js";
+import { isUuid } from "../platform/ids.js";
+import { BODY_BYTES_MAX, readText } from "./body.js";
+import { attemptJson, messageJson, pageText, provenanceJson, withPayload } from "./contract.js";
+import { keyFault, readPosted } from "./contract-message.js";
+import { json, jsonText, parsed, refused } from "./http.js";
+import { problem } from "./problem.js";
+const STATUSES = ["pending", "processing", "delivered", "dead"];
+const RESOLUTIONS = ["open", "resolved", "discarded"];
+/** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
+const PAYLOAD_PAGE_MAX = 100;
+export function messageHandlers(kernel) {
+    return {
+        async post(request) {
+            const text = await readText(request, BODY_BYTES_MAX);
+            if (!text.ok)
+                return text.reply;
+            try {
+                const body = readPosted(text.value, kernel.payloadBytesMax);
+                if (body.kind === "single")
+                    return await postOne(kernel, request, body.posted);
+                return await postBatch(kernel, request, body.posted);
+            }
+            catch (error) {
+                return refusal(error);
+            }
+        },
+        async get(request) {
+            const id = request.params.get("id") ?? "";
+            const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
+            if (!message)
+                return noSuchMessage(id);
+            const [history, topic] = await Promise.all([kernel.mg.store.history(id), kernel.mg.store.topics.get(message.topic)]);
+            const object = {
+                ...messageJson(message, topic),
+                timeline: history.attempts.map(attemptJson),
+                provenance: history.provenance.map(provenanceJson),
+            };
+            return jsonText(200, withPayload(object, message.payload));
+        },
+        async list(request) {
+            const query = readQuery(request.query);
+            if (!query.ok)
+                return query.reply;
+            const [page, topics] = await Promise.all([kernel.mg.store.list(query.value.filter), kernel.mg.store.topics.list()]);
+            return jsonText(200, pageText(page, new Map(topics.map((topic) => [topic.name, topic])), query.value.payloads));
+        },
+    };
+}
+export function noSuchMessage(id) {
+    return problem("message_not_found", `there is no message ${id.slice(0, 100)}`);
+}
+async function postOne(kernel, request, posted) {
+    if (!("message" in posted)) {
+        const [first] = posted.faults;
+        const errors = posted.faults.length > 1 ? posted.faults : undefined;
+        const detail = posted.faults.map((fault) => fault.detail).join("; ");
+        return problem(first?.code ?? "invalid_message", detail, { errors });
+    }
+    const key = posted.message.key === null ? headerKey(request) : parsed(posted.message.key);
+    if (!key.ok)
+        return key.reply;
+    const [accepted] = await kernel.mg.enqueueText([incoming(request, { ...posted.message, key: key.value })]);
+    const { id, inserted } = accepted;
+    return json(inserted ? 201 : 200, { id, inserted }, { location: `/api/v1/messages/${id}` });
+}
+async function postBatch(kernel, request, posted) {
+    if (request.header("idempotency-key") !== null) {
+        const detail = "an Idempotency-Key header names one message: give each message of a batch a `key` of its own";
+        return problem("invalid_message", detail);
+    }
+    const messages = posted.flatMap((one) => ("message" in one ? [incoming(request, one.message)] : []));
+    if (messages.length < posted.length)
+        return refusedBatch(await allFaults(kernel, posted));
+    const data = await kernel.mg.enqueueText(messages);
+    return json(data.some(({ inserted }) => inserted) ? 201 : 200, { data: data.map(({ id, inserted }) => ({ id, inserted })) });
+}
+/** A refused batch names every message that is wrong, those of unknown topics too, so that it is mended once. */
+async function allFaults(kernel, posted) {
+    const topics = new Set((await kernel.mg.store.topics.list()).map(({ name }) => name));
+    return posted.flatMap((one, index) => {
+        if (!("message" in one))
+            return one.faults.map((fault) => ({ index, ...fault }));
+        const { topic } = one.message;
+        return topics.has(topic) ? [] : [{ index, code: "unknown_topic", detail: `there is no topic ${topic}: declare it first` }];
+    });
+}
+function incoming(request, { payload, ...fields }) {
+    const traceparent = request.header("traceparent");
+    return { ...fields, payloadText: payload, traceparent: isTraceparent(traceparent) ? traceparent : null };
+}
+function refusedBatch(errors) {
+    const wrong = new Set(errors.map(({ index }) => index)).size;
+    const words = wrong === 1 ? "one message is" : `${wrong} messages are`;
+    return problem("batch_refused", `${words} refused, so none of the batch was accepted`, { errors });
+}
+/** An error that names elements refuses the batch; any other one is about the whole request. */
+function refusal(error) {
+    if (!isMakegoodError(error) || error.retryable)
+        throw error;
+    const { index, errors } = error.detail;
+    if (Array.isArray(errors))
+        return refusedBatch(errors.map(indexedItem));
+    if (typeof index === "number")
+        return refusedBatch([{ index, code: error.code, detail: error.message }]);
+    throw error;
+}
+function indexedItem({ index, code, message, detail }) {
+    return typeof detail?.id === "string" ? { index, code, detail: message, id: detail.id } : { index, code, detail: message };
+}
+/** Bare, or quoted as the draft's structured-field string. */
+function headerKey(request) {
+    const header = request.header("idempotency-key");
+    if (header === null)
+        return parsed(null);
+    const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header.trim());
+    const key = quoted?.[1] === undefined ? header.trim() : quoted[1].replace(/\\(["\\])/g, "$1");
+    const ascii = /^[\x20-\x7e]*$/.test(key);
+    const fault = ascii ? keyFault(key) : { code: "invalid_message", detail: "the Idempotency-Key header must be ASCII" };
+    return fault ? refused(problem(fault.code, fault.detail.replace("`key`", "the Idempotency-Key header"))) : parsed(key);
+}
+function readQuery(query) {
+    const faults = [];
+    const taken = new Set();
+    const take = (name) => {
+        taken.add(name);
+        const values = query.getAll(name);
+        if (values.length > 1)
+            faults.push({ field: name, code: "invalid_query", detail: `${name} stands there twice` });
+        const value = values[0];
+        if (value?.includes("\u0000"))
+            faults.push({ field: name, code: "invalid_query", detail: `${name} holds a NUL` });
+        return value === "" ? undefined : value;
+    };
+    const oneOf = (name, allowed) => {
+        const value = take(name);
+        const found = allowed.find((one) => one === value);
+        if (value !== undefined && found === undefined) {
+            faults.push({ field: name, code: "invalid_query", detail: `${name} must be one of ${allowed.join(", ")}` });
+        }
+        return found;
+    };
+    const payloads = oneOf("payload", ["true", "false"]) === "true";
+    const max = payloads ? PAYLOAD_PAGE_MAX : LIMITS.pageMax;
+    const limit = take("limit") ?? String(Math.min(LIMITS.pageDefault, max));
+    if (!/^[0-9]{1,6}$/.test(limit) || Number(limit) < 1 || Number(limit) > max) {
+        faults.push({ field: "limit", code: "invalid_query", detail: `limit must be an integer from 1 to ${max}` });
+    }
+    const filter = {
+        status: oneOf("status", STATUSES),
+        resolution: oneOf("resolution", RESOLUTIONS),
+        topic: take("topic"),
+        tenantId: take("tenant_id"),
+        key: take("key"),
+        cursor: take("cursor"),
+        limit: Number(limit),
+    };
+    for (const name of new Set(query.keys())) {
+        if (!taken.has(name))
+            faults.push({ field: name.slice(0, 100), code: "invalid_query", detail: `unknown parameter` });
+    }
+    if (faults.length === 0)
+        return parsed({ filter, payloads });
+    const detail = faults.map((fault) => `${fault.field}: ${fault.detail}`).join("; ");
+    return refused(problem("invalid_query", detail, { errors: faults }));
+}
+//# sourceMappingURL=handlers-messages.js.map

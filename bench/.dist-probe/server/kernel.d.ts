@@ -1,0 +1,20 @@
+/**
+ * What the server needs of the rooms behind it, as one plain object: handlers are written against this, so that a test can
+ * run the whole API on the memory store and the CLI can call it without a socket.
+ */
+import type { Makegood } from "../create.ts";
+import type { WorkerStatus } from "../delivery/worker.ts";
+import type { Log } from "../observe/log.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { SinkCheck } from "./contract-topic.ts";
+export interface Kernel {
+    readonly mg: Pick<Makegood, "store" | "events" | "enqueueText" | "replay" | "resolve" | "discard">;
+    readonly log: Log;
+    readonly clock: Clock;
+    readonly version: string;
+    readonly payloadBytesMax: number;
+    readonly checkSink: SinkCheck;
+    /** What the dispatcher of this process is doing; null where there is none. */
+    dispatcher(): WorkerStatus | null;
+    draining(): boolean;
+}

@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=kernel.js.map

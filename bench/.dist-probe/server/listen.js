@@ -1,0 +1,88 @@
+/**
+ * The socket in front of the app: bounded waits for headers and bodies (a slow sender gets 408, not a place for ever),
+ * problem+json also for what is not even a request, and a close that lets answers under way finish.
+ */
+import { createServer } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { MakegoodError } from "../message/errors.js";
+import { sleep } from "../platform/clock.js";
+import { PROBLEM_TYPE, problem } from "./problem.js";
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+/** Longer than the idle limit of common load balancers, so that they and not we end an idle connection. */
+const KEEP_ALIVE_MS = 65_000;
+export async function listen(options) {
+    const { host, port, clock } = options;
+    const listener = getRequestListener(options.fetch, {
+        overrideGlobalObjects: false,
+        errorHandler: () => badRequest(),
+    });
+    const headersTimeout = options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS;
+    const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+    const connectionsCheckingInterval = Math.min(1_000, headersTimeout);
+    const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
+    const server = createServer(timeouts, (incoming, outgoing) => void listener(incoming, outgoing));
+    server.on("clientError", answerClientError);
+    await bound(server, host, port);
+    const actual = server.address().port;
+    return {
+        url: `http://${host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host}:${actual}`,
+        port: actual,
+        close: (graceMs) => closeServer(server, clock, graceMs),
+    };
+}
+function badRequest() {
+    const { status, headers, body } = problem("invalid_request", "this is not a request that can be understood");
+    return new Response(body, { status, headers });
+}
+function bound(server, host, port) {
+    return new Promise((resolve, reject) => {
+        server.once("error", (error) => {
+            reject(new MakegoodError("invalid_config", bindWords(error, host, port), { errno: error.code }, error));
+        });
+        server.listen(port, host.replace(/^\[|\]$/g, ""), resolve);
+    });
+}
+function bindWords(error, host, port) {
+    switch (error.code) {
+        case "EADDRINUSE":
+            return `port ${port} on ${host} is in use: stop what uses it, or choose another with MAKEGOOD_PORT`;
+        case "EACCES":
+            return `port ${port} on ${host} is not allowed for this user: choose one above 1023 with MAKEGOOD_PORT`;
+        case "EADDRNOTAVAIL":
+        case "ENOTFOUND":
+            return `${host} is not an address of this machine: check MAKEGOOD_HOST`;
+        default:
+            return `cannot listen on ${host} port ${port}: ${error.message}`;
+    }
+}
+/** A socket that never became a request still gets an answer that says why. */
+function answerClientError(error, socket) {
+    if (error.code === "ECONNRESET" || !socket.writable) {
+        socket.destroy();
+        return;
+    }
+    const { code, status, phrase } = CLIENT_ERRORS[error.code ?? ""] ?? BAD_REQUEST;
+    const { body } = problem(code, phrase);
+    const head = `HTTP/1.1 ${status} ${phrase}\r\ncontent-type: ${PROBLEM_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}`;
+    socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);
+}
+const BAD_REQUEST = { code: "invalid_request", status: 400, phrase: "Bad Request" };
+const CLIENT_ERRORS = {
+    ERR_HTTP_REQUEST_TIMEOUT: { code: "request_timeout", status: 408, phrase: "Request Timeout" },
+    HPE_HEADER_OVERFLOW: { code: "headers_too_large", status: 431, phrase: "Request Header Fields Too Large" },
+};
+async function closeServer(server, clock, graceMs) {
+    const closed = new Promise((resolve) => server.close(() => resolve()));
+    const over = new AbortController();
+    const until = clock.monotonicMs() + graceMs;
+    void closed.then(() => over.abort());
+    // A kept-alive connection becomes idle only after its answer: ask again until none is left.
+    while (!over.signal.aborted && clock.monotonicMs() < until) {
+        server.closeIdleConnections();
+        await sleep(clock, 50, over.signal);
+    }
+    server.closeAllConnections();
+    await closed;
+}
+//# sourceMappingURL=listen.js.map

@@ -1,0 +1,16 @@
+/**
+ * The http sink: one POST with the payload's exact bytes and the key as Idempotency-Key; the status decides.
+ * "Try again" is about the world (5xx, 429, not connected), "never" is about the message (4xx, redirects), and a
+ * request that was sent but not answered is `unknown`.
+ */
+import type { Outcome } from "../message/outcome.ts";
+import { type PosterDeps, type PosterOptions } from "./poster.ts";
+import type { DeliverContext, Delivery, Sink } from "./sink.ts";
+import { type StatusMap } from "./verdict.ts";
+export interface HttpSinkOptions extends PosterOptions {
+    /** Status → outcome, over the defaults; for example `{ "409": "duplicate" }`. */
+    readonly statusMap?: StatusMap | undefined;
+    /** Asks the receiver whether an attempt whose outcome is unknown landed. */
+    readonly probe?: ((delivery: Delivery, context: DeliverContext) => Promise<Outcome>) | undefined;
+}
+export declare function httpSink(options: HttpSinkOptions, deps?: PosterDeps): Sink;

@@ -1,0 +1,67 @@
+/**
+ * The notify sink tells people: with a url it posts `{"text": …}` as Slack and its likes take it, without one it writes a
+ * log line. The text is the payload's `text` where there is one, else a summary that cannot mention or ping anybody.
+ */
+import { errorText } from "../message/errors.js";
+import { DELIVERED } from "../message/outcome.js";
+import { systemClock } from "../platform/clock.js";
+import { cutToBytes, oneLine } from "./one-line.js";
+import { createPoster } from "./poster.js";
+import { messageHeaders } from "./request-headers.js";
+import { httpVerdict, outcomeOfAnswer } from "./verdict.js";
+// Slack cuts a text at 40,000 characters; a summary is for reading, not for keeping.
+const TEXT_BYTES_MAX = 40_000;
+const SUMMARY_BYTES_MAX = 1_000;
+const LOG_BYTES_MAX = 4_000;
+export function notifySink(options, deps) {
+    const { url } = options;
+    return url === undefined ? logSink(deps.log) : postSink({ ...options, url }, deps);
+}
+function logSink(log) {
+    return {
+        kind: "notify",
+        deliver(delivery) {
+            const text = givenText(delivery.payload) ?? delivery.payload;
+            try {
+                log(oneLine(`notify ${delivery.topic} ${delivery.id}: ${text}`, LOG_BYTES_MAX));
+                return DELIVERED;
+            }
+            catch (thrown) {
+                return { kind: "retry", code: "log_failed", error: oneLine(errorText(thrown), 1_000) };
+            }
+        },
+    };
+}
+function postSink(options, deps) {
+    const clock = deps.clock ?? systemClock;
+    const poster = createPoster(options, deps);
+    return {
+        kind: "notify",
+        async deliver(delivery, context) {
+            const body = JSON.stringify({ text: notifyText(delivery) });
+            const answer = await poster.post(body, messageHeaders(delivery), context);
+            return outcomeOfAnswer(answer, httpVerdict, clock.wallMs());
+        },
+        close: () => poster.close(),
+    };
+}
+/** The text that is posted for a message. */
+export function notifyText(delivery) {
+    const text = givenText(delivery.payload);
+    if (text !== null)
+        return cutToBytes(text, TEXT_BYTES_MAX);
+    const summary = `${delivery.topic} ${delivery.id}: ${oneLine(delivery.payload, SUMMARY_BYTES_MAX)}`;
+    // `<!channel>` in a payload must stay text; these three are all that Slack gives a meaning to.
+    return summary.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+function givenText(payload) {
+    try {
+        const parsed = JSON.parse(payload);
+        const text = typeof parsed === "object" && parsed !== null ? parsed.text : undefined;
+        return typeof text === "string" && text !== "" ? text : null;
+    }
+    catch {
+        return null;
+    }
+}
+//# sourceMappingURL=notify.js.map

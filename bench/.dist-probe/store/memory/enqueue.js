@@ -1,0 +1,94 @@
+/**
+ * Accepting messages: first judge the whole call against ids and keys, then write all of it or none of it. A repeated id
+ * is the retry of an enqueue whose outcome was unknown and stays one message.
+ */
+import { MakegoodError } from "../../message/errors.js";
+import { laneOf, park } from "./lanes.js";
+import { hint, nowMs } from "./state.js";
+export function enqueue(state, messages, options = {}) {
+    if (options.tx !== undefined) {
+        throw new MakegoodError("not_a_transaction", "The memory store has no transactions to take part in: enqueue without `tx`.");
+    }
+    for (const { topic, id } of messages) {
+        if (!state.topics.has(topic)) {
+            throw new MakegoodError("unknown_topic", `There is no topic ${topic}: declare it before enqueueing to it.`, { topic, id });
+        }
+    }
+    const { results, fresh } = judge(state, messages);
+    const refused = options.atomic !== "each" && results.some((result) => result.kind === "conflict");
+    if (!refused)
+        write(state, fresh, nowMs(state, options));
+    return results;
+}
+/** What each message of the call would be, seen in its order; the ones to write. Changes nothing. */
+function judge(state, messages) {
+    const ids = new Map();
+    const keys = new Map();
+    const find = (id) => ids.get(id) ?? state.messages.get(id)?.message;
+    const results = messages.map((message) => {
+        const known = find(message.id);
+        if (known)
+            return { kind: same(known, message) ? "accepted" : "conflict", id: message.id };
+        const scope = dedupeScope(message);
+        if (scope !== null) {
+            const holder = keys.get(scope) ?? state.dedupe.get(scope);
+            const first = holder === undefined ? undefined : find(holder);
+            if (first)
+                return { kind: same(first, message) ? "duplicate" : "conflict", id: first.id };
+            keys.set(scope, message.id);
+        }
+        ids.set(message.id, message);
+        return { kind: "accepted", id: message.id };
+    });
+    return { results, fresh: [...ids.values()] };
+}
+const same = (a, b) => a.payloadHash === b.payloadHash;
+/** Where a key is unique: within its topic and tenant, no tenant being a scope of its own. */
+export function dedupeScope({ topic, tenantId, key }) {
+    return key === null ? null : JSON.stringify([topic, tenantId, key]);
+}
+function write(state, fresh, now) {
+    const lanes = new Set();
+    for (const message of fresh) {
+        const ordered = message.orderingKey !== null && state.topics.get(message.topic)?.definition.ordering !== "none";
+        const stored = admit(message, ordered, now);
+        state.messages.set(message.id, stored);
+        const scope = dedupeScope(message);
+        if (scope !== null)
+            state.dedupe.set(scope, message.id);
+        park(state, stored);
+        lanes.add(laneOf(state, stored).lane);
+    }
+    const [lane] = lanes;
+    if (lane !== undefined)
+        hint(state, { kind: "work", lane: lanes.size === 1 ? lane : null });
+}
+/** Order stands above priority and an ordering key means nothing where there is no order: one of the two is set aside for good. */
+function admit(message, ordered, now) {
+    const dueMs = now + message.delayMs;
+    const stored = {
+        message: ordered ? { ...message, priority: 0 } : { ...message, orderingKey: null },
+        ordered,
+        createdMs: now,
+        status: "pending",
+        attempts: 0,
+        base: 0,
+        generation: 0,
+        revision: 0,
+        suspicion: 0,
+        dueMs,
+        heldReason: null,
+        diedMs: null,
+        resolution: null,
+        settledMs: null,
+        history: [],
+        provenance: [],
+    };
+    if (message.directTry) {
+        const { code, error } = message.directTry;
+        const record = { attempt: 0, outcome: "retry", counted: false, at: new Date(now), durationMs: null };
+        stored.history.push({ ...record, code, error, nextDueAt: new Date(dueMs) });
+    }
+    return stored;
+}
+//# sourceMappingURL=enqueue.js.map

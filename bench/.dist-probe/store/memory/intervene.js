@@ -1,0 +1,65 @@
+import { keyOf, park, tidy, unpark } from "./lanes.js";
+import { view } from "./read.js";
+import { hint, nowMs } from "./state.js";
+export function intervene(state, intervention) {
+    const { id, action, actor, reason, revision } = intervention;
+    const stored = state.messages.get(id);
+    if (!stored)
+        return { kind: "not_found" };
+    if (revision !== undefined && revision !== stored.revision)
+        return { kind: "revision_conflict", revision: stored.revision };
+    if (!allowed(stored, action))
+        return { kind: "wrong_state", status: stored.status, resolution: stored.resolution };
+    const now = nowMs(state, intervention);
+    stored.revision++;
+    stored.provenance.push({ at: new Date(now), actor, action, reason });
+    if (action === "replay")
+        replay(state, stored, now);
+    else
+        close(state, stored, action === "resolve" ? "resolved" : "discarded", now);
+    // A replay is due at once; a closed head opens its ordering key for the next one.
+    if (action === "replay" || stored.ordered)
+        hint(state, { kind: "work", lane: null });
+    return { kind: "done", message: view(stored) };
+}
+function allowed(stored, action) {
+    if (stored.status === "dead")
+        return stored.resolution === "open";
+    if (stored.status !== "pending")
+        return false;
+    return stored.heldReason !== null || action === "discard";
+}
+/** A new generation: due now, with a budget of its own, while the attempts keep growing. */
+function replay(state, stored, now) {
+    leave(state, stored);
+    stored.status = "pending";
+    stored.generation++;
+    stored.base = stored.attempts;
+    stored.suspicion = 0;
+    stored.dueMs = now;
+    stored.heldReason = null;
+    stored.diedMs = null;
+    stored.resolution = null;
+    park(state, stored);
+}
+function close(state, stored, resolution, now) {
+    leave(state, stored);
+    stored.status = "dead";
+    stored.resolution = resolution;
+    stored.heldReason = null;
+    stored.diedMs ??= now;
+    stored.settledMs = now;
+}
+/** Takes the message out of where it waits or blocks. */
+function leave(state, stored) {
+    if (stored.status === "pending") {
+        unpark(state, stored);
+    }
+    else if (stored.ordered) {
+        const key = keyOf(state, stored);
+        if (key.blockedBy === stored.message.id)
+            key.blockedBy = null;
+        tidy(state, stored);
+    }
+}
+//# sourceMappingURL=intervene.js.map

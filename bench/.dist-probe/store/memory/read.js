@@ -1,0 +1,79 @@
+/**
+ * Reading back: one message, a page of them, how many there are of each state, and the history of one.
+ */
+import { MakegoodError } from "../../message/errors.js";
+import { LIMITS } from "../../message/limits.js";
+import { isUuid } from "../../platform/ids.js";
+import { nowMs } from "./state.js";
+export function view(stored) {
+    const { id, topic, tenantId, key, orderingKey, priority, payload, traceparent, schemaVersion } = stored.message;
+    const failed = stored.history.findLast(({ outcome }) => outcome !== "delivered" && outcome !== "duplicate");
+    const due = stored.status === "pending" && stored.heldReason === null;
+    return {
+        id,
+        topic,
+        tenantId,
+        key,
+        orderingKey,
+        priority,
+        payload,
+        traceparent,
+        schemaVersion,
+        createdAt: new Date(stored.createdMs),
+        status: stored.status,
+        attempts: stored.attempts,
+        generation: stored.generation,
+        revision: stored.revision,
+        dueAt: due ? new Date(stored.dueMs) : null,
+        heldReason: stored.heldReason,
+        diedAt: stored.diedMs === null ? null : new Date(stored.diedMs),
+        resolution: stored.resolution,
+        lastError: failed?.error ?? null,
+        lastCode: failed?.code ?? null,
+    };
+}
+export function list(state, filter) {
+    const limit = Math.min(Math.max(1, Math.trunc(filter.limit)), LIMITS.pageMax);
+    const before = filter.cursor === undefined ? null : readCursor(filter.cursor);
+    const found = [...state.messages.values()]
+        .filter((stored) => (before === null || stored.message.id < before) && matches(stored, filter))
+        .sort((a, b) => (a.message.id < b.message.id ? 1 : -1));
+    const data = found.slice(0, limit).map(view);
+    const last = data.at(-1);
+    return { data, nextCursor: found.length > limit && last ? writeCursor(last.id) : null };
+}
+function matches({ message, status, resolution }, filter) {
+    return ((filter.status === undefined || filter.status === status) &&
+        (filter.resolution === undefined || filter.resolution === resolution) &&
+        (filter.topic === undefined || filter.topic === message.topic) &&
+        (filter.tenantId === undefined || filter.tenantId === message.tenantId) &&
+        (filter.key === undefined || filter.key === message.key));
+}
+const writeCursor = (id) => Buffer.from(id, "latin1").toString("base64url");
+function readCursor(cursor) {
+    const id = Buffer.from(cursor, "base64url").toString("latin1");
+    if (!isUuid(id))
+        throw new MakegoodError("invalid_message", "This cursor is not one that a page before returned.", { cursor });
+    return id;
+}
+export function counts(state) {
+    const now = nowMs(state);
+    const groups = new Map();
+    for (const stored of state.messages.values()) {
+        const name = JSON.stringify([stored.message.topic, stored.status, stored.resolution]);
+        const group = groups.get(name) ?? { stored, count: 0, oldestMs: 0 };
+        groups.set(name, { stored, count: group.count + 1, oldestMs: Math.max(group.oldestMs, now - stored.createdMs) });
+    }
+    return [...groups.values()].map(({ stored, count, oldestMs }) => ({
+        topic: stored.message.topic,
+        status: stored.status,
+        resolution: stored.resolution,
+        count,
+        oldestMs,
+    }));
+}
+export function history(state, id) {
+    const stored = state.messages.get(id);
+    return { attempts: [...(stored?.history ?? [])], provenance: [...(stored?.provenance ?? [])] };
+}
+//# sourceMappingURL=read.js.map

@@ -1,0 +1,95 @@
+/**
+ * What the memory store holds: every message with where it stands, lanes, leases, dedupe keys, topics, leaderships. Plain
+ * maps, changed only by the functions beside this file, each of which runs without a pause: that is all its atomicity.
+ */
+import type { AttemptRecord, NewMessage, ProvenanceRecord, Resolution, Status, Suspicion } from "../../message/message.ts";
+import type { TopicDefinition, TopicSource } from "../../message/topic.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Random } from "../../platform/random.ts";
+import type { At, WakeHint } from "../store.ts";
+/** One message: the accepted part, which never changes (I8), and where it stands. */
+export interface Stored {
+    readonly message: NewMessage;
+    /** Decided once, when it was accepted: a later change of the topic's ordering does not move what already waits. */
+    readonly ordered: boolean;
+    readonly createdMs: number;
+    status: Status;
+    /** Counted at claim; given back by what is released or not counted. */
+    attempts: number;
+    base: number;
+    generation: number;
+    revision: number;
+    suspicion: Suspicion;
+    dueMs: number;
+    heldReason: string | null;
+    diedMs: number | null;
+    resolution: Resolution | null;
+    /** When it was delivered, resolved or discarded: retention counts from here. */
+    settledMs: number | null;
+    readonly history: AttemptRecord[];
+    readonly provenance: ProvenanceRecord[];
+}
+/** The messages of one ordering key. */
+export interface OrderingKey {
+    /** Pending ones, lowest id first; the head may be waiting or held and then blocks the rest. */
+    readonly waiting: Stored[];
+    inFlight: boolean;
+    /** The dead head of a strict topic that keeps the key closed until a person decides. */
+    blockedBy: string | null;
+}
+export interface LaneState {
+    readonly lane: string;
+    readonly topic: string;
+    readonly tenantId: string | null;
+    readonly priority: number;
+    readonly suspicion: Suspicion;
+    readonly ordered: boolean;
+    /** Unordered ones by (due, id); held ones are not in it. */
+    readonly due: Stored[];
+    readonly keys: Map<string, OrderingKey>;
+}
+export interface Lease {
+    readonly id: string;
+    readonly size: number;
+    /** Still unsettled: message id → the lane it was claimed from. The lease goes with the last one. */
+    readonly open: Map<string, string>;
+    token: string;
+    owner: string;
+    untilMs: number;
+}
+export interface TopicState {
+    definition: TopicDefinition;
+    source: TopicSource;
+    revision: number;
+    paused: boolean;
+    disabledReason: string | null;
+    /** Null: closed. */
+    breaker: {
+        openUntilMs: number;
+        probeUntilMs: number | null;
+        reason: string | null;
+    } | null;
+    trips: number;
+}
+export interface State {
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly messages: Map<string, Stored>;
+    /** Scope of the key → the id that holds it. */
+    readonly dedupe: Map<string, string>;
+    readonly lanes: Map<string, LaneState>;
+    readonly leases: Map<string, Lease>;
+    readonly topics: Map<string, TopicState>;
+    readonly leaders: Map<string, {
+        owner: string;
+        term: bigint;
+        untilMs: number;
+    }>;
+    readonly listeners: Set<(hint: WakeHint) => void>;
+    leasesMade: number;
+}
+export declare function createState(clock: Clock, random: Random): State;
+/** The moment of a call: the caller's in tests and simulation, else the store's clock. */
+export declare function nowMs(state: State, at?: At): number;
+/** Tells listeners after the write; one that throws must not change what happened to a message. */
+export declare function hint(state: State, what: WakeHint): void;

@@ -1,0 +1,37 @@
+import { dedupeScope } from "./enqueue.js";
+import { nowMs } from "./state.js";
+export function prune(state, request) {
+    const before = nowMs(state, request) - request.keptMs;
+    let gone = 0;
+    for (const [id, stored] of state.messages) {
+        if (gone >= request.limit)
+            break;
+        // Null for everything that is pending, in flight or an open dead letter.
+        if (stored.settledMs === null || stored.settledMs > before)
+            continue;
+        state.messages.delete(id);
+        // The key protects as long as its message lives.
+        const scope = dedupeScope(stored.message);
+        if (scope !== null)
+            state.dedupe.delete(scope);
+        gone++;
+    }
+    return gone;
+}
+export function lead(state, name, owner, ttlMs, at) {
+    const now = nowMs(state, at);
+    const leader = state.leaders.get(name) ?? { owner: "", term: 0n, untilMs: 0 };
+    if (ttlMs > 0 && (leader.owner === owner || leader.untilMs <= now)) {
+        if (leader.owner !== owner)
+            leader.term++;
+        leader.owner = owner;
+        leader.untilMs = now + ttlMs;
+    }
+    else if (ttlMs <= 0 && leader.owner === owner) {
+        leader.owner = "";
+        leader.untilMs = 0;
+    }
+    state.leaders.set(name, leader);
+    return { held: ttlMs > 0 && leader.owner === owner, term: String(leader.term), owner: leader.owner };
+}
+//# sourceMappingURL=upkeep.js.map

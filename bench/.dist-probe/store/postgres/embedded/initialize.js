@@ -1,0 +1,110 @@
+/**
+ * Makes the data of a new server. initdb works in a folder of its own, which becomes `pgdata` by one rename when everything
+ * in it is on disk: a process killed half-way leaves a folder that nobody reads, and the next start removes it.
+ */
+import { chmod, chown, mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { systemRandom } from "../../../platform/random.js";
+import { codeOf, embeddedFailed, unless } from "./failure.js";
+import { runProgram } from "./run-program.js";
+import { nonce, syncFolder, writeWhole } from "./write-whole.js";
+export const ROLE = "makegood";
+const UNFINISHED = "pgdata.new-";
+/** Defaults that an operator may change in postgresql.conf. What durability needs is not here: see launch.ts. */
+const SETTINGS = `
+# Makegood's defaults; change them here. fsync, synchronous_commit, full_page_writes, the port and the address are given on
+# the command line and cannot be changed here.
+timezone = 'UTC'
+log_timezone = 'UTC'
+max_connections = 100
+shared_buffers = 128MB
+log_checkpoints = off
+`;
+/** Readable by its owner alone, and outside of `pgdata`. Undefined before the first start, and when it was lost. */
+export async function readPassword(directory) {
+    return (await unless(["ENOENT"], readFile(join(directory.path, "password"), "utf8")))?.trim() || undefined;
+}
+export function makePassword() {
+    return Buffer.from(systemRandom.bytes(24)).toString("hex");
+}
+export async function savePassword(directory, password) {
+    await writeWhole(join(directory.path, "password"), `${password}\n`, directory.own);
+}
+/** Only under the lock, and only when `pgdata` is missing or empty. */
+export async function initialize(directory, binaries, password) {
+    const fresh = join(directory.path, `${UNFINISHED}${process.pid}-${nonce()}`);
+    const passwordFile = `${fresh}.password`;
+    try {
+        await mkdir(fresh, { mode: 0o700 });
+        await writeFile(passwordFile, password, { mode: 0o600, flag: "wx" });
+        await giveToServer(directory, fresh, passwordFile);
+        const args = ["--pgdata", fresh, "--username", ROLE, "--pwfile", passwordFile, "--auth", "scram-sha-256"];
+        const ran = await runProgram(binaries.initdb, [...args, "--data-checksums", "--encoding", "UTF8", "--locale", "C"], directory.user, {
+            cwd: directory.path,
+        });
+        if (ran.code !== 0) {
+            throw embeddedFailed(`PostgreSQL could not make its data in ${directory.path} (initdb ended with ${ran.signal ?? ran.code}): ` +
+                `${lastLines(ran.output)} Look at the space and the permissions there, or set MAKEGOOD_DATA_DIR or DATABASE_URL.`, { dataDir: directory.path, output: ran.output });
+        }
+        await appendSettings(join(fresh, "postgresql.conf"));
+        await syncFolder(fresh);
+        await rename(fresh, directory.pgdata);
+        await syncFolder(directory.path);
+    }
+    catch (error) {
+        await removeTree(fresh);
+        throw codeOf(error) === "embedded_failed" ? error : unexpected(directory, error);
+    }
+    finally {
+        await rm(passwordFile, { force: true });
+    }
+}
+/** What killed processes left half-made. An initdb without a parent may still write there; then the next start removes it. */
+export async function removeUnfinished(directory, log) {
+    for (const entry of await readdir(directory.path)) {
+        if (!entry.startsWith(UNFINISHED))
+            continue;
+        log(`removing ${entry}, which a killed process left half-made`);
+        await removeTree(join(directory.path, entry));
+    }
+}
+/**
+ * Gives the server a new password when the file was lost: who owns the data owns the server. Only while no server runs.
+ */
+export async function resetPassword(directory, binaries, password) {
+    const statement = `ALTER ROLE ${ROLE} PASSWORD '${password}'\n`;
+    const args = ["--single", "-D", directory.pgdata, "postgres"];
+    const ran = await runProgram(binaries.postgres, args, directory.user, { cwd: directory.path, input: statement });
+    // A single-user server answers a failed statement with an ERROR line and still ends with 0.
+    if (ran.code !== 0 || /\b(ERROR|FATAL|PANIC):/.test(ran.output)) {
+        throw embeddedFailed(`The password file of ${directory.path} was missing, and a new password could not be set: ${lastLines(ran.output)}`, { dataDir: directory.path });
+    }
+}
+/** root made it, the server's user works in it. */
+async function giveToServer({ user }, ...paths) {
+    for (const path of paths)
+        if (user.uid !== undefined)
+            await chown(path, user.uid, user.gid ?? user.uid);
+}
+async function appendSettings(path) {
+    const file = await open(path, "a");
+    try {
+        await file.writeFile(SETTINGS);
+        await file.sync();
+    }
+    finally {
+        await file.close();
+    }
+}
+async function removeTree(path) {
+    await chmod(path, 0o700).catch(() => undefined);
+    await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }).catch(() => undefined);
+}
+function unexpected(directory, error) {
+    return embeddedFailed(`The data of ${directory.path} could not be made: ${error instanceof Error ? error.message : error}. ` +
+        `Look at the space and the permissions there, or set MAKEGOOD_DATA_DIR or DATABASE_URL.`, { dataDir: directory.path }, error);
+}
+function lastLines(output) {
+    return output.trim().split("\n").slice(-5).join(" ");
+}
+//# sourceMappingURL=initialize.js.map

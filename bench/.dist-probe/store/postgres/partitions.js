@@ -1,0 +1,56 @@
+/**
+ * Day partitions of message and attempt, by the time inside the id. Room ahead is part of accepting: a week of days exists
+ * in advance, and enqueue makes a missing one as a last resort. Creating is safe when two do it at once.
+ */
+import { idFloor } from "../../platform/ids.js";
+export const DAY_MS = 86_400_000;
+const DAYS_BEHIND = 1;
+const DAYS_AHEAD = 7;
+export function dayOf(ms) {
+    return Math.floor(ms / DAY_MS) * DAY_MS;
+}
+export function partitionSuffix(day) {
+    return new Date(day).toISOString().slice(0, 10).replaceAll("-", "");
+}
+/** The day a partition's name stands for, or null when it is not one of ours. */
+export function dayOfPartition(name) {
+    const match = /^message_(\d{4})(\d{2})(\d{2})$/.exec(name);
+    return match ? Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3])) : null;
+}
+export function daysAround(nowMs) {
+    return Array.from({ length: DAYS_BEHIND + DAYS_AHEAD + 1 }, (_, i) => dayOf(nowMs) + (i - DAYS_BEHIND) * DAY_MS);
+}
+/**
+ * One transaction a day. The advisory lock makes two makers take turns; the table is made first and attached then, because
+ * CREATE … PARTITION OF would take a lock that waits for, and then blocks, every caller's open transaction.
+ */
+export async function ensurePartitions(connection, s, days) {
+    const missing = await missingDays(connection, s, days);
+    for (const day of missing) {
+        const suffix = partitionSuffix(day);
+        const [from, to] = [idFloor(day), idFloor(day + DAY_MS)];
+        await connection.transaction("make a partition", async (client) => {
+            await client.query("set local lock_timeout = '5s'");
+            await client.query("select pg_advisory_xact_lock(hashtextextended($1, 1))", [`makegood partitions ${s}`]);
+            if ((await missingDays(null, s, [day], client)).length === 0)
+                return;
+            await client.query(`create table ${s}.message_${suffix} (like ${s}.message including defaults)`);
+            await client.query(`alter table ${s}.message attach partition ${s}.message_${suffix} for values from ('${from}') to ('${to}')`);
+            await client.query(`create table if not exists ${s}.attempt_${suffix} partition of ${s}.attempt for values from ('${from}') to ('${to}')`);
+        });
+    }
+}
+async function missingDays(connection, s, days, client) {
+    const text = `select d as day from unnest($1::text[]) d where to_regclass('${s}.message_' || d) is null`;
+    const names = days.map(partitionSuffix);
+    const found = client
+        ? (await client.query(text, [names])).rows.map((row) => row.day)
+        : ((await connection?.rows("look for partitions", text, [names], { reads: true })) ?? []).map((row) => row[0]);
+    return days.filter((day) => found.includes(partitionSuffix(day)));
+}
+/** How many whole days of room are left ahead, for doctor and alerts. */
+export async function daysAhead(connection, s, nowMs) {
+    const days = daysAround(nowMs).filter((day) => day > nowMs);
+    return days.length - (await missingDays(connection, s, days)).length;
+}
+//# sourceMappingURL=partitions.js.map

@@ -1,0 +1,62 @@
+/**
+ * What PostgreSQL and the socket say, in our codes. The line that matters most: whatever breaks while a commit may be on
+ * its way is `outcome_unknown`, never "failed" (a lost reply and a lost request look the same from here).
+ */
+import { errorText, MakegoodError } from "../../message/errors.js";
+const sqlState = (thrown) => {
+    const code = thrown?.code;
+    return typeof code === "string" ? code : "";
+};
+/** Conflicts between statements that are ours to try again: serialization, deadlock, lock timeout, cancelled for a lock. */
+export function isTransient(thrown) {
+    const state = sqlState(thrown);
+    return state === "40001" || state === "40P01" || state === "55P03" || state === "57014";
+}
+export function isMissingPartition(thrown) {
+    return sqlState(thrown) === "23514" && /no partition of relation/.test(thrown.message ?? "");
+}
+/** The connection went away (or never answered) after the statement may have been sent. */
+export function isConnectionLoss(thrown) {
+    const state = sqlState(thrown);
+    if (/^08|^57P0[123]|^58030$/.test(state))
+        return true;
+    if (["ECONNRESET", "EPIPE", "ETIMEDOUT", "ECONNABORTED"].includes(state))
+        return true;
+    return /Connection terminated|Query read timeout|timeout exceeded|socket|not queryable|server closed the connection/i.test(errorText(thrown));
+}
+const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|28P01|28000|3D000|53300|57P03|25006)$/;
+/** `wrote`: the statement changes something, so that a lost connection leaves its outcome unknown. */
+export function asStoreError(thrown, during, wrote) {
+    if (thrown instanceof MakegoodError)
+        return thrown;
+    const state = sqlState(thrown);
+    const text = errorText(thrown);
+    const fail = (code, message) => new MakegoodError(code, message, { during, sqlState: state || null }, thrown);
+    if (UNREACHABLE.test(state) || /timeout exceeded when trying to connect/.test(text)) {
+        return fail("store_unavailable", `${during}: PostgreSQL cannot be used now (${text}); it is tried again`);
+    }
+    if (state === "40001") {
+        return fail("retry_transaction", `${during}: a concurrent transaction won (${text}); run the whole transaction again`);
+    }
+    if (state === "53100")
+        return fail("store_full", `${during}: PostgreSQL has no disk space left (${text}); free some`);
+    if (state === "42P01" || state === "3F000" || state === "42703" || state === "42883") {
+        return fail("schema_outdated", `${during}: the database schema is missing or old (${text}); run \`makegood migrate up\``);
+    }
+    if (isMissingPartition(thrown)) {
+        return fail("clock_out_of_range", `${during}: no partition takes this id: the clock of the process that made it is off by days (${text}); correct that clock`);
+    }
+    if (state === "22021" || state === "22P05" || state === "22P02") {
+        return fail("invalid_payload", `${during}: PostgreSQL refuses a value (${text})`);
+    }
+    if (isConnectionLoss(thrown)) {
+        return wrote
+            ? fail("outcome_unknown", `${during}: the connection broke before the answer came (${text}); repeat with the same id`)
+            : fail("store_unavailable", `${during}: the connection broke (${text}); it is tried again`);
+    }
+    if (state.startsWith("53") || state.startsWith("57") || isTransient(thrown)) {
+        return fail("store_unavailable", `${during}: PostgreSQL is busy or shutting down (${text}); it is tried again`);
+    }
+    return thrown;
+}
+//# sourceMappingURL=sql-errors.js.map

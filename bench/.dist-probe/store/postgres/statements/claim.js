@@ -1,0 +1,57 @@
+import { perClock } from "../clock-sql.js";
+import { KIND_ORDERED } from "../lane-table.js";
+import { claimOrdered } from "./claim-ordered.js";
+import { bodyOf, CLAIMED, claimedRows, leaseOf } from "./claimed.js";
+const claimSql = (s) => perClock((clock) => `with
+  c as materialized (
+    select r.ctid as tid, r.id, r.lane_id, r.due, r.attempts, r.base, row_number() over () as o
+    from unnest($1::int[], $2::int[], $3::timestamptz[], $4::uuid[]) l(lane, n, low_due, low_id)
+    cross join lateral (
+      select r.ctid, r.* from ${s}.ready r
+      where r.lane_id = l.lane and r.due <= ${clock} and (r.due, r.id) > (l.low_due, l.low_id)
+      order by r.due, r.id limit l.n for update skip locked) r),
+  w as materialized (
+    select c.*, 0 as suspicion, m.*, sum(octet_length(m.payload)) over (order by c.o rows unbounded preceding) as bytes
+    from c ${bodyOf(s, "c.id")}),
+  b as materialized (select * from w where o = 1 or coalesce(bytes, 0) <= $7::bigint),
+  d as (delete from ${s}.ready where ctid = any (array(select tid from b))),
+  n as (${leaseOf(s, clock, "b", "$5", "$6")}),
+  x as (select string_agg(lane_id || ' ' || extract(epoch from due) || ' ' || id || ' ' || k, ',') as marks from (
+    select distinct on (lane_id) lane_id, due, id, count(*) over (partition by lane_id) as k from b order by lane_id, due desc, id desc) y)
+  select ${CLAIMED}, case when b.o = 1 then n.id::text end, case when b.o = 1 then n.token::text end, case when b.o = 1 then x.marks end
+  from b cross join n cross join x order by b.o`);
+export function createClaim(db, watermarks) {
+    const sql = claimSql(db.s);
+    const rotation = new Map();
+    async function claimPlain(lanes, request, bytesMax) {
+        const marks = lanes.map(({ id }) => watermarks.of(id, request.now));
+        const rows = await db.connection.rows("claim", sql(request.now), [
+            lanes.map((l) => l.id),
+            lanes.map((l) => l.limit),
+            marks.map((m) => m.due),
+            marks.map((m) => m.id),
+            request.owner,
+            request.leaseMs,
+            bytesMax,
+        ]);
+        if (request.now === undefined)
+            watermarks.advance(lanes, rows[0]?.[13] ?? null);
+        return claimedRows(rows, await db.lanes.byId(lanes.map((l) => l.id)));
+    }
+    return async function claim(request) {
+        const wanted = request.lanes.map(({ lane, limit }) => ({ id: Number(lane), limit })).filter(({ limit }) => limit > 0);
+        if (wanted.length === 0)
+            return [];
+        const known = await db.lanes.byId(wanted.map((l) => l.id));
+        const bytesMax = request.bytesMax ?? Number.MAX_SAFE_INTEGER;
+        const plain = wanted.filter(({ id }) => known.get(id)?.kind !== KIND_ORDERED);
+        const ordered = wanted.filter(({ id }) => known.get(id)?.kind === KIND_ORDERED);
+        const claimed = plain.length > 0 ? await claimPlain(plain, request, bytesMax) : [];
+        const used = claimed.reduce((sum, m) => sum + Buffer.byteLength(m.payload), 0);
+        if (ordered.length > 0 && used < bytesMax) {
+            claimed.push(...(await claimOrdered(db, rotation, ordered, request, { bytesMax: bytesMax - used, atLeastOne: used === 0 })));
+        }
+        return claimed;
+    };
+}
+//# sourceMappingURL=claim.js.map

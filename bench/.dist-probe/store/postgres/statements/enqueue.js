@@ -1,0 +1,102 @@
+/**
+ * ENQUEUE, the SQL: one statement inserts the promise, its key and its ready row, and nudges idle workers. The short form is
+ * for one message (most calls inside a caller's transaction), the batch form for any number, with only the parts that the
+ * batch needs. Text parameters only: they pass through every driver and ORM unchanged.
+ */
+import { channelLiteral } from "../migrations/0002-enqueue-function.js";
+/** Free text is joined by this: it cannot occur in JSON text, and keys that contain it travel as JSON instead. */
+export const SEPARATOR = "\u001e";
+/**
+ * In a transaction block the statement is younger than the transaction. Outside one they are the same moment, and a message
+ * that was meant to commit with the caller's write would commit alone: nothing is inserted then, and the caller is told.
+ */
+const inBlock = (tx) => (tx ? "statement_timestamp() > transaction_timestamp()" : "true");
+const nudge = (s, clock, lane) => `(select pg_notify(${channelLiteral(s)}, ${lane}) from ${s}.waiter w where w.until > ${clock} limit 1)`;
+/** Parameters: id, lane, payload, delay ms, traceparent, schema version [, topic id, tenant, key, hash]. Returns how many were inserted. */
+export function enqueueOne(s, clock, { keyed, tx }) {
+    const columns = `id, lane_id, payload, traceparent, schema_version${keyed ? ", key" : ""}`;
+    const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $9::text" : ""}`;
+    const source = keyed
+        ? `k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
+         select $7::text::int, $8::text, $9::text, $1::text::uuid, $10::text::uuid where ${inBlock(tx)}
+         on conflict do nothing returning id),
+       m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, id, ${values} from k),
+       q as (insert into ${s}.ready (due, id, lane_id) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int from k returning 1)`
+        : `m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values} where ${inBlock(tx)}
+         on conflict do nothing returning id),
+       q as (insert into ${s}.ready (due, id, lane_id) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int from m returning 1)`;
+    return `with ${source}
+    select count(*)::text as a, (${inBlock(tx)})::text as b, ${nudge(s, clock, "$2::text")}::text as c from q`;
+}
+/**
+ * Parameters: ids, lanes, delays, payloads [, keys, hashes] [, ordering keys] [, traceparents] [, versions] [, codes, errors].
+ * Returns the ids that were not inserted, comma separated, and whether the statement ran in a transaction block.
+ */
+export function enqueueBatch(s, clock, parts) {
+    let n = 0;
+    const list = (type) => `string_to_array($${++n}::text, ',', '')::${type}[]`;
+    const text = () => {
+        n++;
+        return parts.json
+            ? `array(select nullif(v, '') from json_array_elements_text($${n}::text::json) with ordinality a(v, o) order by o)`
+            : `string_to_array($${n}::text, E'\\x1e', '')`;
+    };
+    const columns = [
+        ["id", list("uuid")],
+        ["lane_id", list("int")],
+        ["delay_ms", list("bigint")],
+        ["payload", `string_to_array($${++n}::text, E'\\x1e')`],
+    ];
+    if (parts.keyed)
+        columns.push(["key", text()], ["hash", list("uuid")]);
+    if (parts.ordered)
+        columns.push(["ordering_key", text()]);
+    if (parts.traced)
+        columns.push(["traceparent", text()]);
+    if (parts.versioned)
+        columns.push(["schema_version", list("int")]);
+    if (parts.handedDown)
+        columns.push(["direct_code", text()], ["direct_error", text()]);
+    const names = columns.map(([name]) => name);
+    const kept = ["key", "ordering_key", "traceparent", "schema_version"].filter((name) => names.includes(name));
+    const fixed = ["id", "lane_id", "payload", ...kept].join(", ");
+    const unknown = parts.keyed ? "key is null or id in (select id from k)" : "true";
+    const fresh = "id in (select id from m)";
+    const due = `${clock} + delay_ms * interval '1 ms'`;
+    const ctes = [
+        `r as materialized (select * from unnest(${columns.map(([, value]) => value).join(", ")}) as r(${names.join(", ")}) where ${inBlock(parts.tx)})`,
+    ];
+    if (parts.keyed) {
+        ctes.push(`k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
+      select l.topic_id, l.tenant, r.key, r.id, r.hash from r join ${s}.lane l on l.id = r.lane_id where r.key is not null order by 1, 2, 3
+      on conflict do nothing returning id)`);
+    }
+    const down = parts.handedDown ? ", handed_down" : "";
+    const downValue = parts.handedDown ? ", case when direct_code is not null or direct_error is not null then true end" : "";
+    ctes.push(`m as (insert into ${s}.message (created_at, ${fixed}${down})
+    select ${clock}, ${fixed}${downValue} from r where ${unknown} on conflict do nothing returning id)`);
+    if (parts.handedDown) {
+        ctes.push(`a as (insert into ${s}.attempt (message_id, lease_id, n, outcome, counted, at, next_due, code, error)
+      select id, 0, 0, 3, false, ${clock}, ${due}, direct_code, direct_error from r
+      where (direct_code is not null or direct_error is not null) and (${fresh}))`);
+    }
+    if (parts.ordered) {
+        ctes.push(`o as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due)
+      select lane_id, ordering_key, id, ${due} from r where ordering_key is not null and (${fresh}))`);
+    }
+    ctes.push(`q as (insert into ${s}.ready (due, id, lane_id)
+    select ${due}, id, lane_id from r where ${parts.ordered ? "ordering_key is null and " : ""}(${fresh}))`);
+    return `with ${ctes.join(",\n")}
+    select (select string_agg(r.id::text, ',') from r where r.id not in (select id from m)) as a, (${inBlock(parts.tx)})::text as b, ${nudge(s, clock, "''")}::text as c`;
+}
+/** Whose the keys are. Asked only after an insert came back short, in a second statement: the first one's snapshot cannot see a row that committed meanwhile. */
+export function findKeys(s) {
+    return `select x.i::text as a, d.id::text as b, replace(d.hash::text, '-', '') as c
+    from json_to_recordset($1::text::json) x(i int, topic_id int, tenant text, key text)
+    join ${s}.dedupe d on d.topic_id = x.topic_id and d.tenant = x.tenant and d.key = x.key`;
+}
+/** Whether an id that exists already carries the same payload: then it is this very message, accepted before. */
+export function sameMessage(s) {
+    return `select (payload = $2::text)::text from (select id, payload from ${s}.message union all select id, payload from ${s}.message_kept) m where id = $1::text::uuid`;
+}
+//# sourceMappingURL=enqueue.js.map

@@ -1,0 +1,64 @@
+/**
+ * INTERVENE: replay, resolve or discard one message. One statement each, fenced by state and revision, with its line of
+ * provenance in the same write; two people pressing at once are one intervention.
+ */
+import { isUuid } from "../../../platform/ids.js";
+import { perClock } from "../clock-sql.js";
+import { RESOLUTION_CODES } from "../db.js";
+/** Parameters everywhere: $1 id, $2 revision or null, $3 actor, $4 reason. */
+const note = (s, clock, action, from) => `insert into ${s}.provenance (at, message_id, actor, action, reason) select ${clock}, id, $3::text, '${action}', $4::text from ${from}`;
+/** A message's revision stands in its dead_letter row; without one it is 0. */
+const revisionFits = (s) => `($2::int is null or $2::int = coalesce((select d.revision from ${s}.dead_letter d where d.id = $1::uuid), 0))`;
+/** Takes the pending row of a message that is held (or, for discard, of any pending one). */
+const takePending = (s, heldOnly) => `
+  g as (delete from ${s}.held where id = $1::uuid and ${revisionFits(s)} returning id),
+  p as (delete from ${s}.ready where id = $1::uuid and ${heldOnly ? "id in (select id from g)" : revisionFits(s)} returning id, lane_id, attempts),
+  q as (delete from ${s}.ready_ordered where id = $1::uuid and ${heldOnly ? "id in (select id from g)" : revisionFits(s)} returning id, lane_id, ordering_key, attempts)`;
+const replaySql = (s) => perClock((clock) => `with ${takePending(s, true)},
+  d as (update ${s}.dead_letter set resolution = ${RESOLUTION_CODES.replayed}, generation = generation + 1, revision = revision + 1, settled_at = ${clock}
+    where id = $1::uuid and resolution = 0 and ($2::int is null or revision = $2::int) returning id, lane_id, attempts),
+  f as (delete from ${s}.order_lock using d where order_lock.id = d.id),
+  m as (select d.id, d.lane_id, d.attempts, b.ordering_key, l.kind from d join ${s}.lane l on l.id = d.lane_id
+    left join lateral (select ordering_key from ${s}.message where id = d.id union all select ordering_key from ${s}.message_kept where id = d.id limit 1) b on true),
+  r1 as (insert into ${s}.ready (due, id, lane_id, attempts, base)
+    select ${clock}, id, coalesce((select n.id from ${s}.lane c join ${s}.lane n on n.topic_id = c.topic_id and n.tenant = c.tenant and n.priority = c.priority and n.kind = 0
+      where c.id = x.lane_id), lane_id), attempts, attempts from (select id, lane_id, attempts from m where kind <> 3 union all select * from p) x returning lane_id),
+  r2 as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due, attempts, base)
+    select lane_id, ordering_key, id, ${clock}, attempts, attempts from (select id, lane_id, ordering_key, attempts from m where kind = 3 union all select * from q) x returning lane_id),
+  i as (insert into ${s}.dead_letter (id, lane_id, attempts, generation, resolution, settled_at)
+    select id, lane_id, attempts, 1, ${RESOLUTION_CODES.replayed}, ${clock} from (select id, lane_id, attempts from p union all select id, lane_id, attempts from q) x
+    on conflict (id) do update set generation = dead_letter.generation + 1, revision = dead_letter.revision + 1, attempts = excluded.attempts),
+  v as (${note(s, clock, "replay", "(select id from d union all select id from p union all select id from q) x")})
+  select lane_id::text from r1 union all select lane_id::text from r2`);
+const endSql = (s, action) => perClock((clock) => {
+    const code = action === "resolve" ? RESOLUTION_CODES.resolved : RESOLUTION_CODES.discarded;
+    return `with ${takePending(s, action === "resolve")},
+  d as (update ${s}.dead_letter set resolution = ${code}, revision = revision + 1, settled_at = ${clock}
+    where id = $1::uuid and resolution = 0 and ($2::int is null or revision = $2::int) returning id, lane_id),
+  f as (delete from ${s}.order_lock using d where order_lock.id = d.id),
+  i as (insert into ${s}.dead_letter (id, lane_id, attempts, resolution, died_at, settled_at, code, error)
+    select id, lane_id, attempts, ${code}, ${clock}, ${clock}, '${action}', $4::text from (select id, lane_id, attempts from p union all select id, lane_id, attempts from q) x
+    on conflict (id) do update set resolution = ${code}, revision = dead_letter.revision + 1, died_at = excluded.died_at, settled_at = excluded.settled_at,
+      attempts = excluded.attempts),
+  v as (${note(s, clock, action, "(select id from d union all select id from p union all select id from q) x")})
+  select lane_id::text from (select lane_id from d union all select lane_id from p union all select lane_id from q) x`;
+});
+export function createIntervene(db, reads, told) {
+    const statements = { replay: replaySql(db.s), resolve: endSql(db.s, "resolve"), discard: endSql(db.s, "discard") };
+    return async function intervene({ id, action, actor, reason, revision, now }) {
+        if (!isUuid(id))
+            return { kind: "not_found" };
+        const rows = await db.connection.rows(action, statements[action](now), [id, revision ?? null, actor, reason]);
+        const message = await reads.get(id);
+        if (!message)
+            return { kind: "not_found" };
+        if (rows.length > 0) {
+            told(rows.map((row) => row[0]));
+            return { kind: "done", message };
+        }
+        if (revision !== undefined && revision !== message.revision)
+            return { kind: "revision_conflict", revision: message.revision };
+        return { kind: "wrong_state", status: message.status, resolution: message.resolution };
+    };
+}
+//# sourceMappingURL=intervene.js.map

@@ -1,0 +1,55 @@
+import { perClock } from "../clock-sql.js";
+import { KIND_ORDERED } from "../lane-table.js";
+const fenceSql = (s) => perClock((clock) => `update ${s}.lease set token = gen_random_uuid(), owner = $1::text, until = ${clock} + $2::int * interval '1 ms'
+    where id in (select id from ${s}.lease where until < ${clock} order by until, id limit $3::int for update skip locked)
+    returning id::text`);
+const lookSql = (s) => `select l.id::text, l.token::text, l.size::text, u.id::text, u.n::text, u.base::text, u.lane_id::text,
+    coalesce(m.handed_down, k.handed_down)::text, coalesce(m.key, k.key), coalesce(m.ordering_key, k.ordering_key), l.suspicion::text,
+    coalesce(m.traceparent, k.traceparent), coalesce(m.schema_version, k.schema_version)::text
+  from ${s}.lease l cross join lateral unnest(l.ids, l.attempts, l.bases, l.lanes) u(id, n, base, lane_id)
+  left join ${s}.message m on m.id = u.id left join ${s}.message_kept k on k.id = u.id
+  where l.id = any ($1::bigint[]) and l.owner = $2::text
+    and not exists (select from ${s}.attempt a where a.message_id = u.id and a.lease_id = l.id)
+  order by l.id`;
+/** Leases in which everything was settled before their holder died: nothing to decide. */
+const clearSql = (s) => `delete from ${s}.lease l where l.id = any ($1::bigint[]) and l.owner = $2::text and not exists (
+    select from unnest(l.ids) u(id) where not exists (select from ${s}.attempt a where a.message_id = u.id and a.lease_id = l.id))`;
+export function createReclaim(db) {
+    const fence = fenceSql(db.s);
+    const look = lookSql(db.s);
+    const clear = clearSql(db.s);
+    return async function reclaim({ owner, leaseMs, limit, now }) {
+        const fenced = await db.connection.rows("reclaim", fence(now), [owner, leaseMs, limit]);
+        if (fenced.length === 0)
+            return [];
+        const ids = fenced.map((row) => row[0]);
+        const rows = await db.connection.rows("reclaim", look, [ids, owner], { reads: true });
+        const found = new Set(rows.map((row) => row[0]));
+        const empty = ids.filter((id) => !found.has(id));
+        if (empty.length > 0)
+            await db.connection.rows("reclaim", clear, [empty, owner]);
+        const lanes = await db.lanes.byId(rows.map((row) => Number(row[6])));
+        return rows.map((row) => {
+            const lane = lanes.get(Number(row[6]));
+            return {
+                id: row[3],
+                claim: { lease: row[0], token: row[1] },
+                lane: row[6],
+                topic: lane.topic,
+                tenantId: lane.tenant === "" ? null : lane.tenant,
+                priority: lane.priority,
+                key: row[8],
+                orderingKey: row[9],
+                payload: "",
+                traceparent: row[11],
+                schemaVersion: row[12] === null ? null : Number(row[12]),
+                attempt: Number(row[4]),
+                base: Number(row[5]),
+                handedDown: row[7] === "true",
+                suspicion: (lane.kind === KIND_ORDERED ? Number(row[10]) : lane.kind),
+                leaseSize: Number(row[2]),
+            };
+        });
+    };
+}
+//# sourceMappingURL=reclaim.js.map

@@ -1,0 +1,172 @@
+/**
+ * SETTLE: writes outcomes under their leases' tokens (I4), one attempt row for each (I5), and what follows from it: a new ready
+ * row, a hold, or a dead letter, all in one statement. A whole batch that was delivered needs only its lease and token.
+ */
+import { LIMITS } from "../../../message/limits.js";
+import { perClock } from "../clock-sql.js";
+import { OUTCOME_CODES } from "../db.js";
+/** Everything in these leases was delivered: $1 leases, $2 tokens, $3 durations of all, in the order of the leases' ids, or null. */
+const wholeSql = (s) => perClock((clock) => `with l as (
+      delete from ${s}.lease l using unnest($1::bigint[], $2::uuid[], $3::text[]) x(id, token, ms) where l.id = x.id and l.token = x.token
+      returning l.id, l.ids, l.attempts, x.ms, cardinality(l.ids) as size),
+    a as (insert into ${s}.attempt (message_id, lease_id, n, outcome, at, duration_ms)
+      select u.id, l.id, u.n, 1, ${clock}, coalesce(u.ms, 0)
+      from l cross join lateral unnest(l.ids, l.attempts, string_to_array(l.ms, ',')::int[]) u(id, n, ms)
+      on conflict do nothing returning message_id, lease_id)
+    select l.id::text, case when count(a.lease_id) < l.size then coalesce(string_agg(a.message_id::text, ','), '') end
+    from l left join a on a.lease_id = l.id group by l.id, l.size`);
+/** kind in the parameters below. */
+const KINDS = { delivered: 1, retry: 2, dead: 3, hold: 4, release: 5 };
+/**
+ * Any mixture. $1 leases, $2 tokens, $3 whether the lease ends with this call; then per message: $4 id, $5 which of these, from 1, $6 kind, $7 attempt,
+ * $8 outcome, $9 counted, $10 delay ms, $11 suspicion, $12 blocks order, $13 duration, $14 code, $15 error, $16 hold reason.
+ * The lock on the lease row keeps a reclaim out; the order by id keeps two settles from meeting in a deadlock.
+ */
+const mixedSql = (s) => perClock((clock) => `with
+    y as materialized (select * from unnest($1::bigint[], $2::uuid[], $3::boolean[]) with ordinality y(id, token, ends, g)),
+    l as materialized (
+      select l.id, l.ids, l.bases, l.lanes, y.ends, y.g from ${s}.lease l join y on y.id = l.id and y.token = l.token order by l.id for no key update of l),
+    v as materialized (select l.id as lease_id, l.g, u.* from l cross join lateral unnest(l.ids, l.bases, l.lanes) u(id, base, lane_id)),
+    x as materialized (
+      select x.*, v.lease_id, v.base, coalesce(n.id, v.lane_id) as lane_id,
+        case x.kind when 4 then 'infinity'::timestamptz when 2 then ${clock} + x.delay_ms * interval '1 ms' when 5 then ${clock} end as again
+      from unnest($4::uuid[], $5::int[], $6::smallint[], $7::smallint[], $8::smallint[], $9::boolean[], $10::bigint[],
+        $11::smallint[], $12::boolean[], $13::int[], $14::text[], $15::text[], $16::text[])
+        x(id, g, kind, n, outcome, counted, delay_ms, suspicion, blocks, ms, code, error, reason)
+      join v on v.g = x.g and v.id = x.id
+      join ${s}.lane c on c.id = v.lane_id
+      left join ${s}.lane n on x.kind = 2 and c.kind in (0, 1, 2) and n.topic_id = c.topic_id and n.tenant = c.tenant and n.priority = c.priority and n.kind = x.suspicion),
+    a as (insert into ${s}.attempt (message_id, lease_id, n, outcome, counted, at, duration_ms, next_due, code, error)
+      select id, lease_id, n, outcome, counted, ${clock}, ms, case when kind = 2 then again end, code, error from x where kind <> 5
+      on conflict do nothing returning message_id),
+    z as materialized (
+      select x.*, case when counted then n else n - 1 end as attempts from x where id in (select message_id from a)
+      union all
+      select x.*, n - 1 from x where kind = 5 and not exists (select from ${s}.attempt p where p.message_id = x.id and p.lease_id = x.lease_id)),
+    f as (delete from ${s}.order_lock k using z where k.id = z.id and not (z.kind = 3 and z.blocks) returning k.lane_id, k.ordering_key, k.id),
+    ro as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due, attempts, base, suspicion)
+      select f.lane_id, f.ordering_key, z.id, z.again, z.attempts, z.base, z.suspicion from z join f on f.id = z.id where z.kind in (2, 4, 5)),
+    r as (insert into ${s}.ready (due, id, lane_id, attempts, base)
+      select again, id, lane_id, attempts, base from z where kind in (2, 4, 5) and id not in (select id from f)),
+    h as (insert into ${s}.held (id, reason, at) select id, reason, ${clock} from z where kind = 4
+      on conflict (id) do update set reason = excluded.reason, at = excluded.at),
+    d as (insert into ${s}.dead_letter (id, lane_id, attempts, died_at, code, error)
+      select id, lane_id, attempts, ${clock}, code, error from z where kind = 3
+      on conflict (id) do update set resolution = 0, attempts = excluded.attempts, died_at = excluded.died_at, settled_at = null,
+        code = excluded.code, error = excluded.error, revision = dead_letter.revision + 1),
+    e as (delete from ${s}.lease using l where lease.id = l.id and l.ends),
+    u as (update ${s}.lease t set
+        ids = array(select v.id from unnest(t.ids) with ordinality v(id, o) where v.id <> all (q.gone) order by o),
+        attempts = array(select v.n from unnest(t.ids, t.attempts) with ordinality v(id, n, o) where v.id <> all (q.gone) order by o),
+        bases = array(select v.n from unnest(t.ids, t.bases) with ordinality v(id, n, o) where v.id <> all (q.gone) order by o),
+        lanes = array(select v.n from unnest(t.ids, t.lanes) with ordinality v(id, n, o) where v.id <> all (q.gone) order by o)
+      from (select lease_id, array_agg(id) as gone from z where kind = 5 group by lease_id) q join l on l.id = q.lease_id and not l.ends
+      where t.id = q.lease_id)
+    select z.id::text, z.g::text, f.lane_id::text from z left join f on f.id = z.id`);
+/** `told` hears of lanes where something became claimable: a released message, a freed ordering key. */
+export function createSettle(db, open, told) {
+    const whole = wholeSql(db.s);
+    const mixed = mixedSql(db.s);
+    /** Per lease that was still ours: null when all of it is settled now, else the ids that are (somebody settled the rest before). */
+    async function settleWhole(groups, now) {
+        const claims = groups.map((group) => group[0].claim);
+        const durations = groups.map((group) => open.durations(group));
+        const rows = await db.connection.rows("settle", whole(now), [
+            claims.map((c) => c.lease),
+            claims.map((c) => c.token),
+            durations,
+        ]);
+        return new Map(rows.map((row) => [row[0], row[1]]));
+    }
+    async function settleMixed(groups, now) {
+        const claims = groups.map((group) => group[0].claim);
+        await ensureSuspectLanes(groups.flat());
+        const ends = groups.map((group) => open.endsWith(group));
+        const values = [claims.map((c) => c.lease), claims.map((c) => c.token), ends, ...mixedValues(groups)];
+        const rows = await db.connection.rows("settle", mixed(now), values);
+        const freed = new Set(rows.flatMap((row) => (row[2] ? [row[2]] : [])));
+        if (freed.size > 0)
+            told(freed);
+        return new Set(rows.map((row) => `${row[0]} ${row[1]}`));
+    }
+    /** Where suspects wait is made before they are sent there; without it they would simply stay in their lane. */
+    async function ensureSuspectLanes(settles) {
+        for (const one of settles) {
+            const suspicion = one.settlement.kind === "retry" ? one.settlement.suspicion : 0;
+            const lane = suspicion > 0 ? open.laneOf(one) : undefined;
+            const info = lane === undefined ? undefined : (await db.lanes.byId([lane])).get(lane);
+            if (info)
+                await db.lanes.sibling(info, suspicion);
+        }
+    }
+    return async function settle(settles, at) {
+        const wholes = [];
+        const rest = [];
+        for (const group of open.group(settles).values()) {
+            if (open.isWholeAndPlain(group))
+                wholes.push(group);
+            else
+                rest.push(group);
+        }
+        const doneLeases = wholes.length > 0 ? await settleWhole(wholes, at?.now) : new Map();
+        const done = rest.length > 0 ? await settleMixed(rest.map(onceEach), at?.now) : new Set();
+        const settled = new Set();
+        for (const group of wholes) {
+            const ids = doneLeases.get(group[0].claim.lease);
+            if (ids !== undefined)
+                for (const one of group)
+                    if (ids === null || ids.includes(one.id))
+                        settled.add(one);
+        }
+        for (const [g, group] of rest.entries())
+            for (const one of onceEach(group))
+                if (done.has(`${one.id} ${g + 1}`))
+                    settled.add(one);
+        open.settled(settles);
+        return settles.map((one) => (settled.has(one) ? "settled" : "lost"));
+    };
+}
+/** A message that comes twice under one claim: the first counts. */
+function onceEach(group) {
+    return [...new Map([...group].reverse().map((one) => [one.id, one])).values()].reverse();
+}
+/** The columns $4…$16 of the mixed statement. */
+function mixedValues(groups) {
+    const columns = Array.from({ length: 13 }, () => []);
+    const all = groups.flatMap((group, g) => group.map((one) => ({ ...one, g: g + 1 })));
+    for (const { id, g, attempt, durationMs, settlement } of all) {
+        const failed = settlement.kind === "retry" || settlement.kind === "dead" || settlement.kind === "hold";
+        const row = [
+            id,
+            g,
+            KINDS[settlement.kind],
+            attempt,
+            OUTCOME_CODES[settlement.kind === "release" ? "interrupted" : settlement.outcome],
+            settlement.kind === "retry" || settlement.kind === "hold" ? settlement.counted : true,
+            settlement.kind === "retry" ? settlement.delayMs : 0,
+            settlement.kind === "retry" ? settlement.suspicion : 0,
+            settlement.kind === "dead" && settlement.blocksOrder,
+            durationMs === null ? null : Math.round(durationMs),
+            failed ? storable(settlement.code) : null,
+            failed ? storable(settlement.error) : null,
+            settlement.kind === "hold" ? storable(settlement.reason) : null,
+        ];
+        row.forEach((value, i) => {
+            columns[i]?.push(value);
+        });
+    }
+    return columns;
+}
+/** What a receiver said must never keep an outcome from being written: no NUL, no half characters, bounded (DO-17). */
+function storable(text) {
+    if (text === null)
+        return null;
+    const whole = Buffer.from(text.slice(0, LIMITS.errorBytesMax).replaceAll("\u0000", "\ufffd"), "utf8");
+    return whole.length <= LIMITS.errorBytesMax
+        ? whole.toString("utf8")
+        : whole
+            .subarray(0, LIMITS.errorBytesMax)
+            .toString("utf8")
+            .replace(/\ufffd$/, "");
+}
+//# sourceMappingURL=settle.js.map

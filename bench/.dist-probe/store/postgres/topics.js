@@ -1,0 +1,100 @@
+import { clockSql, perClock } from "./clock-sql.js";
+const BREAKER_STATES = ["closed", "open", "half_open"];
+const columns = (clock) => `name, definition, secrets, source, revision::text, paused::text, disabled_reason,
+  (case when breaker_state = 2 and probe_until < ${clock} then 1 else breaker_state end)::text,
+  greatest(0, case when breaker_state = 2 then extract(epoch from (probe_until - ${clock})) else extract(epoch from (breaker_until - ${clock})) end * 1000)::bigint::text,
+  breaker_trips::text, breaker_reason`;
+function record(row) {
+    const definition = JSON.parse(row[1]);
+    const secrets = row[2] === null ? undefined : JSON.parse(row[2]);
+    return {
+        ...definition,
+        sink: { ...definition.sink, ...(secrets ? { secrets } : {}) },
+        source: row[3],
+        revision: Number(row[4]),
+        paused: row[5] === "true",
+        disabledReason: row[6],
+        breaker: breakerOf(row.slice(7)),
+    };
+}
+function breakerOf([state, inMs, trips, reason]) {
+    const name = BREAKER_STATES[Number(state)] ?? "closed";
+    return { state: name, probeInMs: name === "closed" ? 0 : Number(inMs ?? 0), trips: Number(trips), reason: reason ?? null };
+}
+/** The definition as stored: fixed order of fields, no secrets, so that equal definitions are equal texts. */
+function definitionText({ name, sink, retry, schemaVersion, leaseMs, concurrency, tenantConcurrency, ordering, }) {
+    const { secrets, ...shown } = sink;
+    const text = JSON.stringify({ name, sink: shown, retry, schemaVersion, leaseMs, concurrency, tenantConcurrency, ordering });
+    return [text, secrets ? JSON.stringify(secrets) : null];
+}
+const UNSETTLED = (s) => `exists (select from ${s}.lane l where l.topic_id = t.id and (
+    exists (select from ${s}.ready r where r.lane_id = l.id) or exists (select from ${s}.ready_ordered r where r.lane_id = l.id)
+    or exists (select from ${s}.dead_letter d where d.lane_id = l.id and d.resolution = 0)
+    or exists (select from ${s}.lease e where l.id = any (e.lanes))))`;
+/** `told` hears that a topic changed. */
+export function createTopics(db, told) {
+    const { connection, s } = db;
+    const listSql = perClock((clock) => `select ${columns(clock)} from ${s}.topic where not deleted and ($1::text is null or name = $1) order by name`);
+    const read = async (name, now) => (await connection.rows("read topics", listSql(now), [name], { reads: true })).map(record);
+    async function change(text, values) {
+        const rows = await connection.rows("change a topic", text, values);
+        db.lanes.forgetTopics();
+        told();
+        return rows;
+    }
+    return {
+        async put(definition, source) {
+            const [text, secrets] = definitionText(definition);
+            const now = clockSql(undefined);
+            await change(`insert into ${s}.topic as t (name, definition, secrets, source) values ($1, $2, $3, $4)
+        on conflict (name) do update set definition = excluded.definition, secrets = excluded.secrets, source = excluded.source,
+          disabled_reason = null, deleted = false, revision = t.revision + 1, updated_at = ${now},
+          paused = t.paused and not t.deleted, breaker_state = case when t.deleted then 0 else t.breaker_state end,
+          breaker_trips = case when t.deleted then 0 else t.breaker_trips end, breaker_reason = case when t.deleted then null else t.breaker_reason end
+        where ($4 <> 'api' or t.source = 'api' or t.deleted)
+          and (t.deleted or t.disabled_reason is not null or (t.definition, coalesce(t.secrets, ''), t.source) <> (excluded.definition, coalesce(excluded.secrets, ''), excluded.source))`, [definition.name, text, secrets, source]);
+            const [stored] = await read(definition.name);
+            return source === "api" && stored && stored.source !== "api" ? "read_only" : stored;
+        },
+        get: async (name, at) => (await read(name, at?.now))[0] ?? null,
+        list: (at) => read(null, at?.now),
+        async delete(name, source) {
+            const [found] = await read(name);
+            if (!found)
+                return "not_found";
+            if (source === "api" && found.source !== "api")
+                return "read_only";
+            const rows = await change(`update ${s}.topic t set deleted = true where name = $1 and not deleted and not ${UNSETTLED(s)} returning 1`, [name]);
+            return rows.length > 0 ? "deleted" : "in_use";
+        },
+        async pause(name, paused) {
+            const text = `update ${s}.topic set paused = $2::boolean, disabled_reason = case when $2::boolean then disabled_reason end, revision = revision + 1 where name = $1 and not deleted`;
+            await change(text, [name, paused]);
+            return (await read(name))[0] ?? null;
+        },
+        async disable(name, reason) {
+            await change(`update ${s}.topic set disabled_reason = $2, revision = revision + 1 where name = $1`, [name, reason]);
+        },
+        async trip(name, cooldownMs, reason, at) {
+            const clock = clockSql(at?.now);
+            await change(`update ${s}.topic set breaker_state = 1, breaker_until = ${clock} + $2::bigint * interval '1 ms', breaker_trips = breaker_trips + 1,
+          breaker_reason = $3, probe_owner = null, probe_until = null
+        where name = $1 and (breaker_state <> 1 or breaker_until <= ${clock}) returning 1`, [name, cooldownMs, reason]);
+            const [stored] = await read(name, at?.now);
+            return stored?.breaker ?? { state: "closed", probeInMs: 0, trips: 0, reason: null };
+        },
+        async probe(name, owner, leaseMs, at) {
+            const clock = clockSql(at?.now);
+            const rows = await connection.rows("probe a breaker", `update ${s}.topic set breaker_state = 2, probe_owner = $2, probe_until = ${clock} + $3::bigint * interval '1 ms'
+        where name = $1 and ((breaker_state = 1 and breaker_until <= ${clock}) or (breaker_state = 2 and probe_until <= ${clock})) returning 1`, [name, owner, leaseMs]);
+            if (rows.length > 0)
+                told();
+            return rows.length > 0;
+        },
+        async reset(name) {
+            await change(`update ${s}.topic set breaker_state = 0, breaker_until = null, breaker_trips = 0, breaker_reason = null, probe_owner = null, probe_until = null
+        where name = $1 and breaker_state <> 0`, [name]);
+        },
+    };
+}
+//# sourceMappingURL=topics.js.map

@@ -1,0 +1,103 @@
+/**
+ * Wake hints: from this process at once, from others by LISTEN on a connection of its own. A NOTIFY in every commit would cost
+ * concurrent producers two thirds of their rate, so the enqueue statement sends one only while some worker has said that it is
+ * idle. Hints may be lost; polling is the truth.
+ */
+import pg from "pg";
+import { clientConfig } from "./connection.js";
+import { channelName } from "./migrations/0002-enqueue-function.js";
+/** An idle mark outlives a lost worker by this much at most. */
+const IDLE_MS = 60_000;
+const RENEW_MS = 20_000;
+const RECONNECT_MS = 1_000;
+export function createWake(db, options, clock) {
+    const listeners = new Set();
+    const channel = channelName(db.s);
+    const marked = new Map();
+    let client;
+    let timer;
+    let closed = false;
+    const tell = (hint) => {
+        for (const listener of listeners) {
+            try {
+                listener(hint);
+            }
+            catch {
+                // A hint is only a hint: a listener that breaks must not fail the enqueue that gave it.
+            }
+        }
+    };
+    async function listen() {
+        if (closed || !db.connection.direct)
+            return;
+        // No query_timeout here: this connection's whole work is to wait. Keep-alive finds a dead peer.
+        const fresh = new pg.Client({ ...clientConfig(options), query_timeout: undefined, application_name: "makegood listen" });
+        const lost = () => {
+            if (client === fresh)
+                client = undefined;
+            fresh.removeAllListeners("end");
+            void fresh.end().catch(() => { });
+            if (!closed && !client)
+                timer = clock.after(RECONNECT_MS, () => void listen(), true);
+        };
+        fresh.on("error", lost);
+        fresh.on("end", lost);
+        fresh.on("notification", ({ payload = "" }) => {
+            tell(payload === "topics" ? { kind: "topics" } : { kind: "work", lane: payload === "" ? null : payload });
+        });
+        try {
+            await fresh.connect();
+            await fresh.query(`listen "${channel}"`);
+            client = fresh;
+            // What happened while nobody listened is found by looking.
+            tell({ kind: "topics" });
+            tell({ kind: "work", lane: null });
+        }
+        catch {
+            lost();
+        }
+    }
+    return {
+        on(listener) {
+            listeners.add(listener);
+            return () => listeners.delete(listener);
+        },
+        local: tell,
+        topics() {
+            tell({ kind: "topics" });
+            void db.connection.rows("notify", "select pg_notify($1, 'topics')", [channel]).catch(() => { });
+        },
+        async idle(owner, waiting) {
+            if (!client)
+                return;
+            const since = marked.get(owner);
+            const now = clock.monotonicMs();
+            if (waiting && since !== undefined && now - since < RENEW_MS)
+                return;
+            if (!waiting && since === undefined)
+                return;
+            if (waiting) {
+                marked.set(owner, now);
+                await db.connection.rows("wait for work", `insert into ${db.s}.waiter (owner, until) values ($1, statement_timestamp() + $2::int * interval '1 ms') on conflict (owner) do update set until = excluded.until`, [owner, IDLE_MS]);
+                // Whatever was committed before the mark was seen is found by one more look.
+                tell({ kind: "work", lane: null });
+            }
+            else {
+                marked.delete(owner);
+                await db.connection.rows("stop waiting", `delete from ${db.s}.waiter where owner = $1`, [owner]);
+            }
+        },
+        open: listen,
+        async close() {
+            closed = true;
+            timer?.cancel();
+            for (const owner of marked.keys()) {
+                await db.connection.rows("stop waiting", `delete from ${db.s}.waiter where owner = $1`, [owner]).catch(() => { });
+            }
+            const old = client;
+            client = undefined;
+            await old?.end().catch(() => { });
+        },
+    };
+}
+//# sourceMappingURL=wake.js.map

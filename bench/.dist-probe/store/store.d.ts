@@ -1,0 +1,181 @@
+/**
+ * The Store seam: the path of a message, and nothing else. A method stands here only if its atomicity cannot be composed
+ * from the others. Atomicity lives in the store, policy never does: what becomes of a message is decided in message/decide.
+ * Every store passes testing/store-conformance, contention and fencing included.
+ */
+import type { Accepted, AttemptRecord, Claim, ClaimedMessage, MessageView, NewMessage, ProvenanceRecord, Resolution, Status, Suspicion } from "../message/message.ts";
+import type { Settle } from "../message/settlement.ts";
+import type { TopicStore } from "./topics.ts";
+/** What a store is, stated so that others can rely on it; the conformance suite checks that it is true. */
+export interface StoreTraits {
+    readonly name: string;
+    /** What an accepted message survives. */
+    readonly survives: "nothing" | "process-crash" | "power-loss";
+    /** Whether `enqueue` can take part in a transaction of the caller's. */
+    readonly callerTransactions: boolean;
+    /** Whether several processes may share it. */
+    readonly processes: "one" | "many";
+    /** `push`: wake hints arrive from other processes too. `poll`: only from this one. */
+    readonly wake: "push" | "poll";
+}
+/** All a caller's transaction must offer. An adapter (makegood/adapters) makes it from an ORM's own. */
+export interface Transaction {
+    query(text: string, values?: unknown[]): Promise<{
+        rows: unknown[];
+    }>;
+}
+/** Set only by tests and simulation; absent, the store's own clock is the authority. */
+export interface At {
+    readonly now?: Date | undefined;
+}
+export interface EnqueueOptions extends At {
+    readonly tx?: Transaction | undefined;
+    /**
+     * `all`: one conflict refuses every message of the call and nothing is written.
+     * `each` (only without `tx`): the messages belong to independent callers, each is accepted or refused by itself.
+     */
+    readonly atomic?: "all" | "each" | undefined;
+}
+/**
+ * A lane is the unit of fairness, priority, pause and claim order: the messages of one topic, tenant and priority
+ * (ordered ones and suspects have lanes of their own). A claim names lanes and how many messages it wants from each.
+ */
+export interface Lane {
+    readonly lane: string;
+    readonly topic: string;
+    readonly tenantId: string | null;
+    readonly priority: number;
+    readonly suspicion: Suspicion;
+    /** Its messages carry ordering keys: at most one of each key is in flight. */
+    readonly ordered: boolean;
+    /** Milliseconds until its first message is due; negative: how long that one has been waiting. */
+    readonly dueInMs: number;
+}
+export interface ClaimRequest extends At {
+    readonly owner: string;
+    readonly leaseMs: number;
+    readonly lanes: readonly {
+        readonly lane: string;
+        readonly limit: number;
+    }[];
+    /** The payload bytes of the whole batch; at least one message is claimed even if it alone is larger. */
+    readonly bytesMax?: number | undefined;
+}
+export type SettleResult = "settled" | "lost";
+/** `lane` is a hint that this lane has work; null means something changed, look. `topics`: a topic changed. */
+export type WakeHint = {
+    readonly kind: "work";
+    readonly lane: string | null;
+} | {
+    readonly kind: "topics";
+};
+export interface ListFilter {
+    readonly status?: Status | undefined;
+    readonly resolution?: Resolution | undefined;
+    readonly topic?: string | undefined;
+    readonly tenantId?: string | undefined;
+    readonly key?: string | undefined;
+    readonly limit: number;
+    /** As returned by the page before; opaque. */
+    readonly cursor?: string | undefined;
+}
+export interface Page {
+    /** Newest first. */
+    readonly data: MessageView[];
+    readonly nextCursor: string | null;
+}
+export interface StatusCount {
+    readonly topic: string;
+    readonly status: Status;
+    readonly resolution: Resolution | null;
+    readonly count: number;
+    /** Age of the oldest one, by the store's clock. */
+    readonly oldestMs: number | null;
+}
+export interface Intervention extends At {
+    readonly id: string;
+    /**
+     * replay: a dead letter or a held message becomes pending, due now, with a new budget.
+     * resolve: a dead letter or a held message is settled by a person. discard: likewise, and also for a pending one.
+     */
+    readonly action: "replay" | "resolve" | "discard";
+    readonly actor: string;
+    readonly reason: string | null;
+    /** Refused when the message has moved on since; absent: whatever revision it has. */
+    readonly revision?: number | undefined;
+}
+export type InterventionResult = {
+    readonly kind: "done";
+    readonly message: MessageView;
+} | {
+    readonly kind: "not_found";
+} | {
+    readonly kind: "wrong_state";
+    readonly status: Status;
+    readonly resolution: Resolution | null;
+} | {
+    readonly kind: "revision_conflict";
+    readonly revision: number;
+};
+export interface PruneRequest extends At {
+    /** Settled messages are kept this long after they settled; unsettled ones always. */
+    readonly keptMs: number;
+    /** An upper bound on the rows of one call. */
+    readonly limit: number;
+}
+/** A leadership lease. It saves work, it never provides safety (I9). */
+export interface Leadership {
+    readonly held: boolean;
+    /** Rises with each change of leader. */
+    readonly term: string;
+    readonly owner: string;
+}
+export interface Store {
+    readonly traits: StoreTraits;
+    readonly topics: TopicStore;
+    /** Connects and brings the schema up to date (or checks it). */
+    open(): Promise<void>;
+    close(): Promise<void>;
+    /** Resolves when the store can accept now; throws `store_unavailable` or what else is wrong. */
+    check(): Promise<void>;
+    /** Results in the order of the messages. Accepted means durable (I1), once the transaction commits. */
+    enqueue(messages: readonly NewMessage[], options?: EnqueueOptions): Promise<Accepted[]>;
+    /** The lanes that hold pending messages, due or not; also what is due next. */
+    lanes(at?: At): Promise<Lane[]>;
+    /** Takes due messages: token and lease for each, attempt counted. One live claim per message (I3). */
+    claim(request: ClaimRequest): Promise<ClaimedMessage[]>;
+    /** Pushes the lease end of each claim's lease out to `leaseMs` from now. In the order given. */
+    extend(claims: readonly Claim[], leaseMs: number, at?: At): Promise<("extended" | "lost")[]>;
+    /** Writes outcomes under their claims, in the order given. A stale token changes nothing and is told `lost` (I4). */
+    settle(settles: readonly Settle[], at?: At): Promise<SettleResult[]>;
+    /**
+     * Takes over expired leases under new tokens and returns what was in them, payloads empty, for decide() to judge as `lost`
+     * and settle() to write. Fences first: whoever held them before can no longer settle.
+     */
+    reclaim(request: {
+        readonly owner: string;
+        readonly leaseMs: number;
+        readonly limit: number;
+    } & At): Promise<ClaimedMessage[]>;
+    /** Calls back on hints that there may be work. Hints may be lost or false: polling is the truth. */
+    wake(listener: (hint: WakeHint) => void): () => void;
+    /** Says whether this process wants hints from others: idle workers do, busy ones would only be slowed down. */
+    idle(owner: string, waiting: boolean): Promise<void>;
+    get(id: string, at?: At): Promise<MessageView | null>;
+    list(filter: ListFilter): Promise<Page>;
+    /** Pending, processing and dead; the delivered only when asked for, because that reads them all. */
+    counts(options?: {
+        readonly delivered?: boolean | undefined;
+    }): Promise<StatusCount[]>;
+    /** Oldest first. */
+    history(id: string): Promise<{
+        attempts: AttemptRecord[];
+        provenance: ProvenanceRecord[];
+    }>;
+    /** Fenced by revision; provenance is part of the same write. */
+    intervene(intervention: Intervention): Promise<InterventionResult>;
+    /** Deletes what is settled and past its time, never anything else (I2), and keeps room ahead for new messages. Returns how many went. */
+    prune(request: PruneRequest): Promise<number>;
+    /** Takes, renews (`ttlMs` > 0) or gives up (`ttlMs` = 0) the named leadership. */
+    lead(name: string, owner: string, ttlMs: number, at?: At): Promise<Leadership>;
+}

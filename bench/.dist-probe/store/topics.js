@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=topics.js.map

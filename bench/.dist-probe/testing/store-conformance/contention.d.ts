@@ -1,0 +1,2 @@
+import { type Scene } from "./scene.ts";
+export declare const contentionCases: Record<string, (scene: Scene) => Promise<void>>;

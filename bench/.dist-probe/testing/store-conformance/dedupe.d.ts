@@ -1,0 +1,2 @@
+import type { Scene } from "./scene.ts";
+export declare const dedupeCases: Record<string, (scene: Scene) => Promise<void>>;

@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=harness.js.map

@@ -1,0 +1,2 @@
+import type { Scene } from "./scene.ts";
+export declare const orderingCases: Record<string, (scene: Scene) => Promise<void>>;

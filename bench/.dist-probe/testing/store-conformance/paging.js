@@ -1,0 +1,126 @@
+/**
+ * Reading back in pages and in numbers: newest first, no gap and no repeat, every filter and all of them together.
+ */
+import assert from "node:assert/strict";
+import { LIMITS } from "../../message/limits.js";
+import { DELIVERED, dead, definition, hold, idsOf, OTHER, PLAIN, refused, seen, sorted } from "./fixtures.js";
+async function allPages(scene, filter) {
+    const ids = [];
+    let cursor;
+    do {
+        const page = await scene.store.list({ ...filter, cursor });
+        assert.ok(page.data.length <= filter.limit);
+        ids.push(...idsOf(page.data));
+        cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined && ids.length < 10_000);
+    return ids;
+}
+const newestFirst = (ids) => sorted(ids).reverse();
+/** One message in every state there is, each with a key that names it. */
+async function zoo(scene) {
+    const fields = [
+        { key: "pending", delayMs: 60_000 },
+        { key: "processing" },
+        { key: "delivered", tenantId: "t1" },
+        { key: "open", tenantId: "t1" },
+        { key: "resolved", tenantId: "t2" },
+        { key: "discarded" },
+        { key: "held", topic: OTHER },
+        { key: "open", topic: OTHER, tenantId: "t1" },
+    ];
+    const ids = await scene.accept(0, ...fields);
+    const claimed = await scene.take(7, 1);
+    const claimOf = (i) => claimed.filter(({ id }) => id === ids[i]);
+    await scene.settled(2, claimOf(2), DELIVERED);
+    for (const i of [3, 4, 5, 7])
+        await scene.settled(2, claimOf(i), dead());
+    await scene.settled(2, claimOf(6), hold());
+    const ended = { actor: "person", reason: null, ...scene.at(3) };
+    await scene.store.intervene({ id: ids[4], action: "resolve", ...ended });
+    await scene.store.intervene({ id: ids[5], action: "discard", ...ended });
+    return new Map(ids.map((id, i) => [id, fields[i]?.topic === OTHER ? `other-${fields[i]?.key}` : (fields[i]?.key ?? "")]));
+}
+export const pagingCases = {
+    "newest first, page by page, without gap or repeat": async (scene) => {
+        const ids = await scene.accept(0, ...Array.from({ length: 23 }, () => ({})));
+        assert.deepEqual(await allPages(scene, { limit: 5 }), newestFirst(ids));
+        assert.deepEqual(await allPages(scene, { limit: 23 }), newestFirst(ids));
+        const last = await scene.store.list({ limit: 50 });
+        assert.equal(last.nextCursor, null);
+    },
+    "a page holds what get() says": async (scene) => {
+        await zoo(scene);
+        for (const view of (await scene.store.list({ limit: 50 })).data)
+            assert.deepEqual(view, await seen(scene.store, view.id));
+    },
+    "what arrives or settles meanwhile does not shift the pages": async (scene) => {
+        const ids = await scene.accept(0, ...Array.from({ length: 10 }, () => ({})));
+        const first = await scene.store.list({ limit: 4 });
+        await scene.accept(1, {}, {});
+        await scene.settled(3, await scene.take(5, 2), DELIVERED);
+        const rest = await scene.store.list({ limit: 50, cursor: first.nextCursor ?? "" });
+        assert.deepEqual([...idsOf(first.data), ...idsOf(rest.data)], newestFirst(ids));
+    },
+    "each filter, and filters together": async (scene) => {
+        const names = await zoo(scene);
+        const expect = async (filter, ...expected) => {
+            const found = (await allPages(scene, { ...filter, limit: 2 })).map((id) => names.get(id) ?? id);
+            assert.deepEqual(sorted(found), sorted(expected), JSON.stringify(filter));
+        };
+        await expect({ status: "pending" }, "pending", "other-held");
+        await expect({ status: "processing" }, "processing");
+        await expect({ status: "delivered" }, "delivered");
+        await expect({ status: "dead" }, "open", "resolved", "discarded", "other-open");
+        await expect({ resolution: "open" }, "open", "other-open");
+        await expect({ status: "dead", resolution: "resolved" }, "resolved");
+        await expect({ resolution: "discarded" }, "discarded");
+        await expect({ topic: OTHER }, "other-held", "other-open");
+        await expect({ tenantId: "t1" }, "delivered", "open", "other-open");
+        await expect({ key: "open" }, "open", "other-open");
+        await expect({ topic: PLAIN, tenantId: "t1", key: "open" }, "open");
+        await expect({ topic: PLAIN, tenantId: "t1", status: "dead", resolution: "open", key: "open" }, "open");
+        await expect({ tenantId: "t2", status: "delivered" });
+        await expect({ topic: "test/unknown" });
+        await expect({ status: "pending", resolution: "open" });
+    },
+    "I10: a page is never larger than pageMax": async (scene) => {
+        for (let i = 0; i < 2; i++)
+            await scene.accept(i, ...Array.from({ length: LIMITS.pageMax / 2 + 2 }, () => ({})));
+        const page = await scene.store.list({ limit: LIMITS.pageMax * 10 });
+        assert.equal(page.data.length, LIMITS.pageMax);
+        const rest = await scene.store.list({ limit: LIMITS.pageMax * 10, cursor: page.nextCursor ?? "" });
+        assert.equal(rest.data.length, 4);
+    },
+    "a cursor that no page returned is refused with invalid_message": async (scene) => {
+        await scene.accept(0);
+        for (const cursor of ["nonsense", "%%%", "MQ"]) {
+            await refused("invalid_message", () => scene.store.list({ limit: 10, cursor }));
+        }
+    },
+    "I12: counts by topic, status and resolution add up to what was accepted": async (scene) => {
+        await zoo(scene);
+        const counts = await scene.store.counts({ delivered: true });
+        const lines = counts.map(({ topic, status, resolution, count }) => JSON.stringify([topic, status, resolution, count]));
+        const expected = [
+            [PLAIN, "pending", null, 1],
+            [PLAIN, "processing", null, 1],
+            [PLAIN, "delivered", null, 1],
+            [PLAIN, "dead", "open", 1],
+            [PLAIN, "dead", "resolved", 1],
+            [PLAIN, "dead", "discarded", 1],
+            [OTHER, "pending", null, 1],
+            [OTHER, "dead", "open", 1],
+        ].map((line) => JSON.stringify(line));
+        assert.deepEqual(sorted(lines.filter((line) => !line.endsWith(",0]"))), sorted(expected));
+        assert.ok(counts.every(({ oldestMs }) => oldestMs === null || Number.isFinite(oldestMs)));
+    },
+    "I2: what was settled stays readable when its topic is deleted": async (scene) => {
+        await scene.store.topics.put(definition("test/leaving"), "code");
+        const [id] = await scene.accept(0, { topic: "test/leaving" });
+        await scene.settled(2, await scene.take(1, 1), DELIVERED);
+        assert.equal(await scene.store.topics.delete("test/leaving", "code"), "deleted");
+        assert.equal((await seen(scene.store, id)).status, "delivered");
+        assert.deepEqual(await allPages(scene, { limit: 5, topic: "test/leaving" }), [id]);
+    },
+};
+//# sourceMappingURL=paging.js.map

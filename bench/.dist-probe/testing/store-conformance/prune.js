@@ -1,0 +1,110 @@
+/**
+ * Retention (I2): only what is settled goes, and only past its time. A store may keep it up to a day longer (whole days
+ * leave at once), so a case asserts "not before" and "gone after two days more".
+ */
+import assert from "node:assert/strict";
+import { systemClock } from "../../platform/clock.js";
+import { createIds } from "../../platform/ids.js";
+import { countOf, DAY, DELIVERED, dead, hold, idsOf, MINUTE, retry, seen, sorted } from "./fixtures.js";
+const KEPT = 3 * DAY;
+const GONE = KEPT + 2 * DAY;
+/** Prunes until nothing more goes, as the upkeep does; returns how many went. */
+async function prune(scene, ms, keptMs = KEPT, limit = 10_000) {
+    let gone = 0;
+    for (let calls = 0; calls < 100; calls++) {
+        const went = await scene.store.prune({ keptMs, limit, ...scene.at(ms) });
+        gone += went;
+        if (went === 0)
+            return gone;
+    }
+    throw new assert.AssertionError({ message: "prune never came to an end" });
+}
+export const pruneCases = {
+    "DO-6: a delivered message stays for its time and goes after it, with its history": async (scene) => {
+        const [id] = await scene.accept(0);
+        await scene.settled(MINUTE, await scene.take(1, 1), DELIVERED);
+        assert.equal(await prune(scene, KEPT), 0);
+        assert.equal((await seen(scene.store, id)).status, "delivered");
+        assert.equal(await prune(scene, GONE), 1);
+        assert.equal(await scene.store.get(id), null);
+        assert.deepEqual((await scene.store.history(id)).attempts, []);
+        assert.equal(await countOf(scene.store), 0);
+        assert.deepEqual((await scene.store.list({ limit: 10 })).data, []);
+    },
+    "the time counts from the settling, not from the making": async (scene) => {
+        const [id] = await scene.accept(0, { delayMs: 2 * DAY });
+        await scene.settled(2 * DAY + MINUTE, await scene.take(1, 2 * DAY), DELIVERED);
+        assert.equal(await prune(scene, 2 * DAY + KEPT), 0);
+        assert.ok(await scene.store.get(id));
+        assert.equal(await prune(scene, 2 * DAY + GONE), 1);
+        assert.equal(await scene.store.get(id), null);
+    },
+    "resolved and discarded dead letters go, counted from when they were": async (scene) => {
+        const ids = await scene.accept(0, {}, {}, {});
+        await scene.settled(2, await scene.take(3, 1), dead());
+        const by = { actor: "person", reason: null, ...scene.at(2 * DAY + MINUTE) };
+        await scene.store.intervene({ id: ids[0], action: "resolve", ...by });
+        await scene.store.intervene({ id: ids[1], action: "discard", ...by });
+        assert.equal(await prune(scene, 2 * DAY + KEPT), 0);
+        assert.equal(await prune(scene, 2 * DAY + GONE), 2);
+        assert.deepEqual(idsOf((await scene.store.list({ limit: 10 })).data), [ids[2]]);
+    },
+    "I2: pending, delayed, held, in flight and open dead letters stay for ever, whole": async (scene) => {
+        const ids = await scene.accept(0, {}, {}, { delayMs: 20 * DAY }, {}, {}, {});
+        const [inFlight, toHold, toDie, toRetry] = await scene.take(4, 1);
+        assert.ok(inFlight && toHold && toDie && toRetry);
+        await scene.settled(2, [toHold], hold());
+        await scene.settled(2, [toDie], dead());
+        await scene.settled(2, [toRetry], retry(20 * DAY));
+        const before = await Promise.all(ids.map((id) => seen(scene.store, id)));
+        assert.equal(await prune(scene, 40 * DAY, DAY), 0);
+        assert.deepEqual(await Promise.all(ids.map((id) => seen(scene.store, id))), before);
+        assert.equal((await scene.store.history(toDie.id)).attempts.length, 1);
+        // Old as they are, they are claimed with their payloads and settled like any other.
+        const old = await scene.take(3, 40 * DAY + 1);
+        for (const message of old)
+            assert.equal(message.payload, before.find(({ id }) => id === message.id)?.payload);
+        await scene.settled(40 * DAY + 2, [...old, inFlight], DELIVERED);
+        await scene.store.intervene({ id: toDie.id, action: "replay", actor: "person", reason: null, ...scene.at(40 * DAY + 3) });
+        const replayed = await scene.takeOne(40 * DAY + 4);
+        assert.deepEqual([replayed.id, replayed.payload], [toDie.id, before.find(({ id }) => id === toDie.id)?.payload]);
+    },
+    "what lived through a prune goes with a later one, once it is settled": async (scene) => {
+        const [kept] = await scene.accept(0, { delayMs: 10 * DAY, key: "kept" }, {});
+        await scene.settled(2, await scene.take(1, 1), DELIVERED);
+        assert.equal(await prune(scene, GONE), 1);
+        await scene.settled(10 * DAY + 1, await scene.take(1, 10 * DAY), DELIVERED);
+        assert.equal(await prune(scene, 10 * DAY + KEPT), 0);
+        assert.equal(await prune(scene, 10 * DAY + GONE), 1);
+        assert.equal(await scene.store.get(kept), null);
+    },
+    "DO-6: the key protects until its message goes, then it may be used again": async (scene) => {
+        const payload = '{"amount":1}';
+        const [id, open] = await scene.accept(0, { key: "k", payload }, { key: "open", payload });
+        const claimed = await scene.take(2, 1);
+        await scene.settled(2, claimed.slice(0, 1), DELIVERED);
+        await scene.settled(2, claimed.slice(1), dead());
+        await prune(scene, KEPT);
+        // Ids carry the time of their making, so what is enqueued days later is made days later too.
+        const idsAt = (ms) => createIds({ ...systemClock, wallMs: () => scene.at(ms).now.getTime() });
+        const again = scene.message({ id: idsAt(KEPT)(), key: "k", payload });
+        assert.deepEqual(await scene.store.enqueue([again], scene.at(KEPT)), [{ kind: "duplicate", id }]);
+        await prune(scene, GONE);
+        const next = idsAt(GONE);
+        const later = [scene.message({ id: next(), key: "k", payload }), scene.message({ id: next(), key: "open", payload })];
+        assert.deepEqual(await scene.store.enqueue(later, scene.at(GONE)), [
+            { kind: "accepted", id: later[0].id },
+            { kind: "duplicate", id: open },
+        ]);
+    },
+    "I10: call after call it comes to an end, and nothing else is touched": async (scene) => {
+        const ids = await scene.accept(0, ...Array.from({ length: 60 }, (_, i) => ({ key: `key-${i}` })));
+        const claimed = await scene.take(50, 1);
+        await scene.settled(2, claimed, DELIVERED);
+        assert.equal(await prune(scene, GONE, KEPT, 20), 50);
+        const left = ids.filter((id) => !idsOf(claimed).includes(id));
+        assert.deepEqual(sorted(idsOf((await scene.store.list({ limit: 100 })).data)), sorted(left));
+        await scene.take(10, GONE + 1);
+    },
+};
+//# sourceMappingURL=prune.js.map

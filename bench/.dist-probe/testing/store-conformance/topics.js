@@ -1,0 +1,163 @@
+/**
+ * The topics seam: definitions that all workers agree on, pause, disabled sinks, and a breaker that one owner at a time may
+ * probe.
+ */
+import assert from "node:assert/strict";
+import { DELIVERED, dead, definition, hold, MINUTE, PLAIN, refused, SECOND, sorted, TOPICS } from "./fixtures.js";
+const NAME = "api/topic";
+const DEFINITION = {
+    ...definition(NAME),
+    sink: { kind: "http", url: "https://example.com/in", headers: { "x-a": "1" }, statusMap: { "409": "duplicate" } },
+    retry: { policy: "table", tableMs: [1_000, 5_000] },
+    schemaVersion: 4,
+    concurrency: 10,
+    tenantConcurrency: 2,
+};
+async function put(scene, change = {}, source = "api") {
+    const record = await scene.store.topics.put({ ...DEFINITION, ...change }, source);
+    assert.notEqual(record, "read_only");
+    return record;
+}
+async function topic(scene, ms = 0, name = NAME) {
+    const record = await scene.store.topics.get(name, scene.at(ms));
+    assert.ok(record);
+    return record;
+}
+export const topicCases = {
+    "a definition is read back whole, enabled, unpaused, its breaker closed": async (scene) => {
+        await put(scene);
+        const { revision, ...record } = await topic(scene);
+        assert.ok(Number.isInteger(revision));
+        const breaker = { state: "closed", probeInMs: 0, trips: 0, reason: null };
+        assert.deepEqual(record, { ...DEFINITION, source: "api", paused: false, disabledReason: null, breaker });
+    },
+    "all topics are listed; an unknown one is null": async (scene) => {
+        await put(scene);
+        const names = (await scene.store.topics.list(scene.at(0))).map(({ name }) => name);
+        assert.deepEqual(sorted(names), sorted([NAME, ...TOPICS.map(({ name }) => name)]));
+        assert.equal(await scene.store.topics.get("test/unknown"), null);
+    },
+    "an equal definition changes nothing; another one raises the revision": async (scene) => {
+        const first = await put(scene);
+        assert.deepEqual(await put(scene), first);
+        assert.deepEqual(await put(scene, { sink: { ...DEFINITION.sink, timeoutMs: undefined } }), first, "absent and undefined are one");
+        const second = await put(scene, { concurrency: 11 });
+        assert.ok(second.revision > first.revision);
+        assert.equal((await topic(scene)).concurrency, 11);
+    },
+    "the whole definition is replaced: what is left out is gone": async (scene) => {
+        await put(scene);
+        await put(scene, { sink: { kind: "function" } });
+        assert.deepEqual((await topic(scene)).sink, { kind: "function" });
+    },
+    "the API may not change or delete what the file or code declared; they may change what the API made": async (scene) => {
+        for (const source of ["file", "code"]) {
+            const before = await put(scene, { concurrency: source === "file" ? 1 : 2 }, source);
+            assert.equal(before.source, source);
+            assert.equal(await scene.store.topics.put({ ...DEFINITION, concurrency: 99 }, "api"), "read_only");
+            assert.equal(await scene.store.topics.delete(NAME, "api"), "read_only");
+            assert.deepEqual(await topic(scene), before);
+        }
+        await scene.store.topics.put(definition("api/other"), "api");
+        const taken = await scene.store.topics.put({ ...definition("api/other"), concurrency: 5 }, "file");
+        assert.equal(taken.source, "file");
+    },
+    "pause and resume; null for an unknown topic; a put leaves the pause": async (scene) => {
+        await put(scene);
+        assert.equal((await scene.store.topics.pause(NAME, true))?.paused, true);
+        assert.equal((await put(scene, { concurrency: 3 })).paused, true);
+        assert.equal((await scene.store.topics.pause(NAME, false))?.paused, false);
+        assert.equal((await topic(scene)).paused, false);
+        assert.equal(await scene.store.topics.pause("test/unknown", true), null);
+    },
+    "a paused topic accepts, and its messages wait": async (scene) => {
+        await scene.store.topics.pause(PLAIN, true);
+        const [id] = await scene.accept(0);
+        assert.equal((await scene.store.get(id))?.status, "pending");
+    },
+    "a disabled sink is enabled by a resume and by a new definition": async (scene) => {
+        await put(scene);
+        await scene.store.topics.disable(NAME, "410 gone");
+        assert.equal((await topic(scene)).disabledReason, "410 gone");
+        assert.equal((await scene.store.topics.pause(NAME, false))?.disabledReason, null);
+        await scene.store.topics.disable(NAME, "410 again");
+        assert.equal((await put(scene, { concurrency: 7 })).disabledReason, null);
+        await scene.store.topics.disable("test/unknown", "nobody");
+    },
+    "delete: not while a message is pending, held, in flight or an open dead letter": async (scene) => {
+        const remove = () => scene.store.topics.delete(PLAIN, "code");
+        const [id] = await scene.accept(0, { delayMs: 10 });
+        assert.equal(await remove(), "in_use", "pending");
+        const first = await scene.take(1, 20);
+        assert.equal(await remove(), "in_use", "in flight");
+        await scene.settled(21, first, hold());
+        assert.equal(await remove(), "in_use", "held");
+        const by = { id: id, actor: "person", reason: null };
+        await scene.store.intervene({ ...by, action: "replay", ...scene.at(22) });
+        await scene.settled(24, await scene.take(1, 23), dead());
+        assert.equal(await remove(), "in_use", "open dead letter");
+        await scene.store.intervene({ ...by, action: "resolve", ...scene.at(25) });
+        assert.equal(await remove(), "deleted");
+        assert.equal(await scene.store.topics.get(PLAIN), null);
+        assert.equal(await remove(), "not_found");
+        await refused("unknown_topic", () => scene.store.enqueue([scene.message()], scene.at(26)));
+    },
+    "a deleted topic may be declared again, fresh": async (scene) => {
+        await put(scene);
+        await scene.store.topics.pause(NAME, true);
+        await scene.store.topics.trip(NAME, MINUTE, "down", scene.at(0));
+        assert.equal(await scene.store.topics.delete(NAME, "api"), "deleted");
+        const again = await put(scene);
+        assert.deepEqual([again.paused, again.breaker.state, again.breaker.trips], [false, "closed", 0]);
+        const [id] = await scene.accept(1, { topic: NAME });
+        const claimed = await scene.takeOne(2);
+        assert.equal(claimed.id, id);
+        await scene.settled(3, [claimed], DELIVERED);
+    },
+};
+export const breakerCases = {
+    "a trip opens the breaker for its cool-down and is counted": async (scene) => {
+        const state = await scene.store.topics.trip(PLAIN, 30 * SECOND, "5 failures", scene.at(0));
+        assert.deepEqual(state, { state: "open", probeInMs: 30_000, trips: 1, reason: "5 failures" });
+        assert.deepEqual((await topic(scene, 10 * SECOND, PLAIN)).breaker, { ...state, probeInMs: 20_000 });
+        assert.equal((await topic(scene, MINUTE, PLAIN)).breaker.probeInMs, 0);
+        const listed = (await scene.store.topics.list(scene.at(10 * SECOND))).find(({ name }) => name === PLAIN);
+        assert.equal(listed?.breaker.probeInMs, 20_000);
+    },
+    "no probe of a closed breaker, nor before the cool-down has passed": async (scene) => {
+        assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(0)), false);
+        await scene.store.topics.trip(PLAIN, 30 * SECOND, "down", scene.at(0));
+        assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(29 * SECOND)), false);
+        assert.equal(await scene.store.topics.probe("test/unknown", "a", 10_000, scene.at(0)), false);
+    },
+    "one owner probes; another may when that one does not come back": async (scene) => {
+        await scene.store.topics.trip(PLAIN, 30 * SECOND, "down", scene.at(0));
+        assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(31 * SECOND)), true);
+        assert.equal((await topic(scene, 32 * SECOND, PLAIN)).breaker.state, "half_open");
+        assert.equal(await scene.store.topics.probe(PLAIN, "b", 10_000, scene.at(32 * SECOND)), false);
+        assert.equal(await scene.store.topics.probe(PLAIN, "b", 10_000, scene.at(42 * SECOND)), true);
+    },
+    "many ask at once: one may probe": async (scene) => {
+        const instances = await scene.instances(10);
+        await scene.store.topics.trip(PLAIN, SECOND, "down", scene.at(0));
+        const asked = instances.map((store, i) => store.topics.probe(PLAIN, `owner-${i}`, 10_000, scene.at(2 * SECOND)));
+        assert.equal((await Promise.all(asked)).filter(Boolean).length, 1);
+    },
+    "a failed probe opens it again, and a reset closes it and forgets the trips": async (scene) => {
+        await scene.store.topics.trip(PLAIN, 30 * SECOND, "down", scene.at(0));
+        await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(31 * SECOND));
+        const again = await scene.store.topics.trip(PLAIN, 60 * SECOND, "still down", scene.at(32 * SECOND));
+        assert.deepEqual(again, { state: "open", probeInMs: 60_000, trips: 2, reason: "still down" });
+        assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(50 * SECOND)), false);
+        await scene.store.topics.reset(PLAIN);
+        const { state, trips, probeInMs } = (await topic(scene, 51 * SECOND, PLAIN)).breaker;
+        assert.deepEqual([state, trips, probeInMs], ["closed", 0, 0]);
+        assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(200 * SECOND)), false);
+    },
+    "a new definition leaves the breaker as it is": async (scene) => {
+        await scene.store.topics.trip(PLAIN, 30 * SECOND, "down", scene.at(0));
+        await scene.store.topics.put({ ...definition(PLAIN), concurrency: 9 }, "code");
+        assert.equal((await topic(scene, SECOND, PLAIN)).breaker.state, "open");
+    },
+};
+//# sourceMappingURL=topics.js.map

@@ -1,0 +1,18 @@
+/**
+ * postgres.js: `sql.begin((tx) => mg.enqueue(…, { tx: fromPostgresJs(tx) }))`. The root `sql` is a pool, known by its
+ * `begin`, and is refused; whether a transaction or a reserved connection is still inside BEGIN, only the server can say.
+ */
+import type { Transaction } from "../store/store.ts";
+
+export interface PostgresJsTransaction {
+  unsafe(text: string, values?: unknown[]): PromiseLike<readonly unknown[]>;
+  readonly begin?: undefined;
+}
+
+export function fromPostgresJs(sql: PostgresJsTransaction): Transaction {
+  const adapted = {
+    query: async (text: string, values: unknown[] = []) => ({ rows: [...(await sql.unsafe(text, values))] }),
+    getTransactionStatus: () => (sql.begin === undefined ? null : "I"),
+  };
+  return adapted;
+}
