@@ -21,7 +21,11 @@ async function open({ pgUrl, http }, mode, onMessage) {
   const options = name === "bench/http" ? { sink, concurrency: http.concurrency } : { sink };
   const messages = topic(name, options);
   const store = createPostgresStore({ url: pgUrl });
-  const makegood = await createMakegood({ store, topics: [messages], onEvent: process.env.BENCH_EVENTS ? console.error : undefined });
+  const makegood = await createMakegood({
+    store,
+    topics: [messages],
+    onEvent: process.env.BENCH_EVENTS ? console.error : undefined,
+  });
   return { makegood, messages };
 }
 

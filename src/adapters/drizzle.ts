@@ -6,15 +6,15 @@
 import type { Transaction } from "../store/store.ts";
 
 export interface DrizzleTransaction {
-  execute(query: { getSQL(): unknown }): PromiseLike<unknown>;
+  execute(query: never): PromiseLike<unknown>;
   rollback(): never;
 }
 
 export function fromDrizzle(tx: DrizzleTransaction): Transaction {
   const adapted = {
     async query(text: string, values: unknown[] = []) {
-      const query = { sql: text, params: values };
-      const result = (await tx.execute({ getSQL: () => ({ toQuery: () => query }) })) as unknown[] | { rows: unknown[] };
+      const query = { getSQL: () => ({ toQuery: () => ({ sql: text, params: values }) }) };
+      const result = (await tx.execute(query as never)) as unknown[] | { rows: unknown[] };
       return { rows: Array.isArray(result) ? [...result] : result.rows };
     },
     getTransactionStatus: () => (typeof tx.rollback === "function" ? null : "I"),

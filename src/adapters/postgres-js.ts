@@ -4,15 +4,17 @@
  */
 import type { Transaction } from "../store/store.ts";
 
-export interface PostgresJsTransaction {
+interface PostgresJs {
   unsafe(text: string, values?: unknown[]): PromiseLike<readonly unknown[]>;
-  readonly begin?: undefined;
 }
+
+/** Of `sql.begin`, or a reserved connection inside BEGIN. */
+export type PostgresJsTransaction = PostgresJs & ({ readonly savepoint: unknown } | { readonly release: unknown });
 
 export function fromPostgresJs(sql: PostgresJsTransaction): Transaction {
   const adapted = {
     query: async (text: string, values: unknown[] = []) => ({ rows: [...(await sql.unsafe(text, values))] }),
-    getTransactionStatus: () => (sql.begin === undefined ? null : "I"),
+    getTransactionStatus: () => ("begin" in sql ? "I" : null),
   };
   return adapted;
 }

@@ -24,7 +24,6 @@ export interface Queryable {
 export type Row = readonly (string | null)[];
 
 export interface Connection {
-  readonly pool: pg.Pool;
   /** True when the server answers under the process id that it gave at connect: no pooler in between. Known after open(). */
   readonly direct: boolean;
   readonly address: { readonly host: string; readonly port: number };
@@ -58,11 +57,28 @@ export function clientConfig(options: ConnectionOptions): pg.ClientConfig {
   };
 }
 
-export function createConnection(options: ConnectionOptions): Connection {
-  const pool = new pg.Pool({ ...clientConfig(options), max: options.poolMax ?? 10, idleTimeoutMillis: 30_000 });
+/**
+ * For prepared statements only the plans that stay right: one that was made while a table was empty may read it whole, and
+ * would go on doing so when it is not. Startup options reach a server, a pooler refuses them.
+ */
+const STEADY_PLANS = "-c enable_seqscan=off -c enable_bitmapscan=off -c jit=off";
+
+function createPool(options: ConnectionOptions, direct: boolean): pg.Pool {
+  const pool = new pg.Pool({
+    ...clientConfig(options),
+    max: options.poolMax ?? 10,
+    idleTimeoutMillis: 30_000,
+    ...(direct ? { options: STEADY_PLANS } : {}),
+  });
+  // An idle connection that breaks tells nobody but this: without a listener it would end the process.
   const ignore = () => {};
   pool.on("error", ignore);
   pool.on("connect", (client) => client.on("error", ignore));
+  return pool;
+}
+
+export function createConnection(options: ConnectionOptions): Connection {
+  let pool = createPool(options, false);
   let direct = false;
   let ending: Promise<void> | undefined;
   let address = { host: "", port: 0 };
@@ -80,7 +96,6 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   return {
-    pool,
     get direct() {
       return direct;
     },
@@ -98,6 +113,10 @@ export function createConnection(options: ConnectionOptions): Connection {
           client.release();
         }
       });
+      if (!direct) return;
+      const first = pool;
+      pool = createPool(options, true);
+      await first.end();
     },
     rows(during, text, values, { reads = false, name } = {}) {
       return retried(during, reads, async () => {

@@ -3,6 +3,8 @@
  * rows, and a claim that starts at the beginning walks over all of them. A row whose transaction commits late may lie before
  * the mark, so a mark lives half a second at most and ends with the first short batch.
  */
+import type { Row } from "./connection.ts";
+
 export interface Watermark {
   readonly due: string;
   readonly id: string;
@@ -10,8 +12,8 @@ export interface Watermark {
 
 export interface Watermarks {
   of(lane: number, now: Date | undefined): Watermark;
-  /** `marks`: the last claimed row of each lane and how many came, as the claim returns them. */
-  advance(asked: readonly { id: number; limit: number }[], marks: string | null): void;
+  /** `rows` as the claim returns them: id, lane, …, and in column 13 of each lane's last row when that one was due. */
+  advance(asked: readonly { id: number; limit: number }[], rows: readonly Row[]): void;
 }
 
 const START: Watermark = { due: "-infinity", id: "00000000-0000-0000-0000-000000000000" };
@@ -27,11 +29,15 @@ export function createWatermarks(monotonicMs: () => number): Watermarks {
       marks.delete(lane);
       return START;
     },
-    advance(asked, found) {
+    advance(asked, rows) {
       const came = new Map<number, [due: string, id: string, count: number]>();
-      for (const part of found?.split(",") ?? []) {
-        const [lane, epoch, id, count] = part.split(" ");
-        came.set(Number(lane), [epoch as string, id as string, Number(count)]);
+      let count = 0;
+      for (const row of rows) {
+        count++;
+        const due = row[13];
+        if (!due) continue;
+        came.set(Number(row[1]), [due, row[0] as string, count]);
+        count = 0;
       }
       for (const { id: lane, limit } of asked) {
         const last = came.get(lane);

@@ -75,6 +75,25 @@ export const pruneCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual([replayed.id, replayed.payload], [toDie.id, before.find(({ id }) => id === toDie.id)?.payload]);
   },
 
+  "what was delivered under a lease that is still held goes, and does not come back with the lease": async (scene) => {
+    await scene.accept(0, {}, {}, {});
+    const [delivered, died, held] = await scene.take(3, 1);
+    assert.ok(delivered && died && held);
+    await scene.settled(2, [delivered], DELIVERED);
+    await scene.settled(2, [died], dead());
+    await scene.store.intervene({ id: died.id, action: "discard", actor: "person", reason: null, ...scene.at(3) });
+    assert.equal(await prune(scene, GONE), 2);
+    assert.deepEqual(await Promise.all([countOf(scene.store), countOf(scene.store, "processing")]), [1, 1]);
+    for (const gone of [delivered, died]) {
+      assert.equal(await scene.store.get(gone.id), null);
+      assert.deepEqual(await scene.settle(GONE + 1, [gone], retry()), ["lost"]);
+    }
+    const taken = await scene.store.reclaim({ owner: "other", leaseMs: 30_000, limit: 10, ...scene.at(GONE + 2) });
+    assert.deepEqual(idsOf(taken), [held.id]);
+    await scene.settled(GONE + 3, taken, DELIVERED);
+    await scene.nothing(GONE + 4);
+  },
+
   "what lived through a prune goes with a later one, once it is settled": async (scene) => {
     const [kept] = await scene.accept(0, { delayMs: 10 * DAY, key: "kept" }, {});
     await scene.settled(2, await scene.take(1, 1), DELIVERED);

@@ -7,7 +7,7 @@ import type { ClaimedMessage } from "../../../message/message.ts";
 import type { ClaimRequest } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
-import { bodyOf, CLAIMED, claimedRows, leaseOf } from "./claimed.ts";
+import { BODY_COLUMNS, bodyOf, CLAIMED, claimedRows, leaseOf } from "./claimed.ts";
 
 /** The key each lane's next claim starts after, so that many keys take turns. */
 export type Rotation = Map<number, string>;
@@ -37,8 +37,8 @@ const orderedSql = perSchema((s) =>
   t as (select g.*, row_number() over (order by g.lane_id, g.ordering_key) as o from g join e using (suspicion)
     order by g.lane_id, g.ordering_key limit (select case suspicion when 0 then null when 1 then 8 else 1 end from e)),
   w as materialized (
-    select t.id, t.lane_id, t.due, t.attempts, t.base, t.suspicion, t.o, m.*,
-      sum(octet_length(m.payload)) over (order by t.o rows unbounded preceding) as bytes
+    select t.id, t.lane_id, t.due, t.attempts, t.base, t.suspicion, t.o, ${BODY_COLUMNS},
+      sum(octet_length(coalesce(m.payload, k.payload))) over (order by t.o rows unbounded preceding) as bytes
     from t ${bodyOf(s, "t.id")}),
   lk as (insert into ${s}.order_lock (lane_id, ordering_key, id)
     select lane_id, ordering_key, id from w where ($7::boolean and o = 1) or coalesce(bytes, 0) <= $6::bigint order by lane_id, ordering_key

@@ -10,7 +10,7 @@ import type { Db } from "../db.ts";
 import { KIND_ORDERED } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";
 import { claimOrdered, type Rotation } from "./claim-ordered.ts";
-import { bodyOf, CLAIMED, claimedRows, leaseOf } from "./claimed.ts";
+import { BODY_COLUMNS, bodyOf, CLAIMED, claimedRows, leaseOf } from "./claimed.ts";
 
 const claimSql = (s: string) =>
   perClock(
@@ -23,15 +23,14 @@ const claimSql = (s: string) =>
       where r.lane_id = l.lane and r.due <= ${clock} and (r.due, r.id) > (l.low_due, l.low_id)
       order by r.due, r.id limit l.n for update skip locked) r),
   w as materialized (
-    select c.*, 0 as suspicion, m.*, sum(octet_length(m.payload)) over (order by c.o rows unbounded preceding) as bytes
+    select c.*, 0 as suspicion, ${BODY_COLUMNS}, sum(octet_length(coalesce(m.payload, k.payload))) over (order by c.o rows unbounded preceding) as bytes
     from c ${bodyOf(s, "c.id")}),
   b as materialized (select * from w where o = 1 or coalesce(bytes, 0) <= $7::bigint),
   d as (delete from ${s}.ready where ctid = any (array(select tid from b))),
-  n as (${leaseOf(s, clock, "b", "$5", "$6")}),
-  x as (select string_agg(lane_id || ' ' || extract(epoch from due) || ' ' || id || ' ' || k, ',') as marks from (
-    select distinct on (lane_id) lane_id, due, id, count(*) over (partition by lane_id) as k from b order by lane_id, due desc, id desc) y)
-  select ${CLAIMED}, case when b.o = 1 then n.id::text end, case when b.o = 1 then n.token::text end, case when b.o = 1 then x.marks end
-  from b cross join n cross join x order by b.o`,
+  n as (${leaseOf(s, clock, "b", "$5", "$6")})
+  select ${CLAIMED}, case when b.o = 1 then n.id::text end, case when b.o = 1 then n.token::text end,
+    case when lead(b.lane_id) over (order by b.o) is distinct from b.lane_id then extract(epoch from b.due)::text end
+  from b cross join n order by b.o`,
   );
 
 export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequest) => Promise<ClaimedMessage[]> {
@@ -44,7 +43,7 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
     bytesMax: number,
   ): Promise<ClaimedMessage[]> {
     const marks = lanes.map(({ id }) => watermarks.of(id, request.now));
-    const rows = await db.connection.rows("claim", sql(request.now), [
+    const values = [
       lanes.map((l) => l.id),
       lanes.map((l) => l.limit),
       marks.map((m) => m.due),
@@ -52,8 +51,10 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
       request.owner,
       request.leaseMs,
       bytesMax,
-    ]);
-    if (request.now === undefined) watermarks.advance(lanes, rows[0]?.[13] ?? null);
+    ];
+    const name = request.now === undefined ? "mg_claim" : undefined;
+    const rows = await db.connection.rows("claim", sql(request.now), values, { name });
+    if (request.now === undefined) watermarks.advance(lanes, rows);
     return claimedRows(rows, await db.lanes.byId(lanes.map((l) => l.id)));
   }
 

@@ -9,12 +9,21 @@ import { KIND_ORDERED, type LaneInfo } from "../lane-table.ts";
 export const CLAIMED = `b.id::text, b.lane_id::text, (b.attempts + 1)::text, b.base::text, b.key, b.ordering_key, b.payload, b.traceparent,
   b.schema_version::text, b.handed_down::text, b.suspicion::text`;
 
-/** Reads a body by id: the inner limit keeps the planner at one index descent, whatever it thinks of the sizes. */
-export const bodyOf = (s: string, id: string) => `left join lateral (
-    select key, ordering_key, payload, traceparent, schema_version, handed_down from (
-      select * from ${s}.message m where m.id = ${id}
-      union all
-      select * from ${s}.message_kept m where m.id = ${id}) m limit 1) m on true`;
+const BODY = "key, ordering_key, payload, traceparent, schema_version, handed_down";
+const body = (pick: (column: string) => string) =>
+  BODY.split(", ")
+    .map((column) => `${pick(column)} as ${column}`)
+    .join(", ");
+
+/** The columns of a body, wherever it is kept. */
+export const BODY_COLUMNS = body((column) => `coalesce(m.${column}, k.${column})`);
+
+/** Finds a body by id. The inner limits keep the planner at one index descent, whatever it thinks of the sizes. */
+export const bodyOf = (
+  s: string,
+  id: string,
+) => `left join lateral (select m.id, ${BODY} from ${s}.message m where m.id = ${id} limit 1) m on true
+    left join lateral (select ${BODY} from ${s}.message_kept k where m.id is null and k.id = ${id} limit 1) k on true`;
 
 /** Writes the one lease row of a batch and returns it: parameters are the owner and the lease in ms. */
 export const leaseOf = (

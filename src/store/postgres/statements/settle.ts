@@ -14,13 +14,13 @@ const wholeSql = (s: string) =>
   perClock(
     (clock) => `with l as (
       delete from ${s}.lease l using unnest($1::bigint[], $2::uuid[], $3::text[]) x(id, token, ms) where l.id = x.id and l.token = x.token
-      returning l.id, l.ids, l.attempts, x.ms),
+      returning l.id, l.ids, l.attempts, cardinality(l.ids) as size, x.ms),
     a as (insert into ${s}.attempt (message_id, lease_id, n, outcome, at, duration_ms)
       select u.id, l.id, u.n, 1, ${clock}, coalesce(u.ms, 0)
       from l cross join lateral unnest(l.ids, l.attempts, string_to_array(l.ms, ',')::int[]) u(id, n, ms)
       on conflict do nothing returning message_id, lease_id)
-    select l.id::text, case when count(a.lease_id) < cardinality(l.ids) then coalesce(string_agg(a.message_id::text, ','), '') end
-    from l left join a on a.lease_id = l.id group by l.id, l.ids`,
+    select l.id::text, case when coalesce(k.n, 0) < l.size then coalesce((select string_agg(a.message_id::text, ',') from a where a.lease_id = l.id), '') end
+    from l left join (select lease_id, count(*) as n from a group by lease_id) k on k.lease_id = l.id`,
   );
 
 /** kind in the parameters below. */

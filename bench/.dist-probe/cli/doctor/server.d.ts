@@ -1,2 +1,0 @@
-import { type Finding } from "./finding.ts";
-export declare function checkServer(url: string, token: string | null): Promise<Finding[]>;

@@ -1,5 +1,0 @@
-/**
- * What a worker offers to whoever started it. The dispatcher is the one that works.
- */
-export {};
-//# sourceMappingURL=worker.js.map

@@ -1,2 +1,0 @@
-export {};
-//# sourceMappingURL=topic.js.map

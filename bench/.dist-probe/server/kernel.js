@@ -1,2 +1,0 @@
-export {};
-//# sourceMappingURL=kernel.js.map

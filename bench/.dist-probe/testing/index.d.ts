@@ -1,9 +1,0 @@
-/**
- * The door `makegood/testing`: what a user needs to test a store or a sink of their own, or their service with them.
- */
-export type { MemoryStoreOptions } from "../store/memory/memory-store.ts";
-export { createMemoryStore } from "../store/memory/memory-store.ts";
-export type { Received, ReceiverMode, SinkCase, SinkHarness, SinkRig } from "./sink-conformance.ts";
-export { sinkConformance } from "./sink-conformance.ts";
-export type { Case, OpenTransaction, StoreHarness } from "./store-conformance/harness.ts";
-export { storeConformance } from "./store-conformance/store-conformance.ts";
