@@ -75,8 +75,8 @@ async function withServices({ options, questions, peers, peersOf, directory, ser
       version: pack === undefined ? null : versionOf(pack),
       settings,
     })),
-    /** False once Makegood lost, doubled or could not do something; a peer's trouble is only reported. */
-    sound: true,
+    /** What Makegood lost, doubled or could not do: the run fails. A peer's trouble is only reported. */
+    unsound: [],
     asked: {},
     rows: [],
     checks: [],
@@ -93,7 +93,7 @@ async function withServices({ options, questions, peers, peersOf, directory, ser
   await pool.end();
   const merged = save(results, options);
   writeReport(merged);
-  return results.sound ? 0 : 1;
+  return results.unsound.length === 0 ? 0 : 1;
 }
 
 /** One question, one round: every peer once, each time beginning with another one. */
@@ -110,6 +110,12 @@ async function ask({ name, question, round, keys, peers, context, directory, siz
     const peer = peers[keys[(turn + round) % keys.length]];
     const startMs = Date.now();
     const line = [];
+    const trouble = (list, what) => {
+      const text = `${name}, round ${round + 1}, ${peer.name}: ${what}`;
+      list.push(text);
+      if (peer.key === "makegood") results.unsound.push(text);
+      console.error(text);
+    };
     const reset = async (mode) => {
       await peer.reset(context, mode);
       await context.pool.query("checkpoint");
@@ -125,17 +131,11 @@ async function ask({ name, question, round, keys, peers, context, directory, siz
           line.push(`${metric} ${formatNumber(value)}`);
         },
         check(what, ok, { handled, distinct }) {
-          if (ok) return;
-          const text = `${name}, round ${round + 1}, ${peer.name}: ${what}, handled ${handled}, distinct ${distinct}`;
-          results.checks.push(text);
-          results.sound &&= peer.key !== "makegood";
-          console.error(`NOT EXACTLY ONCE: ${text}`);
+          if (!ok) trouble(results.checks, `${what}, handled ${handled}, distinct ${distinct}: not each exactly once`);
         },
       });
     } catch (error) {
-      results.sound &&= peer.key !== "makegood";
-      results.failures.push(`${name}, round ${round + 1}, ${peer.name}: ${error.message}`);
-      console.error(error);
+      trouble(results.failures, error.message);
     }
     killStrays();
     await reset("drain").catch((error) => console.error(error));

@@ -45,10 +45,10 @@ describe("a crash (faults 1, 2 and 7)", () => {
       first.t,
       Array.from({ length: 30 }, (_, n) => ({ payload: n, key: `k${n}` })),
     );
-    await until(async () => (await store.counts()).some(({ status }) => status === "processing"));
+    await until(async () => (await store.counts({ delivered: true })).some(({ status }) => status === "processing"));
     first.die();
     const second = await startProcess(store, clock, { leaseMs: 1_000 }, (n) => void keys.push(`k${n}`));
-    await until(async () => (await store.counts()).every(({ status }) => status === "delivered"));
+    await until(async () => (await store.counts({ delivered: true })).every(({ status }) => status === "delivered"));
     expect(new Set(keys).size).toBe(30);
     await second.mg.close();
   });
@@ -81,7 +81,7 @@ describe("a crash (faults 1, 2 and 7)", () => {
       Array.from({ length: 60 }, (_, n) => ({ payload: n })),
     );
     const counts = async (status: string): Promise<number> =>
-      (await store.counts()).filter((row) => row.status === status).reduce((sum, row) => sum + row.count, 0);
+      (await store.counts({ delivered: true })).filter((row) => row.status === status).reduce((sum, row) => sum + row.count, 0);
     await until(async () => (await counts("dead")) === 1 && (await counts("delivered")) === 59, 25_000);
     const killer = ids[13]?.id ?? "";
     const { attempts } = await store.history(killer);

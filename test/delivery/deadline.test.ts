@@ -106,7 +106,7 @@ describe("leases", () => {
   it("aborts what runs when the claim is lost, drops what waits, and writes nothing (faults 3 and 6)", async () => {
     const clock = fastClock(10);
     const memory = createMemoryStore({ clock });
-    let cut = true;
+    let cut: boolean = true;
     const store = wrap(memory, {
       extend: async (claims, ...rest) => (cut ? claims.map(() => "lost") : memory.extend(claims, ...rest)),
     });

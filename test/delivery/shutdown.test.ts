@@ -90,7 +90,7 @@ describe("shutdown (fault 5, DX-9)", () => {
       await using all = mg;
       await using worker = all.work();
       await all.enqueue(quick, 1);
-      await until(async () => (await store.counts())[0]?.status === "delivered");
+      await until(async () => (await store.counts({ delivered: true }))[0]?.status === "delivered");
       expect(worker.status().state).toBe("working");
     }
     expect(() => mg.work()).toThrow(/closed/);

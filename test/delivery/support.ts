@@ -37,7 +37,7 @@ export async function setUp(topics: AnyTopic[], options: Partial<MakegoodOptions
   const store = options.store ?? createMemoryStore({ clock });
   const mg = await createMakegood({ ...options, store, clock, topics, onEvent: (event) => events.push(event) });
   const count = async (status: string): Promise<number> => {
-    const counts = await store.counts();
+    const counts = await store.counts({ delivered: true });
     return counts.filter((row) => row.status === status).reduce((sum, row) => sum + row.count, 0);
   };
   const of = <T extends MakegoodEvent["type"]>(type: T) =>
