@@ -121,6 +121,9 @@ function introduction(results) {
     `Payload: ${payloadBytes} bytes of JSON. Half of Makegood's messages carry a key (deduplication is in place), four tenants, history kept;`,
     "no peer deduplicates here, raw SQL, graphile-worker and BullMQ keep no history.",
     "Peers take turns within a round and begin with fresh, vacuumed tables and a checkpoint; ratios are taken within a round.",
+    ...(results.quick
+      ? ["**Quick sizes**: the counts in the names below are those of a full run; these numbers prove nothing."]
+      : []),
     "Read the spread before the median: the machine line below shows how noisy the disk and the cores were.",
   ].join("\n");
 }

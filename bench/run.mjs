@@ -37,7 +37,8 @@ async function main() {
     for (const service of services) service.kill();
     directory.remove();
   });
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
+  // Not once: a second signal must not end the cleaning up half way.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(130));
   try {
     return await withServices({ options, questions, peers, peersOf, directory, services });
   } finally {
@@ -62,6 +63,7 @@ async function withServices({ options, questions, peers, peersOf, directory, ser
   const results = {
     startedAt: new Date().toISOString(),
     minutes: 0,
+    quick: options.quick,
     complete: !options.quick && options.rounds >= 5 && options.peers === null,
     product: productVersion(),
     node: process.version,

@@ -110,6 +110,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
       [Symbol.asyncDispose]: () => worker.stop(),
     };
     workers.add(worker);
+    how.signal?.addEventListener("abort", () => void worker.stop(), { once: true });
+    if (how.signal?.aborted) void worker.stop();
     return worker;
   }
 

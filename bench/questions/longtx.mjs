@@ -21,13 +21,15 @@ export async function measure(peer, { context, sizes, round, fresh, record, chec
     const last = count / windowSize;
     const start = windowRate(result.windowsMs, windowSize, 0, windows);
     const end = windowRate(result.windowsMs, windowSize, last - windows, last);
-    return { ratio: end / start, rate: result.rate };
+    return { ratio: end / start, end, rate: result.rate };
   };
 
   const results = {};
   for (const held of round % 2 === 0 ? [false, true] : [true, false]) results[held ? "held" : "control"] = await run(held);
   record("longtx_ratio", results.held.ratio);
   record("longtx_control", results.control.ratio);
+  // End against start also holds the warm-up of the worker; this one does not.
+  record("longtx_end_ratio", results.held.end / results.control.end);
   record("longtx_rate", results.held.rate);
   record("longtx_control_rate", results.control.rate);
 }

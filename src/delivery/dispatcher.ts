@@ -39,6 +39,7 @@ export interface DispatcherOptions {
 
 /** How long the outcomes of a drained worker may take to be written. */
 const SETTLE_AT_STOP_MS = 10_000;
+const IDLE_AGAIN_MS = 10_000;
 
 export class Dispatcher {
   readonly owner: string;
@@ -57,6 +58,7 @@ export class Dispatcher {
   #stopping: Promise<void> | undefined;
   #state: WorkerStatus["state"] = "working";
   #toldIdle: boolean = false;
+  #idleToldMs = 0;
   #fullInARow = 0;
   #served = 0;
   #probeDueMs = Number.POSITIVE_INFINITY;
@@ -145,7 +147,7 @@ export class Dispatcher {
     const sent = ready.length > 0 && this.#claimer.claimFrom(ready, nowMs);
     // Room left after the first round: a second one may overlap with it.
     if (sent && this.#claimer.ready) return 0;
-    if (open && !sent && this.#claimer.underWay === 0) this.#idle();
+    if (open && !sent && this.#claimer.underWay === 0) this.#idle(nowMs);
     const lookMs = this.#look.dueMs(!this.#toldIdle);
     if (nowMs >= lookMs) this.#track(this.#look.look());
     const dueMs = open ? Math.min(this.#lanes.nextDueMs(nowMs), this.#probeDueMs) : Number.POSITIVE_INFINITY;
@@ -236,18 +238,22 @@ export class Dispatcher {
     this.#loop.nudge();
   }
 
-  #idle(): void {
-    if (!this.#toldIdle) this.#tellIdle(true);
+  /** Said again now and then: a store forgets who waits, so that nobody sends hints to the dead. */
+  #idle(nowMs: number): void {
+    if (this.#toldIdle && nowMs - this.#idleToldMs < IDLE_AGAIN_MS) return;
+    this.#idleToldMs = nowMs;
+    this.#tellIdle(true);
   }
 
   /** Before resting: ask for hints, then look once more at what came between the last look and the asking. */
   #tellIdle(waiting: boolean): void {
     const { store } = this.#options;
+    const again = this.#toldIdle;
     this.#toldIdle = waiting;
     this.#track(
       store.idle(this.owner, waiting).then(
         () => {
-          if (waiting) this.#look.soon();
+          if (waiting && !again) this.#look.soon();
           this.#loop.nudge();
         },
         (error) => {

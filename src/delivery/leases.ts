@@ -69,10 +69,10 @@ export class LeaseTable {
     return lease;
   }
 
-  /** How many leases over suspects of this degree have messages without an outcome. */
+  /** How many leases over suspects of this degree are not settled: an outcome that is not written would be lost with the next. */
   suspects(suspicion: number): number {
     let count = 0;
-    for (const lease of this.#leases.values()) if (lease.suspicion === suspicion && lease.unfinished > 0) count++;
+    for (const lease of this.#leases.values()) if (lease.suspicion === suspicion) count++;
     return count;
   }
 

@@ -9,6 +9,8 @@ export interface WorkOptions {
   readonly concurrency?: number | undefined;
   /** False: delivers and takes back lost leases, but leaves retention to other processes. */
   readonly maintenance?: boolean | undefined;
+  /** Aborting it stops the worker as stop() does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface StopOptions {

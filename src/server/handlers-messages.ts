@@ -49,7 +49,8 @@ export function messageHandlers(kernel: Kernel): { post: Handler; get: Handler; 
     async list(request) {
       const query = readQuery(request.query);
       if (!query.ok) return query.reply;
-      const [page, topics] = await Promise.all([kernel.mg.store.list(query.value.filter), kernel.mg.store.topics.list()]);
+      const filter = { ...query.value.filter, payload: query.value.payloads };
+      const [page, topics] = await Promise.all([kernel.mg.store.list(filter), kernel.mg.store.topics.list()]);
       return jsonText(200, pageText(page, new Map(topics.map((topic) => [topic.name, topic])), query.value.payloads));
     },
   };

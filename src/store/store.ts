@@ -85,6 +85,8 @@ export interface ListFilter {
   readonly topic?: string | undefined;
   readonly tenantId?: string | undefined;
   readonly key?: string | undefined;
+  /** False: payloads come back empty, for pages that only show where messages stand. */
+  readonly payload?: boolean | undefined;
   readonly limit: number;
   /** As returned by the page before; opaque. */
   readonly cursor?: string | undefined;

@@ -1,6 +1,17 @@
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { DUPLICATE, type Outcome, reject, retry, type Sink, type StandardSchemaV1, topic } from "../../src/index.ts";
-import { pause, setUp, until } from "./support.ts";
+import {
+  createMemoryStore,
+  DUPLICATE,
+  type Outcome,
+  reject,
+  retry,
+  type Sink,
+  type StandardSchemaV1,
+  topic,
+} from "../../src/index.ts";
+import { pause, setUp, until, wrap } from "./support.ts";
 
 const quick = { baseMs: 1, maxMs: 5 } as const;
 
@@ -166,6 +177,78 @@ describe("the walk", () => {
     expect((seen.get("now") ?? 0) - start).toBeLessThan(100);
     expect((seen.get("later") ?? 0) - start).toBeGreaterThanOrEqual(295);
     expect((seen.get("later") ?? 0) - start).toBeLessThan(900);
+    await mg.close();
+  });
+
+  it("goes over HTTP when the topic says so, with the receiver's headers as the contract has them", async () => {
+    const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
+    const server = createServer((request, response) => {
+      let body = "";
+      request.on("data", (chunk) => {
+        body += String(chunk);
+      });
+      request.on("end", () => {
+        requests.push({ headers: request.headers, body });
+        response.end();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`;
+    const remote = topic("a/remote", { sink: { kind: "http", url } });
+    const { mg, count } = await setUp([remote]);
+    mg.work();
+    const { id } = await mg.enqueue(remote, { n: 1 }, { key: "k-1" });
+    await until(async () => (await count("delivered")) === 1);
+    expect(requests).toMatchObject([
+      {
+        body: '{"n":1}',
+        headers: {
+          "content-type": "application/json",
+          "idempotency-key": "k-1",
+          "makegood-message-id": id,
+          "makegood-topic": "a/remote",
+          "makegood-attempt": "1",
+        },
+      },
+    ]);
+    await mg.close();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it("settles a claim's outcomes together, however they were reached", async () => {
+    const memory = createMemoryStore();
+    const calls: number[] = [];
+    const parts: number[] = [];
+    const store = wrap(memory, {
+      settle: async (settles, at) => {
+        calls.push(settles.length);
+        const leases = new Map<string, number>();
+        for (const { claim } of settles) leases.set(claim.lease, (leases.get(claim.lease) ?? 0) + 1);
+        for (const [lease, n] of leases) parts.push(n === sizes.get(lease) ? 0 : 1);
+        return memory.settle(settles, at);
+      },
+      claim: async (request) => {
+        const messages = await memory.claim(request);
+        for (const { claim } of messages) sizes.set(claim.lease, messages.length);
+        return messages;
+      },
+    });
+    const sizes = new Map<string, number>();
+    const quickly = topic("a/quickly", { sink: () => undefined });
+    const later = topic("a/later", { sink: async () => undefined });
+    const { mg, count } = await setUp([quickly, later], { store });
+    for (const one of [quickly, later]) {
+      for (let i = 0; i < 3; i++)
+        await mg.enqueueMany(
+          one,
+          Array.from({ length: 1_000 }, () => ({ payload: 0 })),
+        );
+    }
+    mg.work();
+    await until(async () => (await count("delivered")) === 6_000);
+    expect(calls.length).toBeLessThan(120);
+    // Under load a few may be cut by the clock.
+    expect(parts.filter((part) => part === 1).length).toBeLessThan(parts.length / 4);
     await mg.close();
   });
 

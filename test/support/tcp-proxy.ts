@@ -18,7 +18,7 @@ export interface Rule {
   /** How often it strikes; 1 unless told. */
   readonly times?: number;
   /** What a whole answer contains; PostgreSQL's ReadyForQuery unless told. */
-  readonly answered?: RegExp;
+  readonly answered?: string;
 }
 
 export interface TcpProxy extends AsyncDisposable {
@@ -39,7 +39,7 @@ export interface TcpProxy extends AsyncDisposable {
 }
 
 /** 'Z', length 5: the server has finished, and committed what stood outside a transaction. */
-const READY_FOR_QUERY = /Z\0\0\0\x05/;
+const READY_FOR_QUERY = "Z\0\0\0\u0005";
 const TAIL_BYTES = 4_096;
 
 interface Link {
@@ -91,7 +91,8 @@ export async function startProxy(target: { host: string; port: number }): Promis
       link.tail = "";
       if (armed.rule.act === "lose-request") {
         armed.fired();
-        return reset(link);
+        reset(link);
+        return;
       }
       link.waiting = { rule: armed.rule, fired: armed.fired, reply: "" };
     }
@@ -105,9 +106,12 @@ export async function startProxy(target: { host: string; port: number }): Promis
       return;
     }
     const { waiting } = link;
-    if (!waiting) return pass(link, link.client, bytes);
+    if (!waiting) {
+      pass(link, link.client, bytes);
+      return;
+    }
     waiting.reply += bytes.toString("latin1");
-    if (!(waiting.rule.answered ?? READY_FOR_QUERY).test(waiting.reply)) return;
+    if (!waiting.reply.includes(waiting.rule.answered ?? READY_FOR_QUERY)) return;
     waiting.fired();
     if (waiting.rule.act === "lose-reply") reset(link);
     else link.dead = true;
@@ -115,7 +119,10 @@ export async function startProxy(target: { host: string; port: number }): Promis
 
   const server = createServer((client) => {
     client.on("error", () => undefined);
-    if (refusing) return void client.resetAndDestroy();
+    if (refusing) {
+      client.resetAndDestroy();
+      return;
+    }
     const upstream = connect(target);
     const link: Link = { client, server: upstream, dead: false, tail: "", waiting: undefined };
     links.add(link);

@@ -42,7 +42,9 @@ export function list(state: State, filter: ListFilter): Page {
   const found = [...state.messages.values()]
     .filter((stored) => (before === null || stored.message.id < before) && matches(stored, filter))
     .sort((a, b) => (a.message.id < b.message.id ? 1 : -1));
-  const data = found.slice(0, limit).map(view);
+  const data = found
+    .slice(0, limit)
+    .map((stored) => (filter.payload === false ? { ...view(stored), payload: "" } : view(stored)));
   const last = data.at(-1);
   return { data, nextCursor: found.length > limit && last ? writeCursor(last.id) : null };
 }

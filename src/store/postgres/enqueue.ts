@@ -4,6 +4,7 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Accepted, NewMessage } from "../../message/message.ts";
+import { idTimeMs } from "../../platform/ids.ts";
 import type { At, EnqueueOptions, Transaction } from "../store.ts";
 import { clockSql } from "./clock-sql.ts";
 import { createCoalescer } from "./coalesce.ts";
@@ -11,10 +12,13 @@ import type { Queryable } from "./connection.ts";
 import type { Db } from "./db.ts";
 import { batchValues, shortValues } from "./enqueue-values.ts";
 import { KIND_ORDERED, type LaneInfo } from "./lane-table.ts";
-import { dayOf, ensurePartitions } from "./partitions.ts";
+import { DAY_MS, dayOf, daysAround, ensurePartitions } from "./partitions.ts";
 import { isMissingPartition } from "./sql-errors.ts";
 import { enqueueBatch, enqueueOne, findKeys, sameMessage } from "./statements/enqueue.ts";
 import { queryIn, refusePool } from "./transaction.ts";
+
+/** An id whose time is further off than this comes from a broken clock; it gets no partition of its own. */
+const CLOCK_OFF_MS_MAX = 9 * DAY_MS;
 
 export interface Placed {
   readonly message: NewMessage;
@@ -25,18 +29,34 @@ export type Enqueue = (messages: readonly NewMessage[], options?: EnqueueOptions
 
 /** `told` hears of the lanes that have new work, after their commit. */
 export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void): Enqueue {
+  const room = createRoom(db);
   const one = createCoalescer((batch) => insertEach(db, batch, {}), told);
 
   return async function enqueue(messages, { tx, atomic = "all", now } = {}) {
     if (tx) refusePool(tx);
     if (messages.length === 0) return [];
     const placed = await place(db, messages);
+    await room(messages);
     if (tx) return insertIn(db, placed, tx, { now });
     const alone = messages.length === 1 || atomic === "each";
     if (alone && now === undefined) return Promise.all(placed.map(one));
     const accepted = alone ? await insertOneByOne(db, placed, { now }) : await insertAll(db, placed, { now });
     if (alone || !accepted.some((a) => a.kind === "conflict")) told(placed.map((p) => p.lane));
     return accepted;
+  };
+}
+
+/** Makes the day of a message before it is needed: inside a caller's transaction it would be too late. */
+function createRoom(db: Db): (messages: readonly NewMessage[]) => Promise<void> {
+  const made = new Set(daysAround(db.clock.wallMs()));
+  return async (messages) => {
+    for (const { id } of messages) {
+      const day = dayOf(idTimeMs(id));
+      if (made.has(day)) continue;
+      if (Math.abs(day - db.clock.wallMs()) > CLOCK_OFF_MS_MAX) return;
+      await ensurePartitions(db.connection, db.s, [day]);
+      made.add(day);
+    }
   };
 }
 
@@ -223,10 +243,8 @@ async function repaired<T>(db: Db, placed: readonly Placed[], work: () => Promis
     const cause = thrown instanceof MakegoodError ? thrown.cause : thrown;
     if (!isMissingPartition(cause)) throw thrown;
     const wall = db.clock.wallMs();
-    const days = [
-      ...new Set(placed.map(({ message }) => dayOf(Number.parseInt(message.id.slice(0, 8) + message.id.slice(9, 13), 16)))),
-    ];
-    if (days.some((day) => Math.abs(day - wall) > 9 * 86_400_000)) throw thrown;
+    const days = [...new Set(placed.map(({ message }) => dayOf(idTimeMs(message.id))))];
+    if (days.some((day) => Math.abs(day - wall) > CLOCK_OFF_MS_MAX)) throw thrown;
     await ensurePartitions(db.connection, db.s, days);
     return work();
   }

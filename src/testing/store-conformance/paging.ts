@@ -100,6 +100,15 @@ export const pagingCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.equal(rest.data.length, 4);
   },
 
+  "I10: a page without payloads has none": async (scene) => {
+    await scene.accept(0, { payload: "[1]" }, { payload: "[2]" });
+    const { data } = await scene.store.list({ limit: 10, payload: false });
+    assert.deepEqual(
+      data.map(({ payload }) => payload),
+      ["", ""],
+    );
+  },
+
   "a cursor that no page returned is refused with invalid_message": async (scene) => {
     await scene.accept(0);
     for (const cursor of ["nonsense", "%%%", "MQ"]) {

@@ -77,6 +77,9 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
 /** Two leases of one call share one fate: if the worker dies, any of these messages may have been the cause. */
 async function together(db: Db, claimed: ClaimedMessage[]): Promise<ClaimedMessage[]> {
   const leases = [...new Set(claimed.map((m) => m.claim.lease))];
-  await db.connection.rows("claim", `update ${db.s}.lease set size = $1::int where id = any ($2::bigint[])`, [claimed.length, leases]);
+  await db.connection.rows("claim", `update ${db.s}.lease set size = $1::int where id = any ($2::bigint[])`, [
+    claimed.length,
+    leases,
+  ]);
   return claimed.map((message) => ({ ...message, leaseSize: claimed.length }));
 }

@@ -29,7 +29,6 @@ const AFTER_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 export function createList(db: Db): (filter: ListFilter) => Promise<Page> {
   const { s } = db;
-  const view = viewSql(s);
 
   /** The lanes of a topic and tenant, suspects' and ordered ones included; null: no such filter. */
   async function lanesOf({ topic, tenantId }: ListFilter): Promise<string[] | null> {
@@ -69,7 +68,9 @@ export function createList(db: Db): (filter: ListFilter) => Promise<Page> {
       (row) => row[0] as string,
     );
     const page = ids.slice(0, limit);
-    const data = (await db.connection.rows("list messages", view, [page], { reads: true })).map(messageView);
+    const data = (await db.connection.rows("list messages", viewSql(s, filter.payload ?? true), [page], { reads: true })).map(
+      messageView,
+    );
     // A message may move on between the two statements: one that no longer fits the asked-for status is left out, not shown wrong.
     const fitting = filter.status ? data.filter((m) => m.status === filter.status) : data;
     return { data: fitting, nextCursor: ids.length > limit ? (page.at(-1) ?? null) : null };

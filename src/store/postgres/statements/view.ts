@@ -9,7 +9,8 @@ import { RESOLUTION_NAMES } from "../db.ts";
 /** $1: ids. */
 export const viewSql = (
   s: string,
-) => `select m.id::text, t.name, l.tenant, m.key, m.ordering_key, l.priority::text, m.payload, m.traceparent, m.schema_version::text,
+  payload = true,
+) => `select m.id::text, t.name, l.tenant, m.key, m.ordering_key, l.priority::text, ${payload ? "m.payload" : "''"}, m.traceparent, m.schema_version::text,
     extract(epoch from m.created_at)::text,
     case when p.id is not null then 'pending' when a.delivered then 'delivered' when d.resolution < 3 then 'dead' else 'processing' end,
     case when p.id is not null then p.attempts when d.resolution < 3 and not coalesce(a.delivered, false) then d.attempts
