@@ -12,6 +12,7 @@ import type { Random } from "../platform/random.ts";
 import type { Store, WakeHint } from "../store/store.ts";
 import { Breaker } from "./breaker.ts";
 import { Claimer } from "./claimer.ts";
+import { Idle } from "./idle.ts";
 import { type LaneEntry, LaneTable } from "./lanes.ts";
 import { LeaseTable } from "./leases.ts";
 import { Look } from "./look.ts";
@@ -39,7 +40,6 @@ export interface DispatcherOptions {
 
 /** How long the outcomes of a drained worker may take to be written. */
 const SETTLE_AT_STOP_MS = 10_000;
-const IDLE_AGAIN_MS = 10_000;
 
 export class Dispatcher {
   readonly owner: string;
@@ -52,14 +52,12 @@ export class Dispatcher {
   readonly #runner: Runner;
   readonly #claimer: Claimer;
   readonly #look: Look;
+  readonly #idle: Idle;
   readonly #health: StoreHealth;
   readonly #loop: Loop;
   readonly #unsubscribe: (() => void)[];
   #stopping: Promise<void> | undefined;
   #state: WorkerStatus["state"] = "working";
-  #toldIdle: boolean = false;
-  #idleToldMs = 0;
-  #fullInARow = 0;
   #served = 0;
   #probeDueMs = Number.POSITIVE_INFINITY;
 
@@ -102,6 +100,11 @@ export class Dispatcher {
     const took = (full: boolean, dry: boolean): void => this.#took(full, dry);
     this.#claimer = new Claimer({ store, owner, clock, events, lanes, leases, runner, settler, prefetch, health, took, track });
     this.#look = new Look({ store, clock, lanes, health, pollMs, looked: () => this.#loop.nudge() });
+    const told = (): void => {
+      this.#look.soon();
+      this.#loop.nudge();
+    };
+    this.#idle = new Idle({ store, owner, health, track, told });
     this.#lanes = lanes;
     this.#leases = leases;
     this.#settler = settler;
@@ -147,8 +150,8 @@ export class Dispatcher {
     const sent = ready.length > 0 && this.#claimer.claimFrom(ready, nowMs);
     // Room left after the first round: a second one may overlap with it.
     if (sent && this.#claimer.ready) return 0;
-    if (open && !sent && this.#claimer.underWay === 0) this.#idle(nowMs);
-    const lookMs = this.#look.dueMs(!this.#toldIdle);
+    if (open && !sent && this.#claimer.underWay === 0) this.#idle.rest(nowMs);
+    const lookMs = this.#look.dueMs(!this.#idle.waiting);
     if (nowMs >= lookMs) this.#track(this.#look.look());
     const dueMs = open ? Math.min(this.#lanes.nextDueMs(nowMs), this.#probeDueMs) : Number.POSITIVE_INFINITY;
     return Math.max(1, Math.min(pollMs, dueMs - nowMs, nowMs >= lookMs ? pollMs : lookMs - nowMs));
@@ -212,9 +215,7 @@ export class Dispatcher {
   #took(full: boolean, dry: boolean): void {
     if (this.#state !== "working") this.#runner.releaseWhere(() => true);
     if (dry) this.#look.again();
-    this.#fullInARow = full ? this.#fullInARow + 1 : 0;
-    // A backlog: hints would only cost their senders, the next claim follows anyway.
-    if (this.#fullInARow >= 2 && this.#toldIdle) this.#tellIdle(false);
+    this.#idle.claimed(full);
     this.#loop.nudge();
   }
 
@@ -238,32 +239,6 @@ export class Dispatcher {
     this.#loop.nudge();
   }
 
-  /** Said again now and then: a store forgets who waits, so that nobody sends hints to the dead. */
-  #idle(nowMs: number): void {
-    if (this.#toldIdle && nowMs - this.#idleToldMs < IDLE_AGAIN_MS) return;
-    this.#idleToldMs = nowMs;
-    this.#tellIdle(true);
-  }
-
-  /** Before resting: ask for hints, then look once more at what came between the last look and the asking. */
-  #tellIdle(waiting: boolean): void {
-    const { store } = this.#options;
-    const again = this.#toldIdle;
-    this.#toldIdle = waiting;
-    this.#track(
-      store.idle(this.owner, waiting).then(
-        () => {
-          if (waiting && !again) this.#look.soon();
-          this.#loop.nudge();
-        },
-        (error) => {
-          this.#toldIdle = !waiting;
-          this.#health.failed("idle", error);
-        },
-      ),
-    );
-  }
-
   async #refreshTopics(): Promise<void> {
     const { topics, events } = this.#options;
     try {
@@ -280,7 +255,7 @@ export class Dispatcher {
   }
 
   async #stop(drainMs: number): Promise<void> {
-    const { clock, events, store } = this.#options;
+    const { clock, events } = this.#options;
     this.#state = "draining";
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     await this.#loop.stop();
@@ -291,7 +266,7 @@ export class Dispatcher {
     await this.#settler.close(SETTLE_AT_STOP_MS);
     this.#runner.close();
     this.#state = "stopped";
-    if (this.#toldIdle) await store.idle(this.owner, false).catch(() => undefined);
+    await this.#idle.stop();
     events.emit({ type: "lifecycle", what: "worker_stopped", detail: { owner: this.owner, leases: this.#leases.size } });
   }
 

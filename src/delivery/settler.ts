@@ -29,7 +29,7 @@ const BATCH_GOOD = 250;
 const BATCH_MAX = LIMITS.batchMessagesMax;
 const WAIT_MS = 5;
 /** How long outcomes of a lease wait for the rest of it: a store writes a whole lease far cheaper than its parts. */
-const PART_WAIT_MS = 10;
+const PART_WAIT_MS = 20;
 const WRITES_MAX = 2;
 const BACKOFF_MS = 50;
 const BACKOFF_MS_MAX = 5_000;

@@ -54,7 +54,7 @@ describe("a crash (faults 1, 2 and 7)", () => {
   });
 
   it("a message that kills its worker ends dead after its own attempts, and its batch mates are not charged", async () => {
-    const clock = fastClock(20);
+    const clock = fastClock(5);
     const store = createMemoryStore({ clock });
     let deaths = 0;
     let current: { mg: Makegood } | undefined;
@@ -63,7 +63,7 @@ describe("a crash (faults 1, 2 and 7)", () => {
       current = await startProcess(
         store,
         clock,
-        { leaseMs: 1_000, retry: { attemptsMax: 3, baseMs: 1, maxMs: 1 } },
+        { leaseMs: 2_000, retry: { attemptsMax: 3, baseMs: 1, maxMs: 1 } },
         async (n, process) => {
           await pause(1);
           if (n !== 13) return;

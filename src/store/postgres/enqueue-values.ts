@@ -21,7 +21,7 @@ export function shortValues({ message, lane }: Placed): unknown[] {
   return values;
 }
 
-export function batchValues(placed: readonly Placed[], tx: boolean): { parts: Parts; values: unknown[] } {
+export function batchValues(placed: readonly Placed[], tx: boolean, old: boolean): { parts: Parts; values: unknown[] } {
   const has = (pick: (p: Placed) => unknown) => placed.some((p) => pick(p) !== null && pick(p) !== undefined);
   const ordering = (p: Placed) => (p.lane.kind === KIND_ORDERED ? p.message.orderingKey : null);
   const free = (p: Placed) => [
@@ -38,6 +38,7 @@ export function batchValues(placed: readonly Placed[], tx: boolean): { parts: Pa
     versioned: has((p) => p.message.schemaVersion),
     handedDown: has((p) => p.message.directTry),
     tx,
+    old,
     json: placed.some((p) => free(p).some((text) => text?.includes(SEPARATOR))),
   };
   const list = (pick: (p: Placed) => string | number | null) => placed.map((p) => pick(p) ?? "").join(",");

@@ -78,14 +78,16 @@ type Run = (text: string, values: unknown[], name?: string) => Promise<(string |
 async function insert(db: Db, placed: readonly Placed[], run: Run, tx: boolean, { now }: At): Promise<Set<string>> {
   const clock = clockSql(now);
   const [only] = placed;
-  if (placed.length === 1 && only && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
+  const nowMs = now?.getTime() ?? db.clock.wallMs();
+  const old = placed.some(({ message }) => nowMs - idTimeMs(message.id) > DAY_MS);
+  if (placed.length === 1 && only && !old && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
     const keyed = only.message.key !== null;
     const name = now === undefined ? `mg_enqueue_${keyed ? "keyed" : "plain"}_${tx ? "tx" : "own"}` : undefined;
     const [row] = await run(enqueueOne(db.s, clock, { keyed, tx }), shortValues(only), name);
     if (row?.[1] === "false") throw notInTransaction();
     return row?.[0] === "1" ? new Set() : new Set([only.message.id]);
   }
-  const { parts, values } = batchValues(placed, tx);
+  const { parts, values } = batchValues(placed, tx, old);
   const [row] = await run(enqueueBatch(db.s, clock, parts), values);
   if (row?.[1] === "false") throw notInTransaction();
   return new Set(row?.[0]?.split(",") ?? []);

@@ -1,20 +1,31 @@
 /**
- * What this process knows of the leases it holds: which messages, in which order, and which of them are still open. It only
- * chooses the cheaper statement and says when a lease row can go; safety is the token in the database, not this memory.
+ * What this process knows of the leases it holds: which messages, in which order, from which lanes, and which of them are still
+ * open. It only chooses the cheaper statement and spares the database questions; safety is the token there, not this memory.
  */
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { Settle } from "../../message/settlement.ts";
 
+export interface MessageFacts {
+  readonly lane: number;
+  readonly base: number;
+}
+
 interface OpenLease {
   readonly ids: readonly string[];
-  readonly lanes: readonly string[];
+  readonly lanes: readonly number[];
+  readonly bases: readonly number[];
   readonly ordered: boolean;
-  /** Made when a lease is settled in parts. */
-  open: Set<string> | undefined;
+  /** Settled before this process knew it, perhaps: no telling which of its messages are still open. */
+  readonly strange: boolean;
+  /** Made when a lease is settled in parts: id → place in the lists above. */
+  open: Map<string, number> | undefined;
 }
 
 export interface OpenLeases {
   claimed(messages: readonly ClaimedMessage[], ordered: (message: ClaimedMessage) => boolean): void;
+  /** A lease that another instance claimed. */
+  learn(claim: Claim, ids: readonly string[], lanes: readonly number[], bases: readonly number[]): void;
+  knows(claim: Claim): boolean;
   /** By lease and token, in the order given. */
   group(settles: readonly Settle[]): Map<string, Settle[]>;
   /** All of a lease, all delivered, nothing of it settled before, no ordering keys. */
@@ -23,8 +34,8 @@ export interface OpenLeases {
   durations(group: readonly Settle[]): string | null;
   /** Nothing of the lease stays open after this group. */
   endsWith(group: readonly Settle[]): boolean;
-  /** The lane a message was claimed from, while its lease is known here. */
-  laneOf(one: Settle): number | undefined;
+  /** Undefined: not a message of the lease it names, or settled already. */
+  factsOf(one: Settle): MessageFacts | undefined;
   settled(settles: readonly Settle[]): void;
 }
 
@@ -32,37 +43,52 @@ const nameOf = ({ lease, token }: Claim) => `${lease} ${token}`;
 
 function byClaim<T extends { readonly claim: Claim }>(all: readonly T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
+  let last: T[] | undefined;
+  let lastClaim: Claim | undefined;
   for (const one of all) {
+    // Messages of one batch share one claim object and usually come together.
+    if (one.claim === lastClaim && last) {
+      last.push(one);
+      continue;
+    }
     const name = nameOf(one.claim);
-    const group = groups.get(name);
-    if (group) group.push(one);
-    else groups.set(name, [one]);
+    last = groups.get(name) ?? [];
+    last.push(one);
+    groups.set(name, last);
+    lastClaim = one.claim;
   }
   return groups;
 }
 
+const openOf = (lease: OpenLease): Map<string, number> => {
+  lease.open ??= new Map(lease.ids.map((id, place) => [id, place]));
+  return lease.open;
+};
+
 export function createOpenLeases(): OpenLeases {
   const leases = new Map<string, OpenLease>();
-
-  const openOf = (lease: OpenLease) => {
-    lease.open ??= new Set(lease.ids);
-    return lease.open;
-  };
+  const of = (group: readonly Settle[]) => leases.get(nameOf((group[0] as Settle).claim));
 
   return {
     claimed(messages, ordered) {
       for (const [name, group] of byClaim(messages)) {
         leases.set(name, {
           ids: group.map((m) => m.id),
-          lanes: group.map((m) => m.lane),
+          lanes: group.map((m) => Number(m.lane)),
+          bases: group.map((m) => m.base),
           ordered: group.some(ordered),
+          strange: false,
           open: undefined,
         });
       }
     },
+    learn(claim, ids, lanes, bases) {
+      leases.set(nameOf(claim), { ids, lanes, bases, ordered: true, strange: true, open: undefined });
+    },
+    knows: (claim) => leases.has(nameOf(claim)),
     group: byClaim,
     isWholeAndPlain(group) {
-      const lease = leases.get(nameOf((group[0] as Settle).claim));
+      const lease = of(group);
       if (!lease || lease.ordered || lease.open || lease.ids.length !== group.length) return false;
       if (!group.every(({ settlement }) => settlement.kind === "delivered" && settlement.outcome === "delivered")) return false;
       if (group.every((one, i) => one.id === lease.ids[i])) return true;
@@ -72,35 +98,35 @@ export function createOpenLeases(): OpenLeases {
     durations(group) {
       const ms = (one: Settle | undefined) => Math.round(one?.durationMs ?? 0);
       if (group.every((one) => ms(one) === 0)) return null;
-      const lease = leases.get(nameOf((group[0] as Settle).claim)) as OpenLease;
-      if (group.every((one, i) => one.id === lease.ids[i])) return group.map(ms).join(",");
+      const ids = of(group)?.ids ?? [];
+      if (group.every((one, i) => one.id === ids[i])) return group.map(ms).join(",");
       const byId = new Map(group.map((one) => [one.id, one]));
-      return lease.ids.map((id) => ms(byId.get(id))).join(",");
+      return ids.map((id) => ms(byId.get(id))).join(",");
     },
     endsWith(group) {
-      const lease = leases.get(nameOf((group[0] as Settle).claim));
-      if (!lease) return false;
+      const lease = of(group);
+      if (!lease || lease.strange) return false;
       const ids = new Set(group.map((one) => one.id));
-      for (const id of openOf(lease)) if (!ids.has(id)) return false;
+      for (const id of openOf(lease).keys()) if (!ids.has(id)) return false;
       return true;
     },
-    laneOf(one) {
+    factsOf(one) {
       const lease = leases.get(nameOf(one.claim));
-      const lane = lease?.lanes[lease.ids.indexOf(one.id)];
-      return lane === undefined ? undefined : Number(lane);
+      const place = lease && openOf(lease).get(one.id);
+      return lease && place !== undefined
+        ? { lane: lease.lanes[place] as number, base: lease.bases[place] as number }
+        : undefined;
     },
     settled(settles) {
-      for (const one of settles) {
-        const name = nameOf(one.claim);
+      for (const [name, group] of byClaim(settles)) {
         const lease = leases.get(name);
         if (!lease) continue;
-        if (!lease.open && lease.ids.length === 1) {
-          leases.delete(name);
-          continue;
+        if (!lease.open && group.length >= lease.ids.length) leases.delete(name);
+        else {
+          const open = openOf(lease);
+          for (const one of group) open.delete(one.id);
+          if (open.size === 0) leases.delete(name);
         }
-        const open = openOf(lease);
-        open.delete(one.id);
-        if (open.size === 0) leases.delete(name);
       }
     },
   };

@@ -46,6 +46,8 @@ export interface Parts {
   readonly versioned: boolean;
   readonly handedDown: boolean;
   readonly tx: boolean;
+  /** Some id is older than a day: it may be a repeat of one whose body has moved to message_kept. */
+  readonly old: boolean;
   /** Free text as JSON arrays instead of separated text: some key contains the separator. */
   readonly json: boolean;
 }
@@ -77,7 +79,8 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   const names = columns.map(([name]) => name);
   const kept = ["key", "ordering_key", "traceparent", "schema_version"].filter((name) => names.includes(name));
   const fixed = ["id", "lane_id", "payload", ...kept].join(", ");
-  const unknown = parts.keyed ? "key is null or id in (select id from k)" : "true";
+  const moved = `exists (select from ${s}.message_kept o where o.id = r.id)`;
+  const unknown = `${parts.keyed ? "(key is null or id in (select id from k))" : "true"}${parts.old ? ` and not ${moved}` : ""}`;
   const fresh = "id in (select id from m)";
   const due = `${clock} + delay_ms * interval '1 ms'`;
 

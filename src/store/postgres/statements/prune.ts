@@ -7,14 +7,17 @@ import { clockSql } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
 import { DAY_MS, dayOfPartition, daysAround, ensurePartitions, partitionSuffix } from "../partitions.ts";
 
-/** Settled longer ago than the retention: $1 is the retention in ms. */
+/**
+ * Settled longer ago than the retention: $1 is the retention in ms. What a lease still names stays until that lease has ended:
+ * its attempt row is what tells a reclaim that it is settled.
+ */
 const gone = (
   s: string,
   clock: string,
   id: string,
-) => `(exists (select from ${s}.attempt a where a.message_id = ${id} and a.outcome in (1, 2)
+) => `(${id} not in (select unnest(l.ids) from ${s}.lease l) and (exists (select from ${s}.attempt a where a.message_id = ${id} and a.outcome in (1, 2)
     and a.at < ${clock} - $1::bigint * interval '1 ms')
-  or exists (select from ${s}.dead_letter d where d.id = ${id} and d.resolution in (1, 2) and d.settled_at < ${clock} - $1::bigint * interval '1 ms'))`;
+  or exists (select from ${s}.dead_letter d where d.id = ${id} and d.resolution in (1, 2) and d.settled_at < ${clock} - $1::bigint * interval '1 ms')))`;
 
 const detachedSql = `select c.relname, (i.inhrelid is not null)::text, coalesce(i.inhdetachpending, false)::text
   from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_inherits i on i.inhrelid = c.oid

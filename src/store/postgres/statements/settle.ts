@@ -7,7 +7,8 @@ import type { Settle } from "../../../message/settlement.ts";
 import type { At, SettleResult } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import { type Db, OUTCOME_CODES } from "../db.ts";
-import type { OpenLeases } from "../open-leases.ts";
+import { KIND_ORDERED, type LaneInfo } from "../lane-table.ts";
+import type { MessageFacts, OpenLeases } from "../open-leases.ts";
 
 /** Everything in these leases was delivered: $1 leases, $2 tokens, $3 durations of all, in the order of the leases' ids, or null. */
 const wholeSql = (s: string) =>
@@ -27,38 +28,35 @@ const wholeSql = (s: string) =>
 const KINDS = { delivered: 1, retry: 2, dead: 3, hold: 4, release: 5 } as const;
 
 /**
- * Any mixture. $1 leases, $2 tokens, $3 whether the lease ends with this call; then per message: $4 id, $5 which of these, from 1, $6 kind, $7 attempt,
- * $8 outcome, $9 counted, $10 delay ms, $11 suspicion, $12 blocks order, $13 duration, $14 code, $15 error, $16 hold reason.
- * The lock on the lease row keeps a reclaim out; the order by id keeps two settles from meeting in a deadlock.
+ * Any mixture. $1 leases, $2 tokens, $3 whether the lease ends with this call; then per message: $4 id, $5 which of these, from 1, $6 kind,
+ * $7 attempt, $8 outcome, $9 counted, $10 delay ms, $11 lane it goes back to, $12 base, $13 ordered, $14 suspicion, $15 blocks order,
+ * $16 duration, $17 code, $18 error, $19 hold reason. The lock on the lease row keeps a reclaim out; the order by id keeps two settles
+ * from meeting in a deadlock. Where a row count is only known here, conditions are written so that they are hashed, not joined in a loop.
  */
 const mixedSql = (s: string) =>
   perClock(
     (clock) => `with
-    y as materialized (select * from unnest($1::bigint[], $2::uuid[], $3::boolean[]) with ordinality y(id, token, ends, g)),
     l as materialized (
-      select l.id, l.ids, l.bases, l.lanes, y.ends, y.g from ${s}.lease l join y on y.id = l.id and y.token = l.token order by l.id for no key update of l),
-    v as materialized (select l.id as lease_id, l.g, u.* from l cross join lateral unnest(l.ids, l.bases, l.lanes) u(id, base, lane_id)),
+      select l.id, y.ends, y.g from ${s}.lease l join unnest($1::bigint[], $2::uuid[], $3::boolean[]) with ordinality y(id, token, ends, g)
+        on y.id = l.id and y.token = l.token order by l.id for no key update of l),
     x as materialized (
-      select x.*, v.lease_id, v.base, coalesce(n.id, v.lane_id) as lane_id,
+      select x.*, l.id as lease_id,
         case x.kind when 4 then 'infinity'::timestamptz when 2 then ${clock} + x.delay_ms * interval '1 ms' when 5 then ${clock} end as again
-      from unnest($4::uuid[], $5::int[], $6::smallint[], $7::smallint[], $8::smallint[], $9::boolean[], $10::bigint[],
-        $11::smallint[], $12::boolean[], $13::int[], $14::text[], $15::text[], $16::text[])
-        x(id, g, kind, n, outcome, counted, delay_ms, suspicion, blocks, ms, code, error, reason)
-      join v on v.g = x.g and v.id = x.id
-      join ${s}.lane c on c.id = v.lane_id
-      left join ${s}.lane n on x.kind = 2 and c.kind in (0, 1, 2) and n.topic_id = c.topic_id and n.tenant = c.tenant and n.priority = c.priority and n.kind = x.suspicion),
+      from l join unnest($4::uuid[], $5::int[], $6::smallint[], $7::smallint[], $8::smallint[], $9::boolean[], $10::bigint[], $11::int[], $12::smallint[],
+        $13::boolean[], $14::smallint[], $15::boolean[], $16::int[], $17::text[], $18::text[], $19::text[])
+        x(id, g, kind, n, outcome, counted, delay_ms, lane_id, base, ordered, suspicion, blocks, ms, code, error, reason) on x.g = l.g),
     a as (insert into ${s}.attempt (message_id, lease_id, n, outcome, counted, at, duration_ms, next_due, code, error)
       select id, lease_id, n, outcome, counted, ${clock}, ms, case when kind = 2 then again end, code, error from x where kind <> 5
       on conflict do nothing returning message_id),
     z as materialized (
-      select x.*, case when counted then n else n - 1 end as attempts from x where id in (select message_id from a)
+      select x.*, case when counted then n else n - 1 end as attempts from x where kind <> 5 and coalesce(id in (select message_id from a), false)
       union all
       select x.*, n - 1 from x where kind = 5 and not exists (select from ${s}.attempt p where p.message_id = x.id and p.lease_id = x.lease_id)),
-    f as (delete from ${s}.order_lock k using z where k.id = z.id and not (z.kind = 3 and z.blocks) returning k.lane_id, k.ordering_key, k.id),
+    f as (delete from ${s}.order_lock k using z where z.ordered and k.id = z.id and not (z.kind = 3 and z.blocks) returning k.lane_id, k.ordering_key, k.id),
     ro as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due, attempts, base, suspicion)
-      select f.lane_id, f.ordering_key, z.id, z.again, z.attempts, z.base, z.suspicion from z join f on f.id = z.id where z.kind in (2, 4, 5)),
+      select f.lane_id, f.ordering_key, z.id, z.again, z.attempts, z.base, z.suspicion from z join f on f.id = z.id where z.ordered and z.kind in (2, 4, 5)),
     r as (insert into ${s}.ready (due, id, lane_id, attempts, base)
-      select again, id, lane_id, attempts, base from z where kind in (2, 4, 5) and id not in (select id from f)),
+      select again, id, lane_id, attempts, base from z where kind in (2, 4, 5) and not ordered),
     h as (insert into ${s}.held (id, reason, at) select id, reason, ${clock} from z where kind = 4
       on conflict (id) do update set reason = excluded.reason, at = excluded.at),
     d as (insert into ${s}.dead_letter (id, lane_id, attempts, died_at, code, error)
@@ -73,7 +71,7 @@ const mixedSql = (s: string) =>
         lanes = array(select v.n from unnest(t.ids, t.lanes) with ordinality v(id, n, o) where v.id <> all (q.gone) order by o)
       from (select lease_id, array_agg(id) as gone from z where kind = 5 group by lease_id) q join l on l.id = q.lease_id and not l.ends
       where t.id = q.lease_id)
-    select z.id::text, z.g::text, f.lane_id::text from z left join f on f.id = z.id`,
+    select z.id::text, z.g::text, case when z.ordered then (select f.lane_id::text from f where f.id = z.id) end from z`,
   );
 
 /** `told` hears of lanes where something became claimable: a released message, a freed ordering key. */
@@ -89,33 +87,21 @@ export function createSettle(
   async function settleWhole(groups: readonly Settle[][], now: Date | undefined): Promise<Map<string, string | null>> {
     const claims = groups.map((group) => (group[0] as Settle).claim);
     const durations = groups.map((group) => open.durations(group));
-    const rows = await db.connection.rows("settle", whole(now), [
-      claims.map((c) => c.lease),
-      claims.map((c) => c.token),
-      durations,
-    ]);
+    const values = [claims.map((c) => c.lease), claims.map((c) => c.token), durations];
+    const rows = await db.connection.rows("settle", whole(now), values, {
+      name: now === undefined ? "mg_settle_whole" : undefined,
+    });
     return new Map(rows.map((row) => [row[0] as string, row[1] as string | null]));
   }
 
   async function settleMixed(groups: readonly Settle[][], now: Date | undefined): Promise<Set<string>> {
     const claims = groups.map((group) => (group[0] as Settle).claim);
-    await ensureSuspectLanes(groups.flat());
     const ends = groups.map((group) => open.endsWith(group));
-    const values = [claims.map((c) => c.lease), claims.map((c) => c.token), ends, ...mixedValues(groups)];
+    const values = [claims.map((c) => c.lease), claims.map((c) => c.token), ends, ...(await mixedValues(db, open, groups))];
     const rows = await db.connection.rows("settle", mixed(now), values);
     const freed = new Set(rows.flatMap((row) => (row[2] ? [row[2]] : [])));
     if (freed.size > 0) told(freed);
     return new Set(rows.map((row) => `${row[0]} ${row[1]}`));
-  }
-
-  /** Where suspects wait is made before they are sent there; without it they would simply stay in their lane. */
-  async function ensureSuspectLanes(settles: readonly Settle[]): Promise<void> {
-    for (const one of settles) {
-      const suspicion = one.settlement.kind === "retry" ? one.settlement.suspicion : 0;
-      const lane = suspicion > 0 ? open.laneOf(one) : undefined;
-      const info = lane === undefined ? undefined : (await db.lanes.byId([lane])).get(lane);
-      if (info) await db.lanes.sibling(info, suspicion);
-    }
   }
 
   return async function settle(settles, at) {
@@ -126,14 +112,14 @@ export function createSettle(
       else rest.push(group);
     }
     const doneLeases = wholes.length > 0 ? await settleWhole(wholes, at?.now) : new Map<string, string | null>();
-    const done = rest.length > 0 ? await settleMixed(rest.map(onceEach), at?.now) : new Set<string>();
+    const ours = rest.length > 0 ? await knownOnly(db, open, rest) : [];
+    const done = ours.length > 0 ? await settleMixed(ours, at?.now) : new Set<string>();
     const settled = new Set<Settle>();
     for (const group of wholes) {
       const ids = doneLeases.get((group[0] as Settle).claim.lease);
       if (ids !== undefined) for (const one of group) if (ids === null || ids.includes(one.id)) settled.add(one);
     }
-    for (const [g, group] of rest.entries())
-      for (const one of onceEach(group)) if (done.has(`${one.id} ${g + 1}`)) settled.add(one);
+    for (const [g, group] of ours.entries()) for (const one of group) if (done.has(`${one.id} ${g + 1}`)) settled.add(one);
     open.settled(settles);
     return settles.map((one) => (settled.has(one) ? "settled" : "lost"));
   };
@@ -144,12 +130,38 @@ function onceEach(group: readonly Settle[]): Settle[] {
   return [...new Map([...group].reverse().map((one) => [one.id, one])).values()].reverse();
 }
 
-/** The columns $4…$16 of the mixed statement. */
-function mixedValues(groups: readonly Settle[][]): unknown[] {
-  const columns: unknown[][] = Array.from({ length: 13 }, () => []);
-  const all = groups.flatMap((group, g) => group.map((one) => ({ ...one, g: g + 1 })));
-  for (const { id, g, attempt, durationMs, settlement } of all) {
+/**
+ * What may be settled at all: members of the leases they name, each once. A lease that another instance claimed is read first;
+ * one that is gone or has another token was lost.
+ */
+async function knownOnly(db: Db, open: OpenLeases, groups: readonly Settle[][]): Promise<Settle[][]> {
+  const strange = groups.map((group) => (group[0] as Settle).claim).filter((claim) => !open.knows(claim));
+  if (strange.length > 0) {
+    const text = `select l.id::text, l.token::text, array_to_string(l.ids, ','), array_to_string(l.lanes, ','), array_to_string(l.bases, ',')
+      from ${db.s}.lease l join unnest($1::bigint[], $2::uuid[]) x(id, token) on l.id = x.id and l.token = x.token`;
+    const values = [strange.map((c) => c.lease), strange.map((c) => c.token)];
+    for (const [lease, token, ids, lanes, bases] of await db.connection.rows("settle", text, values, { reads: true })) {
+      open.learn({ lease: lease as string, token: token as string }, list(ids), list(lanes).map(Number), list(bases).map(Number));
+    }
+  }
+  return groups
+    .map((group) => onceEach(group).filter((one) => open.factsOf(one) !== undefined))
+    .filter((group) => group.length > 0);
+}
+
+const list = (text: string | null | undefined): string[] => (text ? text.split(",") : []);
+
+/** The columns $4…$19 of the mixed statement. */
+async function mixedValues(db: Db, open: OpenLeases, groups: readonly Settle[][]): Promise<unknown[]> {
+  const columns: unknown[][] = Array.from({ length: 16 }, () => []);
+  const all = groups.flatMap((group, g) => group.map((one) => ({ one, g: g + 1, facts: open.factsOf(one) as MessageFacts })));
+  const lanes = await db.lanes.byId(all.map(({ facts }) => facts.lane));
+  for (const { one, g, facts } of all) {
+    const { id, attempt, durationMs, settlement } = one;
+    const lane = lanes.get(facts.lane) as LaneInfo;
     const failed = settlement.kind === "retry" || settlement.kind === "dead" || settlement.kind === "hold";
+    // Where suspects wait is made before they are sent there.
+    const back = settlement.kind === "retry" ? await db.lanes.sibling(lane, settlement.suspicion) : lane;
     const row: unknown[] = [
       id,
       g,
@@ -158,6 +170,9 @@ function mixedValues(groups: readonly Settle[][]): unknown[] {
       OUTCOME_CODES[settlement.kind === "release" ? "interrupted" : settlement.outcome],
       settlement.kind === "retry" || settlement.kind === "hold" ? settlement.counted : true,
       settlement.kind === "retry" ? settlement.delayMs : 0,
+      back.id,
+      facts.base,
+      lane.kind === KIND_ORDERED,
       settlement.kind === "retry" ? settlement.suspicion : 0,
       settlement.kind === "dead" && settlement.blocksOrder,
       durationMs === null ? null : Math.round(durationMs),
