@@ -124,7 +124,7 @@ export function createClient(options: ClientOptions): Client {
       tenantId: fields.tenantId ?? null,
       key: fields.key ?? null,
       payload,
-      payloadHash: payloadHash(payload),
+      payloadHash: fields.key == null ? "" : payloadHash(payload),
       delayMs: fields.delayMs ?? 0,
       priority: fields.priority ?? 0,
       orderingKey: topic.ordering === "none" ? null : (fields.orderingKey ?? null),

@@ -45,7 +45,9 @@ export class Settler {
   readonly #writes = new Set<Promise<void>>();
   readonly #giveUp = new AbortController();
   readonly #parts = new Map<LeaseState, Part>();
-  /** Outcomes of leases that are complete, lease by lease. */
+  /** Leases with a write under way: parts of one go one after the other, so that the store can tell which is the last. */
+  readonly #writing = new Set<LeaseState>();
+  /** Outcomes that may go, lease by lease. */
   #whole: Attempt[][] = [];
   #wholeCount = 0;
   #partCount = 0;
@@ -121,13 +123,28 @@ export class Settler {
   /** Sends what is complete, and parts of leases that have waited since before `partsMs`. */
   #flush(partsMs: number): void {
     for (const [lease, part] of this.#parts) if (part.sinceMs <= partsMs) this.#complete(lease, part);
-    while (this.#writes.size < WRITES_MAX && this.#whole.length > 0) this.#send(this.#takeBatch());
+    while (this.#writes.size < WRITES_MAX && this.#whole.length > 0) {
+      const batch = this.#takeBatch();
+      if (batch.length === 0) return;
+      this.#send(batch);
+    }
   }
 
-  /** As many whole leases as fit into one call; one that does not fit goes alone and is cut by nobody. */
+  /** As many leases as fit into one call; one that does not fit goes alone and is cut by nobody. */
   #takeBatch(): Attempt[] {
-    let batch = this.#whole.shift() as Attempt[];
-    while (this.#whole[0] && batch.length + this.#whole[0].length <= BATCH_MAX) batch = batch.concat(this.#whole.shift() ?? []);
+    const batch: Attempt[] = [];
+    const left: Attempt[][] = [];
+    for (const attempts of this.#whole) {
+      const { lease } = attempts[0] as Attempt;
+      const fits = batch.length === 0 || batch.length + attempts.length <= BATCH_MAX;
+      if (!fits || this.#writing.has(lease)) {
+        left.push(attempts);
+        continue;
+      }
+      this.#writing.add(lease);
+      for (const attempt of attempts) batch.push(attempt);
+    }
+    this.#whole = left;
     return batch;
   }
 
@@ -136,6 +153,7 @@ export class Settler {
     this.#inWrites += batch.length;
     const write: Promise<void> = this.#write(batch).finally(() => {
       this.#writes.delete(write);
+      for (const { lease } of batch) this.#writing.delete(lease);
       this.#inWrites -= batch.length;
       // What gathered meanwhile has waited long enough.
       this.#flush(Number.NEGATIVE_INFINITY);

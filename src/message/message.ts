@@ -15,7 +15,7 @@ export interface NewMessage {
   readonly tenantId: string | null;
   readonly key: string | null;
   readonly payload: string;
-  /** First 16 bytes of SHA-256 of the payload, 32 lower-case hex digits: tells a repeat from a conflict. */
+  /** First 16 bytes of SHA-256 of the payload, 32 lower-case hex digits: tells a repeat of the key from a conflict. Empty without a key. */
   readonly payloadHash: string;
   readonly delayMs: number;
   readonly priority: number;

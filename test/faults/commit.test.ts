@@ -6,13 +6,11 @@
 import pg from "pg";
 import { describe, expect, it, vi } from "vitest";
 import { isMakegoodError, topic } from "../../src/index.ts";
-import type { NewMessage } from "../../src/message/message.ts";
-import { payloadHash } from "../../src/message/validate.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { databaseUrl } from "../support/postgres.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { type Rule, startProxy, targetOf } from "../support/tcp-proxy.ts";
-import { type SceneOptions, scene } from "./scene.ts";
+import { newMessage, type SceneOptions, scene } from "./scene.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -35,11 +33,7 @@ async function behindProxy(options: SceneOptions = {}) {
   };
 }
 
-function message(key: string | null, payload = '{"n":1}'): NewMessage {
-  const fields = { tenantId: null, delayMs: 0, priority: 0, orderingKey: null, traceparent: null, schemaVersion: null };
-  return { ...fields, id: ids(), topic: "commit/it", key, payload, payloadHash: payloadHash(payload) };
-}
-
+const message = (key: string | null) => newMessage("commit/it", key);
 const codeOf = (error: unknown) => (isMakegoodError(error) ? error.code : String(error));
 
 const LOST = [

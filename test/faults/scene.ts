@@ -2,12 +2,16 @@
  * One fault's scene: a schema of its own, a Makegood that only sends, a receiver where one is wanted, and the history that
  * everything is checked against at the end.
  */
+import pg from "pg";
 import type { MakegoodOptions } from "../../src/create.ts";
 import { type AnyTopic, createMakegood, type Makegood, type MakegoodEvent } from "../../src/index.ts";
+import type { NewMessage } from "../../src/message/message.ts";
+import { payloadHash } from "../../src/message/validate.ts";
+import { createIds } from "../../src/platform/ids.ts";
 import { createPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres/index.ts";
 import type { Store } from "../../src/store/store.ts";
 import { History, violations } from "../support/history.ts";
-import { databaseUrl, dropSchema, freshSchema, withClient } from "../support/postgres.ts";
+import { databaseUrl, freshSchema } from "../support/postgres.ts";
 import { until } from "../support/processes.ts";
 import type { Receiver } from "../support/receiver.ts";
 
@@ -31,20 +35,33 @@ export interface Scene extends AsyncDisposable {
 
 export interface SceneOptions extends Partial<Omit<MakegoodOptions, "store" | "topics">> {
   readonly topics?: readonly AnyTopic[];
+  /** Another server or role than the test run's. */
+  readonly url?: string;
   /** The way of this process's own store to the server; absent: straight. */
   readonly via?: (url: string) => string;
   readonly storeOptions?: Partial<PostgresStoreOptions>;
 }
 
-export async function scene({ topics = [], via = (url) => url, storeOptions, ...options }: SceneOptions = {}): Promise<Scene> {
-  const url = databaseUrl();
+export async function scene(options: SceneOptions = {}): Promise<Scene> {
+  const { topics = [], url = databaseUrl(), via = (same: string) => same, storeOptions, ...rest } = options;
   const schema = freshSchema();
   const store = createPostgresStore({ url: via(url), schema, ...storeOptions });
   const direct = createPostgresStore({ url, schema, poolMax: 2 });
   const events: MakegoodEvent[] = [];
-  const mg = await createMakegood({ pollMs: 200, ...options, store, topics, onEvent: (event) => events.push(event) });
+  const mg = await createMakegood({ pollMs: 200, ...rest, store, topics, onEvent: (event) => events.push(event) });
   await direct.open();
   const history = new History();
+
+  const sql: Scene["sql"] = async (text, values) => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      await client.query(`set search_path = "${schema}"`);
+      return (await client.query(text, values)).rows;
+    } finally {
+      await client.end();
+    }
+  };
 
   const counts: Scene["counts"] = async () => {
     const found = { pending: 0, processing: 0, delivered: 0, dead: 0 };
@@ -88,15 +105,19 @@ export async function scene({ topics = [], via = (url) => url, storeOptions, ...
     },
     check: ({ receiver, attemptsMax, dead } = {}) =>
       violations({ url, schema, history, store: direct, arrivals: receiver?.arrivals, attemptsMax, dead }),
-    sql: (text, values) =>
-      withClient(async (client) => {
-        await client.query(`set search_path = "${schema}"`);
-        return (await client.query(text, values)).rows;
-      }),
+    sql,
     async [Symbol.asyncDispose]() {
       await mg.close({ drainMs: 0 });
       await direct.close();
-      await dropSchema(schema);
+      await sql(`drop schema "${schema}" cascade`);
     },
   };
+}
+
+const ids = createIds();
+
+/** A message as a store takes it. */
+export function newMessage(topic: string, key: string | null = null, payload = '{"n":1}'): NewMessage {
+  const fields = { tenantId: null, delayMs: 0, priority: 0, orderingKey: null, traceparent: null, schemaVersion: null };
+  return { ...fields, id: ids(), topic, key, payload, payloadHash: payloadHash(payload) };
 }

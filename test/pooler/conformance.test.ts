@@ -2,13 +2,13 @@
  * Fault 18: the whole conformance suite through PgBouncer in transaction mode, the caller's transactions included.
  */
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { storeConformance } from "../../src/testing/store-conformance/store-conformance.ts";
+import { storeConformance } from "../../src/testing/index.ts";
 import { postgresHarness } from "../conformance/postgres-harness.ts";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { databaseUrl } from "../support/postgres.ts";
 
 describe("the PostgreSQL store through PgBouncer", () => {
-  let pooler: PgBouncer;
+  let pooler: PgBouncer | undefined;
   const direct = process.env.TEST_DATABASE_URL;
 
   beforeAll(async () => {

@@ -12,11 +12,13 @@ import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 
 describe("behind PgBouncer in transaction mode", () => {
   const schema = freshSchema();
-  let pooler: PgBouncer;
+  let pooler: PgBouncer | undefined;
+  let pooled = "";
 
   beforeAll(async () => {
     // One server session for everybody: whatever is left in it is seen by the next client.
     pooler = await startPgBouncer(databaseUrl(), { poolSize: 1 });
+    pooled = pooler.url;
   }, 300_000);
 
   afterAll(async () => {
@@ -25,7 +27,7 @@ describe("behind PgBouncer in transaction mode", () => {
   });
 
   async function ask(text: string): Promise<string[]> {
-    const client = new pg.Client({ connectionString: pooler.url });
+    const client = new pg.Client({ connectionString: pooled });
     await client.connect();
     try {
       return (await client.query({ text, rowMode: "array" })).rows.map((row) => row.join(" "));
@@ -47,7 +49,7 @@ describe("behind PgBouncer in transaction mode", () => {
   it("a connection knows whether it is direct", async () => {
     for (const [url, direct] of [
       [databaseUrl(), true],
-      [pooler.url, false],
+      [pooled, false],
     ] as const) {
       const connection = createConnection({ url });
       await connection.open();
@@ -67,7 +69,7 @@ describe("behind PgBouncer in transaction mode", () => {
     const received: string[] = [];
     const kind = topic("pooler/orders", { sink: (_, { payload }) => void received.push(payload) });
     const open = (pollMs: number) =>
-      createMakegood({ store: createPostgresStore({ url: pooler.url, schema, poolMax: 4 }), topics: [kind], pollMs });
+      createMakegood({ store: createPostgresStore({ url: pooled, schema, poolMax: 4 }), topics: [kind], pollMs });
     const worker = await open(100);
     const producer = await open(60_000);
     try {
@@ -78,7 +80,7 @@ describe("behind PgBouncer in transaction mode", () => {
       await producer.enqueue(kind, "keyed", { key: "k" });
       expect(await producer.enqueue(kind, "keyed", { key: "k" })).toMatchObject({ inserted: false });
       await producer.enqueueMany(kind, [{ payload: "a", key: "a" }, { payload: "b" }]);
-      const client = new pg.Client({ connectionString: pooler.url });
+      const client = new pg.Client({ connectionString: pooled });
       await client.connect();
       await client.query("begin");
       await producer.enqueue(kind, "in a transaction", { tx: client });
@@ -99,8 +101,8 @@ describe("behind PgBouncer in transaction mode", () => {
   });
 
   it("a transaction on a client of the pooler is refused when it has not begun", async () => {
-    const producer = await createMakegood({ store: createPostgresStore({ url: pooler.url, schema, poolMax: 2 }) });
-    const client = new pg.Client({ connectionString: pooler.url });
+    const producer = await createMakegood({ store: createPostgresStore({ url: pooled, schema, poolMax: 2 }) });
+    const client = new pg.Client({ connectionString: pooled });
     await client.connect();
     await expect(producer.enqueue("pooler/orders", 1, { tx: client })).rejects.toMatchObject({ code: "not_a_transaction" });
     await client.end();

@@ -26,8 +26,8 @@ export type Answer =
   | "reset"
   /** Acts, and never answers. */
   | "hang"
-  /** Headers at once, then a byte of body now and then, for ever. */
-  | "drip";
+  /** This status at once, then a byte of body now and then, for ever. */
+  | { readonly drip: number };
 
 export interface Receiver extends AsyncDisposable {
   readonly url: string;
@@ -65,8 +65,8 @@ export async function startReceiver(answer: Answer | ((arrival: Arrival) => Answ
   const respond = (response: ServerResponse, what: Answer) => {
     if (what === "reset") return void response.socket?.resetAndDestroy();
     if (what === "hang") return void hanging.add(response);
-    if (what === "drip") {
-      response.writeHead(200, { "content-type": "text/plain" });
+    if ("drip" in what) {
+      response.writeHead(what.drip, { "content-type": "text/plain" });
       const timer = setInterval(() => response.write("."), 200);
       return void response.on("close", () => clearInterval(timer));
     }

@@ -44,7 +44,7 @@ function judge(state: State, messages: readonly NewMessage[]): { results: Accept
   return { results, fresh: [...ids.values()] };
 }
 
-const same = (a: NewMessage, b: NewMessage): boolean => a.payloadHash === b.payloadHash;
+const same = (a: NewMessage, b: NewMessage): boolean => a.payload === b.payload;
 
 /** Where a key is unique: within its topic and tenant, no tenant being a scope of its own. */
 export function dedupeScope({ topic, tenantId, key }: NewMessage): string | null {

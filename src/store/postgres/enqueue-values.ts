@@ -21,7 +21,13 @@ export function shortValues({ message, lane }: Placed): unknown[] {
   return values;
 }
 
-export function batchValues(placed: readonly Placed[], tx: boolean, old: boolean): { parts: Parts; values: unknown[] } {
+export interface BatchKind {
+  readonly tx: boolean;
+  readonly old: boolean;
+  readonly repeat: boolean;
+}
+
+export function batchValues(placed: readonly Placed[], { tx, old, repeat }: BatchKind): { parts: Parts; values: unknown[] } {
   const has = (pick: (p: Placed) => unknown) => placed.some((p) => pick(p) !== null && pick(p) !== undefined);
   const ordering = (p: Placed) => (p.lane.kind === KIND_ORDERED ? p.message.orderingKey : null);
   const free = (p: Placed) => [
@@ -33,6 +39,8 @@ export function batchValues(placed: readonly Placed[], tx: boolean, old: boolean
   ];
   const parts: Parts = {
     keyed: has((p) => p.message.key),
+    delayed: placed.some((p) => p.message.delayMs > 0),
+    repeat,
     ordered: has(ordering),
     traced: has((p) => p.message.traceparent),
     versioned: has((p) => p.message.schemaVersion),
@@ -41,7 +49,7 @@ export function batchValues(placed: readonly Placed[], tx: boolean, old: boolean
     old,
     json: placed.some((p) => free(p).some((text) => text?.includes(SEPARATOR))),
   };
-  const list = (pick: (p: Placed) => string | number | null) => placed.map((p) => pick(p) ?? "").join(",");
+  const list = (pick: (p: Placed) => string | number | null) => `{${placed.map((p) => pick(p) ?? "NULL").join(",")}}`;
   const text = (pick: (p: Placed) => string | null | undefined) => {
     const all = placed.map((p) => pick(p) ?? "");
     return parts.json ? JSON.stringify(all) : all.join(SEPARATOR);
@@ -49,9 +57,9 @@ export function batchValues(placed: readonly Placed[], tx: boolean, old: boolean
   const values: unknown[] = [
     list((p) => p.message.id),
     list((p) => p.lane.id),
-    list((p) => p.message.delayMs),
     placed.map((p) => p.message.payload).join(SEPARATOR),
   ];
+  if (parts.delayed) values.push(list((p) => p.message.delayMs));
   if (parts.keyed)
     values.push(
       text((p) => p.message.key),

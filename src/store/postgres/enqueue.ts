@@ -13,8 +13,8 @@ import type { Db } from "./db.ts";
 import { batchValues, shortValues } from "./enqueue-values.ts";
 import { KIND_ORDERED, type LaneInfo } from "./lane-table.ts";
 import { DAY_MS, dayOf, daysAround, ensurePartitions } from "./partitions.ts";
-import { isMissingPartition } from "./sql-errors.ts";
-import { enqueueBatch, enqueueOne, findKeys, sameMessage } from "./statements/enqueue.ts";
+import { isMissingPartition, isUniqueViolation } from "./sql-errors.ts";
+import { enqueueBatch, enqueueOne, findKeys, type Parts, sameMessage } from "./statements/enqueue.ts";
 import { queryIn, refusePool } from "./transaction.ts";
 
 /** An id whose time is further off than this comes from a broken clock; it gets no partition of its own. */
@@ -29,14 +29,14 @@ export type Enqueue = (messages: readonly NewMessage[], options?: EnqueueOptions
 
 /** `told` hears of the lanes that have new work, after their commit. */
 export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void): Enqueue {
-  const room = createRoom(db);
+  const days = new Set(daysAround(db.clock.wallMs()));
   const one = createCoalescer((batch) => insertEach(db, batch, {}), told);
 
   return async function enqueue(messages, { tx, atomic = "all", now } = {}) {
     if (tx) refusePool(tx);
     if (messages.length === 0) return [];
-    const placed = await place(db, messages);
-    await room(messages);
+    // Asked without a promise first: a caller's transaction waits for every turn that this takes.
+    const placed = placeKnown(db, messages, days) ?? (await place(db, messages, days));
     if (tx) return insertIn(db, placed, tx, { now });
     const alone = messages.length === 1 || atomic === "each";
     if (alone && now === undefined) return Promise.all(placed.map(one));
@@ -46,27 +46,27 @@ export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void
   };
 }
 
-/** Makes the day of a message before it is needed: inside a caller's transaction it would be too late. */
-function createRoom(db: Db): (messages: readonly NewMessage[]) => Promise<void> {
-  const made = new Set(daysAround(db.clock.wallMs()));
-  return async (messages) => {
-    for (const { id } of messages) {
-      const day = dayOf(idTimeMs(id));
-      if (made.has(day)) continue;
-      if (Math.abs(day - db.clock.wallMs()) > CLOCK_OFF_MS_MAX) return;
-      await ensurePartitions(db.connection, db.s, [day]);
-      made.add(day);
-    }
-  };
-}
-
-async function place(db: Db, messages: readonly NewMessage[]): Promise<Placed[]> {
+/** Undefined where a lane or a day has to be made first. */
+function placeKnown(db: Db, messages: readonly NewMessage[], days: ReadonlySet<number>): Placed[] | undefined {
   const placed: Placed[] = [];
   for (const message of messages) {
-    const { topic, tenantId, priority, orderingKey } = message;
-    const lane =
-      db.lanes.known(topic, tenantId, priority, orderingKey) ?? (await db.lanes.of(topic, tenantId, priority, orderingKey));
+    const lane = db.lanes.known(message.topic, message.tenantId, message.priority, message.orderingKey);
+    if (!lane || !days.has(dayOf(idTimeMs(message.id)))) return undefined;
     placed.push({ message, lane });
+  }
+  return placed;
+}
+
+/** Makes what is missing on connections of our own: inside a caller's transaction it would be too late, or undone with it. */
+async function place(db: Db, messages: readonly NewMessage[], days: Set<number>): Promise<Placed[]> {
+  const placed: Placed[] = [];
+  for (const message of messages) {
+    const { topic, tenantId, priority, orderingKey, id } = message;
+    placed.push({ message, lane: await db.lanes.of(topic, tenantId, priority, orderingKey) });
+    const day = dayOf(idTimeMs(id));
+    if (days.has(day) || Math.abs(day - db.clock.wallMs()) > CLOCK_OFF_MS_MAX) continue;
+    await ensurePartitions(db.connection, db.s, [day]);
+    days.add(day);
   }
   return placed;
 }
@@ -74,24 +74,33 @@ async function place(db: Db, messages: readonly NewMessage[]): Promise<Placed[]>
 /** Where a statement of an enqueue runs: returns rows as arrays. */
 type Run = (text: string, values: unknown[], name?: string) => Promise<(string | null)[][]>;
 
-/** Sends one short or one batch statement; returns the ids that were not inserted because their key exists. */
-async function insert(db: Db, placed: readonly Placed[], run: Run, tx: boolean, { now }: At): Promise<Set<string>> {
+/** How a statement of an enqueue is to be made. */
+interface How extends At {
+  readonly tx: boolean;
+  /** An id may be there already. */
+  readonly repeat: boolean;
+}
+
+/** Sends one short or one batch statement; returns the ids that were not inserted because they or their keys exist. */
+async function insert(db: Db, placed: readonly Placed[], run: Run, { tx, repeat, now }: How): Promise<Set<string>> {
   const clock = clockSql(now);
-  const [only] = placed;
   const nowMs = now?.getTime() ?? db.clock.wallMs();
   const old = placed.some(({ message }) => nowMs - idTimeMs(message.id) > DAY_MS);
+  const [only] = placed;
   if (placed.length === 1 && only && !old && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
     const keyed = only.message.key !== null;
-    const name = now === undefined ? `mg_enqueue_${keyed ? "keyed" : "plain"}_${tx ? "tx" : "own"}` : undefined;
-    const [row] = await run(enqueueOne(db.s, clock, { keyed, tx }), shortValues(only), name);
+    const name = now === undefined ? `mg_enqueue_${keyed ? "keyed" : "plain"}_${tx}_${repeat}` : undefined;
+    const [row] = await run(enqueueOne(db.s, clock, { keyed, repeat, tx }), shortValues(only), name);
     if (row?.[1] === "false") throw notInTransaction();
     return row?.[0] === "1" ? new Set() : new Set([only.message.id]);
   }
-  const { parts, values } = batchValues(placed, tx, old);
-  const [row] = await run(enqueueBatch(db.s, clock, parts), values);
+  const { parts, values } = batchValues(placed, { tx, old, repeat });
+  const [row] = await run(enqueueBatch(db.s, clock, parts), values, now === undefined ? batchName(parts) : undefined);
   if (row?.[1] === "false") throw notInTransaction();
   return new Set(row?.[0]?.split(",") ?? []);
 }
+
+const batchName = (parts: Parts): string => `mg_enqueue_${Object.values(parts).map(Number).join("")}`;
 
 /** Whose the missing ones are; a key whose owner is gone again (pruned in between) stays undefined. */
 async function judge(db: Db, placed: readonly Placed[], missing: Set<string>, run: Run): Promise<(Accepted | undefined)[]> {
@@ -147,7 +156,7 @@ function spread(placed: readonly Placed[], repeats: Map<number, number>, results
     }
     const original = placed[earlier] as Placed;
     const answer = all[earlier] as Accepted;
-    const same = original.message.payloadHash === p.message.payloadHash && answer.kind !== "conflict";
+    const same = original.message.payload === p.message.payload && answer.kind !== "conflict";
     all.push({ kind: same ? "duplicate" : "conflict", id: answer.id });
   }
   return all;
@@ -155,12 +164,19 @@ function spread(placed: readonly Placed[], repeats: Map<number, number>, results
 
 async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: At): Promise<Accepted[]> {
   const run: Run = (text, values, name) => queryIn(db, tx, text, values, name);
+  if (placed.length === 1) {
+    const how: How = { tx: true, repeat: true, ...at };
+    const missing = await insert(db, placed, run, how);
+    const { id } = (placed[0] as Placed).message;
+    return missing.size === 0 ? [{ kind: "accepted", id }] : settled(db, placed, missing, run, how);
+  }
   const { first, repeats } = withoutRepeats(placed);
   // One refuses all: what a batch inserted before a conflict came to light must not be there if the caller commits all the same.
   const undoable = placed.length > 1 && placed.some((p) => p.message.key !== null);
   if (undoable) await tx.query("savepoint makegood_enqueue");
-  const missing = await insert(db, first, run, true, at);
-  const results = spread(placed, repeats, await settled(db, first, missing, run, true, at));
+  const how: How = { tx: true, repeat: true, ...at };
+  const missing = await insert(db, first, run, how);
+  const results = spread(placed, repeats, await settled(db, first, missing, run, how));
   if (undoable) {
     const refused = results.some((r) => r.kind === "conflict");
     await tx.query(`${refused ? "rollback to" : "release"} savepoint makegood_enqueue`);
@@ -169,18 +185,11 @@ async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: 
 }
 
 /** Judges the missing; a key that was pruned between the two statements is simply inserted again, once. */
-async function settled(
-  db: Db,
-  placed: readonly Placed[],
-  missing: Set<string>,
-  run: Run,
-  tx: boolean,
-  at: At,
-): Promise<Accepted[]> {
+async function settled(db: Db, placed: readonly Placed[], missing: Set<string>, run: Run, how: How): Promise<Accepted[]> {
   const results = await judge(db, placed, missing, run);
   const again = placed.filter((_, i) => results[i] === undefined);
   if (again.length > 0) {
-    const second = await judge(db, again, await insert(db, again, run, tx, at), run);
+    const second = await judge(db, again, await insert(db, again, run, how), run);
     for (const [i, p] of placed.entries()) results[i] ??= second[again.indexOf(p)];
   }
   return results.map((result) => {
@@ -198,15 +207,16 @@ async function insertAll(db: Db, placed: readonly Placed[], at: At): Promise<Acc
   const { first, repeats } = withoutRepeats(placed);
   const refused = Symbol("refused");
   let results: Accepted[] = [];
-  const work = async (run: Run) => {
-    results = spread(placed, repeats, await settled(db, first, await insert(db, first, run, false, at), run, false, at));
+  const work = async (run: Run, how: How) => {
+    results = spread(placed, repeats, await settled(db, first, await insert(db, first, run, how), run, how));
     if (results.some((r) => r.kind === "conflict")) throw refused;
   };
+  const keyed = first.some((p) => p.message.key !== null);
   try {
-    const keyed = first.some((p) => p.message.key !== null);
-    await repaired(db, placed, () =>
-      keyed ? db.connection.transaction("enqueue", (client) => work(clientRun(client))) : work(ownRun(db)),
-    );
+    await repaired(db, placed, (repeat) => {
+      const how = { tx: false, repeat, ...at };
+      return keyed ? db.connection.transaction("enqueue", (client) => work(clientRun(client, db), how)) : work(ownRun(db), how);
+    });
   } catch (thrown) {
     if (thrown !== refused) throw thrown;
   }
@@ -215,8 +225,10 @@ async function insertAll(db: Db, placed: readonly Placed[], at: At): Promise<Acc
 
 /** Independent callers in one statement: each gets its own answer. */
 async function insertEach(db: Db, placed: readonly Placed[], at: At): Promise<Accepted[]> {
-  const missing = await repaired(db, placed, () => insert(db, placed, ownRun(db), false, at));
-  return settled(db, placed, missing, ownRun(db), false, at);
+  return repaired(db, placed, async (repeat) => {
+    const how = { tx: false, repeat, ...at };
+    return settled(db, placed, await insert(db, placed, ownRun(db), how), ownRun(db), how);
+  });
 }
 
 async function insertOneByOne(db: Db, placed: readonly Placed[], at: At): Promise<Accepted[]> {
@@ -226,9 +238,9 @@ async function insertOneByOne(db: Db, placed: readonly Placed[], at: At): Promis
 }
 
 const clientRun =
-  (client: Queryable): Run =>
-  async (text, values) => {
-    const config = { text, values, rowMode: "array" };
+  (client: Queryable, db: Db): Run =>
+  async (text, values, name) => {
+    const config = { text, values, rowMode: "array", ...(name && db.connection.direct ? { name } : {}) };
     return (await (client as unknown as { query(c: object): Promise<{ rows: (string | null)[][] }> }).query(config)).rows;
   };
 
@@ -237,18 +249,22 @@ const ownRun =
   (text, values, name) =>
     db.connection.rows("enqueue", text, values, { name }) as Promise<(string | null)[][]>;
 
-/** Makes missing day partitions for the ids at hand and tries once more: upkeep should have made them, accepting must not depend on it. */
-async function repaired<T>(db: Db, placed: readonly Placed[], work: () => Promise<T>): Promise<T> {
+/**
+ * Tries once more where the first try ran into something that can be put right: an id that is there already (a retry after an
+ * unknown COMMIT), or a day without its partition (upkeep should have made it, accepting must not depend on that).
+ */
+async function repaired<T>(db: Db, placed: readonly Placed[], work: (repeat: boolean) => Promise<T>): Promise<T> {
   try {
-    return await work();
+    return await work(false);
   } catch (thrown) {
     const cause = thrown instanceof MakegoodError ? thrown.cause : thrown;
+    if (isUniqueViolation(cause)) return work(true);
     if (!isMissingPartition(cause)) throw thrown;
     const wall = db.clock.wallMs();
     const days = [...new Set(placed.map(({ message }) => dayOf(idTimeMs(message.id))))];
     if (days.some((day) => Math.abs(day - wall) > CLOCK_OFF_MS_MAX)) throw thrown;
     await ensurePartitions(db.connection, db.s, days);
-    return work();
+    return work(true);
   }
 }
 

@@ -20,8 +20,21 @@ export function isTransient(thrown: unknown): boolean {
   return state === "40001" || state === "40P01" || state === "55P03" || state === "57014";
 }
 
+/** A conflict that only whoever owns the transaction can try again, also inside what an ORM makes of its driver's error. */
+export function isLostTransaction(thrown: unknown, depth = 0): boolean {
+  if (typeof thrown !== "object" || thrown === null || depth > 4) return false;
+  // P2034 is Prisma's own name for both.
+  if (/^(40001|40P01|P2034)$/.test(sqlState(thrown))) return true;
+  const { cause, driverError, meta } = thrown as { cause?: unknown; driverError?: unknown; meta?: unknown };
+  return [cause, driverError, meta].some((inner) => isLostTransaction(inner, depth + 1));
+}
+
 export function isMissingPartition(thrown: unknown): boolean {
   return sqlState(thrown) === "23514" && /no partition of relation/.test((thrown as SqlError).message ?? "");
+}
+
+export function isUniqueViolation(thrown: unknown): boolean {
+  return sqlState(thrown) === "23505";
 }
 
 /** The connection went away (or never answered) after the statement may have been sent. */

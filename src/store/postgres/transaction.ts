@@ -2,9 +2,10 @@
  * The caller's transaction: anything with `query(text, values)`. A pool is refused (its statements are in nobody's
  * transaction), and so is a node-postgres client that has not begun one.
  */
-import { MakegoodError } from "../../message/errors.ts";
+import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Transaction } from "../store.ts";
 import type { Db } from "./db.ts";
+import { isLostTransaction } from "./sql-errors.ts";
 
 interface MaybePg {
   readonly totalCount?: unknown;
@@ -35,20 +36,27 @@ export function refusePool(tx: Transaction): void {
   }
 }
 
-/** Runs a statement of ours in it; rows come back as arrays whatever the driver makes of them. */
-export async function queryIn(
-  db: Db,
-  tx: Transaction,
-  text: string,
-  values: unknown[],
-  name?: string,
-): Promise<(string | null)[][]> {
+type Rows = (string | null)[][];
+
+/** Runs a statement of ours in it. Nothing is tried again here: a conflict has undone the caller's own work, too. */
+export async function queryIn(db: Db, tx: Transaction, text: string, values: unknown[], name?: string): Promise<Rows> {
+  try {
+    return await rowsIn(db, tx, text, values, name);
+  } catch (thrown) {
+    if (!isLostTransaction(thrown)) throw thrown;
+    const message = `enqueue: a concurrent transaction won (${errorText(thrown)}); run the whole transaction again`;
+    throw new MakegoodError("retry_transaction", message, {}, thrown);
+  }
+}
+
+/** Rows come back as arrays whatever the driver makes of them. */
+async function rowsIn(db: Db, tx: Transaction, text: string, values: unknown[], name?: string): Promise<Rows> {
   if (isOurServer(db, tx)) {
-    const client = tx as unknown as { query(config: object): Promise<{ rows: (string | null)[][] }> };
+    const client = tx as unknown as { query(config: object): Promise<{ rows: Rows }> };
     return (await client.query({ text, values, rowMode: "array", ...(name ? { name } : {}) })).rows;
   }
   const { rows } = await tx.query(text, values);
-  return rows.map((row) => (Array.isArray(row) ? row : Object.values(row as object)) as (string | null)[]);
+  return rows.map((row) => (Array.isArray(row) ? row : Object.values(row as object)) as Rows[number]);
 }
 
 /** A node-postgres client of the server that we found to be direct may prepare statements; anything else may sit behind a pooler. */

@@ -27,14 +27,16 @@ export function judge(kind: LibraryKind): void {
       topics: [orders],
       pollMs: 50,
     });
+    opened.push(mg);
     await withClient((client) => client.query(`create table "${schema}".business (note text primary key)`));
     library = await kind.open(databaseUrl(), schema);
+    opened.push(library);
     mg.work();
   });
 
+  const opened: { close(): Promise<unknown> }[] = [];
   afterAll(async () => {
-    await library?.close();
-    await mg?.close();
+    for (const each of opened.reverse()) await each.close();
     await dropSchema(schema);
   });
 

@@ -19,11 +19,13 @@ const nudge = (s: string, clock: string, lane: string) =>
 
 export interface Short {
   readonly keyed: boolean;
+  /** The id may be there already: a call that is tried again, or the caller's transaction, which must not fail for it. */
+  readonly repeat: boolean;
   readonly tx: boolean;
 }
 
 /** Parameters: id, lane, payload, delay ms, traceparent, schema version [, topic id, tenant, key, hash]. Returns how many were inserted. */
-export function enqueueOne(s: string, clock: string, { keyed, tx }: Short): string {
+export function enqueueOne(s: string, clock: string, { keyed, repeat, tx }: Short): string {
   const columns = `id, lane_id, payload, traceparent, schema_version${keyed ? ", key" : ""}`;
   const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $9::text" : ""}`;
   const source = keyed
@@ -33,7 +35,7 @@ export function enqueueOne(s: string, clock: string, { keyed, tx }: Short): stri
        m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, id, ${values} from k),
        q as (insert into ${s}.ready (due, id, lane_id) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int from k returning 1)`
     : `m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values} where ${inBlock(tx)}
-         on conflict do nothing returning id),
+         ${repeat ? "on conflict do nothing " : ""}returning id),
        q as (insert into ${s}.ready (due, id, lane_id) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int from m returning 1)`;
   return `with ${source}
     select count(*)::text as a, (${inBlock(tx)})::text as b, ${nudge(s, clock, "$2::text")}::text as c from q`;
@@ -41,6 +43,9 @@ export function enqueueOne(s: string, clock: string, { keyed, tx }: Short): stri
 
 export interface Parts {
   readonly keyed: boolean;
+  readonly delayed: boolean;
+  /** As in Short. */
+  readonly repeat: boolean;
   readonly ordered: boolean;
   readonly traced: boolean;
   readonly versioned: boolean;
@@ -53,12 +58,13 @@ export interface Parts {
 }
 
 /**
- * Parameters: ids, lanes, delays, payloads [, keys, hashes] [, ordering keys] [, traceparents] [, versions] [, codes, errors].
+ * Parameters: ids, lanes, payloads [, delays] [, keys, hashes] [, ordering keys] [, traceparents] [, versions] [, codes, errors].
  * Returns the ids that were not inserted, comma separated, and whether the statement ran in a transaction block.
  */
 export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   let n = 0;
-  const list = (type: string) => `string_to_array($${++n}::text, ',', '')::${type}[]`;
+  // An array literal in a text parameter: as good in every driver as separated text, and parsed once instead of twice.
+  const list = (type: string) => `$${++n}::text::${type}[]`;
   const text = () => {
     n++;
     return parts.json
@@ -68,9 +74,9 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   const columns: [string, string][] = [
     ["id", list("uuid")],
     ["lane_id", list("int")],
-    ["delay_ms", list("bigint")],
     ["payload", `string_to_array($${++n}::text, E'\\x1e')`],
   ];
+  if (parts.delayed) columns.push(["delay_ms", list("bigint")]);
   if (parts.keyed) columns.push(["key", text()], ["hash", list("uuid")]);
   if (parts.ordered) columns.push(["ordering_key", text()]);
   if (parts.traced) columns.push(["traceparent", text()]);
@@ -81,8 +87,9 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   const fixed = ["id", "lane_id", "payload", ...kept].join(", ");
   const moved = `exists (select from ${s}.message_kept o where o.id = r.id)`;
   const unknown = `${parts.keyed ? "(key is null or id in (select id from k))" : "true"}${parts.old ? ` and not ${moved}` : ""}`;
-  const fresh = "id in (select id from m)";
-  const due = `${clock} + delay_ms * interval '1 ms'`;
+  const fresh = parts.repeat ? "id in (select id from m)" : unknown;
+  const missing = parts.repeat ? "r.id not in (select id from m)" : "r.key is not null and r.id not in (select id from k)";
+  const due = parts.delayed ? `${clock} + delay_ms * interval '1 ms'` : clock;
 
   const ctes = [
     `r as materialized (select * from unnest(${columns.map(([, value]) => value).join(", ")}) as r(${names.join(", ")}) where ${inBlock(parts.tx)})`,
@@ -95,7 +102,7 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   const down = parts.handedDown ? ", handed_down" : "";
   const downValue = parts.handedDown ? ", case when direct_code is not null or direct_error is not null then true end" : "";
   ctes.push(`m as (insert into ${s}.message (created_at, ${fixed}${down})
-    select ${clock}, ${fixed}${downValue} from r where ${unknown} on conflict do nothing returning id)`);
+    select ${clock}, ${fixed}${downValue} from r where ${unknown}${parts.repeat ? " on conflict do nothing returning id" : ""})`);
   if (parts.handedDown) {
     ctes.push(`a as (insert into ${s}.attempt (message_id, lease_id, n, outcome, counted, at, next_due, code, error)
       select id, 0, 0, 3, false, ${clock}, ${due}, direct_code, direct_error from r
@@ -108,7 +115,7 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   ctes.push(`q as (insert into ${s}.ready (due, id, lane_id)
     select ${due}, id, lane_id from r where ${parts.ordered ? "ordering_key is null and " : ""}(${fresh}))`);
   return `with ${ctes.join(",\n")}
-    select (select string_agg(r.id::text, ',') from r where r.id not in (select id from m)) as a, (${inBlock(parts.tx)})::text as b, ${nudge(s, clock, "''")}::text as c`;
+    select ${parts.repeat || parts.keyed ? `(select string_agg(r.id::text, ',') from r where ${missing})` : "null::text"} as a, (${inBlock(parts.tx)})::text as b, ${nudge(s, clock, "''")}::text as c`;
 }
 
 /** Whose the keys are. Asked only after an insert came back short, in a second statement: the first one's snapshot cannot see a row that committed meanwhile. */

@@ -1,0 +1,103 @@
+/**
+ * Fault 17: a server that is there and refuses: read-only by default, or out of connections. The API says 503 and not ready,
+ * workers back off instead of hammering, no attempt is used, and everything goes on by itself when the server relents.
+ */
+import pg from "pg";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { topic } from "../../src/index.ts";
+import { databaseUrl, withClient } from "../support/postgres.ts";
+import { startCli, until } from "../support/processes.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { scene } from "./scene.ts";
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const roles: string[] = [];
+afterAll(async () => {
+  await withClient(async (client) => {
+    for (const role of roles) await client.query(`drop owned by ${role}; drop role ${role}`);
+  });
+});
+
+/** A role of its own, so that refusing it touches nobody else on the server. */
+async function ownRole(name: string): Promise<string> {
+  roles.push(name);
+  const url = new URL(databaseUrl());
+  await withClient(async (client) => {
+    await client.query(`create role ${name} login password 'secret'`);
+    await client.query(`grant create on database ${pg.escapeIdentifier(url.pathname.slice(1))} to ${name}`);
+  });
+  url.username = name;
+  url.password = "secret";
+  return url.href;
+}
+
+const REFUSALS = [
+  {
+    what: "default_transaction_read_only",
+    refuse: (role: string) => `alter role ${role} set default_transaction_read_only = on`,
+    relent: (role: string) => `alter role ${role} reset default_transaction_read_only`,
+  },
+  {
+    what: "too many connections (53300)",
+    refuse: (role: string) => `alter role ${role} connection limit 0`,
+    relent: (role: string) => `alter role ${role} connection limit -1`,
+  },
+];
+
+describe("fault 17: the server refuses", () => {
+  it.concurrent.for(REFUSALS)("fault 17: $what: 503 and backoff, no attempt used, heals", async ({ what, refuse, relent }) => {
+    const role = `fault17_${process.pid}_${REFUSALS.findIndex((one) => one.what === what)}`;
+    const url = await ownRole(role);
+    const asRoot = (text: string) => withClient((client) => client.query(text));
+    const cut = () => asRoot(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${role}'`);
+    await using receiver = await startReceiver();
+    const sink = { kind: "http" as const, url: receiver.url };
+    await using fault = await scene({ url, topics: [topic("refuse/it", { sink, leaseMs: 2_000, timeoutMs: 1_500 })] });
+    const env = { DATABASE_URL: url, MAKEGOOD_SCHEMA: fault.schema, MAKEGOOD_POLL_MS: "100", MAKEGOOD_PORT: "0" };
+    const server = await startCli(["serve"], env);
+    const { url: base } = await server.fact(({ message }) => message === "listening");
+    const post = (n: number) =>
+      fetch(`${base}/api/v1/messages`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ topic: "refuse/it", payload: { n }, key: `http-${n}` }),
+      });
+    const ready = async () => (await fetch(`${base}/readyz`)).status;
+    expect((await post(0)).status).toBe(201);
+    fault.history.ok("http-0", '{"n":0}');
+    expect(await ready()).toBe(200);
+    // Due while the server refuses.
+    await fault.mg.enqueueMany(
+      "refuse/it",
+      Array.from({ length: 20 }, (_, n) => ({ key: `due-${n}`, payload: { n }, delayMs: 1_500 })),
+    );
+    for (let n = 0; n < 20; n++) fault.history.ok(`due-${n}`, JSON.stringify({ n }));
+
+    await asRoot(refuse(role));
+    await cut();
+    const from = server.facts.length;
+    const refused = await post(1);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get("content-type")).toContain("application/problem+json");
+    expect(await refused.json()).toMatchObject({ code: "store_unavailable" });
+    await until("it is not ready", async () => (await ready()) === 503);
+    expect((await fetch(`${base}/livez`)).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    expect((await post(1)).status).toBe(503);
+    const failures = server.facts.slice(from).filter(({ event }) => event === "store_error");
+    expect(failures.length).toBeGreaterThan(0);
+    // Backoff: some seconds of refusal are tens of failures over all loops, not hundreds.
+    expect(failures.length).toBeLessThan(120);
+    expect(receiver.of("due-0")).toEqual([]);
+
+    await asRoot(relent(role));
+    await until("it is ready again", async () => (await ready()) === 200, 20_000);
+    await until("it accepts again", async () => [200, 201].includes((await post(1)).status), 20_000);
+    fault.history.ok("http-1", '{"n":1}');
+    await fault.settled(20_000);
+    expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });
+    expect(server.stderr()).toBe("");
+    expect(await fault.check({ receiver, attemptsMax: 1 })).toEqual([]);
+  });
+});
