@@ -15,7 +15,7 @@ export interface DecideRules {
 }
 
 /** What decide() reads of a claimed message. */
-export type Decided = Pick<ClaimedMessage, "attempt" | "base" | "handedDown" | "suspicion" | "leaseSize">;
+export type Decided = Pick<ClaimedMessage, "attempt" | "base" | "handedDown" | "suspicion">;
 
 const DELIVERED: Settlement = Object.freeze({ kind: "delivered", outcome: "delivered" });
 const DUPLICATE: Settlement = Object.freeze({ kind: "delivered", outcome: "duplicate" });
@@ -95,12 +95,13 @@ function failed(
 }
 
 /**
- * A lost lease over several messages does not say which of them killed the worker: none is charged, all come back as
- * suspects in smaller batches, and alone after that. A lease over one message names it: that attempt counts like any other.
+ * A lost lease does not say which of the messages in flight killed the worker, nor that any did: none is charged, all come back
+ * as suspects, in small batches first and alone after that. What is lost while it was alone is named by that: it counts like any
+ * other failure, so a message that kills workers is bounded too.
  */
 function lost(message: Decided, rules: DecideRules, random: number): Settlement {
   const error = "the lease expired: the worker crashed, stalled or was cut off";
-  if (message.leaseSize === 1 || message.suspicion === 2) return failed(message, "lost", "lease_lost", error, rules, random, 0);
+  if (message.suspicion === 2) return failed(message, "lost", "lease_lost", error, rules, random, 0);
   const suspicion = Math.min(message.suspicion + 1, 2) as Suspicion;
   return { kind: "retry", delayMs: 0, counted: false, suspicion, outcome: "lost", code: "lease_lost", error };
 }

@@ -65,8 +65,6 @@ export interface ClaimedMessage {
   /** Handed down by `deliver()`, so that its waits stand before attempts, not after them. */
   readonly handedDown: boolean;
   readonly suspicion: Suspicion;
-  /** How many messages were claimed under the same lease: a lost lease of one names its culprit, of many does not. */
-  readonly leaseSize: number;
 }
 
 /** A message as it is read back: its fixed part, and where it stands now. */

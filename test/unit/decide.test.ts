@@ -4,7 +4,7 @@ import { retryDelayMs, retryPolicy } from "../../src/message/retry-policy.ts";
 
 const policy = retryPolicy({ policy: "exponential", attemptsMax: 3 })!;
 const rules = { policy, ordering: "none", onUnknown: "retry" } as const;
-const message: Decided = { attempt: 1, base: 0, handedDown: false, suspicion: 0, leaseSize: 1 };
+const message: Decided = { attempt: 1, base: 0, handedDown: false, suspicion: 0 };
 const retry = { kind: "retry", code: "http_503", error: "503" } as const;
 
 describe("decide", () => {
@@ -34,9 +34,12 @@ describe("decide", () => {
     expect(down(5).kind).toBe("dead");
   });
 
-  it("does not charge a batch for one crash, and charges a message that was alone", () => {
-    expect(decide({ ...message, leaseSize: 100 }, { kind: "lost" }, rules, 0)).toMatchObject({ counted: false, suspicion: 1 });
-    expect(decide({ ...message, leaseSize: 8, suspicion: 1 }, { kind: "lost" }, rules, 0)).toMatchObject({ suspicion: 2 });
+  it("charges nobody for a crash until it was alone", () => {
+    expect(decide(message, { kind: "lost" }, rules, 0)).toMatchObject({ counted: false, suspicion: 1 });
+    expect(decide({ ...message, suspicion: 1 }, { kind: "lost" }, rules, 0)).toMatchObject({
+      counted: false,
+      suspicion: 2,
+    });
     expect(decide({ ...message, suspicion: 2 }, { kind: "lost" }, rules, 0)).toMatchObject({ kind: "retry", counted: true });
     expect(decide({ ...message, attempt: 3, suspicion: 2 }, { kind: "lost" }, rules, 0)).toMatchObject({ kind: "dead" });
   });

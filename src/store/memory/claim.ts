@@ -102,7 +102,6 @@ function claimed(state: State, lease: Lease, payload: (stored: Stored) => string
       base: stored.base,
       handedDown: directTry !== undefined,
       suspicion: stored.suspicion,
-      leaseSize: lease.size,
     };
   });
 }

@@ -27,6 +27,8 @@ export interface Connection {
   /** True when the server answers under the process id that it gave at connect: no pooler in between. Known after open(). */
   readonly direct: boolean;
   readonly address: { readonly host: string; readonly port: number };
+  /** Whether this server process serves one of our own direct connections. */
+  isOwn(backend: number): boolean;
   open(): Promise<void>;
   /** One statement, results as arrays of text. */
   rows(during: string, text: string, values: unknown[], options?: RunOptions): Promise<Row[]>;
@@ -63,7 +65,7 @@ export function clientConfig(options: ConnectionOptions): pg.ClientConfig {
  */
 const STEADY_PLANS = "-c enable_seqscan=off -c enable_bitmapscan=off -c jit=off";
 
-function createPool(options: ConnectionOptions, direct: boolean): pg.Pool {
+function createPool(options: ConnectionOptions, direct: boolean, backends: Set<number> = new Set()): pg.Pool {
   const pool = new pg.Pool({
     ...clientConfig(options),
     max: options.poolMax ?? 10,
@@ -73,11 +75,17 @@ function createPool(options: ConnectionOptions, direct: boolean): pg.Pool {
   // An idle connection that breaks tells nobody but this: without a listener it would end the process.
   const ignore = () => {};
   pool.on("error", ignore);
-  pool.on("connect", (client) => client.on("error", ignore));
+  const backend = (client: pg.PoolClient) => (client as unknown as { processID: number }).processID;
+  pool.on("connect", (client) => {
+    client.on("error", ignore);
+    backends.add(backend(client));
+  });
+  pool.on("remove", (client) => backends.delete(backend(client)));
   return pool;
 }
 
 export function createConnection(options: ConnectionOptions): Connection {
+  const backends = new Set<number>();
   let pool = createPool(options, false);
   let direct = false;
   let ending: Promise<void> | undefined;
@@ -96,6 +104,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   return {
+    isOwn: (backend) => backends.has(backend),
     get direct() {
       return direct;
     },
@@ -115,7 +124,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       });
       if (!direct) return;
       const first = pool;
-      pool = createPool(options, true);
+      pool = createPool(options, true, backends);
       await first.end();
     },
     rows(during, text, values, { reads = false, name } = {}) {

@@ -57,7 +57,9 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
     };
     fresh.on("error", lost);
     fresh.on("end", lost);
-    fresh.on("notification", ({ payload = "" }) => {
+    fresh.on("notification", ({ payload = "", processId }) => {
+      // What our own connections announce was told in this process already, at its commit.
+      if (db.connection.isOwn(processId)) return;
       tell(payload === "topics" ? { kind: "topics" } : { kind: "work", lane: payload === "" ? null : payload });
     });
     try {

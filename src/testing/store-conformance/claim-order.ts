@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { Lane } from "../../store/store.ts";
-import { DELIVERED, hold, idsOf, KEYED, OTHER, PLAIN, SECOND, sorted } from "./fixtures.ts";
+import { DELIVERED, hold, idsOf, OTHER, PLAIN, SECOND, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = {
@@ -36,7 +36,6 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
       base: 0,
       handedDown: false,
       suspicion: 0,
-      leaseSize: 1,
     });
   },
 
@@ -102,14 +101,6 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
     const of = (tenantId: string) => claimed.filter((each) => each.tenantId === tenantId).length;
     assert.deepEqual([of("t0"), of("t1"), of("t2")], [1, 3, 4]);
     assert.equal(new Set(claimed.map(({ claim }) => `${claim.lease} ${claim.token}`)).size, 1);
-    assert.ok(claimed.every(({ leaseSize }) => leaseSize === 8));
-  },
-
-  "ordered and plain lanes in one call: the lease size says how many may have stopped the worker": async (scene) => {
-    await scene.accept(0, {}, {}, { topic: KEYED, orderingKey: "a" }, { topic: KEYED, orderingKey: "b" });
-    const claimed = await scene.claim(1);
-    assert.ok(claimed.every(({ leaseSize }) => leaseSize === claimed.length));
-    assert.ok(claimed.length >= 3);
   },
 
   "two claims are two leases": async (scene) => {
@@ -118,7 +109,6 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
     const two = await scene.takeOne(2);
     assert.notEqual(one.claim.lease, two.claim.lease);
     assert.notEqual(one.claim.token, two.claim.token);
-    assert.deepEqual([one.leaseSize, two.leaseSize], [1, 1]);
   },
 
   "lanes that hold nothing any more are no error": async (scene) => {
@@ -135,7 +125,6 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
     const ids = await scene.accept(0, ...Array.from({ length: 5 }, () => ({ payload })));
     const first = await scene.claim(1, { bytesMax: 250 });
     assert.deepEqual(idsOf(first), ids.slice(0, 2));
-    assert.ok(first.every(({ leaseSize }) => leaseSize === 2));
     assert.equal((await scene.claim(2, { bytesMax: 100 })).length, 1);
     assert.deepEqual(sorted(idsOf(await scene.take(2, 3, { bytesMax: 1_000 }))), sorted(ids.slice(3)));
   },

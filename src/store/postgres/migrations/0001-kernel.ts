@@ -101,7 +101,6 @@ create table ${s}.lease (
   id bigint generated always as identity primary key,
   token uuid not null default gen_random_uuid(),
   until timestamptz not null,
-  size int not null check (size > 0),
   suspicion smallint not null default 0,
   owner text not null,
   ids uuid[] not null,

@@ -69,17 +69,6 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
     const used = claimed.reduce((sum, m) => sum + Buffer.byteLength(m.payload), 0);
     if (ordered.length === 0 || used >= bytesMax) return claimed;
     const rest = { bytesMax: bytesMax - used, atLeastOne: used === 0 };
-    const more = await claimOrdered(db, rotation, ordered, request, rest);
-    return claimed.length > 0 && more.length > 0 ? together(db, [...claimed, ...more]) : [...claimed, ...more];
+    return [...claimed, ...(await claimOrdered(db, rotation, ordered, request, rest))];
   };
-}
-
-/** Two leases of one call share one fate: if the worker dies, any of these messages may have been the cause. */
-async function together(db: Db, claimed: ClaimedMessage[]): Promise<ClaimedMessage[]> {
-  const leases = [...new Set(claimed.map((m) => m.claim.lease))];
-  await db.connection.rows("claim", `update ${db.s}.lease set size = $1::int where id = any ($2::bigint[])`, [
-    claimed.length,
-    leases,
-  ]);
-  return claimed.map((message) => ({ ...message, leaseSize: claimed.length }));
 }

@@ -32,8 +32,8 @@ export const leaseOf = (
   from: string,
   owner: string,
   ms: string,
-) => `insert into ${s}.lease (owner, until, size, suspicion, ids, attempts, bases, lanes)
-    select ${owner}::text, ${clock} + ${ms}::int * interval '1 ms', count(*), max(suspicion), array_agg(id order by o), array_agg((attempts + 1)::smallint order by o),
+) => `insert into ${s}.lease (owner, until, suspicion, ids, attempts, bases, lanes)
+    select ${owner}::text, ${clock} + ${ms}::int * interval '1 ms', max(suspicion), array_agg(id order by o), array_agg((attempts + 1)::smallint order by o),
       array_agg(base order by o), array_agg(lane_id order by o)
     from ${from} having count(*) > 0 returning id, token`;
 
@@ -58,7 +58,6 @@ export function claimedRows(rows: readonly Row[], lanes: Map<number, LaneInfo>):
       base: Number(row[3]),
       handedDown: row[9] === "true",
       suspicion: (lane.kind === KIND_ORDERED ? Number(row[10]) : lane.kind) as ClaimedMessage["suspicion"],
-      leaseSize: rows.length,
     };
   });
 }

@@ -15,9 +15,7 @@ const fenceSql = (s: string) =>
     returning id::text`,
   );
 
-const lookSql = (
-  s: string,
-) => `select l.id::text, l.token::text, l.size::text, u.id::text, u.n::text, u.base::text, u.lane_id::text,
+const lookSql = (s: string) => `select l.id::text, l.token::text, u.id::text, u.n::text, u.base::text, u.lane_id::text,
     coalesce(m.handed_down, k.handed_down)::text, coalesce(m.key, k.key), coalesce(m.ordering_key, k.ordering_key), l.suspicion::text,
     coalesce(m.traceparent, k.traceparent), coalesce(m.schema_version, k.schema_version)::text
   from ${s}.lease l cross join lateral unnest(l.ids, l.attempts, l.bases, l.lanes) u(id, n, base, lane_id)
@@ -45,26 +43,25 @@ export function createReclaim(
     const found = new Set(rows.map((row) => row[0]));
     const empty = ids.filter((id) => !found.has(id));
     if (empty.length > 0) await db.connection.rows("reclaim", clear, [empty, owner]);
-    const lanes = await db.lanes.byId(rows.map((row) => Number(row[6])));
+    const lanes = await db.lanes.byId(rows.map((row) => Number(row[5])));
     return rows.map((row): ClaimedMessage => {
-      const lane = lanes.get(Number(row[6])) as LaneInfo;
+      const lane = lanes.get(Number(row[5])) as LaneInfo;
       return {
-        id: row[3] as string,
+        id: row[2] as string,
         claim: { lease: row[0] as string, token: row[1] as string },
-        lane: row[6] as string,
+        lane: row[5] as string,
         topic: lane.topic,
         tenantId: lane.tenant === "" ? null : lane.tenant,
         priority: lane.priority,
-        key: row[8] as string | null,
-        orderingKey: row[9] as string | null,
+        key: row[7] as string | null,
+        orderingKey: row[8] as string | null,
         payload: "",
-        traceparent: row[11] as string | null,
-        schemaVersion: row[12] === null ? null : Number(row[12]),
-        attempt: Number(row[4]),
-        base: Number(row[5]),
-        handedDown: row[7] === "true",
-        suspicion: (lane.kind === KIND_ORDERED ? Number(row[10]) : lane.kind) as ClaimedMessage["suspicion"],
-        leaseSize: Number(row[2]),
+        traceparent: row[10] as string | null,
+        schemaVersion: row[11] === null ? null : Number(row[11]),
+        attempt: Number(row[3]),
+        base: Number(row[4]),
+        handedDown: row[6] === "true",
+        suspicion: (lane.kind === KIND_ORDERED ? Number(row[9]) : lane.kind) as ClaimedMessage["suspicion"],
       };
     });
   };
