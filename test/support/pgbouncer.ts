@@ -38,7 +38,7 @@ export async function startPgBouncer(serverUrl: string, { poolSize }: PgBouncerO
   await writeSettings(folder, url, server, poolSize);
   const child = spawn(program, [join(folder, "pgbouncer.ini")], {
     cwd: folder,
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: "ignore",
     ...(asRoot ? { uid: NOBODY, gid: NOBODY } : {}),
   });
   const stop = () => child.kill("SIGTERM");

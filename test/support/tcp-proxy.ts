@@ -17,6 +17,8 @@ export interface Rule {
   readonly act: "lose-request" | "lose-reply" | "swallow-reply";
   /** How often it strikes; 1 unless told. */
   readonly times?: number;
+  /** Whether it strikes this time, asked whenever it could; always unless told. */
+  readonly chance?: () => boolean;
   /** What a whole answer contains; PostgreSQL's ReadyForQuery unless told. */
   readonly answered?: string;
 }
@@ -84,7 +86,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
       return;
     }
     link.tail = (link.tail + bytes.toString("latin1")).slice(-TAIL_BYTES - bytes.length);
-    const armed = rules.find(({ rule, left }) => left > 0 && rule.match.test(link.tail));
+    const armed = rules.find(({ rule, left }) => left > 0 && rule.match.test(link.tail) && (rule.chance?.() ?? true));
     if (armed) {
       armed.left--;
       armed.count++;

@@ -20,8 +20,8 @@ export interface ReclaimOptions {
 }
 
 const BATCH = 500;
-/** How long a takeover has to settle what it took: should it die as well, the next one takes over from it. */
-const TAKEOVER_MS = 30_000;
+/** How long a takeover has to settle what it took: should it die as well, or not hear that it took it, the next one follows. */
+const TAKEOVER_MS = 10_000;
 
 export function reclaimExpired({ store, owner, random, events, rulesOf, everyMs }: ReclaimOptions): MaintenanceJob {
   const settleOf = (message: ClaimedMessage): Settle => ({

@@ -63,7 +63,7 @@ export function clientConfig(options: ConnectionOptions): pg.ClientConfig {
  * For prepared statements only the plans that stay right: one that was made while a table was empty may read it whole, and
  * would go on doing so when it is not. Startup options reach a server, a pooler refuses them.
  */
-const STEADY_PLANS = "-c enable_seqscan=off -c enable_bitmapscan=off -c jit=off";
+const STEADY_PLANS = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off -c jit=off";
 
 function createPool(options: ConnectionOptions, direct: boolean, backends: Set<number> = new Set()): pg.Pool {
   const pool = new pg.Pool({

@@ -10,7 +10,7 @@ import type { Db } from "../db.ts";
 import { KIND_ORDERED } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";
 import { claimOrdered, type Rotation } from "./claim-ordered.ts";
-import { BODY_COLUMNS, bodyOf, CLAIMED, claimedRows, leaseOf } from "./claimed.ts";
+import { BODY_COLUMNS, bodyOf, CLAIMED, claimedRows, leaseOf, UNHURRIED } from "./claimed.ts";
 
 const claimSql = (s: string) =>
   perClock(
@@ -28,7 +28,7 @@ const claimSql = (s: string) =>
   b as materialized (select * from w where o = 1 or coalesce(bytes, 0) <= $7::bigint),
   d as (delete from ${s}.ready where ctid = any (array(select tid from b))),
   n as (${leaseOf(s, clock, "b", "$5", "$6")})
-  select ${CLAIMED}, case when b.o = 1 then n.id::text end, case when b.o = 1 then n.token::text end,
+  select ${CLAIMED}, case when b.o = 1 and ${UNHURRIED} then n.id::text end, case when b.o = 1 then n.token::text end,
     case when lead(b.lane_id) over (order by b.o) is distinct from b.lane_id then extract(epoch from b.due)::text end
   from b cross join n order by b.o`,
   );

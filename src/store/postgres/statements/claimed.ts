@@ -25,6 +25,12 @@ export const bodyOf = (
 ) => `left join lateral (select m.id, ${BODY} from ${s}.message m where m.id = ${id} limit 1) m on true
     left join lateral (select ${BODY} from ${s}.message_kept k where m.id is null and k.id = ${id} limit 1) k on true`;
 
+/**
+ * A claim promises nobody anything, so its commit need not wait for the disk: if the server dies before the claim reaches it,
+ * the message is pending again, and whoever thought to hold it is told `lost`. See docs/decisions/0009.
+ */
+export const UNHURRIED = "set_config('synchronous_commit', 'off', true) is not null";
+
 /** Writes the one lease row of a batch and returns it: parameters are the owner and the lease in ms. */
 export const leaseOf = (
   s: string,

