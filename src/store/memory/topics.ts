@@ -48,7 +48,8 @@ function put(state: State, definition: TopicDefinition, source: TopicSource): To
   const equal = known !== undefined && plain(known.definition) === plain(definition);
   topic.source = source;
   state.topics.set(definition.name, topic);
-  if (!equal) {
+  const enables = source === "api" && topic.disabledReason !== null;
+  if (!equal || enables) {
     topic.definition = structuredClone(definition);
     topic.revision++;
     topic.disabledReason = null;

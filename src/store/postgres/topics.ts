@@ -82,7 +82,7 @@ export function createTopics(db: Db, told: () => void): TopicStore {
           paused = t.paused and not t.deleted, breaker_state = case when t.deleted then 0 else t.breaker_state end,
           breaker_trips = case when t.deleted then 0 else t.breaker_trips end, breaker_reason = case when t.deleted then null else t.breaker_reason end
         where ($4 <> 'api' or t.source = 'api' or t.deleted)
-          and (t.deleted or t.disabled_reason is not null or (t.definition, coalesce(t.secrets, ''), t.source) <> (excluded.definition, coalesce(excluded.secrets, ''), excluded.source))`,
+          and (t.deleted or (t.disabled_reason is not null and $4 = 'api') or (t.definition, coalesce(t.secrets, ''), t.source) <> (excluded.definition, coalesce(excluded.secrets, ''), excluded.source))`,
         [definition.name, text, secrets, source],
       );
       const [stored] = await read(definition.name);

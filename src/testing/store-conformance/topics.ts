@@ -99,6 +99,8 @@ export const topicCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.equal((await scene.store.topics.pause(NAME, false))?.disabledReason, null);
     await scene.store.topics.disable(NAME, "410 again");
     assert.equal((await put(scene, { concurrency: 7 })).disabledReason, null);
+    await scene.store.topics.disable(NAME, "410 once more");
+    assert.equal((await put(scene, { concurrency: 7 })).disabledReason, null);
     await scene.store.topics.disable("test/unknown", "nobody");
   },
 
