@@ -5,7 +5,7 @@
 import { constants } from "node:os";
 import { errorText } from "../message/errors.ts";
 import type { Log } from "../observe/log.ts";
-import { systemClock } from "../platform/clock.ts";
+import { sleep, systemClock } from "../platform/clock.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { complain, type Io } from "./io.ts";
 
@@ -16,10 +16,14 @@ export interface Stoppable {
 /** npm and a terminal may both pass on the same Ctrl-C: that is one signal, not two. */
 const SAME_SIGNAL_MS = 500;
 
-/** `start` gets a function that ends the run as failed. */
+/** Beyond the drain: to write what finished, and to close everything. A database that is silent answers none of it. */
+const CLOSE_MS = 15_000;
+
+/** `start` gets a function that ends the run as failed. `drainMs`: what attempts under way are given at the end. */
 export async function untilSignal(
   io: Io,
   log: Log,
+  drainMs: number,
   start: (fail: (reason: string) => void) => Promise<Stoppable>,
 ): Promise<ExitCode> {
   let failure: string | null = null;
@@ -53,7 +57,7 @@ export async function untilSignal(
       end();
     });
     await ended;
-    await running.close();
+    await closeInTime(running, log, drainMs + CLOSE_MS);
   } catch (error) {
     failure = errorText(error);
   }
@@ -63,4 +67,20 @@ export async function untilSignal(
   }
   complain(io, `makegood: ${failure}`);
   return EXIT.failed;
+}
+
+/** One budget for all of it: the timeouts of one silent store after the other must not add up to a kill by the supervisor. */
+async function closeInTime(running: Stoppable, log: Log, budgetMs: number): Promise<void> {
+  const over = new AbortController();
+  const closing = running.close();
+  const closed = closing.then(
+    () => true,
+    () => true,
+  );
+  const late = sleep(systemClock, budgetMs, over.signal).then(() => false);
+  if (await Promise.race([closed, late])) {
+    over.abort();
+    await closing;
+  } else
+    log.warn("not everything was closed in time: what was not written comes back when its lease ends", { budget_ms: budgetMs });
 }

@@ -135,7 +135,7 @@ describe("fault 22: hints that do not come", () => {
     }
   });
 
-  it.concurrent("fault 22: and where they do come, nobody waits for the poll", async () => {
+  it.concurrent("fault 22, DO-9: and where they do come, nobody waits for the poll", async () => {
     await using fault = await setUp({ pollMs: 30_000 });
     fault.mg.work();
     await sleep(500);

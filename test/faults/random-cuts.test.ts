@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { createMakegood, topic } from "../../src/index.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
-import { runSeed, seeded } from "../support/history.ts";
+import { outOfOrder, runSeed, seeded } from "../support/history.ts";
 import { databaseUrl } from "../support/postgres.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { startProxy, targetOf } from "../support/tcp-proxy.ts";
@@ -16,6 +16,11 @@ import { scene } from "./scene.ts";
 const soak = process.env.MAKEGOOD_SOAK === "1";
 const MESSAGES = soak ? 20_000 : 1_500;
 vi.setConfig({ testTimeout: soak ? 900_000 : 90_000 });
+
+const placeOf = (body: string) => {
+  const { orderingKey, n } = JSON.parse(body) as { orderingKey: string | null; n: number };
+  return orderingKey === null ? null : { key: orderingKey, n };
+};
 
 it("faults 10 to 12: random losses of requests and replies of any statement", async () => {
   const random = seeded(runSeed("random cuts"));
@@ -41,16 +46,16 @@ it("faults 10 to 12: random losses of requests and replies of any statement", as
   const callers = Array.from({ length: 4 }, async (_, caller) => {
     for (let n = 0; n < MESSAGES / 4; n++) {
       const key = `c${caller}-${n}`;
-      const payload = { caller, n };
       // Some are one of a batch, some are in order, some are plain.
-      const fields = n % 7 === 0 ? { orderingKey: `o${n % 3}` } : {};
+      const orderingKey = n % 3 === 0 ? `o${caller}-${n % 2}` : null;
+      const payload = { orderingKey, n };
       const call =
         n % 5 === 0
           ? fault.mg.enqueueMany("cut/any", [
-              { payload, key, ...fields },
+              { payload, key, orderingKey },
               { payload, key: `${key}-b` },
             ])
-          : fault.mg.enqueue("cut/any", payload, { key, ...fields });
+          : fault.mg.enqueue("cut/any", payload, { key, orderingKey });
       const names = n % 5 === 0 ? [key, `${key}-b`] : [key];
       await call.then(
         () => names.map((name) => fault.history.ok(name, JSON.stringify(payload))),
@@ -68,4 +73,6 @@ it("faults 10 to 12: random losses of requests and replies of any statement", as
   );
   expect(Math.min(...struck)).toBeGreaterThan(3);
   expect(await fault.check({ receiver, attemptsMax: 30 })).toEqual([]);
+  const inTurn = receiver.arrivals.filter(({ key }) => !key.endsWith("-b"));
+  expect(outOfOrder(inTurn, placeOf)).toEqual([]);
 });

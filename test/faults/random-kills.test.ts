@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { topic } from "../../src/index.ts";
-import { runSeed, seeded } from "../support/history.ts";
+import { outOfOrder, runSeed, seeded } from "../support/history.ts";
 import { type Process, startCli, workspace } from "../support/processes.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { scene } from "./scene.ts";
@@ -32,7 +32,15 @@ it("fault 2: random SIGKILLs of four workers lose nothing and settle nothing twi
   let sent = 0;
   const sending = (async () => {
     for (let batch = 0; batch < 20; batch++) {
-      await fault.send("kill/any", MESSAGES / 20, (n) => ({ n, text: "€".repeat(Math.floor(random() * 50)) }), `b${batch}`);
+      const text = () => "€".repeat(Math.floor(random() * 50));
+      await fault.send("kill/any", (MESSAGES / 20) * 0.8, (n) => ({ n, text: text() }), `b${batch}`);
+      // The rest of them in order, by ten keys.
+      for (let i = 0; i < (MESSAGES / 20) * 0.2; i++) {
+        const n = batch * 1_000 + i;
+        const payload = { orderingKey: `o${i % 10}`, n };
+        await fault.mg.enqueue("kill/any", payload, { key: `ordered-${n}`, orderingKey: payload.orderingKey });
+        fault.history.ok(`ordered-${n}`, JSON.stringify(payload));
+      }
       sent += MESSAGES / 20;
       await sleep((KILLS * 700) / 20);
     }
@@ -61,6 +69,11 @@ it("fault 2: random SIGKILLs of four workers lose nothing and settle nothing twi
   }
   expect(await fault.check({ receiver, attemptsMax: 20 })).toEqual([]);
   expect(receiver.effects.size).toBe(MESSAGES);
+  const placeOf = (body: string) => {
+    const { orderingKey, n } = JSON.parse(body) as { orderingKey?: string; n: number };
+    return orderingKey === undefined ? null : { key: orderingKey, n };
+  };
+  expect(outOfOrder(receiver.arrivals, placeOf)).toEqual([]);
   const repeats = receiver.arrivals.length - MESSAGES;
   process.stdout.write(`fault 2: ${KILLS} kills, ${MESSAGES} messages, ${repeats} repeated deliveries\n`);
 });

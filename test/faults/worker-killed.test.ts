@@ -29,6 +29,7 @@ async function setUp(stopAt?: string) {
     const killedMs = performance.now();
     const rescuer = await start({});
     await stage.settled(30_000);
+    process.stdout.write(`fault 1: finished ${Math.round(performance.now() - killedMs)} ms after the kill\n`);
     // Lease, the rescuer's start, its look for expired leases, its poll; and a machine that is busy with other suites.
     expect(performance.now() - killedMs).toBeLessThan(LEASE_MS + 15_000);
     expect((await rescuer.end("SIGTERM")).code).toBe(0);

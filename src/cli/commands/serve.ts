@@ -40,7 +40,7 @@ export function processLog(io: Io, config: Config): { log: Log; format: "json" |
 
 function serve(io: Io, config: Config): Promise<ExitCode> {
   const { log, format } = processLog(io, config);
-  return untilSignal(io, log, async (failed) => {
+  return untilSignal(io, log, config.drain_ms, async (failed) => {
     const server = await startServer({ config, log, failed });
     const first = firstMessage(server.url, config.tokens.length > 0);
     if (format === "text") welcome(io, config, server, first);

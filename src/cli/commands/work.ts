@@ -28,7 +28,7 @@ export function workCommand(program: Command, run: Run): void {
           return EXIT.usage;
         }
         const { log } = processLog(io, config);
-        return untilSignal(io, log, (failed) => work(config, log, topics, failed));
+        return untilSignal(io, log, config.drain_ms, (failed) => work(config, log, topics, failed));
       }),
     );
 }

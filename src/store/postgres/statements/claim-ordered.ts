@@ -46,7 +46,7 @@ const orderedSql = perSchema((s) =>
   b as materialized (select w.*, row_number() over (order by w.o) as p from w join lk using (id)),
   d as (delete from ${s}.ready_ordered r using b where r.id = b.id),
   n as (${leaseOf(s, clock, "b", "$4", "$5")})
-  select ${CLAIMED}, case when b.p = 1 and ${UNHURRIED} then n.id::text end, case when b.p = 1 then n.token::text end, null
+  select ${CLAIMED}, case when b.p = 1 and ${UNHURRIED} then n.id end, case when b.p = 1 then n.token end, null
   from b cross join n order by b.p`,
   ),
 );

@@ -28,8 +28,8 @@ const claimSql = (s: string) =>
   b as materialized (select * from w where o = 1 or coalesce(bytes, 0) <= $7::bigint),
   d as (delete from ${s}.ready where ctid = any (array(select tid from b))),
   n as (${leaseOf(s, clock, "b", "$5", "$6")})
-  select ${CLAIMED}, case when b.o = 1 and ${UNHURRIED} then n.id::text end, case when b.o = 1 then n.token::text end,
-    case when lead(b.lane_id) over (order by b.o) is distinct from b.lane_id then extract(epoch from b.due)::text end
+  select ${CLAIMED}, case when b.o = 1 and ${UNHURRIED} then n.id end, case when b.o = 1 then n.token end,
+    case when lead(b.lane_id) over (order by b.o) is distinct from b.lane_id then extract(epoch from b.due) end
   from b cross join n order by b.o`,
   );
 

@@ -5,9 +5,9 @@ import type { ClaimedMessage } from "../../../message/message.ts";
 import type { Row } from "../connection.ts";
 import { KIND_ORDERED, type LaneInfo } from "../lane-table.ts";
 
-/** What comes back of each claimed row, for plain and ordered alike; lease and token only on the first. */
-export const CLAIMED = `b.id::text, b.lane_id::text, (b.attempts + 1)::text, b.base::text, b.key, b.ordering_key, b.payload, b.traceparent,
-  b.schema_version::text, b.handed_down::text, b.suspicion::text`;
+/** What comes back of each claimed row, for plain and ordered alike; lease and token only on the first. No casts: everything arrives as text. */
+export const CLAIMED =
+  "b.id, b.lane_id, b.attempts + 1, b.base, b.key, b.ordering_key, b.payload, b.traceparent, b.schema_version, b.handed_down, b.suspicion";
 
 const BODY = "key, ordering_key, payload, traceparent, schema_version, handed_down";
 const body = (pick: (column: string) => string) =>
@@ -62,7 +62,7 @@ export function claimedRows(rows: readonly Row[], lanes: Map<number, LaneInfo>):
       schemaVersion: row[8] === null ? null : Number(row[8]),
       attempt: Number(row[2]),
       base: Number(row[3]),
-      handedDown: row[9] === "true",
+      handedDown: row[9] === "t",
       suspicion: (lane.kind === KIND_ORDERED ? Number(row[10]) : lane.kind) as ClaimedMessage["suspicion"],
     };
   });
