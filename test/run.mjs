@@ -1,7 +1,92 @@
-// The test command: finds or installs what npm cannot bring, then runs every suite and prints one closing line.
+/**
+ * The test command: every suite in order, each under its headline, and one closing line over all of them. What npm cannot bring
+ * is found or installed; where that is impossible, one line says what to install, and the run has failed.
+ * `npm test -- --only adapters,pooler` runs those stages; anything else is handed to vitest, in the stage `unit` alone.
+ */
 import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { runMajors } from "./majors/run.mjs";
+import { findPgBouncer } from "./support/find-pgbouncer.mjs";
+import { installPackage } from "./support/install-package.mjs";
+import { REPO, runVitest } from "./support/run-vitest.mjs";
 
-const vitest = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...process.argv.slice(2)], {
-  stdio: "inherit",
+const ADAPTERS = join(REPO, "test/adapters");
+const TSC = "node_modules/typescript/bin/tsc";
+const BIOME = "node_modules/@biomejs/biome/bin/biome";
+
+const STAGES = {
+  checks: [
+    "types, lint and format",
+    () =>
+      both(
+        () => step("tsc", TSC, "-p", "tsconfig.json", "--noEmit"),
+        () => step("biome", BIOME, "check", "."),
+      ),
+  ],
+  unit: ["unit and integration, on a private PostgreSQL 18", (filters) => runVitest(["--exclude", "test/pooler/**", ...filters])],
+  adapters: ["the caller's transaction, with the real libraries", adapters],
+  majors: ["the store on PostgreSQL 14 to 18", () => runMajors()],
+  pooler: ["the store through PgBouncer in transaction mode", pooler],
+};
+
+function adapters() {
+  installPackage(ADAPTERS);
+  const generated = step("prisma generate", join(ADAPTERS, "support/generate-prisma.mjs"));
+  if (generated.failed > 0) return generated;
+  return both(
+    () => step("tsc", TSC, "-p", "test/adapters", "--noEmit"),
+    () => runVitest(["--config", join(ADAPTERS, "vitest.config.ts")]),
+  );
+}
+
+async function pooler() {
+  await findPgBouncer();
+  return runVitest(["test/pooler"]);
+}
+
+/** A program that must end well: counts only when it does not. */
+function step(name, script, ...args) {
+  const ran = spawnSync(process.execPath, [script, ...args], { cwd: REPO, stdio: "inherit" });
+  console.log(`${name}: ${ran.status === 0 ? "ok" : "failed"}`);
+  return { passed: 0, failed: ran.status === 0 ? 0 : 1 };
+}
+
+function both(first, second) {
+  const [a, b] = [first(), second()];
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed };
+}
+
+function choose(args) {
+  const at = args.indexOf("--only");
+  if (at === -1) return { names: args.length > 0 ? ["unit"] : Object.keys(STAGES), filters: args };
+  const names = (args[at + 1] ?? "").split(",");
+  const unknown = names.filter((name) => !(name in STAGES));
+  if (unknown.length > 0) throw new Error(`--only takes ${Object.keys(STAGES).join(", ")}; not "${unknown.join(", ")}"`);
+  return { names, filters: args.toSpliced(at, 2) };
+}
+
+async function main() {
+  const { names, filters } = choose(process.argv.slice(2));
+  const sum = { passed: 0, failed: 0 };
+  for (const name of names) {
+    const [headline, run] = STAGES[name];
+    console.log(`\n── ${name}: ${headline}`);
+    const started = performance.now();
+    const { passed, failed } = await Promise.resolve()
+      .then(() => run(filters))
+      .catch((error) => {
+        console.log(`${name}: ${error.message}`);
+        return { passed: 0, failed: 1 };
+      });
+    sum.passed += passed;
+    sum.failed += failed;
+    console.log(`── ${name}: ${failed === 0 ? "ok" : "FAILED"}, ${Math.round((performance.now() - started) / 1_000)} s`);
+  }
+  console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
+  process.exitCode = sum.failed === 0 ? 0 : 1;
+}
+
+await main().catch((error) => {
+  console.error(error.message);
+  process.exitCode = 2;
 });
-process.exit(vitest.status ?? 1);

@@ -80,6 +80,7 @@ it("black box: serve is killed by SIGKILL at random moments: accepted = received
   const clients = Array.from({ length: CLIENTS }, (_, name) => client(name));
   for (let kill = 0; kill < KILLS; kill++) {
     await sleep(500 + random() * 2_000);
+    expect({ kill, over: server.over, stderr: server.stderr() }).toEqual({ kill, over: false, stderr: "" });
     await server.end("SIGKILL");
     if (random() < 0.5) await sleep(random() * 500);
     server = await start();
@@ -91,6 +92,7 @@ it("black box: serve is killed by SIGKILL at random moments: accepted = received
   // One by one: two lists, read one after the other, could both miss a message that moves between them.
   const open = new Map([...accepted].map(([key, { id }]) => [id, key]));
   const settled = async (): Promise<boolean> => {
+    if (server.over) throw new Error(`serve ended by itself: ${JSON.stringify(server.facts.slice(-8))} ${server.stderr()}`);
     for (const id of open.keys()) {
       const { status } = (await (await fetch(`${base}/api/v1/messages/${id}`)).json()) as { status: string };
       if (status !== "delivered") return false;

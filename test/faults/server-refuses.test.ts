@@ -8,7 +8,7 @@ import { topic } from "../../src/index.ts";
 import { databaseUrl, withClient } from "../support/postgres.ts";
 import { startCli, until } from "../support/processes.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { scene } from "./scene.ts";
+import { newMessage, scene } from "./scene.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
 
@@ -99,5 +99,26 @@ describe("fault 17: the server refuses", () => {
     expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });
     expect(server.stderr()).toBe("");
     expect(await fault.check({ receiver, attemptsMax: 1 })).toEqual([]);
+  });
+
+  it.concurrent("fault 17: a caller whose connections were opened read-only does not keep them", async () => {
+    const role = `fault17_${process.pid}_caller`;
+    const url = await ownRole(role);
+    const asRoot = (text: string) => withClient((client) => client.query(text));
+    await using fault = await scene({ url, topics: [topic("refuse/it")] });
+    // A batch with keys is a transaction of several statements: its rollback succeeds, so the connection looks sound.
+    const batch = (name: string) => fault.mg.store.enqueue([newMessage("refuse/it", name), newMessage("refuse/it")]);
+    await batch("before");
+    await asRoot(`alter role ${role} set default_transaction_read_only = on`);
+    await asRoot(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${role}'`);
+    await expect(batch("during")).rejects.toMatchObject({ code: "store_unavailable" });
+    await asRoot(`alter role ${role} reset default_transaction_read_only`);
+    const accepted = () =>
+      batch("after").then(
+        () => true,
+        () => false,
+      );
+    await until("it accepts again", accepted, 10_000);
+    expect((await fault.counts()).pending).toBe(4);
   });
 });

@@ -12,6 +12,8 @@ const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
 
 export async function setup(): Promise<() => Promise<void>> {
   const major = process.env.PG_MAJOR ?? "";
+  process.env.TEST_DATABASE_URL = process.env[`TEST_PG${major}_URL`] ?? "";
+  if (process.env.TEST_DATABASE_URL !== "") return () => Promise.resolve();
   const folder = await mkdtemp(join(await roomyMemory(), `makegood-pg${major}-`));
   // As root the server runs under another user, who must be able to enter.
   await chmod(folder, 0o755);
@@ -36,6 +38,6 @@ async function roomyMemory(): Promise<string> {
 
 /** The folder `native` of the package for this major and platform. */
 function nativeOf(major: string): string {
-  const name = `pg${major}-${process.platform}-${process.arch}`;
-  return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), "native");
+  const main = createRequire(import.meta.url).resolve(`pg${major}-${process.platform}-${process.arch}`);
+  return join(dirname(main), "..", "native");
 }

@@ -1,19 +1,16 @@
 /**
- * PgBouncer in transaction mode in front of a test server, for the suites that must not need a server session. It is found on
- * the machine or, as root, installed with apt-get; otherwise one line says what to install. It refuses root, as PostgreSQL does,
- * and runs as `nobody` then.
+ * PgBouncer in transaction mode in front of a test server, for the suites that must not need a server session. It refuses
+ * root, as PostgreSQL does, and runs as `nobody` then.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { access, chmod, chown, constants, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, chown, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import pg from "pg";
+import { findPgBouncer } from "./find-pgbouncer.mjs";
 
-const MISSING =
-  "PgBouncer is needed for the pooler tests: install it (Debian, Ubuntu: apt-get install pgbouncer; macOS: brew install pgbouncer)";
 const NOBODY = 65_534;
 const READY_MS_MAX = 10_000;
 const asRoot = process.geteuid?.() === 0;
@@ -30,7 +27,7 @@ export interface PgBouncerOptions {
 }
 
 export async function startPgBouncer(serverUrl: string, { poolSize }: PgBouncerOptions): Promise<PgBouncer> {
-  const program = await findProgram();
+  const program = await findPgBouncer();
   const folder = await mkdtemp(join(tmpdir(), "makegood-pgbouncer-"));
   const url = new URL(serverUrl);
   const server = { host: url.hostname, port: url.port };
@@ -41,6 +38,7 @@ export async function startPgBouncer(serverUrl: string, { poolSize }: PgBouncerO
     stdio: "ignore",
     ...(asRoot ? { uid: NOBODY, gid: NOBODY } : {}),
   });
+  child.on("error", () => undefined); // ready() says that it does not serve
   const stop = () => child.kill("SIGTERM");
   process.once("exit", stop);
   const close = async () => {
@@ -59,41 +57,6 @@ export async function startPgBouncer(serverUrl: string, { poolSize }: PgBouncerO
     throw error;
   }
   return { url: url.href, close };
-}
-
-/** Where Debian puts it is not on every PATH. */
-async function onThisMachine(): Promise<string | undefined> {
-  for (const folder of [...(process.env.PATH ?? "").split(":"), "/usr/sbin", "/usr/local/sbin"]) {
-    const path = join(folder, "pgbouncer");
-    const found = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (folder !== "" && found) return path;
-  }
-  return undefined;
-}
-
-async function findProgram(): Promise<string> {
-  const found = await onThisMachine();
-  if (found) return found;
-  if (!asRoot) throw new Error(MISSING);
-  const run = promisify(execFile);
-  // RUNLEVEL=1 keeps the package from starting a service of its own.
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
-  const install = () => run("apt-get", ["install", "-y", "--no-install-recommends", "pgbouncer"], { env });
-  try {
-    await install().catch(async () => {
-      await run("apt-get", ["update"], { env });
-      await install();
-    });
-  } catch (error) {
-    const { stderr = "", message } = error as { stderr?: string; message: string };
-    throw new Error(`${MISSING}. apt-get could not: ${(stderr.trim() || message).split("\n").at(-1)}`);
-  }
-  const installed = await onThisMachine();
-  if (!installed) throw new Error(MISSING);
-  return installed;
 }
 
 async function writeSettings(folder: string, url: URL, server: { host: string; port: string }, poolSize: number): Promise<void> {

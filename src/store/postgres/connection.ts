@@ -7,7 +7,7 @@ import pg from "pg";
 import { MakegoodError } from "../../message/errors.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
-import { asStoreError, isTransient } from "./sql-errors.ts";
+import { asStoreError, endsSession, isTransient } from "./sql-errors.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -143,12 +143,13 @@ export function createConnection(options: ConnectionOptions): Connection {
           client.release();
           return result;
         } catch (thrown) {
-          // A failed rollback means a broken connection; release(true) drops it, and the server rolls back by itself.
-          const broken = await client.query("rollback").then(
-            () => false,
-            () => true,
-          );
-          client.release(broken);
+          // release(true) drops the connection, and the server rolls back by itself; a failed rollback means a broken one, too.
+          const rollBack = () =>
+            client.query("rollback").then(
+              () => false,
+              () => true,
+            );
+          client.release(endsSession(thrown) || (await rollBack()));
           throw thrown;
         }
       });

@@ -14,7 +14,7 @@ import { batchValues, shortValues } from "./enqueue-values.ts";
 import { KIND_ORDERED, type LaneInfo } from "./lane-table.ts";
 import { DAY_MS, dayOf, daysAround, ensurePartitions } from "./partitions.ts";
 import { isMissingPartition, isUniqueViolation } from "./sql-errors.ts";
-import { enqueueBatch, enqueueOne, findKeys, type Parts, sameMessage } from "./statements/enqueue.ts";
+import { enqueueBatch, enqueueOne, findKeys, IN_BLOCK, type Parts, sameMessage } from "./statements/enqueue.ts";
 import { queryIn, refusePool } from "./transaction.ts";
 
 /** An id whose time is further off than this comes from a broken clock; it gets no partition of its own. */
@@ -90,9 +90,10 @@ async function insert(db: Db, placed: readonly Placed[], run: Run, { tx, repeat,
   if (placed.length === 1 && only && !old && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
     const keyed = only.message.key !== null;
     const name = now === undefined ? `mg_enqueue_${keyed ? "keyed" : "plain"}_${tx}_${repeat}` : undefined;
-    const [row] = await run(enqueueOne(db.s, clock, { keyed, repeat, tx }), shortValues(only), name);
-    if (row?.[1] === "false") throw notInTransaction();
-    return row?.[0] === "1" ? new Set() : new Set([only.message.id]);
+    const rows = await run(enqueueOne(db.s, clock, { keyed, repeat, tx }), shortValues(only), name);
+    if (rows.length > 0) return new Set();
+    if (tx && (await run(IN_BLOCK, []))[0]?.[0] === "false") throw notInTransaction();
+    return new Set([only.message.id]);
   }
   const { parts, values } = batchValues(placed, { tx, old, repeat });
   const [row] = await run(enqueueBatch(db.s, clock, parts), values, now === undefined ? batchName(parts) : undefined);

@@ -47,6 +47,11 @@ export function isConnectionLoss(thrown: unknown): boolean {
   );
 }
 
+/** The session is of no use any more: its connection is gone, or it was opened read-only and stays so when the server is not. */
+export function endsSession(thrown: unknown): boolean {
+  return isConnectionLoss(thrown) || sqlState(thrown) === "25006";
+}
+
 const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|28P01|28000|3D000|53300|57P03|25006)$/;
 
 /** `wrote`: the statement changes something, so that a lost connection leaves its outcome unknown. */

@@ -24,7 +24,10 @@ export interface Short {
   readonly tx: boolean;
 }
 
-/** Parameters: id, lane, payload, delay ms, traceparent, schema version [, topic id, tenant, key, hash]. Returns how many were inserted. */
+/**
+ * Parameters: id, lane, payload, delay ms, traceparent, schema version [, topic id, tenant, key, hash]. Returns one row if it was
+ * inserted. The ready row is the statement itself, not one more part of it: each part costs a caller's transaction time.
+ */
 export function enqueueOne(s: string, clock: string, { keyed, repeat, tx }: Short): string {
   const columns = `id, lane_id, payload, traceparent, schema_version${keyed ? ", key" : ""}`;
   const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $9::text" : ""}`;
@@ -32,14 +35,16 @@ export function enqueueOne(s: string, clock: string, { keyed, repeat, tx }: Shor
     ? `k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
          select $7::text::int, $8::text, $9::text, $1::text::uuid, $10::text::uuid where ${inBlock(tx)}
          on conflict do nothing returning id),
-       m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, id, ${values} from k),
-       q as (insert into ${s}.ready (due, id, lane_id) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int from k returning 1)`
-    : `m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values} where ${inBlock(tx)}
-         ${repeat ? "on conflict do nothing " : ""}returning id),
-       q as (insert into ${s}.ready (due, id, lane_id) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int from m returning 1)`;
+       m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, id, ${values} from k)`
+    : `k as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values} where ${inBlock(tx)}
+         ${repeat ? "on conflict do nothing " : ""}returning id)`;
   return `with ${source}
-    select count(*)::text as a, (${inBlock(tx)})::text as b, ${nudge(s, clock, "$2::text")}::text as c from q`;
+    insert into ${s}.ready (due, id, lane_id) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int from k
+    returning ${nudge(s, clock, "$2::text")}::text as a`;
 }
+
+/** Asked when nothing was inserted: was it a repeat, or no transaction? */
+export const IN_BLOCK = "select (statement_timestamp() > transaction_timestamp())::text as a";
 
 export interface Parts {
   readonly keyed: boolean;

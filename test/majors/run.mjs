@@ -1,0 +1,44 @@
+/**
+ * Runs the suites that depend on the server's version on PostgreSQL 14 to 18, each on a private server from npm; one line per
+ * major. `node test/majors/run.mjs 14 16` runs only those; TEST_PG14_URL names a server of one's own for a major.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { installPackage } from "../support/install-package.mjs";
+import { runVitest } from "../support/run-vitest.mjs";
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+export const MAJORS = ["14", "15", "16", "17", "18"];
+
+export function runMajors(majors = MAJORS) {
+  installPackage(HERE);
+  const sum = { passed: 0, failed: 0 };
+  for (const major of majors) {
+    const { passed, failed, line } = runMajor(major);
+    sum.passed += passed;
+    sum.failed += failed;
+    console.log(`PostgreSQL ${major}: ${line}`);
+  }
+  return sum;
+}
+
+function runMajor(major) {
+  const platform = `${process.platform}-${process.arch}`;
+  if (!process.env[`TEST_PG${major}_URL`] && !existsSync(join(HERE, "node_modules", `pg${major}-${platform}`))) {
+    const line = `npm has no server for ${platform}: install PostgreSQL ${major} and set TEST_PG${major}_URL to it`;
+    return { passed: 0, failed: 1, line };
+  }
+  const { passed, failed, seconds } = runVitest(["--config", join(HERE, "vitest.config.ts")], {
+    env: { PG_MAJOR: major },
+    quiet: true,
+  });
+  return { passed, failed, line: `${passed} passed, ${failed} failed, ${seconds} s` };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const chosen = process.argv.slice(2);
+  const unknown = chosen.filter((major) => !MAJORS.includes(major));
+  if (unknown.length > 0) throw new Error(`unknown major ${unknown.join(", ")}: choose from ${MAJORS.join(", ")}`);
+  process.exit(runMajors(chosen.length > 0 ? chosen : MAJORS).failed > 0 ? 1 : 0);
+}
