@@ -6,7 +6,7 @@ import { drizzleNodePostgres, drizzlePostgresJs } from "./libraries/drizzle.ts";
 import { knex, knexNested } from "./libraries/knex.ts";
 import { kysely, kyselyControlled } from "./libraries/kysely.ts";
 import { mikroOrm, mikroOrmByHand } from "./libraries/mikro-orm.ts";
-import { nodePostgres } from "./libraries/node-postgres.ts";
+import { byHand, nodePostgres } from "./libraries/node-postgres.ts";
 import { postgresJs, postgresJsReserved } from "./libraries/postgres-js.ts";
 import { prisma } from "./libraries/prisma.ts";
 import { typeOrm, typeOrmRunner } from "./libraries/type-orm.ts";
@@ -14,6 +14,7 @@ import { judge } from "./support/judge.ts";
 
 const KINDS = [
   nodePostgres,
+  byHand,
   postgresJs,
   postgresJsReserved,
   kysely,

@@ -22,6 +22,7 @@ export const knex: LibraryKind = {
 
 export const knexNested: LibraryKind = {
   name: "Knex, nested",
+  nested: true,
   async open(url, schema) {
     const db = createKnex({ client: "pg", connection: url, pool: { min: 0, max: 2 } });
     return {

@@ -13,10 +13,10 @@ const entity = (schema: string) =>
     properties: { note: { type: "text", primary: true } },
   });
 
-const connect = (url: string, schema: string) =>
+const connect = (url: string, business: ReturnType<typeof entity>) =>
   MikroORM.init({
     clientUrl: url,
-    entities: [entity(schema)],
+    entities: [business],
     pool: { min: 0, max: 2 },
     discovery: { warnWhenNoEntities: false },
   });
@@ -24,14 +24,15 @@ const connect = (url: string, schema: string) =>
 export const mikroOrm: LibraryKind = {
   name: "MikroORM",
   async open(url, schema) {
-    const orm = await connect(url, schema);
+    const business = entity(schema);
+    const orm = await connect(url, business);
     return {
       transaction: (work) =>
         orm.em.fork().transactional((em) =>
           work({
             tx: fromMikroOrm(em),
             // Left to the flush at commit, as people do.
-            write: async (note) => em.persist(em.create("business", { note })),
+            write: async (note) => em.persist(em.create(business, { note })),
           }),
         ),
       mistakes: { "the root em": fromMikroOrm(orm.em), "a fork that has not begun": fromMikroOrm(orm.em.fork()) },
@@ -43,13 +44,14 @@ export const mikroOrm: LibraryKind = {
 export const mikroOrmByHand: LibraryKind = {
   name: "MikroORM, begun by hand",
   async open(url, schema) {
-    const orm = await connect(url, schema);
+    const business = entity(schema);
+    const orm = await connect(url, business);
     return {
       async transaction(work) {
         const em = orm.em.fork();
         await em.begin();
         try {
-          const result = await work({ tx: fromMikroOrm(em), write: (note) => em.insert("business", { note }) });
+          const result = await work({ tx: fromMikroOrm(em), write: (note) => em.insert(business, { note }) });
           await em.commit();
           return result;
         } catch (error) {

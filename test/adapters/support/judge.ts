@@ -166,6 +166,17 @@ export function judge(kind: LibraryKind): void {
     }
   });
 
+  async function conflictInASnapshot(): Promise<void> {
+    const undone = library.transaction(async ({ tx }) => {
+      await tx.query("set transaction isolation level repeatable read");
+      await tx.query("select 1 as a");
+      await mg.enqueue(TOPIC, 1, { key: "after the snapshot" });
+      await mg.enqueue(TOPIC, 1, { tx, key: "after the snapshot" });
+    });
+    await expect(undone).rejects.toMatchObject({ name: "MakegoodError", code: "retry_transaction", retryable: true });
+  }
+  if (!kind.nested) it("a conflict that undoes the transaction is told as retry_transaction", conflictInASnapshot);
+
   async function refuses(tx: Transaction, expected: object): Promise<void> {
     const before = await messages();
     const batch = [{ payload: 1, key: "not in a transaction" }, { payload: 2 }];

@@ -20,6 +20,8 @@ export interface Library {
 
 export interface LibraryKind {
   readonly name: string;
+  /** Inside another transaction, whose isolation level cannot be chosen any more. */
+  readonly nested?: boolean;
   /** The business table is `"<schema>".business (note text primary key)`. */
   open(url: string, schema: string): Promise<Library>;
 }
