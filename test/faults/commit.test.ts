@@ -21,7 +21,12 @@ const ids = createIds();
 
 async function behindProxy(options: SceneOptions = {}) {
   const proxy = await startProxy(targetOf(databaseUrl()));
-  const stage = await scene({ topics: [topic("commit/it")], ...options, via: (url) => proxy.via(url) });
+  const stage = await scene({
+    topics: [topic("commit/it")],
+    ...options,
+    via: (url) => proxy.via(url),
+    storeOptions: { queryTimeoutMs: 1_000 },
+  });
   return {
     ...stage,
     proxy,
@@ -38,6 +43,7 @@ const codeOf = (error: unknown) => (isMakegoodError(error) ? error.code : String
 
 const LOST = [
   { fault: 10, act: "lose-reply", there: 1 },
+  { fault: 10, act: "swallow-reply", there: 1 },
   { fault: 11, act: "lose-request", there: 0 },
 ] as const satisfies { fault: number; act: Rule["act"]; there: number }[];
 
@@ -84,7 +90,7 @@ describe.for(LOST)("fault $fault: $act of an enqueue's COMMIT", ({ fault, act, t
     await using stage = await behindProxy();
     const id = ids();
     const attempt = async (url: string) => {
-      const client = new pg.Client({ connectionString: url });
+      const client = new pg.Client({ connectionString: url, query_timeout: 1_000 });
       client.on("error", () => undefined);
       await client.connect();
       try {
@@ -106,34 +112,40 @@ describe.for(LOST)("fault $fault: $act of an enqueue's COMMIT", ({ fault, act, t
 });
 
 describe("fault 12: the reply to a settle is lost", () => {
-  it.for(["lose-reply", "lose-request"] as const)("fault 12: %s after a 2xx: sent once, settled once", async (act) => {
-    await using receiver = await startReceiver();
-    const sink = { kind: "http" as const, url: receiver.url };
-    await using stage = await behindProxy({ topics: [topic("commit/it", { sink, leaseMs: 20_000 })] });
-    const rule = stage.proxy.rule({ match: SETTLE, act });
-    stage.mg.work();
-    await stage.send("commit/it", 20);
-    await stage.settled();
-    expect(rule.count()).toBe(1);
-    expect(receiver.arrivals).toHaveLength(20);
-    expect(await stage.check({ receiver, attemptsMax: 1 })).toEqual([]);
-  });
+  it.for(["lose-reply", "swallow-reply", "lose-request"] as const)(
+    "fault 12: %s after a 2xx: sent once, settled once",
+    async (act) => {
+      await using receiver = await startReceiver();
+      const sink = { kind: "http" as const, url: receiver.url };
+      await using stage = await behindProxy({ topics: [topic("commit/it", { sink, leaseMs: 20_000 })] });
+      const rule = stage.proxy.rule({ match: SETTLE, act });
+      stage.mg.work();
+      await stage.send("commit/it", 20);
+      await stage.settled();
+      expect(rule.count()).toBe(1);
+      expect(receiver.arrivals).toHaveLength(20);
+      expect(await stage.check({ receiver, attemptsMax: 1 })).toEqual([]);
+    },
+  );
 
-  it.for(["lose-reply", "lose-request"] as const)("fault 12: %s after a failure: the attempt is counted once", async (act) => {
-    await using receiver = await startReceiver();
-    const sink = { kind: "http" as const, url: receiver.url };
-    const retry = { attemptsMax: 2, baseMs: 300, jitter: "none" as const };
-    await using stage = await behindProxy({ topics: [topic("commit/it", { sink, leaseMs: 20_000, retry })] });
-    receiver.script("k-0", [{ status: 500 }]);
-    receiver.script("k-1", [{ status: 500 }, { status: 500 }]);
-    const rule = stage.proxy.rule({ match: SETTLE, act });
-    stage.mg.work();
-    const [lives = "", dies = ""] = await stage.send("commit/it", 2);
-    await stage.settled();
-    expect(rule.count()).toBe(1);
-    expect(await stage.store.get(lives)).toMatchObject({ status: "delivered", attempts: 2 });
-    expect(await stage.store.get(dies)).toMatchObject({ status: "dead", attempts: 2 });
-    expect(receiver.of(lives).map(({ attempt }) => attempt)).toEqual([1, 2]);
-    expect(await stage.check({ receiver, attemptsMax: 2, dead: ["k-1"] })).toEqual([]);
-  });
+  it.for(["lose-reply", "swallow-reply", "lose-request"] as const)(
+    "fault 12: %s after a failure: the attempt is counted once",
+    async (act) => {
+      await using receiver = await startReceiver();
+      const sink = { kind: "http" as const, url: receiver.url };
+      const retry = { attemptsMax: 2, baseMs: 300, jitter: "none" as const };
+      await using stage = await behindProxy({ topics: [topic("commit/it", { sink, leaseMs: 20_000, retry })] });
+      receiver.script("k-0", [{ status: 500 }]);
+      receiver.script("k-1", [{ status: 500 }, { status: 500 }]);
+      const rule = stage.proxy.rule({ match: SETTLE, act });
+      stage.mg.work();
+      const [lives = "", dies = ""] = await stage.send("commit/it", 2);
+      await stage.settled();
+      expect(rule.count()).toBe(1);
+      expect(await stage.store.get(lives)).toMatchObject({ status: "delivered", attempts: 2 });
+      expect(await stage.store.get(dies)).toMatchObject({ status: "dead", attempts: 2 });
+      expect(receiver.of(lives).map(({ attempt }) => attempt)).toEqual([1, 2]);
+      expect(await stage.check({ receiver, attemptsMax: 2, dead: ["k-1"] })).toEqual([]);
+    },
+  );
 });

@@ -24,14 +24,14 @@ const CASES: { what: string; directions: Direction[] }[] = [
   { what: "only what the server answers", directions: ["reply"] },
 ];
 
-async function setUp() {
+async function setUp(storeOptions = { queryTimeoutMs: QUERY_MS, connectTimeoutMs: CONNECT_MS }) {
   const proxy = await startProxy(targetOf(databaseUrl()));
   const receiver = await startReceiver({ status: 200, afterMs: 20 });
   const sink = { kind: "http" as const, url: receiver.url };
   const stage = await scene({
     topics: [topic("half/open", { sink, leaseMs: 3_000, timeoutMs: 2_000, retry: { baseMs: 100 } })],
     via: (url) => proxy.via(url),
-    storeOptions: { queryTimeoutMs: QUERY_MS, connectTimeoutMs: CONNECT_MS },
+    storeOptions,
   });
   return {
     ...stage,
@@ -104,5 +104,16 @@ describe("fault 13: half-open sockets", () => {
     // Backed off, not a hot loop: three seconds of silence are a few failures, not hundreds.
     expect(stage.of("store_error").length).toBeGreaterThan(0);
     expect(stage.of("store_error").length).toBeLessThan(100);
+  });
+
+  it.concurrent("fault 13: a slow line is not a broken one: 150 ms each way, and nothing is sent twice", async () => {
+    await using stage = await setUp({ queryTimeoutMs: 5_000, connectTimeoutMs: 5_000 });
+    stage.proxy.latency(150);
+    stage.mg.work({ concurrency: 10 });
+    await stage.send("half/open", 50);
+    await stage.settled(40_000);
+    expect(stage.receiver.arrivals).toHaveLength(50);
+    expect(await stage.check({ receiver: stage.receiver, attemptsMax: 1 })).toEqual([]);
+    expect(stage.of("store_error")).toEqual([]);
   });
 });

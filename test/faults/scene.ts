@@ -48,8 +48,9 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
   const store = createPostgresStore({ url: via(url), schema, ...storeOptions });
   const direct = createPostgresStore({ url, schema, poolMax: 2 });
   const events: MakegoodEvent[] = [];
-  const mg = await createMakegood({ pollMs: 200, ...rest, store, topics, onEvent: (event) => events.push(event) });
+  // First, because it migrates: that may take longer than the short timeouts some faults give the other one.
   await direct.open();
+  const mg = await createMakegood({ pollMs: 200, ...rest, store, topics, onEvent: (event) => events.push(event) });
   const history = new History();
 
   const sql: Scene["sql"] = async (text, values) => {

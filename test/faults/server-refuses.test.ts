@@ -21,9 +21,11 @@ afterAll(async () => {
 
 /** A role of its own, so that refusing it touches nobody else on the server. */
 async function ownRole(name: string): Promise<string> {
-  roles.push(name);
   const url = new URL(databaseUrl());
+  roles.push(name);
   await withClient(async (client) => {
+    // One after the other: two grants on one database at the same moment are a conflict.
+    await client.query("select pg_advisory_lock(1717)");
     await client.query(`create role ${name} login password 'secret'`);
     await client.query(`grant create on database ${pg.escapeIdentifier(url.pathname.slice(1))} to ${name}`);
   });

@@ -52,10 +52,10 @@ describe("outbox defects", () => {
 
   it("DO-11: a receiver that is out of order costs nobody his budget; a message that is wrong costs only its own", async () => {
     const retry = { attemptsMax: 2, baseMs: 50, maxMs: 50 };
-    const world = { down: true };
+    const mended = new AbortController();
     const sink = (payload: unknown) => {
       if (payload === "wrong") return { kind: "reject", code: "wrong", error: "will never fit" };
-      if (world.down) throw new Error("the receiver is down");
+      if (!mended.signal.aborted) throw new Error("the receiver is down");
       return undefined;
     };
     await using stage = await scene({ topics: [topic("out/age", { sink, retry })], concurrency: 4 });
@@ -66,7 +66,7 @@ describe("outbox defects", () => {
     // Only those that were under way or probed spent anything: the other hundreds wait with their budget whole.
     const [spent] = await stage.sql("select count(distinct message_id)::int as n from attempt where counted");
     expect(Number(spent?.n)).toBeLessThan(40);
-    world.down = false;
+    mended.abort();
     const { id } = await stage.mg.enqueue("out/age", "wrong");
     await stage.settled();
     expect(await stage.store.get(id)).toMatchObject({ status: "dead", attempts: 1 });
@@ -74,9 +74,9 @@ describe("outbox defects", () => {
   });
 
   it("DO-12: a dead letter is announced, counted and recoverable", async () => {
-    const world = { broken: true };
+    const mended = new AbortController();
     const sink = () => {
-      if (world.broken) throw new Error("no");
+      if (!mended.signal.aborted) throw new Error("no");
     };
     await using stage = await scene({ topics: [topic("un/billed", { sink, retry: { attemptsMax: 1 } })] });
     stage.mg.work();
@@ -84,7 +84,7 @@ describe("outbox defects", () => {
     await until("it is announced", () => stage.of("attempt").some((event) => event.id === id && event.status === "dead"));
     const [dead] = (await stage.store.counts()).filter(({ status }) => status === "dead");
     expect(dead).toMatchObject({ topic: "un/billed", resolution: "open", count: 1 });
-    world.broken = false;
+    mended.abort();
     await stage.mg.replay(id, { actor: "person", reason: "the receiver is mended" });
     await stage.settled();
     expect(await stage.store.get(id)).toMatchObject({ status: "delivered" });

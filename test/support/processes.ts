@@ -3,7 +3,7 @@
  * paused and killed by signals. Whatever a test leaves behind is ended after its file.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -158,7 +158,6 @@ export async function until(what: string, condition: () => boolean | Promise<boo
 
 /** The resident memory of a process in MB; 0 when it is gone. */
 export async function residentMb(pid: number): Promise<number> {
-  const { readFile } = await import("node:fs/promises");
   const text = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? 0) / 1024;
 }

@@ -52,6 +52,8 @@ export function endsSession(thrown: unknown): boolean {
   return isConnectionLoss(thrown) || sqlState(thrown) === "25006";
 }
 
+/** node-postgres gave up before there was a connection: nothing was sent. */
+const NOT_CONNECTED = /timeout exceeded when trying to connect|terminated due to connection timeout/;
 const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|28P01|28000|3D000|53300|57P03|25006)$/;
 
 /** `wrote`: the statement changes something, so that a lost connection leaves its outcome unknown. */
@@ -61,7 +63,7 @@ export function asStoreError(thrown: unknown, during: string, wrote: boolean): u
   const text = errorText(thrown);
   const fail = (code: ConstructorParameters<typeof MakegoodError>[0], message: string) =>
     new MakegoodError(code, message, { during, sqlState: state || null }, thrown);
-  if (UNREACHABLE.test(state) || /timeout exceeded when trying to connect/.test(text)) {
+  if (UNREACHABLE.test(state) || NOT_CONNECTED.test(text)) {
     return fail("store_unavailable", `${during}: PostgreSQL cannot be used now (${text}); it is tried again`);
   }
   if (state === "40001") {
