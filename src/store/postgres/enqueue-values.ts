@@ -22,12 +22,11 @@ export function shortValues({ message, lane }: Placed): unknown[] {
 }
 
 export interface BatchKind {
-  readonly tx: boolean;
   readonly old: boolean;
   readonly repeat: boolean;
 }
 
-export function batchValues(placed: readonly Placed[], { tx, old, repeat }: BatchKind): { parts: Parts; values: unknown[] } {
+export function batchValues(placed: readonly Placed[], { old, repeat }: BatchKind): { parts: Parts; values: unknown[] } {
   const has = (pick: (p: Placed) => unknown) => placed.some((p) => pick(p) !== null && pick(p) !== undefined);
   const ordering = (p: Placed) => (p.lane.kind === KIND_ORDERED ? p.message.orderingKey : null);
   const free = (p: Placed) => [
@@ -45,7 +44,6 @@ export function batchValues(placed: readonly Placed[], { tx, old, repeat }: Batc
     traced: has((p) => p.message.traceparent),
     versioned: has((p) => p.message.schemaVersion),
     handedDown: has((p) => p.message.directTry),
-    tx,
     old,
     json: placed.some((p) => free(p).some((text) => text?.includes(SEPARATOR))),
   };

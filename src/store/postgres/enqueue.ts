@@ -14,8 +14,8 @@ import { batchValues, shortValues } from "./enqueue-values.ts";
 import { KIND_ORDERED, type LaneInfo } from "./lane-table.ts";
 import { DAY_MS, dayOf, daysAround, ensurePartitions } from "./partitions.ts";
 import { isMissingPartition, isUniqueViolation } from "./sql-errors.ts";
-import { enqueueBatch, enqueueOne, findKeys, IN_BLOCK, type Parts, sameMessage } from "./statements/enqueue.ts";
-import { queryIn, refusePool } from "./transaction.ts";
+import { enqueueBatch, enqueueOne, findKeys, type Parts, sameMessage } from "./statements/enqueue.ts";
+import { queryIn, refusePool, requireBlock } from "./transaction.ts";
 
 /** An id whose time is further off than this comes from a broken clock; it gets no partition of its own. */
 const CLOCK_OFF_MS_MAX = 9 * DAY_MS;
@@ -76,28 +76,25 @@ type Run = (text: string, values: unknown[], name?: string) => Promise<(string |
 
 /** How a statement of an enqueue is to be made. */
 interface How extends At {
-  readonly tx: boolean;
   /** An id may be there already. */
   readonly repeat: boolean;
 }
 
 /** Sends one short or one batch statement; returns the ids that were not inserted because they or their keys exist. */
-async function insert(db: Db, placed: readonly Placed[], run: Run, { tx, repeat, now }: How): Promise<Set<string>> {
+async function insert(db: Db, placed: readonly Placed[], run: Run, { repeat, now }: How): Promise<Set<string>> {
   const clock = clockSql(now);
   const nowMs = now?.getTime() ?? db.clock.wallMs();
   const old = placed.some(({ message }) => nowMs - idTimeMs(message.id) > DAY_MS);
   const [only] = placed;
   if (placed.length === 1 && only && !old && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
     const keyed = only.message.key !== null;
-    const name = now === undefined ? `mg_enqueue_${keyed ? "keyed" : "plain"}_${tx}_${repeat}` : undefined;
-    const rows = await run(enqueueOne(db.s, clock, { keyed, repeat, tx }), shortValues(only), name);
+    const name = now === undefined ? `mg_enqueue_${keyed ? "keyed" : "plain"}_${repeat}` : undefined;
+    const rows = await run(enqueueOne(db.s, clock, { keyed, repeat }), shortValues(only), name);
     if (rows.length > 0) return new Set();
-    if (tx && (await run(IN_BLOCK, []))[0]?.[0] === "false") throw notInTransaction();
     return new Set([only.message.id]);
   }
-  const { parts, values } = batchValues(placed, { tx, old, repeat });
+  const { parts, values } = batchValues(placed, { old, repeat });
   const [row] = await run(enqueueBatch(db.s, clock, parts), values, now === undefined ? batchName(parts) : undefined);
-  if (row?.[1] === "false") throw notInTransaction();
   return new Set(row?.[0]?.split(",") ?? []);
 }
 
@@ -165,8 +162,9 @@ function spread(placed: readonly Placed[], repeats: Map<number, number>, results
 
 async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: At): Promise<Accepted[]> {
   const run: Run = (text, values, name) => queryIn(db, tx, text, values, name);
+  await requireBlock(db, tx);
   if (placed.length === 1) {
-    const how: How = { tx: true, repeat: true, ...at };
+    const how: How = { repeat: true, ...at };
     const missing = await insert(db, placed, run, how);
     const { id } = (placed[0] as Placed).message;
     return missing.size === 0 ? [{ kind: "accepted", id }] : settled(db, placed, missing, run, how);
@@ -175,7 +173,7 @@ async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: 
   // One refuses all: what a batch inserted before a conflict came to light must not be there if the caller commits all the same.
   const undoable = placed.length > 1 && placed.some((p) => p.message.key !== null);
   if (undoable) await tx.query("savepoint makegood_enqueue");
-  const how: How = { tx: true, repeat: true, ...at };
+  const how: How = { repeat: true, ...at };
   const missing = await insert(db, first, run, how);
   const results = spread(placed, repeats, await settled(db, first, missing, run, how));
   if (undoable) {
@@ -215,7 +213,7 @@ async function insertAll(db: Db, placed: readonly Placed[], at: At): Promise<Acc
   const keyed = first.some((p) => p.message.key !== null);
   try {
     await repaired(db, placed, (repeat) => {
-      const how = { tx: false, repeat, ...at };
+      const how = { repeat, ...at };
       return keyed ? db.connection.transaction("enqueue", (client) => work(clientRun(client, db), how)) : work(ownRun(db), how);
     });
   } catch (thrown) {
@@ -227,7 +225,7 @@ async function insertAll(db: Db, placed: readonly Placed[], at: At): Promise<Acc
 /** Independent callers in one statement: each gets its own answer. */
 async function insertEach(db: Db, placed: readonly Placed[], at: At): Promise<Accepted[]> {
   return repaired(db, placed, async (repeat) => {
-    const how = { tx: false, repeat, ...at };
+    const how = { repeat, ...at };
     return settled(db, placed, await insert(db, placed, ownRun(db), how), ownRun(db), how);
   });
 }
@@ -267,11 +265,4 @@ async function repaired<T>(db: Db, placed: readonly Placed[], work: (repeat: boo
     await ensurePartitions(db.connection, db.s, days);
     return work(true);
   }
-}
-
-function notInTransaction(): MakegoodError {
-  return new MakegoodError(
-    "not_a_transaction",
-    "`tx` is not inside a transaction, so the message would commit without your own write: BEGIN first and pass that connection",
-  );
 }

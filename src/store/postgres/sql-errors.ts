@@ -25,8 +25,9 @@ export function isLostTransaction(thrown: unknown, depth = 0): boolean {
   if (typeof thrown !== "object" || thrown === null || depth > 4) return false;
   // P2034 is Prisma's own name for both.
   if (/^(40001|40P01|P2034)$/.test(sqlState(thrown))) return true;
-  const { cause, driverError, meta } = thrown as { cause?: unknown; driverError?: unknown; meta?: unknown };
-  return [cause, driverError, meta].some((inner) => isLostTransaction(inner, depth + 1));
+  const { cause, driverError, meta, driverAdapterError, originalCode } = thrown as Record<string, unknown>;
+  if (originalCode === "40001" || originalCode === "40P01") return true;
+  return [cause, driverError, meta, driverAdapterError].some((inner) => isLostTransaction(inner, depth + 1));
 }
 
 export function isMissingPartition(thrown: unknown): boolean {

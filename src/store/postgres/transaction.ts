@@ -36,6 +36,23 @@ export function refusePool(tx: Transaction): void {
   }
 }
 
+/**
+ * Refuses what is in no transaction block: the message would commit without the caller's own write. Where the driver or the
+ * adapter knows (T: in one, E: in a failed one), nobody is asked. Otherwise the server is: a setting that is local to a
+ * transaction is gone at the next statement unless both stand in one block. The clocks cannot tell: with parameters,
+ * statement_timestamp() is later than transaction_timestamp() outside of one, too.
+ */
+export async function requireBlock(db: Db, tx: Transaction): Promise<void> {
+  if ((tx as Transaction & MaybePg).getTransactionStatus?.()) return;
+  await queryIn(db, tx, "select set_config('makegood.in_block', 'yes', true) as a", []);
+  const [row] = await queryIn(db, tx, "select current_setting('makegood.in_block', true) as a", []);
+  if (row?.[0] === "yes") return;
+  throw new MakegoodError(
+    "not_a_transaction",
+    "`tx` is not inside a transaction, so the message would commit without your own write: BEGIN first and pass that connection",
+  );
+}
+
 type Rows = (string | null)[][];
 
 /** Runs a statement of ours in it. Nothing is tried again here: a conflict has undone the caller's own work, too. */

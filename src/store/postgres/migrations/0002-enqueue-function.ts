@@ -1,6 +1,6 @@
 /**
- * `enqueue(…)` in plain SQL, for every language that can run a statement in its own transaction: the same checks, the same
- * deduplication and the same conflict as the TypeScript client.
+ * `enqueue(…)` in plain SQL, for every language that can run a statement in its own transaction: the same limits (but for the
+ * depth of a payload, which SQL cannot see), the same deduplication and the same conflict as the TypeScript client.
  */
 import { LIMITS } from "../../../message/limits.ts";
 import type { Migration } from "./migration.ts";
@@ -34,13 +34,25 @@ declare
   v_due timestamptz;
   v_first record;
 begin
-  if enqueue.payload is null or octet_length(enqueue.payload) > ${LIMITS.payloadBytesMax} then
-    raise exception 'makegood: payload_too_large: the payload is missing or larger than ${LIMITS.payloadBytesMax} bytes' using errcode = '22023';
+  if enqueue.payload is null then
+    raise exception 'makegood: invalid_payload: the payload is missing' using errcode = '22023';
+  end if;
+  if octet_length(enqueue.payload) > ${LIMITS.payloadBytesMax} then
+    raise exception 'makegood: payload_too_large: the payload is larger than ${LIMITS.payloadBytesMax} bytes' using errcode = '22023';
   end if;
   perform enqueue.payload::json;
   if octet_length(enqueue.key) > ${LIMITS.keyBytesMax} or enqueue.key = '' then
     raise exception 'makegood: key_too_long: a key has 1 to ${LIMITS.keyBytesMax} bytes' using errcode = '22023';
   end if;
+  if octet_length(enqueue.tenant_id) > ${LIMITS.tenantIdBytesMax} or enqueue.tenant_id = ''
+    or octet_length(enqueue.ordering_key) > ${LIMITS.orderingKeyBytesMax} or enqueue.ordering_key = '' then
+    raise exception 'makegood: invalid_message: tenant_id and ordering_key have 1 to ${LIMITS.tenantIdBytesMax} bytes' using errcode = '22023';
+  end if;
+  if concat(enqueue.key, enqueue.tenant_id, enqueue.ordering_key) ~ '[\\x01-\\x1f\\x7f]' then
+    raise exception 'makegood: invalid_message: key, tenant_id and ordering_key must not contain control characters' using errcode = '22023';
+  end if;
+  enqueue.priority := coalesce(enqueue.priority, 0);
+  enqueue.delay_ms := coalesce(enqueue.delay_ms, 0);
   if enqueue.priority not between ${LIMITS.priorityMin} and ${LIMITS.priorityMax} or enqueue.delay_ms not between 0 and ${LIMITS.delayMsMax} then
     raise exception 'makegood: invalid_message: priority or delay_ms is out of range' using errcode = '22023';
   end if;

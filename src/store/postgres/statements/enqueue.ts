@@ -8,12 +8,6 @@ import { channelLiteral } from "../migrations/0002-enqueue-function.ts";
 /** Free text is joined by this: it cannot occur in JSON text, and keys that contain it travel as JSON instead. */
 export const SEPARATOR = "\u001e";
 
-/**
- * In a transaction block the statement is younger than the transaction. Outside one they are the same moment, and a message
- * that was meant to commit with the caller's write would commit alone: nothing is inserted then, and the caller is told.
- */
-const inBlock = (tx: boolean) => (tx ? "statement_timestamp() > transaction_timestamp()" : "true");
-
 const nudge = (s: string, clock: string, lane: string) =>
   `(select pg_notify(${channelLiteral(s)}, ${lane}) from ${s}.waiter w where w.until > ${clock} limit 1)`;
 
@@ -21,30 +15,26 @@ export interface Short {
   readonly keyed: boolean;
   /** The id may be there already: a call that is tried again, or the caller's transaction, which must not fail for it. */
   readonly repeat: boolean;
-  readonly tx: boolean;
 }
 
 /**
  * Parameters: id, lane, payload, delay ms, traceparent, schema version [, topic id, tenant, key, hash]. Returns one row if it was
  * inserted. The ready row is the statement itself, not one more part of it: each part costs a caller's transaction time.
  */
-export function enqueueOne(s: string, clock: string, { keyed, repeat, tx }: Short): string {
+export function enqueueOne(s: string, clock: string, { keyed, repeat }: Short): string {
   const columns = `id, lane_id, payload, traceparent, schema_version${keyed ? ", key" : ""}`;
   const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $9::text" : ""}`;
   const source = keyed
     ? `k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
-         select $7::text::int, $8::text, $9::text, $1::text::uuid, $10::text::uuid where ${inBlock(tx)}
+         select $7::text::int, $8::text, $9::text, $1::text::uuid, $10::text::uuid
          on conflict do nothing returning id),
        m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, id, ${values} from k)`
-    : `k as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values} where ${inBlock(tx)}
+    : `k as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values}
          ${repeat ? "on conflict do nothing " : ""}returning id)`;
   return `with ${source}
     insert into ${s}.ready (due, id, lane_id) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int from k
     returning ${nudge(s, clock, "$2::text")}::text as a`;
 }
-
-/** Asked when nothing was inserted: was it a repeat, or no transaction? */
-export const IN_BLOCK = "select (statement_timestamp() > transaction_timestamp())::text as a";
 
 export interface Parts {
   readonly keyed: boolean;
@@ -55,7 +45,6 @@ export interface Parts {
   readonly traced: boolean;
   readonly versioned: boolean;
   readonly handedDown: boolean;
-  readonly tx: boolean;
   /** Some id is older than a day: it may be a repeat of one whose body has moved to message_kept. */
   readonly old: boolean;
   /** Free text as JSON arrays instead of separated text: some key contains the separator. */
@@ -64,7 +53,7 @@ export interface Parts {
 
 /**
  * Parameters: ids, lanes, payloads [, delays] [, keys, hashes] [, ordering keys] [, traceparents] [, versions] [, codes, errors].
- * Returns the ids that were not inserted, comma separated, and whether the statement ran in a transaction block.
+ * Returns the ids that were not inserted, comma separated.
  */
 export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   let n = 0;
@@ -97,7 +86,7 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   const due = parts.delayed ? `${clock} + delay_ms * interval '1 ms'` : clock;
 
   const ctes = [
-    `r as materialized (select * from unnest(${columns.map(([, value]) => value).join(", ")}) as r(${names.join(", ")}) where ${inBlock(parts.tx)})`,
+    `r as materialized (select * from unnest(${columns.map(([, value]) => value).join(", ")}) as r(${names.join(", ")}))`,
   ];
   if (parts.keyed) {
     ctes.push(`k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
@@ -120,7 +109,7 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   ctes.push(`q as (insert into ${s}.ready (due, id, lane_id)
     select ${due}, id, lane_id from r where ${parts.ordered ? "ordering_key is null and " : ""}(${fresh}))`);
   return `with ${ctes.join(",\n")}
-    select ${parts.repeat || parts.keyed ? `(select string_agg(r.id::text, ',') from r where ${missing})` : "null::text"} as a, (${inBlock(parts.tx)})::text as b, ${nudge(s, clock, "''")}::text as c`;
+    select ${parts.repeat || parts.keyed ? `(select string_agg(r.id::text, ',') from r where ${missing})` : "null::text"} as a, ${nudge(s, clock, "''")}::text as b`;
 }
 
 /** Whose the keys are. Asked only after an insert came back short, in a second statement: the first one's snapshot cannot see a row that committed meanwhile. */
