@@ -25,7 +25,7 @@ async function behindProxy(options: SceneOptions = {}) {
     topics: [topic("commit/it")],
     ...options,
     via: (url) => proxy.via(url),
-    storeOptions: { queryTimeoutMs: 1_000 },
+    storeOptions: { queryTimeoutMs: 2_000 },
   });
   return {
     ...stage,
@@ -48,7 +48,7 @@ const LOST = [
 ] as const satisfies { fault: number; act: Rule["act"]; there: number }[];
 
 describe.for(LOST)("fault $fault: $act of an enqueue's COMMIT", ({ fault, act, there }) => {
-  it.for([
+  it.concurrent.for([
     { what: "one keyed message", messages: () => [message("k")], match: ENQUEUE },
     { what: "one without a key", messages: () => [message(null)], match: ENQUEUE },
     { what: "a batch with keys", messages: () => [message("a"), message(null), message("b")], match: COMMIT },
@@ -71,7 +71,7 @@ describe.for(LOST)("fault $fault: $act of an enqueue's COMMIT", ({ fault, act, t
     },
   );
 
-  it(`fault ${fault}: mg.enqueue tries again by itself under the same id: one row, and it is told inserted`, async () => {
+  it.concurrent(`fault ${fault}: mg.enqueue tries again by itself under the same id: one row, and it is told inserted`, async () => {
     await using stage = await behindProxy();
     await stage.mg.enqueue("commit/it", { n: 0 });
     const rule = stage.proxy.rule({ match: ENQUEUE, act });
@@ -86,11 +86,11 @@ describe.for(LOST)("fault $fault: $act of an enqueue's COMMIT", ({ fault, act, t
     expect(await stage.rows()).toBe(4);
   });
 
-  it(`fault ${fault}: the caller's own transaction: its retry under the same id is one row`, async () => {
+  it.concurrent(`fault ${fault}: the caller's own transaction: its retry under the same id is one row`, async () => {
     await using stage = await behindProxy();
     const id = ids();
     const attempt = async (url: string) => {
-      const client = new pg.Client({ connectionString: url, query_timeout: 1_000 });
+      const client = new pg.Client({ connectionString: url, query_timeout: 2_000 });
       client.on("error", () => undefined);
       await client.connect();
       try {
@@ -112,7 +112,7 @@ describe.for(LOST)("fault $fault: $act of an enqueue's COMMIT", ({ fault, act, t
 });
 
 describe("fault 12: the reply to a settle is lost", () => {
-  it.for(["lose-reply", "swallow-reply", "lose-request"] as const)(
+  it.concurrent.for(["lose-reply", "swallow-reply", "lose-request"] as const)(
     "fault 12: %s after a 2xx: sent once, settled once",
     async (act) => {
       await using receiver = await startReceiver();
@@ -128,7 +128,7 @@ describe("fault 12: the reply to a settle is lost", () => {
     },
   );
 
-  it.for(["lose-reply", "swallow-reply", "lose-request"] as const)(
+  it.concurrent.for(["lose-reply", "swallow-reply", "lose-request"] as const)(
     "fault 12: %s after a failure: the attempt is counted once",
     async (act) => {
       await using receiver = await startReceiver();

@@ -13,10 +13,10 @@ import { newMessage, scene } from "./scene.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const QUERY_MS = 500;
-const CONNECT_MS = 500;
+const QUERY_MS = 1_000;
+const CONNECT_MS = 1_500;
 /** One statement, one more to find the connection broken, and a machine that is busy with other suites. */
-const BOUND_MS = 2 * QUERY_MS + CONNECT_MS + 3_000;
+const BOUND_MS = 2 * QUERY_MS + CONNECT_MS + 4_000;
 
 const CASES: { what: string; directions: Direction[] }[] = [
   { what: "both directions", directions: ["request", "reply"] },

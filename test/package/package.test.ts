@@ -57,7 +57,7 @@ describe("the package", () => {
   }
 
   it("has no other doors than these", () => {
-    expect(Object.keys(manifest.exports).sort()).toEqual([...Object.keys(WHAT_EACH_OPENS), "./package.json"].sort());
+    expect(new Set(Object.keys(manifest.exports))).toEqual(new Set([...Object.keys(WHAT_EACH_OPENS), "./package.json"]));
   });
 
   it("attack 30: nothing of ours runs at install, and of others' only what works without it", () => {
