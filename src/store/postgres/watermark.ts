@@ -12,7 +12,7 @@ export interface Watermark {
 
 export interface Watermarks {
   of(lane: number, now: Date | undefined): Watermark;
-  /** `rows` as the claim returns them: id, lane, …, and in column 13 of each lane's last row when that one was due. */
+  /** `rows` as the claim returns them: a first one that says up to where each lane was read, then id, lane, … of each message. */
   advance(asked: readonly { id: number; limit: number }[], rows: readonly Row[]): void;
 }
 
@@ -30,22 +30,24 @@ export function createWatermarks(monotonicMs: () => number): Watermarks {
       return START;
     },
     advance(asked, rows) {
-      const came = new Map<number, [due: string, id: string, count: number]>();
-      let count = 0;
-      for (const row of rows) {
-        count++;
-        const due = row[13];
-        if (!due) continue;
-        came.set(Number(row[1]), [due, row[0] as string, count]);
-        count = 0;
+      const came = new Map<number, { id: string; count: number }>();
+      for (const row of rows.slice(1)) {
+        const lane = Number(row[1]);
+        const last = came.get(lane);
+        if (!last) came.set(lane, { id: row[0] as string, count: 1 });
+        else {
+          last.id = row[0] as string;
+          last.count++;
+        }
       }
+      const due = new Map(rows[0]?.[6]?.split(",").map((mark) => mark.split(":") as [string, string]));
       for (const { id: lane, limit } of asked) {
         const last = came.get(lane);
-        if (!last || last[2] < limit) marks.delete(lane);
+        if (!last || last.count < limit) marks.delete(lane);
         else {
           // The age counts from the first claim since the lane was last read from its beginning.
           const since = marks.get(lane)?.since ?? monotonicMs();
-          marks.set(lane, { due: timestamp(last[0]), id: last[1], since });
+          marks.set(lane, { due: timestamp(due.get(String(lane)) as string), id: last.id, since });
         }
       }
     },

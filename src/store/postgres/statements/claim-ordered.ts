@@ -7,7 +7,7 @@ import type { ClaimedMessage } from "../../../message/message.ts";
 import type { ClaimRequest } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
-import { BODY_COLUMNS, bodyOf, CLAIMED, claimedRows, leaseOf, UNHURRIED } from "./claimed.ts";
+import { BODY, BODY_COLUMNS, bodyOf, claimedRows, headOf, leaseOf } from "./claimed.ts";
 
 /** The key each lane's next claim starts after, so that many keys take turns. */
 export type Rotation = Map<number, string>;
@@ -43,11 +43,12 @@ const orderedSql = perSchema((s) =>
   lk as (insert into ${s}.order_lock (lane_id, ordering_key, id)
     select lane_id, ordering_key, id from w where ($7::boolean and o = 1) or coalesce(bytes, 0) <= $6::bigint order by lane_id, ordering_key
     on conflict do nothing returning id),
-  b as materialized (select w.*, row_number() over (order by w.o) as p from w join lk using (id)),
+  b as materialized (select w.*, row_number() over (order by w.o) as p from w join lk using (id) order by w.o),
   d as (delete from ${s}.ready_ordered r using b where r.id = b.id),
-  n as (${leaseOf(s, clock, "b", "$4", "$5")})
-  select ${CLAIMED}, case when b.p = 1 and ${UNHURRIED} then n.id end, case when b.p = 1 then n.token end, null
-  from b cross join n order by b.p`,
+  n as (${leaseOf(s, clock, "b", "max(suspicion)", "$4", "$5")})
+  ${headOf("null")}
+  union all
+  (select b.id, b.lane_id, b.attempts + 1, b.base, ${BODY}, b.suspicion from b order by b.p)`,
   ),
 );
 

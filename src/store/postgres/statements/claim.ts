@@ -10,27 +10,30 @@ import type { Db } from "../db.ts";
 import { KIND_ORDERED } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";
 import { claimOrdered, type Rotation } from "./claim-ordered.ts";
-import { BODY_COLUMNS, bodyOf, CLAIMED, claimedRows, leaseOf, UNHURRIED } from "./claimed.ts";
+import { BODY_COLUMNS, bodyOf, bytesOf, claimedRows, headOf, leaseOf } from "./claimed.ts";
 
 const claimSql = (s: string) =>
   perClock(
     (clock) => `with
   c as materialized (
-    select r.ctid as tid, r.id, r.lane_id, r.due, r.attempts, r.base, row_number() over () as o
+    select r.tid, r.id, r.lane_id, r.due, r.attempts, r.base, coalesce(r.bytes, ${bytesOf(s, "r.id")}) as bytes
     from unnest($1::int[], $2::int[], $3::timestamptz[], $4::uuid[]) l(lane, n, low_due, low_id)
     cross join lateral (
-      select r.ctid, r.* from ${s}.ready r
+      select r.ctid as tid, r.* from ${s}.ready r
       where r.lane_id = l.lane and r.due <= ${clock} and (r.due, r.id) > (l.low_due, l.low_id)
       order by r.due, r.id limit l.n for update skip locked) r),
-  w as materialized (
-    select c.*, 0 as suspicion, ${BODY_COLUMNS}, sum(octet_length(coalesce(m.payload, k.payload))) over (order by c.o rows unbounded preceding) as bytes
-    from c ${bodyOf(s, "c.id")}),
-  b as materialized (select * from w where o = 1 or coalesce(bytes, 0) <= $7::bigint),
+  t as materialized (select sum(bytes) <= $7::bigint as fits from c),
+  -- only one of the two halves runs; the usual one has nothing to count
+  b as materialized (
+    select tid, id, lane_id, due, attempts, base from c where (select fits from t)
+    union all
+    select tid, id, lane_id, due, attempts, base from (select c.*, row_number() over w as o, sum(bytes) over w as total from c window w as (rows unbounded preceding)) x
+    where (select not fits from t) and (o = 1 or total <= $7::bigint)),
   d as (delete from ${s}.ready where ctid = any (array(select tid from b))),
-  n as (${leaseOf(s, clock, "b", "$5", "$6")})
-  select ${CLAIMED}, case when b.o = 1 and ${UNHURRIED} then n.id end, case when b.o = 1 then n.token end,
-    case when lead(b.lane_id) over (order by b.o) is distinct from b.lane_id then extract(epoch from b.due) end
-  from b cross join n order by b.o`,
+  n as (${leaseOf(s, clock, "b", "0", "$5", "$6")})
+  ${headOf("(select string_agg(lane_id || ':' || extract(epoch from due), ',') from (select lane_id, max(due) as due from b group by lane_id) y)")}
+  union all
+  select b.id, b.lane_id, b.attempts + 1, b.base, ${BODY_COLUMNS}, null::smallint from b ${bodyOf(s, "b.id")}`,
   );
 
 export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequest) => Promise<ClaimedMessage[]> {

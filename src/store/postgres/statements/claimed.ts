@@ -5,11 +5,8 @@ import type { ClaimedMessage } from "../../../message/message.ts";
 import type { Row } from "../connection.ts";
 import { KIND_ORDERED, type LaneInfo } from "../lane-table.ts";
 
-/** What comes back of each claimed row, for plain and ordered alike; lease and token only on the first. No casts: everything arrives as text. */
-export const CLAIMED =
-  "b.id, b.lane_id, b.attempts + 1, b.base, b.key, b.ordering_key, b.payload, b.traceparent, b.schema_version, b.handed_down, b.suspicion";
-
-const BODY = "key, ordering_key, payload, traceparent, schema_version, handed_down";
+/** The columns of a body, in the order in which they come back. */
+export const BODY = "key, ordering_key, payload, traceparent, schema_version, handed_down";
 const body = (pick: (column: string) => string) =>
   BODY.split(", ")
     .map((column) => `${pick(column)} as ${column}`)
@@ -31,21 +28,32 @@ export const bodyOf = (
  */
 export const UNHURRIED = "set_config('synchronous_commit', 'off', true) is not null";
 
+/** How large a payload is whose ready row does not say. */
+export const bytesOf = (s: string, id: string) =>
+  `(select octet_length(m.payload) from ${s}.message m where m.id = ${id}), (select octet_length(k.payload) from ${s}.message_kept k where k.id = ${id}), 0`;
+
+/**
+ * The first row of an answer is the lease itself, the messages follow, in the order of its lists: id, lane, attempt, base, the
+ * body, suspicion. \`marks\`: up to where each lane was read.
+ */
+export const headOf = (marks: string) =>
+  `select null::uuid, null::int, null::int, null::smallint, id::text, token::text, ${marks}, null, null::int, null::boolean, null::smallint from n where ${UNHURRIED}`;
+
 /** Writes the one lease row of a batch and returns it: parameters are the owner and the lease in ms. */
 export const leaseOf = (
   s: string,
   clock: string,
   from: string,
+  suspicion: string,
   owner: string,
   ms: string,
 ) => `insert into ${s}.lease (owner, until, suspicion, ids, attempts, bases, lanes)
-    select ${owner}::text, ${clock} + ${ms}::int * interval '1 ms', max(suspicion), array_agg(id order by o), array_agg((attempts + 1)::smallint order by o),
-      array_agg(base order by o), array_agg(lane_id order by o)
+    select ${owner}::text, ${clock} + ${ms}::int * interval '1 ms', ${suspicion}, array_agg(id), array_agg((attempts + 1)::smallint), array_agg(base), array_agg(lane_id)
     from ${from} having count(*) > 0 returning id, token`;
 
 export function claimedRows(rows: readonly Row[], lanes: Map<number, LaneInfo>): ClaimedMessage[] {
-  const claim = { lease: rows[0]?.[11] as string, token: rows[0]?.[12] as string };
-  return rows.map((row) => {
+  const claim = { lease: rows[0]?.[4] as string, token: rows[0]?.[5] as string };
+  return rows.slice(1).map((row) => {
     const lane = lanes.get(Number(row[1])) as LaneInfo;
     return {
       id: row[0] as string,

@@ -32,7 +32,7 @@ export function enqueueOne(s: string, clock: string, { keyed, repeat }: Short): 
     : `k as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values}
          ${repeat ? "on conflict do nothing " : ""}returning id)`;
   return `with ${source}
-    insert into ${s}.ready (due, id, lane_id) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int from k
+    insert into ${s}.ready (due, id, lane_id, bytes) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int, octet_length($3::text) from k
     returning ${nudge(s, clock, "$2::text")}::text as a`;
 }
 
@@ -106,8 +106,8 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
     ctes.push(`o as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due)
       select lane_id, ordering_key, id, ${due} from r where ordering_key is not null and (${fresh}))`);
   }
-  ctes.push(`q as (insert into ${s}.ready (due, id, lane_id)
-    select ${due}, id, lane_id from r where ${parts.ordered ? "ordering_key is null and " : ""}(${fresh}))`);
+  ctes.push(`q as (insert into ${s}.ready (due, id, lane_id, bytes)
+    select ${due}, id, lane_id, octet_length(payload) from r where ${parts.ordered ? "ordering_key is null and " : ""}(${fresh}))`);
   return `with ${ctes.join(",\n")}
     select ${parts.repeat || parts.keyed ? `(select string_agg(r.id::text, ',') from r where ${missing})` : "null::text"} as a, ${nudge(s, clock, "''")}::text as b`;
 }

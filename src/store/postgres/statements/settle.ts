@@ -9,19 +9,22 @@ import { perClock } from "../clock-sql.ts";
 import { type Db, OUTCOME_CODES } from "../db.ts";
 import { KIND_ORDERED, type LaneInfo } from "../lane-table.ts";
 import type { MessageFacts, OpenLeases } from "../open-leases.ts";
+import { isUniqueViolation } from "../sql-errors.ts";
 
-/** Everything in these leases was delivered: $1 leases, $2 tokens, $3 durations of all, in the order of the leases' ids, or null. */
-const wholeSql = (s: string) =>
+/**
+ * Everything in these leases was delivered: $1 leases, $2 tokens, $3 durations of all, in the order of the leases' ids, or null.
+ * `again`: somebody settled a part of them under the same token before; says which of the rest are settled now.
+ */
+const wholeSql = (s: string, again: boolean) =>
   perClock(
     (clock) => `with l as (
       delete from ${s}.lease l using unnest($1::bigint[], $2::uuid[], $3::text[]) x(id, token, ms) where l.id = x.id and l.token = x.token
-      returning l.id, l.ids, l.attempts, cardinality(l.ids) as size, x.ms),
+      returning l.id, l.ids, l.attempts, x.ms),
     a as (insert into ${s}.attempt (message_id, lease_id, n, outcome, at, duration_ms)
       select u.id, l.id, u.n, 1, ${clock}, coalesce(u.ms, 0)
       from l cross join lateral unnest(l.ids, l.attempts, string_to_array(l.ms, ',')::int[]) u(id, n, ms)
-      on conflict do nothing returning message_id, lease_id)
-    select l.id::text, case when coalesce(k.n, 0) < l.size then coalesce((select string_agg(a.message_id::text, ',') from a where a.lease_id = l.id), '') end
-    from l left join (select lease_id, count(*) as n from a group by lease_id) k on k.lease_id = l.id`,
+      ${again ? "on conflict do nothing returning message_id, lease_id" : ""})
+    select l.id::text, ${again ? "coalesce((select string_agg(a.message_id::text, ',') from a where a.lease_id = l.id), '')" : "null"} from l`,
   );
 
 /** kind in the parameters below. */
@@ -80,7 +83,8 @@ export function createSettle(
   open: OpenLeases,
   told: (lanes: Iterable<string>) => void,
 ): (settles: readonly Settle[], at?: At) => Promise<SettleResult[]> {
-  const whole = wholeSql(db.s);
+  const whole = wholeSql(db.s, false);
+  const wholeAgain = wholeSql(db.s, true);
   const mixed = mixedSql(db.s);
 
   /** Per lease that was still ours: null when all of it is settled now, else the ids that are (somebody settled the rest before). */
@@ -88,8 +92,10 @@ export function createSettle(
     const claims = groups.map((group) => (group[0] as Settle).claim);
     const durations = groups.map((group) => open.durations(group));
     const values = [claims.map((c) => c.lease), claims.map((c) => c.token), durations];
-    const rows = await db.connection.rows("settle", whole(now), values, {
-      name: now === undefined ? "mg_settle_whole" : undefined,
+    const name = now === undefined ? "mg_settle_whole" : undefined;
+    const rows = await db.connection.rows("settle", whole(now), values, { name }).catch((thrown: unknown) => {
+      if (!isUniqueViolation(thrown)) throw thrown;
+      return db.connection.rows("settle", wholeAgain(now), values);
     });
     return new Map(rows.map((row) => [row[0] as string, row[1] as string | null]));
   }
