@@ -8,6 +8,8 @@ const CLAIM_MAX = 1_000;
 const HELD_MAX = 2 * CLAIM_MAX;
 const FAST_MS = 50;
 const SLOW_MS = 200;
+/** How much more at once after a batch that was over in no time: a backlog waits while the worker still learns how fast its sink is. */
+const GROWTH_MAX = 8;
 
 export interface Prefetch {
   /** How many to hold at most. */
@@ -35,7 +37,8 @@ export function createPrefetch(concurrency: number): Prefetch {
     },
     batchDone(size, ms) {
       // A small batch says how little there was to do, not how fast it goes.
-      if (ms < FAST_MS && size * 4 >= target) target = Math.min(heldMax, target * 2);
+      if (ms < FAST_MS && size * 4 >= target)
+        target = Math.min(heldMax, target * Math.min(GROWTH_MAX, Math.max(2, Math.floor(FAST_MS / Math.max(1, ms)))));
       else if (ms > SLOW_MS) shrink();
     },
     tooMuch: shrink,

@@ -72,11 +72,13 @@ export function createCoalescer(
   function schedule(): void {
     if (scheduled || flying >= FLUSHES_MAX || waiting.length === 0) return;
     scheduled = true;
-    // One turn later: callers that were released by the same commit come back together.
-    queueMicrotask(() => {
-      scheduled = false;
-      if (flying < FLUSHES_MAX && waiting.length > 0) void flush();
-    });
+    // When no promise is left to run: callers that were released by the same commit come back together, each after steps of its own.
+    queueMicrotask(() =>
+      process.nextTick(() => {
+        scheduled = false;
+        if (flying < FLUSHES_MAX && waiting.length > 0) void flush();
+      }),
+    );
   }
 
   return (placed) =>

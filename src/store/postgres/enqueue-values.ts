@@ -47,9 +47,10 @@ export function batchValues(placed: readonly Placed[], { old, repeat }: BatchKin
     old,
     json: placed.some((p) => free(p).some((text) => text?.includes(SEPARATOR))),
   };
-  const list = (pick: (p: Placed) => string | number | null) => `{${placed.map((p) => pick(p) ?? "NULL").join(",")}}`;
-  const text = (pick: (p: Placed) => string | null | undefined) => {
-    const all = placed.map((p) => pick(p) ?? "");
+  const list = (pick: (p: Placed) => string | number | null, from = placed) =>
+    `{${from.map((p) => pick(p) ?? "NULL").join(",")}}`;
+  const text = (pick: (p: Placed) => string | null | undefined, from = placed) => {
+    const all = from.map((p) => pick(p) ?? "");
     return parts.json ? JSON.stringify(all) : all.join(SEPARATOR);
   };
   const values: unknown[] = [
@@ -58,11 +59,7 @@ export function batchValues(placed: readonly Placed[], { old, repeat }: BatchKin
     placed.map((p) => p.message.payload).join(SEPARATOR),
   ];
   if (parts.delayed) values.push(list((p) => p.message.delayMs));
-  if (parts.keyed)
-    values.push(
-      text((p) => p.message.key),
-      list((p) => (p.message.key === null ? null : p.message.payloadHash)),
-    );
+  if (parts.keyed) values.push(text((p) => p.message.key));
   if (parts.ordered) values.push(text(ordering));
   if (parts.traced) values.push(text((p) => p.message.traceparent));
   if (parts.versioned) values.push(list((p) => p.message.schemaVersion));
@@ -72,5 +69,23 @@ export function batchValues(placed: readonly Placed[], { old, repeat }: BatchKin
       text((p) => p.message.directTry?.error),
     );
   }
+  if (parts.keyed) {
+    const keyed = placed.filter((p) => p.message.key !== null).sort(byKey);
+    values.push(
+      list((p) => p.lane.topicId, keyed),
+      text((p) => p.lane.tenant, keyed),
+      text((p) => p.message.key, keyed),
+      list((p) => p.message.id, keyed),
+      list((p) => p.message.payloadHash, keyed),
+    );
+  }
   return { parts, values };
+}
+
+/** Any order will do, as long as it is everybody's: writers of the same keys then wait for each other in one direction only. */
+function byKey(a: Placed, b: Placed): number {
+  if (a.lane.topicId !== b.lane.topicId) return a.lane.topicId - b.lane.topicId;
+  if (a.lane.tenant !== b.lane.tenant) return a.lane.tenant < b.lane.tenant ? -1 : 1;
+  const [x, y] = [a.message.key as string, b.message.key as string];
+  return x < y ? -1 : x > y ? 1 : 0;
 }

@@ -30,7 +30,8 @@ export type Enqueue = (messages: readonly NewMessage[], options?: EnqueueOptions
 /** `told` hears of the lanes that have new work, after their commit. */
 export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void): Enqueue {
   const days = new Set(daysAround(db.clock.wallMs()));
-  const one = createCoalescer((batch) => insertEach(db, batch, {}), told);
+  const repeats: Repeats = { untilMs: Number.NEGATIVE_INFINITY };
+  const one = createCoalescer((batch) => insertEach(db, batch, repeats, {}), told);
 
   return async function enqueue(messages, { tx, atomic = "all", now } = {}) {
     if (tx) refusePool(tx);
@@ -40,7 +41,7 @@ export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void
     if (tx) return insertIn(db, placed, tx, { now });
     const alone = messages.length === 1 || atomic === "each";
     if (alone && now === undefined) return Promise.all(placed.map(one));
-    const accepted = alone ? await insertOneByOne(db, placed, { now }) : await insertAll(db, placed, { now });
+    const accepted = alone ? await insertOneByOne(db, placed, repeats, { now }) : await insertAll(db, placed, repeats, { now });
     if (alone || !accepted.some((a) => a.kind === "conflict")) told(placed.map((p) => p.lane));
     return accepted;
   };
@@ -93,7 +94,7 @@ async function insert(db: Db, placed: readonly Placed[], run: Run, { repeat, now
     if (rows.length > 0) return new Set();
     return new Set([only.message.id]);
   }
-  const { parts, values } = batchValues(placed, { old, repeat });
+  const { parts, values } = batchValues(placed, { old, repeat: repeat || old });
   const [row] = await run(enqueueBatch(db.s, clock, parts), values, now === undefined ? batchName(parts) : undefined);
   return new Set(row?.[0]?.split(",") ?? []);
 }
@@ -202,7 +203,7 @@ async function settled(db: Db, placed: readonly Placed[], missing: Set<string>, 
 }
 
 /** One transaction of our own; a conflict rolls all of it back. */
-async function insertAll(db: Db, placed: readonly Placed[], at: At): Promise<Accepted[]> {
+async function insertAll(db: Db, placed: readonly Placed[], known: Repeats, at: At): Promise<Accepted[]> {
   const { first, repeats } = withoutRepeats(placed);
   const refused = Symbol("refused");
   let results: Accepted[] = [];
@@ -210,11 +211,14 @@ async function insertAll(db: Db, placed: readonly Placed[], at: At): Promise<Acc
     results = spread(placed, repeats, await settled(db, first, await insert(db, first, run, how), run, how));
     if (results.some((r) => r.kind === "conflict")) throw refused;
   };
-  const keyed = first.some((p) => p.message.key !== null);
+  // Without repeats one statement is enough: it fails as a whole, or nothing conflicts.
+  const undoable = (repeat: boolean) => (repeat || repeats.size > 0) && first.some((p) => p.message.key !== null);
   try {
-    await repaired(db, placed, (repeat) => {
+    await repaired(db, placed, known, (repeat) => {
       const how = { repeat, ...at };
-      return keyed ? db.connection.transaction("enqueue", (client) => work(clientRun(client, db), how)) : work(ownRun(db), how);
+      return undoable(repeat)
+        ? db.connection.transaction("enqueue", (client) => work(clientRun(client, db), how))
+        : work(ownRun(db), how);
     });
   } catch (thrown) {
     if (thrown !== refused) throw thrown;
@@ -223,16 +227,16 @@ async function insertAll(db: Db, placed: readonly Placed[], at: At): Promise<Acc
 }
 
 /** Independent callers in one statement: each gets its own answer. */
-async function insertEach(db: Db, placed: readonly Placed[], at: At): Promise<Accepted[]> {
-  return repaired(db, placed, async (repeat) => {
+async function insertEach(db: Db, placed: readonly Placed[], known: Repeats, at: At): Promise<Accepted[]> {
+  return repaired(db, placed, known, async (repeat) => {
     const how = { repeat, ...at };
     return settled(db, placed, await insert(db, placed, ownRun(db), how), ownRun(db), how);
   });
 }
 
-async function insertOneByOne(db: Db, placed: readonly Placed[], at: At): Promise<Accepted[]> {
+async function insertOneByOne(db: Db, placed: readonly Placed[], known: Repeats, at: At): Promise<Accepted[]> {
   const all: Accepted[] = [];
-  for (const each of placed) all.push(...(await insertEach(db, [each], at)));
+  for (const each of placed) all.push(...(await insertEach(db, [each], known, at)));
   return all;
 }
 
@@ -248,16 +252,28 @@ const ownRun =
   (text, values, name) =>
     db.connection.rows("enqueue", text, values, { name }) as Promise<(string | null)[][]>;
 
+/** Until when repeats of keys are to be expected: where there was one, there are more. */
+interface Repeats {
+  untilMs: number;
+}
+
+/** So long after the last one; a statement that fails for a repeat costs a second one and a line in the server's log. */
+const REPEATS_MS = 10_000;
+
 /**
- * Tries once more where the first try ran into something that can be put right: an id that is there already (a retry after an
- * unknown COMMIT), or a day without its partition (upkeep should have made it, accepting must not depend on that).
+ * Tries once more where the first try ran into something that can be put right: a key or an id that is there already (a
+ * repeat, or a retry after an unknown COMMIT), or a day without its partition (upkeep should have made it, accepting must not
+ * depend on that).
  */
-async function repaired<T>(db: Db, placed: readonly Placed[], work: (repeat: boolean) => Promise<T>): Promise<T> {
+async function repaired<T>(db: Db, placed: readonly Placed[], known: Repeats, work: (repeat: boolean) => Promise<T>): Promise<T> {
   try {
-    return await work(false);
+    return await work(db.clock.monotonicMs() < known.untilMs);
   } catch (thrown) {
     const cause = thrown instanceof MakegoodError ? thrown.cause : thrown;
-    if (isUniqueViolation(cause)) return work(true);
+    if (isUniqueViolation(cause)) {
+      known.untilMs = db.clock.monotonicMs() + REPEATS_MS;
+      return work(true);
+    }
     if (!isMissingPartition(cause)) throw thrown;
     const wall = db.clock.wallMs();
     const days = [...new Set(placed.map(({ message }) => dayOf(idTimeMs(message.id))))];

@@ -13,7 +13,10 @@ const nudge = (s: string, clock: string, lane: string) =>
 
 export interface Short {
   readonly keyed: boolean;
-  /** The id may be there already: a call that is tried again, or the caller's transaction, which must not fail for it. */
+  /**
+   * The id or the key may be there already: a call that is tried again, or the caller's transaction, which must not fail for it.
+   * Without it the statement fails as a whole when one is, and costs a third less when none is.
+   */
   readonly repeat: boolean;
 }
 
@@ -27,7 +30,7 @@ export function enqueueOne(s: string, clock: string, { keyed, repeat }: Short): 
   const source = keyed
     ? `k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
          select $7::text::int, $8::text, $9::text, $1::text::uuid, $10::text::uuid
-         on conflict do nothing returning id),
+         ${repeat ? "on conflict do nothing " : ""}returning id),
        m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, id, ${values} from k)`
     : `k as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values}
          ${repeat ? "on conflict do nothing " : ""}returning id)`;
@@ -52,7 +55,8 @@ export interface Parts {
 }
 
 /**
- * Parameters: ids, lanes, payloads [, delays] [, keys, hashes] [, ordering keys] [, traceparents] [, versions] [, codes, errors].
+ * Parameters: ids, lanes, payloads [, delays] [, keys] [, ordering keys] [, traceparents] [, versions] [, codes, errors]
+ * [, of those with a key, in the order of their keys: topics, tenants, keys, ids, hashes].
  * Returns the ids that were not inserted, comma separated.
  */
 export function enqueueBatch(s: string, clock: string, parts: Parts): string {
@@ -71,7 +75,7 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
     ["payload", `string_to_array($${++n}::text, E'\\x1e')`],
   ];
   if (parts.delayed) columns.push(["delay_ms", list("bigint")]);
-  if (parts.keyed) columns.push(["key", text()], ["hash", list("uuid")]);
+  if (parts.keyed) columns.push(["key", text()]);
   if (parts.ordered) columns.push(["ordering_key", text()]);
   if (parts.traced) columns.push(["traceparent", text()]);
   if (parts.versioned) columns.push(["schema_version", list("int")]);
@@ -80,18 +84,19 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   const kept = ["key", "ordering_key", "traceparent", "schema_version"].filter((name) => names.includes(name));
   const fixed = ["id", "lane_id", "payload", ...kept].join(", ");
   const moved = `exists (select from ${s}.message_kept o where o.id = r.id)`;
-  const unknown = `${parts.keyed ? "(key is null or id in (select id from k))" : "true"}${parts.old ? ` and not ${moved}` : ""}`;
+  const unknown = `${parts.keyed && parts.repeat ? "(key is null or id in (select id from k))" : "true"}${parts.old ? ` and not ${moved}` : ""}`;
   const fresh = parts.repeat ? "id in (select id from m)" : unknown;
-  const missing = parts.repeat ? "r.id not in (select id from m)" : "r.key is not null and r.id not in (select id from k)";
   const due = parts.delayed ? `${clock} + delay_ms * interval '1 ms'` : clock;
 
   const ctes = [
     `r as materialized (select * from unnest(${columns.map(([, value]) => value).join(", ")}) as r(${names.join(", ")}))`,
   ];
   if (parts.keyed) {
+    // As they come: whoever sends them has sorted them, so that two batches cannot wait for each other.
     ctes.push(`k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
-      select l.topic_id, l.tenant, r.key, r.id, r.hash from r join ${s}.lane l on l.id = r.lane_id where r.key is not null order by 1, 2, 3
-      on conflict do nothing returning id)`);
+      select topic_id, coalesce(tenant, ''), key, id, hash
+      from unnest(${[list("int"), text(), text(), list("uuid"), list("uuid")].join(", ")}) x(topic_id, tenant, key, id, hash)
+      ${parts.repeat ? "on conflict do nothing returning id" : ""})`);
   }
   const down = parts.handedDown ? ", handed_down" : "";
   const downValue = parts.handedDown ? ", case when direct_code is not null or direct_error is not null then true end" : "";
@@ -109,7 +114,7 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   ctes.push(`q as (insert into ${s}.ready (due, id, lane_id, bytes)
     select ${due}, id, lane_id, octet_length(payload) from r where ${parts.ordered ? "ordering_key is null and " : ""}(${fresh}))`);
   return `with ${ctes.join(",\n")}
-    select ${parts.repeat || parts.keyed ? `(select string_agg(r.id::text, ',') from r where ${missing})` : "null::text"} as a, ${nudge(s, clock, "''")}::text as b`;
+    select ${parts.repeat ? "(select string_agg(r.id::text, ',') from r where r.id not in (select id from m))" : "null::text"} as a, ${nudge(s, clock, "''")}::text as b`;
 }
 
 /** Whose the keys are. Asked only after an insert came back short, in a second statement: the first one's snapshot cannot see a row that committed meanwhile. */
