@@ -5,7 +5,6 @@ import { payload } from "../lib/payload.mjs";
 export const title = "enqueue";
 export const peers = ["makegood", "raw", "pgboss", "graphile", "bullmq"];
 
-const warmUpCalls = 100;
 const bulk = 1000;
 
 export async function measure(peer, { context, sizes, fresh, record }) {
@@ -22,9 +21,8 @@ export async function measure(peer, { context, sizes, fresh, record }) {
     const producer = await peer.producer(context, "drain");
     let seq = 0;
     const next = () => seq++;
-    // Every connection of the pool is opened and has its statement prepared before the clock runs.
-    await Promise.all(Array.from({ length: warmUpCalls }, () => producer.one(payload(next()))));
-    if (metric === "bulk") await Promise.all(Array.from({ length: callers }, () => call(producer, next)));
+    // Connections are opened, statements prepared and code compiled before the clock runs.
+    await ratePerSecond(sizes.warmUpMs, callers, () => call(producer, next));
     await context.pool.query("checkpoint");
     record(metric, await ratePerSecond(sizes.enqueueMs, callers, () => call(producer, next)));
     await producer.close();

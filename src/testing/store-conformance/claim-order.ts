@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { Lane } from "../../store/store.ts";
-import { DELIVERED, hold, idsOf, OTHER, PLAIN, SECOND, sorted } from "./fixtures.ts";
+import { DELIVERED, hold, idsOf, OTHER, PLAIN, retry, SECOND, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = {
@@ -127,6 +127,14 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
     assert.deepEqual(idsOf(first), ids.slice(0, 2));
     assert.equal((await scene.claim(2, { bytesMax: 100 })).length, 1);
     assert.deepEqual(sorted(idsOf(await scene.take(2, 3, { bytesMax: 1_000 }))), sorted(ids.slice(3)));
+  },
+
+  "I10: bytesMax bounds a batch of messages that were tried before, too": async (scene) => {
+    const payload = JSON.stringify("x".repeat(98));
+    const ids = await scene.accept(0, ...Array.from({ length: 5 }, () => ({ payload })));
+    await scene.settled(2, await scene.take(1, 5), retry(1));
+    assert.deepEqual(idsOf(await scene.claim(SECOND, { bytesMax: 250 })), ids.slice(0, 2));
+    assert.deepEqual(sorted(idsOf(await scene.take(SECOND, 3, { bytesMax: 1_000 }))), ids.slice(2));
   },
 
   "at least one message comes, even if it alone is larger than bytesMax": async (scene) => {
