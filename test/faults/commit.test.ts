@@ -49,16 +49,20 @@ const LOST = [
 
 describe.for(LOST)("fault $fault: $act of an enqueue's COMMIT", ({ fault, act, there }) => {
   it.concurrent.for([
-    { what: "one keyed message", messages: () => [message("k")], match: ENQUEUE },
-    { what: "one without a key", messages: () => [message(null)], match: ENQUEUE },
-    { what: "a batch with keys", messages: () => [message("a"), message(null), message("b")], match: COMMIT },
-    { what: "a batch without keys", messages: () => [message(null), message(null)], match: ENQUEUE },
+    { what: "one keyed message", messages: () => [message("k")], repeats: false, match: ENQUEUE },
+    { what: "one without a key", messages: () => [message(null)], repeats: false, match: ENQUEUE },
+    { what: "a batch with keys", messages: () => [message("a"), message(null), message("b")], repeats: false, match: ENQUEUE },
+    // Where keys repeat, a batch is a transaction of several statements.
+    { what: "a batch after a repeat", messages: () => [message("a"), message(null), message("b")], repeats: true, match: COMMIT },
+    { what: "a batch without keys", messages: () => [message(null), message(null)], repeats: false, match: ENQUEUE },
   ])(
     `fault ${fault}: $what: the store says that the outcome is unknown, and the same call again is one row each`,
     async (given) => {
       await using stage = await behindProxy();
       const messages = given.messages();
-      await stage.mg.store.enqueue([message("first")]);
+      const first = message("first");
+      await stage.mg.store.enqueue([first]);
+      if (given.repeats) await stage.mg.store.enqueue([{ ...first, id: ids() }]);
       const rule = stage.proxy.rule({ match: given.match, act });
       const thrown = await stage.mg.store.enqueue(messages).catch((error: unknown) => error);
       expect(rule.count()).toBe(1);
@@ -77,7 +81,7 @@ describe.for(LOST)("fault $fault: $act of an enqueue's COMMIT", ({ fault, act, t
     const rule = stage.proxy.rule({ match: ENQUEUE, act });
     const one = await stage.mg.enqueue("commit/it", { n: 1 }, { key: "own" });
     expect({ struck: rule.count(), inserted: one.inserted }).toEqual({ struck: 1, inserted: true });
-    const batch = stage.proxy.rule({ match: COMMIT, act });
+    const batch = stage.proxy.rule({ match: ENQUEUE, act });
     const many = await stage.mg.enqueueMany("commit/it", [{ payload: 1, key: "m1" }, { payload: 2 }]);
     expect({ struck: batch.count(), inserted: many.map(({ inserted }) => inserted) }).toEqual({
       struck: 1,
