@@ -48,10 +48,8 @@ export function createPostgresStore(options: PostgresStoreOptions): Store {
   const work = (changed: Iterable<string>) => {
     for (const lane of new Set(changed)) wake.local({ kind: "work", lane });
   };
-  const claim = createClaim(
-    db,
-    createWatermarks(() => clock.monotonicMs()),
-  );
+  const watermarks = createWatermarks(() => clock.monotonicMs());
+  const claim = createClaim(db, watermarks);
   const reclaim = createReclaim(db);
   const traits: { -readonly [K in keyof StoreTraits]: StoreTraits[K] } = {
     name: "postgres",
@@ -115,7 +113,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store {
       }
     },
     enqueue: createEnqueue(db, (changed) => work(changed.map((lane) => String(lane.id)))),
-    lanes: createLanes(db),
+    lanes: createLanes(db, watermarks),
     claim: async (request) => known(await claim(request)),
     extend: createExtend(db),
     settle: createSettle(db, open, work),

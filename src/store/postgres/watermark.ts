@@ -12,6 +12,8 @@ export interface Watermark {
 
 export interface Watermarks {
   of(lane: number, now: Date | undefined): Watermark;
+  /** Lanes whose last claim brought all that it asked for, by their numbers: they are likely to hold more. */
+  all(): readonly { readonly lane: number; readonly due: string }[];
   /** `rows` as the claim returns them: a first one that says up to where each lane was read, then id, lane, … of each message. */
   advance(asked: readonly { id: number; limit: number }[], rows: readonly Row[]): void;
 }
@@ -28,6 +30,13 @@ export function createWatermarks(monotonicMs: () => number): Watermarks {
       if (monotonicMs() - mark.since <= AGE_MS_MAX) return mark;
       marks.delete(lane);
       return START;
+    },
+    all() {
+      const now = monotonicMs();
+      return [...marks]
+        .filter(([, { since }]) => now - since <= AGE_MS_MAX)
+        .map(([lane, { due }]) => ({ lane, due }))
+        .sort((a, b) => a.lane - b.lane);
     },
     advance(asked, rows) {
       const came = new Map<number, { id: string; count: number }>();

@@ -1,26 +1,31 @@
 /**
  * LANES: which lanes hold pending messages and when their first is due, by a loose index scan (one descent per lane, whatever
- * the depth). Under an old open transaction that scan walks over dead entries, so it is repeated the more rarely the longer it took.
+ * the depth). A lane's first live row may stand behind all that was claimed since the last vacuum, so lanes that are known to hold
+ * more are not looked into, and the longer a look took, the more rarely it is repeated.
  */
 import type { Suspicion } from "../../../message/message.ts";
 import type { At, Lane } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
 import { KIND_ORDERED } from "../lane-table.ts";
+import type { Watermarks } from "../watermark.ts";
 
 const lanesSql = (s: string) =>
   perClock(
     (clock) => `with recursive
-    a(lane_id, due) as (
-      (select lane_id, due from ${s}.ready order by lane_id, due, id limit 1)
+    -- the gaps between the lanes that are known
+    a(lane_id, due, until) as (
+      select n.lane_id, n.due, g.until from unnest($3::int[], $4::int[]) g(after, until) cross join lateral
+        (select r.lane_id, r.due from ${s}.ready r where r.lane_id > g.after and r.lane_id < g.until order by r.lane_id, r.due, r.id limit 1) n
       union all
-      select n.lane_id, n.due from a cross join lateral
-        (select r.lane_id, r.due from ${s}.ready r where r.lane_id > a.lane_id order by r.lane_id, r.due, r.id limit 1) n),
+      select n.lane_id, n.due, a.until from a cross join lateral
+        (select r.lane_id, r.due from ${s}.ready r where r.lane_id > a.lane_id and r.lane_id < a.until order by r.lane_id, r.due, r.id limit 1) n),
     o(lane_id) as (
       (select lane_id from ${s}.ready_ordered order by lane_id limit 1)
       union all
       select (select r.lane_id from ${s}.ready_ordered r where r.lane_id > o.lane_id order by r.lane_id limit 1) from o where o.lane_id is not null)
-    select lane_id::text, (extract(epoch from (due - ${clock})) * 1000)::bigint::text from a where due < 'infinity'
+    select lane_id::text, (extract(epoch from (due - ${clock})) * 1000)::bigint::text
+      from (select lane_id, due from a union all select * from unnest($1::int[], $2::timestamptz[])) p(lane_id, due) where due < 'infinity'
     union all
     select o.lane_id::text, (extract(epoch from (h.due - ${clock})) * 1000)::bigint::text from o cross join lateral
       (select min(f.due) as due from
@@ -33,14 +38,21 @@ const lanesSql = (s: string) =>
 /** At most this share of the time goes into looking. */
 const COST_FACTOR = 10;
 
-export function createLanes(db: Db): (at?: At) => Promise<Lane[]> {
+const LANE_MIN = 0;
+const LANE_MAX = 2 ** 31 - 1;
+
+export function createLanes(db: Db, watermarks: Watermarks): (at?: At) => Promise<Lane[]> {
   const sql = lanesSql(db.s);
   let last: { lanes: Lane[]; at: number; tookMs: number } | undefined;
 
   return async function lanes(at) {
     const started = db.clock.monotonicMs();
     if (last && at?.now === undefined && last.tookMs > 10 && started - last.at < last.tookMs * COST_FACTOR) return last.lanes;
-    const rows = await db.connection.rows("look for work", sql(at?.now), [], { reads: true });
+    const marks = at?.now === undefined ? watermarks.all() : [];
+    const lanes = marks.map(({ lane }) => lane);
+    const values = [lanes, marks.map(({ due }) => due), [LANE_MIN, ...lanes], [...lanes, LANE_MAX]];
+    const name = at?.now === undefined ? "mg_lanes" : undefined;
+    const rows = await db.connection.rows("look for work", sql(at?.now), values, { reads: true, name });
     const known = await db.lanes.byId(rows.map((row) => Number(row[0])));
     const found: Lane[] = [];
     for (const row of rows) {
