@@ -3,28 +3,37 @@
  * starts everything it builds and stops it in the opposite order.
  */
 import { createAcceptance } from "./delivery/acceptance.ts";
+import { createMessageBuilder } from "./delivery/build-message.ts";
 import { type Client, createClient } from "./delivery/client.ts";
+import { createDeliver, type Deliver } from "./delivery/deliver.ts";
 import { startDispatcher } from "./delivery/dispatcher.ts";
 import type { AnyTopic } from "./delivery/topic.ts";
 import { TopicTable } from "./delivery/topic-table.ts";
 import type { StopOptions, Worker, WorkOptions } from "./delivery/worker.ts";
+import { pruneAudit } from "./maintenance/jobs/prune-audit.ts";
 import { pruneSettled } from "./maintenance/jobs/prune-settled.ts";
 import { reclaimExpired } from "./maintenance/jobs/reclaim-expired.ts";
 import { type Maintenance, startMaintenance } from "./maintenance/maintenance.ts";
 import type { DecideRules } from "./message/decide.ts";
-import { MakegoodError } from "./message/errors.ts";
+import { errorText, isMakegoodError, MakegoodError } from "./message/errors.ts";
 import { DEFAULTS } from "./message/limits.ts";
 import { RETRY_POLICIES, type RetryPolicy } from "./message/retry-policy.ts";
 import { issueText, type StandardResult, type StandardSchemaV1 } from "./message/standard-schema.ts";
-import type { TopicRecord } from "./message/topic.ts";
+import type { TopicDefinition, TopicRecord } from "./message/topic.ts";
 import { createEvents, type EventListener, type Events } from "./observe/events.ts";
-import { type Clock, systemClock } from "./platform/clock.ts";
+import { type Clock, systemClock, within } from "./platform/clock.ts";
 import { createIds } from "./platform/ids.ts";
 import { type Random, systemRandom } from "./platform/random.ts";
 import { createAddressGuard } from "./sink/address-guard.ts";
 import { functionSink, reject } from "./sink/function.ts";
 import type { Sink } from "./sink/sink.ts";
 import { createSink, type SinkDeps } from "./sink/sinks.ts";
+import { auditOf } from "./store/audit.ts";
+import type { Ladder } from "./store/fallback.ts";
+import { createJournal } from "./store/journal/journal.ts";
+import type { Journal } from "./store/journal.ts";
+import { createLadder } from "./store/ladder.ts";
+import { createSealer } from "./store/seal.ts";
 import type { Store } from "./store/store.ts";
 
 export interface MakegoodOptions {
@@ -38,12 +47,27 @@ export interface MakegoodOptions {
   readonly drainMs?: number | undefined;
   /** How long settled messages are kept. */
   readonly keptMs?: number | undefined;
+  /** How long audit records are kept, where the store has any; absent: for ever. */
+  readonly auditKeptMs?: number | null | undefined;
   /** CIDR ranges that sinks from the API may dial although they are private. */
   readonly sinkAllow?: readonly string[] | undefined;
   /** Chooses the sink of a topic before anything else does; undefined leaves it to the kernel, null: not served here. */
   readonly sinkFor?: ((record: TopicRecord) => Sink | null | undefined) | undefined;
   /** Where a notify sink without a URL writes; absent: an event `notice`. */
   readonly log?: ((line: string) => void) | undefined;
+  /** The second rung of deliver(): takes messages while the primary store cannot, and gives them up again. */
+  readonly secondary?: Store | undefined;
+  /** The third rung: a local, fsynced directory. `sealKey` seals payloads in it, and what `maskFields` names in the ERROR log. */
+  readonly journal?:
+    | Journal
+    | { readonly directory: string; readonly bytesMax?: number | undefined; readonly sealKey?: string | undefined }
+    | undefined;
+  /** Members of payloads that must not stand in the ERROR log in clear. */
+  readonly maskFields?: readonly string[] | undefined;
+  /** Gets the lines of the ERROR log that hold what only memory has, or nothing; absent: standard error. */
+  readonly errorLog?: ((line: string) => void) | undefined;
+  /** Says by name that the memory store may be used although durable messages are known: they stay where they are (DF-29). */
+  readonly allowMemory?: "despite-durable-entries" | undefined;
   /** True: close() leaves the store open, because somebody else uses it too. */
   readonly sharedStore?: boolean | undefined;
   readonly clock?: Clock | undefined;
@@ -54,6 +78,10 @@ export interface MakegoodOptions {
 export interface Makegood extends Client, AsyncDisposable {
   readonly store: Store;
   readonly events: Events;
+  /** Tries the sink at once, and stores what it would not take. Never throws; the result says how durable it is now. */
+  readonly deliver: Deliver;
+  /** How the fallback ladder stands, and a way to move up at once what waits below. */
+  readonly ladder: Pick<Ladder, "status" | "drain" | "put">;
   /** Starts delivering; the first worker also starts maintenance. */
   work(options?: WorkOptions): Worker;
   /** Stops every worker, finishes what is being accepted, closes sinks and store. Idempotent. */
@@ -68,18 +96,18 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const ids = createIds(clock, random);
   const declared = new Map((options.topics ?? []).map((topic) => [topic.name, topic]));
   const makeSink = createSinkMaker(options, declared, events, { clock, random });
-  await store.open();
-
   const topics = new TopicTable({ store, clock, events, makeSink });
-  try {
-    await declareTopics(store, topics, declared, options.topicSource ?? "code");
-  } catch (error) {
+  const parts = { store, topics, declared, events, ids, clock, random };
+  const fallback = await openFallback(options, parts).catch(async (error) => {
     await topics.close();
-    if (!options.sharedStore) await store.close();
+    if (!options.sharedStore) await store.close().catch(() => {});
     throw error;
-  }
+  });
+  const { ladder } = fallback;
   const acceptance = createAcceptance({ store, clock, random, events });
-  const client = createClient({ store, acceptance, topics, declared, ids, events });
+  const builder = createMessageBuilder({ topics, declared, ids });
+  const client = createClient({ store, acceptance, builder, events });
+  const direct = createDeliver({ store, ladder, topics, builder, ids, clock, random, events });
   const maintenance = createMaintenanceSwitch(options, { store, topics, events, ids, clock, random });
   const workers = new Set<Worker>();
   let closing: Promise<void> | undefined;
@@ -117,6 +145,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
 
   async function shutDown(stop: StopOptions): Promise<void> {
     await Promise.all([...workers].map((worker) => worker.stop(stop)));
+    await direct.close();
+    await fallback.close();
     await acceptance.close();
     await topics.close();
     await Promise.allSettled([...declared.values()].map(async ({ sink }) => sink?.close?.()));
@@ -127,7 +157,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     closing ??= shutDown(stop);
     return closing;
   };
-  return { ...client, store, events, work, close, [Symbol.asyncDispose]: () => close() };
+  const { deliver } = direct;
+  return { ...client, deliver, ladder, store, events, work, close, [Symbol.asyncDispose]: () => close() };
 }
 
 function checkOptions({ concurrency, pollMs, drainMs, keptMs, topics = [] }: MakegoodOptions): void {
@@ -159,6 +190,101 @@ async function declareTopics(
   }
 }
 
+const REMEMBER_MS = 1_000;
+
+interface FallbackParts extends MaintenanceParts {
+  readonly declared: ReadonlyMap<string, AnyTopic>;
+}
+
+/** Opens the stores and what is below them. With something below, a primary store that is away does not keep a process from starting. */
+async function openFallback(options: MakegoodOptions, parts: FallbackParts) {
+  const { store, topics, declared, events, ids, clock, random } = parts;
+  const { secondary, maskFields = [], errorLog = (line: string) => void process.stderr.write(`${line}\n`) } = options;
+  const source = options.topicSource ?? "code";
+  const given = options.journal;
+  const sealKey = given && !("append" in given) ? given.sealKey : undefined;
+  const note = (one: { what: string; file: string }) => events.emit({ type: "journal_note", ...one });
+  const journal = given && !("append" in given) ? createJournal({ ...given, clock, random, note }) : given;
+  const form = { maskFields, sealer: sealKey === undefined ? null : createSealer(sealKey, random) };
+  const ready = once(async () => {
+    await store.open();
+    await declareTopics(store, topics, declared, source);
+  });
+  const secondaryReady = once(async () => {
+    await secondary?.open();
+    for (const { definition } of declared.values()) await secondary?.topics.put(definition, source);
+  });
+  await journal?.open();
+  try {
+    await ready();
+  } catch (error) {
+    const away = isMakegoodError(error) && error.retryable;
+    if (!away || (!secondary && !journal)) throw error;
+    events.emit({ type: "store_error", during: "open", error: errorText(error), consecutive: 1 });
+    for (const { definition } of declared.values()) topics.learn(undeclared(definition, source));
+  }
+  const memoryOnly = store.traits.name === "memory";
+  if (memoryOnly) await refuseToForget(options, journal);
+  // Never rejects for being away: what it cannot take goes further down.
+  if (secondary)
+    await secondaryReady().catch((error) => events.emit({ type: "rung_failed", rung: "secondary", error: errorText(error) }));
+  const names = () => [...new Set([...declared.keys(), ...[...topics.entries()].map(({ name }) => name)])];
+  const rungs = { primary: store, ready, secondary, secondaryReady, journal };
+  const ladder = createLadder({ ...rungs, form, drains: !memoryOnly || !journal, topics: names, ids, clock, events, errorLog });
+  if (journal && !memoryOnly) void rememberStore(store, journal, clock).catch(() => {});
+  return {
+    ladder,
+    async close() {
+      if (journal && !memoryOnly) await within(clock, rememberStore(store, journal, clock), REMEMBER_MS).catch(() => {});
+      await ladder.close();
+      if (secondary && !options.sharedStore) await secondary.close().catch(() => {});
+    },
+  };
+}
+
+/** Runs until it has succeeded once; callers at the same time share one run. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= work().catch((error) => {
+      running = undefined;
+      throw error;
+    });
+    return running;
+  };
+}
+
+/** A declared topic as it will be, while the store that keeps its state cannot be asked. */
+function undeclared(definition: TopicDefinition, source: "code" | "file"): TopicRecord {
+  const breaker = { state: "closed", probeInMs: 0, trips: 0, reason: null } as const;
+  return { ...definition, source, revision: 0, paused: false, disabledReason: null, breaker };
+}
+
+/** What the durable store holds when this process leaves it: a later start without it can then be refused. */
+async function rememberStore(store: Store, journal: Journal, clock: Clock): Promise<void> {
+  const counts = await store.counts();
+  const open = counts.filter(({ status, resolution }) => status !== "delivered" && (status !== "dead" || resolution === "open"));
+  const unsettled = open.reduce((sum, { count }) => sum + count, 0);
+  await journal.remember({ name: store.traits.name, unsettled, at: new Date(clock.wallMs()).toISOString() });
+}
+
+/** DF-29: a start in memory mode would abandon what a durable store or the journal still owes. */
+async function refuseToForget({ allowMemory }: MakegoodOptions, journal: Journal | undefined): Promise<void> {
+  if (!journal || allowMemory === "despite-durable-entries") return;
+  const { waiting, quarantined } = journal.stats();
+  const known = await journal.remembered();
+  if (waiting + quarantined === 0 && (known?.unsettled ?? 0) === 0) return;
+  await journal.close();
+  const elsewhere =
+    known && known.unsettled > 0 ? `, and ${known.name} held ${known.unsettled} unsettled messages at ${known.at}` : "";
+  throw new MakegoodError(
+    "durable_entries_left",
+    `the memory store would abandon what is still owed: the journal in ${journal.directory} holds ${waiting + quarantined} entries${elsewhere}. ` +
+      'Start with the durable store, drain it, or say allowMemory: "despite-durable-entries"',
+    { directory: journal.directory, waiting, quarantined, unsettled: known?.unsettled ?? 0 },
+  );
+}
+
 /** A topic's sink in this process: the caller's choice, the declared object or function, else what the record describes. */
 function createSinkMaker(
   options: MakegoodOptions,
@@ -180,9 +306,9 @@ function createSinkMaker(
 
 /** A sink that was handed in outlives changes of its topic: it is closed once, at the end. */
 function lent(sink: Sink): Sink {
-  const { kind } = sink;
+  const { kind, occasional = false } = sink;
   const deliver: Sink["deliver"] = (delivery, context) => sink.deliver(delivery, context);
-  return sink.probe ? { kind, deliver, probe: sink.probe.bind(sink) } : { kind, deliver };
+  return sink.probe ? { kind, occasional, deliver, probe: sink.probe.bind(sink) } : { kind, occasional, deliver };
 }
 
 /** The handler gets what the schema makes of the payload; a payload that no longer fits will never fit. */
@@ -211,7 +337,7 @@ interface MaintenanceParts {
 }
 
 /** Maintenance runs while at least one worker does; taking lost leases back belongs to every worker, retention may be declined. */
-function createMaintenanceSwitch({ keptMs, pollMs }: MakegoodOptions, parts: MaintenanceParts) {
+function createMaintenanceSwitch({ keptMs, auditKeptMs, pollMs }: MakegoodOptions, parts: MaintenanceParts) {
   const { store, events, clock, random } = parts;
   const owner = `maintenance-${parts.ids()}`;
   const fallback: DecideRules = { policy: RETRY_POLICIES.get("exponential") as RetryPolicy, ordering: "key", onUnknown: "retry" };
@@ -220,7 +346,9 @@ function createMaintenanceSwitch({ keptMs, pollMs }: MakegoodOptions, parts: Mai
   const everyMs = Math.min(5_000, Math.max(1_000, pollMs ?? DEFAULTS.pollMs));
   const reclaim = reclaimExpired({ store, owner, random, events, rulesOf, everyMs });
   const prune = pruneSettled({ store, events, keptMs: keptMs ?? DEFAULTS.deliveredKeptMs });
-  const sets = [{ jobs: [reclaim] }, { jobs: [prune] }].map(({ jobs }) => ({
+  const audit = auditOf(store);
+  const retention = audit ? [prune, pruneAudit({ audit, events, keptMs: auditKeptMs ?? null })] : [prune];
+  const sets = [{ jobs: [reclaim] }, { jobs: retention }].map(({ jobs }) => ({
     jobs,
     holders: 0,
     running: null as Maintenance | null,

@@ -6,14 +6,15 @@ export {
   type Makegood,
   type MakegoodOptions,
 } from "./create.ts";
+export type { TextMessage } from "./delivery/build-message.ts";
 export type {
   BatchMessage,
   CallOptions,
   Enqueued,
   EnqueueMessageOptions,
   InterveneOptions,
-  TextMessage,
 } from "./delivery/client.ts";
+export type { DeliverOptions, DeliverResult } from "./delivery/deliver.ts";
 export { type AnyTopic, type Topic, type TopicHandler, type TopicOptions, topic } from "./delivery/topic.ts";
 export type { Worker, WorkOptions } from "./delivery/worker.ts";
 export { type ErrorCode, isMakegoodError, MakegoodError } from "./message/errors.ts";
@@ -26,5 +27,7 @@ export type { EventListener, MakegoodEvent } from "./observe/events.ts";
 export { type FunctionSinkOptions, functionSink, reject, retry } from "./sink/function.ts";
 export { type HttpSinkOptions, httpSink } from "./sink/http.ts";
 export type { DeliverContext, Delivery, Sink } from "./sink/sink.ts";
+export type { Drained, LadderStatus } from "./store/fallback.ts";
 export { createMemoryStore } from "./store/memory/memory-store.ts";
+export { createMemoryUsageStore } from "./store/memory/usage.ts";
 export type { Store, Transaction } from "./store/store.ts";

@@ -7,8 +7,10 @@ import { Command, CommanderError } from "commander";
 import { errorText } from "../message/errors.ts";
 import { readConfig } from "../server/config.ts";
 import { VERSION } from "../server/version.ts";
+import { checkRedisCommand } from "./commands/check-redis.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { enqueueCommand } from "./commands/enqueue.ts";
+import { journalCommand } from "./commands/journal.ts";
 import { messagesCommand } from "./commands/messages.ts";
 import { migrateCommand } from "./commands/migrate.ts";
 import { serveCommand } from "./commands/serve.ts";
@@ -43,7 +45,17 @@ async function main(io: Io, args: readonly string[]): Promise<ExitCode> {
     complain(io, ...read.faults.map((fault) => `  - ${fault}`));
     exit = EXIT.usage;
   };
-  const commands = [serveCommand, workCommand, enqueueCommand, messagesCommand, topicsCommand, migrateCommand, doctorCommand];
+  const commands = [
+    serveCommand,
+    workCommand,
+    enqueueCommand,
+    messagesCommand,
+    topicsCommand,
+    journalCommand,
+    migrateCommand,
+    doctorCommand,
+    checkRedisCommand,
+  ];
   for (const add of commands) add(program, run);
   try {
     await program.parseAsync(args, { from: "user" });

@@ -121,7 +121,7 @@ function thrown(error: unknown, attempt: Attempt): Outcome {
 const KINDS: ReadonlySet<string> = new Set(["delivered", "duplicate", "retry", "reject", "unknown", "disable"]);
 
 /** A sink written in plain JavaScript may return anything; what is not an answer of a sink is a failed attempt. */
-function valid(outcome: Outcome | null | undefined): Outcome {
+export function valid(outcome: Outcome | null | undefined): Outcome {
   if (outcome && KINDS.has(outcome.kind)) return outcome;
   const kind = String(outcome?.kind);
   return { kind: "retry", code: "invalid_outcome", error: `the sink returned ${kind}, which is not an outcome of a sink` };

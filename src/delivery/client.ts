@@ -6,14 +6,12 @@
 import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { Accepted, MessageView, NewMessage } from "../message/message.ts";
-import { issueText, type StandardResult } from "../message/standard-schema.ts";
-import type { TopicRecord } from "../message/topic.ts";
-import { checkFields, type MessageFields, parsePayloadText, payloadHash, payloadText } from "../message/validate.ts";
+import type { MessageFields } from "../message/validate.ts";
 import type { Events } from "../observe/events.ts";
 import type { Intervention, Store, Transaction } from "../store/store.ts";
 import type { Acceptance } from "./acceptance.ts";
+import type { Made, MessageBuilder, TextMessage } from "./build-message.ts";
 import type { AnyTopic, TopicFor } from "./topic.ts";
-import type { TopicTable } from "./topic-table.ts";
 
 export interface Enqueued {
   readonly id: string;
@@ -32,12 +30,6 @@ export type EnqueueMessageOptions = MessageFields & CallOptions;
 /** One of several messages of one topic. */
 export interface BatchMessage<In = unknown> extends MessageFields {
   readonly payload: In;
-}
-
-/** A message whose payload is already text: stored and delivered byte for byte. */
-export interface TextMessage extends MessageFields {
-  readonly topic: string;
-  readonly payloadText: string;
 }
 
 export interface InterveneOptions {
@@ -67,14 +59,12 @@ export interface Client {
 export interface ClientOptions {
   readonly store: Store;
   readonly acceptance: Acceptance;
-  readonly topics: TopicTable;
-  readonly declared: ReadonlyMap<string, AnyTopic>;
-  readonly ids: () => string;
+  readonly builder: MessageBuilder;
   readonly events: Events;
 }
 
 export function createClient(options: ClientOptions): Client {
-  const { store, acceptance, topics, declared, ids, events } = options;
+  const { store, acceptance, events, builder } = options;
 
   async function accept(messages: readonly NewMessage[], call: CallOptions): Promise<Enqueued[]> {
     call.signal?.throwIfAborted();
@@ -94,53 +84,6 @@ export function createClient(options: ClientOptions): Client {
       count[kind === "accepted" ? "inserted" : "duplicate"]++;
     });
     for (const [topic, count] of counts) events.emit({ type: "accepted", topic, ...count });
-  }
-
-  /** Without a promise wherever nothing has to be asked: in a batch of a thousand they are what costs. */
-  function build(topic: AnyTopic | string, text: string, value: unknown, fields: MessageFields): Made {
-    const name = typeof topic === "string" ? topic : topic.name;
-    const schema = (typeof topic === "string" ? declared.get(topic)?.schema : topic.schema) ?? null;
-    const verdict = schema ? schema["~standard"].validate(value) : null;
-    const known = topics.known(name);
-    if (known && !(verdict instanceof Promise)) {
-      if (verdict !== null) checkVerdict(verdict);
-      return newMessage(known, text, fields);
-    }
-    return buildLater(name, text, fields, verdict);
-  }
-
-  async function buildLater(name: string, text: string, fields: MessageFields, verdict: Verdict): Promise<NewMessage> {
-    const result = await verdict;
-    if (result) checkVerdict(result);
-    const known = await topics.find(name);
-    if (!known) throw new MakegoodError("unknown_topic", `there is no topic ${name}: declare it first`, { topic: name });
-    return newMessage(known, text, fields);
-  }
-
-  function newMessage(topic: TopicRecord, payload: string, fields: MessageFields): NewMessage {
-    return {
-      id: fields.id ?? ids(),
-      topic: topic.name,
-      tenantId: fields.tenantId ?? null,
-      key: fields.key ?? null,
-      payload,
-      payloadHash: fields.key == null ? "" : payloadHash(payload),
-      delayMs: fields.delayMs ?? 0,
-      priority: fields.priority ?? 0,
-      orderingKey: topic.ordering === "none" ? null : (fields.orderingKey ?? null),
-      traceparent: fields.traceparent ?? null,
-      schemaVersion: topic.schemaVersion,
-    };
-  }
-
-  function fromValue(topic: AnyTopic | string, payload: unknown, fields: MessageFields): Made {
-    checkFields(fields);
-    return build(topic, payloadText(payload), payload, fields);
-  }
-
-  function fromText(message: TextMessage): Made {
-    checkFields(message);
-    return build(message.topic, message.payloadText, parsePayloadText(message.payloadText), message);
   }
 
   /** Every message that is wrong is reported, not only the first. */
@@ -175,29 +118,16 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     async enqueue(topic: AnyTopic | string, payload: unknown, call: EnqueueMessageOptions = {}): Promise<Enqueued> {
-      const [result] = await accept([await fromValue(topic, payload, call)], call);
+      const [result] = await accept([await builder.fromValue(topic, payload, call)], call);
       return result as Enqueued;
     },
     enqueueMany: (topic: AnyTopic | string, messages: readonly BatchMessage[], call: CallOptions = {}) =>
-      many(messages.length, (i) => fromValue(topic, messages[i]?.payload, messages[i] as BatchMessage), call),
-    enqueueText: (messages, call = {}) => many(messages.length, (i) => fromText(messages[i] as TextMessage), call),
+      many(messages.length, (i) => builder.fromValue(topic, messages[i]?.payload, messages[i] as BatchMessage), call),
+    enqueueText: (messages, call = {}) => many(messages.length, (i) => builder.fromText(messages[i] as TextMessage), call),
     replay: (id, call) => intervene("replay", id, call),
     resolve: (id, call) => intervene("resolve", id, call),
     discard: (id, call) => intervene("discard", id, call),
   };
-}
-
-type Made = NewMessage | Promise<NewMessage>;
-type Verdict = StandardResult<unknown> | Promise<StandardResult<unknown>> | null;
-
-/** The schema judges; what it makes of the payload goes to the handler, the text that was given is stored. */
-function checkVerdict(result: StandardResult<unknown>): void {
-  if (!result.issues) return;
-  const issues = result.issues.map(issueText);
-  const first = issues[0] ?? { path: "", message: "no reason given" };
-  const where = first.path === "" ? "" : `${first.path}: `;
-  const text = `the payload does not fit the topic's schema: ${where}${first.message}`;
-  throw new MakegoodError("payload_rejected_by_schema", text, { issues });
 }
 
 interface IndexedError {

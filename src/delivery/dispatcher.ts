@@ -198,6 +198,7 @@ export class Dispatcher {
       state = createTopicState(name, this.#chooses(name), breaker);
       useEntry(state, topics.entry(name));
       this.#states.set(name, state);
+      this.#countServed();
     }
     return state;
   }
@@ -205,7 +206,10 @@ export class Dispatcher {
   /** All that could come, not only what has come: a slow topic leaves room for others before they show up. */
   #countServed(): void {
     const { topics } = this.#options;
-    this.#served = [...topics.entries()].filter((entry) => this.#chooses(entry.name) && topics.sink(entry)).length;
+    this.#served = [...topics.entries()].filter((entry) => {
+      const handle = this.#chooses(entry.name) ? topics.sink(entry) : null;
+      return handle && (!handle.sink.occasional || this.#states.has(entry.name));
+    }).length;
   }
 
   #chooses(name: string): boolean {

@@ -66,9 +66,11 @@ export function decide(message: Decided, outcome: Outcome, rules: DecideRules, r
           error: outcome.error,
         };
       }
+      if (outcome.outage) return waited(message, outcome, rules, random, 0);
       return failed(message, "unknown", outcome.code, outcome.error, rules, random, 0);
     case "retry": {
       const asked = Math.min(Math.max(outcome.retryAfterMs ?? 0, 0), LIMITS.retryAfterMsMax);
+      if (outcome.outage) return waited(message, outcome, rules, random, asked);
       return failed(message, "retry", outcome.code, outcome.error, rules, random, asked);
     }
     case "lost":
@@ -92,6 +94,18 @@ function failed(
   }
   const delayMs = Math.max(retryDelayMs(rules.policy, message.handedDown ? spent + 1 : spent, random), askedMs);
   return { kind: "retry", delayMs, counted: true, suspicion: message.suspicion, outcome, code, error };
+}
+
+/** The receiver is away, for whatever message: the wait is the policy's, and the attempt's number is given out again (CON-12). */
+function waited(
+  message: Decided,
+  { kind, code, error }: Extract<Outcome, { kind: "retry" | "unknown" }>,
+  { policy }: DecideRules,
+  random: number,
+  askedMs: number,
+): Settlement {
+  const delayMs = Math.max(retryDelayMs(policy, message.attempt - message.base, random), askedMs);
+  return { kind: "retry", delayMs, counted: false, suspicion: message.suspicion, outcome: kind, code, error };
 }
 
 /**

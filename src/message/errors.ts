@@ -26,10 +26,13 @@ export const ERROR_CODES = {
   store_unavailable: { status: 503, retryable: true },
   store_full: { status: 507, retryable: true },
   schema_outdated: { status: 503, retryable: true },
+  needs_postgres: { status: 501, retryable: false },
+  durable_entries_left: { status: 500, retryable: false },
   invalid_config: { status: 500, retryable: false },
   embedded_failed: { status: 500, retryable: false },
   sink_refused: { status: 400, retryable: false },
   closed: { status: 503, retryable: false },
+  invariant_violated: { status: 500, retryable: false },
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

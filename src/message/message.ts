@@ -24,7 +24,14 @@ export interface NewMessage {
   readonly traceparent: string | null;
   readonly schemaVersion: number | null;
   /** A direct try that failed before the message was handed down: recorded as attempt 0. */
-  readonly directTry?: { readonly code: string | null; readonly error: string | null } | undefined;
+  readonly directTry?: DirectTry | undefined;
+}
+
+export interface DirectTry {
+  readonly code: string | null;
+  readonly error: string | null;
+  /** The receiver refused it for good: the message is an open dead letter from the start. Only without an ordering key. */
+  readonly rejected?: boolean | undefined;
 }
 
 /**

@@ -3,10 +3,16 @@
  * `reject` is about the message (it will never fit), `unknown` means that the effect may or may not have landed.
  */
 
+/** What deliver() passes on to its caller, where a sink tells it; nothing is decided by it. */
+export interface Told {
+  readonly status?: number | undefined;
+  readonly body?: string | undefined;
+}
+
 export type Outcome =
-  | { readonly kind: "delivered" }
+  | ({ readonly kind: "delivered" } & Told)
   /** The receiver knew the key already: as good as delivered, and recorded as what it was. */
-  | { readonly kind: "duplicate" }
+  | ({ readonly kind: "duplicate" } & Told)
   | {
       readonly kind: "retry";
       readonly code: string;
@@ -15,9 +21,16 @@ export type Outcome =
       readonly retryAfterMs?: number | undefined;
       /** Credentials or configuration look wrong: a person should look, retrying alone will not help. */
       readonly alert?: boolean | undefined;
+      readonly outage?: boolean | undefined;
     }
   | { readonly kind: "reject"; readonly code: string; readonly error: string }
-  | { readonly kind: "unknown"; readonly code: string; readonly error: string }
+  | {
+      readonly kind: "unknown";
+      readonly code: string;
+      readonly error: string;
+      /** True: the receiver as a whole is away, which says nothing about the message; no attempt is spent (CON-12, DA-28). */
+      readonly outage?: boolean | undefined;
+    }
   /** The receiver does not want anything any more (410 to a webhook): the topic's sink is disabled and the message held. */
   | { readonly kind: "disable"; readonly code: string; readonly error: string }
   /** Not an answer of a sink: the claim was lost (a crash, a stall), found by whoever reclaimed the lease. */

@@ -36,7 +36,60 @@ export type MakegoodEvent =
       readonly actor: string;
       readonly reason: string | null;
     }
+  /** One write of an audit record, as the endpoint or the client saw it end. */
+  | {
+      readonly type: "audit";
+      readonly auditType: string;
+      readonly result: "success" | "fallback" | "validation_error" | "failed";
+      readonly code: string | null;
+    }
   | { readonly type: "pruned"; readonly count: number }
+  /** deliver() tried the sink itself. */
+  | {
+      readonly type: "direct";
+      readonly topic: string;
+      readonly id: string;
+      readonly outcome: string;
+      readonly tries: number;
+      readonly ms: number;
+      readonly code: string | null;
+      readonly error: string | null;
+    }
+  /** deliver() stored a message; `none`: nothing took it, and its text is in the ERROR log only. */
+  | {
+      readonly type: "handed_down";
+      readonly topic: string;
+      readonly id: string;
+      readonly rung: "primary" | "secondary" | "journal" | "memory" | "none";
+      readonly survives: string;
+      readonly code: string | null;
+    }
+  | { readonly type: "rung_failed"; readonly rung: string; readonly error: string }
+  /** What waited below was moved up. */
+  | {
+      readonly type: "drained";
+      readonly rung: string;
+      readonly moved: number;
+      readonly duplicates: number;
+      readonly conflicts: number;
+    }
+  /** No store takes it as it is: kept below for a person. */
+  | {
+      readonly type: "quarantined";
+      readonly rung: string;
+      readonly topic: string;
+      readonly id: string;
+      readonly key: string | null;
+      readonly reason: string;
+    }
+  | {
+      readonly type: "journal_note";
+      readonly what: string;
+      readonly file: string;
+      readonly offset?: number | undefined;
+      readonly bytes?: number | undefined;
+      readonly detail?: string | undefined;
+    }
   | { readonly type: "store_error"; readonly during: string; readonly error: string; readonly consecutive: number }
   | { readonly type: "lifecycle"; readonly what: string; readonly detail?: Readonly<Record<string, unknown>> | undefined };
 

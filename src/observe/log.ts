@@ -96,8 +96,19 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
       if (event.status === "dead") return "error";
       if (event.alert || event.status === "held") return "warn";
       return event.status === "delivered" ? null : "debug";
+    case "handed_down":
+      if (event.rung === "primary") return null;
+      return event.survives === "nothing" ? "error" : "warn";
     case "store_error":
+    case "rung_failed":
+    case "quarantined":
       return "error";
+    case "journal_note":
+      return "warn";
+    case "audit":
+      return event.result === "success" ? null : event.result === "failed" ? "error" : "warn";
+    case "drained":
+      return "info";
     case "breaker":
       return event.state === "open" ? "warn" : "info";
     case "claim_lost":
@@ -111,9 +122,17 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
       return "debug";
     case "accepted":
     case "claimed":
+    case "direct":
       return null;
   }
 }
+
+const AUDIT_WORDS = {
+  success: "an audit record is stored",
+  fallback: "an audit record could not be stored at once and waits in a queue",
+  validation_error: "an audit record does not fit and is quarantined: its producer needs a fix",
+  failed: "an audit record could neither be stored nor queued durably",
+} as const;
 
 function wordsOf(event: MakegoodEvent): string {
   switch (event.type) {
@@ -123,6 +142,18 @@ function wordsOf(event: MakegoodEvent): string {
       return event.status === "held" ? "a message is held" : "an attempt failed and will be made again";
     case "store_error":
       return "the store failed";
+    case "audit":
+      return AUDIT_WORDS[event.result];
+    case "handed_down":
+      return event.rung === "none" ? "nothing took a message: its text is in the log only" : `a message is kept in ${event.rung}`;
+    case "rung_failed":
+      return `the ${event.rung} rung failed`;
+    case "drained":
+      return `what waited in ${event.rung} was moved up`;
+    case "quarantined":
+      return "a message contradicts what is stored and is kept for a person";
+    case "journal_note":
+      return `journal: ${event.what.replaceAll("_", " ")}`;
     case "breaker":
       return `the breaker is ${event.state.replace("_", " ")}`;
     case "claim_lost":

@@ -3,6 +3,7 @@
  * counts as `other`, and no id, key or address is ever a label. A scrape never waits for a store that hangs.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { auditMetrics } from "./audit-metrics.ts";
 import type { Events, MakegoodEvent } from "./events.ts";
 
 /** What is asked of the store, as plain values: this room does not know stores. */
@@ -50,7 +51,12 @@ export function createMetrics({ events, version, levels }: MetricsOptions): Metr
   );
   const label = cappedLabels(TOPICS_MAX);
   const stop = countEvents(events, register, label);
-  const refresh = levelGauges(register, label, levels);
+  const audit = auditMetrics(events, register);
+  const refresh = levelGauges(register, label, async () => {
+    const now = await levels();
+    audit.levels(now.messages);
+    return now;
+  });
   return {
     contentType: register.contentType,
     async text() {
@@ -59,6 +65,7 @@ export function createMetrics({ events, version, levels }: MetricsOptions): Metr
     },
     close() {
       stop();
+      audit.stop();
       register.clear();
     },
   };
@@ -91,6 +98,11 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
   const trips = counter("breaker_trips_total", "Breakers opened by this process.", ["topic"]);
   const interventions = counter("interventions_total", "Replays, resolutions and discards.", ["action"]);
   const pruned = counter("pruned_total", "Settled messages deleted after their retention.");
+  const direct = counter("direct_total", "Direct tries of deliver(), by what came of them.", ["topic", "outcome"]);
+  const handedDown = counter("handed_down_total", "Messages that deliver() stored, by rung.", ["topic", "rung"]);
+  const rungFailures = counter("rung_failures_total", "Rungs of the ladder that did not take a message.", ["rung"]);
+  const drained = counter("drained_total", "Messages moved up from a lower rung.", ["rung"]);
+  const quarantined = counter("quarantined_total", "Messages kept for a person because no store takes them.", ["rung"]);
   const seconds = new Histogram({
     name: "makegood_attempt_seconds",
     help: "How long attempts took.",
@@ -116,6 +128,11 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
     breaker({ topic, state }) {
       if (state === "open") trips.inc({ topic: label(topic) });
     },
+    direct: ({ topic, outcome }) => direct.inc({ topic: label(topic), outcome }),
+    handed_down: ({ topic, rung }) => handedDown.inc({ topic: label(topic), rung }),
+    rung_failed: ({ rung }) => rungFailures.inc({ rung }),
+    drained: ({ rung, moved }) => drained.inc({ rung }, moved),
+    quarantined: ({ rung }) => quarantined.inc({ rung }),
     claim_lost: ({ topic }) => claimLost.inc({ topic: label(topic) }),
     reclaimed: ({ count }) => reclaimed.inc(count),
     store_error: ({ during }) => storeErrors.inc({ during }),

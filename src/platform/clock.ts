@@ -28,6 +28,25 @@ export const systemClock: Clock = {
   },
 };
 
+/** The same clock with timers that do not keep the process alive. */
+export function inBackground(clock: Clock): Clock {
+  return {
+    wallMs: () => clock.wallMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (ms, run) => clock.after(ms, run, true),
+  };
+}
+
+/** What `work` gives, or null when it takes longer than `ms`; it goes on then, and what becomes of it is nobody's concern. */
+export function within<T>(clock: Clock, work: Promise<T>, ms: number): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.after(Math.max(0, ms), () => resolve(null));
+    const over = (): void => timer.cancel();
+    work.then(resolve, reject);
+    work.then(over, over);
+  });
+}
+
 /** Resolves after `ms`, or at once when the signal aborts (it never rejects: the caller looks at the signal). */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -67,6 +67,7 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
       `MAKEGOOD_HOST ${settings.host} is not loopback, so others can reach it, and nobody would need a token: ${remedy}`,
     );
   }
+  if (settings.store === "redis" && settings.redis_url === null) faults.push("MAKEGOOD_STORE is redis: REDIS_URL must say where");
   const sinkAllow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
   const topics = topicsOf(inFile.get("topics"), sinkAllow, faults);
   if (faults.length > 0) return { ok: false, faults };
@@ -175,7 +176,8 @@ export function shownConfig(config: Config): Record<string, unknown> {
   return {
     host: config.host,
     port: config.port,
-    store: config.database_url === null ? `embedded in ${config.data_dir}` : withoutPassword(config.database_url),
+    store: storeText(config),
+    secondary: config.store === "postgres" && config.redis_url !== null ? withoutPassword(config.redis_url) : null,
     schema: config.schema,
     sink_allow: config.sink_allow,
     tokens: config.tokens.map(({ name }) => name),
@@ -185,11 +187,18 @@ export function shownConfig(config: Config): Record<string, unknown> {
   };
 }
 
+/** Where the store is, without its password. */
+export function storeText({ store, redis_url, database_url, data_dir }: Config): string {
+  if (store === "memory") return "in the memory of this process";
+  if (store === "redis") return withoutPassword(redis_url ?? "");
+  return database_url === null ? `embedded in ${data_dir}` : withoutPassword(database_url);
+}
+
 export function withoutPassword(url: string): string {
   try {
     const { protocol, host, pathname } = new URL(url);
     return `${protocol}//${host}${pathname}`;
   } catch {
-    return "postgres";
+    return url.replace(/:.*/s, "") || "postgres";
   }
 }

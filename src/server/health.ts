@@ -3,6 +3,8 @@
  * answers within a tenth of a second with what was last known and says how old that is.
  */
 import type { TopicRecord } from "../message/topic.ts";
+import { billingOfCounts } from "../presets/settlement/health.ts";
+import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { StatusCount } from "../store/store.ts";
 import { countJson } from "./contract.ts";
 import type { Kernel } from "./kernel.ts";
@@ -115,5 +117,9 @@ function summarize(kernel: Kernel, checked: Answer<void>, known: Answer<Levels>)
     topics: { count: topics.length, paused, breaker_open: open, sink_disabled: disabled },
     counts: counts.map(countJson),
     counts_age_ms: known.ageMs,
+    // CON-5: only where settlement is kept in this store.
+    ...(topics.some((topic) => topic.name === BILLING)
+      ? { billing: billingOfCounts(counts, kernel.mg.store.traits, checked.error === null) }
+      : {}),
   };
 }

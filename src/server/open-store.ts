@@ -1,16 +1,20 @@
 /**
- * The store that a configuration names: the server of DATABASE_URL, else the embedded PostgreSQL of the data directory.
- * Whoever opens it closes it: the embedded server stops with the last process that uses it.
+ * The store that a configuration names: PostgreSQL (the server of DATABASE_URL, else the embedded one of the data directory),
+ * Redis or memory. With PostgreSQL a REDIS_URL gives the second rung. Whoever opens a store closes it: the embedded server stops
+ * with the last process that uses it.
  */
 import type { Log } from "../observe/log.ts";
+import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createPostgresStore, startEmbedded } from "../store/postgres/index.ts";
+import { type Attestation, createRedisStore } from "../store/redis/index.ts";
 import type { Store } from "../store/store.ts";
 import type { Config } from "./config.ts";
 
 export interface OpenedStore {
   /** Not opened yet: createMakegood does that. */
   readonly store: Store;
-  readonly url: string;
+  /** The second rung, where there is one; not opened yet either. */
+  readonly secondary: Store | null;
   /** Stops the embedded server if it is ours; the store itself is closed by whoever opened it. */
   release(): Promise<void>;
 }
@@ -21,8 +25,10 @@ export interface StoreUrl {
   release(): Promise<void>;
 }
 
+type RedisConfig = Pick<Config, "store" | "redis_url" | "redis_prefix" | "redis_attest" | "allow_eviction">;
+
 export interface StoreOptions {
-  readonly config: Pick<Config, "database_url" | "data_dir" | "schema" | "concurrency">;
+  readonly config: Pick<Config, "database_url" | "data_dir" | "schema" | "concurrency"> & RedisConfig;
   readonly log: Log;
   /** The embedded server had to move: connections to the old address will not work again. */
   readonly moved?: (() => void) | undefined;
@@ -41,6 +47,23 @@ export async function storeUrl({ config, log, moved, signal }: StoreOptions): Pr
 }
 
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
+  const { config } = options;
+  const nothing = async (): Promise<void> => {};
+  if (config.store === "memory") return { store: createMemoryStore(), secondary: null, release: nothing };
+  const redis = redisStore(config, options.log);
+  if (config.store === "redis" && redis) return { store: redis, secondary: null, release: nothing };
   const { url, release } = await storeUrl(options);
-  return { store: createPostgresStore({ url, schema: options.config.schema }), url, release };
+  return { store: createPostgresStore({ url, schema: config.schema }), secondary: redis, release };
+}
+
+function redisStore({ redis_url, redis_prefix, redis_attest, allow_eviction }: RedisConfig, log: Log): Store | null {
+  if (redis_url === null) return null;
+  const attest = attestation(redis_attest);
+  const onLoss = (message: string): void => log.error(message);
+  return createRedisStore({ redis: redis_url, prefix: redis_prefix, attest, allowEviction: allow_eviction, onLoss });
+}
+
+/** `appendonly=yes` and the like, as the settings have checked them. */
+export function attestation(given: readonly string[]): Attestation {
+  return Object.fromEntries(given.map((one) => one.split("=") as [string, string]));
 }

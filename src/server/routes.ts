@@ -3,6 +3,7 @@
  * answers and the tests of access read the same table.
  */
 import type { Metrics } from "../observe/metrics.ts";
+import { auditHandlers } from "./handlers-audit.ts";
 import { interventionHandler } from "./handlers-interventions.ts";
 import { messageHandlers } from "./handlers-messages.ts";
 import { pageHandler } from "./handlers-page.ts";
@@ -49,5 +50,6 @@ export function routes(kernel: Kernel, health: Health, metrics: Metrics): readon
     route("POST", "/api/v1/messages/:id/replay", interventionHandler(kernel, "replay")),
     route("POST", "/api/v1/messages/:id/resolve", interventionHandler(kernel, "resolve")),
     route("POST", "/api/v1/messages/:id/discard", interventionHandler(kernel, "discard")),
+    ...auditHandlers(kernel).map(({ path, handler }) => route("POST", path, handler)),
   ];
 }

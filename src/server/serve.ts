@@ -6,15 +6,17 @@ import { createMakegood, type Makegood } from "../create.ts";
 import type { Worker } from "../delivery/worker.ts";
 import { type Log, logEvents } from "../observe/log.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
+import { auditTopics } from "../presets/audit/topics.ts";
 import { createAddressGuard } from "../sink/address-guard.ts";
 import { checkSink } from "../sink/sinks.ts";
+import { auditOf } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { type App, createApp } from "./app.ts";
 import { type Config, type FileTopic, shownConfig } from "./config.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Listening, listen } from "./listen.ts";
-import { openStore } from "./open-store.ts";
-import { DAY_MS } from "./settings.ts";
+import { type OpenedStore, openStore } from "./open-store.ts";
+import { AUDIT_KEPT_DAYS, DAY_MS } from "./settings.ts";
 import { VERSION } from "./version.ts";
 
 export interface ServeOptions {
@@ -74,10 +76,11 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   let draining = false;
   try {
     log.info("starting", { version: VERSION, ...shownConfig(config) });
-    const store = options.store ?? (await ownStore(options, undo));
-    const mg = await createMakegood(makegoodOptions(config, store, log, clock));
+    const { store, secondary } = options.store ? { store: options.store, secondary: null } : await ownStore(options, undo);
+    const mg = await createMakegood({ ...makegoodOptions(config, store, log, clock), ...ladderOptions(config, secondary) });
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
     logEvents(mg.events, log);
+    sayAudit(config, store, log);
     await declareFileTopics(mg.store, config.topics, log);
     const worker = mg.work();
     const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
@@ -98,11 +101,18 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
 }
 
-async function ownStore({ config, log, failed }: ServeOptions, undo: (() => Promise<unknown>)[]): Promise<Store> {
+async function ownStore({ config, log, failed }: ServeOptions, undo: (() => Promise<unknown>)[]): Promise<OpenedStore> {
   const moved = (): void => failed?.("the embedded PostgreSQL came back at another address");
   const opened = await openStore({ config, log, moved });
   undo.push(opened.release);
-  return opened.store;
+  return opened;
+}
+
+/** What is below the primary store. Short commands go without: they tell the caller that they failed. */
+export function ladderOptions(config: Config, secondary: Store | null): Partial<Parameters<typeof createMakegood>[0]> {
+  const { journal_dir: directory, journal_bytes_max: bytesMax, seal_key, mask_fields: maskFields, allow_memory } = config;
+  const journal = directory === null ? undefined : { directory, bytesMax, sealKey: seal_key ?? undefined };
+  return { secondary: secondary ?? undefined, journal, maskFields, allowMemory: allow_memory ?? undefined };
 }
 
 /** The settings of a Makegood that a configuration stands for. */
@@ -114,9 +124,20 @@ export function makegoodOptions(config: Config, store: Store, log: Log, clock: C
     pollMs: config.poll_ms,
     drainMs: config.drain_ms,
     keptMs: config.kept_days * DAY_MS,
+    auditKeptMs: config.audit_kept_days === "forever" ? null : config.audit_kept_days * DAY_MS,
+    topics: auditTopics(auditOf(store)),
     sinkAllow: config.sink_allow,
     log: (line) => log.info(line),
   };
+}
+
+/** What this server does with audit records, where that is not what everybody expects. */
+function sayAudit({ audit_kept_days: days }: Config, store: Store, log: Log): void {
+  if (auditOf(store) === null) {
+    log.warn("POST /api/v1/audit answers 501 needs_postgres: this store keeps no audit records", { store: store.traits.name });
+  } else if (days !== "forever" && days < AUDIT_KEPT_DAYS) {
+    log.warn("audit records are kept for less than seven years", { audit_kept_days: days });
+  }
 }
 
 function startListening(app: App, options: ServeOptions, clock: Clock): Promise<Listening> {

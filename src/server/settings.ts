@@ -67,7 +67,19 @@ const list =
 
 const HOST = /^(\[?[0-9a-fA-F:.]+\]?|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)$/;
 const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,50}$/;
+/** What an operator may vouch for where Redis does not let us look. */
+const ATTESTED = /^(appendonly=yes|appendfsync=(always|everysec)|maxmemory-policy=noeviction)$/;
 export const DAY_MS = 86_400_000;
+
+export type StoreName = "postgres" | "redis" | "memory";
+
+/** Seven years. */
+export const AUDIT_KEPT_DAYS = 2_557;
+
+const daysOrForever = (text: string): Reading<number | "forever"> => {
+  const reading = text === "forever" ? ({ value: "forever" } as const) : integer(1, 36_500)(text);
+  return "value" in reading ? reading : { fault: "must be forever, or a whole number of days from 1 to 36500" };
+};
 
 const asIs = (text: string): Reading<string> => ({ value: text });
 
@@ -86,6 +98,45 @@ export const SETTINGS = {
     matching(/^postgres(ql)?:\/\/\S+$/, "a URL that begins with postgres:// or postgresql://"),
     { secret: true },
   ),
+  /** Where messages are kept. With `postgres` a REDIS_URL is the second rung of deliver(). */
+  store: setting<StoreName>("MAKEGOOD_STORE", "postgres", oneOf<StoreName>(["postgres", "redis", "memory"])),
+  redis_url: setting<string | null>(
+    "REDIS_URL",
+    null,
+    matching(/^rediss?:\/\/\S+$/, "a URL that begins with redis:// or rediss://"),
+    {
+      secret: true,
+    },
+  ),
+  redis_prefix: setting(
+    "MAKEGOOD_REDIS_PREFIX",
+    "makegood",
+    matching(/^[A-Za-z0-9_.-]{1,100}$/, "letters, digits and . _ -, at most 100"),
+  ),
+  redis_attest: setting<readonly string[]>(
+    "MAKEGOOD_REDIS_ATTEST",
+    [],
+    list((one) => ATTESTED.test(one), "not appendonly=yes, appendfsync=always|everysec or maxmemory-policy=noeviction"),
+  ),
+  allow_eviction: setting<string | null>(
+    "MAKEGOOD_ALLOW_EVICTION",
+    null,
+    matching(/^(allkeys|volatile)-[a-z]+$/, "the eviction policy that is allowed, such as allkeys-lru"),
+  ),
+  /** The third rung of deliver(): a directory on a local disk. Absent: there is none. */
+  journal_dir: setting<string | null>("MAKEGOOD_JOURNAL_DIR", null, asIs),
+  journal_bytes_max: setting<number>("MAKEGOOD_JOURNAL_BYTES_MAX", 268_435_456, integer(4_096, 1_099_511_627_776)),
+  seal_key: setting<string | null>("MAKEGOOD_SEAL_KEY", null, matching(/^.{16,}$/s, "at least 16 characters"), { secret: true }),
+  mask_fields: setting<readonly string[]>(
+    "MAKEGOOD_MASK_FIELDS",
+    [],
+    list(() => true, "not a name"),
+  ),
+  allow_memory: setting<"despite-durable-entries" | null>(
+    "MAKEGOOD_ALLOW_MEMORY",
+    null,
+    oneOf<"despite-durable-entries">(["despite-durable-entries"]),
+  ),
   schema: setting(
     "MAKEGOOD_SCHEMA",
     "makegood",
@@ -101,6 +152,7 @@ export const SETTINGS = {
   poll_ms: setting<number>("MAKEGOOD_POLL_MS", DEFAULTS.pollMs, integer(10, 3_600_000)),
   drain_ms: setting<number>("MAKEGOOD_DRAIN_MS", DEFAULTS.drainMs, integer(0, 3_600_000)),
   kept_days: setting<number>("MAKEGOOD_KEPT_DAYS", DEFAULTS.deliveredKeptMs / DAY_MS, decimal(0, 36_500)),
+  audit_kept_days: setting<number | "forever">("MAKEGOOD_AUDIT_KEPT_DAYS", AUDIT_KEPT_DAYS, daysOrForever),
   payload_bytes_max: setting<number>("MAKEGOOD_PAYLOAD_BYTES_MAX", LIMITS.payloadBytesMax, integer(1, LIMITS.payloadBytesMax)),
   log: setting<"json" | "text" | null>("MAKEGOOD_LOG", null, oneOf<"json" | "text">(["json", "text"])),
   log_level: setting<(typeof LOG_LEVELS)[number]>("MAKEGOOD_LOG_LEVEL", "info", oneOf(LOG_LEVELS)),

@@ -70,6 +70,11 @@ export interface ClaimRequest extends At {
   readonly owner: string;
   readonly leaseMs: number;
   readonly lanes: readonly { readonly lane: string; readonly limit: number }[];
+  /**
+   * Takes exactly these instead, whatever `lanes` says and due or not: a direct try under a claim, a move to another store. What is not
+   * pending, is held or carries an ordering key is left out.
+   */
+  readonly ids?: readonly string[] | undefined;
   /** The payload bytes of the whole batch; at least one message is claimed even if it alone is larger. */
   readonly bytesMax?: number | undefined;
 }

@@ -3,7 +3,10 @@
  */
 export type { MemoryStoreOptions } from "../store/memory/memory-store.ts";
 export { createMemoryStore } from "../store/memory/memory-store.ts";
+export { type AuditHarness, auditConformance, type OpenAudit } from "./audit-conformance.ts";
 export type { Received, ReceiverMode, SinkCase, SinkHarness, SinkRig } from "./sink-conformance.ts";
 export { sinkConformance } from "./sink-conformance.ts";
 export type { Case, OpenTransaction, StoreHarness } from "./store-conformance/harness.ts";
 export { storeConformance } from "./store-conformance/store-conformance.ts";
+export type { UsageHarness, UsageRig } from "./usage-conformance/scene.ts";
+export { usageConformance } from "./usage-conformance/usage-conformance.ts";

@@ -5,13 +5,14 @@
 
 /** Kinds of sinks: each is a sibling of the others. Any other file of src/sink is a part that several kinds may use. */
 export const SINK_KINDS: readonly string[] = ["http", "webhook", "notify", "function", "broker"];
-export const STORE_ENGINES: readonly string[] = ["memory", "postgres", "redis", "journal"];
+export const STORE_ENGINES: readonly string[] = ["memory", "postgres", "redis", "journal", "ladder"];
 
 /** The files that a subpath of the package's `exports` opens; only these re-export, and they do nothing else. */
 export const DOORS: readonly string[] = [
   "src/index.ts",
   "src/store/postgres/index.ts",
   "src/store/redis/index.ts",
+  "src/store/journal/index.ts",
   "src/server/index.ts",
   "src/client/index.ts",
   "src/adapters/index.ts",
@@ -40,8 +41,10 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   maintenance: SEAMS,
   // Wiring: the only room that knows every engine.
   create: [...MIDDLE, ...ENGINES],
-  presets: [...MIDDLE, "create"],
-  server: [...MIDDLE, "create", "presets", "store-door"],
+  // The seeds' port and its memory adapter live with the Redis engine; everything else a preset gets from create.
+  presets: [...MIDDLE, "store:redis", "store:memory", "create"],
+  // The memory store has no door of its own: MAKEGOOD_STORE=memory.
+  server: [...MIDDLE, "create", "presets", "store-door", "store:memory"],
   cli: [...MIDDLE, "create", "presets", "server", "store-door"],
   testing: [...MIDDLE, ...ENGINES, "create"],
   // Its shims have a rule of their own: types of store.ts and nothing else.

@@ -34,9 +34,12 @@ const manifest = read<Manifest>("package.json");
 const lock = read<Lock>("package-lock.json");
 const WHAT_EACH_OPENS: Record<string, string[]> = {
   ".": ["createMakegood", "topic", "MakegoodError"],
+  "./redis": ["createRedisStore", "connectRedis", "fromNodeRedis", "fromIoredis", "readDurability"],
   "./postgres": ["createPostgresStore", "startEmbedded", "migrateUp", "printMigrations"],
+  "./journal": ["createJournal", "readJournal"],
   "./server": [],
   "./adapters": ["fromKysely", "fromKnex", "fromPrisma"],
+  "./presets": ["createSettlementClient", "createUsage", "usageTopic", "createOutboxStore"],
   "./testing": ["storeConformance", "sinkConformance", "createMemoryStore"],
 };
 

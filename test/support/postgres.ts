@@ -2,6 +2,7 @@
  * Stores and clients on the test run's PostgreSQL, each in a schema of its own.
  */
 import pg from "pg";
+import type { WithAudit } from "../../src/store/audit.ts";
 import { createPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres/index.ts";
 import type { Store } from "../../src/store/store.ts";
 
@@ -32,7 +33,7 @@ export async function withClient<T>(work: (client: pg.Client) => Promise<T>): Pr
   }
 }
 
-export async function openStore(options: Partial<PostgresStoreOptions> = {}): Promise<Store & { schema: string }> {
+export async function openStore(options: Partial<PostgresStoreOptions> = {}): Promise<Store & WithAudit & { schema: string }> {
   const schema = options.schema ?? freshSchema();
   const store = createPostgresStore({ url: databaseUrl(), ...options, schema });
   await store.open();

@@ -72,6 +72,11 @@ export async function startWorker(options: WorkerOptions, nodeFlags: readonly st
   return worker;
 }
 
+/** Any script of ours on the built sources; it gets `dist` and the options as one JSON argument. */
+export async function startScript(path: string, options: Fact): Promise<Process> {
+  return start([path, JSON.stringify({ dist: await builtDist(), ...options })], {}, tmpdir());
+}
+
 async function start(args: readonly string[], env: Record<string, string>, cwd: string): Promise<Process> {
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, args, { cwd, env: { PATH, HOME, ...env }, stdio: ["ignore", "pipe", "pipe"] });

@@ -2,14 +2,39 @@
  * `makegood migrate up|status|print`: the database schema, applied, looked at, or printed for somebody else to apply.
  */
 import type { Command } from "commander";
-import { errorText } from "../../message/errors.ts";
+import { errorText, MakegoodError } from "../../message/errors.ts";
 import { createLog } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { storeUrl } from "../../server/open-store.ts";
-import { type Connection, createConnection, migrateUp, migrationStatus, printMigrations } from "../../store/postgres/index.ts";
+import {
+  type Connection,
+  createConnection,
+  KERNEL_SET,
+  type MigrationSet,
+  migrateUp,
+  migrationStatus,
+  OPTIONAL_SETS,
+  printMigrations,
+} from "../../store/postgres/index.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { complain, printJson, say, table } from "../io.ts";
 import type { CommandContext, Run } from "../run.ts";
+
+interface SetOption {
+  readonly set?: string;
+}
+
+const SET_HELP = `tables that only a preset needs, on top of the kernel's: ${[...OPTIONAL_SETS.keys()].join(", ")}`;
+
+function setOf(name: string | undefined): MigrationSet {
+  if (name === undefined) return KERNEL_SET;
+  const set = OPTIONAL_SETS.get(name);
+  if (set) return set;
+  throw new MakegoodError(
+    "invalid_config",
+    `there is no set ${JSON.stringify(name)}: choose ${[...OPTIONAL_SETS.keys()].join(", ")}`,
+  );
+}
 
 export function migrateCommand(program: Command, run: Run): void {
   const migrate = program
@@ -18,11 +43,12 @@ export function migrateCommand(program: Command, run: Run): void {
   migrate
     .command("up")
     .description("apply what is missing; safe when several do it at once")
-    .action(() =>
+    .option("--set <name>", SET_HELP)
+    .action(({ set }: SetOption) =>
       run((context) =>
         withConnection(context, async (connection) => {
           const { io, json, config } = context;
-          const done = await migrateUp(connection, config.schema);
+          const done = await migrateUp(connection, config.schema, setOf(set));
           if (json) printJson(io, JSON.stringify({ applied: done }));
           else
             say(io, ...(done.length === 0 ? ["nothing to do: the schema is up to date"] : done.map((name) => `applied ${name}`)));
@@ -33,11 +59,12 @@ export function migrateCommand(program: Command, run: Run): void {
   migrate
     .command("status")
     .description("what has been applied; exit code 1 when something is missing")
-    .action(() =>
+    .option("--set <name>", SET_HELP)
+    .action(({ set }: SetOption) =>
       run((context) =>
         withConnection(context, async (connection) => {
           const { io, json, config } = context;
-          const states = await migrationStatus(connection, config.schema);
+          const states = await migrationStatus(connection, config.schema, setOf(set));
           const data = states.map(({ version, name, applied, appliedAt }) => ({ version, name, applied, applied_at: appliedAt }));
           if (json) printJson(io, JSON.stringify({ data, next_cursor: null }));
           else {
@@ -56,9 +83,10 @@ export function migrateCommand(program: Command, run: Run): void {
   migrate
     .command("print")
     .description("everything as one SQL script, without touching a database")
-    .action(() =>
+    .option("--set <name>", SET_HELP)
+    .action(({ set }: SetOption) =>
       run(async ({ io, json, config }) => {
-        const sql = printMigrations(config.schema);
+        const sql = printMigrations(config.schema, setOf(set));
         if (json) printJson(io, JSON.stringify({ sql }));
         else io.out(sql.endsWith("\n") ? sql : `${sql}\n`);
         return EXIT.ok;

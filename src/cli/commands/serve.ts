@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import { createLog, type Log } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
-import type { Config } from "../../server/config.ts";
+import { type Config, storeText } from "../../server/config.ts";
 import { type RunningServer, startServer } from "../../server/serve.ts";
 import { VERSION } from "../../server/version.ts";
 import type { ExitCode } from "../exit-code.ts";
@@ -25,7 +25,10 @@ export function serveCommand(program: Command, run: Run): void {
     .option("--port <port>", "instead of MAKEGOOD_PORT (4600)")
     .option("--host <address>", "instead of MAKEGOOD_HOST (127.0.0.1)")
     .option("--data-dir <path>", "instead of MAKEGOOD_DATA_DIR (./.makegood)")
-    .addHelpText("after", "\nSIGTERM drains and exits 0. With DATABASE_URL it uses that server, else an embedded PostgreSQL.")
+    .addHelpText(
+      "after",
+      "\nSIGTERM drains and exits 0. With DATABASE_URL it uses that server, with MAKEGOOD_STORE=redis that of REDIS_URL, else an embedded PostgreSQL.",
+    )
     .action((options: Options) => {
       const flags: Flags = { port: options.port, host: options.host, data_dir: options.dataDir };
       return run(({ io, config }) => serve(io, config), flags);
@@ -59,7 +62,7 @@ function firstMessage(url: string, needsToken: boolean): string[] {
 
 function welcome(io: Io, config: Config, server: RunningServer, first: readonly string[]): void {
   const { name, survives } = server.mg.store.traits;
-  const where = config.database_url === null ? `embedded in ${config.data_dir}` : "at DATABASE_URL";
+  const where = storeText(config);
   const allowed =
     config.sink_allow.length === 0 ? "public addresses only" : `public addresses and ${config.sink_allow.join(", ")}`;
   say(

@@ -8,7 +8,7 @@ import { type Log, logEvents } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { type Config, shownConfig } from "../../server/config.ts";
 import { openStore } from "../../server/open-store.ts";
-import { declareFileTopics, makegoodOptions } from "../../server/serve.ts";
+import { declareFileTopics, ladderOptions, makegoodOptions } from "../../server/serve.ts";
 import { EXIT } from "../exit-code.ts";
 import { complain } from "../io.ts";
 import type { Run } from "../run.ts";
@@ -38,7 +38,10 @@ async function work(config: Config, log: Log, topics: string[], failed: (reason:
   const moved = (): void => failed("the embedded PostgreSQL came back at another address");
   const opened = await openStore({ config, log, moved });
   try {
-    const mg = await createMakegood(makegoodOptions(config, opened.store, log, systemClock));
+    const mg = await createMakegood({
+      ...makegoodOptions(config, opened.store, log, systemClock),
+      ...ladderOptions(config, opened.secondary),
+    });
     logEvents(mg.events, log);
     await declareFileTopics(mg.store, config.topics, log);
     const worker = mg.work({ topics });

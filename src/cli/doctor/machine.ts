@@ -21,7 +21,8 @@ export async function checkConfiguration(config: Config): Promise<Finding[]> {
   const found = [finding("config", "ok", config.config_path ?? "environment only, no config file"), tokens(config)];
   const sinks = config.sink_allow.length === 0 ? "public addresses only" : `public addresses and ${config.sink_allow.join(", ")}`;
   found.push(finding("sinks", "ok", sinks));
-  return config.database_url === null && config.url === null ? [...found, await dataDirectory(config.data_dir)] : found;
+  const embedded = config.store === "postgres" && config.database_url === null && config.url === null;
+  return embedded ? [...found, await dataDirectory(config.data_dir)] : found;
 }
 
 function tokens(config: Config): Finding {

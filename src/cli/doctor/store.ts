@@ -9,10 +9,21 @@ import { storeUrl } from "../../server/open-store.ts";
 import { type Connection, createConnection, daysAhead, migrationStatus } from "../../store/postgres/index.ts";
 import type { CommandContext } from "../run.ts";
 import { clockSkew, type Finding, finding } from "./finding.ts";
+import { checkRedisStore } from "./redis.ts";
 
 const MAJORS = [14, 15, 16, 17, 18];
 
-export async function checkStore({ io, config }: CommandContext): Promise<Finding[]> {
+export async function checkStore(context: CommandContext): Promise<Finding[]> {
+  const { store } = context.config;
+  if (store === "memory") return [finding("store", "warn", "memory: what was accepted is gone when the process ends")];
+  const redis = await checkRedisStore(context.config);
+  if (store === "redis") return redis;
+  // The second rung: what is wrong with it does not stop delivery.
+  const second = redis.map((one) => (one.status === "fail" ? { ...one, status: "warn" as const } : one));
+  return [...(await checkPostgres(context)), ...second];
+}
+
+async function checkPostgres({ io, config }: CommandContext): Promise<Finding[]> {
   const log = createLog({ clock: systemClock, format: "text", level: "warn", write: (line) => io.err(line) });
   const undo: (() => Promise<void>)[] = [];
   try {

@@ -4,12 +4,12 @@
  */
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { At, ClaimRequest } from "../store.ts";
-import { claimable, unparkClaimed } from "./lanes.ts";
+import { claimable, laneOf, unpark, unparkClaimed } from "./lanes.ts";
 import { type Lease, nowMs, type State, type Stored } from "./state.ts";
 
 export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
   const now = nowMs(state, request);
-  const taken = choose(state, request, now);
+  const taken = request.ids ? named(state, request.ids) : choose(state, request, now);
   if (taken.length === 0) return [];
   const lease: Lease = {
     id: String(++state.leasesMade),
@@ -20,10 +20,9 @@ export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
     untilMs: now + request.leaseMs,
   };
   state.leases.set(lease.id, lease);
-  unparkClaimed(
-    state,
-    taken.map(({ stored }) => stored),
-  );
+  const chosen = taken.map(({ stored }) => stored);
+  if (request.ids) for (const stored of chosen) unpark(state, stored);
+  else unparkClaimed(state, chosen);
   for (const { stored, lane } of taken) {
     stored.status = "processing";
     stored.attempts++;
@@ -50,6 +49,15 @@ function choose(state: State, request: ClaimRequest, now: number): { stored: Sto
     }
   }
   return [...taken.values()];
+}
+
+/** Messages by their ids, due or not; what carries an ordering key is only ever taken in its order. */
+function named(state: State, ids: readonly string[]): { stored: Stored; lane: string }[] {
+  return [...new Set(ids)].flatMap((id) => {
+    const stored = state.messages.get(id);
+    if (stored?.status !== "pending" || stored.heldReason !== null || stored.ordered) return [];
+    return [{ stored, lane: laneOf(state, stored).lane }];
+  });
 }
 
 export function extend(state: State, claims: readonly Claim[], leaseMs: number, at?: At): ("extended" | "lost")[] {

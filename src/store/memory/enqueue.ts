@@ -59,6 +59,7 @@ function write(state: State, fresh: readonly NewMessage[], now: number): void {
     state.messages.set(message.id, stored);
     const scope = dedupeScope(message);
     if (scope !== null) state.dedupe.set(scope, message.id);
+    if (stored.status === "dead") continue;
     park(state, stored);
     lanes.add(laneOf(state, stored).lane);
   }
@@ -88,9 +89,10 @@ function admit(message: NewMessage, ordered: boolean, now: number): Stored {
     provenance: [],
   };
   if (message.directTry) {
-    const { code, error } = message.directTry;
-    const record = { attempt: 0, outcome: "retry", counted: false, at: new Date(now), durationMs: null } as const;
-    stored.history.push({ ...record, code, error, nextDueAt: new Date(dueMs) });
+    const { code, error, rejected = false } = message.directTry;
+    const record = { attempt: 0, counted: false, at: new Date(now), durationMs: null, code, error } as const;
+    stored.history.push({ ...record, outcome: rejected ? "reject" : "retry", nextDueAt: rejected ? null : new Date(dueMs) });
+    if (rejected) Object.assign(stored, { status: "dead", resolution: "open", diedMs: now });
   }
   return stored;
 }

@@ -44,6 +44,7 @@ export function batchValues(placed: readonly Placed[], { old, repeat }: BatchKin
     traced: has((p) => p.message.traceparent),
     versioned: has((p) => p.message.schemaVersion),
     handedDown: has((p) => p.message.directTry),
+    rejected: placed.some((p) => p.message.directTry?.rejected),
     old,
     json: placed.some((p) => free(p).some((text) => text?.includes(SEPARATOR))),
   };
@@ -69,6 +70,7 @@ export function batchValues(placed: readonly Placed[], { old, repeat }: BatchKin
       text((p) => p.message.directTry?.error),
     );
   }
+  if (parts.rejected) values.push(list((p) => String(p.message.directTry?.rejected ?? false)));
   if (parts.keyed) {
     const keyed = placed.filter((p) => p.message.key !== null).sort(byKey);
     values.push(

@@ -3,6 +3,8 @@
  */
 export { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
 export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from "./embedded.ts";
-export { type MigrationState, migrateUp, migrationStatus, printMigrations } from "./migrate.ts";
+export { KERNEL_SET, type MigrationState, migrateUp, migrationStatus, OPTIONAL_SETS, printMigrations } from "./migrate.ts";
+export type { MigrationSet } from "./migrations/migration.ts";
 export { daysAhead } from "./partitions.ts";
 export { createPostgresStore, type PostgresStoreOptions } from "./postgres-store.ts";
+export { createPostgresUsageStore, type PostgresUsageOptions } from "./usage/usage-store.ts";

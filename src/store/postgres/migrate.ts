@@ -7,8 +7,9 @@ import { createHash } from "node:crypto";
 import { MakegoodError } from "../../message/errors.ts";
 import type { Connection, Queryable } from "./connection.ts";
 import { MIGRATIONS } from "./migrations/list.ts";
-import type { Migration } from "./migrations/migration.ts";
+import type { Migration, MigrationSet } from "./migrations/migration.ts";
 import { quoteSchema } from "./schema-name.ts";
+import { USAGE_SET } from "./usage/migrations/list.ts";
 
 export interface MigrationState {
   readonly version: number;
@@ -17,28 +18,36 @@ export interface MigrationState {
   readonly appliedAt: string | null;
 }
 
-const ledger = (s: string) =>
-  `create table if not exists ${s}.migration (version int primary key, name text not null, checksum text not null, at timestamptz not null default statement_timestamp())`;
+export const KERNEL_SET: MigrationSet = { name: "kernel", ledger: "migration", migrations: MIGRATIONS };
+
+/** Sets that only some need, by name; each stands on the kernel's tables. */
+export const OPTIONAL_SETS: ReadonlyMap<string, MigrationSet> = new Map([USAGE_SET].map((set) => [set.name, set]));
+
+const ledger = (s: string, table: string) =>
+  `create table if not exists ${s}.${table} (version int primary key, name text not null, checksum text not null, at timestamptz not null default statement_timestamp())`;
 
 /** Over the SQL as written for a placeholder schema: the same in every database. */
 const checksum = (migration: Migration): string =>
   createHash("sha256").update(migration.sql('"makegood"')).digest("hex").slice(0, 32);
 
-export async function migrateUp(connection: Connection, schema: string): Promise<string[]> {
+const numbered = ({ version, name }: Migration): string => `${String(version).padStart(4, "0")}-${name}`;
+
+export async function migrateUp(connection: Connection, schema: string, set: MigrationSet = KERNEL_SET): Promise<string[]> {
   const s = quoteSchema(schema);
+  const proof = `${s}.${set.ledger}`;
   const done: string[] = [];
-  const before = await applied(connection, s);
-  refuseDrift(before);
-  if (MIGRATIONS.every((m) => before.has(m.version))) return done;
-  await connection.transaction("migrate", (client) => begin(client, s));
-  for (const migration of MIGRATIONS) {
-    const name = `${String(migration.version).padStart(4, "0")}-${migration.name}`;
+  const before = await applied(connection, s, set);
+  refuseDrift(before, set);
+  if (set.migrations.every((m) => before.has(m.version))) return done;
+  await connection.transaction("migrate", (client) => begin(client, s, set));
+  for (const migration of set.migrations) {
+    const name = numbered(migration);
     const ran = await connection.transaction(`migrate ${name}`, async (client) => {
       await guard(client, schema);
-      const { rows } = await client.query(`select 1 from ${s}.migration where version = $1`, [migration.version]);
+      const { rows } = await client.query(`select 1 from ${proof} where version = $1`, [migration.version]);
       if (rows.length > 0) return false;
       await client.query(migration.sql(s));
-      await client.query(`insert into ${s}.migration (version, name, checksum) values ($1, $2, $3)`, [
+      await client.query(`insert into ${proof} (version, name, checksum) values ($1, $2, $3)`, [
         migration.version,
         migration.name,
         checksum(migration),
@@ -55,44 +64,52 @@ async function guard(client: Queryable, schema: string): Promise<void> {
   await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`makegood migrate ${schema}`]);
 }
 
-async function begin(client: Queryable, s: string): Promise<void> {
+async function begin(client: Queryable, s: string, set: MigrationSet): Promise<void> {
   await guard(client, s.replaceAll('"', ""));
   await client.query(`create schema if not exists ${s}`);
-  await client.query(ledger(s));
+  await client.query(ledger(s, set.ledger));
 }
 
-async function applied(connection: Connection, s: string): Promise<Map<number, { checksum: string; at: string }>> {
-  const present = await connection.rows("migrate", "select to_regclass($1)::text", [`${s}.migration`], { reads: true });
+type Applied = Map<number, { checksum: string; at: string }>;
+
+async function applied(connection: Connection, s: string, set: MigrationSet): Promise<Applied> {
+  const proof = `${s}.${set.ledger}`;
+  const present = await connection.rows("migrate", "select to_regclass($1)::text", [proof], { reads: true });
   if (!present[0]?.[0]) return new Map();
-  const rows = await connection.rows("migrate", `select version, checksum, at from ${s}.migration order by version`, [], {
+  const rows = await connection.rows("migrate", `select version, checksum, at from ${proof} order by version`, [], {
     reads: true,
   });
   return new Map(rows.map(([version, sum, at]) => [Number(version), { checksum: sum as string, at: at as string }]));
 }
 
 /** A database written by a newer release, or by a migration that was edited, is not ours to touch. */
-function refuseDrift(found: Map<number, { checksum: string }>): void {
+function refuseDrift(found: Applied, set: MigrationSet): void {
+  const which = set === KERNEL_SET ? "migration" : `${set.name} migration`;
   for (const [version, { checksum: sum }] of found) {
-    const migration = MIGRATIONS.find((m) => m.version === version);
+    const migration = set.migrations.find((m) => m.version === version);
     if (!migration) {
       throw new MakegoodError(
         "schema_outdated",
-        `the database has migration ${version}, which this release does not know: run a release that is at least as new as the database`,
+        `the database has ${which} ${version}, which this release does not know: run a release that is at least as new as the database`,
       );
     }
     if (checksum(migration) !== sum) {
       throw new MakegoodError(
         "schema_outdated",
-        `migration ${version} in the database differs from this release's: it was edited after it ran`,
+        `${which} ${version} in the database differs from this release's: it was edited after it ran`,
       );
     }
   }
 }
 
-export async function migrationStatus(connection: Connection, schema: string): Promise<MigrationState[]> {
-  const found = await applied(connection, quoteSchema(schema));
-  refuseDrift(found);
-  return MIGRATIONS.map(({ version, name }) => ({
+export async function migrationStatus(
+  connection: Connection,
+  schema: string,
+  set: MigrationSet = KERNEL_SET,
+): Promise<MigrationState[]> {
+  const found = await applied(connection, quoteSchema(schema), set);
+  refuseDrift(found, set);
+  return set.migrations.map(({ version, name }) => ({
     version,
     name,
     applied: found.has(version),
@@ -101,12 +118,12 @@ export async function migrationStatus(connection: Connection, schema: string): P
 }
 
 /** Everything as one script for a DBA to read and run. */
-export function printMigrations(schema: string): string {
+export function printMigrations(schema: string, set: MigrationSet = KERNEL_SET): string {
   const s = quoteSchema(schema);
-  const parts = MIGRATIONS.map(
+  const parts = set.migrations.map(
     (m) =>
-      `-- ${String(m.version).padStart(4, "0")}-${m.name}\nbegin;\n${m.sql(s).trim()}\n` +
-      `insert into ${s}.migration (version, name, checksum) values (${m.version}, '${m.name}', '${checksum(m)}');\ncommit;\n`,
+      `-- ${numbered(m)}\nbegin;\n${m.sql(s).trim()}\n` +
+      `insert into ${s}.${set.ledger} (version, name, checksum) values (${m.version}, '${m.name}', '${checksum(m)}');\ncommit;\n`,
   );
-  return `create schema if not exists ${s};\n${ledger(s)};\n\n${parts.join("\n")}`;
+  return `create schema if not exists ${s};\n${ledger(s, set.ledger)};\n\n${parts.join("\n")}`;
 }

@@ -4,7 +4,10 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
+import type { WithAudit } from "../audit.ts";
 import type { Store, StoreTraits } from "../store.ts";
+import { createPostgresAudit } from "./audit/audit.ts";
+import { ensureMonths, monthsAround } from "./audit/months.ts";
 import { type ConnectionOptions, createConnection } from "./connection.ts";
 import type { Db } from "./db.ts";
 import { createEnqueue } from "./enqueue.ts";
@@ -35,7 +38,7 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly clock?: Clock | undefined;
 }
 
-export function createPostgresStore(options: PostgresStoreOptions): Store {
+export function createPostgresStore(options: PostgresStoreOptions): Store & WithAudit {
   const schema = options.schema ?? "makegood";
   const s = quoteSchema(schema);
   const clock = options.clock ?? systemClock;
@@ -84,11 +87,13 @@ export function createPostgresStore(options: PostgresStoreOptions): Store {
   return {
     traits,
     topics: createTopics(db, () => wake.topics()),
+    audit: createPostgresAudit(db),
     async open() {
       await connection.open();
       if (options.migrate === "check") await requireSchema();
       else await migrateUp(connection, schema);
       await ensurePartitions(connection, s, daysAround(clock.wallMs()));
+      await ensureMonths(connection, s, monthsAround(clock.wallMs()));
       await readDurability();
       if (connection.direct) traits.wake = "push";
       await wake.open();

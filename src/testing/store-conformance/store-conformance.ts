@@ -7,6 +7,7 @@ import { contentionCases } from "./contention.ts";
 import { dedupeCases } from "./dedupe.ts";
 import { enqueueCases } from "./enqueue.ts";
 import { fencingCases } from "./fencing.ts";
+import { directTryCases, namedClaimCases } from "./handed-down.ts";
 import type { Case, StoreHarness } from "./harness.ts";
 import { interveneCases, interveneRaceCases } from "./intervene.ts";
 import { leadershipCases } from "./leadership.ts";
@@ -30,6 +31,7 @@ export function storeConformance(harness: StoreHarness): Case[] {
     ["dedupe", dedupeCases],
     ["transactions", harness.transaction ? transactionCases : noTransactionCases],
     ["claim order", claimOrderCases],
+    ["handed down", { ...directTryCases, ...namedClaimCases }],
     ["ordering", { ...orderingCases, ...orderingContentionCases }],
     ["fencing", fencingCases],
     ["settle", settleCases],

@@ -7,3 +7,11 @@ export interface Migration {
   readonly name: string;
   readonly sql: (schema: string) => string;
 }
+
+/** A numbered list with a ledger of its own. The kernel's is always applied; a preset's only where it is used. */
+export interface MigrationSet {
+  readonly name: string;
+  /** The table, in our schema, that says what was applied. */
+  readonly ledger: string;
+  readonly migrations: readonly Migration[];
+}

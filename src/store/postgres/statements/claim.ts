@@ -9,6 +9,7 @@ import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
 import { KIND_ORDERED } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";
+import { claimNamed } from "./claim-named.ts";
 import { claimOrdered, type Rotation } from "./claim-ordered.ts";
 import { BODY_COLUMNS, bodyOf, bytesOf, claimedRows, headOf, leaseOf } from "./claimed.ts";
 
@@ -62,6 +63,7 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
   }
 
   return async function claim(request) {
+    if (request.ids) return claimNamed(db, request.ids, request);
     const wanted = request.lanes.map(({ lane, limit }) => ({ id: Number(lane), limit })).filter(({ limit }) => limit > 0);
     if (wanted.length === 0) return [];
     const known = await db.lanes.byId(wanted.map((l) => l.id));

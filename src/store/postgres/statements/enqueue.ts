@@ -48,6 +48,8 @@ export interface Parts {
   readonly traced: boolean;
   readonly versioned: boolean;
   readonly handedDown: boolean;
+  /** Some were refused for good in their direct try: dead letters from the start. */
+  readonly rejected: boolean;
   /** Some id is older than a day: it may be a repeat of one whose body has moved to message_kept. */
   readonly old: boolean;
   /** Free text as JSON arrays instead of separated text: some key contains the separator. */
@@ -55,7 +57,7 @@ export interface Parts {
 }
 
 /**
- * Parameters: ids, lanes, payloads [, delays] [, keys] [, ordering keys] [, traceparents] [, versions] [, codes, errors]
+ * Parameters: ids, lanes, payloads [, delays] [, keys] [, ordering keys] [, traceparents] [, versions] [, codes, errors] [, refused or not]
  * [, of those with a key, in the order of their keys: topics, tenants, keys, ids, hashes].
  * Returns the ids that were not inserted, comma separated.
  */
@@ -80,6 +82,7 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   if (parts.traced) columns.push(["traceparent", text()]);
   if (parts.versioned) columns.push(["schema_version", list("int")]);
   if (parts.handedDown) columns.push(["direct_code", text()], ["direct_error", text()]);
+  if (parts.rejected) columns.push(["rejected", list("boolean")]);
   const names = columns.map(([name]) => name);
   const kept = ["key", "ordering_key", "traceparent", "schema_version"].filter((name) => names.includes(name));
   const fixed = ["id", "lane_id", "payload", ...kept].join(", ");
@@ -104,15 +107,19 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
     select ${clock}, ${fixed}${downValue} from r where ${unknown}${parts.repeat ? " on conflict do nothing returning id" : ""})`);
   if (parts.handedDown) {
     ctes.push(`a as (insert into ${s}.attempt (message_id, lease_id, n, outcome, counted, at, next_due, code, error)
-      select id, 0, 0, 3, false, ${clock}, ${due}, direct_code, direct_error from r
+      select id, 0, 0, ${parts.rejected ? "case when rejected then 4 else 3 end" : "3"}, false, ${clock}, ${parts.rejected ? `case when not rejected then ${due} end` : due}, direct_code, direct_error from r
       where (direct_code is not null or direct_error is not null) and (${fresh}))`);
+  }
+  if (parts.rejected) {
+    ctes.push(`d as (insert into ${s}.dead_letter (id, lane_id, attempts, died_at, code, error)
+      select id, lane_id, 0, ${clock}, direct_code, direct_error from r where rejected and (${fresh}))`);
   }
   if (parts.ordered) {
     ctes.push(`o as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due)
-      select lane_id, ordering_key, id, ${due} from r where ordering_key is not null and (${fresh}))`);
+      select lane_id, ordering_key, id, ${due} from r where ordering_key is not null${parts.rejected ? " and not rejected" : ""} and (${fresh}))`);
   }
   ctes.push(`q as (insert into ${s}.ready (due, id, lane_id, bytes)
-    select ${due}, id, lane_id, octet_length(payload) from r where ${parts.ordered ? "ordering_key is null and " : ""}(${fresh}))`);
+    select ${due}, id, lane_id, octet_length(payload) from r where ${parts.ordered ? "ordering_key is null and " : ""}${parts.rejected ? "not rejected and " : ""}(${fresh}))`);
   return `with ${ctes.join(",\n")}
     select ${parts.repeat ? "(select string_agg(r.id::text, ',') from r where r.id not in (select id from m))" : "null::text"} as a, ${nudge(s, clock, "''")}::text as b`;
 }

@@ -1,0 +1,199 @@
+// An audit producer with a storage outage: the storage service is killed with kill -9 while the producer works on. No operation of the
+// producer fails or waits for it, and when the service is back every record is there, once, with the text that was written.
+import { spawn } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+// In a service of your own these are the doors `makegood/postgres` and `makegood/presets`.
+const dist = process.env.MAKEGOOD_DIST ?? fileURLToPath(new URL("../../dist", import.meta.url));
+if (!existsSync(dist)) throw new Error(`${dist} is missing: run \`npm run build\` first`);
+const load = (file) => import(pathToFileURL(join(dist, file)).href);
+const { startEmbedded, createPostgresStore, createConnection } = await load("store/postgres/index.js");
+const { createAuditClient } = await load("presets/index.js");
+
+const TIMEOUT_MS = 1_000;
+const BUDGET_MS = 3_000;
+const say = (text) => console.log(text);
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const undo = [];
+let failed = 0;
+
+function prove(what, holds, detail = "") {
+  if (!holds) failed++;
+  say(`${holds ? "ok  " : "FAIL"} ${what}${detail === "" ? "" : ` (${detail})`}`);
+}
+
+async function until(what, condition) {
+  for (let i = 0; i < 1_200; i++) {
+    if (await condition()) return;
+    await sleep(50);
+  }
+  throw new Error(`not within 60 s: ${what}`);
+}
+
+async function database() {
+  if (process.env.DATABASE_URL) return process.env.DATABASE_URL;
+  const home = mkdtempSync(join(tmpdir(), "makegood-audit-"));
+  // As root the embedded PostgreSQL runs under another user, who must be able to enter.
+  chmodSync(home, 0o755);
+  const server = await startEmbedded({ dataDir: join(home, "data") });
+  undo.push(async () => {
+    await server.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+  return server.url;
+}
+
+/** `makegood serve` as a process of its own: the audit endpoints, the worker and the tables. */
+async function startStorage(databaseUrl, schema, port) {
+  const { PATH, HOME } = process.env;
+  const env = {
+    PATH,
+    HOME,
+    DATABASE_URL: databaseUrl,
+    MAKEGOOD_SCHEMA: schema,
+    MAKEGOOD_PORT: String(port),
+    MAKEGOOD_LOG: "json",
+  };
+  const child = spawn(process.execPath, [join(dist, "cli/main.js"), "serve"], {
+    cwd: tmpdir(),
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  undo.push(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  const url = await new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const { message, url } = JSON.parse(line);
+      if (message === "listening") resolve(url);
+    });
+    child.once("exit", (code) => reject(new Error(`the storage service ended (${code})`)));
+  });
+  const kill = (signal) => {
+    child.kill(signal);
+    return ended;
+  };
+  return { url, port: Number(new URL(url).port), kill };
+}
+
+const TYPES = [
+  ["orchestration", { phase: "analysing" }],
+  ["signal-processing", { fingerprint: "f-7" }],
+  ["ai-decisions", { fingerprint: "f-7", confidence: 0.87, model: "m-1" }],
+  ["executions", { workflow: "restart-pod" }],
+  ["notifications", { channel: "slack" }],
+  ["effectiveness", { score: 0.93 }],
+];
+
+async function main() {
+  const databaseUrl = await database();
+  const schemas = [`audit_storage_${process.pid}`, `audit_producer_${process.pid}`];
+  const sql = createConnection({ url: databaseUrl });
+  await sql.open();
+  undo.push(async () => {
+    for (const schema of schemas) await sql.rows("clean up", `drop schema if exists "${schema}" cascade`, []);
+    await sql.close();
+  });
+  const stored = async () =>
+    new Map(await sql.rows("read", `select event_id, payload from "${schemas[0]}".audit_record`, [], { reads: true }));
+  let storage = await startStorage(databaseUrl, schemas[0], 0);
+  const audit = createAuditClient({
+    url: storage.url,
+    actor: "example-producer",
+    // What waits survives a crash of the producer, too.
+    store: createPostgresStore({ url: databaseUrl, schema: schemas[1] }),
+    timeoutMs: TIMEOUT_MS,
+    budgetMs: BUDGET_MS,
+    // Half seconds instead of the policy's minutes and hours, so that the example ends soon.
+    retry: { policy: "audit", tableMs: [500, 500, 500, 500, 500, 500] },
+    pollMs: 100,
+  });
+  undo.push(() => audit.close({ drainMs: 1_000 }));
+  await until("the producer's own store is open", () => audit.makegood());
+
+  const written = new Map();
+  let slowestMs = 0;
+  async function write(type, eventId, data) {
+    const record = {
+      event_id: eventId,
+      correlation_id: `rr-${eventId.split("-")[1]}`,
+      occurred_at: new Date().toISOString(),
+      actor: "example-producer",
+      resource: "pod/checkout",
+      outcome: "success",
+      data,
+      // Members that nobody has registered are kept.
+      cluster: "eu-1",
+    };
+    const startMs = performance.now();
+    const result = await audit.write(type, record);
+    slowestMs = Math.max(slowestMs, performance.now() - startMs);
+    if (result.kind !== "quarantined") written.set(eventId, JSON.stringify(record));
+    return result;
+  }
+
+  say("1. the storage service is there");
+  const first = [];
+  for (const [type, data] of TYPES) first.push(await write(type, `first-0-${type}`, data));
+  prove(
+    "a record of each of the six types is stored",
+    first.every(({ kind }) => kind === "stored"),
+  );
+  const again = await audit.write("executions", JSON.parse(written.get("first-0-executions")));
+  prove("the same event a second time is no second record", again.kind === "duplicate", again.kind);
+
+  say("2. the storage service is killed with kill -9, and the producer works on");
+  await storage.kill("SIGKILL");
+  const results = [];
+  for (let n = 0; n < 50; n++) {
+    const batch = TYPES.map(([type, data]) => write(type, `outage-${n}-${type}`, { ...data, n }));
+    results.push(...(await Promise.all(batch)));
+  }
+  prove(
+    "no write threw, and each says that its record waits",
+    results.every(({ kind }) => kind === "queued"),
+    `${results.length} records`,
+  );
+  prove(
+    "what waits survives more than this process",
+    results.every(({ survives }) => survives !== "nothing"),
+    results[0].survives,
+  );
+  prove("no write took longer than its budget", slowestMs < BUDGET_MS + 500, `the slowest took ${Math.round(slowestMs)} ms`);
+  const bad = await write("ai_analysis", "bad-0", { confidence: 7 });
+  prove(
+    "a record that does not fit is quarantined, not lost",
+    bad.kind === "quarantined" && (await audit.deadLetters()) === 1,
+    bad.error,
+  );
+  prove("nothing died of the outage", (await audit.pending()) === results.length, `${await audit.pending()} wait`);
+
+  say("3. the storage service is back");
+  storage = await startStorage(databaseUrl, schemas[0], storage.port);
+  await until("everything is stored", async () => (await stored()).size === written.size);
+  const texts = await stored();
+  prove("every record is there, once", texts.size === written.size, `${texts.size} of ${written.size}`);
+  prove(
+    "each with the text that was written",
+    [...written].every(([id, text]) => texts.get(id) === text),
+  );
+  await until("nothing waits", async () => (await audit.pending()) === 0);
+  prove("nothing waits any more, and only the bad one is left for a person", (await audit.deadLetters()) === 1);
+}
+
+try {
+  await main();
+} catch (error) {
+  failed++;
+  console.error(error);
+} finally {
+  for (const step of undo.reverse()) await step();
+}
+say(failed === 0 ? "all of it held" : `${failed} did not hold`);
+process.exitCode = failed === 0 ? 0 : 1;

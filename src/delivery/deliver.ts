@@ -1,0 +1,100 @@
+/**
+ * deliver(): tries the sink at once and, where that fails, hands the message down to the first store that takes it. It never
+ * throws, it promises nothing until it returns, and its result says what happened and how durable the message is now.
+ */
+import { errorText } from "../message/errors.ts";
+import type { MessageFields } from "../message/validate.ts";
+import { within } from "../platform/clock.ts";
+import { codeOf, type DeliverDeps, DirectDelivery, textOf } from "./direct-delivery.ts";
+import type { AnyTopic, TopicFor } from "./topic.ts";
+
+const NOTES_MS = 500;
+
+export interface DeliverOptions extends MessageFields {
+  /** How long the first try at the sink may take; the topic's own attempt timeout where that is shorter or nothing is said. */
+  readonly timeoutMs?: number | undefined;
+  /** How long the whole call may take, every rung included; `timeoutMs` + 1,500 unless said. */
+  readonly budgetMs?: number | undefined;
+  /** True: the message is committed first and the direct try is its first attempt. */
+  readonly storeFirst?: boolean | undefined;
+  /** The exact text to send and store, instead of printing `payload` again (I8); `payload` is then ignored. */
+  readonly payloadText?: string | undefined;
+  /** Ends the direct try; the message is stored all the same. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * delivered: the sink took it. duplicate: it was there already. queued: stored, workers go on. dead: rejected for good, and kept as a
+ * dead letter. refused: it cannot be a message, or it contradicts one that has its key; its whole text went to the ERROR log.
+ */
+export interface DeliverResult {
+  readonly kind: "delivered" | "duplicate" | "queued" | "dead" | "refused";
+  readonly id: string;
+  /** The effect's identity: the key that was given, else the id. */
+  readonly key: string;
+  /** Why it was not delivered at once; null when it was. */
+  readonly code: string | null;
+  readonly error: string | null;
+  /** The receiver's HTTP status, where there was one and the sink told it. */
+  readonly status: number | null;
+  /** Where the message is now; null: nowhere, because it was delivered or refused. */
+  readonly stored: "primary" | "secondary" | "journal" | "memory" | null;
+  /** What the stored message survives; `nothing` where nothing is stored. */
+  readonly survives: "power-loss" | "process-crash" | "nothing";
+  /** How often the sink was tried. */
+  readonly tries: number;
+  /** What the receiver answered, where the sink told it. */
+  readonly body?: string | null;
+}
+
+export interface Deliver {
+  <In>(topic: TopicFor<In>, payload: NoInfer<In>, options?: DeliverOptions): Promise<DeliverResult>;
+  (topic: string, payload: unknown, options?: DeliverOptions): Promise<DeliverResult>;
+}
+
+export function createDeliver(deps: DeliverDeps): { readonly deliver: Deliver; close(): Promise<void> } {
+  const underWay = new Set<Promise<unknown>>();
+  let closed = false;
+  const track = (work: Promise<unknown>): void => {
+    underWay.add(work);
+    const over = (): void => void underWay.delete(work);
+    work.then(over, over);
+  };
+  const notes = new Set<Promise<unknown>>();
+  const delivery = new DirectDelivery(deps, (note) => {
+    notes.add(note);
+    const over = (): void => void notes.delete(note);
+    note.then(over, over);
+  });
+  const deliver = (topic: AnyTopic | string, payload: unknown, given?: DeliverOptions | null): Promise<DeliverResult> => {
+    // A caller in plain JavaScript may give null: no reason to throw.
+    const options = given ?? {};
+    const work = closed
+      ? Promise.resolve(
+          delivery.refuse(
+            topic,
+            options.payloadText ?? textOf(payload),
+            options,
+            "closed",
+            "this Makegood was closed and accepts nothing more",
+          ),
+        )
+      : delivery
+          .run(topic, payload, options)
+          // A promise that never throws is kept even by our own mistakes.
+          .catch((error) =>
+            delivery.refuse(topic, options.payloadText ?? textOf(payload), options, codeOf(error), errorText(error)),
+          );
+    track(work);
+    return work;
+  };
+  return {
+    deliver,
+    async close() {
+      closed = true;
+      while (underWay.size > 0) await Promise.allSettled([...underWay]);
+      // What the breaker tells the store is worth a moment, and no more if the store hangs.
+      await within(deps.clock, Promise.allSettled([...notes]), NOTES_MS);
+    },
+  };
+}

@@ -1,0 +1,296 @@
+/**
+ * One deliver() call, step by step: build the message, try the sink if nothing stands in the way, and hand it down. With `storeFirst` the
+ * order is the other way round: committed, claimed by its id, tried under the claim and settled.
+ */
+import { inspect } from "node:util";
+import { decide } from "../message/decide.ts";
+import { errorText, isMakegoodError } from "../message/errors.ts";
+import { DEFAULTS, LIMITS } from "../message/limits.ts";
+import type { ClaimedMessage, DirectTry, NewMessage } from "../message/message.ts";
+import { retryDelayMs } from "../message/retry-policy.ts";
+import type { Events } from "../observe/events.ts";
+import { type Clock, within } from "../platform/clock.ts";
+import type { Random } from "../platform/random.ts";
+import type { Ladder, PutDown } from "../store/fallback.ts";
+import type { Store } from "../store/store.ts";
+import { Breaker } from "./breaker.ts";
+import type { MessageBuilder } from "./build-message.ts";
+import type { DeliverOptions, DeliverResult } from "./deliver.ts";
+import { EXTRA_MS, type Tried, tryDirectly } from "./direct-try.ts";
+import type { AnyTopic } from "./topic.ts";
+import type { TopicEntry, TopicTable } from "./topic-table.ts";
+
+export interface DeliverDeps {
+  readonly store: Store;
+  readonly ladder: Ladder;
+  readonly topics: TopicTable;
+  readonly builder: MessageBuilder;
+  readonly ids: () => string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: Events;
+}
+
+/** What is kept of the budget for the rungs below the sink. */
+const RUNGS_MS = 1_500;
+/** How long a topic that is not known here may be asked for. */
+const ASK_MS = 500;
+
+/** One call: what it was given, and until when it must be over. */
+interface Call {
+  readonly message: NewMessage;
+  readonly entry: TopicEntry | undefined;
+  readonly options: DeliverOptions;
+  readonly timeoutMs: number;
+  readonly untilMs: number;
+}
+
+type Direct = Pick<DeliverResult, "code" | "error" | "status" | "tries" | "body">;
+const NOT_TRIED: Direct = { code: null, error: null, status: null, tries: 0, body: null };
+
+export class DirectDelivery {
+  readonly #deps: DeliverDeps;
+  readonly #breakers = new Map<string, Breaker>();
+  readonly #probing = new Set<string>();
+  readonly #track: (work: Promise<unknown>) => void;
+  readonly #owner: string;
+
+  constructor(deps: DeliverDeps, track: (work: Promise<unknown>) => void) {
+    this.#deps = deps;
+    this.#track = track;
+    this.#owner = `deliver-${deps.ids()}`;
+  }
+
+  async run(topic: AnyTopic | string, payload: unknown, options: DeliverOptions): Promise<DeliverResult> {
+    const { clock, topics } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    const made = await this.#build(topic, payload, options);
+    if ("refusal" in made)
+      return this.refuse(topic, options.payloadText ?? textOf(payload), options, codeOf(made.refusal), errorText(made.refusal));
+    const { message } = made;
+    const entry = topics.entry(message.topic);
+    const topicMs = entry?.timeoutMs ?? DEFAULTS.attemptTimeoutMs;
+    const askedMs = Math.min(positive(options.timeoutMs) ?? topicMs, topicMs);
+    const budgetMs = positive(options.budgetMs) ?? askedMs + RUNGS_MS;
+    // The rungs need their time too, in a budget of whatever size.
+    const timeoutMs = Math.max(1, Math.min(askedMs, budgetMs - Math.min(RUNGS_MS, budgetMs / 2)));
+    const call: Call = { message, entry, options, timeoutMs, untilMs: startedMs + budgetMs };
+    const obstacle = this.#obstacle(call);
+    if (obstacle !== null) return this.#store(call, message, { ...NOT_TRIED, ...obstacle });
+    // An unknown outcome that must be held can only be held under a claim.
+    if (options.storeFirst === true || entry?.rules.onUnknown === "hold") return this.#storeFirst(call);
+    return this.#tryFirst(call);
+  }
+
+  refuse(topic: AnyTopic | string, text: string, options: DeliverOptions, code: string, error: string): DeliverResult {
+    const { ids, ladder, events } = this.#deps;
+    const name = String(typeof topic === "string" ? topic : topic?.name);
+    const id = typeof options?.id === "string" ? options.id : ids();
+    const key = typeof options?.key === "string" ? options.key : id;
+    ladder.lament(`${code}: ${error}`, { id, topic: name, key, tenant_id: options?.tenantId ?? null, code }, text);
+    events.emit({ type: "handed_down", topic: name, id, rung: "none", survives: "nothing", code });
+    return { kind: "refused", id, key, code, error, status: null, stored: null, survives: "nothing", tries: 0, body: null };
+  }
+
+  async #build(
+    topic: AnyTopic | string,
+    payload: unknown,
+    options: DeliverOptions,
+  ): Promise<{ message: NewMessage } | { refusal: unknown }> {
+    const { builder, ids } = this.#deps;
+    // One id for the whole call, whatever has to be built again.
+    const fields = { ...options, id: options.id ?? ids() };
+    const name = typeof topic === "string" ? topic : topic.name;
+    try {
+      const { payloadText: text } = options;
+      const making =
+        text === undefined
+          ? builder.fromValue(topic, payload, fields)
+          : builder.fromText({ ...fields, topic: name, payloadText: text });
+      const message = making instanceof Promise ? await within(this.#deps.clock, making, ASK_MS) : making;
+      return { message: message ?? builder.unasked(name, payload, fields) };
+    } catch (error) {
+      if (!isMakegoodError(error) || !error.retryable) return { refusal: error };
+      return { message: builder.unasked(name, payload, fields) };
+    }
+  }
+
+  /** Why the sink is not tried at once; null: it is. */
+  #obstacle({ message, entry, options }: Call): { code: string; error: string } | null {
+    const { topics } = this.#deps;
+    const no = (code: string, error: string) => ({ code, error });
+    if (!entry) return no("topic_not_known_here", "the topic cannot be looked up now");
+    const { paused, disabledReason } = entry.record;
+    if (message.delayMs > 0) return no("delayed", "it is to be delivered later");
+    if (message.orderingKey !== null) return no("ordered", "it waits for its turn among those with its ordering key");
+    if (paused) return no("topic_paused", "the topic is paused");
+    if (disabledReason !== null) return no("sink_disabled", disabledReason);
+    if (options.signal?.aborted) return no("aborted", "the caller's signal was aborted");
+    if (!topics.sink(entry)) return no("no_sink", "this process has no sink for the topic");
+    return this.#admits(entry) ? null : no("breaker_open", entry.record.breaker.reason ?? "the topic's breaker is open");
+  }
+
+  #admits({ name }: TopicEntry): boolean {
+    const breaker = this.#breaker(name);
+    const nowMs = this.#deps.clock.monotonicMs();
+    const admits = breaker.admits(nowMs);
+    if (admits === "none") breaker.seekProbe(nowMs);
+    return admits === "all" || (admits === "one" && !this.#probing.has(name));
+  }
+
+  #breaker(name: string): Breaker {
+    const { store, topics, clock, events } = this.#deps;
+    let breaker = this.#breakers.get(name);
+    if (!breaker) {
+      const entry = (topic: string) => topics.entry(topic);
+      const rest = { changed: () => {}, track: this.#track };
+      breaker = new Breaker(name, { topics: store.topics, owner: this.#owner, clock, events, entry, ...rest });
+      this.#breakers.set(name, breaker);
+    }
+    return breaker;
+  }
+
+  async #tryFirst(call: Call): Promise<DeliverResult> {
+    const { message, entry } = call;
+    const tried = await this.#try(call, 0);
+    const direct = directOf(tried);
+    const { outcome } = tried;
+    if (outcome.kind === "delivered" || outcome.kind === "duplicate") return ended(outcome.kind, message, direct);
+    const { code, error } = direct;
+    if (outcome.kind === "reject") return this.#store(call, { ...message, directTry: { code, error, rejected: true } }, direct);
+    const asked = outcome.kind === "retry" ? Math.min(outcome.retryAfterMs ?? 0, LIMITS.retryAfterMsMax) : 0;
+    const policy = (entry as TopicEntry).rules.policy;
+    const delayMs = Math.max(retryDelayMs(policy, 1, this.#deps.random.next()), asked);
+    const directTry: DirectTry = { code, error };
+    return this.#store(call, { ...message, delayMs, directTry }, direct);
+  }
+
+  /** Runs the sink, and tells the breaker what its answer says about the receiver. */
+  async #try({ message, entry, timeoutMs, options }: Call, attempt: number): Promise<Tried> {
+    const { topics, clock, random, events } = this.#deps;
+    const handle = topics.sink(entry as TopicEntry);
+    if (!handle) return { outcome: { kind: "retry", code: "no_sink", error: "the topic's sink is gone" }, tries: 0, ms: 0 };
+    const { id, topic } = message;
+    const breaker = this.#breaker(topic);
+    const startedMs = clock.monotonicMs();
+    const probe = breaker.admits(startedMs) === "one";
+    if (probe) this.#probing.add(topic);
+    handle.users++;
+    try {
+      const tried = await tryDirectly({ sink: handle.sink, message, attempt, timeoutMs, signal: options.signal, clock, random });
+      const { outcome, tries, ms } = tried;
+      const { code, error } = directOf(tried);
+      if (outcome.kind === "delivered" || outcome.kind === "duplicate" || outcome.kind === "reject") breaker.proved();
+      else if (code !== "aborted") breaker.failed(id, startedMs, clock.monotonicMs(), `${code}: ${error}`);
+      events.emit({ type: "direct", topic, id, outcome: outcome.kind, tries, ms, code, error });
+      return tried;
+    } finally {
+      topics.release(handle);
+      if (probe) this.#probing.delete(topic);
+    }
+  }
+
+  /** Down the ladder. */
+  async #store(call: Call, message: NewMessage, direct: Direct): Promise<DeliverResult> {
+    const { ladder, clock } = this.#deps;
+    const put = await ladder.put({ message, atMs: clock.wallMs() }, call.untilMs);
+    return this.#stored(call, message, direct, put);
+  }
+
+  async #stored(call: Call, message: NewMessage, direct: Direct, put: PutDown): Promise<DeliverResult> {
+    const { events } = this.#deps;
+    const { topic, key } = message;
+    if (put.kind !== "stored") {
+      const code = put.kind === "conflict" ? "key_conflict" : put.code;
+      const error = put.kind === "conflict" ? `its key belongs to message ${put.id}, which has another payload` : put.error;
+      const { id } = message;
+      const fields = { ...call.options, id, key };
+      if (put.kind === "conflict") {
+        events.emit({ type: "quarantined", rung: put.rung, topic, id, key, reason: error });
+        return { ...this.refuse(topic, message.payload, fields, code, error), tries: direct.tries };
+      }
+      events.emit({ type: "handed_down", topic, id, rung: "none", survives: "nothing", code });
+      return { ...direct, kind: "refused", id, key: key ?? id, code, error, stored: null, survives: "nothing" };
+    }
+    const { id, rung, survives, duplicate } = put;
+    events.emit({ type: "handed_down", topic, id, rung, survives, code: direct.code });
+    if (rung === "primary") events.emit({ type: "accepted", topic, inserted: duplicate ? 0 : 1, duplicate: duplicate ? 1 : 0 });
+    const fresh = message.directTry?.rejected === true ? "dead" : "queued";
+    const kind = duplicate && rung === "primary" ? await this.#standing(id, call.untilMs) : fresh;
+    return { ...direct, kind, id, key: key ?? id, stored: rung, survives };
+  }
+
+  /** What became of the message that had the key first. */
+  async #standing(id: string, untilMs: number): Promise<DeliverResult["kind"]> {
+    const { store, clock } = this.#deps;
+    const view = await within(this.#deps.clock, store.get(id), untilMs - clock.monotonicMs()).catch(() => null);
+    if (view?.status === "delivered") return "duplicate";
+    return view?.status === "dead" ? "dead" : "queued";
+  }
+
+  /** Committed first, out of the workers' reach for the length of a lease; then claimed by its id and tried like any attempt. */
+  async #storeFirst(call: Call): Promise<DeliverResult> {
+    const { store, ladder, clock } = this.#deps;
+    const leaseMs = Math.max(LIMITS.leaseMsMin, Math.ceil(call.timeoutMs + EXTRA_MS + RUNGS_MS));
+    const message = { ...call.message, delayMs: leaseMs };
+    const put = await ladder.put({ message, atMs: clock.wallMs() }, call.untilMs - Math.min(call.timeoutMs, RUNGS_MS / 2));
+    const stored = await this.#stored(call, message, NOT_TRIED, put);
+    if (stored.kind !== "queued" || stored.stored !== "primary" || stored.id !== message.id) return stored;
+    const request = { owner: this.#owner, leaseMs, lanes: [], ids: [message.id] };
+    const claimed = await within(this.#deps.clock, store.claim(request), call.untilMs - clock.monotonicMs()).catch(() => null);
+    const [one] = claimed ?? [];
+    return one
+      ? this.#attempt(call, one, stored)
+      : { ...stored, code: "not_claimed", error: "it is stored and was not tried at once" };
+  }
+
+  async #attempt(call: Call, claimed: ClaimedMessage, stored: DeliverResult): Promise<DeliverResult> {
+    const { store, clock, random } = this.#deps;
+    const timeoutMs = Math.max(1, Math.min(call.timeoutMs, call.untilMs - clock.monotonicMs() - RUNGS_MS / 5));
+    const tried = await this.#try({ ...call, timeoutMs }, claimed.attempt);
+    const { id, claim, attempt } = claimed;
+    const settlement = decide(claimed, tried.outcome, (call.entry as TopicEntry).rules, random.next());
+    const settle = { id, claim, attempt, durationMs: tried.ms, settlement };
+    // Not settled in time: the lease ends, the message comes back with the same key, and the receiver knows it.
+    await within(this.#deps.clock, store.settle([settle]), call.untilMs - clock.monotonicMs()).catch(() => null);
+    const { kind } = tried.outcome;
+    const outcome = kind === "delivered" || kind === "duplicate" ? kind : settlement.kind === "dead" ? "dead" : "queued";
+    return { ...stored, ...directOf(tried), kind: outcome };
+  }
+}
+
+function ended(kind: "delivered" | "duplicate", { id, key }: NewMessage, direct: Direct): DeliverResult {
+  return { ...direct, kind, id, key: key ?? id, stored: null, survives: "nothing" };
+}
+
+function directOf({ outcome, tries }: Tried): Direct {
+  const {
+    code = null,
+    error = null,
+    status,
+    body,
+  } = outcome as { code?: string; error?: string; status?: number; body?: string };
+  const told = /^http_([0-9]{3})$/.exec(code ?? "")?.[1];
+  return { code, error, status: status ?? (told === undefined ? null : Number(told)), tries, body: body ?? null };
+}
+
+function positive(ms: number | undefined): number | undefined {
+  return typeof ms === "number" && ms > 0 && ms <= LIMITS.leaseMsMax ? ms : undefined;
+}
+
+export const codeOf = (error: unknown): string => (isMakegoodError(error) ? error.code : "invalid_message");
+
+/** Whatever it is, as text: as JSON where that is possible. */
+export function textOf(payload: unknown): string {
+  try {
+    const text: string | undefined = JSON.stringify(payload, (_, value) => (typeof value === "bigint" ? String(value) : value));
+    if (text !== undefined) return text;
+  } catch {
+    // Circular, or a toJSON that throws: the next best way to show it.
+  }
+  try {
+    return inspect(payload, { depth: 50, maxArrayLength: null, maxStringLength: null });
+  } catch {
+    return "(a payload that cannot be shown)";
+  }
+}

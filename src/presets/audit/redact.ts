@@ -1,0 +1,66 @@
+/**
+ * Errors of the audit path, fit to be kept and shown: one line, at most 256 characters, without SQL, addresses' passwords or
+ * tokens (DA-25). What a database says is never repeated, only its class.
+ */
+import { isMakegoodError } from "../../message/errors.ts";
+import type { Outcome } from "../../message/outcome.ts";
+import { oneLine } from "../../sink/one-line.ts";
+
+export const ERROR_CHARS_MAX = 256;
+
+const SECRETS: readonly [RegExp, string][] = [
+  [/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, "$1[redacted]@"],
+  [/\b(bearer|basic)\s+[\w.~+/=-]{4,}/gi, "$1 [redacted]"],
+  [/\b(password|passwd|pwd|secret|token|api[_-]?key|authorization)(["']?\s*[=:]\s*["']?)[^\s"',;&]+/gi, "$1$2[redacted]"],
+];
+
+export function redact(text: string): string {
+  let safe = text;
+  for (const [pattern, by] of SECRETS) safe = safe.replace(pattern, by);
+  return oneLine(safe, ERROR_CHARS_MAX);
+}
+
+/** The outcome with its error redacted. */
+export function redacted<T extends Outcome>(outcome: T): T {
+  return "error" in outcome ? { ...outcome, error: redact(outcome.error) } : outcome;
+}
+
+/** Not there at the moment, for any record: it waits and spends no attempt. */
+const AWAY: Readonly<Record<string, string>> = {
+  store_unavailable: "the audit database cannot be reached",
+  outcome_unknown: "the audit database did not answer; whether the record was stored is not known",
+  retry_transaction: "a concurrent transaction won",
+  schema_outdated: "the audit tables are missing or old: run `makegood migrate up`",
+  store_full: "the audit database has no space left",
+  closed: "the store is closed",
+};
+
+/** What a failed write to the audit seam means for its record (DA-24): away, never, or an ordinary failure. */
+export function outcomeOfWrite(thrown: unknown): Outcome {
+  if (isMakegoodError(thrown)) {
+    const away = AWAY[thrown.code];
+    if (away !== undefined) {
+      const alert = thrown.code === "store_full" || thrown.code === "schema_outdated";
+      return { kind: "retry", code: thrown.code, error: away, outage: true, alert };
+    }
+    if (!thrown.retryable)
+      return { kind: "reject", code: thrown.code, error: `the audit store refuses the record (${thrown.code})` };
+    return { kind: "retry", code: thrown.code, error: `the audit store failed (${thrown.code})` };
+  }
+  const state = sqlState(thrown);
+  const error = `the audit database refuses the write (SQLSTATE ${state})`;
+  // 22 data exception, 23 constraint violation: the same record will be refused for ever.
+  if (/^2[23]/.test(state)) return { kind: "reject", code: `sql_${state}`, error };
+  // 28 and 42: a person has changed a right or a table; nothing is wrong with the record.
+  if (/^(?:28|42)/.test(state)) return { kind: "retry", code: `sql_${state}`, error, outage: true, alert: true };
+  return {
+    kind: "retry",
+    code: state === "" ? "write_failed" : `sql_${state}`,
+    error: state === "" ? "the write failed" : error,
+  };
+}
+
+function sqlState(thrown: unknown): string {
+  const code = typeof thrown === "object" && thrown !== null ? (thrown as { code?: unknown }).code : undefined;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : "";
+}

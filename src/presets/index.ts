@@ -1,0 +1,61 @@
+/**
+ * The door `makegood/presets`: ready compositions of the kernel for what services most often promise.
+ */
+export type { Turn, TurnOutcome, TurnRef, TurnSettlement, UsageStore } from "../store/usage.ts";
+export { type AuditClient, type AuditClientOptions, type AuditResult, createAuditClient } from "./audit/client.ts";
+export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record.ts";
+export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } from "./audit/registry.ts";
+export { type AuditStreamEntry, type AuditStreamMessage, readAuditEntry } from "./audit/stream-entry.ts";
+export { auditTopics } from "./audit/topics.ts";
+export {
+  createSettlementClient,
+  type SettlementClient,
+  type SettlementCounts,
+  type SettlementOptions,
+} from "./settlement/client.ts";
+export { type BillingHealth, billingOfCounts } from "./settlement/health.ts";
+export {
+  assertBoundedRetry,
+  assertCompleteness,
+  assertCostUnchanged,
+  assertDegraded,
+  assertIdempotent,
+  assertPersisted,
+  BILLING_INVARIANTS,
+  type InvariantName,
+} from "./settlement/invariants.ts";
+export { MICRO_CHARS_MAX, parseMicro, type ReadAmount, readMicro } from "./settlement/money.ts";
+export type { FinalizeResult, ReplayCounts } from "./settlement/outcome.ts";
+export type { FinalizeRequest } from "./settlement/request.ts";
+export {
+  createServiceSigner,
+  type ServiceClaims,
+  type ServiceSigner,
+  type ServiceSignerOptions,
+  type SigningKey,
+} from "./settlement/service-token.ts";
+export {
+  createServiceVerifier,
+  type ServiceVerifier,
+  type ServiceVerifierOptions,
+  type Verified,
+  type VerifyingKey,
+} from "./settlement/verify-token.ts";
+export type { UsageHealth } from "./usage/health.ts";
+export { usageKey } from "./usage/ids.ts";
+export { createOutboxStore, type OutboxMessage, type OutboxStore, type OutboxStoreOptions } from "./usage/outbox-store.ts";
+export {
+  createUsagePublishers,
+  type PublishContext,
+  USAGE_TOPIC,
+  type UsagePublisher,
+  type UsagePublishers,
+  type UsageTopic,
+  type UsageTopicOptions,
+  usageTopic,
+} from "./usage/publishers.ts";
+export type { ReserveInput } from "./usage/reservation.ts";
+export type { ProviderUsage, TurnEnd } from "./usage/settle-turn.ts";
+export { snapshotSchema, type UsageSnapshot } from "./usage/snapshot.ts";
+export { createUsage, type Finalized, type FinalizeOptions, type Usage, type UsageOptions } from "./usage/usage.ts";
+export type { Watchdog, WatchdogOptions } from "./usage/watchdog.ts";

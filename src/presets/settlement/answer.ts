@@ -1,0 +1,108 @@
+/**
+ * What the billing service's answer means: the kernel's table of statuses (DF-19), except 409, which is only as good as
+ * what stands in it (DF-20). The same amount and a settled state is a duplicate; another amount, account or end is a dead letter for a person.
+ */
+import { DUPLICATE, type Outcome } from "../../message/outcome.ts";
+import type { Answer } from "../../sink/exchange.ts";
+import { httpVerdict, outcomeOfAnswer } from "../../sink/verdict.ts";
+import { parseMicro, readMicro } from "./money.ts";
+import type { FinalizeRequest } from "./request.ts";
+
+export interface Judged {
+  readonly outcome: Outcome;
+  /** A 409 whose text could not be compared: taken as a duplicate, and counted. */
+  readonly unverified: boolean;
+  /** The amount in it was not canonical and had to be read with good will. */
+  readonly normalised: boolean;
+}
+
+type Answered = Extract<Answer, { kind: "answered" }>;
+
+/** `body` is the raw text; `shown` is the same made safe to keep. */
+export function judge(answer: Answered, shown: string, request: FinalizeRequest, wallMs: number): Judged {
+  if (answer.status !== 409) {
+    const outcome = outcomeOfAnswer({ ...answer, body: shown }, httpVerdict, wallMs);
+    return { outcome, unverified: false, normalised: false };
+  }
+  const { verdict, detail, normalised } = compare(answer.body, request);
+  switch (verdict) {
+    case "agrees":
+      return { outcome: DUPLICATE, unverified: false, normalised };
+    case "unknown":
+      return { outcome: DUPLICATE, unverified: true, normalised };
+    case "pending":
+      return { outcome: { kind: "retry", code: "settlement_in_progress", error: detail }, unverified: false, normalised };
+    case "disagrees":
+      return { outcome: { kind: "reject", code: "settled_differently", error: detail }, unverified: false, normalised };
+  }
+}
+
+interface Comparison {
+  readonly verdict: "agrees" | "disagrees" | "pending" | "unknown";
+  readonly detail: string;
+  readonly normalised: boolean;
+}
+
+const SETTLED = new Set(["finalized", "finalised", "settled", "committed", "completed", "idempotent", "already_finalized"]);
+const UNDER_WAY = new Set(["pending", "processing", "in_progress", "finalizing", "settling", "finalize_pending"]);
+const ENDED_OTHERWISE = new Set([
+  "released",
+  "voided",
+  "void",
+  "cancelled",
+  "canceled",
+  "expired",
+  "refunded",
+  "failed",
+  "rejected",
+]);
+
+/** Agreement needs both amount and state; one difference is enough to disagree. */
+function compare(body: string, request: FinalizeRequest): Comparison {
+  const said = read(body);
+  if (said === null) return { verdict: "unknown", detail: "the 409 carries nothing to compare", normalised: false };
+  const amount = readMicro(pick(said, ["actualCostMicro", "actual_cost_micro", "amountMicro", "amount_micro"]));
+  const normalised = amount?.normalised === true;
+  const verdict = (is: Comparison["verdict"], detail: string): Comparison => ({ verdict: is, detail, normalised });
+
+  const differs = (name: string, names: readonly string[], expected: string): string | null => {
+    const value = pick(said, names);
+    return typeof value === "string" && value !== expected ? `it belongs to another ${name}` : null;
+  };
+  const other =
+    differs("reservation", ["reservationId", "reservation_id"], request.reservation_id) ??
+    differs("account", ["accountId", "account_id", "tenantId", "tenant_id"], request.tenant_id);
+  if (other !== null) return verdict("disagrees", `the receiver knows this reservation, but ${other}`);
+  if (amount !== null && amount.amount !== parseMicro(request.actual_cost_micro)) {
+    const text = `the receiver settled ${amount.amount} micro, we owe ${request.actual_cost_micro}`;
+    return verdict("disagrees", text);
+  }
+  const state = pick(said, ["state", "status"]);
+  const word = typeof state === "string" ? state.toLowerCase() : "";
+  if (ENDED_OTHERWISE.has(word)) return verdict("disagrees", `the receiver says that the reservation is ${word}`);
+  if (UNDER_WAY.has(word)) return verdict("pending", `the receiver says that the settlement is ${word}`);
+  if (amount !== null && SETTLED.has(word)) return verdict("agrees", "the same amount, settled");
+  return verdict("unknown", "the 409 does not carry both amount and state");
+}
+
+/** The object in the answer: at the top, or under the names that billing services put it. */
+function read(body: string): Record<string, unknown> | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return null;
+  }
+  const top = asObject(value);
+  if (top === null) return null;
+  return asObject(pick(top, ["reservation", "settlement", "data"])) ?? top;
+}
+
+function asObject(value: unknown): Record<string, unknown> | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+}
+
+function pick(object: Record<string, unknown>, names: readonly string[]): unknown {
+  for (const name of names) if (Object.hasOwn(object, name)) return object[name];
+  return undefined;
+}

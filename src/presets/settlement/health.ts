@@ -1,0 +1,100 @@
+/**
+ * The `billing` block of a health answer (CON-5): how much waits, since when, and whether it would survive. It comes within
+ * a tenth of a second, from the last good sample if the store takes longer, and never throws (FIN-59, DF-27).
+ */
+import { type Clock, sleep } from "../../platform/clock.ts";
+import type { StatusCount, StoreTraits } from "../../store/store.ts";
+import type { Obligations } from "./obligations.ts";
+import { TOPIC } from "./topic.ts";
+
+export interface BillingHealth {
+  /** Null: not known. */
+  readonly dlq_size: number | null;
+  readonly dlq_oldest_entry_age_ms: number | null;
+  readonly dlq_store_type: string;
+  readonly dlq_durable: boolean;
+  /** True only when it was read from the server (DF-9). */
+  readonly dlq_aof_verified: boolean;
+  readonly dlq_persistence: "verified" | "failed" | "unknown";
+  /** Whether what goes wrong now would be kept safely: durable, and shown to be (EV-12, FIN-6). */
+  readonly ready_for_billing: boolean;
+  /** How old the sample is. */
+  readonly sampled_ms_ago: number | null;
+}
+
+const WAIT_MS = 80;
+/** A store that was slow for a moment is not one that is gone; after this long nobody vouches for it. */
+const TRUSTED_MS = 2_000;
+const NOTHING_KNOWN: BillingHealth = {
+  dlq_size: null,
+  dlq_oldest_entry_age_ms: null,
+  dlq_store_type: "unknown",
+  dlq_durable: false,
+  dlq_aof_verified: false,
+  dlq_persistence: "unknown",
+  ready_for_billing: false,
+  sampled_ms_ago: null,
+};
+
+/** The last check of the store's persistence, kept up to date by whoever makes it. */
+export interface KnownPersistence {
+  state: BillingHealth["dlq_persistence"];
+}
+
+export function createBillingHealth(kept: Obligations, known: KnownPersistence, clock: Clock): () => Promise<BillingHealth> {
+  let last: { readonly health: BillingHealth; readonly atMs: number } | null = null;
+  let asking: Promise<void> | null = null;
+
+  async function ask(): Promise<void> {
+    const [size, oldestMs] = await Promise.all([kept.size(), kept.oldestAgeMs()]);
+    const durable = kept.durable();
+    last = { health: block(kept.kind, size, oldestMs, durable, known.state), atMs: clock.monotonicMs() };
+  }
+
+  return async () => {
+    // One question at a time: probes that come while the store hangs must not pile up on it.
+    asking ??= ask()
+      .catch(() => undefined)
+      .finally(() => {
+        asking = null;
+      });
+    const enough = new AbortController();
+    await Promise.race([asking, sleep(clock, WAIT_MS, enough.signal)]);
+    enough.abort();
+    if (last === null) return NOTHING_KNOWN;
+    const agoMs = Math.round(clock.monotonicMs() - last.atMs);
+    // An old size is better than none; durability is what it is now, and is not claimed from hearsay.
+    const sure = agoMs <= TRUSTED_MS && kept.durable();
+    const doubted = sure ? {} : { dlq_durable: false, dlq_aof_verified: false, ready_for_billing: false };
+    return { ...last.health, ...doubted, sampled_ms_ago: agoMs };
+  };
+}
+
+function block(
+  kind: string,
+  size: number,
+  oldestMs: number | null,
+  durable: boolean,
+  state: BillingHealth["dlq_persistence"],
+): BillingHealth {
+  return {
+    dlq_size: size,
+    dlq_oldest_entry_age_ms: oldestMs,
+    dlq_store_type: kind,
+    dlq_durable: durable,
+    dlq_aof_verified: kind === "redis" && state === "verified",
+    dlq_persistence: state,
+    ready_for_billing: durable && state === "verified",
+    sampled_ms_ago: 0,
+  };
+}
+
+/** The same block for a server that holds the topic in its own store: from counts that it has already. */
+export function billingOfCounts(counts: readonly StatusCount[], traits: StoreTraits, up: boolean): BillingHealth {
+  const waiting = counts.filter(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
+  const size = waiting.reduce((sum, { count }) => sum + count, 0);
+  const ages = waiting.flatMap(({ oldestMs }) => (oldestMs === null ? [] : [oldestMs]));
+  const durable = up && traits.survives !== "nothing";
+  const state = traits.survives === "nothing" ? "failed" : up ? "verified" : "unknown";
+  return block(traits.name, size, ages.length === 0 ? null : Math.max(...ages), durable, state);
+}

@@ -1,0 +1,85 @@
+/**
+ * What a caller hands to finalize(), read without trust: every input becomes a request that can be stored and shown, with the
+ * reason why it can never be settled if there is one. Nothing here throws, whatever comes in (FIN-43).
+ */
+import { errorText } from "../../message/errors.ts";
+import { LIMITS } from "../../message/limits.ts";
+import { isWellFormed } from "../../message/validate.ts";
+import { oneLine } from "../../sink/one-line.ts";
+import { MICRO_CHARS_MAX, parseMicro } from "./money.ts";
+
+/** The words of the seeds (FIN-11); the cost is an integer in decimal text. */
+export interface FinalizeRequest {
+  readonly reservation_id: string;
+  readonly tenant_id: string;
+  readonly actual_cost_micro: string;
+  readonly trace_id: string;
+}
+
+export interface Obligation {
+  readonly request: FinalizeRequest;
+  /** Why it can never be settled; null when it can. Then `request.reservation_id` is made up, so that two of them never share one (DF-18). */
+  readonly problem: string | null;
+}
+
+const CONTROL = /\p{Cc}/u;
+const FIELD_BYTES_MAX = 1_000;
+
+/** `newId`: for what came without an identity of its own. */
+export function readRequest(input: unknown, newId: () => string): Obligation {
+  try {
+    const fields = {
+      reservation_id: field(input, "reservation_id"),
+      tenant_id: field(input, "tenant_id"),
+      actual_cost_micro: field(input, "actual_cost_micro"),
+      trace_id: field(input, "trace_id"),
+    };
+    const problem =
+      idProblem("reservation_id", fields.reservation_id, LIMITS.keyBytesMax) ??
+      idProblem("tenant_id", fields.tenant_id, LIMITS.tenantIdBytesMax) ??
+      costProblem(fields.actual_cost_micro);
+    const trace_id = shown(fields.trace_id ?? "");
+    if (problem === null) return { request: { ...(fields as FinalizeRequest), trace_id }, problem };
+    return unidentified(fields, problem, newId);
+  } catch (thrown) {
+    // A getter that throws, a revoked proxy: there is nothing to read, and still it is an obligation that somebody had.
+    return unidentified({}, `the request cannot be read: ${errorText(thrown)}`, newId);
+  }
+}
+
+function field(input: unknown, name: string): unknown {
+  if (typeof input !== "object" || input === null) return undefined;
+  return (input as Record<string, unknown>)[name];
+}
+
+function idProblem(name: string, value: unknown, bytesMax: number): string | null {
+  if (value === undefined || value === null || value === "") return `${name} is missing`;
+  if (typeof value !== "string") return `${name} must be text, not ${typeof value}`;
+  if (Buffer.byteLength(value) > bytesMax) return `${name} has more than ${bytesMax} bytes`;
+  if (CONTROL.test(value) || !isWellFormed(value)) return `${name} contains characters that no key can carry`;
+  return null;
+}
+
+function costProblem(value: unknown): string | null {
+  if (parseMicro(value) !== null) return null;
+  const rule = `a whole number in decimal text, without sign or leading zeros, at most ${MICRO_CHARS_MAX} digits`;
+  return `actual_cost_micro must be ${rule}`;
+}
+
+function unidentified(fields: Partial<Record<keyof FinalizeRequest, unknown>>, problem: string, newId: () => string): Obligation {
+  const given = shown(fields.reservation_id);
+  const request = {
+    reservation_id: `invalid-${newId()}`,
+    tenant_id: shown(fields.tenant_id),
+    actual_cost_micro: shown(fields.actual_cost_micro),
+    trace_id: shown(fields.trace_id),
+  };
+  return { request, problem: given === "" ? problem : `${problem} (reservation_id ${given})` };
+}
+
+/** Any value as one bounded line that every store and log can hold. */
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "object" || typeof value === "function" || typeof value === "symbol") return `(${typeof value})`;
+  return oneLine(String(value), FIELD_BYTES_MAX);
+}

@@ -1,0 +1,160 @@
+/**
+ * One call of the billing service and nothing else: it signs, sends, reads the answer and says what it was. It touches no
+ * store and keeps no count of attempts, so a first try and a replay are the same call (DF-14). It never throws and never
+ * takes longer than its deadline, signing included.
+ */
+import { Pool } from "undici";
+import { errorText, MakegoodError } from "../../message/errors.ts";
+import { LIMITS } from "../../message/limits.ts";
+import type { Outcome } from "../../message/outcome.ts";
+import { isTraceparent } from "../../message/validate.ts";
+import { type Clock, sleep } from "../../platform/clock.ts";
+import { createAddressGuard, guardedConnector } from "../../sink/address-guard.ts";
+import { checkUrl } from "../../sink/check-target.ts";
+import { type Answer, exchange } from "../../sink/exchange.ts";
+import { oneLine } from "../../sink/one-line.ts";
+import { headerText } from "../../sink/request-headers.ts";
+import { judge } from "./answer.ts";
+import type { FinalizeRequest } from "./request.ts";
+import type { ServiceSigner } from "./service-token.ts";
+
+export interface TransportOptions {
+  readonly billingUrl: string;
+  readonly s2sSigner: ServiceSigner;
+  readonly s2sSubjectMode: "service" | "tenant";
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** A 409 was taken as a duplicate without proof. */
+  readonly unverified: (request: FinalizeRequest) => void;
+  /** An amount of theirs was not canonical. */
+  readonly normalised: (request: FinalizeRequest) => void;
+}
+
+export interface Sent {
+  readonly outcome: Outcome;
+  /** Null when there was no answer. */
+  readonly status: number | null;
+}
+
+export interface SendOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Shorter than the client's own; never longer. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface Transport {
+  send(request: FinalizeRequest, options?: SendOptions): Promise<Sent>;
+  close(): Promise<void>;
+}
+
+const PATH = "/api/internal/finalize";
+const CONNECTIONS_MAX = 64;
+const SNIPPET_BYTES = 1_000;
+const HEADER_VALUE = /^[\x21-\x7e]+$/;
+
+export function createTransport(options: TransportOptions): Transport {
+  const { clock, timeoutMs } = options;
+  const url = finalizeUrl(options.billingUrl);
+  const pool = new Pool(url.origin, {
+    connect: guardedConnector(createAddressGuard().trusting, { connectTimeoutMs: timeoutMs }),
+    connections: CONNECTIONS_MAX,
+    pipelining: 1,
+    maxHeaderSize: LIMITS.responseBytesMax,
+    keepAliveMaxTimeout: 60_000,
+    maxRequestsPerClient: 1_000,
+  });
+  const target = { origin: url.origin, path: url.pathname, method: "POST" } as const;
+
+  async function call(request: FinalizeRequest, how: SendOptions): Promise<Sent> {
+    const startedMs = clock.monotonicMs();
+    const totalMs = Math.min(timeoutMs, how.timeoutMs ?? timeoutMs);
+    const token = await sign(request, options, totalMs);
+    if (token.kind !== "signed") return { outcome: token, status: null };
+    const leftMs = Math.max(1, totalMs - (clock.monotonicMs() - startedMs));
+    const context = { signal: how.signal ?? new AbortController().signal, timeoutMs: leftMs };
+    const message = { ...target, headers: headersOf(request, token.text), body: bodyOf(request) };
+    const answer = await exchange(pool, message, context, leftMs, clock);
+    return judged(answer, request, token.text);
+  }
+
+  function judged(answer: Answer, request: FinalizeRequest, token: string): Sent {
+    if (answer.kind === "failed") return { outcome: answer.outcome, status: null };
+    // Receivers echo what they were sent; a token that is still good must not reach a store or a log that way.
+    const shown = oneLine(answer.body.replaceAll(token, "[redacted]").trim(), SNIPPET_BYTES);
+    const { outcome, unverified, normalised } = judge(answer, shown, request, clock.wallMs());
+    if (unverified) options.unverified(request);
+    if (normalised) options.normalised(request);
+    return { outcome, status: answer.status };
+  }
+
+  return {
+    async send(request, how = {}) {
+      try {
+        return await call(request, how);
+      } catch (thrown) {
+        // Nothing above is expected to throw; if it does, the obligation is kept and tried again.
+        const error = oneLine(errorText(thrown), LIMITS.errorBytesMax);
+        return { outcome: { kind: "retry", code: "transport_error", error, alert: true }, status: null };
+      }
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+/** Where the service lives may have a path of its own; the address of the call comes after it. */
+function finalizeUrl(billingUrl: string): URL {
+  const refusal = checkUrl(billingUrl, createAddressGuard().trusting);
+  if (refusal !== null) throw new MakegoodError("invalid_config", `billingUrl: ${refusal}`);
+  const url = new URL(billingUrl);
+  url.pathname = url.pathname.replace(/\/+$/, "") + PATH;
+  url.search = "";
+  url.hash = "";
+  return url;
+}
+
+type Signed = { readonly kind: "signed"; readonly text: string } | Extract<Outcome, { kind: "retry" }>;
+
+async function sign(request: FinalizeRequest, options: TransportOptions, waitMs: number): Promise<Signed> {
+  const { s2sSigner, s2sSubjectMode, clock } = options;
+  const { tenant_id: tenantId, reservation_id: reservationId } = request;
+  const late = new AbortController();
+  try {
+    const subject = s2sSubjectMode === "tenant" ? tenantId : null;
+    const signing = s2sSigner.sign({ subject, tenantId, reservationId });
+    const text = await Promise.race([signing, sleep(clock, waitMs, late.signal)]);
+    if (typeof text !== "string") return unsigned(`the signer did not answer within ${waitMs} ms`);
+    return HEADER_VALUE.test(text) ? { kind: "signed", text } : unsigned("the signer's answer is not a token");
+  } catch (thrown) {
+    return unsigned(`the signer failed: ${oneLine(errorText(thrown), SNIPPET_BYTES)}`);
+  } finally {
+    late.abort();
+  }
+}
+
+/** Nothing was sent, and a person should look: no retry mends a broken key. */
+function unsigned(error: string): Signed {
+  return { kind: "retry", code: "signing_failed", error, alert: true };
+}
+
+function headersOf(request: FinalizeRequest, token: string): string[] {
+  const headers = [
+    "content-type",
+    "application/json",
+    "user-agent",
+    "makegood",
+    "authorization",
+    `Bearer ${token}`,
+    // DF-34: after a timeout nobody knows whether it landed; the receiver recognises the repeat.
+    "idempotency-key",
+    headerText(request.reservation_id),
+  ];
+  if (isTraceparent(request.trace_id)) headers.push("traceparent", request.trace_id);
+  else if (request.trace_id !== "") headers.push("x-trace-id", headerText(request.trace_id));
+  return headers;
+}
+
+/** snake_case inside, camelCase outside, the tenant as the account (EV-13). The cost stays the text that it is (INV-4). */
+function bodyOf({ reservation_id, tenant_id, actual_cost_micro, trace_id }: FinalizeRequest): string {
+  const body = { reservationId: reservation_id, accountId: tenant_id, actualCostMicro: actual_cost_micro };
+  return JSON.stringify(trace_id === "" ? body : { ...body, traceId: trace_id });
+}

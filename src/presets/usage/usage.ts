@@ -1,0 +1,214 @@
+/**
+ * The usage preset: a chat turn reserves quota, is finalised exactly once whoever tries (the turn itself, a cancel, the watchdog, all of
+ * them at once), and its debit and its one message are one transaction (OBX-12…18). When `finalize` returns, it is committed: only
+ * then may a client be told that the turn is over (EV-35).
+ */
+import type { Makegood } from "../../create.ts";
+import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
+import { type Clock, sleep, systemClock } from "../../platform/clock.ts";
+import { createIds } from "../../platform/ids.ts";
+import { systemRandom } from "../../platform/random.ts";
+import type { At, Transaction } from "../../store/store.ts";
+import type { FinalizeResult, QuotaGap, QuotaUsage, ReserveResult, Turn, TurnRef, UsageStore } from "../../store/usage.ts";
+import { type UsageHealth, usageHealth } from "./health.ts";
+import { usageId, usageKey } from "./ids.ts";
+import type { UsageTopic } from "./publishers.ts";
+import { type ReserveInput, reservationOf } from "./reservation.ts";
+import { settleTurn, type TurnEnd } from "./settle-turn.ts";
+import { snapshotOf } from "./snapshot.ts";
+import {
+  checkIdleMs,
+  IDLE_MS,
+  type Swept,
+  startWatchdog,
+  sweep,
+  type Watchdog,
+  type WatchdogDeps,
+  type WatchdogOptions,
+} from "./watchdog.ts";
+
+export interface UsageOptions {
+  /** Made with `topic` among its topics, on the same database and schema as `store`. */
+  readonly mg: Pick<Makegood, "enqueue" | "store" | "events">;
+  readonly store: UsageStore;
+  readonly topic: UsageTopic;
+  readonly clock?: Clock | undefined;
+}
+
+export interface FinalizeOptions extends At {
+  /** The caller's transaction; absent: one of our own, tried again when its outcome is in doubt. */
+  readonly tx?: Transaction | undefined;
+  /**
+   * Stores what the turn produced, in the same transaction: a completed turn has its content. If it cannot be stored, the turn
+   * is finalised as failed instead, for the same usage. It may run again when the transaction does.
+   */
+  readonly storeContent?: ((tx: Transaction | undefined) => Promise<void>) | undefined;
+}
+
+export type Finalized =
+  /** `won`: this call did it. Otherwise somebody else had, and nothing was changed. */
+  { readonly kind: "final"; readonly won: boolean; readonly turn: Turn } | { readonly kind: "not_found" };
+
+export interface Usage extends AsyncDisposable {
+  readonly store: UsageStore;
+  reserve(input: ReserveInput, options?: { readonly tx?: Transaction | undefined } & At): Promise<ReserveResult>;
+  /** Call it now and then while a turn runs, more often than the watchdog's `idleMs`. False: the turn is over. */
+  progress(ref: TurnRef): Promise<boolean>;
+  finalize(end: TurnRef & TurnEnd, options?: FinalizeOptions): Promise<Finalized>;
+  /** Starts the orphan watchdog in this process. */
+  watch(options?: WatchdogOptions): Watchdog;
+  /** One scan of the watchdog, now. */
+  sweep(options?: { readonly idleMs?: number | undefined } & At): Promise<Swept>;
+  turn(ref: TurnRef): Promise<Turn | null>;
+  quota(of: { tenantId: string; userId?: string | null | undefined; period: string }): Promise<QuotaUsage[]>;
+  verify(): Promise<QuotaGap[]>;
+  health(): Promise<UsageHealth>;
+  /** Stops the watchdogs and closes the usage store; the Makegood is the caller's. */
+  close(): Promise<void>;
+}
+
+const TRIES_MAX = 6;
+const TRY_WAIT_MS = 50;
+
+export async function createUsage({ mg, store, topic, clock = systemClock }: UsageOptions): Promise<Usage> {
+  refuseApart(mg.store.traits, store);
+  await store.open();
+  const ids = createIds(clock);
+  const newId = (): string => ids().replaceAll("-", "");
+  const refOf = ({ tenantId, turnId }: TurnRef): TurnRef => ({
+    tenantId: usageId("tenantId", tenantId),
+    turnId: usageId("turnId", turnId),
+  });
+
+  const hand = async (turn: Turn, tx: Transaction | undefined): Promise<string> => {
+    const { id } = await mg.enqueue(topic, snapshotOf(turn), { tx, key: usageKey(turn), tenantId: turn.tenantId });
+    return id;
+  };
+
+  /** Tried again under one finalisation id: a repeat after a lost answer recognises its own work. */
+  async function finalizeOnce(
+    ref: TurnRef,
+    end: TurnEnd,
+    options: FinalizeOptions & { idleMs?: number },
+  ): Promise<FinalizeResult> {
+    const { tx, now, idleMs, storeContent } = options;
+    const request = { ...ref, finalizationId: newId(), tx, now, idleMs };
+    const settle = (turn: Turn) => settleTurn(turn, end, topic.counters);
+    const work = {
+      settle,
+      hand: async (turn: Turn, inside: Transaction | undefined) => {
+        await storeContent?.(inside);
+        return hand(turn, inside);
+      },
+    };
+    const result = await persistently(clock, tx !== undefined, () => store.finalize(request, work));
+    const ours = result.kind === "already" && result.turn.finalizationId === request.finalizationId;
+    return ours ? { kind: "finalized", turn: result.turn } : result;
+  }
+
+  async function finalize(end: TurnRef & TurnEnd, options: FinalizeOptions = {}): Promise<Finalized> {
+    const ref = refOf(end);
+    const { storeContent } = options;
+    let lost: { readonly error: unknown } | undefined;
+    const watched =
+      storeContent &&
+      (async (tx: Transaction | undefined) => {
+        lost = undefined;
+        await storeContent(tx).catch((error: unknown) => {
+          lost = { error };
+          throw error;
+        });
+      });
+    try {
+      return answer(await finalizeOnce(ref, end, { ...options, storeContent: watched }));
+    } catch (error) {
+      // In the caller's transaction only the caller can begin again; a database that is away is no reason to call the turn failed.
+      if (!lost || options.tx || mayTryAgain(error) || end.outcome !== "completed") throw error;
+      const failed: TurnEnd = { ...end, outcome: "failed", reason: "content_not_stored" };
+      return answer(await finalizeOnce(ref, failed, { now: options.now }));
+    }
+  }
+
+  const watchdogs = new Set<Watchdog>();
+  const deps: WatchdogDeps = {
+    store: mg.store,
+    usage: store,
+    events: mg.events,
+    clock,
+    owner: `usage-${ids()}`,
+    abort: async (ref, idleMs, { now }) =>
+      (await finalizeOnce(ref, { outcome: "aborted", reason: "orphaned" }, { idleMs, now })).kind === "finalized",
+  };
+
+  async function close(): Promise<void> {
+    await Promise.all([...watchdogs].map((watchdog) => watchdog.stop()));
+    await store.close();
+  }
+
+  return {
+    store,
+    reserve: async (input, options = {}) => {
+      const reservation = reservationOf(input);
+      let tries = 0;
+      const result = await persistently(clock, options.tx !== undefined, () => {
+        tries++;
+        return store.reserve(reservation, options);
+      });
+      // An earlier try of this very call did commit, and only its answer was lost.
+      return tries > 1 && result.kind === "exists" ? { kind: "reserved", turn: result.turn } : result;
+    },
+    progress: async (ref) => store.progress(refOf(ref)),
+    finalize,
+    watch(options) {
+      const watchdog = startWatchdog(deps, options);
+      watchdogs.add(watchdog);
+      return watchdog;
+    },
+    sweep: async ({ idleMs = IDLE_MS.usual, now } = {}) => sweep(deps, checkIdleMs(idleMs), { now }),
+    turn: async (ref) => store.turn(refOf(ref)),
+    quota: async ({ tenantId, userId, period }) => {
+      const user = userId == null ? null : usageId("userId", userId);
+      return store.quota({ tenantId: usageId("tenantId", tenantId), userId: user, period });
+    },
+    verify: () => store.verify(),
+    health: () => usageHealth(mg.store, topic.name),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function answer(result: FinalizeResult): Finalized {
+  switch (result.kind) {
+    case "finalized":
+      return { kind: "final", won: true, turn: result.turn };
+    case "already":
+      return { kind: "final", won: false, turn: result.turn };
+    case "not_found":
+      return result;
+    case "busy":
+      throw new MakegoodError("retry_transaction", "the turn changed while it was looked at: finalise it again");
+  }
+}
+
+/** A debit in one place and its message in another could part at any crash: both are in one database, or both in this process. */
+function refuseApart(traits: Makegood["store"]["traits"], store: UsageStore): void {
+  if (store.traits.transactions === traits.callerTransactions) return;
+  const text = `usage is kept in ${store.traits.name} and messages in ${traits.name}: the usage preset needs both in one PostgreSQL`;
+  throw new MakegoodError("invalid_config", text);
+}
+
+async function persistently<T>(clock: Clock, once: boolean, call: () => Promise<T>): Promise<T> {
+  for (let failed = 0; ; failed++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (once || !mayTryAgain(error) || failed + 1 >= TRIES_MAX) throw error;
+      await sleep(clock, TRY_WAIT_MS * 2 ** failed * (0.5 + systemRandom.next() / 2));
+    }
+  }
+}
+
+function mayTryAgain(error: unknown): boolean {
+  if (!isMakegoodError(error)) return false;
+  return error.code === "outcome_unknown" || error.code === "store_unavailable" || error.code === "retry_transaction";
+}

@@ -1,0 +1,97 @@
+/**
+ * The orphan watchdog (DO-14, EV-34): finds turns whose process is gone and finalises them as aborted, by estimate, so that no reserve
+ * leaks and every reserve has its message. One worker does it for all, but two at once do no harm: silence is judged again under
+ * the turn's lock, and finalising is a compare-and-set.
+ */
+import { startLeader } from "../../maintenance/leader.ts";
+import { errorText, MakegoodError } from "../../message/errors.ts";
+import type { Events } from "../../observe/events.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { startLoop } from "../../platform/loop.ts";
+import type { At, Store } from "../../store/store.ts";
+import type { TurnRef, UsageStore } from "../../store/usage.ts";
+
+export interface WatchdogOptions {
+  /** How often it looks; default 60 s. */
+  readonly everyMs?: number | undefined;
+  /** How long a turn may be silent; 60 s to 1 h, default 300 s. */
+  readonly idleMs?: number | undefined;
+}
+
+export interface Watchdog extends AsyncDisposable {
+  stop(): Promise<void>;
+}
+
+export interface WatchdogDeps {
+  readonly store: Store;
+  readonly usage: UsageStore;
+  readonly events: Events;
+  readonly clock: Clock;
+  readonly owner: string;
+  /** Finalises one turn if it is still silent; true when it did. */
+  readonly abort: (ref: TurnRef, idleMs: number, at: At) => Promise<boolean>;
+}
+
+export const IDLE_MS = { min: 60_000, usual: 300_000, max: 3_600_000 } as const;
+const BATCH = 100;
+const ROUNDS_MAX = 100;
+
+export interface Swept {
+  readonly finalized: number;
+  /** Turns that could not be finalised now; the next scan tries them again. */
+  readonly failed: number;
+}
+
+export function checkIdleMs(idleMs: number): number {
+  if (idleMs >= IDLE_MS.min && idleMs <= IDLE_MS.max) return idleMs;
+  throw new MakegoodError("invalid_config", `idleMs must be from ${IDLE_MS.min} to ${IDLE_MS.max}, not ${idleMs}`);
+}
+
+/** One scan. A turn that cannot be finalised holds up no other. */
+export async function sweep(deps: WatchdogDeps, idleMs: number, at: At = {}, signal?: AbortSignal): Promise<Swept> {
+  let finalized = 0;
+  const failed = new Set<string>();
+  for (let round = 0; round < ROUNDS_MAX && !signal?.aborted; round++) {
+    const found = await deps.usage.orphans({ idleMs, limit: BATCH + failed.size, ...at });
+    const fresh = found.filter(({ tenantId, turnId }) => !failed.has(`${tenantId}/${turnId}`));
+    for (const ref of fresh) {
+      if (signal?.aborted) break;
+      const done = await deps.abort(ref, idleMs, at).catch((error: unknown) => {
+        const text = `turn ${ref.turnId}: ${errorText(error)}`;
+        deps.events.emit({ type: "store_error", during: "usage-watchdog", error: text, consecutive: 1 });
+        return false;
+      });
+      if (done) finalized++;
+      else failed.add(`${ref.tenantId}/${ref.turnId}`);
+    }
+    if (fresh.length < BATCH) break;
+  }
+  if (finalized > 0) deps.events.emit({ type: "lifecycle", what: "orphaned_turns_finalized", detail: { count: finalized } });
+  return { finalized, failed: failed.size };
+}
+
+export function startWatchdog(deps: WatchdogDeps, options: WatchdogOptions = {}): Watchdog {
+  const { store, events, clock, owner } = deps;
+  const idleMs = checkIdleMs(options.idleMs ?? IDLE_MS.usual);
+  const everyMs = Math.max(100, options.everyMs ?? 60_000);
+  const leader = startLeader({ store, name: "usage-watchdog", owner, clock, events });
+  let looked = false;
+  const loop = startLoop({
+    clock,
+    step: async (signal) => {
+      // The first look is everybody's: a process often starts because the one that led has just died, and its lease still runs.
+      if (leader.held || !looked) await sweep(deps, idleMs, {}, signal);
+      looked = true;
+      return everyMs;
+    },
+    failed: (error, consecutive) => {
+      events.emit({ type: "store_error", during: "usage-watchdog", error: errorText(error), consecutive });
+      return Math.min(everyMs, 1_000 * 2 ** Math.min(consecutive, 6));
+    },
+  });
+  const stop = async (): Promise<void> => {
+    await loop.stop();
+    await leader.stop();
+  };
+  return { stop, [Symbol.asyncDispose]: stop };
+}

@@ -1,0 +1,58 @@
+/**
+ * What deliver() sees of the fallback ladder: one way down, where the first rung that accepts wins, and one way up, where entries only
+ * ever go to a store that does not have them yet (CON-8).
+ */
+import type { HandedDown } from "./handed-down.ts";
+import type { StoreTraits } from "./store.ts";
+
+export type RungName = "primary" | "secondary" | "journal" | "memory";
+export type Survives = StoreTraits["survives"];
+
+export type PutDown =
+  /** `duplicate`: its key was there already with the same payload, and `id` is that message's. */
+  | {
+      readonly kind: "stored";
+      readonly rung: RungName;
+      readonly survives: Survives;
+      readonly id: string;
+      readonly duplicate: boolean;
+    }
+  /** The key belongs to message `id`, which has another payload (DF-17). */
+  | { readonly kind: "conflict"; readonly rung: RungName; readonly id: string }
+  /** Not even memory took it; its whole text is in the ERROR log. */
+  | { readonly kind: "refused"; readonly code: string; readonly error: string };
+
+export interface LadderStatus {
+  /** False while the primary store failed when it was last used. */
+  readonly primary: "up" | "down";
+  /** What the next message handed down would survive, as far as it is known now. */
+  readonly survives: Survives;
+  readonly waiting: { readonly journal: number; readonly memory: number };
+  readonly quarantined: number;
+  /** Wall clock; null when nothing waits below. */
+  readonly oldestAtMs: number | null;
+}
+
+export interface Drained {
+  /** Taken by a store above, and how many of those were there already. */
+  readonly moved: number;
+  readonly duplicates: number;
+  /** Contradict what is there; quarantined. */
+  readonly conflicts: number;
+  /** Still below, as far as it is counted here: in memory and in the journal. */
+  readonly left: number;
+  /** False: the secondary store could not be read to its end. */
+  readonly whole: boolean;
+}
+
+export interface Ladder {
+  /** Each rung once, within the time that is left. Never rejects. */
+  put(entry: HandedDown, untilMs: number): Promise<PutDown>;
+  /** The whole text of what cannot be a message, to the ERROR log. */
+  lament(why: string, fields: Readonly<Record<string, unknown>>, text: string): void;
+  /** Moves what waits below into the primary store. Rejects when the primary cannot be used. */
+  drain(): Promise<Drained>;
+  status(): LadderStatus;
+  /** One last drain, as far as the time allows. */
+  close(withinMs?: number): Promise<void>;
+}

@@ -1,0 +1,208 @@
+/**
+ * The fallback ladder: primary store, secondary store, local journal, memory with the whole entry in the ERROR log; the first that accepts
+ * wins, each is asked once, all within one time. After an outage a loop moves what waits below up again, by put-if-absent only.
+ */
+import { errorText } from "../message/errors.ts";
+import type { Events } from "../observe/events.ts";
+import { type Clock, inBackground, within } from "../platform/clock.ts";
+import { startLoop } from "../platform/loop.ts";
+import { entryLine, refusedLine } from "./error-line.ts";
+import type { Ladder, LadderStatus, PutDown, RungName, Survives } from "./fallback.ts";
+import type { EntryForm, HandedDown } from "./handed-down.ts";
+import type { Journal } from "./journal.ts";
+import { createDrain } from "./ladder/drain.ts";
+import { createMemoryRung, type MemoryRung } from "./ladder/memory-rung.ts";
+import type { Store } from "./store.ts";
+
+export interface LadderOptions {
+  readonly primary: Store;
+  /** Opens the primary where it could not be opened at the start; resolves at once when it is open. */
+  readonly ready: () => Promise<void>;
+  readonly secondary?: Store | undefined;
+  /** The same for the secondary one: connected, topics declared. */
+  readonly secondaryReady?: (() => Promise<void>) | undefined;
+  readonly journal?: Journal | undefined;
+  readonly form: EntryForm;
+  /** False: what is durable below must not move into a store that is less so (DF-29). */
+  readonly drains: boolean;
+  readonly topics: () => readonly string[];
+  readonly ids: () => string;
+  readonly clock: Clock;
+  readonly events: Events;
+  /** Gets one whole line of the ERROR log, without its end. */
+  readonly errorLog: (line: string) => void;
+}
+
+const IDLE_MS = 5_000;
+const DRAIN_MS = 500;
+/** With nothing but memory below, somebody nudges when there is something to do. */
+const ALONE_MS = 600_000;
+const LOOK_MS = 60_000;
+/** What a slow disk may take. */
+const FSYNC_MS = 500;
+/** A rung that hung is left alone for a while: every caller would pay for it again. */
+const REST_MS = 2_000;
+
+export interface Rung {
+  readonly name: Exclude<RungName, "memory">;
+  readonly survives: () => Survives;
+  put(entry: HandedDown): Promise<PutDown>;
+}
+
+export function createLadder(options: LadderOptions): Ladder {
+  const { primary, secondary, journal, clock, events, form, errorLog } = options;
+  const memory = createMemoryRung();
+  const resting = new Map<RungName, number>();
+  // What the secondary holds is not counted here: it is looked at first, after each put to it, and now and then.
+  const state = { primary: "up" as "up" | "down", below: secondary !== undefined, lookedMs: clock.monotonicMs() };
+  const idleMs = secondary || journal ? IDLE_MS : ALONE_MS;
+  const rungs: Rung[] = [storeRung("primary", primary, options.ready)];
+  if (secondary) rungs.push(storeRung("secondary", secondary, options.secondaryReady ?? (async () => {})));
+  if (journal) rungs.push(journalRung(journal));
+  const told = (up: boolean): void => {
+    state.primary = up ? "up" : "down";
+  };
+  const drain = createDrain({ ...options, memory, rungs, told });
+  const loop = startLoop({
+    clock: inBackground(clock),
+    step: async () => {
+      await journal?.takeOver();
+      const nowMs = clock.monotonicMs();
+      if (secondary && nowMs - state.lookedMs > LOOK_MS) state.below = true;
+      const waiting = memory.size + (journal?.stats().waiting ?? 0);
+      if (!options.drains || (waiting === 0 && !state.below)) return idleMs;
+      // Before the drain: what is put below while it runs must not be forgotten.
+      Object.assign(state, { below: false, lookedMs: nowMs });
+      const { left, whole } = await drain().catch((error) => {
+        state.below = secondary !== undefined;
+        throw error;
+      });
+      if (!whole) state.below = true;
+      return left > 0 || state.below ? DRAIN_MS : idleMs;
+    },
+    failed: (_error, consecutive) => Math.min(IDLE_MS, DRAIN_MS * consecutive),
+  });
+
+  async function put(entry: HandedDown, untilMs: number): Promise<PutDown> {
+    const failures: string[] = [];
+    for (const [i, rung] of rungs.entries()) {
+      const nowMs = clock.monotonicMs();
+      if ((resting.get(rung.name) ?? 0) > nowMs) {
+        failures.push(`${rung.name}: did not answer lately`);
+        continue;
+      }
+      const asked = await ask(rung, entry, shareMs(untilMs - nowMs, rungs.length - i), clock);
+      if (asked.kind === "answered") {
+        if (rung.name === "primary") state.primary = "up";
+        else {
+          state.below = true;
+          loop.nudge();
+        }
+        return asked.put;
+      }
+      if (asked.kind === "late") resting.set(rung.name, clock.monotonicMs() + REST_MS);
+      if (rung.name === "primary") state.primary = "down";
+      failures.push(`${rung.name}: ${asked.error}`);
+      events.emit({ type: "rung_failed", rung: rung.name, error: asked.error });
+    }
+    return inMemory(entry, failures.join("; "));
+  }
+
+  function inMemory(entry: HandedDown, why: string): PutDown {
+    const { id } = entry.message;
+    // The line first: it is all there is if the process ends now.
+    say(errorLog, entryLine(entry, why, form));
+    if (!memory.keep(entry))
+      return { kind: "refused", code: "store_full", error: `nothing could keep it (${why}; memory: full)` };
+    loop.nudge();
+    return { kind: "stored", rung: "memory", survives: "nothing", id, duplicate: false };
+  }
+
+  return {
+    put,
+    lament: (why, fields, text) => say(errorLog, refusedLine(clock.wallMs(), why, fields, text, form)),
+    drain,
+    status: () => statusOf(state.primary, rungs, memory, journal),
+    async close(withinMs = 1_000) {
+      // A store that hangs must not keep a process from ending: what it was asked for is done again by whoever comes next.
+      await within(clock, loop.stop(), withinMs);
+      const waiting = memory.size + (journal?.stats().waiting ?? 0);
+      if (waiting > 0 && options.drains) await within(clock, drain(), withinMs).catch(() => null);
+      await journal?.close();
+    },
+  };
+}
+
+function say(errorLog: (line: string) => void, line: string): void {
+  try {
+    errorLog(line);
+  } catch {
+    // There is nobody left to tell.
+  }
+}
+
+function statusOf(
+  primary: "up" | "down",
+  rungs: readonly Rung[],
+  memory: MemoryRung,
+  journal: Journal | undefined,
+): LadderStatus {
+  const stats = journal?.stats();
+  const ages = [stats?.oldestAtMs, memory.oldestAtMs].filter((atMs): atMs is number => atMs != null);
+  const next = primary === "up" ? rungs[0] : rungs[1];
+  return {
+    primary,
+    survives: next?.survives() ?? "nothing",
+    waiting: { journal: stats?.waiting ?? 0, memory: memory.size },
+    quarantined: stats?.quarantined ?? 0,
+    oldestAtMs: ages.length > 0 ? Math.min(...ages) : null,
+  };
+}
+
+/** What one rung may take of the time that is left: something over half, so that those below have theirs, an fsync included. */
+function shareMs(leftMs: number, rungsLeft: number): number {
+  return Math.max(0, rungsLeft > 1 ? Math.min(leftMs * 0.6, Math.max(leftMs / 2, leftMs - FSYNC_MS)) : leftMs - 20);
+}
+
+type Asked = { readonly kind: "answered"; readonly put: PutDown } | { readonly kind: "failed" | "late"; readonly error: string };
+
+async function ask(rung: Rung, entry: HandedDown, withinMs: number, clock: Clock): Promise<Asked> {
+  const answer = rung.put(entry).then(
+    (put): Asked => (put.kind === "refused" ? { kind: "failed", error: put.error } : { kind: "answered", put }),
+    (error: unknown): Asked => ({ kind: "failed", error: errorText(error) }),
+  );
+  return (await within(clock, answer, withinMs)) ?? { kind: "late", error: `no answer within ${Math.round(withinMs)} ms` };
+}
+
+export function storeRung(name: "primary" | "secondary", store: Store, ready: () => Promise<void>): Rung {
+  return {
+    name,
+    survives: () => store.traits.survives,
+    async put(entry) {
+      await ready();
+      // The whole delay, by the store's clock: what a receiver asked for is never undercut.
+      const [result] = await store.enqueue([entry.message]);
+      if (!result) return { kind: "refused", code: "store_unavailable", error: "the store gave no answer" };
+      if (result.kind === "conflict") return { kind: "conflict", rung: name, id: result.id };
+      return {
+        kind: "stored",
+        rung: name,
+        survives: store.traits.survives,
+        id: result.id,
+        duplicate: result.kind === "duplicate",
+      };
+    },
+  };
+}
+
+function journalRung(journal: Journal): Rung {
+  return {
+    name: "journal",
+    survives: () => "power-loss",
+    async put(entry) {
+      const appended = await journal.append(entry);
+      if (appended.kind === "refused") return appended;
+      return { kind: "stored", rung: "journal", survives: "power-loss", id: entry.message.id, duplicate: false };
+    },
+  };
+}

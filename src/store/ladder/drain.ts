@@ -1,0 +1,191 @@
+/**
+ * The way up: what waits in memory and in the journal goes into the primary store, then what the secondary store took. While the primary is
+ * away, what is only in memory goes to any rung that is better than that. One drain at a time; each step may be cut off by a crash and
+ * is simply done again.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import type { NewMessage } from "../../message/message.ts";
+import type { Events } from "../../observe/events.ts";
+import { type Clock, within } from "../../platform/clock.ts";
+import type { Drained, PutDown, RungName } from "../fallback.ts";
+import { dueMessage, type HandedDown } from "../handed-down.ts";
+import type { Journal } from "../journal.ts";
+import type { Store } from "../store.ts";
+import type { MemoryRung } from "./memory-rung.ts";
+import { moveUp } from "./move-up.ts";
+import { type Offered, offer } from "./offer.ts";
+
+export interface DrainOptions {
+  readonly primary: Store;
+  readonly ready: () => Promise<void>;
+  readonly secondary?: Store | undefined;
+  readonly secondaryReady?: (() => Promise<void>) | undefined;
+  readonly journal?: Journal | undefined;
+  readonly memory: MemoryRung;
+  readonly rungs: readonly { readonly name: string; put(entry: HandedDown): Promise<PutDown> }[];
+  readonly topics: () => readonly string[];
+  readonly ids: () => string;
+  readonly clock: Clock;
+  readonly events: Events;
+  /** Whether the primary could be used. */
+  readonly told: (up: boolean) => void;
+}
+
+const BATCH = 100;
+const CHECK_MS = 5_000;
+/** What a store would not take for a reason of its own is offered again after this. */
+const LATER_MS = 30_000;
+
+export function createDrain(options: DrainOptions): () => Promise<Drained> {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: Promise<Drained> | null = null;
+  const later = new Map<string, number>();
+  // Whoever calls during a drain shares the one that begins after it: the one under way may have found the store still away.
+  return () => {
+    next ??= running.then(() => {
+      next = null;
+      const drained = drainOnce(options, later);
+      running = drained.catch(() => {});
+      return drained;
+    });
+    return next;
+  };
+}
+
+interface Count {
+  moved: number;
+  duplicates: number;
+  conflicts: number;
+}
+
+async function drainOnce(options: DrainOptions, later: Map<string, number>): Promise<Drained> {
+  const { journal, memory, clock, told } = options;
+  try {
+    if ((await within(clock, usable(options), CHECK_MS)) === null) {
+      throw new MakegoodError("store_unavailable", `the primary store did not answer within ${CHECK_MS} ms`);
+    }
+  } catch (error) {
+    told(false);
+    await improve(options);
+    throw error;
+  }
+  told(true);
+  const nowMs = clock.monotonicMs();
+  for (const [id, untilMs] of later) if (untilMs <= nowMs) later.delete(id);
+  const total: Count = { moved: 0, duplicates: 0, conflicts: 0 };
+  const fromMemory = {
+    first: async (limit: number, skip: ReadonlySet<string>) => memory.first(limit, skip),
+    done: async (ids: readonly string[]) => {
+      for (const id of ids) memory.done(id);
+    },
+    // Its line is in the log; keeping it here would offer it for ever.
+    quarantine: async (id: string) => memory.done(id),
+  };
+  await drainRung("memory", fromMemory, options, later, total);
+  if (journal) {
+    const fromJournal = {
+      first: (limit: number, skip: ReadonlySet<string>) => journal.waiting(limit, skip),
+      done: (ids: readonly string[]) => journal.done(ids),
+      quarantine: (id: string, reason: string) => journal.quarantine(id, reason),
+    };
+    await drainRung("journal", fromJournal, options, later, total);
+  }
+  const whole = options.secondary ? await drainSecondary(options, options.secondary, total) : true;
+  return { ...total, left: memory.size + (journal?.stats().waiting ?? 0), whole };
+}
+
+async function usable({ ready, primary }: DrainOptions): Promise<true> {
+  await ready();
+  await primary.check();
+  return true;
+}
+
+interface Source {
+  first(limit: number, skip: ReadonlySet<string>): Promise<HandedDown[]>;
+  done(ids: readonly string[]): Promise<void>;
+  quarantine(id: string, reason: string): Promise<void>;
+}
+
+async function drainRung(
+  rung: RungName,
+  from: Source,
+  options: DrainOptions,
+  later: Map<string, number>,
+  total: Count,
+): Promise<void> {
+  const { primary, ids, clock, events } = options;
+  const count: Count = { moved: 0, duplicates: 0, conflicts: 0 };
+  try {
+    for (;;) {
+      const entries = await from.first(BATCH, new Set(later.keys()));
+      if (entries.length === 0) break;
+      const results = await offer(entries, { store: primary, ids, nowMs: clock.wallMs() });
+      const taken: string[] = [];
+      for (const [i, { message }] of entries.entries()) {
+        const result = results[i] as Offered;
+        if (result.kind === "taken") taken.push(message.id);
+        else if (result.kind === "later") later.set(message.id, clock.monotonicMs() + LATER_MS);
+        else await from.quarantine(message.id, result.reason);
+        tally(result, message, rung, events, count);
+      }
+      await from.done(taken);
+    }
+  } finally {
+    add(count, total, rung, events);
+  }
+}
+
+async function drainSecondary(options: DrainOptions, secondary: Store, total: Count): Promise<boolean> {
+  const { primary, topics, ids, clock, events } = options;
+  const count: Count = { moved: 0, duplicates: 0, conflicts: 0 };
+  const told = (message: NewMessage, result: Offered) => tally(result, message, "secondary", events, count);
+  try {
+    await options.secondaryReady?.();
+    await moveUp({ store: primary, secondary, owner: `ladder-${ids()}`, topics: topics(), ids, nowMs: clock.wallMs(), told });
+    return true;
+  } catch (error) {
+    // The secondary may be away in its turn: what it has is safe there and comes with the next round.
+    events.emit({ type: "rung_failed", rung: "secondary", error: error instanceof Error ? error.message : String(error) });
+    return false;
+  } finally {
+    add(count, total, "secondary", events);
+  }
+}
+
+function tally(result: Offered, { id, topic, key }: NewMessage, rung: RungName, events: Events, count: Count): void {
+  if (result.kind === "taken") {
+    count.moved++;
+    if (result.duplicate) count.duplicates++;
+    return;
+  }
+  if (result.kind === "later") {
+    events.emit({ type: "rung_failed", rung, error: `message ${id} waits: ${result.reason}` });
+    return;
+  }
+  count.conflicts++;
+  events.emit({ type: "quarantined", rung, topic, id, key, reason: result.reason });
+}
+
+function add(count: Count, total: Count, rung: RungName, events: Events): void {
+  total.moved += count.moved;
+  total.duplicates += count.duplicates;
+  total.conflicts += count.conflicts;
+  if (count.moved + count.conflicts > 0) events.emit({ type: "drained", rung, ...count });
+}
+
+/** The primary is away: what is only in memory goes to the secondary or the journal, if one of them works again. */
+async function improve({ memory, rungs, clock }: DrainOptions): Promise<void> {
+  const better = rungs.filter(({ name }) => name !== "primary");
+  for (const entry of memory.first(BATCH, new Set())) {
+    let kept = false;
+    const atMs = clock.wallMs();
+    const now = { message: dueMessage(entry, atMs), atMs };
+    for (const rung of better) {
+      const put = await rung.put(now).catch(() => null);
+      kept = put?.kind === "stored";
+      if (kept) break;
+    }
+    if (!kept) return;
+    memory.done(entry.message.id);
+  }
+}

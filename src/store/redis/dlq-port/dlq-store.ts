@@ -1,0 +1,166 @@
+/**
+ * The seeds' store port for unsettled billing obligations (FIN-13…15), under their names. What it promises, in every adapter: the first put of a
+ * reservation stands, attempts only grow until a person replays, nothing unsettled expires, and whoever holds no claim changes nothing.
+ * This file knows no engine: a preset depends on it alone.
+ */
+
+/** The four fields of a finalize request; the cost is an integer in decimal text and is never computed with here. */
+export interface DLQRequest {
+  readonly reservation_id: string;
+  readonly tenant_id: string;
+  readonly actual_cost_micro: string;
+  readonly trace_id: string;
+}
+
+export interface NewDLQEntry extends DLQRequest {
+  readonly reason: string;
+  readonly response_status: number | null;
+  /** As the caller counts it at first put; afterwards only incrementAttempt raises it. */
+  readonly attempt_count: number;
+  /** ISO-8601. Absent: the store's clock, plus `delayMs` of the put. */
+  readonly next_attempt_at?: string | undefined;
+  /** ISO-8601. Absent: the store's clock. Set once, the only basis for age. */
+  readonly created_at?: string | undefined;
+}
+
+export interface DLQEntry extends NewDLQEntry {
+  readonly next_attempt_at: string;
+  readonly created_at: string;
+}
+
+export interface PutOptions {
+  /** When it is due, from now by the store's clock; wins over `next_attempt_at` (DF-26). */
+  readonly delayMs?: number | undefined;
+  /** The reason of a rejection for good: kept as a terminal record in the same write, never replayed by itself (CON-9). */
+  readonly terminal?: string | undefined;
+}
+
+/**
+ * `exists`: nothing was touched, neither attempts nor schedule (DF-16), also when the first one is terminal by now.
+ * `conflict`: the reservation is there with another cost or tenant; the first stands, this one is in quarantine (DF-17).
+ */
+export type PutResult = "created" | "exists" | "conflict";
+
+/** A date, or better a delay that the store's own clock adds (DF-26). */
+export type NextAttempt = Date | { readonly delayMs: number };
+
+export interface DLQClaim {
+  /** Random; every change under the claim shows it (DF-4). */
+  readonly token: string;
+  /** As it stands now, not as it stood when it was listed (DF-6). */
+  readonly entry: DLQEntry;
+  /** Claims before this one that ended without a word: whoever held them died. Counted apart from attempts (CON-27). */
+  readonly abandoned: number;
+}
+
+export interface PersistenceCheck {
+  readonly state: "verified" | "failed" | "unknown";
+  readonly reason: string;
+  /** What was read, by its Redis name; empty where nothing could be read. */
+  readonly checked: Readonly<Record<string, string>>;
+}
+
+export interface DLQStore {
+  readonly kind: "redis" | "memory";
+  /** Whether an entry that was put now would survive: connected, and persistence verified or attested (DF-10, CON-36). */
+  readonly durable: boolean;
+
+  put(entry: NewDLQEntry, options?: PutOptions): Promise<PutResult>;
+  get(reservationId: string): Promise<DLQEntry | null>;
+  /**
+   * Entries that are due and unclaimed, at most `batchLimit`, oldest due first. Due is judged by the store's clock; `before`
+   * only narrows it, so a clock that runs ahead brings nothing forward.
+   */
+  getReady(before?: Date): Promise<DLQEntry[]>;
+  /** Settled. With a token: only if it still holds. Without: only while nobody holds a live claim. */
+  delete(reservationId: string, token?: string): Promise<boolean>;
+  /** Unsettled entries, claimed ones included. */
+  count(): Promise<number>;
+  /** By created_at; null when there is none. */
+  oldestEntryAgeMs(): Promise<number | null>;
+
+  /** Null: not there, not due, or in somebody else's hands. The entry is out of sight of getReady until the lease ends. */
+  claimForReplay(reservationId: string, leaseMs?: number): Promise<DLQClaim | null>;
+  /** False: the claim was lost; nothing was changed. */
+  releaseClaim(reservationId: string, token: string): Promise<boolean>;
+  /** The new count; null when the claim was lost or the entry is gone. The claim stays until it is released. */
+  incrementAttempt(reservationId: string, token: string, next: NextAttempt): Promise<number | null>;
+  /** Moves the entry to the terminal records. Token null: only while nobody holds a live claim. False: nothing was moved. */
+  terminalDrop(reservationId: string, token: string | null, reason: string): Promise<boolean>;
+
+  validatePersistence(): Promise<PersistenceCheck>;
+}
+
+export interface TerminalRecord extends DLQEntry {
+  readonly terminal_reason: string;
+  readonly terminal_at: string;
+  /** Attempts of earlier lives, before it was replayed; `attempt_count` counts since then. */
+  readonly attempts_before: number;
+  readonly resolution: "open" | "resolved" | "discarded";
+  /** Who closed it and why; null while it is open. */
+  readonly resolved_by: string | null;
+  readonly resolved_reason: string | null;
+}
+
+/** What could not be kept as an entry, and why. It never expires. */
+export interface Quarantined {
+  readonly kind: AlarmKind;
+  readonly reservation_id: string;
+  readonly at: string;
+  /** Whatever is left of it: the refused fields, the fields of a corrupt entry, when an orphan was due. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/**
+ * orphan: scheduled, but its payload is gone. unscheduled: a payload that no index led to; put back. corrupt: a payload that
+ * cannot be read. conflict: a second obligation under the same reservation.
+ */
+export type AlarmKind = "orphan" | "unscheduled" | "corrupt" | "conflict";
+
+export interface DLQAlarm {
+  readonly kind: AlarmKind;
+  readonly reservation_id: string;
+  readonly detail: string;
+}
+
+/** Gauges by state (DF-33). */
+export interface DLQGauges {
+  readonly due: number;
+  readonly waiting: number;
+  readonly claimed: number;
+  readonly terminal: number;
+  readonly quarantined: number;
+}
+
+/** What people on call need besides the port: nothing terminal or quarantined is out of reach (DF-3). */
+export interface DLQOperations {
+  readonly maxRetries: number;
+  readonly batchLimit: number;
+  extendClaim(reservationId: string, token: string, leaseMs: number): Promise<boolean>;
+  /** Open or closed. */
+  getTerminal(reservationId: string): Promise<TerminalRecord | null>;
+  /** The open ones, oldest first. */
+  listTerminal(limit?: number, offset?: number): Promise<TerminalRecord[]>;
+  /** Puts an open terminal record back, due now, attempts starting from 0. */
+  replayTerminal(reservationId: string): Promise<boolean>;
+  /** Closes an open terminal record; it is kept seven more days (FIN-21), then it is gone. */
+  resolveTerminal(reservationId: string, how: Resolve): Promise<boolean>;
+  listQuarantine(limit?: number, offset?: number): Promise<Quarantined[]>;
+  gauges(): Promise<DLQGauges>;
+  /** Looks at indexes and payloads in both directions and mends what does not match, each find with an alarm (DF-32). */
+  reconcile(): Promise<{ readonly checked: number; readonly mended: number; readonly quarantined: number }>;
+}
+
+export interface Resolve {
+  readonly as: "resolved" | "discarded";
+  readonly actor: string;
+  readonly reason: string;
+}
+
+export interface DLQStoreOptions {
+  /** Default 5 (FIN-16); stated for the caller, who decides when an entry is exhausted. */
+  readonly maxRetries?: number | undefined;
+  /** Default 50 (FIN-16). */
+  readonly batchLimit?: number | undefined;
+  readonly onAlarm?: ((alarm: DLQAlarm) => void) | undefined;
+}

@@ -1,0 +1,43 @@
+/**
+ * The door `makegood/redis`: the store, the port to a client library, what is known of the server's durability,
+ * the seeds' port, and streams as inlet and outlet.
+ */
+export { type ConnectOptions, connectRedis } from "./connect.ts";
+export type {
+  DLQAlarm,
+  DLQClaim,
+  DLQEntry,
+  DLQGauges,
+  DLQOperations,
+  DLQStore,
+  NewDLQEntry,
+  NextAttempt,
+  PersistenceCheck,
+  PutOptions,
+  PutResult,
+  Quarantined,
+  TerminalRecord,
+} from "./dlq-port/dlq-store.ts";
+export { createMemoryDLQStore, type MemoryDLQStoreOptions } from "./dlq-port/memory-dlq-store.ts";
+export { createRedisDLQStore, type RedisDLQStoreOptions } from "./dlq-port/redis-dlq-store.ts";
+export {
+  type Attestation,
+  type Finding,
+  type NodeDurability,
+  type RedisDurability,
+  readDurability,
+  requireNoEviction,
+  survivesOf,
+  type Verdict,
+} from "./durability.ts";
+export type { IoredisClient } from "./ioredis.ts";
+export type { NodeRedisClient } from "./node-redis.ts";
+export { fromIoredis, fromNodeRedis, type PortOptions, type RedisPort, type SendOptions } from "./port.ts";
+export { createRedisStore, type RedisStore, type RedisStoreOptions } from "./redis-store.ts";
+export type { StreamEntry } from "./streams/entries.ts";
+export type { Depth } from "./streams/group.ts";
+export { type Inlet, startInlet } from "./streams/inlet.ts";
+export type { InletMessage, InletNotice, InletOptions, Malformed } from "./streams/inlet-options.ts";
+export { type Outlet, type OutletNotice, type OutletOptions, startOutlet } from "./streams/outlet.ts";
+export { AUDIT_CLASS_STREAMS, AUDIT_STREAM, fieldOf, RECOVERY_STREAM } from "./streams/seed-names.ts";
+export type { RedisArgument, RedisNode } from "./wire.ts";

@@ -1,0 +1,70 @@
+/**
+ * Reading back from Redis: one message, a page of them, how many there are of each state, and the history of one.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import { LIMITS } from "../../message/limits.ts";
+import type { MessageView } from "../../message/message.ts";
+import { isUuid } from "../../platform/ids.ts";
+import type { ListFilter, Page, StatusCount, Store } from "../store.ts";
+import type { Db } from "./db.ts";
+import { fieldsOf, historyOf, laneOf, lettersOf, stateOf, viewOfFields, viewOfRow } from "./rows.ts";
+import { LANES } from "./scripts/lanes.ts";
+import { COUNTS, LIST } from "./scripts/read.ts";
+
+export function createReads(db: Db): Pick<Store, "get" | "list" | "counts" | "history" | "lanes"> {
+  const fields = async (id: string) => {
+    const key = db.keys.message(id);
+    return fieldsOf(await db.command("read a message", key, ["HGETALL", key]));
+  };
+  return {
+    async get(id) {
+      const found = await fields(id);
+      return found ? viewOfFields(id, found) : null;
+    },
+    history: async (id) => historyOf(await fields(id)),
+    async lanes(at) {
+      const [now, ...rest] = (await db.run(LANES, [db.keys.key("lanes")], [], at)) as [number, ...string[]];
+      return Array.from({ length: rest.length / 2 }, (_, i) => laneOf(rest[2 * i] as string, Number(rest[2 * i + 1]) - now));
+    },
+    list: (filter) => list(db, filter),
+    counts: (options) => counts(db, options?.delivered === true),
+  };
+}
+
+async function list(db: Db, filter: ListFilter): Promise<Page> {
+  const limit = Math.min(Math.max(1, Math.trunc(filter.limit)), LIMITS.pageMax);
+  const letters = lettersOf(filter.status, filter.resolution);
+  const found: MessageView[] = [];
+  let below = filter.cursor === undefined ? "" : readCursor(filter.cursor);
+  if (letters === "") return { data: [], nextCursor: null };
+  // One more than the page, which tells whether there is a next one. Each call looks at a bounded number of messages.
+  do {
+    const wanted = [filter.topic ?? "", filter.tenantId ?? "", filter.key ?? "", below, limit + 1 - found.length];
+    const args = [letters, ...wanted, filter.payload === false ? 0 : 1];
+    const [reached, ...rows] = (await db.run(LIST, [db.keys.key("accepted")], args)) as [string, ...(string | null)[][]];
+    found.push(...rows.map(viewOfRow));
+    below = reached;
+  } while (below !== "" && found.length <= limit);
+  const data = found.slice(0, limit);
+  return { data, nextCursor: found.length > limit ? writeCursor((data.at(-1) as MessageView).id) : null };
+}
+
+const writeCursor = (id: string): string => Buffer.from(id, "latin1").toString("base64url");
+
+function readCursor(cursor: string): string {
+  const id = Buffer.from(cursor, "base64url").toString("latin1");
+  if (!isUuid(id)) throw new MakegoodError("invalid_message", "This cursor is not one that a page before returned.", { cursor });
+  return id;
+}
+
+async function counts(db: Db, delivered: boolean): Promise<StatusCount[]> {
+  const letters = lettersOf().replace(delivered ? "" : "d", "");
+  type Row = [topic: string, state: string, count: number, oldest: string | null];
+  const [now, ...rows] = (await db.run(COUNTS, [db.keys.key("accepted")], [letters])) as [number, ...Row[]];
+  return rows.map(([topic, state, count, oldest]) => ({
+    topic,
+    ...stateOf(state),
+    count,
+    oldestMs: oldest === null ? null : now - Number(oldest),
+  }));
+}

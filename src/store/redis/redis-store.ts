@@ -1,0 +1,168 @@
+/**
+ * The Redis store: the path of a message in one Redis or in one slot of a Redis Cluster, each transition one script. What it
+ * declares about its durability is read from the server, not assumed.
+ */
+import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
+import { type Clock, systemClock } from "../../platform/clock.ts";
+import { type Random, systemRandom } from "../../platform/random.ts";
+import type { Intervention, InterventionResult, PruneRequest, Store, StoreTraits } from "../store.ts";
+import { createClaims } from "./claim.ts";
+import { type ConnectOptions, connectRedis } from "./connect.ts";
+import { closedError, createDb, type Db } from "./db.ts";
+import { type Attestation, type RedisDurability, readDurability, requireNoEviction, survivesOf } from "./durability.ts";
+import { createEnqueue } from "./enqueue.ts";
+import { createEpoch, type Epoch } from "./epoch.ts";
+import { createKeyspace } from "./keyspace.ts";
+import type { RedisPort } from "./port.ts";
+import { createReads } from "./read.ts";
+import { createReconcile } from "./reconcile.ts";
+import { requireReplicas } from "./replicas.ts";
+import { fieldsOf, stateOf, viewOfFields } from "./rows.ts";
+import { INTERVENE } from "./scripts/intervene.ts";
+import { LEAD, PRUNE } from "./scripts/upkeep.ts";
+import { createSettle } from "./settle.ts";
+import { createTopics } from "./topics.ts";
+import { createWake } from "./wake.ts";
+
+export interface RedisStoreOptions {
+  /** `redis://…`, or a port made from a client of node-redis or ioredis. */
+  readonly redis: string | RedisPort;
+  /** For a URL: how to connect. */
+  readonly connect?: ConnectOptions | undefined;
+  /** Under which all keys stand, in one hash tag; default `makegood`. */
+  readonly prefix?: string | undefined;
+  /** What the operator vouches for where the server does not let us look. */
+  readonly attest?: Attestation | undefined;
+  /** An eviction policy that is allowed although it can throw accepted messages away; absent: only `noeviction` opens. */
+  readonly allowEviction?: string | null | undefined;
+  /** Hears that Redis lost what it held. */
+  readonly onLoss?: ((message: string) => void) | undefined;
+  /** Accept only what so many replicas have, too (DF-28). Not in a cluster. */
+  readonly replicas?: { readonly count: number; readonly timeoutMs: number } | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+}
+
+export interface RedisStore extends Store {
+  /** Reads again what the server says about its durability. */
+  durability(): Promise<RedisDurability>;
+}
+
+export function createRedisStore(options: RedisStoreOptions): RedisStore {
+  let port: RedisPort | undefined = typeof options.redis === "string" ? undefined : options.redis;
+  let closed = false;
+  const db = createDb({
+    keys: createKeyspace(options.prefix ?? "makegood"),
+    clock: options.clock ?? systemClock,
+    random: options.random ?? systemRandom,
+    port: () => {
+      if (closed) throw closedError();
+      if (!port) throw new MakegoodError("store_unavailable", "The Redis store is not open: it could not be reached so far.");
+      return port;
+    },
+  });
+  const wake = createWake(db);
+  const work = (lanes: readonly string[]) => wake.local({ kind: "work", lane: lanes.length === 1 ? (lanes[0] as string) : null });
+  const traits: { -readonly [K in keyof StoreTraits]: StoreTraits[K] } = {
+    name: "redis",
+    survives: "nothing",
+    callerTransactions: false,
+    processes: "many",
+    wake: "poll",
+  };
+
+  async function durability(): Promise<RedisDurability> {
+    const found = await readDurability(db.port(), options.attest);
+    traits.survives = survivesOf(found);
+    return found;
+  }
+
+  const epoch: Epoch = createEpoch(
+    db,
+    () => topics,
+    (message) => options.onLoss?.(message),
+  );
+  const topics = createTopics(db, () => wake.local({ kind: "topics" }), epoch);
+  const reconcile = createReconcile(db);
+  const enqueueOnce = createEnqueue(db, work, requireReplicas(db, options.replicas));
+
+  /** A topic that we declared and that is not there: either somebody deleted it, or everything is gone. */
+  const enqueue: Store["enqueue"] = async (messages, how) => {
+    try {
+      return await enqueueOnce(messages, how);
+    } catch (error) {
+      if (!isMakegoodError(error) || error.code !== "unknown_topic" || !(await epoch.look())) throw error;
+      return enqueueOnce(messages, how);
+    }
+  };
+
+  return {
+    traits,
+    topics,
+    durability,
+    async open() {
+      if (closed) throw closedError();
+      port ??= await connectRedis(options.redis as string, options.connect);
+      await epoch.look();
+      requireNoEviction(await durability(), options.allowEviction ?? null);
+      if (await wake.open()) traits.wake = "push";
+    },
+    async close() {
+      if (closed) return;
+      if (port) await wake.close();
+      closed = true;
+      // A port that was handed in belongs to whoever made it.
+      if (typeof options.redis === "string") await port?.close();
+    },
+    check: async () => void (await epoch.look()),
+    enqueue,
+    ...createClaims(db),
+    settle: createSettle(db, work),
+    wake: (listener) => wake.on(listener),
+    idle: (owner, waiting) => wake.idle(owner, waiting),
+    ...createReads(db),
+    intervene: (intervention) => intervene(db, intervention, () => work([])),
+    async prune(request) {
+      await reconcile();
+      return prune(db, request);
+    },
+    async lead(name, owner, ttlMs, at) {
+      const reply = await db.run(LEAD, [db.keys.key(`leader:${name}`)], [name, owner, ttlMs], at);
+      const [held, term, holder] = reply as [number, number, string];
+      return { held: held === 1, term: String(term), owner: holder };
+    },
+  };
+}
+
+/** Redis does nothing else while a script runs. */
+const PRUNE_PIECE = 500;
+
+async function prune(db: Db, { keptMs, limit, now }: PruneRequest): Promise<number> {
+  const keys = ["settled", "dedupe", "pruned"].map(db.keys.key);
+  let gone = 0;
+  while (gone < limit) {
+    const piece = Math.min(limit - gone, PRUNE_PIECE);
+    const went = (await db.run(PRUNE, keys, [keptMs, piece], { now })) as number;
+    gone += went;
+    if (went < piece) break;
+  }
+  return gone;
+}
+
+async function intervene(db: Db, given: Intervention, told: () => void): Promise<InterventionResult> {
+  const { id, action, actor, reason, revision = "" } = given;
+  const keys = [db.keys.message(id), db.keys.key("lanes"), db.keys.key("settled")];
+  const reply = await db.run(INTERVENE, keys, [id, action, JSON.stringify([actor, reason]), revision], given);
+  const [kind, value] = reply as [InterventionResult["kind"], unknown];
+  switch (kind) {
+    case "not_found":
+      return { kind };
+    case "revision_conflict":
+      return { kind, revision: value as number };
+    case "wrong_state":
+      return { kind, ...stateOf(value as string) };
+    case "done":
+      told();
+      return { kind, message: viewOfFields(id, fieldsOf(value) as Map<string, string>) };
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * INTERVENE in one script: replay, resolve or discard, fenced by revision, with its provenance in the same write.
+ */
+import { script } from "./script.ts";
+
+/** After the usual three: id, action, actor and reason as JSON, revision (empty: any). */
+export const INTERVENE = script(
+  "intervene",
+  "settles",
+  `local id, action, revision = ARGV[4], ARGV[5], ARGV[7]
+local key = P .. 'm:' .. id
+fits('SCARD', P .. 'lanes') zset(P .. 'settled')
+local m = call('HMGET', key, 'st', 'r', 'he', 'tp', 'te', 'pr', 'su', 'ok', 'di', 'vn', 'n', 'g')
+local state, topic, okey = m[1], m[4], m[8]
+if not state then return { 'not_found' } end
+local current = tonumber(m[2]) or 0
+if revision ~= '' and tonumber(revision) ~= current then return { 'revision_conflict', current } end
+local open = state == 'o' or (state == 'p' and (m[3] or action == 'discard'))
+if not open then return { 'wrong_state', state } end
+local target = action == 'replay' and 'p' or (action == 'resolve' and 'r' or 'x')
+local before = lane_of(topic, m[5], m[6], m[7], okey)
+local after = lane_of(topic, m[5], m[6], '0', okey)
+zset(P .. 's:' .. state .. ':' .. topic) zset(P .. 's:' .. target .. ':' .. topic)
+zset(P .. 'l:' .. before) zset(P .. 'l:' .. after)
+if okey then fits_order(after, okey) end
+
+local number = (tonumber(m[10]) or 0) + 1
+local fields = { 'st', target, 'r', current + 1, 'vn', number, 'v' .. number, now .. '|' .. action .. '|' .. ARGV[6] }
+local function field(name, value) fields[#fields + 1] = name fields[#fields + 1] = value end
+if action == 'replay' then
+  field('g', (tonumber(m[12]) or 0) + 1) field('ba', tonumber(m[11]) or 0) field('su', '0') field('du', now)
+  call('HDEL', key, 'he', 'di')
+else
+  if not m[9] then field('di', now) end
+  field('se', now)
+  call('HDEL', key, 'he')
+  add(P .. 'settled', now, id)
+end
+call('HSET', key, unpack(fields))
+if okey then
+  call('ZREM', P .. 'o:' .. before .. okey, id)
+  if call('HGET', P .. 'k:' .. before, okey) == 'b' .. id then call('HDEL', P .. 'k:' .. before, okey) end
+  if target == 'p' then call('ZADD', P .. 'o:' .. after .. okey, 0, id) end
+else
+  call('ZREM', P .. 'l:' .. before, id)
+  if target == 'p' then add(P .. 'l:' .. after, now, id) end
+end
+if state ~= target then
+  remove(P .. 's:' .. state .. ':' .. topic, id)
+  add(P .. 's:' .. target .. ':' .. topic, 0, id)
+end
+write_sets()
+if okey then rehead(after, okey) end
+list_lane(before)
+list_lane(after)
+-- A replay is due at once; a closed head opens its ordering key for the next one.
+if action == 'replay' or okey then tell('') end
+return { 'done', call('HGETALL', key) }
+`,
+);

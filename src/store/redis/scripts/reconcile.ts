@@ -1,0 +1,78 @@
+/**
+ * RECONCILE: what scripts write together can only come apart by another hand (a key deleted, a partial restore). These walk over the
+ * sets and the messages, a piece at a time, and mend what does not fit, each piece in one script (DF-31, DF-32).
+ */
+import { script } from "./script.ts";
+
+/** After the usual three: state, topic, id to start behind, how many. Answers with the id reached (empty: the end) and how many were mended. */
+export const RECONCILE_SET = script(
+  "reconcile a set",
+  "settles",
+  `local state, topic, after = ARGV[4], ARGV[5], ARGV[6]
+local set = P .. 's:' .. state .. ':' .. topic
+fits('SCARD', P .. 'lanes') zset(P .. 'quarantine') zset(set) zset(P .. 's:p:' .. topic)
+local ids = call('ZRANGEBYLEX', set, after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, ARGV[7])
+local mended, lanes = 0, {}
+local function wait_again(id, lane, okey, due)
+  if okey then
+    zset(P .. 'o:' .. lane .. okey)
+    call('ZADD', P .. 'o:' .. lane .. okey, 0, id)
+    rehead(lane, okey)
+  else
+    zset(P .. 'l:' .. lane)
+    call('ZADD', P .. 'l:' .. lane, due, id)
+    list_lane(lane)
+  end
+  mended = mended + 1
+end
+for _, id in ipairs(ids) do
+  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'he', 'te', 'pr', 'su', 'ok', 'du', 'le')
+  local okey = not m.err and m[6]
+  if m.err or not m[1] then
+    call('ZREM', set, id)
+    quarantine(id)
+    mended = mended + 1
+  elseif m[1] ~= state then
+    call('ZREM', set, id)
+    call('ZADD', P .. 's:' .. m[1] .. ':' .. topic, 0, id)
+    mended = mended + 1
+  else
+    local lane = lane_of(topic, m[3], m[4], m[5], okey)
+    lanes[lane] = true
+    local waits = okey and P .. 'o:' .. lane .. okey or P .. 'l:' .. lane
+    if state == 'p' and (okey or not m[2]) and not call('ZSCORE', waits, id) then
+      wait_again(id, lane, okey, m[7])
+    elseif state == 'i' and (not m[8] or redis.pcall('HEXISTS', P .. 'e:' .. m[8], id) ~= 1) then
+      -- In flight for nobody: its lease is gone, so no token can settle it any more.
+      call('HSET', P .. 'm:' .. id, 'st', 'p', 'du', now)
+      call('ZREM', set, id)
+      call('ZADD', P .. 's:p:' .. topic, 0, id)
+      if okey and call('HGET', P .. 'k:' .. lane, okey) == 'f' .. id then call('HDEL', P .. 'k:' .. lane, okey) end
+      wait_again(id, lane, okey, now)
+    end
+  end
+end
+-- A lane that is not listed is never looked at.
+for lane in pairs(lanes) do list_lane(lane) end
+return { ids[#ids] or '', mended }
+`,
+);
+
+/** After the usual three: where to go on, how many. Answers with where it came to (0: the end) and how many were mended. */
+export const RECONCILE_MESSAGES = script(
+  "reconcile messages",
+  "settles",
+  `local page = call('SCAN', ARGV[4], 'MATCH', P .. 'm:*', 'COUNT', ARGV[5])
+local mended = 0
+for _, key in ipairs(page[2]) do
+  local id = string.sub(key, #P + 3)
+  local m = redis.pcall('HMGET', key, 'st', 'tp')
+  if not m.err and m[1] and m[2] and not call('ZSCORE', P .. 's:' .. m[1] .. ':' .. m[2], id) then
+    call('ZADD', P .. 's:' .. m[1] .. ':' .. m[2], 0, id)
+    if call('HEXISTS', P .. 'accepted', m[2]) == 0 then call('HINCRBY', P .. 'accepted', m[2], 0) end
+    mended = mended + 1
+  end
+end
+return { page[1], mended }
+`,
+);

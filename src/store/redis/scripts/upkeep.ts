@@ -1,0 +1,64 @@
+/**
+ * PRUNE and LEAD: retention of what is settled and past its time, and nothing else (I2); leadership that saves work and never
+ * provides safety (I9). CHECK is refused when a write would be.
+ */
+import { script } from "./script.ts";
+
+/** After the usual three: how long to keep, how many at most. */
+export const PRUNE = script(
+  "prune",
+  "settles",
+  `zset(P .. 'settled') fits('HLEN', P .. 'dedupe') fits('HLEN', P .. 'pruned')
+local ids = call('ZRANGEBYSCORE', P .. 'settled', '-inf', now - tonumber(ARGV[4]), 'LIMIT', 0, ARGV[5])
+local gone = {}
+for n, id in ipairs(ids) do
+  gone[n] = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'tp', 'te', 'ke')
+  if gone[n][1] then zset(P .. 's:' .. gone[n][1] .. ':' .. gone[n][2]) end
+end
+for n, id in ipairs(ids) do
+  local m = gone[n]
+  call('ZREM', P .. 'settled', id)
+  -- Only the settled: delivered, resolved, discarded.
+  if m[1] == 'd' or m[1] == 'r' or m[1] == 'x' then
+    call('UNLINK', P .. 'm:' .. id)
+    remove(P .. 's:' .. m[1] .. ':' .. m[2], id)
+    -- The key protects as long as its message lives.
+    if m[4] then
+      local scope = m[2] .. '\\0' .. (m[3] or '') .. '\\0' .. m[4]
+      if call('HGET', P .. 'dedupe', scope) == id then call('HDEL', P .. 'dedupe', scope) end
+    end
+    call('HINCRBY', P .. 'pruned', m[2], 1)
+  end
+end
+write_sets()
+return #ids
+`,
+);
+
+/** After the usual three: name, owner, how long. */
+export const LEAD = script(
+  "lead",
+  "settles",
+  `local key, owner, ttl = P .. 'leader:' .. ARGV[4], ARGV[5], tonumber(ARGV[6])
+local m = call('HMGET', key, 'owner', 'term', 'until')
+local holder, term, until_ms = m[1] or '', tonumber(m[2]) or 0, tonumber(m[3]) or 0
+if ttl > 0 and (holder == owner or until_ms <= now) then
+  if holder ~= owner then term = term + 1 end
+  holder = owner
+  call('HSET', key, 'owner', owner, 'term', term, 'until', math.floor(now + ttl))
+elseif ttl <= 0 and holder == owner then
+  holder = ''
+  call('HSET', key, 'owner', '', 'until', 0)
+end
+return { (ttl > 0 and holder == owner) and 1 or 0, term, holder }
+`,
+);
+
+/** After the usual three: a mark. Answers with the mark of this data: another one than before means that the data is another, too. */
+export const CHECK = script(
+  "check",
+  "grows",
+  `call('HSETNX', P .. 'meta', 'born', ARGV[4])
+return call('HGET', P .. 'meta', 'born')
+`,
+);

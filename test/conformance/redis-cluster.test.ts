@@ -1,0 +1,40 @@
+/** The Store conformance suite on a Redis Cluster of three masters and three replicas, through node-redis and through ioredis. */
+import { Cluster } from "ioredis";
+import { createCluster } from "redis";
+import { beforeAll, describe, expect, it } from "vitest";
+import { connectRedis, fromIoredis, fromNodeRedis } from "../../src/store/redis/index.ts";
+import { storeConformance } from "../../src/testing/index.ts";
+import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
+import { redisHarness } from "../support/redis-store.ts";
+
+let cluster: RedisCluster;
+
+beforeAll(async () => {
+  cluster = await startRedisCluster();
+}, 60_000);
+
+const nodeRedis = redisHarness("a Redis Cluster through node-redis", async () =>
+  fromNodeRedis(createCluster({ rootNodes: [{ url: cluster.url }] })),
+);
+const ioredis = redisHarness("a Redis Cluster through ioredis", async () =>
+  fromIoredis(new Cluster([cluster.url], { lazyConnect: true })),
+);
+
+for (const harness of [nodeRedis, ioredis]) {
+  describe(harness.name, () => {
+    for (const { group, name, run } of storeConformance(harness)) it(`${group}: ${name}`, run);
+  });
+}
+
+describe("DF-25: a Redis Cluster by its URL", () => {
+  it("is found to be one, and every node is examined", async () => {
+    const port = await connectRedis(cluster.url);
+    try {
+      expect(port.cluster).toBe(true);
+      const roles = (await port.nodes()).map(({ role }) => role).sort();
+      expect(roles).toEqual(["master", "master", "master", "replica", "replica", "replica"]);
+    } finally {
+      await port.close();
+    }
+  });
+});

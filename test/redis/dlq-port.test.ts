@@ -1,0 +1,325 @@
+/** The seeds' port: the shared suite on memory and on Redis through both clients, then what only Redis can do wrong. */
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { MakegoodError } from "../../src/message/errors.ts";
+import type { Clock } from "../../src/platform/clock.ts";
+import type { DLQAlarm } from "../../src/store/redis/dlq-port/dlq-store.ts";
+import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
+import { createRedisDLQStore, type RedisDLQStoreOptions } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
+import { fromIoredis, fromNodeRedis, type RedisPort } from "../../src/store/redis/port.ts";
+import { DURABLE, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { dlqSuite, owed } from "./dlq-port-suite.ts";
+
+const sorted = (texts: readonly string[]): string[] => [...texts].sort((a, b) => (a < b ? -1 : 1));
+const P = "{finn:hounfour:dlq}";
+const START = Date.UTC(2026, 0, 1);
+
+dlqSuite("memory", async (options = {}) => {
+  let ms = START;
+  const alarms: DLQAlarm[] = [];
+  const clock: Clock = { wallMs: () => ms, monotonicMs: () => ms, after: () => ({ cancel() {} }) };
+  const store = createMemoryDLQStore({ ...options, clock, onAlarm: (alarm) => alarms.push(alarm) });
+  return {
+    store,
+    other: store,
+    alarms,
+    nowMs: () => ms,
+    advance: (by) => {
+      ms += by;
+    },
+  };
+});
+
+describe("on Redis", () => {
+  let server: RedisServer;
+  const ports: RedisPort[] = [];
+  const made: Record<"node-redis" | "ioredis", () => RedisPort> = {
+    "node-redis": () => fromNodeRedis(createClient({ url: server.url })),
+    ioredis: () => fromIoredis(new Redis(server.url, { lazyConnect: true })),
+  };
+  const port = (kind: "node-redis" | "ioredis" = "node-redis"): RedisPort => {
+    const one = made[kind]();
+    ports.push(one);
+    return one;
+  };
+
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => {
+    for (const one of ports) await one.close();
+    await server.stop();
+  });
+
+  for (const kind of ["node-redis", "ioredis"] as const) {
+    let one: RedisPort;
+    let two: RedisPort;
+    dlqSuite(`Redis through ${kind}`, async (options = {}) => {
+      one ??= port(kind);
+      two ??= port(kind);
+      await one.send(null, ["FLUSHALL"]);
+      let ms = START;
+      const alarms: DLQAlarm[] = [];
+      const how = { ...options, now: () => ms, onAlarm: (alarm: DLQAlarm) => void alarms.push(alarm) };
+      const [store, other] = [createRedisDLQStore(one, how), createRedisDLQStore(two, how)];
+      return {
+        store,
+        other,
+        alarms,
+        nowMs: () => ms,
+        advance: (by) => {
+          ms += by;
+        },
+      };
+    });
+  }
+
+  describe("what only Redis can do wrong", () => {
+    let redis: RedisPort;
+    let alarms: DLQAlarm[];
+    const send = (...args: string[]) => redis.send(null, args);
+    const open = (options: RedisDLQStoreOptions = {}) =>
+      createRedisDLQStore(redis, { onAlarm: (alarm) => alarms.push(alarm), ...options });
+
+    beforeAll(() => {
+      redis = port();
+    });
+    beforeEach(async () => {
+      alarms = [];
+      await send("FLUSHALL");
+    });
+
+    it("DF-1, DF-2: nothing unsettled carries a time to live, and a lost payload is an alarm and a note, never silence", async () => {
+      const store = open();
+      await store.put(owed("r-1"));
+      await store.put(owed("r-2"));
+      const claim = await store.claimForReplay("r-2");
+      await store.terminalDrop("r-2", claim?.token as string, "exhausted");
+      for (const key of (await send("KEYS", "*")) as string[]) expect([key, await send("PTTL", key)]).toEqual([key, -1]);
+      await send("DEL", `${P}:entry:r-1`);
+      expect(await store.getReady()).toEqual([]);
+      expect(alarms).toMatchObject([{ kind: "orphan", reservation_id: "r-1" }]);
+      expect(await store.listQuarantine()).toMatchObject([{ kind: "orphan", reservation_id: "r-1" }]);
+      expect(await store.gauges()).toMatchObject({ due: 0, quarantined: 1 });
+    });
+
+    it("DF-31: repair judges and removes in one script: an entry that came back meanwhile is left alone", async () => {
+      const store = open();
+      await store.put(owed("r-1"));
+      await send("DEL", `${P}:entry:r-1`);
+      // Another instance puts the entry again between the listing and the script.
+      const between: RedisPort = {
+        ...redis,
+        async send(key, args, options) {
+          const reply = await redis.send(key, args, options);
+          if (args[0] === "ZRANGEBYSCORE") await store.put(owed("r-1", { trace_id: "again" }));
+          return reply;
+        },
+      };
+      const found = await createRedisDLQStore(between, { onAlarm: (alarm) => alarms.push(alarm) }).getReady();
+      expect(found).toMatchObject([{ reservation_id: "r-1", trace_id: "again" }]);
+      expect(alarms).toEqual([]);
+    });
+
+    it("DF-32: payloads that no index leads to, and indexes that lead nowhere, are found and mended", async () => {
+      const store = open();
+      for (const id of ["fine", "unscheduled", "lost", "gone"]) await store.put(owed(id));
+      await send("ZREM", `${P}:schedule`, "unscheduled", "lost");
+      await send("ZREM", `${P}:created`, "lost");
+      await send("DEL", `${P}:entry:gone`);
+      expect(await store.reconcile()).toEqual({ checked: 4, mended: 2, quarantined: 1 });
+      expect(sorted(alarms.map(({ kind, reservation_id }) => `${kind} ${reservation_id}`))).toEqual([
+        "orphan gone",
+        "unscheduled lost",
+        "unscheduled unscheduled",
+      ]);
+      expect(sorted((await store.getReady()).map(({ reservation_id }) => reservation_id))).toEqual([
+        "fine",
+        "lost",
+        "unscheduled",
+      ]);
+      expect(await store.reconcile()).toEqual({ checked: 3, mended: 0, quarantined: 0 });
+    });
+
+    it("DF-21: corrupt entries are set aside as they are, and the rest of the batch goes on", async () => {
+      const store = open();
+      for (const id of ["a", "json", "half", "number", "z"]) await store.put(owed(id));
+      await send("SET", `${P}:entry:json`, '{"reservation_id":');
+      await send("HDEL", `${P}:entry:half`, "actual_cost_micro");
+      await send("HSET", `${P}:entry:number`, "attempt_count", "many");
+      expect(await store.claimForReplay("number")).toBeNull();
+      expect((await store.getReady()).map(({ reservation_id }) => reservation_id)).toEqual(["a", "z"]);
+      expect(sorted(alarms.map(({ kind, reservation_id }) => `${kind} ${reservation_id}`))).toEqual([
+        "corrupt half",
+        "corrupt json",
+        "corrupt number",
+      ]);
+      const kept = await store.listQuarantine();
+      expect(kept.find(({ reservation_id }) => reservation_id === "json")?.fields).toEqual({
+        redis_type: "string",
+        value: '{"reservation_id":',
+      });
+      expect(kept.find(({ reservation_id }) => reservation_id === "half")?.fields).toMatchObject({ tenant_id: "tenant-1" });
+      expect(await store.count()).toBe(2);
+    });
+
+    it("DF-21: a put over a corrupt entry sets that one aside and loses neither", async () => {
+      const store = open();
+      await send("SET", `${P}:entry:r-1`, "rubbish");
+      expect(await store.put(owed("r-1"))).toBe("created");
+      expect(await store.get("r-1")).toMatchObject({ reservation_id: "r-1" });
+      expect(await store.listQuarantine()).toMatchObject([{ kind: "corrupt", fields: { value: "rubbish" } }]);
+    });
+
+    it("fails whole when an index is a key of another type, and works once it is gone", async () => {
+      const store = open();
+      await store.put(owed("r-1"));
+      await send("SET", `${P}:claimed`, "planted");
+      await expect(store.put(owed("r-2"))).rejects.toMatchObject({ code: "store_unavailable" });
+      await expect(store.claimForReplay("r-1")).rejects.toMatchObject({ code: "store_unavailable" });
+      expect(await send("EXISTS", `${P}:entry:r-2`)).toBe(0);
+      expect(await send("HEXISTS", `${P}:entry:r-1`, "claim_token")).toBe(0);
+      await send("DEL", `${P}:claimed`);
+      expect(await store.claimForReplay("r-1")).not.toBeNull();
+    });
+
+    it("DF-22: fifty due entries cost two commands", async () => {
+      const store = open();
+      for (let i = 0; i < 60; i++) await store.put(owed(`r-${i}`));
+      const commands: unknown[] = [];
+      const counting: RedisPort = {
+        ...redis,
+        send(key, args, options) {
+          commands.push(args[0]);
+          return redis.send(key, args, options);
+        },
+      };
+      await createRedisDLQStore(counting).getReady();
+      commands.length = 0;
+      expect(await createRedisDLQStore(counting).getReady()).toHaveLength(50);
+      expect(commands).toEqual(["ZRANGEBYSCORE", "EVALSHA"]);
+    });
+
+    it("DF-25: every key stands under one hash tag; without it the seeds' plain names", async () => {
+      const store = open();
+      await store.put(owed("{other}:r-1"));
+      await store.claimForReplay("{other}:r-1");
+      await store.put(owed("r-2"), { terminal: "http_422" });
+      await store.put(owed("r-2", { tenant_id: "x" }));
+      for (const key of (await send("KEYS", "*")) as string[]) expect(key.startsWith(`${P}:`)).toBe(true);
+      await send("FLUSHALL");
+      await open({ prefix: "finn:hounfour:dlq" }).put(owed("r-1"));
+      expect(sorted((await send("KEYS", "*")) as string[])).toEqual([
+        "finn:hounfour:dlq:created",
+        "finn:hounfour:dlq:entry:r-1",
+        "finn:hounfour:dlq:schedule",
+      ]);
+      expect(await send("ZRANGE", "finn:hounfour:dlq:schedule", "0", "-1")).toEqual(["r-1"]);
+    });
+
+    it("DF-26: without a given time the server's clock decides", async () => {
+      const store = open();
+      const [seconds] = (await send("TIME")) as string[];
+      await store.put(owed("r-1"), { delayMs: 60_000 });
+      const entry = await store.get("r-1");
+      const skew = Date.parse(entry?.created_at as string) - Number(seconds) * 1_000;
+      expect(skew).toBeGreaterThanOrEqual(0);
+      expect(skew).toBeLessThan(10_000);
+      expect(Date.parse(entry?.next_attempt_at as string) - Date.parse(entry?.created_at as string)).toBe(60_000);
+    });
+
+    it("a put whose answer is lost is unknown, and its repeat finds the first", async () => {
+      const mute: RedisPort = {
+        ...redis,
+        async send(key, args, options) {
+          await redis.send(key, args, options);
+          throw new MakegoodError("outcome_unknown", "no answer");
+        },
+      };
+      const store = open();
+      await store.put(owed("other"));
+      const deaf = createRedisDLQStore(mute);
+      await expect(deaf.put(owed("r-1"))).rejects.toMatchObject({ code: "outcome_unknown" });
+      await expect(deaf.count()).rejects.toMatchObject({ code: "store_unavailable" });
+      expect(deaf.durable).toBe(false);
+      expect(await store.put(owed("r-1"))).toBe("exists");
+    });
+
+    it("goes on after SCRIPT FLUSH", async () => {
+      const store = open();
+      await store.put(owed("r-1"));
+      await send("SCRIPT", "FLUSH");
+      expect(await store.put(owed("r-1"))).toBe("exists");
+    });
+
+    it("DF-9: persistence is verified by what the server says", async () => {
+      const store = open();
+      expect(store.durable).toBe(false);
+      expect(await store.validatePersistence()).toMatchObject({
+        state: "verified",
+        checked: { appendonly: "yes", appendfsync: "everysec", "maxmemory-policy": "noeviction" },
+      });
+      expect(store.durable).toBe(true);
+      for (const [name, bad, good] of [
+        ["maxmemory-policy", "allkeys-lru", "noeviction"],
+        ["appendfsync", "no", "everysec"],
+        ["appendonly", "no", "yes"],
+      ] as const) {
+        await send("CONFIG", "SET", name, bad);
+        expect(await store.validatePersistence()).toMatchObject({ state: "failed", reason: expect.stringContaining(name) });
+        expect(await open({ attestedBy: "ada" }).validatePersistence()).toMatchObject({ state: "failed" });
+        expect(store.durable).toBe(false);
+        await send("CONFIG", "SET", name, good);
+      }
+    });
+
+    it("DF-9: where CONFIG is refused INFO answers; where both are, it is unknown until somebody attests", async () => {
+      await send("ACL", "SETUSER", "noconfig", "on", "nopass", "~*", "&*", "+@all", "-config");
+      await send("ACL", "SETUSER", "blind", "on", "nopass", "~*", "&*", "+@all", "-config", "-info");
+      const as = (username: string): RedisPort => {
+        const one = fromNodeRedis(createClient({ url: server.url, username, password: "x" }));
+        ports.push(one);
+        return one;
+      };
+      expect(await createRedisDLQStore(as("noconfig")).validatePersistence()).toMatchObject({
+        state: "verified",
+        checked: { appendonly: "yes", "maxmemory-policy": "noeviction" },
+      });
+      const blind = createRedisDLQStore(as("blind"));
+      expect(await blind.validatePersistence()).toMatchObject({ state: "unknown" });
+      expect(blind.durable).toBe(false);
+      const attested = createRedisDLQStore(as("blind"), { attestedBy: "ada" });
+      await attested.count();
+      expect(await attested.validatePersistence()).toMatchObject({ state: "verified", reason: expect.stringContaining("ada") });
+      expect(attested.durable).toBe(true);
+    });
+  });
+
+  it("DF-10, DA-17, FIN-72: starts without a server, tells an outage, and finds everything after kill and restart", async () => {
+    const own = await startRedis([...DURABLE, "--appendfsync", "always"]);
+    const redis = fromNodeRedis(createClient({ url: own.url }), { timeoutMs: 2_000 });
+    try {
+      await own.stop("SIGKILL");
+      const store = createRedisDLQStore(redis);
+      await expect(store.put(owed("early"))).rejects.toMatchObject({ code: "store_unavailable" });
+      expect(await store.validatePersistence()).toMatchObject({ state: "unknown" });
+      await own.start();
+      for (let i = 0; i < 20; i++) await store.put(owed(`r-${i}`));
+      await store.validatePersistence();
+      expect(store.durable).toBe(true);
+
+      await own.stop("SIGKILL");
+      await expect(store.count()).rejects.toMatchObject({ retryable: true });
+      expect(store.durable).toBe(false);
+
+      await own.start();
+      expect(await store.count()).toBe(20);
+      expect(store.durable).toBe(true);
+      expect(await createRedisDLQStore(redis).getReady()).toHaveLength(20);
+    } finally {
+      await redis.close();
+      await own.stop();
+    }
+  });
+});

@@ -1,0 +1,65 @@
+/** The doors on a Redis Cluster of three masters: every script finds its keys on one node, through both clients. */
+import { Cluster } from "ioredis";
+import { createCluster } from "redis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createRedisDLQStore } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
+import { fromIoredis, fromNodeRedis, type RedisPort } from "../../src/store/redis/port.ts";
+import { startInlet } from "../../src/store/redis/streams/inlet.ts";
+import { fieldOf } from "../../src/store/redis/streams/seed-names.ts";
+import { until } from "../delivery/support.ts";
+import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
+import { owed } from "./dlq-port-suite.ts";
+
+describe("on a cluster", () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startRedisCluster();
+  });
+
+  describe.each(["node-redis", "ioredis"] as const)("through %s", (kind) => {
+    let redis: RedisPort;
+    beforeAll(() => {
+      redis =
+        kind === "node-redis"
+          ? fromNodeRedis(createCluster({ rootNodes: [{ url: cluster.url }] }))
+          : fromIoredis(new Cluster([cluster.url], { lazyConnect: true }));
+    });
+    afterAll(() => redis.close());
+
+    it("DF-25: the seeds' port walks its whole life", async () => {
+      const store = createRedisDLQStore(redis, { prefix: `{finn:hounfour:dlq}:${kind}` });
+      for (const id of ["a", "b", "c"]) expect(await store.put(owed(id))).toBe("created");
+      expect(await store.put(owed("a", { actual_cost_micro: "1" }))).toBe("conflict");
+      expect(await store.getReady()).toHaveLength(3);
+      const claim = await store.claimForReplay("a");
+      expect(await store.incrementAttempt("a", claim?.token as string, { delayMs: 0 })).toBe(2);
+      expect(await store.terminalDrop("a", claim?.token as string, "exhausted")).toBe(true);
+      expect(await store.replayTerminal("a")).toBe(true);
+      expect(await store.delete("b")).toBe(true);
+      await redis.send(`{finn:hounfour:dlq}:${kind}:schedule`, ["ZREM", `{finn:hounfour:dlq}:${kind}:schedule`, "c"]);
+      expect(await store.reconcile()).toEqual({ checked: 2, mended: 1, quarantined: 0 });
+      expect(await store.gauges()).toEqual({ due: 2, waiting: 0, claimed: 0, terminal: 0, quarantined: 1 });
+      expect(await store.validatePersistence()).toMatchObject({ state: "verified" });
+      expect(store.durable).toBe(true);
+    });
+
+    it("the inlet reads, ends and quarantines", async () => {
+      const stream = `orders-${kind}`;
+      const add = (...fields: string[]) => redis.send(stream, ["XADD", stream, "*", ...fields]);
+      for (let n = 0; n < 5; n++) await add("body", String(n));
+      await add("wrong", "1");
+      const accepted: string[] = [];
+      const inlet = startInlet({
+        ...{ redis, stream, group: "workers", blockMs: 50, sweepMs: 50 },
+        read: (entry) => ({ topic: "a/orders", payloadText: fieldOf(entry, "body") }),
+        accept: async (messages) => void accepted.push(...messages.map(({ payloadText }) => payloadText)),
+      });
+      await until(async () => Number(await redis.send(stream, ["XLEN", stream])) === 0);
+      expect(accepted).toEqual(["0", "1", "2", "3", "4"]);
+      const dead = `{${stream}}:dead-letter`;
+      expect(await redis.send(dead, ["XLEN", dead])).toBe(1);
+      expect(await inlet.depth()).toMatchObject({ unprocessed: 0 });
+      await inlet.stop();
+    });
+  });
+});

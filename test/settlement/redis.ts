@@ -1,0 +1,94 @@
+/**
+ * A redis-server of one test file: free port, AOF on, in a directory of its own; found, or installed with apt where that is
+ * possible, or missing with one line that says what to install.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { fromIoredis, type RedisPort } from "../../src/store/redis/port.ts";
+
+export interface RedisServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  connect(): RedisPort;
+  /** Freezes and thaws the server: nobody answers, nobody refuses. */
+  freeze(): void;
+  thaw(): void;
+  kill(): Promise<void>;
+  restart(): Promise<void>;
+}
+
+function requireBinary(): void {
+  const present = () => spawnSync("redis-server", ["--version"]).status === 0;
+  if (present()) return;
+  if (process.getuid?.() === 0) spawnSync("apt-get", ["install", "-y", "-q", "redis-server"], { stdio: "ignore" });
+  if (!present()) throw new Error("redis-server is missing: install the package redis-server (7.0 or later)");
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port } = probe.address() as { port: number };
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+export async function startRedis(): Promise<RedisServer> {
+  requireBinary();
+  const directory = await mkdtemp(join(tmpdir(), "makegood-settlement-redis-"));
+  const port = await freePort();
+  const settings = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction", "--save", ""];
+  const args = ["--port", String(port), "--bind", "127.0.0.1", "--dir", directory, ...settings];
+  const clients = new Set<Redis>();
+  const ports = new Set<RedisPort>();
+  let child: ChildProcess;
+
+  const start = async (): Promise<void> => {
+    child = spawn("redis-server", args, { stdio: "ignore" });
+    for (let tries = 0; tries < 200; tries++) {
+      const probe = new Redis({ host: "127.0.0.1", port, lazyConnect: true, retryStrategy: () => null });
+      probe.on("error", () => undefined);
+      const up = await probe.connect().then(
+        () => probe.ping(),
+        () => null,
+      );
+      probe.disconnect();
+      if (up === "PONG") return;
+      await sleep(25);
+    }
+    throw new Error(`redis-server on port ${port} did not start`);
+  };
+  const kill = async (): Promise<void> => {
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGCONT");
+    child.kill("SIGKILL");
+    await ended;
+  };
+  await start();
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    connect() {
+      const client = new Redis({ host: "127.0.0.1", port, lazyConnect: true });
+      client.on("error", () => undefined);
+      clients.add(client);
+      const made = fromIoredis(client);
+      ports.add(made);
+      return made;
+    },
+    freeze: () => void child.kill("SIGSTOP"),
+    thaw: () => void child.kill("SIGCONT"),
+    kill,
+    restart: start,
+    async [Symbol.asyncDispose]() {
+      for (const made of ports) await made.close().catch(() => undefined);
+      for (const client of clients) client.disconnect();
+      if (child.exitCode === null && child.signalCode === null) await kill();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

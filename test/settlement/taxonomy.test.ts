@@ -1,0 +1,175 @@
+/**
+ * Every answer of the billing service and what becomes of the obligation (T-6, DF-19, DF-20): settled, waiting, or a dead letter.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Billing, type Reply, startBilling } from "./billing.ts";
+import { request, sceneOf, TEN_MINUTES } from "./scene.ts";
+
+let billing: Billing;
+beforeAll(async () => {
+  billing = await startBilling();
+});
+afterAll(() => billing[Symbol.asyncDispose]());
+
+const agreed = (call: { reservationId: string; accountId: string; actualCostMicro: string }, over: object = {}) => ({
+  reservationId: call.reservationId,
+  accountId: call.accountId,
+  actualCostMicro: call.actualCostMicro,
+  state: "finalized",
+  ...over,
+});
+
+const SETTLED = [200, 201, 202, 204];
+const REJECTED = [301, 302, 400, 402, 404, 405, 410, 413, 422];
+const RETRIED = [401, 403, 408, 425, 429, 500, 502, 503, 504, 507];
+
+describe("statuses", () => {
+  it.each(SETTLED)("%i is finalized", async (status) => {
+    billing.answer({ status });
+    await using scene = sceneOf(billing);
+    expect(await scene.client.finalize(request())).toEqual({ ok: true, status: "finalized" });
+    expect(await scene.client.getDLQSize()).toBe(0);
+  });
+
+  it.each(REJECTED)("DF-19: %i is a dead letter at once and is never replayed", async (status) => {
+    billing.answer({ status, body: "no" });
+    await using scene = sceneOf(billing);
+    const given = request();
+    const result = await scene.client.finalize(given);
+    expect(result).toMatchObject({ ok: false, status: "dlq", id: given.reservation_id });
+    expect(await scene.client.getDLQSize()).toBe(0);
+    expect(await scene.store.getTerminal(given.reservation_id)).toMatchObject({ resolution: "open", response_status: status });
+    scene.clock.move(TEN_MINUTES);
+    expect(await scene.client.replayDeadLetters()).toMatchObject({ replayed: 0 });
+    expect(billing.callsOf(given.reservation_id)).toHaveLength(1);
+  });
+
+  it.each(RETRIED)("DF-19: %i waits for a replay", async (status) => {
+    billing.answer({ status });
+    await using scene = sceneOf(billing);
+    const given = request();
+    expect(await scene.client.finalize(given)).toMatchObject({ ok: false, status: "dlq" });
+    expect(await scene.store.get(given.reservation_id)).toMatchObject({ attempt_count: 1, response_status: status });
+    billing.answer("honest");
+    scene.clock.move(TEN_MINUTES);
+    expect(await scene.client.replayDeadLetters()).toEqual({ replayed: 1, succeeded: 1, failed: 0, terminal: 0 });
+    expect(await scene.client.getDLQSize()).toBe(0);
+    expect(billing.ledger.get(given.reservation_id)).toMatchObject({ amount: given.actual_cost_micro });
+  });
+
+  it.each([401, 403])("DF-19: %i also rings the alarm", async (status) => {
+    billing.answer({ status });
+    await using scene = sceneOf(billing);
+    await scene.client.finalize(request());
+    expect(scene.kept.of("refuses our credentials")).toMatchObject([{ level: "error", code: `http_${status}` }]);
+  });
+
+  it("DF-19: Retry-After is honoured, up to an hour", async () => {
+    billing.answer({ status: 429, headers: { "retry-after": "1200" } });
+    await using scene = sceneOf(billing);
+    const given = request();
+    await scene.client.finalize(given);
+    billing.answer("honest");
+    scene.clock.move(19 * 60_000);
+    expect(await scene.client.replayDeadLetters()).toMatchObject({ replayed: 0 });
+    scene.clock.move(61_000);
+    expect(await scene.client.replayDeadLetters()).toMatchObject({ replayed: 1, succeeded: 1 });
+  });
+});
+
+describe("without an answer", () => {
+  it("DF-34: a timeout after the service acted is settled by a replay with the same key, once", async () => {
+    billing.answer((_call, nth) => (nth === 1 ? "act-and-hang" : "honest"));
+    await using scene = sceneOf(billing, { timeoutMs: 100 });
+    const given = request();
+    expect(await scene.client.finalize(given)).toMatchObject({ status: "dlq", reason: expect.stringContaining("timeout") });
+    scene.clock.move(TEN_MINUTES);
+    expect(await scene.client.replayDeadLetters()).toMatchObject({ replayed: 1, succeeded: 1 });
+    expect(billing.callsOf(given.reservation_id).map(({ key }) => key)).toEqual([given.reservation_id, given.reservation_id]);
+    expect(scene.client.counts()).toMatchObject({ unverified: 0 });
+  });
+
+  it("CON-15: a broken connection is tried again at once, at most twice", async () => {
+    billing.answer((_call, nth) => (nth === 1 ? "act-and-reset" : "honest"));
+    await using scene = sceneOf(billing);
+    expect(await scene.client.finalize(request())).toEqual({ ok: true, status: "idempotent" });
+    billing.answer("reset");
+    const given = request();
+    expect(await scene.client.finalize(given)).toMatchObject({ status: "dlq" });
+    expect(billing.callsOf(given.reservation_id).length).toBeLessThanOrEqual(3);
+  });
+
+  it("a refused connection waits for a replay", async () => {
+    const gone = await startBilling();
+    await gone[Symbol.asyncDispose]();
+    await using scene = sceneOf(gone);
+    expect(await scene.client.finalize(request())).toMatchObject({
+      status: "dlq",
+      reason: expect.stringContaining("connection_refused"),
+    });
+    expect(await scene.client.getDLQSize()).toBe(1);
+  });
+
+  it("EV-8: five failures close the gate; nothing is sent and no attempt spent until one call has found out", async () => {
+    billing.answer({ status: 503 });
+    await using scene = sceneOf(billing);
+    const before = billing.calls.length;
+    const given = Array.from({ length: 8 }, () => request());
+    for (const one of given) expect(await scene.client.finalize(one)).toMatchObject({ status: "dlq" });
+    expect(billing.calls.length - before).toBe(5);
+    expect(await scene.client.getDLQSize()).toBe(8);
+    scene.clock.move(TEN_MINUTES);
+    // One probe fails: seven entries keep what attempts they have.
+    expect(await scene.client.replayDeadLetters()).toMatchObject({ replayed: 1, failed: 1 });
+    billing.answer("honest");
+    scene.clock.move(TEN_MINUTES);
+    expect(await scene.client.replayDeadLetters()).toMatchObject({ failed: 0, terminal: 0 });
+    expect(await scene.client.replayDeadLetters()).toMatchObject({ failed: 0 });
+    expect(given.filter(({ reservation_id }) => billing.ledger.has(reservation_id))).toHaveLength(8);
+  });
+});
+
+describe("DF-20: a 409 is as good as what stands in it", () => {
+  const cases: [string, (call: Parameters<typeof agreed>[0]) => unknown, "idempotent" | "dead" | "waits", number][] = [
+    ["the same amount, settled", (call) => agreed(call), "idempotent", 0],
+    [
+      "snake_case and nested",
+      ({ actualCostMicro }) => ({ reservation: { actual_cost_micro: actualCostMicro, status: "SETTLED" } }),
+      "idempotent",
+      0,
+    ],
+    ["printed over several lines", (call) => JSON.stringify(agreed(call), null, 2), "idempotent", 0],
+    ["another amount", (call) => agreed(call, { actualCostMicro: "1500001" }), "dead", 0],
+    ["another account", (call) => agreed(call, { accountId: "tenant-2" }), "dead", 0],
+    ["released", (call) => agreed(call, { state: "released" }), "dead", 0],
+    ["another amount and no state", () => ({ actual_cost_micro: "7" }), "dead", 0],
+    ["still under way", (call) => agreed(call, { state: "processing" }), "waits", 0],
+    ["nothing in it", () => "", "idempotent", 1],
+    ["not JSON", () => "<html>conflict</html>", "idempotent", 1],
+    ["an amount without a state", ({ actualCostMicro }) => ({ actualCostMicro }), "idempotent", 1],
+    ["a state without an amount", () => ({ state: "finalized" }), "idempotent", 1],
+    ["an amount that a double has rounded", () => '{"actualCostMicro":9007199254740993,"state":"finalized"}', "idempotent", 1],
+  ];
+  it.each(cases)("%s", async (_name, bodyOf, expected, unverified) => {
+    billing.answer((call): Reply => ({ status: 409, body: bodyOf(call) }));
+    await using scene = sceneOf(billing);
+    const given = request();
+    const result = await scene.client.finalize(given);
+    expect(scene.client.counts().unverified).toBe(unverified);
+    expect(scene.kept.of("unverified")).toHaveLength(unverified);
+    if (expected === "idempotent") expect(result).toEqual({ ok: true, status: "idempotent" });
+    else expect(result).toMatchObject({ ok: false, status: "dlq" });
+    expect(await scene.store.getTerminal(given.reservation_id)).toEqual(expected === "dead" ? expect.anything() : null);
+    expect(await scene.client.getDLQSize()).toBe(expected === "waits" ? 1 : 0);
+  });
+
+  it("EV-4: an amount that is not canonical is read with good will and counted", async () => {
+    billing.answer(({ actualCostMicro }) => ({
+      status: 409,
+      body: `{"actualCostMicro":${actualCostMicro},"state":"finalized"}`,
+    }));
+    await using scene = sceneOf(billing);
+    expect(await scene.client.finalize(request())).toEqual({ ok: true, status: "idempotent" });
+    expect(scene.client.counts()).toMatchObject({ unverified: 0, normalised: 1 });
+  });
+});

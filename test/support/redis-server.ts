@@ -1,0 +1,166 @@
+/**
+ * Real Redis servers for tests: one of its own for a file, on a free loopback port, with the settings that the test wants; to be
+ * killed, restarted, paused and asked. The program is found, or installed with apt-get where we are root; otherwise one line
+ * says what to install.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { access, constants, mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { createClient } from "redis";
+import { afterAll } from "vitest";
+
+const MISSING =
+  "redis-server is missing, and the Redis tests need it: install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)";
+
+export interface RedisServer {
+  readonly port: number;
+  readonly url: string;
+  readonly pid: number;
+  /** Where it keeps its data and its log. */
+  readonly folder: string;
+  /** One command on a connection of its own. */
+  ask(...args: string[]): Promise<unknown>;
+  signal(signal: NodeJS.Signals): void;
+  /** Ends it and waits for the end; SIGKILL is a crash. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+  /** Starts it again on the same port and directory; `settings` instead of those before. */
+  start(settings?: readonly string[]): Promise<void>;
+}
+
+/** Durable as it should be: `appendonly yes`, `appendfsync everysec`, `noeviction`. */
+export const DURABLE: readonly string[] = [
+  "--appendonly",
+  "yes",
+  "--appendfsync",
+  "everysec",
+  "--maxmemory-policy",
+  "noeviction",
+];
+export const NOT_PERSISTENT: readonly string[] = ["--appendonly", "no"];
+
+const running = new Set<ChildProcess>();
+const folders: string[] = [];
+
+afterAll(async () => {
+  for (const child of running) child.kill("SIGKILL");
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+});
+
+export async function startRedis(settings: readonly string[] = DURABLE): Promise<RedisServer> {
+  const program = await findRedis();
+  const folder = await mkdtemp(join(tmpdir(), "makegood-redis-"));
+  folders.push(folder);
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+  let now = settings;
+
+  const server: RedisServer = {
+    port,
+    folder,
+    url: `redis://127.0.0.1:${port}`,
+    get pid() {
+      return child?.pid ?? 0;
+    },
+    async ask(...args) {
+      const client = createClient({ url: server.url, RESP: 2, socket: { reconnectStrategy: false } });
+      client.on("error", () => {});
+      await client.connect();
+      try {
+        return await client.sendCommand(args);
+      } finally {
+        client.destroy();
+      }
+    },
+    signal: (signal) => void child?.kill(signal),
+    async stop(signal = "SIGTERM") {
+      const ending = child;
+      if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
+      const ended = new Promise((resolve) => ending.once("exit", resolve));
+      ending.kill("SIGCONT");
+      ending.kill(signal);
+      await ended;
+    },
+    async start(other) {
+      now = other ?? now;
+      const fixed = [
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        String(port),
+        "--dir",
+        folder,
+        "--save",
+        "",
+        "--logfile",
+        join(folder, "log"),
+      ];
+      const fresh = spawn(program, [...fixed, ...now], { stdio: "ignore" });
+      child = fresh;
+      running.add(fresh);
+      fresh.once("exit", () => running.delete(fresh));
+      await untilUp(server, fresh, join(folder, "log"));
+    },
+  };
+  await server.start();
+  return server;
+}
+
+async function untilUp(server: RedisServer, child: ChildProcess, log: string): Promise<void> {
+  for (let tries = 0; tries < 200 && child.exitCode === null; tries++) {
+    const up = await server.ask("PING").then(
+      () => true,
+      (error: Error) => /^(NOAUTH|NOPERM)/.test(error.message),
+    );
+    if (up) return;
+    await sleep(25);
+  }
+  throw new Error(`redis-server did not start: ${(await readFile(log, "utf8").catch(() => "")).slice(-500)}`);
+}
+
+export async function freePort(): Promise<number> {
+  // Below 55,536, so that a cluster's second port (plus 10,000) exists, too.
+  for (;;) {
+    const port = await new Promise<number>((resolve, reject) => {
+      const probe = createServer();
+      probe.once("error", reject);
+      probe.listen(0, "127.0.0.1", () => {
+        const { port: found } = probe.address() as { port: number };
+        probe.close(() => resolve(found));
+      });
+    });
+    if (port < 55_000) return port;
+  }
+}
+
+export async function findRedis(): Promise<string> {
+  const found = await onThisMachine();
+  if (found) return found;
+  if (process.geteuid?.() !== 0) throw new Error(MISSING);
+  const run = promisify(execFile);
+  // RUNLEVEL=1 keeps the package from starting a service of its own.
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
+  const install = () => run("apt-get", ["install", "-y", "--no-install-recommends", "redis-server"], { env });
+  await install().catch(async () => {
+    await run("apt-get", ["update"], { env });
+    await install();
+  });
+  const installed = await onThisMachine();
+  if (!installed) throw new Error(MISSING);
+  return installed;
+}
+
+async function onThisMachine(): Promise<string | undefined> {
+  for (const folder of [...(process.env.PATH ?? "").split(":"), "/usr/sbin", "/usr/local/bin"]) {
+    const path = join(folder, "redis-server");
+    const usable = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (folder !== "" && usable) return path;
+  }
+  return undefined;
+}

@@ -1,0 +1,76 @@
+/**
+ * The usage seam's conformance suite on memory and on PostgreSQL.
+ */
+import pg from "pg";
+import { afterAll, describe, it } from "vitest";
+import { createMemoryStore, createMemoryUsageStore } from "../../src/index.ts";
+import { createPostgresUsageStore } from "../../src/store/postgres/index.ts";
+import type { UsageStore } from "../../src/store/usage.ts";
+import { type UsageHarness, usageConformance } from "../../src/testing/index.ts";
+import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
+
+const memory: UsageHarness = {
+  name: "memory",
+  async open() {
+    const [usage, store] = [createMemoryUsageStore(), createMemoryStore()];
+    await usage.open();
+    await store.open();
+    return { usage, store, close: () => usage.close() };
+  },
+};
+
+const used: string[] = [];
+const idle: string[] = [];
+afterAll(async () => {
+  for (const schema of used) await dropSchema(schema);
+});
+
+const TABLES = "chat_turns, quota_usage, topic, lane, message, dedupe, ready, lease, attempt, dead_letter, leader";
+
+const postgres: UsageHarness = {
+  name: "postgres",
+  async open() {
+    const again = idle.pop();
+    const schema = again ?? freshSchema();
+    if (again) {
+      const names = TABLES.split(", ").map((table) => `"${schema}".${table}`);
+      await withClient((client) => client.query(`truncate ${names.join(", ")} restart identity cascade`));
+    } else used.push(schema);
+    const store = await openStore({ schema });
+    const opened: UsageStore[] = [];
+    const open = async () => {
+      const usage = createPostgresUsageStore({ url: databaseUrl(), schema, poolMax: 8 });
+      await usage.open();
+      opened.push(usage);
+      return usage;
+    };
+    return {
+      usage: await open(),
+      store,
+      another: open,
+      async transaction() {
+        const client = new pg.Client({ connectionString: databaseUrl() });
+        await client.connect();
+        await client.query("begin");
+        const end = (how: string) => async () => {
+          await client.query(how);
+          await client.end();
+        };
+        return { tx: client, commit: end("commit"), rollback: end("rollback") };
+      },
+      async close() {
+        for (const usage of opened) await usage.close();
+        await store.close();
+        idle.push(schema);
+      },
+    };
+  },
+};
+
+describe("usage in memory", () => {
+  for (const { group, name, run } of usageConformance(memory, { transactions: false })) it(`${group}: ${name}`, run);
+});
+
+describe("usage on PostgreSQL", () => {
+  for (const { group, name, run } of usageConformance(postgres, { transactions: true })) it(`${group}: ${name}`, run);
+});
