@@ -132,8 +132,10 @@ async function main() {
   const released = { ...requests[0], reservation_id: `${run}-released` };
   await second.charge(released);
   await until("it is decided", async () => (await second.health()).dlq_size === 0);
-  const again = await second.charge(requests[1]);
-  prove("a charge that was settled is idempotent", again.status === "idempotent" || again.status === "dlq", again.status);
+  // The counterpart is flaky here, too: asked until it answers.
+  let again = await second.charge(requests[1]);
+  for (let i = 0; i < 20 && again.status === "dlq"; i++) again = await second.charge(requests[1]);
+  prove("a charge that was settled is idempotent", again.status === "idempotent", again.status);
   await until("nothing waits any more", async () => (await second.health()).dlq_size === 0);
   await second.end("SIGTERM");
 
