@@ -150,7 +150,7 @@ export class Dispatcher {
     const sent = ready.length > 0 && this.#claimer.claimFrom(ready, nowMs);
     // Room left after the first round: a second one may overlap with it.
     if (sent && this.#claimer.ready) return 0;
-    if (open && !sent && this.#claimer.underWay === 0) this.#idle.rest(nowMs);
+    if (open && !sent && this.#claimer.underWay === 0 && this.#look.begun) this.#idle.rest(nowMs);
     const lookMs = this.#look.dueMs(!this.#idle.waiting);
     if (nowMs >= lookMs) this.#track(this.#look.look());
     const dueMs = open ? Math.min(this.#lanes.nextDueMs(nowMs), this.#probeDueMs) : Number.POSITIVE_INFINITY;

@@ -31,8 +31,9 @@ export class Look {
     this.#options = options;
   }
 
-  get underWay(): boolean {
-    return this.#underWay;
+  /** False until the first answer: before it, nobody knows whether there is nothing to do. */
+  get begun(): boolean {
+    return this.#lookedMs > Number.NEGATIVE_INFINITY;
   }
 
   /** A hint named something we do not know. */

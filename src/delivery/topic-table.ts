@@ -1,6 +1,6 @@
 /**
  * This process's fresh view of the topics: every record as the store has it, the rules decide() needs, and the sink that
- * serves it here. Looked at again each second while somebody works and at each hint; a changed definition gets a new sink,
+ * serves it here. Looked at again each second and at each hint while somebody works; a changed definition gets a new sink,
  * and the old one is closed when its last attempt is over.
  */
 import type { DecideRules } from "../message/decide.ts";
@@ -51,17 +51,14 @@ export class TopicTable {
   readonly #entries = new Map<string, TopicEntry>();
   readonly #watchers = new Set<() => void>();
   readonly #closing = new Set<Promise<void>>();
-  readonly #unsubscribe: () => void;
   #loop: Loop | undefined;
+  #unsubscribe: (() => void) | undefined;
   #current: Promise<unknown> = Promise.resolve();
   #next: Promise<void> | undefined;
   #refreshedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: TopicTableOptions) {
     this.#options = options;
-    this.#unsubscribe = options.store.wake((hint) => {
-      if (hint.kind === "topics") this.#refreshSoon();
-    });
   }
 
   entry(name: string): TopicEntry | undefined {
@@ -110,6 +107,7 @@ export class TopicTable {
   /** The sink that serves a topic here, made when it is first needed. */
   sink(entry: TopicEntry): SinkHandle | null {
     if (entry.handle !== undefined) return entry.handle;
+    this.#listen();
     entry.handle = null;
     try {
       const sink = this.#options.makeSink(entry.record);
@@ -129,6 +127,7 @@ export class TopicTable {
   /** Calls back after each refresh; the first watcher starts the clock, the last one stops it. */
   watch(listener: () => void): () => void {
     this.#watchers.add(listener);
+    this.#listen();
     this.#loop ??= startLoop({
       clock: this.#options.clock,
       step: async () => {
@@ -160,10 +159,17 @@ export class TopicTable {
   }
 
   async close(): Promise<void> {
-    this.#unsubscribe();
+    this.#unsubscribe?.();
     await this.#loop?.stop();
     for (const entry of this.#entries.values()) this.#retire(entry);
     await Promise.allSettled([...this.#closing]);
+  }
+
+  /** Whoever attempts wants to hear at once that a topic was paused; whoever only enqueues need not be woken for it. */
+  #listen(): void {
+    this.#unsubscribe ??= this.#options.store.wake((hint) => {
+      if (hint.kind === "topics") this.#refreshSoon();
+    });
   }
 
   async #read(): Promise<void> {

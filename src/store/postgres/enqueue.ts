@@ -14,7 +14,7 @@ import { batchValues, shortValues } from "./enqueue-values.ts";
 import { KIND_ORDERED, type LaneInfo } from "./lane-table.ts";
 import { DAY_MS, dayOf, daysAround, ensurePartitions } from "./partitions.ts";
 import { isMissingPartition, isUniqueViolation } from "./sql-errors.ts";
-import { enqueueBatch, enqueueOne, findKeys, type Parts, sameMessage } from "./statements/enqueue.ts";
+import { enqueueBatch, enqueueOne, findKeys, type Parts, type Short, sameMessage } from "./statements/enqueue.ts";
 import { queryIn, refusePool, requireBlock } from "./transaction.ts";
 
 /** An id whose time is further off than this comes from a broken clock; it gets no partition of its own. */
@@ -89,14 +89,30 @@ async function insert(db: Db, placed: readonly Placed[], run: Run, { repeat, now
   const [only] = placed;
   if (placed.length === 1 && only && !old && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
     const keyed = only.message.key !== null;
-    const name = now === undefined ? `mg_enqueue_${keyed ? "keyed" : "plain"}_${repeat}` : undefined;
-    const rows = await run(enqueueOne(db.s, clock, { keyed, repeat }), shortValues(only), name);
+    const rows =
+      now === undefined
+        ? await runNamed(db, run, { keyed, repeat }, shortValues(only))
+        : await run(enqueueOne(db.s, clock, { keyed, repeat }), shortValues(only));
     if (rows.length > 0) return new Set();
     return new Set([only.message.id]);
   }
   const { parts, values } = batchValues(placed, { old, repeat: repeat || old });
   const [row] = await run(enqueueBatch(db.s, clock, parts), values, now === undefined ? batchName(parts) : undefined);
   return new Set(row?.[0]?.split(",") ?? []);
+}
+
+const texts = new Map<string, string>();
+
+/** The text is made once: a caller's transaction waits for it each time. */
+function runNamed(db: Db, run: Run, { keyed, repeat }: Short, values: unknown[]): Promise<(string | null)[][]> {
+  const name = `mg_enqueue_${keyed ? "keyed" : "plain"}_${repeat}`;
+  const place = name + db.s;
+  let text = texts.get(place);
+  if (text === undefined) {
+    text = enqueueOne(db.s, clockSql(undefined), { keyed, repeat });
+    texts.set(place, text);
+  }
+  return run(text, values, name);
 }
 
 const batchName = (parts: Parts): string => `mg_enqueue_${Object.values(parts).map(Number).join("")}`;

@@ -8,12 +8,15 @@ import type { Settle } from "../../message/settlement.ts";
 export interface MessageFacts {
   readonly lane: number;
   readonly base: number;
+  /** About how large its payload is; null: not known. */
+  readonly bytes: number | null;
 }
 
 interface OpenLease {
   readonly ids: readonly string[];
   readonly lanes: readonly number[];
   readonly bases: readonly number[];
+  readonly bytes: readonly number[];
   readonly ordered: boolean;
   /** Settled before this process knew it, perhaps: no telling which of its messages are still open. */
   readonly strange: boolean;
@@ -76,6 +79,7 @@ export function createOpenLeases(): OpenLeases {
           ids: group.map((m) => m.id),
           lanes: group.map((m) => Number(m.lane)),
           bases: group.map((m) => m.base),
+          bytes: group.map((m) => m.payload.length),
           ordered: group.some(ordered),
           strange: false,
           open: undefined,
@@ -83,7 +87,7 @@ export function createOpenLeases(): OpenLeases {
       }
     },
     learn(claim, ids, lanes, bases) {
-      leases.set(nameOf(claim), { ids, lanes, bases, ordered: true, strange: true, open: undefined });
+      leases.set(nameOf(claim), { ids, lanes, bases, bytes: [], ordered: true, strange: true, open: undefined });
     },
     knows: (claim) => leases.has(nameOf(claim)),
     group: byClaim,
@@ -114,7 +118,7 @@ export function createOpenLeases(): OpenLeases {
       const lease = leases.get(nameOf(one.claim));
       const place = lease && openOf(lease).get(one.id);
       return lease && place !== undefined
-        ? { lane: lease.lanes[place] as number, base: lease.bases[place] as number }
+        ? { lane: lease.lanes[place] as number, base: lease.bases[place] as number, bytes: lease.bytes[place] || null }
         : undefined;
     },
     settled(settles) {

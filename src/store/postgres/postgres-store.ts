@@ -96,7 +96,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
       await ensureMonths(connection, s, monthsAround(clock.wallMs()));
       await readDurability();
       if (connection.direct) traits.wake = "push";
-      await wake.open();
+      wake.open();
     },
     async close() {
       await wake.close();

@@ -1,7 +1,8 @@
 /**
  * Wake hints: from this process at once, from others by LISTEN on a connection of its own. A NOTIFY in every commit would cost
  * concurrent producers two thirds of their rate, so the enqueue statement sends one only while some worker has said that it is
- * idle. Hints may be lost; polling is the truth.
+ * idle, and a process in which nobody asks for hints does not listen: each would wake it for nothing. Hints may be lost; polling
+ * is the truth.
  */
 import pg from "pg";
 import type { Clock, Timer } from "../../platform/clock.ts";
@@ -14,6 +15,8 @@ import { channelName } from "./migrations/0002-enqueue-function.ts";
 const IDLE_MS = 60_000;
 const RENEW_MS = 20_000;
 const RECONNECT_MS = 1_000;
+/** A worker that begins with a backlog has better use for its first connections; one that finds nothing listens at once. */
+const LISTEN_AFTER_MS = 1_000;
 
 export interface Wake {
   on(listener: (hint: WakeHint) => void): () => void;
@@ -22,8 +25,8 @@ export interface Wake {
   /** Tells the others that a topic changed. */
   topics(): void;
   idle(owner: string, waiting: boolean): Promise<void>;
-  /** Starts listening where a direct connection allows it. */
-  open(): Promise<void>;
+  /** From now on whoever asks for hints is heard, where a direct connection allows it. */
+  open(): void;
   close(): Promise<void>;
 }
 
@@ -33,7 +36,10 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
   const marked = new Map<string, number>();
   let client: pg.Client | undefined;
   let timer: Timer | undefined;
+  let opened = false;
   let closed = false;
+  let listening: Promise<void> | undefined;
+  let beginning: Timer | undefined;
 
   const tell = (hint: WakeHint) => {
     for (const listener of listeners) {
@@ -74,9 +80,19 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
     }
   }
 
+  function begin(): Promise<void> {
+    beginning?.cancel();
+    listening ??= listen();
+    return listening;
+  }
+  const soon = () => {
+    if (!listening) beginning ??= clock.after(LISTEN_AFTER_MS, () => void begin(), true);
+  };
+
   return {
     on(listener) {
       listeners.add(listener);
+      if (opened) soon();
       return () => listeners.delete(listener);
     },
     local: tell,
@@ -85,6 +101,7 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
       void db.connection.rows("notify", "select pg_notify($1, 'topics')", [channel]).catch(() => {});
     },
     async idle(owner, waiting) {
+      if (!client) await begin();
       if (!client) return;
       const since = marked.get(owner);
       const now = clock.monotonicMs();
@@ -104,9 +121,13 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
         await db.connection.rows("stop waiting", `delete from ${db.s}.waiter where owner = $1`, [owner]);
       }
     },
-    open: listen,
+    open() {
+      opened = true;
+      if (listeners.size > 0) soon();
+    },
     async close() {
       closed = true;
+      beginning?.cancel();
       timer?.cancel();
       for (const owner of marked.keys()) {
         await db.connection.rows("stop waiting", `delete from ${db.s}.waiter where owner = $1`, [owner]).catch(() => {});

@@ -52,11 +52,12 @@ export function createWatermarks(monotonicMs: () => number): Watermarks {
       const due = new Map(rows[0]?.[6]?.split(",").map((mark) => mark.split(":") as [string, string]));
       for (const { id: lane, limit } of asked) {
         const last = came.get(lane);
-        if (!last || last.count < limit) marks.delete(lane);
+        const read = due.get(String(lane));
+        if (!last || !read || last.count < limit) marks.delete(lane);
         else {
           // The age counts from the first claim since the lane was last read from its beginning.
           const since = marks.get(lane)?.since ?? monotonicMs();
-          marks.set(lane, { due: timestamp(due.get(String(lane)) as string), id: last.id, since });
+          marks.set(lane, { due: timestamp(read), id: last.id, since });
         }
       }
     },

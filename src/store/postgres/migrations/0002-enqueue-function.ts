@@ -9,7 +9,12 @@ export const enqueueFunction: Migration = {
   version: 2,
   name: "enqueue-function",
   sql: (s) => `
--- uuid version 7 with microseconds in the sub-millisecond bits, so that ids of one session rise
+${nextId(s)}
+${enqueueSql(s, false)}`,
+};
+
+function nextId(s: string): string {
+  return `-- uuid version 7 with microseconds in the sub-millisecond bits, so that ids of one session rise
 create function ${s}.next_id() returns uuid language plpgsql volatile set search_path = pg_catalog, pg_temp as $body$
 declare
   micros bigint := floor(extract(epoch from clock_timestamp()) * 1000000)::bigint;
@@ -19,8 +24,12 @@ declare
 begin
   return (lpad(to_hex(millis), 12, '0') || '7' || lpad(to_hex(sub), 3, '0') || substr(tail, 17))::uuid;
 end $body$;
+`;
+}
 
-create function ${s}.enqueue(
+/** `sized`: its ready rows say how large the payload is (since version 5). */
+export function enqueueSql(s: string, sized: boolean): string {
+  return `create ${sized ? "or replace " : ""}function ${s}.enqueue(
   topic text, payload text, key text default null, tenant_id text default null,
   delay_ms bigint default 0, priority int default 0, ordering_key text default null)
 returns table (id text, inserted boolean) language plpgsql volatile set search_path = pg_catalog, pg_temp as $body$
@@ -92,13 +101,13 @@ begin
   if v_ordered then
     insert into ${s}.ready_ordered (lane_id, ordering_key, id, due) values (v_lane, enqueue.ordering_key, v_id, v_due);
   else
-    insert into ${s}.ready (due, id, lane_id) values (v_due, v_id, v_lane);
+    insert into ${s}.ready (due, id, lane_id${sized ? ", bytes" : ""}) values (v_due, v_id, v_lane${sized ? ", octet_length(enqueue.payload)" : ""});
   end if;
   perform pg_notify(${channelLiteral(s)}, v_lane::text) from ${s}.waiter w where w.until > statement_timestamp() limit 1;
   return query select v_id::text, true;
 end $body$;
-`,
-};
+`;
+}
 
 /** The wake channel of a schema, as an SQL literal: the schema's own name, so that two schemas do not wake each other. */
 export function channelLiteral(schema: string): string {

@@ -5,6 +5,7 @@ import { kernel } from "./0001-kernel.ts";
 import { enqueueFunction } from "./0002-enqueue-function.ts";
 import { readyBytes } from "./0003-ready-bytes.ts";
 import { audit } from "./0004-audit.ts";
+import { sizedEnqueue } from "./0005-sized-enqueue.ts";
 import type { Migration } from "./migration.ts";
 
-export const MIGRATIONS: readonly Migration[] = [kernel, enqueueFunction, readyBytes, audit];
+export const MIGRATIONS: readonly Migration[] = [kernel, enqueueFunction, readyBytes, audit, sizedEnqueue];

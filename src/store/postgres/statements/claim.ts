@@ -3,6 +3,7 @@
  * in the same statement (I3: a message is in `ready` or under one lease, never both). Rows that others hold are skipped, and
  * the batch ends where its payloads would pass `bytesMax`.
  */
+import { LIMITS } from "../../../message/limits.ts";
 import type { ClaimedMessage } from "../../../message/message.ts";
 import type { ClaimRequest } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
@@ -11,34 +12,44 @@ import { KIND_ORDERED } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";
 import { claimNamed } from "./claim-named.ts";
 import { claimOrdered, type Rotation } from "./claim-ordered.ts";
-import { BODY_COLUMNS, bodyOf, bytesOf, claimedRows, headOf, leaseOf } from "./claimed.ts";
+import { BODY_COLUMNS, bodyOf, claimedRows, headOf, leaseOf } from "./claimed.ts";
 
-const claimSql = (s: string) =>
+/** Where the batch ends so that its payloads stay below the limit; the first one comes in any case. */
+const cut = `select tid, id, lane_id, due, attempts, base
+    from (select c.*, row_number() over w as o, sum(bytes) over w as total from c window w as (rows unbounded preceding)) x
+    where (o = 1 or total <= $7::bigint)`;
+
+/** Of one lane and few: what costs a batch of hundreds nothing is most of the time of a single message that somebody waits for. */
+const FEW = 16;
+
+/** Parameters: lanes, how many of each, their watermarks (due, id), owner, lease ms, bytes. */
+const claimSql = (s: string, few: boolean) =>
   perClock(
     (clock) => `with
   c as materialized (
-    select r.tid, r.id, r.lane_id, r.due, r.attempts, r.base, coalesce(r.bytes, ${bytesOf(s, "r.id")}) as bytes
+    select r.tid, r.id, r.lane_id, r.due, r.attempts, r.base, coalesce(r.bytes, ${LIMITS.payloadBytesMax}) as bytes
     from unnest($1::int[], $2::int[], $3::timestamptz[], $4::uuid[]) l(lane, n, low_due, low_id)
     cross join lateral (
       select r.ctid as tid, r.* from ${s}.ready r
       where r.lane_id = l.lane and r.due <= ${clock} and (r.due, r.id) > (l.low_due, l.low_id)
       order by r.due, r.id limit l.n for update skip locked) r),
-  t as materialized (select sum(bytes) <= $7::bigint as fits from c),
+  ${
+    few
+      ? `b as materialized (${cut})`
+      : `t as materialized (select sum(bytes) <= $7::bigint as fits from c),
   -- only one of the two halves runs; the usual one has nothing to count
-  b as materialized (
-    select tid, id, lane_id, due, attempts, base from c where (select fits from t)
-    union all
-    select tid, id, lane_id, due, attempts, base from (select c.*, row_number() over w as o, sum(bytes) over w as total from c window w as (rows unbounded preceding)) x
-    where (select not fits from t) and (o = 1 or total <= $7::bigint)),
+  b as materialized (select tid, id, lane_id, due, attempts, base from c where (select fits from t) union all ${cut} and (select not fits from t))`
+  },
   d as (delete from ${s}.ready where ctid = any (array(select tid from b))),
   n as (${leaseOf(s, clock, "b", "0", "$5", "$6")})
-  ${headOf("(select string_agg(lane_id || ':' || extract(epoch from due), ',') from (select lane_id, max(due) as due from b group by lane_id) y)")}
+  ${headOf(few ? "null" : "(select string_agg(lane_id || ':' || extract(epoch from due), ',') from (select lane_id, max(due) as due from b group by lane_id) y)")}
   union all
   select b.id, b.lane_id, b.attempts + 1, b.base, ${BODY_COLUMNS}, null::smallint from b ${bodyOf(s, "b.id")}`,
   );
 
 export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequest) => Promise<ClaimedMessage[]> {
-  const sql = claimSql(db.s);
+  const many = claimSql(db.s, false);
+  const few = claimSql(db.s, true);
   const rotation: Rotation = new Map();
 
   async function claimPlain(
@@ -56,8 +67,9 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
       request.leaseMs,
       bytesMax,
     ];
-    const name = request.now === undefined ? "mg_claim" : undefined;
-    const rows = await db.connection.rows("claim", sql(request.now), values, { name });
+    const isFew = lanes.length === 1 && (lanes[0]?.limit ?? 0) <= FEW;
+    const name = request.now === undefined ? (isFew ? "mg_claim_few" : "mg_claim") : undefined;
+    const rows = await db.connection.rows("claim", (isFew ? few : many)(request.now), values, { name });
     if (request.now === undefined) watermarks.advance(lanes, rows);
     return claimedRows(rows, await db.lanes.byId(lanes.map((l) => l.id)));
   }

@@ -28,10 +28,6 @@ export const bodyOf = (
  */
 export const UNHURRIED = "set_config('synchronous_commit', 'off', true) is not null";
 
-/** How large a payload is whose ready row does not say. */
-export const bytesOf = (s: string, id: string) =>
-  `(select octet_length(m.payload) from ${s}.message m where m.id = ${id}), (select octet_length(k.payload) from ${s}.message_kept k where k.id = ${id}), 0`;
-
 /**
  * The first row of an answer is the lease itself, the messages follow, in the order of its lists: id, lane, attempt, base, the
  * body, suspicion. \`marks\`: up to where each lane was read.

@@ -19,7 +19,7 @@ const revisionFits = (s: string) =>
 /** Takes the pending row of a message that is held (or, for discard, of any pending one). */
 const takePending = (s: string, heldOnly: boolean) => `
   g as (delete from ${s}.held where id = $1::uuid and ${revisionFits(s)} returning id),
-  p as (delete from ${s}.ready where id = $1::uuid and ${heldOnly ? "id in (select id from g)" : revisionFits(s)} returning id, lane_id, attempts),
+  p as (delete from ${s}.ready where id = $1::uuid and ${heldOnly ? "id in (select id from g)" : revisionFits(s)} returning id, lane_id, attempts, bytes),
   q as (delete from ${s}.ready_ordered where id = $1::uuid and ${heldOnly ? "id in (select id from g)" : revisionFits(s)} returning id, lane_id, ordering_key, attempts)`;
 
 const replaySql = (s: string) =>
@@ -28,11 +28,11 @@ const replaySql = (s: string) =>
   d as (update ${s}.dead_letter set resolution = ${RESOLUTION_CODES.replayed}, generation = generation + 1, revision = revision + 1, settled_at = ${clock}
     where id = $1::uuid and resolution = 0 and ($2::int is null or revision = $2::int) returning id, lane_id, attempts),
   f as (delete from ${s}.order_lock using d where order_lock.id = d.id),
-  m as (select d.id, d.lane_id, d.attempts, b.ordering_key, l.kind from d join ${s}.lane l on l.id = d.lane_id
-    left join lateral (select ordering_key from ${s}.message where id = d.id union all select ordering_key from ${s}.message_kept where id = d.id limit 1) b on true),
-  r1 as (insert into ${s}.ready (due, id, lane_id, attempts, base)
+  m as (select d.id, d.lane_id, d.attempts, b.bytes, b.ordering_key, l.kind from d join ${s}.lane l on l.id = d.lane_id
+    left join lateral (select ordering_key, octet_length(payload) as bytes from ${s}.message where id = d.id union all select ordering_key, octet_length(payload) from ${s}.message_kept where id = d.id limit 1) b on true),
+  r1 as (insert into ${s}.ready (due, id, lane_id, attempts, base, bytes)
     select ${clock}, id, coalesce((select n.id from ${s}.lane c join ${s}.lane n on n.topic_id = c.topic_id and n.tenant = c.tenant and n.priority = c.priority and n.kind = 0
-      where c.id = x.lane_id), lane_id), attempts, attempts from (select id, lane_id, attempts from m where kind <> 3 union all select * from p) x returning lane_id),
+      where c.id = x.lane_id), lane_id), attempts, attempts, bytes from (select id, lane_id, attempts, bytes from m where kind <> 3 union all select * from p) x returning lane_id),
   r2 as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due, attempts, base)
     select lane_id, ordering_key, id, ${clock}, attempts, attempts from (select id, lane_id, ordering_key, attempts from m where kind = 3 union all select * from q) x returning lane_id),
   i as (insert into ${s}.dead_letter (id, lane_id, attempts, generation, resolution, settled_at)
