@@ -18,7 +18,13 @@ export interface ConnectionOptions {
 }
 
 export interface Queryable {
-  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+  query(text: string | Patient, values?: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+/** A statement with a limit of its own instead of the connection's. */
+export interface Patient {
+  readonly text: string;
+  readonly query_timeout: number;
 }
 
 export type Row = readonly (string | null)[];
@@ -65,12 +71,20 @@ export function clientConfig(options: ConnectionOptions): pg.ClientConfig {
  */
 const STEADY_PLANS = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off -c jit=off";
 
+/** In a URL `options` stand above everything else that is said, so ours are added there; of one setting named twice the last counts. */
+export function withSteadyPlans(url: string): Pick<pg.ClientConfig, "connectionString" | "options"> {
+  if (!/[?&]options=/.test(url)) return { options: STEADY_PLANS };
+  const given = new URL(url);
+  given.searchParams.set("options", `${given.searchParams.get("options")} ${STEADY_PLANS}`);
+  return { connectionString: given.href };
+}
+
 function createPool(options: ConnectionOptions, direct: boolean, backends: Set<number> = new Set()): pg.Pool {
   const pool = new pg.Pool({
     ...clientConfig(options),
     max: options.poolMax ?? 10,
     idleTimeoutMillis: 30_000,
-    ...(direct ? { options: STEADY_PLANS } : {}),
+    ...(direct ? withSteadyPlans(options.url) : {}),
   });
   // An idle connection that breaks tells nobody but this: without a listener it would end the process.
   const ignore = () => {};

@@ -23,6 +23,9 @@ export const KERNEL_SET: MigrationSet = { name: "kernel", ledger: "migration", m
 /** Sets that only some need, by name; each stands on the kernel's tables. */
 export const OPTIONAL_SETS: ReadonlyMap<string, MigrationSet> = new Map([USAGE_SET].map((set) => [set.name, set]));
 
+/** On a large table a migration takes what it takes; given up half way it would only begin again. */
+const MIGRATION_MS_MAX = 24 * 3_600_000;
+
 const ledger = (s: string, table: string) =>
   `create table if not exists ${s}.${table} (version int primary key, name text not null, checksum text not null, at timestamptz not null default statement_timestamp())`;
 
@@ -46,7 +49,7 @@ export async function migrateUp(connection: Connection, schema: string, set: Mig
       await guard(client, schema);
       const { rows } = await client.query(`select 1 from ${proof} where version = $1`, [migration.version]);
       if (rows.length > 0) return false;
-      await client.query(migration.sql(s));
+      await client.query({ text: migration.sql(s), query_timeout: MIGRATION_MS_MAX });
       await client.query(`insert into ${proof} (version, name, checksum) values ($1, $2, $3)`, [
         migration.version,
         migration.name,
@@ -61,6 +64,7 @@ export async function migrateUp(connection: Connection, schema: string, set: Mig
 
 async function guard(client: Queryable, schema: string): Promise<void> {
   await client.query("set local lock_timeout = '5s'");
+  await client.query("set local statement_timeout = 0");
   await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`makegood migrate ${schema}`]);
 }
 

@@ -27,23 +27,8 @@ end $body$;
 `;
 }
 
-/** `sized`: its ready rows say how large the payload is (since version 5). */
-export function enqueueSql(s: string, sized: boolean): string {
-  return `create ${sized ? "or replace " : ""}function ${s}.enqueue(
-  topic text, payload text, key text default null, tenant_id text default null,
-  delay_ms bigint default 0, priority int default 0, ordering_key text default null)
-returns table (id text, inserted boolean) language plpgsql volatile set search_path = pg_catalog, pg_temp as $body$
-#variable_conflict use_column
-declare
-  v_topic record;
-  v_lane int;
-  v_ordered boolean;
-  v_id uuid := ${s}.next_id();
-  v_hash uuid := substr(encode(sha256(convert_to(enqueue.payload, 'UTF8')), 'hex'), 1, 32)::uuid;
-  v_due timestamptz;
-  v_first record;
-begin
-  if enqueue.payload is null then
+/** What is refused before anything is looked up. */
+const LIMITS_HOLD = `  if enqueue.payload is null then
     raise exception 'makegood: invalid_payload: the payload is missing' using errcode = '22023';
   end if;
   if octet_length(enqueue.payload) > ${LIMITS.payloadBytesMax} then
@@ -65,7 +50,25 @@ begin
   if enqueue.priority not between ${LIMITS.priorityMin} and ${LIMITS.priorityMax} or enqueue.delay_ms not between 0 and ${LIMITS.delayMsMax} then
     raise exception 'makegood: invalid_message: priority or delay_ms is out of range' using errcode = '22023';
   end if;
-  select t.id, (t.definition::json ->> 'ordering') as ordering, (t.definition::json ->> 'schemaVersion')::int as schema_version
+`;
+
+/** `sized`: its ready rows say how large the payload is (since version 5). */
+export function enqueueSql(s: string, sized: boolean): string {
+  return `create ${sized ? "or replace " : ""}function ${s}.enqueue(
+  topic text, payload text, key text default null, tenant_id text default null,
+  delay_ms bigint default 0, priority int default 0, ordering_key text default null)
+returns table (id text, inserted boolean) language plpgsql volatile set search_path = pg_catalog, pg_temp as $body$
+#variable_conflict use_column
+declare
+  v_topic record;
+  v_lane int;
+  v_ordered boolean;
+  v_id uuid := ${s}.next_id();
+  v_hash uuid := substr(encode(sha256(convert_to(enqueue.payload, 'UTF8')), 'hex'), 1, 32)::uuid;
+  v_due timestamptz;
+  v_first record;
+begin
+${LIMITS_HOLD}  select t.id, (t.definition::json ->> 'ordering') as ordering, (t.definition::json ->> 'schemaVersion')::int as schema_version
     into v_topic from ${s}.topic t where t.name = enqueue.topic and not t.deleted;
   if not found then
     raise exception 'makegood: unknown_topic: there is no topic %', enqueue.topic using errcode = '22023';
