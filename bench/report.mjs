@@ -5,7 +5,7 @@ import { questionNames } from "./lib/options.mjs";
 import { payloadBytes } from "./lib/payload.mjs";
 import { benchPath } from "./lib/prepare.mjs";
 import { formatNumber, formatSpread, median } from "./lib/stats.mjs";
-import { metrics, targets } from "./targets.mjs";
+import { metrics, redisMetrics, settlementMetrics, settlementStores, targets } from "./targets.mjs";
 
 /** Every question, every peer, five rounds: only that is worth keeping. */
 export function isComplete(results) {
@@ -23,7 +23,7 @@ export function writeReport(results) {
     table,
     ...problems(results),
     "## Medians [min–max]",
-    medianTable(results),
+    ...medianTables(results),
     "## Machine at the start of each question",
     calibrationTable(results),
     "## Versions and settings",
@@ -31,7 +31,7 @@ export function writeReport(results) {
     ...notes(),
   ];
   writeFileSync(path, `${sections.join("\n\n")}\n`);
-  console.log(`\n${complete ? "" : `${medianTable(results)}\n\n`}${table}\n`);
+  console.log(`\n${complete ? "" : `${medianTables(results).join("\n\n")}\n\n`}${table}\n`);
   for (const problem of problems(results)) console.log(problem);
   console.log(`written to ${path}${complete ? "" : " (RESULTS.md is only written by a complete run of five rounds)"}`);
 }
@@ -42,8 +42,8 @@ function valuesOf(results, peer, metric) {
   return byRound;
 }
 
-function measured(results, { metric, kind, against }) {
-  const ours = valuesOf(results, "makegood", metric);
+function measured(results, { ours: whose = "makegood", metric, kind, against }) {
+  const ours = valuesOf(results, whose, metric);
   if (kind === "own") return [...ours.values()];
   const theirs = valuesOf(results, against, metric);
   const ratios = [];
@@ -58,13 +58,18 @@ function targetTable(results) {
   const nameOf = (key) => results.peers.find((peer) => peer.key === key)?.name ?? key;
   const rows = targets.map((target) => {
     const values = measured(results, target);
-    const question = target.kind === "own" ? metrics[target.metric] : metrics[target.metric].replace(/, (µs|ms|\S+\/s)$/, "");
-    const against = { ratio: `× ${nameOf(target.against)}`, inverse: `${nameOf(target.against)} / ours`, own: "" }[target.kind];
+    const title = `${titlePrefix(target)}${{ ...metrics, ...redisMetrics, ...settlementMetrics }[target.metric]}`;
+    const question = target.kind === "own" ? title : title.replace(/, (µs|ms|\S+\/s)$/, "");
+    const own = target.ours === undefined ? "" : `on ${nameOf(target.ours)}`;
+    const against = { ratio: `× ${nameOf(target.against)}`, inverse: `${nameOf(target.against)} / ours`, own }[target.kind];
     return [question, against, wanted(target), formatSpread(values), verdict(target, values), String(values.length)];
   });
   const asked = isComplete(results) ? rows : rows.filter((row) => row.at(-1) !== "0");
   return markdown(["question", "against", "to reach", "measured", "", "n"], asked);
 }
+
+const titlePrefix = ({ metric }) =>
+  metric in redisMetrics ? "Redis store: " : metric in settlementMetrics ? "settlement: " : "";
 
 function wanted({ kind, atLeast, atMost }) {
   if (atMost !== undefined) return `≤ ${atMost}`;
@@ -79,17 +84,24 @@ function verdict({ atLeast, atMost }, values) {
   return (atMost === undefined ? value >= atLeast : value <= atMost) ? "met" : "**not met**";
 }
 
-function medianTable(results) {
-  const keys = ["makegood", "raw", "pgboss", "graphile", "bullmq", "undici"].filter((key) =>
-    results.peers.some((peer) => peer.key === key),
-  );
-  const names = keys.map((key) => results.peers.find((peer) => peer.key === key).name);
+function medianTables(results) {
+  const tables = [
+    ["", ["makegood", "raw", "pgboss", "graphile", "bullmq", "undici"], metrics],
+    ["the Redis store", ["makegood-redis", "raw-redis", "bullmq"], redisMetrics],
+    ["settlement, one call after the other", settlementStores, settlementMetrics],
+  ];
+  return tables.flatMap(([head, keys, of]) => medianTable(results, head, keys, of) ?? []);
+}
+
+/** Null when none of it was measured. */
+function medianTable(results, head, keys, titles) {
+  const peers = keys.flatMap((key) => results.peers.filter((peer) => peer.key === key));
   const rows = [];
-  for (const [metric, title] of Object.entries(metrics)) {
-    const cells = keys.map((key) => formatSpread([...valuesOf(results, key, metric).values()]));
+  for (const [metric, title] of Object.entries(titles)) {
+    const cells = peers.map(({ key }) => formatSpread([...valuesOf(results, key, metric).values()]));
     if (cells.some((cell) => cell !== "–")) rows.push([title, ...cells]);
   }
-  return markdown(["", ...names], rows);
+  return rows.length === 0 ? null : markdown([head, ...peers.map(({ name }) => name)], rows);
 }
 
 function calibrationTable(results) {

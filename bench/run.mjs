@@ -52,12 +52,15 @@ async function withServices({ options, questions, peers, peersOf, directory, ser
   const { makePool } = await import("./lib/postgres-tables.mjs");
   const postgres = await startPostgres(directory.path);
   services.push(postgres);
-  const redis = peers.bullmq === undefined ? null : await startRedis(directory.path);
+  const needed = new Set(Object.values(peers).map((peer) => peer.needs));
+  const redis = needed.has("redis") ? await startRedis(directory.path) : null;
   if (redis !== null) services.push(redis);
+  const redisAlways = needed.has("redis-always") ? await startRedis(directory.path, "always") : null;
+  if (redisAlways !== null) services.push(redisAlways);
 
   // A peer that hangs on to a lock must not hold up the whole run.
   const pool = makePool(postgres.url, 4, { statement_timeout: 120_000 });
-  const context = { pgUrl: postgres.url, redis: redis?.connection, pool };
+  const context = { pgUrl: postgres.url, redis: redis?.connection, redisAlways: redisAlways?.connection, pool };
   for (const peer of Object.values(peers)) await peer.setup(context);
 
   const results = {
@@ -115,7 +118,7 @@ async function ask({ name, question, round, keys, peers, context, directory, siz
     const trouble = (list, what) => {
       const text = `${name}, round ${round + 1}, ${peer.name}: ${what}`;
       list.push(text);
-      if (peer.key === "makegood") results.unsound.push(text);
+      if (peer.key === "makegood" || peer.ours) results.unsound.push(text);
       console.error(text);
     };
     const reset = async (mode) => {
@@ -142,7 +145,7 @@ async function ask({ name, question, round, keys, peers, context, directory, siz
     killStrays();
     await reset("drain").catch((error) => console.error(error));
     const seconds = ((Date.now() - startMs) / 1000).toFixed(1);
-    console.log(`round ${round + 1}  ${name.padEnd(8)} ${peer.name.padEnd(16)} ${line.join("  ")}  (${seconds} s)`);
+    console.log(`round ${round + 1}  ${name.padEnd(10)} ${peer.name.padEnd(16)} ${line.join("  ")}  (${seconds} s)`);
   }
 }
 

@@ -13,6 +13,8 @@ export const full = {
   longTransaction: { count: 200_000, edge: 20_000 },
   history: { delivered: 1_000_000, count: 100_000 },
   http: { count: 20_000, concurrency: 50, paced: { perSecond: 50, count: 400, skipped: 5, settleInMs: 1500 } },
+  /** One call after the other; 1 % of the calls is what a p99 rests on. */
+  settlement: { backlog: 1_000, warmUp: 300, count: 2_000 },
   /** Depth and the edges of the long transaction are whole windows. */
   windowSize: 5_000,
 };
@@ -30,5 +32,6 @@ export const quick = {
   longTransaction: { count: 10_000, edge: 2_000 },
   history: { delivered: 10_000, count: 3_000 },
   http: { count: 1_000, concurrency: 50, paced: { perSecond: 50, count: 50, skipped: 5, settleInMs: 1000 } },
+  settlement: { backlog: 100, warmUp: 20, count: 100 },
   windowSize: 1_000,
 };

@@ -1,6 +1,22 @@
-// What the results are held to: the "Numbers to reach" of issue 2, as data.
+// What the results are held to: the "Numbers" of issues 2 and 3, as data.
 
-/** `ratio`: ours / theirs in the same round. `inverse`: theirs / ours, where less is better. `own`: our own number. */
+/** The stores that the settlement preset is measured on. */
+export const settlementStores = ["redis-everysec", "redis-always", "postgres-store"];
+
+const settlementTargets = [
+  { metric: "settlement_put_p99", atMost: 5 },
+  { metric: "settlement_ready_p99", atMost: 10 },
+  { metric: "settlement_seeds_put_p99", atMost: 5, not: "postgres-store" },
+  { metric: "settlement_seeds_ready_p99", atMost: 10, not: "postgres-store" },
+  { metric: "settlement_overhead_p99", atMost: 2 },
+  { metric: "settlement_overhead_p50" },
+  { metric: "settlement_health_p99", atMost: 100 },
+];
+
+/**
+ * `ratio`: ours / theirs in the same round. `inverse`: theirs / ours, where less is better. `own`: our own number.
+ * `ours`: whose number it is, where it is not that of Makegood on PostgreSQL.
+ */
 export const targets = [
   { metric: "transaction", kind: "ratio", against: "pgboss", atLeast: 3 },
   { metric: "transaction", kind: "ratio", against: "graphile", atLeast: 3 },
@@ -31,6 +47,15 @@ export const targets = [
   { metric: "drain1", kind: "ratio", against: "raw" },
   { metric: "drain2", kind: "ratio", against: "raw" },
   { metric: "http_rate", kind: "ratio", against: "undici" },
+  { ours: "makegood-redis", metric: "redis_callers16", kind: "ratio", against: "raw-redis", atLeast: 0.7 },
+  { ours: "makegood-redis", metric: "redis_drain", kind: "ratio", against: "bullmq", atLeast: 2 },
+  { ours: "makegood-redis", metric: "redis_callers16", kind: "ratio", against: "bullmq" },
+  { ours: "makegood-redis", metric: "redis_sequential", kind: "ratio", against: "raw-redis" },
+  { ours: "makegood-redis", metric: "redis_bulk", kind: "ratio", against: "raw-redis" },
+  { ours: "makegood-redis", metric: "redis_drain", kind: "ratio", against: "raw-redis" },
+  ...settlementTargets.flatMap(({ not, ...target }) =>
+    settlementStores.filter((ours) => ours !== not).map((ours) => ({ ...target, kind: "own", ours })),
+  ),
 ];
 
 /** In the order of the table of medians. */
@@ -59,4 +84,37 @@ export const metrics = {
   http_cpu: "HTTP delivery, worker CPU per message, µs",
   http_p50: "HTTP, call to arrival at 50/s, p50, ms",
   http_p99: "HTTP, call to arrival at 50/s, p99, ms",
+};
+
+/** The same of the question `redis`; microseconds are those that the server spends in scripts, per message. */
+export const redisMetrics = {
+  redis_sequential: "put, sequential, messages/s",
+  redis_callers16: "put, 16 concurrent callers, messages/s",
+  redis_bulk: "bulk put, 1000 × 4, messages/s",
+  redis_drain: "drain 100k, one process, messages/s",
+  redis_sequential_us: "put, sequential, server time in scripts, µs",
+  redis_callers16_us: "put, 16 concurrent callers, server time in scripts, µs",
+  redis_bulk_us: "bulk put, server time in scripts, µs",
+  redis_drain_us: "drain, server time in scripts, µs",
+  redis_drain_cpu: "drain, worker CPU per message, µs",
+};
+
+/** The same of the question `settlement`. */
+export const settlementMetrics = {
+  settlement_put_p50: "put, p50, ms",
+  settlement_put_p99: "put, p99, ms",
+  settlement_ready_p50: "ready (claim of 50), p50, ms",
+  settlement_ready_p99: "ready (claim of 50), p99, ms",
+  settlement_seeds_put_p50: "seeds' port: put, p50, ms",
+  settlement_seeds_put_p99: "seeds' port: put, p99, ms",
+  settlement_seeds_ready_p50: "seeds' port: getReady of 50, p50, ms",
+  settlement_seeds_ready_p99: "seeds' port: getReady of 50, p99, ms",
+  settlement_bare_p50: "bare signed POST, p50, ms",
+  settlement_bare_p99: "bare signed POST, p99, ms",
+  settlement_finalize_p50: "finalize(), p50, ms",
+  settlement_finalize_p99: "finalize(), p99, ms",
+  settlement_overhead_p50: "what finalize() adds, p50, ms",
+  settlement_overhead_p99: "what finalize() adds, p99, ms",
+  settlement_health_p50: "health, p50, ms",
+  settlement_health_p99: "health, p99, ms",
 };

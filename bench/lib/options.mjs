@@ -2,8 +2,12 @@
 import { parseArgs } from "node:util";
 import { full, quick } from "../sizes.mjs";
 
-export const questionNames = ["enqueue", "tx", "drain", "latency", "depth", "longtx", "history", "http"];
-export const peerNames = ["makegood", "raw", "pgboss", "graphile", "bullmq", "undici"];
+export const questionNames = ["enqueue", "tx", "drain", "latency", "depth", "longtx", "history", "http", "redis", "settlement"];
+export const peerNames = [
+  ...["makegood", "raw", "pgboss", "graphile", "bullmq", "undici"],
+  ...["makegood-redis", "raw-redis"],
+  ...["redis-everysec", "redis-always", "postgres-store"],
+];
 
 const usage = `node bench/run.mjs [options]
   --quick          one round with small sizes: shows that all works, proves nothing

@@ -1,16 +1,20 @@
-// Redis for one run: a server of its own on a free loopback port, as durable as BullMQ's users run it (AOF, every second).
+// Redis for one run: a server of its own on a free loopback port, as durable as BullMQ's users run it (AOF, every second), or synced
+// before each answer.
 import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { openSync, writeFileSync } from "node:fs";
+import { mkdirSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { sleep } from "../lib/time.mjs";
 import { freePort, stopProcess } from "./directory.mjs";
 
-export const redisSettings = 'appendonly yes, appendfsync everysec, maxmemory-policy noeviction, save ""';
+export const redisSettings = 'appendonly yes, appendfsync everysec (always where said), maxmemory-policy noeviction, save ""';
 
-export async function startRedis(directory) {
+/** `appendfsync`: everysec or always. */
+export async function startRedis(parent, appendfsync = "everysec") {
   requireBinary();
+  const directory = join(parent, `redis-${appendfsync}`);
+  mkdirSync(directory);
   const port = await freePort();
   const password = randomBytes(16).toString("hex");
   const lines = [
@@ -19,7 +23,7 @@ export async function startRedis(directory) {
     `requirepass ${password}`,
     `dir ${directory}`,
     "appendonly yes",
-    "appendfsync everysec",
+    `appendfsync ${appendfsync}`,
     "maxmemory-policy noeviction",
     'save ""',
   ];

@@ -2,10 +2,10 @@
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import { beforeAll, describe, expect, it } from "vitest";
-import { connectRedis, fromIoredis, fromNodeRedis } from "../../src/store/redis/index.ts";
+import { connectRedis, createRedisStore, fromIoredis, fromNodeRedis } from "../../src/store/redis/index.ts";
 import { storeConformance } from "../../src/testing/index.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
-import { redisHarness } from "../support/redis-store.ts";
+import { freshPrefix, redisHarness } from "../support/redis-store.ts";
 
 let cluster: RedisCluster;
 
@@ -33,6 +33,18 @@ describe("DF-25: a Redis Cluster by its URL", () => {
       expect(port.cluster).toBe(true);
       const roles = (await port.nodes()).map(({ role }) => role).sort();
       expect(roles).toEqual(["master", "master", "master", "replica", "replica", "replica"]);
+    } finally {
+      await port.close();
+    }
+  });
+});
+
+describe("DF-28: replicas that must confirm", () => {
+  it("are refused in a cluster when the store is opened, not at the first message", async () => {
+    const port = await connectRedis(cluster.url);
+    try {
+      const store = createRedisStore({ redis: port, prefix: freshPrefix(), replicas: { count: 1, timeoutMs: 100 } });
+      await expect(store.open()).rejects.toMatchObject({ code: "invalid_config" });
     } finally {
       await port.close();
     }

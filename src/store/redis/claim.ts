@@ -5,30 +5,35 @@ import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { At, ClaimRequest, Store } from "../store.ts";
 import type { Db } from "./db.ts";
 import { claimedOf } from "./rows.ts";
-import { CLAIM, CLAIM_NAMED } from "./scripts/claim.ts";
+import { CLAIM, CLAIM_NAMED, CLAIMED_WIDTH } from "./scripts/claim.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { RECLAIM } from "./scripts/reclaim.ts";
 
-type Row = readonly (string | null)[];
-
 export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"> {
   const chance = () => Buffer.from(db.random.bytes(16)).toString("hex");
-  const fixed = () => ["leased", "lanes"].map(db.keys.key);
+  const fixed = [db.keys.key("leased"), db.keys.key("lanes")];
 
   async function claim(request: ClaimRequest): Promise<ClaimedMessage[]> {
     db.port();
     const lanes = new Map<string, number>();
     for (const { lane, limit } of request.lanes) if (limit > 0) lanes.set(lane, (lanes.get(lane) ?? 0) + limit);
     if ((request.ids ?? [...lanes]).length === 0) return [];
-    const lease = chance();
-    const token = chance();
+    const claim = { lease: chance(), token: chance() };
     const { owner, leaseMs, bytesMax = "" } = request;
-    const usual = [owner, leaseMs, bytesMax, lease, token];
-    const keys = [...fixed(), db.keys.lease(lease)];
-    const rows = request.ids
-      ? await db.run(CLAIM_NAMED, [...keys, ...request.ids.map(db.keys.message)], [...usual, ...request.ids], request)
-      : await db.run(CLAIM, [...keys, ...[...lanes.keys()].map(db.keys.lane)], [...usual, ...[...lanes].flat()], request);
-    return (rows as Row[]).map((row) => claimedOf(row, lease, token));
+    const usual = [owner, leaseMs, bytesMax, claim.lease, claim.token];
+    const keys = [...fixed, db.keys.lease(claim.lease)];
+    const names = [...lanes.keys()];
+    const reply = (
+      request.ids
+        ? await db.run(CLAIM_NAMED, [...keys, ...request.ids.map(db.keys.message)], [...usual, ...request.ids], request)
+        : await db.run(CLAIM, [...keys, ...names.map(db.keys.lane)], [...usual, ...[...lanes].flat()], request)
+    ) as (string | number)[];
+    const claimed: ClaimedMessage[] = [];
+    for (let at = 0; at < reply.length; at += CLAIMED_WIDTH) {
+      const lane = reply[at + 1] as string | number;
+      claimed.push(claimedOf(reply, at, typeof lane === "number" ? (names[lane] as string) : lane, claim));
+    }
+    return claimed;
   }
 
   async function extend(claims: readonly Claim[], leaseMs: number, at?: At): Promise<("extended" | "lost")[]> {
@@ -45,8 +50,11 @@ export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"
     extend,
     async reclaim(request) {
       const args = [request.owner, request.leaseMs, request.limit, chance()];
-      const rows = (await db.run(RECLAIM, [db.keys.key("leased")], args, request)) as Row[];
-      return rows.map((row) => claimedOf(row, "", ""));
+      const rows = (await db.run(RECLAIM, [db.keys.key("leased")], args, request)) as string[][];
+      return rows.map((row) => {
+        const [lease, token] = row.slice(CLAIMED_WIDTH) as [string, string];
+        return claimedOf(row, 0, row[1] as string, { lease, token });
+      });
     },
   };
 }

@@ -1,15 +1,14 @@
 /**
- * What every part of the store gets: how a script is run (by its hash, with its text when the server does not know it), the
- * names of keys, and the sources of time and chance.
+ * What every part of the store gets: how a script is run, the names of keys, and the sources of time and chance.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
 import type { At } from "../store.ts";
 import type { Keyspace } from "./keyspace.ts";
+import { runLua, type Script } from "./lua.ts";
 import type { RedisPort } from "./port.ts";
-import { asStoreError, replyCode } from "./redis-errors.ts";
-import type { Script } from "./scripts/script.ts";
+import { asStoreError } from "./redis-errors.ts";
 
 export interface Db {
   readonly keys: Keyspace;
@@ -42,19 +41,7 @@ export function createDb({ keys, clock, random, port }: DbOptions): Db {
     port,
     async run(script, named, args, at) {
       const moment = at?.now === undefined ? "" : String(at.now.getTime());
-      const rest = [String(named.length), ...named, keys.root, moment, instance, ...args.map(String)];
-      const routing = named[0] ?? keys.channel;
-      try {
-        try {
-          return await port().send(routing, ["EVALSHA", script.sha, ...rest]);
-        } catch (error) {
-          // A restart, a failover or SCRIPT FLUSH: nothing ran, so the same call is sent again with its text.
-          if (replyCode(error) !== "NOSCRIPT") throw error;
-          return await port().send(routing, ["EVAL", script.text, ...rest]);
-        }
-      } catch (error) {
-        throw asStoreError(error, script.name, script.writes);
-      }
+      return runLua(port(), script, named, [keys.root, moment, instance, ...args.map(String)]);
     },
     async command(during, key, args, writes = false) {
       try {

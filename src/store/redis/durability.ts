@@ -1,26 +1,14 @@
 /**
- * Durability that is known, not assumed (DF-9, DF-10): what every node says about persistence, memory and replication, read
+ * Durability that is known, not assumed (DF-9, DF-10): what every node says about persistence, its file, memory and replication, read
  * with plain commands. CONFIG GET first, INFO where that is refused; each fact is verified, failed or unknown, and an unknown
  * one counts only if the operator vouches for it.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { StoreTraits } from "../store.ts";
+import { appendOnlyFile } from "./append-only-file.ts";
+import type { Finding, Verdict } from "./finding.ts";
 import type { RedisPort } from "./port.ts";
 import type { RedisNode } from "./wire.ts";
-
-export type Verdict = "verified" | "failed" | "unknown";
-
-export interface Finding {
-  readonly name: "appendonly" | "appendfsync" | "maxmemory-policy" | "maxmemory" | "replication";
-  readonly verdict: Verdict;
-  /** What the server said; null when it did not. */
-  readonly value: string | null;
-  /** The operator vouched for it. */
-  readonly attested: boolean;
-  /** Without it accepted messages can be lost; the others are advice. */
-  readonly required: boolean;
-  readonly detail: string;
-}
 
 export interface NodeDurability {
   readonly node: string;
@@ -33,6 +21,8 @@ export interface RedisDurability {
   /** The worst over all nodes. */
   readonly appendonly: Verdict;
   readonly appendfsync: "always" | "everysec" | "no" | null;
+  /** Some node cannot write its append-only file now, or has not read it to its end. */
+  readonly failing: boolean;
   readonly policy: Verdict;
   /** The eviction policies found; with `noeviction` alone nothing is ever evicted. */
   readonly policies: readonly string[];
@@ -44,16 +34,21 @@ export type Attestation = Readonly<Partial<Record<"appendonly" | "appendfsync" |
 const SETTINGS = ["appendonly", "appendfsync", "maxmemory-policy", "maxmemory"] as const;
 type Setting = (typeof SETTINGS)[number];
 
+/** With `yes` there is no sync while a rewrite runs, whatever `appendfsync` says. */
+const PAUSE = "no-appendfsync-on-rewrite";
+const PAUSED = " except during a rewrite";
+
 export async function readDurability(port: RedisPort, attest: Attestation = {}): Promise<RedisDurability> {
   const nodes = await Promise.all((await port.nodes()).map((node) => examine(node, attest)));
   const findings = (name: Finding["name"]) => nodes.flatMap((node) => node.findings.filter((one) => one.name === name));
-  const syncs = findings("appendfsync").map(known);
+  const syncs = findings("appendfsync").map((one) => (one.value?.endsWith(PAUSED) ? "no" : known(one)));
   const order = ["no", "everysec", "always"] as const;
   const weakest = order.find((one) => syncs.includes(one)) ?? null;
   return {
     nodes,
     appendonly: worst(findings("appendonly")),
     appendfsync: syncs.includes(null) ? null : weakest,
+    failing: findings("append-only-file").some(({ verdict, required }) => verdict === "failed" && required),
     policy: worst(findings("maxmemory-policy")),
     policies: [...new Set(findings("maxmemory-policy").flatMap(({ value }) => (value === null ? [] : [value])))],
   };
@@ -68,8 +63,8 @@ function worst(findings: readonly Finding[]): Verdict {
 }
 
 /** `everysec` survives the death of the process, `always` also a power cut; what is not known to persist survives nothing. */
-export function survivesOf({ appendonly, appendfsync, policy }: RedisDurability): StoreTraits["survives"] {
-  if (appendonly !== "verified" || policy === "failed") return "nothing";
+export function survivesOf({ appendonly, appendfsync, policy, failing }: RedisDurability): StoreTraits["survives"] {
+  if (appendonly !== "verified" || policy === "failed" || failing) return "nothing";
   return appendfsync === "always" ? "power-loss" : "process-crash";
 }
 
@@ -85,7 +80,7 @@ export function requireNoEviction({ policies }: RedisDurability, allowed: string
 }
 
 async function examine(node: RedisNode, attest: Attestation): Promise<NodeDurability> {
-  const [config, info] = await Promise.all([readConfig(node), readInfo(node)]);
+  const [config, info, pause] = await Promise.all([readConfig(node), readInfo(node), readSetting(node, PAUSE)]);
   const fromInfo: Readonly<Record<Setting, string | null>> = {
     appendonly: { "1": "yes", "0": "no" }[info.get("aof_enabled") ?? ""] ?? null,
     appendfsync: null,
@@ -95,9 +90,16 @@ async function examine(node: RedisNode, attest: Attestation): Promise<NodeDurabi
   const findings = SETTINGS.map((name) => {
     const said = config.get(name) ?? fromInfo[name];
     const vouched = said === null && name !== "maxmemory" ? (attest[name] ?? null) : null;
-    return judge(name, said ?? vouched, vouched !== null);
+    const found = judge(name, said ?? vouched, vouched !== null);
+    return name === "appendfsync" && pause === "yes" ? paused(found) : found;
   });
-  return { node: node.name, role: node.role, findings: [...findings, replication(info)] };
+  return { node: node.name, role: node.role, findings: [...findings, appendOnlyFile(info), replication(info)] };
+}
+
+function paused(sync: Finding): Finding {
+  if (sync.verdict !== "verified") return sync;
+  const detail = `${PAUSE} yes: a power cut during a rewrite takes all that came since it began; set it to no`;
+  return { ...sync, value: `${sync.value}${PAUSED}`, detail };
 }
 
 function judge(name: Setting, value: string | null, attested: boolean): Finding {
@@ -131,10 +133,15 @@ function judge(name: Setting, value: string | null, attested: boolean): Finding 
 
 /** Empty where the server refuses it (an ACL, rename-command, a managed service). */
 async function readConfig(node: RedisNode): Promise<Map<Setting, string>> {
-  const replies = await Promise.all(SETTINGS.map((name) => answered(node, ["CONFIG", "GET", name])));
-  const values = replies.map((reply): unknown => (Array.isArray(reply) ? reply[1] : undefined));
+  const values = await Promise.all(SETTINGS.map((name) => readSetting(node, name)));
   const said = SETTINGS.map((name, i) => [name, values[i]] as const);
   return new Map(said.filter((one): one is readonly [Setting, string] => typeof one[1] === "string"));
+}
+
+async function readSetting(node: RedisNode, name: string): Promise<string | null> {
+  const reply = await answered(node, ["CONFIG", "GET", name]);
+  const value: unknown = Array.isArray(reply) ? reply[1] : null;
+  return typeof value === "string" ? value : null;
 }
 
 async function readInfo(node: RedisNode): Promise<Map<string, string>> {

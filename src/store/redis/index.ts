@@ -22,22 +22,23 @@ export { createMemoryDLQStore, type MemoryDLQStoreOptions } from "./dlq-port/mem
 export { createRedisDLQStore, type RedisDLQStoreOptions } from "./dlq-port/redis-dlq-store.ts";
 export {
   type Attestation,
-  type Finding,
   type NodeDurability,
   type RedisDurability,
   readDurability,
   requireNoEviction,
   survivesOf,
-  type Verdict,
 } from "./durability.ts";
+export type { Finding, Verdict } from "./finding.ts";
 export type { IoredisClient } from "./ioredis.ts";
 export type { NodeRedisClient } from "./node-redis.ts";
 export { fromIoredis, fromNodeRedis, type PortOptions, type RedisPort, type SendOptions } from "./port.ts";
 export { createRedisStore, type RedisStore, type RedisStoreOptions } from "./redis-store.ts";
+export { type StreamDoors, type StreamDoorsOptions, type StreamNotice, startStreamDoors } from "./streams/doors.ts";
 export type { StreamEntry } from "./streams/entries.ts";
 export type { Depth } from "./streams/group.ts";
 export { type Inlet, startInlet } from "./streams/inlet.ts";
 export type { InletMessage, InletNotice, InletOptions, Malformed } from "./streams/inlet-options.ts";
 export { type Outlet, type OutletNotice, type OutletOptions, startOutlet } from "./streams/outlet.ts";
 export { AUDIT_CLASS_STREAMS, AUDIT_STREAM, fieldOf, RECOVERY_STREAM } from "./streams/seed-names.ts";
+export { checkReclaim, type ReclaimRules, reclaimSpanMs } from "./streams/takeover.ts";
 export type { RedisArgument, RedisNode } from "./wire.ts";

@@ -16,7 +16,7 @@ import { createKeyspace } from "./keyspace.ts";
 import type { RedisPort } from "./port.ts";
 import { createReads } from "./read.ts";
 import { createReconcile } from "./reconcile.ts";
-import { requireReplicas } from "./replicas.ts";
+import { refuseInCluster, requireReplicas, type WantedReplicas } from "./replicas.ts";
 import { fieldsOf, stateOf, viewOfFields } from "./rows.ts";
 import { INTERVENE } from "./scripts/intervene.ts";
 import { LEAD, PRUNE } from "./scripts/upkeep.ts";
@@ -37,8 +37,8 @@ export interface RedisStoreOptions {
   readonly allowEviction?: string | null | undefined;
   /** Hears that Redis lost what it held. */
   readonly onLoss?: ((message: string) => void) | undefined;
-  /** Accept only what so many replicas have, too (DF-28). Not in a cluster. */
-  readonly replicas?: { readonly count: number; readonly timeoutMs: number } | undefined;
+  /** Accept only what so many replicas have, too (DF-28). A cluster refuses to open with it. */
+  readonly replicas?: WantedReplicas | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
 }
@@ -103,6 +103,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     async open() {
       if (closed) throw closedError();
       port ??= await connectRedis(options.redis as string, options.connect);
+      refuseInCluster(port, options.replicas);
       await epoch.look();
       requireNoEviction(await durability(), options.allowEviction ?? null);
       if (await wake.open()) traits.wake = "push";

@@ -4,22 +4,29 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Db } from "./db.ts";
+import type { RedisPort } from "./port.ts";
 
-export function requireReplicas(db: Db, wanted?: { readonly count: number; readonly timeoutMs: number }): () => Promise<void> {
-  if (!wanted) return async () => {};
+export interface WantedReplicas {
+  readonly count: number;
+  readonly timeoutMs: number;
+}
+
+/** WAIT counts the replicas of one connection; the clients of a cluster have many, and do not say which one a WAIT would take. */
+export function refuseInCluster({ cluster }: RedisPort, wanted: WantedReplicas | undefined): void {
+  if (!wanted || !cluster) return;
+  throw new MakegoodError(
+    "invalid_config",
+    "`replicas` needs a single Redis: in a cluster use min-replicas-to-write on every master instead.",
+    { replicas: wanted.count },
+  );
+}
+
+/** Null: nobody asked for replicas. */
+export function requireReplicas(db: Db, wanted?: WantedReplicas): (() => Promise<void>) | null {
+  if (!wanted) return null;
+  const args = ["WAIT", String(wanted.count), String(wanted.timeoutMs)];
   return async () => {
-    if (db.port().cluster) {
-      throw new MakegoodError(
-        "invalid_config",
-        "`replicas` needs a single Redis: in a cluster use min-replicas-to-write on every master instead.",
-      );
-    }
-    const reached = await db.command(
-      "wait for replicas",
-      db.keys.channel,
-      ["WAIT", String(wanted.count), String(wanted.timeoutMs)],
-      true,
-    );
+    const reached = await db.command("wait for replicas", db.keys.channel, args, true);
     if (Number(reached) >= wanted.count) return;
     throw new MakegoodError(
       "outcome_unknown",

@@ -5,6 +5,7 @@
 import type {
   AttemptOutcome,
   AttemptRecord,
+  Claim,
   ClaimedMessage,
   MessageView,
   ProvenanceRecord,
@@ -46,9 +47,21 @@ export function extraText(traceparent: string | null, schemaVersion: number | nu
   return traceparent === null && schemaVersion === null ? "" : JSON.stringify([traceparent, schemaVersion]);
 }
 
-function extraOf(text: Text): { traceparent: string | null; schemaVersion: number | null } {
-  const [traceparent, schemaVersion] = text ? (JSON.parse(text) as [string | null, number | null]) : [null, null];
-  return { traceparent, schemaVersion };
+type Head = Pick<MessageView, "topic" | "tenantId" | "priority" | "orderingKey" | "key" | "traceparent" | "schemaVersion">;
+
+/** Topic, tenant, priority, ordering key, key and extra, with a NUL between them, which none of them holds. */
+function headOf(text: string): Head {
+  const [topic = "", tenant, priority, okey, key, extra] = text.split("\u0000");
+  const [traceparent, schemaVersion] = extra ? (JSON.parse(extra) as [string | null, number | null]) : [null, null];
+  return {
+    topic,
+    tenantId: tenant || null,
+    priority: number(priority),
+    orderingKey: okey || null,
+    key: key || null,
+    traceparent,
+    schemaVersion,
+  };
 }
 
 /** The answer of HGETALL as a table; null when there was nothing. */
@@ -61,7 +74,7 @@ export function fieldsOf(reply: unknown): Map<string, string> | null {
 }
 
 /** In the order of the `list` script. */
-const VIEW_FIELDS = ["tp", "te", "ke", "pr", "ok", "f", "c", "st", "n", "g", "r", "du", "he", "di"] as const;
+const VIEW_FIELDS = ["h", "c", "st", "n", "g", "r", "du", "he", "di"] as const;
 
 export function viewOfFields(id: string, fields: ReadonlyMap<string, string>): MessageView {
   const failed = fields.get("lf");
@@ -71,26 +84,20 @@ export function viewOfFields(id: string, fields: ReadonlyMap<string, string>): M
 
 /** Id, payload, the last failed attempt, and the fields above. */
 export function viewOfRow(row: readonly Text[]): MessageView {
-  const [id, payload, failed, topic, tenant, key, priority, okey, extra, created, state, attempts, generation, revision, due] =
-    row;
-  const [held, died] = row.slice(15);
+  const [id, payload, failed, head, created, state, attempts, generation, revision, due, held, died] = row;
   const { status, resolution } = stateOf(state as string);
   const last = failed ? attemptOf(failed) : null;
   return {
     id: id as string,
-    topic: topic as string,
-    tenantId: tenant ?? null,
-    key: key ?? null,
-    orderingKey: okey ?? null,
-    priority: number(priority),
+    ...headOf(head as string),
     payload: payload as string,
-    ...extraOf(extra),
     createdAt: new Date(number(created)),
     status,
     attempts: number(attempts),
     generation: number(generation),
     revision: number(revision),
-    dueAt: status === "pending" && !held ? date(due) : null,
+    // Without a time of its own it was due when it was made.
+    dueAt: status === "pending" && !held ? date(due ?? created) : null,
     heldReason: held ?? null,
     diedAt: date(died),
     resolution,
@@ -99,27 +106,24 @@ export function viewOfRow(row: readonly Text[]): MessageView {
   };
 }
 
-/** In the order of the `claim` and `reclaim` scripts; a claim's lease and token are the caller's, a reclaim's stand at the end. */
-export function claimedOf(row: readonly Text[], lease: string, token: string): ClaimedMessage {
-  const [id, lane, attempt, topic, tenant, key, priority, okey, payload, extra, base, direct, suspicion, ownLease, ownToken] =
-    row;
+/** Six values from `at` on, in the order of the `claim` and `reclaim` scripts. */
+export function claimedOf(row: readonly (string | number)[], at: number, lane: string, claim: Claim): ClaimedMessage {
+  const rest = row[at + 5] as string;
+  const bar = rest.indexOf("|");
   return {
-    id: id as string,
-    claim: { lease: ownLease ?? lease, token: ownToken ?? token },
-    lane: lane as string,
-    topic: topic as string,
-    tenantId: tenant ?? null,
-    priority: number(priority),
-    key: key ?? null,
-    orderingKey: okey ?? null,
-    payload: payload as string,
-    ...extraOf(extra),
-    attempt: number(attempt),
-    base: number(base),
-    handedDown: direct === "1",
-    suspicion: number(suspicion) as Suspicion,
+    id: row[at] as string,
+    claim,
+    lane,
+    ...headOf(row[at + 3] as string),
+    payload: row[at + 4] as string,
+    attempt: Number(row[at + 2]),
+    base: rest === "" ? 0 : Number(rest.slice(0, bar)),
+    handedDown: rest !== "" && rest.slice(bar + 1) === "1",
+    suspicion: suspicionOf(lane),
   };
 }
+
+const suspicionOf = (lane: string): Suspicion => (lane.startsWith("u") ? (Number(lane[1]) as Suspicion) : 0);
 
 /** `attempt|outcome|counted|at|duration|next due|[code, error]`; the last part may hold anything. */
 export function attemptOf(text: string): AttemptRecord {

@@ -3,7 +3,8 @@
  * by `../durability.ts`, with plain commands; a check that cannot be made is `unknown` and never passes.
  */
 import { errorText } from "../../../message/errors.ts";
-import { type Finding, readDurability } from "../durability.ts";
+import { readDurability } from "../durability.ts";
+import type { Finding } from "../finding.ts";
 import type { RedisPort } from "../port.ts";
 import type { PersistenceCheck } from "./dlq-store.ts";
 

@@ -2,7 +2,7 @@
  * The reconciliation of the port's indexes with its payloads, in both directions (DF-32). It walks with cursors, a bounded
  * page at a time, and every page is judged and mended by one script; running it twice or in two places does no harm.
  */
-import type { Script } from "../scripts/script.ts";
+import type { Script } from "../lua.ts";
 import type { RedisNode } from "../wire.ts";
 import type { AlarmKind } from "./dlq-store.ts";
 import type { DLQKeys } from "./keys.ts";

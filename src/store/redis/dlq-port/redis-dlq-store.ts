@@ -4,10 +4,9 @@
  */
 import { payloadHash } from "../../../message/validate.ts";
 import { type Random, systemRandom } from "../../../platform/random.ts";
-import { runLua } from "../lua.ts";
+import { runLua, type Script } from "../lua.ts";
 import type { RedisPort } from "../port.ts";
 import { asStoreError } from "../redis-errors.ts";
-import type { Script } from "../scripts/script.ts";
 import { CLAIM, EXTEND, INCREMENT, RELEASE, TERMINAL } from "./claim-scripts.ts";
 import type {
   AlarmKind,

@@ -3,8 +3,7 @@
  * (DF-24), the time is the server's (DF-26), and each script reads every key it will write before it writes the first, so that a
  * planted key of the wrong type fails it whole.
  */
-import { luaScript } from "../lua.ts";
-import type { Script } from "../scripts/script.ts";
+import { luaScript, type Script } from "../lua.ts";
 
 /** The fields of an entry in the order in which scripts return them. */
 export const ENTRY_FIELDS = [

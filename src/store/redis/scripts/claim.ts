@@ -4,47 +4,63 @@
  */
 import { script } from "./script.ts";
 
-const FIELDS = "'st', 'tp', 'te', 'ke', 'pr', 'ok', 'p', 'f', 'n', 'ba', 'dt', 'su', 'he'";
+/** How many values of the answer belong to one message: id, lane (its number, or its name), attempt, head, payload, base and direct try. */
+export const CLAIMED_WIDTH = 6;
 
 /** Owner, lease time, bytes, lease, token; what follows names lanes or messages. */
 const BEGIN = `local owner, lease_ms, bytes, lease, token = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8]
-fits('SCARD', P .. 'lanes') zset(P .. 'leased') zset(P .. 'quarantine')
-local taken, lost, size, full = {}, {}, 0, false
+fits('SCARD', P .. 'lanes') zset(P .. 'leased')
+local taken, size, full, infos = {}, 0, false, {}
+local function info_of(lane)
+  local info = infos[lane]
+  if not info then
+    local topic = topic_of(lane)
+    info = { line = P .. 'l:' .. lane, pending = P .. 's:p:' .. topic, flying = P .. 's:i:' .. topic, ordered = sub(lane, 1, 1) == 'o' }
+    zset(info.line) zset(info.pending) zset(info.flying)
+    infos[lane] = info
+  end
+  return info
+end
 local function take(id, lane, m)
-  size = size + #m[7]
+  size = size + #m[3]
   -- At least one, or a message larger than the budget would never be claimed by anybody.
   if bytes and size > bytes and #taken > 0 then
     full = true
     return
   end
-  zset(P .. 's:p:' .. m[2]) zset(P .. 's:i:' .. m[2])
-  if m[6] then fits_order(lane, m[6]) end
-  taken[#taken + 1] = { id, lane, m }
+  local info = info_of(lane)
+  m.id, m.lane, m.info = id, lane, info
+  if info.ordered then
+    local _, _, _, okey = head_of(m[2])
+    fits_order(lane, okey)
+    m.okey = okey
+  end
+  taken[#taken + 1] = m
 end
 `;
 
 const END = `if #taken == 0 then return {} end
-local reply, open, lanes = {}, { 't', token, 'o', owner }, {}
-for _, one in ipairs(taken) do
-  local id, lane, m = one[1], one[2], one[3]
-  local attempt = (tonumber(m[9]) or 0) + 1
+local reply, open, last = {}, { 't', token, 'o', owner }, 0
+for n, m in ipairs(taken) do
+  local id, info, attempt = m.id, m.info, '1'
+  if m[4] and m[4] ~= '0' then attempt = string.format('%.0f', m[4] + 1) end
   call('HSET', P .. 'm:' .. id, 'st', 'i', 'n', attempt, 'le', lease)
-  remove(P .. 'l:' .. lane, id)
-  remove(P .. 's:p:' .. m[2], id)
-  add(P .. 's:i:' .. m[2], 0, id)
-  if m[6] then
-    call('ZREM', P .. 'o:' .. lane .. m[6], id)
-    call('HSET', P .. 'k:' .. lane, m[6], 'f' .. id)
+  if not m.cut then remove(info.line, id) end
+  remove(info.pending, id)
+  add(info.flying, '0', id)
+  if m.okey then
+    call('ZREM', P .. 'o:' .. m.lane .. m.okey, id)
+    call('HSET', P .. 'k:' .. m.lane, m.okey, 'f' .. id)
   end
-  open[#open + 1] = id
-  open[#open + 1] = lane
-  lanes[lane] = true
-  reply[#reply + 1] = { id, lane, attempt, m[2], m[3], m[4], m[5], m[6], m[7], m[8], m[10], m[11], m[12] }
+  open[2 * n + 3], open[2 * n + 4] = id, m.lane
+  reply[last + 1], reply[last + 2], reply[last + 3], reply[last + 4], reply[last + 5] = id, m.number or m.lane, attempt, m[2], m[3]
+  reply[last + 6] = (m[5] or m[6]) and (m[5] or '0') .. (m[6] and '|1' or '|0') or ''
+  last = last + 6
 end
 write_sets()
 many('HSET', P .. 'e:' .. lease, open)
-call('ZADD', P .. 'leased', now + lease_ms, lease)
-for lane in pairs(lanes) do list_lane(lane) end
+call('ZADD', P .. 'leased', string.format('%.0f', now + lease_ms), lease)
+for lane in pairs(infos) do list_lane(lane) end
 return reply
 `;
 
@@ -52,16 +68,25 @@ return reply
 export const CLAIM = script(
   "claim",
   "settles",
-  `${BEGIN}for i = 9, #ARGV, 2 do
+  `${BEGIN}local lost, cuts = {}, {}
+for i = 9, #ARGV, 2 do
   local lane = ARGV[i]
-  local from = P .. 'l:' .. lane
-  for _, id in ipairs(full and {} or call('ZRANGEBYSCORE', from, '-inf', now, 'LIMIT', 0, ARGV[i + 1])) do
-    local m = redis.pcall('HMGET', P .. 'm:' .. id, ${FIELDS})
-    if m.err or m[1] ~= 'p' or not m[7] then
-      lost[#lost + 1] = { from, id, lane }
+  local line = P .. 'l:' .. lane
+  local ids, before = full and {} or call('ZRANGEBYSCORE', line, '-inf', stamp, 'LIMIT', 0, ARGV[i + 1]), #taken
+  for _, id in ipairs(ids) do
+    local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'p', 'n', 'ba', 'dt')
+    if m.err or m[1] ~= 'p' or not (m[2] and m[3]) then
+      zset(P .. 'quarantine')
+      lost[#lost + 1] = { line, id, lane }
     elseif not full then
+      m.number = (i - 9) / 2
       take(id, lane, m)
     end
+  end
+  -- All that was seen was taken: it leaves from the front in one cut.
+  if #ids > 0 and #taken == before + #ids then
+    for n = before + 1, #taken do taken[n].cut = true end
+    cuts[line] = #ids
   end
 end
 -- A lane names what is not there, or what is not waiting: never silently dropped (DF-1, DF-31).
@@ -70,6 +95,7 @@ for _, one in ipairs(lost) do
   quarantine(one[2])
   list_lane(one[3])
 end
+for line, count in pairs(cuts) do call('ZREMRANGEBYRANK', line, 0, count - 1) end
 ${END}`,
 );
 
@@ -80,12 +106,11 @@ export const CLAIM_NAMED = script(
   `${BEGIN}local seen = {}
 for i = 9, #ARGV do
   local id = ARGV[i]
-  local m = redis.pcall('HMGET', P .. 'm:' .. id, ${FIELDS})
-  if not (m.err or seen[id] or full) and m[1] == 'p' and m[7] and not m[6] and not m[13] then
+  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'p', 'n', 'ba', 'dt', 'su', 'he')
+  if not (m.err or seen[id] or full) and m[1] == 'p' and m[2] and m[3] and not m[8] then
     seen[id] = true
-    local lane = lane_of(m[2], m[3], m[5], m[12], false)
-    zset(P .. 'l:' .. lane)
-    take(id, lane, m)
+    local topic, tenant, priority, okey = head_of(m[2])
+    if not okey then take(id, lane_of(topic, tenant, priority, m[7], false), m) end
   end
 end
 ${END}`,

@@ -4,112 +4,188 @@
  */
 import { script } from "./script.ts";
 
-/** The arguments of one message: id, topic, tenant, key, payload, delay, priority, ordering key, extra, direct try (r or x, and JSON). */
-export const MESSAGE_ARGS = 10;
-
-/** After the usual three: for each call its number of messages, `all` or `each`, and the messages. */
+/**
+ * KEYS: `dedupe`, `lanes`, `accepted`, `waiters`, the messages, the topics. After the usual three arguments:
+ * - the calls, each as `a` (all or none) or `e` (each by itself) and its number of messages; empty when every message is one call;
+ * - how many groups there are, and for each group topic, tenant, priority and ordering key;
+ * - for each message its group, its key, what is unusual about it, and its payload.
+ * Unusual are a delay, a direct try (r or x, and JSON) and extra fields, a line each; all other messages have an empty text there.
+ *
+ * Answers with what became of the messages, and the lanes that have new work. `a`: accepted; `d` and `c`: the id that has the key;
+ * `t`, once for the whole call: a topic that is not there. No results: all were accepted.
+ */
 export const ENQUEUE = script(
   "enqueue",
   "grows",
-  `local W = ${MESSAGE_ARGS}
-fits('HLEN', P .. 'accepted')
-local orderings, ids, scopes, fresh, results = {}, {}, {}, {}, {}
-local function ordering_of(topic)
+  `local G = tonumber(ARGV[5])
+local first, N = 6 + 4 * G, (#ARGV - 5 - 4 * G) / 4
+local orderings, groups = {}, {}
+for g = 1, G do
+  local at = 2 + 4 * g
+  local topic, tenant, priority, okey = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   if orderings[topic] == nil then orderings[topic] = call('HGET', P .. 't:' .. topic, 'ordering') end
-  return orderings[topic]
+  if okey == '' or orderings[topic] == 'none' then okey = nil else priority = '0' end
+  local scope, lane = topic .. '\\0' .. tenant .. '\\0', lane_of(topic, tenant, priority, '0', okey)
+  groups[tostring(g)] = {
+    topic = topic, scope = scope, head = scope .. priority .. '\\0' .. (okey or '') .. '\\0', okey = okey,
+    lane = lane, line = P .. 'l:' .. lane, pending = P .. 's:p:' .. topic,
+  }
 end
-local function payload_of(id, mine) return mine[id] or ids[id] or call('HGET', P .. 'm:' .. id, 'p') end
-local function judge(i, mine, mine_scopes, indexes)
-  local id, topic, tenant, key, payload = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-  local known = payload_of(id, mine)
-  if known then return (known == payload and 'a' or 'c') .. id end
+-- One look for all ids, and one for all keys: most are new.
+local known, scope_of, scopes, holder_of = 0, {}, {}, {}
+for from = 5, 4 + N, 2000 do
+  known = known + call('EXISTS', unpack(KEYS, from, math.min(from + 1999, 4 + N)))
+end
+for m = 1, N do
+  local at = first + 4 * m - 4
+  local key = ARGV[at + 1]
   if key ~= '' then
-    local scope = topic .. '\\0' .. tenant .. '\\0' .. key
-    local holder = mine_scopes[scope] or scopes[scope] or call('HGET', P .. 'dedupe', scope)
-    local first = holder and payload_of(holder, mine)
-    if first then return (first == payload and 'd' or 'c') .. holder end
-    mine_scopes[scope] = id
+    local scope = groups[ARGV[at]].scope .. key
+    scope_of[m] = scope
+    scopes[#scopes + 1] = scope
   end
-  mine[id] = payload
-  indexes[#indexes + 1] = i
-  return 'a' .. id
 end
-local at = 4
-while ARGV[at] do
-  local each, from = ARGV[at + 1] == 'each', at + 2
-  at = from + tonumber(ARGV[at]) * W
-  local unknown
-  for i = from, at - 1, W do
-    if not unknown and not ordering_of(ARGV[i + 1]) then unknown = ARGV[i + 1] end
+if #scopes > 0 then
+  local holders = read_many(P .. 'dedupe', scopes)
+  for n = 1, #scopes do
+    if holders[n] then holder_of[scopes[n]] = P .. 'm:' .. holders[n] end
   end
+end
+
+local payloads, taken, fresh, results, plain = {}, {}, {}, {}, true
+-- What becomes of one message; mine and mine_taken are what the call itself has brought so far.
+local function judge(m, mine, mine_taken, mine_fresh)
+  local message, payload = KEYS[4 + m], ARGV[first + 4 * m - 1]
+  local before = mine[message] or payloads[message] or (known > 0 and call('HGET', message, 'p'))
+  if before then
+    if before == payload then return 'a' end
+    return 'c' .. sub(message, ID)
+  end
+  local scope = scope_of[m]
+  if scope then
+    local holder = mine_taken[scope] or taken[scope] or holder_of[scope]
+    local held = holder and (mine[holder] or payloads[holder] or call('HGET', holder, 'p'))
+    if held then return (held == payload and 'd' or 'c') .. sub(holder, ID) end
+    mine_taken[scope] = message
+  end
+  mine[message] = payload
+  mine_fresh[#mine_fresh + 1] = m
+  return 'a'
+end
+local function unknown_topic(from, to)
+  for m = from, to do
+    local topic = groups[ARGV[first + 4 * m - 4]].topic
+    if not orderings[topic] then return topic end
+  end
+end
+local function told(result)
+  results[#results + 1] = result
+  if result ~= 'a' then plain = false end
+end
+-- All or none: what it brings counts only when nothing of it is refused.
+local function judge_all(from, to)
+  local mine, mine_taken, mine_fresh, refused = {}, {}, {}, false
+  for m = from, to do
+    local result = judge(m, mine, mine_taken, mine_fresh)
+    told(result)
+    refused = refused or sub(result, 1, 1) == 'c'
+  end
+  if refused then return end
+  for message, payload in pairs(mine) do payloads[message] = payload end
+  for scope, message in pairs(mine_taken) do taken[scope] = message end
+  for _, m in ipairs(mine_fresh) do fresh[#fresh + 1] = m end
+end
+local function judge_call(from, to, mode)
+  local unknown = unknown_topic(from, to)
   if unknown then
-    results[#results + 1] = 't' .. unknown
+    told('t' .. unknown)
+  elseif mode == 'a' and to > from then
+    judge_all(from, to)
   else
-    local mine, mine_scopes, indexes, refused = {}, {}, {}, false
-    for i = from, at - 1, W do
-      local result = judge(i, mine, mine_scopes, indexes)
-      results[#results + 1] = result
-      refused = refused or string.sub(result, 1, 1) == 'c'
+    for m = from, to do told(judge(m, payloads, taken, fresh)) end
+  end
+end
+if ARGV[4] == '' then
+  for m = 1, N do judge_call(m, m, 'e') end
+else
+  local from = 1
+  for mode, count in string.gmatch(ARGV[4], '(%a)(%d+)') do
+    judge_call(from, from + count - 1, mode)
+    from = from + count
+  end
+end
+if plain then results = {} end
+if #fresh == 0 then return { results, {} } end
+
+-- Nothing has been written so far; from here on nothing is refused.
+local lanes, seen, unlisted, heads, numbers, keys, unusual = {}, {}, {}, {}, {}, {}, {}
+for _, m in ipairs(fresh) do
+  local at = first + 4 * m - 4
+  local group, rest = groups[ARGV[at]], ARGV[at + 2]
+  numbers[group.topic] = (numbers[group.topic] or 0) + 1
+  if rest ~= '' then
+    local delay, direct, extra = match(rest, '^([^\\n]*)\\n([^\\n]*)\\n(.*)$')
+    -- Refused for good in its direct try: a dead letter from the start.
+    unusual[m] = { delay = delay, direct = direct, extra = extra, dead = sub(direct, 1, 1) == 'x' }
+  end
+  if rest ~= '' and unusual[m].dead then
+    zset(P .. 's:o:' .. group.topic)
+  elseif not group.used then
+    group.used = true
+    zset(group.pending)
+    if group.okey then
+      fits_order(group.lane, group.okey)
+      heads[#heads + 1] = group
+    elseif zset(group.line) == 0 then
+      fits('SCARD', P .. 'lanes')
+      unlisted[#unlisted + 1] = group.lane
     end
-    if each or not refused then
-      for id, payload in pairs(mine) do ids[id] = payload end
-      for scope, id in pairs(mine_scopes) do scopes[scope] = id end
-      for _, i in ipairs(indexes) do fresh[#fresh + 1] = i end
+    if not seen[group.lane] then
+      seen[group.lane] = true
+      lanes[#lanes + 1] = group.lane
     end
   end
 end
--- Nothing has been written so far; from here on nothing is refused.
-local lanes, seen, unlisted, heads, numbers, keys = {}, {}, {}, {}, {}, {}
-for n, i in ipairs(fresh) do
-  local topic, okey = ARGV[i + 1], ARGV[i + 7]
-  local ordered = okey ~= '' and orderings[topic] ~= 'none'
-  local lane = lane_of(topic, ARGV[i + 2], ARGV[i + 6], '0', ordered)
-  -- Refused for good in its direct try: a dead letter from the start.
-  local state = string.sub(ARGV[i + 9], 1, 1) == 'x' and 'o' or 'p'
-  if zset(P .. 'l:' .. lane) == 0 then unlisted[lane] = fits('SCARD', P .. 'lanes') end
-  zset(P .. 's:' .. state .. ':' .. topic)
-  if ordered then fits_order(lane, okey) end
-  if ARGV[i + 3] ~= '' then fits('HLEN', P .. 'dedupe') end
-  fresh[n] = { i, lane, ordered and okey, state }
-  if state == 'p' and not seen[lane] then seen[lane] = true lanes[#lanes + 1] = lane end
-end
-for _, one in ipairs(fresh) do
-  local i, lane, okey, state = one[1], one[2], one[3], one[4]
-  local id, topic, tenant, key = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  local due = math.floor(now + tonumber(ARGV[i + 5]))
-  local fields = { 'tp', topic, 'p', ARGV[i + 4], 'c', now, 'st', state, 'du', due }
+-- The fields of a message that is unusual, and what it is: its state and when it is due.
+local function write_unusual(message, head, payload, more)
+  local state, due = more.dead and 'o' or 'p', string.format('%.0f', math.floor(now + tonumber(more.delay)))
+  local fields = { 'h', head .. more.extra, 'p', payload, 'c', stamp, 'st', state, 'du', due }
   local function field(name, value) fields[#fields + 1] = name fields[#fields + 1] = value end
-  if tenant ~= '' then field('te', tenant) end
-  if key ~= '' then
-    field('ke', key)
-    keys[#keys + 1] = topic .. '\\0' .. tenant .. '\\0' .. key
+  if more.direct ~= '' then
+    field('dt', '1') field('hn', '1') field('lf', '1')
+    local outcome = state == 'p' and 'retry|0|' .. stamp .. '||' .. due or 'reject|0|' .. stamp .. '||'
+    field('h1', '0|' .. outcome .. '|' .. sub(more.direct, 2))
+  end
+  if state == 'o' then field('di', stamp) end
+  call('HSET', message, unpack(fields))
+  return state, due
+end
+-- The first write is also the look at its key.
+for topic, number in pairs(numbers) do call('HINCRBY', P .. 'accepted', topic, number) end
+for _, m in ipairs(fresh) do
+  local at = first + 4 * m - 4
+  local group, message = groups[ARGV[at]], KEYS[4 + m]
+  local id, head, state, due = sub(message, ID), group.head .. ARGV[at + 1] .. '\\0', 'p', stamp
+  if unusual[m] then
+    state, due = write_unusual(message, head, ARGV[at + 3], unusual[m])
+  else
+    call('HSET', message, 'h', head, 'p', ARGV[at + 3], 'c', stamp, 'st', 'p')
+  end
+  if scope_of[m] then
+    keys[#keys + 1] = scope_of[m]
     keys[#keys + 1] = id
   end
-  if okey then field('ok', okey) elseif ARGV[i + 6] ~= '0' then field('pr', ARGV[i + 6]) end
-  if ARGV[i + 8] ~= '' then field('f', ARGV[i + 8]) end
-  if ARGV[i + 9] ~= '' then
-    field('dt', '1') field('hn', '1') field('lf', '1')
-    local outcome = state == 'p' and 'retry|0|' .. now .. '||' .. due or 'reject|0|' .. now .. '||'
-    field('h1', '0|' .. outcome .. '|' .. string.sub(ARGV[i + 9], 2))
-  end
-  if state == 'o' then field('di', now) end
-  call('HSET', P .. 'm:' .. id, unpack(fields))
-  add(P .. 's:' .. state .. ':' .. topic, 0, id)
-  numbers[topic] = (numbers[topic] or 0) + 1
   if state == 'o' then
-    -- It waits nowhere.
-  elseif okey then
-    add(P .. 'o:' .. lane .. okey, 0, id)
-    heads[#heads + 1] = { lane, okey }
+    add(P .. 's:o:' .. group.topic, '0', id)
   else
-    add(P .. 'l:' .. lane, due, id)
+    add(group.pending, '0', id)
+    if group.okey then add(P .. 'o:' .. group.lane .. group.okey, '0', id) else add(group.line, due, id) end
   end
 end
 write_sets()
 many('HSET', P .. 'dedupe', keys)
-for topic, number in pairs(numbers) do call('HINCRBY', P .. 'accepted', topic, number) end
-for lane in pairs(unlisted) do list_lane(lane) end
-for _, head in ipairs(heads) do rehead(head[1], head[2]) end
+many('SADD', P .. 'lanes', unlisted)
+for _, group in ipairs(heads) do rehead(group.lane, group.okey) end
 tell_lanes(lanes)
 return { results, lanes }
 `,

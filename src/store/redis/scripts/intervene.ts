@@ -10,31 +10,31 @@ export const INTERVENE = script(
   `local id, action, revision = ARGV[4], ARGV[5], ARGV[7]
 local key = P .. 'm:' .. id
 fits('SCARD', P .. 'lanes') zset(P .. 'settled')
-local m = call('HMGET', key, 'st', 'r', 'he', 'tp', 'te', 'pr', 'su', 'ok', 'di', 'vn', 'n', 'g')
-local state, topic, okey = m[1], m[4], m[8]
+local m = call('HMGET', key, 'st', 'r', 'he', 'h', 'su', 'di', 'vn', 'n', 'g')
+local state = m[1]
 if not state then return { 'not_found' } end
+local topic, tenant, priority, okey = head_of(m[4])
 local current = tonumber(m[2]) or 0
 if revision ~= '' and tonumber(revision) ~= current then return { 'revision_conflict', current } end
 local open = state == 'o' or (state == 'p' and (m[3] or action == 'discard'))
 if not open then return { 'wrong_state', state } end
 local target = action == 'replay' and 'p' or (action == 'resolve' and 'r' or 'x')
-local before = lane_of(topic, m[5], m[6], m[7], okey)
-local after = lane_of(topic, m[5], m[6], '0', okey)
+local before = lane_of(topic, tenant, priority, m[5], okey)
+local after = lane_of(topic, tenant, priority, '0', okey)
 zset(P .. 's:' .. state .. ':' .. topic) zset(P .. 's:' .. target .. ':' .. topic)
 zset(P .. 'l:' .. before) zset(P .. 'l:' .. after)
 if okey then fits_order(after, okey) end
 
-local number = (tonumber(m[10]) or 0) + 1
-local fields = { 'st', target, 'r', current + 1, 'vn', number, 'v' .. number, now .. '|' .. action .. '|' .. ARGV[6] }
+local number = (tonumber(m[7]) or 0) + 1
+local fields = { 'st', target, 'r', current + 1, 'vn', number, 'v' .. number, stamp .. '|' .. action .. '|' .. ARGV[6] }
 local function field(name, value) fields[#fields + 1] = name fields[#fields + 1] = value end
 if action == 'replay' then
-  field('g', (tonumber(m[12]) or 0) + 1) field('ba', tonumber(m[11]) or 0) field('su', '0') field('du', now)
+  field('g', (tonumber(m[9]) or 0) + 1) field('ba', tonumber(m[8]) or 0) field('su', '0') field('du', stamp)
   call('HDEL', key, 'he', 'di')
 else
-  if not m[9] then field('di', now) end
-  field('se', now)
+  if not m[6] then field('di', stamp) end
   call('HDEL', key, 'he')
-  add(P .. 'settled', now, id)
+  add(P .. 'settled', stamp, id)
 end
 call('HSET', key, unpack(fields))
 if okey then
@@ -43,7 +43,7 @@ if okey then
   if target == 'p' then call('ZADD', P .. 'o:' .. after .. okey, 0, id) end
 else
   call('ZREM', P .. 'l:' .. before, id)
-  if target == 'p' then add(P .. 'l:' .. after, now, id) end
+  if target == 'p' then add(P .. 'l:' .. after, stamp, id) end
 end
 if state ~= target then
   remove(P .. 's:' .. state .. ':' .. topic, id)

@@ -35,18 +35,22 @@ while #found < want and looked < ${LOOKED_AT_MAX} do
   for n = 1, math.min(piece, #ids) do
     below = ids[n]
     looked = looked + 1
-    local m = call('HMGET', P .. 'm:' .. below, 'te', 'ke')
-    if (tenant == '' or m[1] == tenant) and (key == '' or m[2] == key) then found[#found + 1] = below end
+    local fits_filter = true
+    if tenant ~= '' or key ~= '' then
+      local _, of, _, _, its = head_of(call('HGET', P .. 'm:' .. below, 'h') or '')
+      fits_filter = (tenant == '' or of == tenant) and (key == '' or its == key)
+    end
+    if fits_filter then found[#found + 1] = below end
     if #found == want then break end
   end
 end
 local reply = { below }
 for _, id in ipairs(found) do
-  local m = call('HMGET', P .. 'm:' .. id, 'tp', 'te', 'ke', 'pr', 'ok', 'f', 'c', 'st', 'n', 'g', 'r', 'du', 'he', 'di', 'lf')
-  if m[8] then
-    local failed = m[15] and call('HGET', P .. 'm:' .. id, 'h' .. m[15])
+  local m = call('HMGET', P .. 'm:' .. id, 'h', 'c', 'st', 'n', 'g', 'r', 'du', 'he', 'di', 'lf')
+  if m[1] and m[3] then
+    local failed = m[10] and call('HGET', P .. 'm:' .. id, 'h' .. m[10])
     local payload = ARGV[10] == '1' and call('HGET', P .. 'm:' .. id, 'p') or ''
-    reply[#reply + 1] = { id, payload, failed, unpack(m, 1, 14) }
+    reply[#reply + 1] = { id, payload, failed, unpack(m, 1, 9) }
   end
 end
 return reply

@@ -4,13 +4,13 @@
  */
 import { script } from "./script.ts";
 
-/** After the usual three: owner, lease time, limit, token (a number is added for each lease). */
+/** After the usual three: owner, lease time, limit, token (a number is added for each lease). Rows as a claim's, payloads empty, then lease and token. */
 export const RECLAIM = script(
   "reclaim",
   "settles",
-  `local owner, until_ms, reply = ARGV[4], now + tonumber(ARGV[5]), {}
+  `local owner, until_ms, reply = ARGV[4], string.format('%.0f', now + tonumber(ARGV[5])), {}
 zset(P .. 'leased') zset(P .. 'quarantine')
-local expired = call('ZRANGEBYSCORE', P .. 'leased', '-inf', '(' .. now, 'LIMIT', 0, ARGV[6])
+local expired = call('ZRANGEBYSCORE', P .. 'leased', '-inf', '(' .. stamp, 'LIMIT', 0, ARGV[6])
 local leases = {}
 for n, lease in ipairs(expired) do leases[n] = redis.pcall('HGETALL', P .. 'e:' .. lease) end
 for n, lease in ipairs(expired) do
@@ -18,13 +18,14 @@ for n, lease in ipairs(expired) do
   for f = 1, open.err and 0 or #open, 2 do
     local id, lane = open[f], open[f + 1]
     if #id > 1 then
-      local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'n', 'tp', 'te', 'ke', 'pr', 'ok', 'f', 'ba', 'dt', 'su')
-      if m.err or m[1] ~= 'i' then
+      local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'n', 'h', 'ba', 'dt')
+      if m.err or m[1] ~= 'i' or not m[3] then
         call('HDEL', e, id)
         quarantine(id)
       else
         left = left + 1
-        reply[#reply + 1] = { id, lane, m[2], m[3], m[4], m[5], m[6], m[7], '', m[8], m[9], m[10], m[11], lease, token }
+        local rest = (m[4] or m[5]) and (m[4] or '0') .. (m[5] and '|1' or '|0') or ''
+        reply[#reply + 1] = { id, lane, m[2], m[3], '', rest, lease, token }
       end
     end
   end

@@ -26,9 +26,8 @@ local function wait_again(id, lane, okey, due)
   mended = mended + 1
 end
 for _, id in ipairs(ids) do
-  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'he', 'te', 'pr', 'su', 'ok', 'du', 'le')
-  local okey = not m.err and m[6]
-  if m.err or not m[1] then
+  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'he', 'h', 'su', 'du', 'c', 'le')
+  if m.err or not (m[1] and m[3]) then
     call('ZREM', set, id)
     quarantine(id)
     mended = mended + 1
@@ -37,12 +36,13 @@ for _, id in ipairs(ids) do
     call('ZADD', P .. 's:' .. m[1] .. ':' .. topic, 0, id)
     mended = mended + 1
   else
-    local lane = lane_of(topic, m[3], m[4], m[5], okey)
+    local _, tenant, priority, okey = head_of(m[3])
+    local lane = lane_of(topic, tenant, priority, m[4], okey)
     lanes[lane] = true
     local waits = okey and P .. 'o:' .. lane .. okey or P .. 'l:' .. lane
     if state == 'p' and (okey or not m[2]) and not call('ZSCORE', waits, id) then
-      wait_again(id, lane, okey, m[7])
-    elseif state == 'i' and (not m[8] or redis.pcall('HEXISTS', P .. 'e:' .. m[8], id) ~= 1) then
+      wait_again(id, lane, okey, m[5] or m[6])
+    elseif state == 'i' and (not m[7] or redis.pcall('HEXISTS', P .. 'e:' .. m[7], id) ~= 1) then
       -- In flight for nobody: its lease is gone, so no token can settle it any more.
       call('HSET', P .. 'm:' .. id, 'st', 'p', 'du', now)
       call('ZREM', set, id)
@@ -66,10 +66,11 @@ export const RECONCILE_MESSAGES = script(
 local mended = 0
 for _, key in ipairs(page[2]) do
   local id = string.sub(key, #P + 3)
-  local m = redis.pcall('HMGET', key, 'st', 'tp')
-  if not m.err and m[1] and m[2] and not call('ZSCORE', P .. 's:' .. m[1] .. ':' .. m[2], id) then
-    call('ZADD', P .. 's:' .. m[1] .. ':' .. m[2], 0, id)
-    if call('HEXISTS', P .. 'accepted', m[2]) == 0 then call('HINCRBY', P .. 'accepted', m[2], 0) end
+  local m = redis.pcall('HMGET', key, 'st', 'h')
+  local topic = not m.err and m[1] and m[2] and head_of(m[2])
+  if topic and not call('ZSCORE', P .. 's:' .. m[1] .. ':' .. topic, id) then
+    call('ZADD', P .. 's:' .. m[1] .. ':' .. topic, 0, id)
+    if call('HEXISTS', P .. 'accepted', topic) == 0 then call('HINCRBY', P .. 'accepted', topic, 0) end
     mended = mended + 1
   end
 end

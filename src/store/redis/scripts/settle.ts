@@ -4,117 +4,169 @@
  */
 import { script } from "./script.ts";
 
-/** The arguments of one settle: id, lease, token, attempt, duration, kind, delay, counted, suspicion, blocks, outcome, detail, reason. */
-export const SETTLE_ARGS = 13;
-
-/** After the usual three: the settles. Answers with 1 or 0 for each, and the lanes that have new work. */
+/**
+ * KEYS: `leased`, `lanes`, `settled`, `waiters`, the leases, the messages in the order of the arguments. After the usual three
+ * arguments: how many leases; for each lease its token, how many settles, and the settles. Each of these begins with its kind, the
+ * attempt, and the row of the attempt before and after its moment; further
+ * - `d` delivered and `u` released unstarted: nothing;
+ * - `r` retry: delay, counted, suspicion, detail;
+ * - `h` hold: counted, reason, detail;
+ * - `x` dead: whether it blocks its order, detail.
+ * Answers with 1 or 0 for each message (none: all were settled), and the lanes that have new work.
+ */
 export const SETTLE = script(
   "settle",
   "settles",
-  `local W = ${SETTLE_ARGS}
-fits('SCARD', P .. 'lanes') zset(P .. 'leased') zset(P .. 'settled') zset(P .. 'quarantine')
-local STATE = { delivered = 'd', retry = 'p', hold = 'p', release = 'p', dead = 'o' }
-local tokens, done, judged, results, emptied = {}, {}, {}, {}, {}
-local function judge(i)
-  local id, lease, kind = ARGV[i], ARGV[i + 1], ARGV[i + 5]
-  local e = P .. 'e:' .. lease
-  if tokens[lease] == nil then tokens[lease] = call('HGET', e, 't') end
-  if tokens[lease] ~= ARGV[i + 2] or done[id] or call('HEXISTS', e, id) == 0 then return nil end
-  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'n', 'tp', 'te', 'pr', 'su', 'ok', 'hn', 'du')
-  if m.err or m[1] ~= 'i' then
-    emptied[#emptied + 1] = { e, id }
-    return nil
+  `local STATE = { d = 'd', r = 'p', h = 'p', u = 'p', x = 'o' }
+local WIDTH = { d = 4, u = 4, r = 8, h = 7, x = 6 }
+local L, at, n = tonumber(ARGV[4]), 5, 0
+local judged, done, infos, emptied, gone = {}, {}, {}, {}, {}
+zset(P .. 'leased')
+-- The sets that a change into this state writes, looked at once.
+local function info_of(lane, state)
+  local name = state .. lane
+  local info = infos[name]
+  if not info then
+    local topic = topic_of(lane)
+    info = { line = P .. 'l:' .. lane, flying = P .. 's:i:' .. topic, set = P .. 's:' .. state .. ':' .. topic, ordered = sub(lane, 1, 1) == 'o' }
+    zset(info.flying) zset(info.set)
+    if state == 'p' then fits('SCARD', P .. 'lanes') zset(info.line) end
+    if state == 'd' then zset(P .. 'settled') end
+    infos[name] = info
   end
-  if m[2] ~= ARGV[i + 3] then return nil end
-  done[id] = true
-  local suspicion = kind == 'retry' and ARGV[i + 8] or m[6]
-  local lane = lane_of(m[3], m[4], m[5], suspicion, m[7])
-  zset(P .. 's:i:' .. m[3]) zset(P .. 's:' .. STATE[kind] .. ':' .. m[3]) zset(P .. 'l:' .. lane)
-  if m[7] then fits_order(lane, m[7]) end
-  return { i, m, lane }
+  return info
 end
-for i = 4, #ARGV, W do judged[#judged + 1] = judge(i) or false end
-local touched, lanes, heads = {}, {}, {}
+local function judge(message, e, lane)
+  local kind, m = ARGV[at], redis.pcall('HMGET', message, 'st', 'n', 'hn')
+  if m.err or m[1] ~= 'i' then
+    done[message] = true
+    zset(P .. 'quarantine')
+    emptied[#emptied + 1] = { e, sub(message, ID) }
+    return false
+  end
+  if m[2] ~= ARGV[at + 1] then return false end
+  done[message] = true
+  -- Suspected otherwise than before: another lane.
+  if kind == 'r' and sub(lane, 1, 1) == 'u' then lane = 'u' .. ARGV[at + 6] .. sub(lane, 3) end
+  local info = info_of(lane, STATE[kind])
+  m.at, m.e, m.lane, m.info = at, e, lane, info
+  if info.ordered then
+    local _, _, _, okey = head_of(call('HGET', message, 'h'))
+    fits_order(lane, okey)
+    m.okey = okey
+  end
+  if kind == 'u' then
+    local due = call('HMGET', message, 'du', 'c')
+    m.due = due[1] or due[2]
+  end
+  return m
+end
+for l = 1, L do
+  local e, token, count, fields = KEYS[4 + l], ARGV[at], tonumber(ARGV[at + 1]), { 't' }
+  for k = 1, count do fields[k + 1] = sub(KEYS[4 + L + n + k], ID) end
+  local held = read_many(e, fields)
+  at = at + 2
+  for k = 1, count do
+    n = n + 1
+    local message, lane = KEYS[4 + L + n], held[k + 1]
+    judged[n] = held[1] == token and lane and not done[message] and judge(message, e, lane) or false
+    at = at + WIDTH[ARGV[at]]
+  end
+end
+local lanes, heads = {}, {}
+local function leave(e, id)
+  local list = gone[e]
+  if not list then list = {} gone[e] = list end
+  list[#list + 1] = id
+end
 -- What a lease names and nobody can read any more would keep that lease for ever.
 for _, one in ipairs(emptied) do
-  call('HDEL', one[1], one[2])
-  touched[one[1]] = true
+  leave(one[1], one[2])
   quarantine(one[2])
 end
 -- The row of an attempt, for all that was started (I5).
-local function row(i, m, due, fields)
-  local number = (tonumber(m[8]) or 0) + 1
-  local counted = (ARGV[i + 5] == 'delivered' or ARGV[i + 5] == 'dead') and '1' or ARGV[i + 7]
-  fields[#fields + 1] = 'hn' fields[#fields + 1] = number
-  fields[#fields + 1] = 'h' .. number
-  fields[#fields + 1] = table.concat({ ARGV[i + 3], ARGV[i + 10], counted, now, ARGV[i + 4], due, ARGV[i + 11] }, '|')
-  if ARGV[i + 10] ~= 'delivered' and ARGV[i + 10] ~= 'duplicate' then
-    fields[#fields + 1] = 'lf' fields[#fields + 1] = number
+local function row(m, due, detail)
+  local number = m[3] and string.format('%.0f', m[3] + 1) or '1'
+  return number, ARGV[m.at + 2] .. stamp .. ARGV[m.at + 3] .. due .. '|' .. detail
+end
+local function give_back(m, id, due)
+  if m.okey then
+    add(P .. 'o:' .. m.lane .. m.okey, '0', id)
+  elseif due then
+    add(m.info.line, due, id)
+    lanes[m.lane] = true
   end
 end
-local function apply(i, m, lane)
-  local id, kind = ARGV[i], ARGV[i + 5]
-  local key, state, due = P .. 'm:' .. id, STATE[kind], ''
-  local attempts = tonumber(m[2])
-  if kind == 'release' or ((kind == 'retry' or kind == 'hold') and ARGV[i + 7] ~= '1') then attempts = attempts - 1 end
-  local fields = { 'st', state, 'n', attempts }
-  local function field(name, value) fields[#fields + 1] = name fields[#fields + 1] = value end
-  if kind == 'delivered' then
-    field('se', now)
-    add(P .. 'settled', now, id)
-  elseif kind == 'retry' then
-    due = math.floor(now + tonumber(ARGV[i + 6]))
-    field('du', due) field('su', ARGV[i + 8])
-  elseif kind == 'hold' then
-    field('he', ARGV[i + 12])
-  elseif kind == 'dead' then
-    field('di', now)
-  end
-  if kind ~= 'release' then row(i, m, due, fields) end
-  call('HSET', key, unpack(fields))
-  remove(P .. 's:i:' .. m[3], id)
-  add(P .. 's:' .. state .. ':' .. m[3], 0, id)
-  if m[7] then
-    if kind == 'dead' and ARGV[i + 9] == '1' then
-      call('HSET', P .. 'k:' .. lane, m[7], 'b' .. id)
-    else
-      call('HDEL', P .. 'k:' .. lane, m[7])
+local function uncounted(m, message) call('HSET', message, 'n', string.format('%.0f', m[2] - 1)) end
+local APPLY = {
+  d = function(m, message, id)
+    local number, text = row(m, '', '')
+    call('HSET', message, 'st', 'd', 'hn', number, 'h' .. number, text)
+    add(P .. 'settled', stamp, id)
+  end,
+  u = function(m, message, id)
+    call('HSET', message, 'st', 'p')
+    uncounted(m, message)
+    give_back(m, id, m.due)
+  end,
+  r = function(m, message, id)
+    local due = string.format('%.0f', math.floor(now + tonumber(ARGV[m.at + 4])))
+    local number, text = row(m, due, ARGV[m.at + 7])
+    call('HSET', message, 'st', 'p', 'du', due, 'su', ARGV[m.at + 6], 'hn', number, 'h' .. number, text, 'lf', number)
+    if ARGV[m.at + 5] ~= '1' then uncounted(m, message) end
+    give_back(m, id, due)
+  end,
+  h = function(m, message, id)
+    local number, text = row(m, '', ARGV[m.at + 6])
+    call('HSET', message, 'st', 'p', 'he', ARGV[m.at + 5], 'hn', number, 'h' .. number, text, 'lf', number)
+    if ARGV[m.at + 4] ~= '1' then uncounted(m, message) end
+    give_back(m, id, nil)
+  end,
+  x = function(m, message, id)
+    local number, text = row(m, '', ARGV[m.at + 5])
+    call('HSET', message, 'st', 'o', 'di', stamp, 'hn', number, 'h' .. number, text, 'lf', number)
+  end,
+}
+local results, all = {}, true
+for k, m in ipairs(judged) do
+  results[k] = m and 1 or 0
+  if m then
+    local message, kind = KEYS[4 + L + k], ARGV[m.at]
+    local id = sub(message, ID)
+    APPLY[kind](m, message, id)
+    remove(m.info.flying, id)
+    add(m.info.set, '0', id)
+    if m.okey then
+      if kind == 'x' and ARGV[m.at + 4] == '1' then
+        call('HSET', P .. 'k:' .. m.lane, m.okey, 'b' .. id)
+      else
+        call('HDEL', P .. 'k:' .. m.lane, m.okey)
+      end
+      heads[#heads + 1] = m
+      lanes[m.lane] = true
     end
-    if state == 'p' then add(P .. 'o:' .. lane .. m[7], 0, id) end
-    heads[#heads + 1] = { lane, m[7] }
-    lanes[lane] = true
-  elseif state == 'p' and kind ~= 'hold' then
-    add(P .. 'l:' .. lane, kind == 'retry' and due or m[9], id)
-    lanes[lane] = true
-  end
-end
-local settled = {}
-for n, one in ipairs(judged) do
-  results[n] = one and 1 or 0
-  if one then
-    apply(one[1], one[2], one[3])
-    local e = P .. 'e:' .. ARGV[one[1] + 1]
-    settled[e] = settled[e] or {}
-    table.insert(settled[e], ARGV[one[1]])
-    touched[e] = true
+    leave(m.e, id)
+  else
+    all = false
   end
 end
 write_sets()
-for e, ids in pairs(settled) do many('HDEL', e, ids) end
 -- The lease goes with the last message in it.
-for e in pairs(touched) do
-  if call('HLEN', e) <= 2 then
+for e, ids in pairs(gone) do
+  if call('HLEN', e) - #ids <= 2 then
     call('DEL', e)
-    call('ZREM', P .. 'leased', string.sub(e, #P + 3))
+    call('ZREM', P .. 'leased', sub(e, ID))
+  else
+    many('HDEL', e, ids)
   end
 end
-for _, head in ipairs(heads) do rehead(head[1], head[2]) end
+for _, m in ipairs(heads) do rehead(m.lane, m.okey) end
 local told = {}
 for lane in pairs(lanes) do
   list_lane(lane)
   told[#told + 1] = lane
 end
 tell_lanes(told)
-return { results, told }
+return { all and {} or results, told }
 `,
 );

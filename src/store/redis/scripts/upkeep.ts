@@ -12,22 +12,26 @@ export const PRUNE = script(
 local ids = call('ZRANGEBYSCORE', P .. 'settled', '-inf', now - tonumber(ARGV[4]), 'LIMIT', 0, ARGV[5])
 local gone = {}
 for n, id in ipairs(ids) do
-  gone[n] = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'tp', 'te', 'ke')
-  if gone[n][1] then zset(P .. 's:' .. gone[n][1] .. ':' .. gone[n][2]) end
+  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h')
+  gone[n] = m
+  if m[1] and m[2] then
+    m.topic, m.tenant, m.priority, m.okey, m.key = head_of(m[2])
+    zset(P .. 's:' .. m[1] .. ':' .. m.topic)
+  end
 end
 for n, id in ipairs(ids) do
   local m = gone[n]
   call('ZREM', P .. 'settled', id)
   -- Only the settled: delivered, resolved, discarded.
-  if m[1] == 'd' or m[1] == 'r' or m[1] == 'x' then
+  if m.topic and (m[1] == 'd' or m[1] == 'r' or m[1] == 'x') then
     call('UNLINK', P .. 'm:' .. id)
-    remove(P .. 's:' .. m[1] .. ':' .. m[2], id)
+    remove(P .. 's:' .. m[1] .. ':' .. m.topic, id)
     -- The key protects as long as its message lives.
-    if m[4] then
-      local scope = m[2] .. '\\0' .. (m[3] or '') .. '\\0' .. m[4]
+    if m.key ~= '' then
+      local scope = m.topic .. '\\0' .. m.tenant .. '\\0' .. m.key
       if call('HGET', P .. 'dedupe', scope) == id then call('HDEL', P .. 'dedupe', scope) end
     end
-    call('HINCRBY', P .. 'pruned', m[2], 1)
+    call('HINCRBY', P .. 'pruned', m.topic, 1)
   end
 end
 write_sets()

@@ -1,0 +1,13 @@
+// The product's doors, from a build: BENCH_DIST names another one, to compare two. Imported when first used, so that the peers can be
+// measured while there is no build.
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const dist = pathToFileURL(`${resolve(process.env.BENCH_DIST ?? fileURLToPath(new URL("../../dist", import.meta.url)))}/`);
+
+export const doors = {
+  main: () => import(new URL("index.js", dist)),
+  postgres: () => import(new URL("store/postgres/index.js", dist)),
+  redis: () => import(new URL("store/redis/index.js", dist)),
+  presets: () => import(new URL("presets/index.js", dist)),
+};
