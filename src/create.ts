@@ -2,11 +2,15 @@
  * Wiring: the only file that knows every room. It makes the parts, hands each what it needs of the others as plain objects,
  * starts everything it builds and stops it in the opposite order.
  */
+import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
 import { createAcceptance } from "./delivery/acceptance.ts";
+import { startBelowAttempts } from "./delivery/attempt-below.ts";
+import { startSecondaryAttempts } from "./delivery/attempt-secondary.ts";
 import { createMessageBuilder } from "./delivery/build-message.ts";
 import { type Client, createClient } from "./delivery/client.ts";
 import { createDeliver, type Deliver } from "./delivery/deliver.ts";
 import { startDispatcher } from "./delivery/dispatcher.ts";
+import { SinkTries } from "./delivery/sink-tries.ts";
 import type { AnyTopic } from "./delivery/topic.ts";
 import { TopicTable } from "./delivery/topic-table.ts";
 import type { StopOptions, Worker, WorkOptions } from "./delivery/worker.ts";
@@ -15,13 +19,13 @@ import { pruneSettled } from "./maintenance/jobs/prune-settled.ts";
 import { reclaimExpired } from "./maintenance/jobs/reclaim-expired.ts";
 import { type Maintenance, startMaintenance } from "./maintenance/maintenance.ts";
 import type { DecideRules } from "./message/decide.ts";
-import { errorText, isMakegoodError, MakegoodError } from "./message/errors.ts";
+import { MakegoodError } from "./message/errors.ts";
 import { DEFAULTS } from "./message/limits.ts";
 import { RETRY_POLICIES, type RetryPolicy } from "./message/retry-policy.ts";
 import { issueText, type StandardResult, type StandardSchemaV1 } from "./message/standard-schema.ts";
-import type { TopicDefinition, TopicRecord } from "./message/topic.ts";
+import type { TopicRecord } from "./message/topic.ts";
 import { createEvents, type EventListener, type Events } from "./observe/events.ts";
-import { type Clock, systemClock, within } from "./platform/clock.ts";
+import { type Clock, systemClock } from "./platform/clock.ts";
 import { createIds } from "./platform/ids.ts";
 import { type Random, systemRandom } from "./platform/random.ts";
 import { createAddressGuard } from "./sink/address-guard.ts";
@@ -30,17 +34,11 @@ import type { Sink } from "./sink/sink.ts";
 import { createSink, type SinkDeps } from "./sink/sinks.ts";
 import { auditOf } from "./store/audit.ts";
 import type { Ladder } from "./store/fallback.ts";
-import { createJournal } from "./store/journal/journal.ts";
-import type { Journal } from "./store/journal.ts";
-import { createLadder } from "./store/ladder.ts";
-import { createSealer } from "./store/seal.ts";
 import type { Store } from "./store/store.ts";
 
-export interface MakegoodOptions {
+export interface MakegoodOptions extends FallbackOptions {
   readonly store: Store;
   readonly topics?: readonly AnyTopic[] | undefined;
-  /** Who declares `topics`: the code itself, or a configuration file on its behalf. */
-  readonly topicSource?: "code" | "file" | undefined;
   /** Attempts at once in one worker. */
   readonly concurrency?: number | undefined;
   readonly pollMs?: number | undefined;
@@ -55,21 +53,6 @@ export interface MakegoodOptions {
   readonly sinkFor?: ((record: TopicRecord) => Sink | null | undefined) | undefined;
   /** Where a notify sink without a URL writes; absent: an event `notice`. */
   readonly log?: ((line: string) => void) | undefined;
-  /** The second rung of deliver(): takes messages while the primary store cannot, and gives them up again. */
-  readonly secondary?: Store | undefined;
-  /** The third rung: a local, fsynced directory. `sealKey` seals payloads in it, and what `maskFields` names in the ERROR log. */
-  readonly journal?:
-    | Journal
-    | { readonly directory: string; readonly bytesMax?: number | undefined; readonly sealKey?: string | undefined }
-    | undefined;
-  /** Members of payloads that must not stand in the ERROR log in clear. */
-  readonly maskFields?: readonly string[] | undefined;
-  /** Gets the lines of the ERROR log that hold what only memory has, or nothing; absent: standard error. */
-  readonly errorLog?: ((line: string) => void) | undefined;
-  /** Says by name that the memory store may be used although durable messages are known: they stay where they are (DF-29). */
-  readonly allowMemory?: "despite-durable-entries" | undefined;
-  /** True: close() leaves the store open, because somebody else uses it too. */
-  readonly sharedStore?: boolean | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
   readonly onEvent?: EventListener | undefined;
@@ -82,6 +65,8 @@ export interface Makegood extends Client, AsyncDisposable {
   readonly deliver: Deliver;
   /** How the fallback ladder stands, and a way to move up at once what waits below. */
   readonly ladder: Pick<Ladder, "status" | "drain" | "put">;
+  /** Whether the primary store has been opened: false while it is away since the start. */
+  opened(): boolean;
   /** Starts delivering; the first worker also starts maintenance. */
   work(options?: WorkOptions): Worker;
   /** Stops every worker, finishes what is being accepted, closes sinks and store. Idempotent. */
@@ -107,7 +92,12 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const acceptance = createAcceptance({ store, clock, random, events });
   const builder = createMessageBuilder({ topics, declared, ids });
   const client = createClient({ store, acceptance, builder, events });
-  const direct = createDeliver({ store, ladder, topics, builder, ids, clock, random, events });
+  const tries = new SinkTries({ store, topics, ids, clock, random, events });
+  const secondary = options.secondary ?? null;
+  const direct = createDeliver({ store, secondary, ladder, tries, topics, builder, ids, clock, random, events });
+  const attempts = { below: ladder.below, tries, topics, clock, random, events };
+  const below = startBelowAttempts(attempts);
+  const aside = secondary && startSecondaryAttempts({ ...attempts, secondary, owner: `below-${ids()}` });
   const maintenance = createMaintenanceSwitch(options, { store, topics, events, ids, clock, random });
   const workers = new Set<Worker>();
   let closing: Promise<void> | undefined;
@@ -146,6 +136,9 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   async function shutDown(stop: StopOptions): Promise<void> {
     await Promise.all([...workers].map((worker) => worker.stop(stop)));
     await direct.close();
+    const drainMs = stop.drainMs ?? options.drainMs ?? DEFAULTS.drainMs;
+    await Promise.all([below.close(drainMs), aside?.close(drainMs)]);
+    await tries.close();
     await fallback.close();
     await acceptance.close();
     await topics.close();
@@ -158,7 +151,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     return closing;
   };
   const { deliver } = direct;
-  return { ...client, deliver, ladder, store, events, work, close, [Symbol.asyncDispose]: () => close() };
+  const { opened } = fallback;
+  return { ...client, deliver, ladder, opened, store, events, work, close, [Symbol.asyncDispose]: () => close() };
 }
 
 function checkOptions({ concurrency, pollMs, drainMs, keptMs, topics = [] }: MakegoodOptions): void {
@@ -175,114 +169,6 @@ function checkOptions({ concurrency, pollMs, drainMs, keptMs, topics = [] }: Mak
   for (const name of new Set(names.filter((name, i) => names.indexOf(name) !== i)))
     problems.push(`topic ${name} is declared twice`);
   if (problems.length > 0) throw new MakegoodError("invalid_config", problems.join("; "), { problems });
-}
-
-async function declareTopics(
-  store: Store,
-  table: TopicTable,
-  declared: ReadonlyMap<string, AnyTopic>,
-  source: "code" | "file",
-): Promise<void> {
-  for (const { name, definition, sendsOnly } of declared.values()) {
-    const stored = sendsOnly ? await store.topics.get(name) : null;
-    const record = stored ?? (await store.topics.put(definition, source));
-    if (record !== "read_only") table.learn(record);
-  }
-}
-
-const REMEMBER_MS = 1_000;
-
-interface FallbackParts extends MaintenanceParts {
-  readonly declared: ReadonlyMap<string, AnyTopic>;
-}
-
-/** Opens the stores and what is below them. With something below, a primary store that is away does not keep a process from starting. */
-async function openFallback(options: MakegoodOptions, parts: FallbackParts) {
-  const { store, topics, declared, events, ids, clock, random } = parts;
-  const { secondary, maskFields = [], errorLog = (line: string) => void process.stderr.write(`${line}\n`) } = options;
-  const source = options.topicSource ?? "code";
-  const given = options.journal;
-  const sealKey = given && !("append" in given) ? given.sealKey : undefined;
-  const note = (one: { what: string; file: string }) => events.emit({ type: "journal_note", ...one });
-  const journal = given && !("append" in given) ? createJournal({ ...given, clock, random, note }) : given;
-  const form = { maskFields, sealer: sealKey === undefined ? null : createSealer(sealKey, random) };
-  const ready = once(async () => {
-    await store.open();
-    await declareTopics(store, topics, declared, source);
-  });
-  const secondaryReady = once(async () => {
-    await secondary?.open();
-    for (const { definition } of declared.values()) await secondary?.topics.put(definition, source);
-  });
-  await journal?.open();
-  try {
-    await ready();
-  } catch (error) {
-    const away = isMakegoodError(error) && error.retryable;
-    if (!away || (!secondary && !journal)) throw error;
-    events.emit({ type: "store_error", during: "open", error: errorText(error), consecutive: 1 });
-    for (const { definition } of declared.values()) topics.learn(undeclared(definition, source));
-  }
-  const memoryOnly = store.traits.name === "memory";
-  if (memoryOnly) await refuseToForget(options, journal);
-  // Never rejects for being away: what it cannot take goes further down.
-  if (secondary)
-    await secondaryReady().catch((error) => events.emit({ type: "rung_failed", rung: "secondary", error: errorText(error) }));
-  const names = () => [...new Set([...declared.keys(), ...[...topics.entries()].map(({ name }) => name)])];
-  const rungs = { primary: store, ready, secondary, secondaryReady, journal };
-  const ladder = createLadder({ ...rungs, form, drains: !memoryOnly || !journal, topics: names, ids, clock, events, errorLog });
-  if (journal && !memoryOnly) void rememberStore(store, journal, clock).catch(() => {});
-  return {
-    ladder,
-    async close() {
-      if (journal && !memoryOnly) await within(clock, rememberStore(store, journal, clock), REMEMBER_MS).catch(() => {});
-      await ladder.close();
-      if (secondary && !options.sharedStore) await secondary.close().catch(() => {});
-    },
-  };
-}
-
-/** Runs until it has succeeded once; callers at the same time share one run. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined;
-  return () => {
-    running ??= work().catch((error) => {
-      running = undefined;
-      throw error;
-    });
-    return running;
-  };
-}
-
-/** A declared topic as it will be, while the store that keeps its state cannot be asked. */
-function undeclared(definition: TopicDefinition, source: "code" | "file"): TopicRecord {
-  const breaker = { state: "closed", probeInMs: 0, trips: 0, reason: null } as const;
-  return { ...definition, source, revision: 0, paused: false, disabledReason: null, breaker };
-}
-
-/** What the durable store holds when this process leaves it: a later start without it can then be refused. */
-async function rememberStore(store: Store, journal: Journal, clock: Clock): Promise<void> {
-  const counts = await store.counts();
-  const open = counts.filter(({ status, resolution }) => status !== "delivered" && (status !== "dead" || resolution === "open"));
-  const unsettled = open.reduce((sum, { count }) => sum + count, 0);
-  await journal.remember({ name: store.traits.name, unsettled, at: new Date(clock.wallMs()).toISOString() });
-}
-
-/** DF-29: a start in memory mode would abandon what a durable store or the journal still owes. */
-async function refuseToForget({ allowMemory }: MakegoodOptions, journal: Journal | undefined): Promise<void> {
-  if (!journal || allowMemory === "despite-durable-entries") return;
-  const { waiting, quarantined } = journal.stats();
-  const known = await journal.remembered();
-  if (waiting + quarantined === 0 && (known?.unsettled ?? 0) === 0) return;
-  await journal.close();
-  const elsewhere =
-    known && known.unsettled > 0 ? `, and ${known.name} held ${known.unsettled} unsettled messages at ${known.at}` : "";
-  throw new MakegoodError(
-    "durable_entries_left",
-    `the memory store would abandon what is still owed: the journal in ${journal.directory} holds ${waiting + quarantined} entries${elsewhere}. ` +
-      'Start with the durable store, drain it, or say allowMemory: "despite-durable-entries"',
-    { directory: journal.directory, waiting, quarantined, unsettled: known?.unsettled ?? 0 },
-  );
 }
 
 /** A topic's sink in this process: the caller's choice, the declared object or function, else what the record describes. */

@@ -3,7 +3,7 @@
  * without spending attempts; when its cool-down is over one worker of all gets the probe and tries one message. The state
  * itself is the store's, shared by all workers; here is only what this worker saw and what it may do.
  */
-import { errorText } from "../message/errors.ts";
+import { errorText, isMakegoodError } from "../message/errors.ts";
 import { DEFAULTS } from "../message/limits.ts";
 import type { BreakerState } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
@@ -63,9 +63,10 @@ export class Breaker {
     this.#resetting = true;
     this.#endProbe();
     this.#call("breaker_reset", async () => {
+      const closed = { state: "closed", probeInMs: 0, trips: 0, reason: null } as const;
       try {
-        await this.#deps.topics.reset(this.#name);
-        this.#learn(entry, { state: "closed", probeInMs: 0, trips: 0, reason: null });
+        await this.#orAlone(this.#deps.topics.reset(this.#name), () => this.#learn(entry, closed));
+        this.#learn(entry, closed);
       } finally {
         this.#resetting = false;
       }
@@ -99,10 +100,13 @@ export class Breaker {
     this.#askedMs = nowMs;
     this.#call("breaker_probe", async () => {
       const leaseMs = entry.timeoutMs + PROBE_MARGIN_MS;
-      if (!(await this.#deps.topics.probe(this.#name, this.#deps.owner, leaseMs))) return;
-      this.#probeSinceMs = nowMs;
-      this.#probeUntilMs = nowMs + leaseMs;
-      this.#learn(entry, { ...entry.record.breaker, state: "half_open", probeInMs: leaseMs });
+      const granted = (sinceMs: number): void => {
+        this.#probeSinceMs = sinceMs;
+        this.#probeUntilMs = sinceMs + leaseMs;
+        this.#learn(entry, { ...entry.record.breaker, state: "half_open", probeInMs: leaseMs });
+      };
+      const asking = this.#deps.topics.probe(this.#name, this.#deps.owner, leaseMs);
+      if (await this.#orAlone(asking, () => granted(this.#deps.clock.monotonicMs()))) granted(nowMs);
     });
     return Number.POSITIVE_INFINITY;
   }
@@ -113,11 +117,22 @@ export class Breaker {
     this.#endProbe();
     const forMs = cooldownMs(entry.record.breaker.trips);
     this.#call("breaker_trip", async () => {
+      const { trips } = entry.record.breaker;
+      const opened = { state: "open", probeInMs: forMs, trips: trips + 1, reason } as const;
       try {
-        this.#learn(entry, await this.#deps.topics.trip(this.#name, forMs, reason));
+        const tripping = this.#deps.topics.trip(this.#name, forMs, reason);
+        this.#learn(entry, await this.#orAlone(tripping, () => this.#learn(entry, opened)));
       } finally {
         this.#tripping = false;
       }
+    });
+  }
+
+  /** While the store that all workers share cannot be asked, what this process saw holds for this process; the next refresh brings the store's word. */
+  async #orAlone<T>(asked: Promise<T>, alone: () => void): Promise<T> {
+    return asked.catch((error) => {
+      if (isMakegoodError(error) && error.retryable) alone();
+      throw error;
     });
   }
 

@@ -4,18 +4,15 @@
  */
 import { errorText } from "../message/errors.ts";
 import type { MessageFields } from "../message/validate.ts";
-import { within } from "../platform/clock.ts";
 import { codeOf, type DeliverDeps, DirectDelivery, textOf } from "./direct-delivery.ts";
 import type { AnyTopic, TopicFor } from "./topic.ts";
-
-const NOTES_MS = 500;
 
 export interface DeliverOptions extends MessageFields {
   /** How long the first try at the sink may take; the topic's own attempt timeout where that is shorter or nothing is said. */
   readonly timeoutMs?: number | undefined;
   /** How long the whole call may take, every rung included; `timeoutMs` + 1,500 unless said. */
   readonly budgetMs?: number | undefined;
-  /** True: the message is committed first and the direct try is its first attempt. */
+  /** True: the message is kept first, in the first store that takes it, and the direct try is its first attempt there. */
   readonly storeFirst?: boolean | undefined;
   /** The exact text to send and store, instead of printing `payload` again (I8); `payload` is then ignored. */
   readonly payloadText?: string | undefined;
@@ -60,12 +57,7 @@ export function createDeliver(deps: DeliverDeps): { readonly deliver: Deliver; c
     const over = (): void => void underWay.delete(work);
     work.then(over, over);
   };
-  const notes = new Set<Promise<unknown>>();
-  const delivery = new DirectDelivery(deps, (note) => {
-    notes.add(note);
-    const over = (): void => void notes.delete(note);
-    note.then(over, over);
-  });
+  const delivery = new DirectDelivery(deps);
   const deliver = (topic: AnyTopic | string, payload: unknown, given?: DeliverOptions | null): Promise<DeliverResult> => {
     // A caller in plain JavaScript may give null: no reason to throw.
     const options = given ?? {};
@@ -93,8 +85,6 @@ export function createDeliver(deps: DeliverDeps): { readonly deliver: Deliver; c
     async close() {
       closed = true;
       while (underWay.size > 0) await Promise.allSettled([...underWay]);
-      // What the breaker tells the store is worth a moment, and no more if the store hangs.
-      await within(deps.clock, Promise.allSettled([...notes]), NOTES_MS);
     },
   };
 }

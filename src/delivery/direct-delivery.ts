@@ -1,28 +1,32 @@
 /**
  * One deliver() call, step by step: build the message, try the sink if nothing stands in the way, and hand it down. With `storeFirst` the
- * order is the other way round: committed, claimed by its id, tried under the claim and settled.
+ * order is the other way round: kept first, then taken by its id, tried as its first attempt and settled, on whatever rung it landed.
  */
 import { inspect } from "node:util";
 import { decide } from "../message/decide.ts";
 import { errorText, isMakegoodError } from "../message/errors.ts";
 import { DEFAULTS, LIMITS } from "../message/limits.ts";
-import type { ClaimedMessage, DirectTry, NewMessage } from "../message/message.ts";
+import type { DirectTry, NewMessage } from "../message/message.ts";
 import { retryDelayMs } from "../message/retry-policy.ts";
+import type { Settlement } from "../message/settlement.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, within } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import type { Ladder, PutDown } from "../store/fallback.ts";
 import type { Store } from "../store/store.ts";
-import { Breaker } from "./breaker.ts";
+import { attemptTaken } from "./attempt-below.ts";
 import type { MessageBuilder } from "./build-message.ts";
 import type { DeliverOptions, DeliverResult } from "./deliver.ts";
-import { EXTRA_MS, type Tried, tryDirectly } from "./direct-try.ts";
+import { EXTRA_MS, type Tried } from "./direct-try.ts";
+import type { Obstacle, SinkTries } from "./sink-tries.ts";
 import type { AnyTopic } from "./topic.ts";
 import type { TopicEntry, TopicTable } from "./topic-table.ts";
 
 export interface DeliverDeps {
   readonly store: Store;
+  readonly secondary: Store | null;
   readonly ladder: Ladder;
+  readonly tries: SinkTries;
   readonly topics: TopicTable;
   readonly builder: MessageBuilder;
   readonly ids: () => string;
@@ -50,14 +54,10 @@ const NOT_TRIED: Direct = { code: null, error: null, status: null, tries: 0, bod
 
 export class DirectDelivery {
   readonly #deps: DeliverDeps;
-  readonly #breakers = new Map<string, Breaker>();
-  readonly #probing = new Set<string>();
-  readonly #track: (work: Promise<unknown>) => void;
   readonly #owner: string;
 
-  constructor(deps: DeliverDeps, track: (work: Promise<unknown>) => void) {
+  constructor(deps: DeliverDeps) {
     this.#deps = deps;
-    this.#track = track;
     this.#owner = `deliver-${deps.ids()}`;
   }
 
@@ -78,7 +78,7 @@ export class DirectDelivery {
     const obstacle = this.#obstacle(call);
     if (obstacle !== null) return this.#store(call, message, { ...NOT_TRIED, ...obstacle });
     // An unknown outcome that must be held can only be held under a claim.
-    if (options.storeFirst === true || entry?.rules.onUnknown === "hold") return this.#storeFirst(call);
+    if (options.storeFirst === true || holdsUnknown(call)) return this.#storeFirst(call);
     return this.#tryFirst(call);
   }
 
@@ -116,38 +116,13 @@ export class DirectDelivery {
   }
 
   /** Why the sink is not tried at once; null: it is. */
-  #obstacle({ message, entry, options }: Call): { code: string; error: string } | null {
-    const { topics } = this.#deps;
+  #obstacle({ message, entry, options }: Call): Obstacle | null {
     const no = (code: string, error: string) => ({ code, error });
     if (!entry) return no("topic_not_known_here", "the topic cannot be looked up now");
-    const { paused, disabledReason } = entry.record;
     if (message.delayMs > 0) return no("delayed", "it is to be delivered later");
     if (message.orderingKey !== null) return no("ordered", "it waits for its turn among those with its ordering key");
-    if (paused) return no("topic_paused", "the topic is paused");
-    if (disabledReason !== null) return no("sink_disabled", disabledReason);
     if (options.signal?.aborted) return no("aborted", "the caller's signal was aborted");
-    if (!topics.sink(entry)) return no("no_sink", "this process has no sink for the topic");
-    return this.#admits(entry) ? null : no("breaker_open", entry.record.breaker.reason ?? "the topic's breaker is open");
-  }
-
-  #admits({ name }: TopicEntry): boolean {
-    const breaker = this.#breaker(name);
-    const nowMs = this.#deps.clock.monotonicMs();
-    const admits = breaker.admits(nowMs);
-    if (admits === "none") breaker.seekProbe(nowMs);
-    return admits === "all" || (admits === "one" && !this.#probing.has(name));
-  }
-
-  #breaker(name: string): Breaker {
-    const { store, topics, clock, events } = this.#deps;
-    let breaker = this.#breakers.get(name);
-    if (!breaker) {
-      const entry = (topic: string) => topics.entry(topic);
-      const rest = { changed: () => {}, track: this.#track };
-      breaker = new Breaker(name, { topics: store.topics, owner: this.#owner, clock, events, entry, ...rest });
-      this.#breakers.set(name, breaker);
-    }
-    return breaker;
+    return this.#deps.tries.obstacle(entry);
   }
 
   async #tryFirst(call: Call): Promise<DeliverResult> {
@@ -165,29 +140,18 @@ export class DirectDelivery {
     return this.#store(call, { ...message, delayMs, directTry }, direct);
   }
 
-  /** Runs the sink, and tells the breaker what its answer says about the receiver. */
   async #try({ message, entry, timeoutMs, options }: Call, attempt: number): Promise<Tried> {
-    const { topics, clock, random, events } = this.#deps;
-    const handle = topics.sink(entry as TopicEntry);
-    if (!handle) return { outcome: { kind: "retry", code: "no_sink", error: "the topic's sink is gone" }, tries: 0, ms: 0 };
-    const { id, topic } = message;
-    const breaker = this.#breaker(topic);
-    const startedMs = clock.monotonicMs();
-    const probe = breaker.admits(startedMs) === "one";
-    if (probe) this.#probing.add(topic);
-    handle.users++;
-    try {
-      const tried = await tryDirectly({ sink: handle.sink, message, attempt, timeoutMs, signal: options.signal, clock, random });
-      const { outcome, tries, ms } = tried;
-      const { code, error } = directOf(tried);
-      if (outcome.kind === "delivered" || outcome.kind === "duplicate" || outcome.kind === "reject") breaker.proved();
-      else if (code !== "aborted") breaker.failed(id, startedMs, clock.monotonicMs(), `${code}: ${error}`);
-      events.emit({ type: "direct", topic, id, outcome: outcome.kind, tries, ms, code, error });
-      return tried;
-    } finally {
-      topics.release(handle);
-      if (probe) this.#probing.delete(topic);
-    }
+    const { signal } = options;
+    const tried = await this.#deps.tries.run(entry as TopicEntry, message, { attempt, timeoutMs, signal });
+    this.#told(message, tried);
+    return tried;
+  }
+
+  #told({ id, topic }: NewMessage, tried: Tried): void {
+    const { outcome, tries, ms } = tried;
+    if (tries === 0) return;
+    const { code, error } = directOf(tried);
+    this.#deps.events.emit({ type: "direct", topic, id, outcome: outcome.kind, tries, ms, code, error });
   }
 
   /** Down the ladder. */
@@ -228,35 +192,63 @@ export class DirectDelivery {
     return view?.status === "dead" ? "dead" : "queued";
   }
 
-  /** Committed first, out of the workers' reach for the length of a lease; then claimed by its id and tried like any attempt. */
+  /** Kept first, out of the workers' reach for the length of a lease; then taken by its id and tried like any attempt. */
   async #storeFirst(call: Call): Promise<DeliverResult> {
-    const { store, ladder, clock } = this.#deps;
+    const { ladder, clock } = this.#deps;
     const leaseMs = Math.max(LIMITS.leaseMsMin, Math.ceil(call.timeoutMs + EXTRA_MS + RUNGS_MS));
     const message = { ...call.message, delayMs: leaseMs };
     const put = await ladder.put({ message, atMs: clock.wallMs() }, call.untilMs - Math.min(call.timeoutMs, RUNGS_MS / 2));
     const stored = await this.#stored(call, message, NOT_TRIED, put);
-    if (stored.kind !== "queued" || stored.stored !== "primary" || stored.id !== message.id) return stored;
-    const request = { owner: this.#owner, leaseMs, lanes: [], ids: [message.id] };
-    const claimed = await within(this.#deps.clock, store.claim(request), call.untilMs - clock.monotonicMs()).catch(() => null);
-    const [one] = claimed ?? [];
-    return one
-      ? this.#attempt(call, one, stored)
-      : { ...stored, code: "not_claimed", error: "it is stored and was not tried at once" };
+    if (stored.kind !== "queued" || stored.id !== message.id) return stored;
+    if (stored.stored === "primary") return this.#claimed(call, this.#deps.store, leaseMs, stored);
+    if (holdsUnknown(call)) return { ...stored, ...UNHELD };
+    const { secondary } = this.#deps;
+    if (stored.stored === "secondary" && secondary) return this.#claimed(call, secondary, leaseMs, stored);
+    return this.#below(call, stored);
   }
 
-  async #attempt(call: Call, claimed: ClaimedMessage, stored: DeliverResult): Promise<DeliverResult> {
-    const { store, clock, random } = this.#deps;
-    const timeoutMs = Math.max(1, Math.min(call.timeoutMs, call.untilMs - clock.monotonicMs() - RUNGS_MS / 5));
-    const tried = await this.#try({ ...call, timeoutMs }, claimed.attempt);
+  /** Its first attempt, under a claim of the store that has it. */
+  async #claimed(call: Call, store: Store, leaseMs: number, stored: DeliverResult): Promise<DeliverResult> {
+    const { clock, random } = this.#deps;
+    const request = { owner: this.#owner, leaseMs, lanes: [], ids: [stored.id] };
+    const [claimed] = (await within(clock, store.claim(request), call.untilMs - clock.monotonicMs()).catch(() => null)) ?? [];
+    if (!claimed) return { ...stored, ...NOT_CLAIMED };
+    const tried = await this.#try({ ...call, timeoutMs: this.#leftMs(call) }, claimed.attempt);
     const { id, claim, attempt } = claimed;
     const settlement = decide(claimed, tried.outcome, (call.entry as TopicEntry).rules, random.next());
     const settle = { id, claim, attempt, durationMs: tried.ms, settlement };
     // Not settled in time: the lease ends, the message comes back with the same key, and the receiver knows it.
-    await within(this.#deps.clock, store.settle([settle]), call.untilMs - clock.monotonicMs()).catch(() => null);
-    const { kind } = tried.outcome;
-    const outcome = kind === "delivered" || kind === "duplicate" ? kind : settlement.kind === "dead" ? "dead" : "queued";
-    return { ...stored, ...directOf(tried), kind: outcome };
+    await within(clock, store.settle([settle]), call.untilMs - clock.monotonicMs()).catch(() => null);
+    return { ...stored, ...directOf(tried), kind: kindOf(tried, settlement.kind) };
   }
+
+  /** Its first attempt from the journal or from memory. What was delivered is nowhere any more. */
+  async #below(call: Call, stored: DeliverResult): Promise<DeliverResult> {
+    const taken = await this.#deps.ladder.below.take(stored.id).catch(() => null);
+    if (!taken) return { ...stored, ...NOT_CLAIMED };
+    const how = { timeoutMs: this.#leftMs(call), signal: call.options.signal };
+    const { tried, kind } = await attemptTaken(this.#deps, taken, call.entry as TopicEntry, how);
+    this.#told(call.message, tried);
+    if (kind === "delivered") return ended(kindOf(tried, kind) as "delivered" | "duplicate", call.message, directOf(tried));
+    return { ...stored, ...directOf(tried), kind: kindOf(tried, kind) };
+  }
+
+  #leftMs({ timeoutMs, untilMs }: Call): number {
+    return Math.max(1, Math.min(timeoutMs, untilMs - this.#deps.clock.monotonicMs() - RUNGS_MS / 5));
+  }
+}
+
+const NOT_CLAIMED = { code: "not_claimed", error: "it is stored and was not tried at once" } as const;
+const UNHELD = {
+  code: "not_tried_below",
+  error: "its topic holds unknown outcomes, which only the primary store can do: it is tried when that has it",
+} as const;
+
+const holdsUnknown = ({ entry }: Call): boolean => entry?.rules.onUnknown === "hold";
+
+function kindOf({ outcome }: Tried, settled: Settlement["kind"]): DeliverResult["kind"] {
+  if (outcome.kind === "delivered" || outcome.kind === "duplicate") return outcome.kind;
+  return settled === "dead" ? "dead" : "queued";
 }
 
 function ended(kind: "delivered" | "duplicate", { id, key }: NewMessage, direct: Direct): DeliverResult {

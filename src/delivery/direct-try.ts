@@ -22,29 +22,34 @@ export interface Tried {
   readonly ms: number;
 }
 
+/** What a sink is told of a message. */
+export type Sent = Pick<NewMessage, "id" | "topic" | "tenantId" | "key" | "payload" | "traceparent" | "schemaVersion">;
+
 export interface TryOptions {
   readonly sink: Sink;
-  readonly message: NewMessage;
+  readonly message: Sent;
   /** 0 for a try before the message is stored, else the attempt's number. */
   readonly attempt: number;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** 1: no more tries after the first, whatever it told. */
+  readonly triesMax?: number | undefined;
   readonly clock: Clock;
   readonly random: Random;
 }
 
 export async function tryDirectly(options: TryOptions): Promise<Tried> {
-  const { clock, random, signal, timeoutMs } = options;
+  const { clock, random, signal, timeoutMs, triesMax = TRIES_MAX } = options;
   const startedMs = clock.monotonicMs();
   let outcome = await oneTry(options, timeoutMs);
   let tries = 1;
   const untilMs = clock.monotonicMs() + EXTRA_MS;
-  while (tries < TRIES_MAX && isAmbiguous(outcome) && !signal?.aborted) {
+  while (tries < triesMax && isAmbiguous(outcome) && !signal?.aborted) {
     await sleep(clock, PAUSE_MS * (0.5 + random.next() / 2), signal);
     const leftMs = untilMs - clock.monotonicMs() - GRACE_MS;
     if (leftMs < PAUSE_MS || signal?.aborted) break;
     // Half of what is left, so that a third try has its turn too.
-    const again = await oneTry(options, tries + 1 < TRIES_MAX ? leftMs / 2 : leftMs);
+    const again = await oneTry(options, tries + 1 < triesMax ? leftMs / 2 : leftMs);
     tries++;
     // A short try that only ran out of time knows less than what came before it.
     if (!(again.kind === "unknown" && again.code === "timeout")) outcome = again;
@@ -58,7 +63,7 @@ function isAmbiguous(outcome: Outcome): boolean {
   return outcome.code === "connection_reset" || outcome.code === "connection_failed";
 }
 
-function deliveryOf(message: NewMessage, attempt: number): Delivery {
+function deliveryOf(message: Sent, attempt: number): Delivery {
   const { id, topic, tenantId, key, payload, traceparent, schemaVersion } = message;
   // I7: the same identity as in every later attempt.
   return { id, topic, tenantId, idempotencyKey: key ?? id, key, payload, attempt, traceparent, schemaVersion };

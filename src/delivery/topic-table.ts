@@ -18,6 +18,9 @@ const REFRESH_MS = 1_000;
 /** With nobody at work the view may be older: only the way in reads it, and the store has the last word there. */
 const STALE_MS = 5_000;
 
+/** The revision of a topic that this process will declare when its store can be asked: a store that does not have it yet takes nothing away. */
+export const UNDECLARED = -1;
+
 /** A sink and how many attempts are using it. */
 export interface SinkHandle {
   readonly sink: Sink;
@@ -177,7 +180,7 @@ export class TopicTable {
     const names = new Set(records.map(({ name }) => name));
     for (const record of records) this.learn(record);
     for (const [name, entry] of this.#entries) {
-      if (names.has(name)) continue;
+      if (names.has(name) || entry.record.revision === UNDECLARED) continue;
       this.#retire(entry);
       entry.gone = true;
       this.#entries.delete(name);

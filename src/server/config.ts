@@ -13,15 +13,20 @@ import { loadConfigFile } from "./config-file.ts";
 import { readTopic } from "./contract-topic.ts";
 import { suggestion } from "./fields.ts";
 import { SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
+import { readStreams, type StreamsConfig, unusedVariables } from "./stream-config.ts";
 
 export interface FileTopic {
   readonly definition: TopicDefinition;
   readonly paused: boolean | undefined;
 }
 
-export interface Config extends Omit<Settings, "tokens" | "sink_allow"> {
+export interface Config extends Omit<Settings, "tokens" | "sink_allow" | "streams"> {
   readonly tokens: readonly Token[];
   readonly sink_allow: readonly string[];
+  /** Null: none is opened here. */
+  readonly streams: StreamsConfig | null;
+  /** Variables that are set and have no effect in this configuration. */
+  readonly unused_variables: readonly string[];
   readonly topics: readonly FileTopic[];
   readonly config_path: string | null;
 }
@@ -70,10 +75,15 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   if (settings.store === "redis" && settings.redis_url === null) faults.push("MAKEGOOD_STORE is redis: REDIS_URL must say where");
   const sinkAllow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
   const topics = topicsOf(inFile.get("topics"), sinkAllow, faults);
+  const streams = readStreams(settings, sources.env, faults);
   if (faults.length > 0) return { ok: false, faults };
+  const unused_variables = unusedVariables(settings, sources.env);
   const config_path = file.kind === "loaded" ? file.path : null;
   const data_dir = resolve(sources.cwd, settings.data_dir);
-  return { ok: true, config: { ...settings, data_dir, tokens, sink_allow: sinkAllow, topics, config_path } };
+  return {
+    ok: true,
+    config: { ...settings, data_dir, tokens, sink_allow: sinkAllow, topics, streams, unused_variables, config_path },
+  };
 }
 
 /** A misspelt variable would otherwise be a setting that silently does nothing. */
@@ -179,6 +189,7 @@ export function shownConfig(config: Config): Record<string, unknown> {
     store: storeText(config),
     secondary: config.store === "postgres" && config.redis_url !== null ? withoutPassword(config.redis_url) : null,
     schema: config.schema,
+    streams: [config.streams?.audit ? "audit" : "", config.streams?.recovery ? "recovery" : ""].filter((name) => name !== ""),
     sink_allow: config.sink_allow,
     tokens: config.tokens.map(({ name }) => name),
     concurrency: config.concurrency,

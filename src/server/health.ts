@@ -2,6 +2,7 @@
  * Whether this process lives, can accept, and how everything stands. None of it waits for a store that hangs: /health
  * answers within a tenth of a second with what was last known and says how old that is.
  */
+import { MakegoodError } from "../message/errors.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import { billingOfCounts } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
@@ -51,7 +52,10 @@ export function createHealth(kernel: Kernel): Health {
     const [counts, topics] = await Promise.all([store.counts(), store.topics.list()]);
     return { counts, topics };
   };
-  const check = createLastAnswer(clock, READY_KEPT_MS, () => store.check());
+  const check = createLastAnswer(clock, READY_KEPT_MS, async () => {
+    await store.check();
+    if (!kernel.mg.opened()) throw new MakegoodError("store_unavailable", "it answers again and is being opened");
+  });
   const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels);
   const delivered = countDelivered(kernel);
   return {
@@ -61,7 +65,7 @@ export function createHealth(kernel: Kernel): Health {
       const { error } = await check.read(READY_WAIT_MS);
       const draining = kernel.draining();
       return [
-        { name: "store", ok: error === null, detail: error },
+        { name: "store", ok: error === null, detail: error && `${store.traits.name} ${error}` },
         { name: "accepting", ok: !draining, detail: draining ? "shutting down" : null },
       ];
     },

@@ -9,7 +9,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { SinkCheck } from "./contract-topic.ts";
 
 export interface Kernel {
-  readonly mg: Pick<Makegood, "store" | "events" | "enqueueText" | "deliver" | "replay" | "resolve" | "discard">;
+  readonly mg: Pick<Makegood, "store" | "events" | "opened" | "enqueueText" | "deliver" | "replay" | "resolve" | "discard">;
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;

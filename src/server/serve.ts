@@ -4,6 +4,7 @@
  */
 import { createMakegood, type Makegood } from "../create.ts";
 import type { Worker } from "../delivery/worker.ts";
+import { errorText } from "../message/errors.ts";
 import { type Log, logEvents } from "../observe/log.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
@@ -12,11 +13,12 @@ import { checkSink } from "../sink/sinks.ts";
 import { auditOf } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { type App, createApp } from "./app.ts";
-import { type Config, type FileTopic, shownConfig } from "./config.ts";
+import { type Config, type FileTopic, shownConfig, storeText } from "./config.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Listening, listen } from "./listen.ts";
 import { type OpenedStore, openStore } from "./open-store.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./settings.ts";
+import { startStreams, streamTopics } from "./streams.ts";
 import { VERSION } from "./version.ts";
 
 export interface ServeOptions {
@@ -77,12 +79,17 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   try {
     log.info("starting", { version: VERSION, ...shownConfig(config) });
     const { store, secondary } = options.store ? { store: options.store, secondary: null } : await ownStore(options, undo);
-    const mg = await createMakegood({ ...makegoodOptions(config, store, log, clock), ...ladderOptions(config, secondary) });
+    const mg = await createMakegood({
+      ...makegoodOptions(config, store, log, clock),
+      ...ladderOptions(config, secondary),
+      ...withoutStore(config, log, options.failed),
+    });
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
     logEvents(mg.events, log);
     sayAudit(config, store, log);
-    await declareFileTopics(mg.store, config.topics, log);
     const worker = mg.work();
+    const streams = startStreams({ config, mg, log, clock, patterns: ["*"] });
+    undo.push(streams.stop);
     const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
     const hosts = { bound: config.host, names: config.hosts };
     const app = createApp({ kernel, tokens: config.tokens, anonymous: "local", hosts });
@@ -115,6 +122,23 @@ export function ladderOptions(config: Config, secondary: Store | null): Partial<
   return { secondary: secondary ?? undefined, journal, maskFields, allowMemory: allow_memory ?? undefined };
 }
 
+/** A process that runs for long starts although its store is away: it says so once, and declares the file's topics when the store comes. */
+export function withoutStore(
+  config: Config,
+  log: Log,
+  failed: ((reason: string) => void) | undefined,
+): Partial<Parameters<typeof createMakegood>[0]> {
+  return {
+    startsWithoutStore: true,
+    whenOpen: (store) => declareFileTopics(store, config.topics, log),
+    storeRefused: (error) => failed?.(errorText(error)),
+    onEvent: (event) => {
+      if (event.type !== "store_error" || event.during !== "open" || event.consecutive > 1) return;
+      log.warn("store away, retrying", { store: storeText(config), error: event.error });
+    },
+  };
+}
+
 /** The settings of a Makegood that a configuration stands for. */
 export function makegoodOptions(config: Config, store: Store, log: Log, clock: Clock): Parameters<typeof createMakegood>[0] {
   return {
@@ -125,7 +149,7 @@ export function makegoodOptions(config: Config, store: Store, log: Log, clock: C
     drainMs: config.drain_ms,
     keptMs: config.kept_days * DAY_MS,
     auditKeptMs: config.audit_kept_days === "forever" ? null : config.audit_kept_days * DAY_MS,
-    topics: auditTopics(auditOf(store)),
+    topics: [...auditTopics(auditOf(store)), ...streamTopics(config, clock)],
     sinkAllow: config.sink_allow,
     log: (line) => log.info(line),
   };

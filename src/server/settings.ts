@@ -28,7 +28,7 @@ function setting<T>(env: string, fallback: T, read: (text: string) => Reading<T>
   return { env, fallback, read, secret: traits.secret ?? false, inFile: traits.inFile ?? true };
 }
 
-const integer =
+export const integer =
   (min: number, max: number) =>
   (text: string): Reading<number> => {
     const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
@@ -49,7 +49,7 @@ const oneOf =
     return value === undefined ? { fault: `must be one of ${allowed.join(", ")}` } : { value };
   };
 
-const matching =
+export const matching =
   (form: RegExp, what: string) =>
   (text: string): Reading<string> =>
     form.test(text) ? { value: text } : { fault: `must be ${what}` };
@@ -70,6 +70,8 @@ const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,50}$/;
 /** What an operator may vouch for where Redis does not let us look. */
 const ATTESTED = /^(appendonly=yes|appendfsync=(always|everysec)|maxmemory-policy=noeviction)$/;
 export const DAY_MS = 86_400_000;
+
+const STREAM_NAMES: readonly string[] = ["audit", "recovery"];
 
 export type StoreName = "postgres" | "redis" | "memory";
 
@@ -122,6 +124,12 @@ export const SETTINGS = {
     "MAKEGOOD_ALLOW_EVICTION",
     null,
     matching(/^(allkeys|volatile)-[a-z]+$/, "the eviction policy that is allowed, such as allkeys-lru"),
+  ),
+  /** Redis streams that this process empties, and whose dead letters it publishes; their own variables: stream-config.ts. */
+  streams: setting<readonly string[]>(
+    "MAKEGOOD_STREAMS",
+    [],
+    list((one) => STREAM_NAMES.includes(one), `not one of ${STREAM_NAMES.join(", ")}`),
   ),
   /** The third rung of deliver(): a directory on a local disk. Absent: there is none. */
   journal_dir: setting<string | null>("MAKEGOOD_JOURNAL_DIR", null, asIs),

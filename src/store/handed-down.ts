@@ -6,11 +6,14 @@ import { errorText } from "../message/errors.ts";
 import type { NewMessage } from "../message/message.ts";
 import { checkFields, isTopicName, parsePayloadText, payloadHash } from "../message/validate.ts";
 import type { Sealer } from "./seal.ts";
+import { readTried, type TriedBelow, triedJson } from "./tried-below.ts";
 
 export interface HandedDown {
   readonly message: NewMessage;
   /** When it was handed down, by that process's wall clock: its delay counts from here. */
   readonly atMs: number;
+  /** Absent: it was not attempted since it came here. */
+  readonly tried?: TriedBelow | undefined;
 }
 
 /** How an entry is to be written. */
@@ -23,14 +26,19 @@ export interface EntryForm {
 
 const MASKED = "[masked]";
 
-/** The message with the wait that is left of its delay. */
-export function dueMessage({ message, atMs }: HandedDown, nowMs: number): NewMessage {
-  return message.delayMs === 0
-    ? message
-    : { ...message, delayMs: Math.max(0, Math.min(message.delayMs, atMs + message.delayMs - nowMs)) };
+/** What is left of its wait: that after its last attempt, else the delay it came with. */
+export function waitLeftMs({ message, atMs, tried }: HandedDown, nowMs: number): number {
+  const wait = tried ?? { atMs, delayMs: message.delayMs };
+  return Math.max(0, Math.min(wait.delayMs, wait.atMs + wait.delayMs - nowMs));
 }
 
-export function entryJson({ message, atMs }: HandedDown, { sealer, maskFields = [] }: EntryForm = {}): string {
+/** The message with the wait that is left. */
+export function dueMessage(entry: HandedDown, nowMs: number): NewMessage {
+  const delayMs = waitLeftMs(entry, nowMs);
+  return delayMs === entry.message.delayMs ? entry.message : { ...entry.message, delayMs };
+}
+
+export function entryJson({ message, atMs, tried }: HandedDown, { sealer, maskFields = [] }: EntryForm = {}): string {
   const { id, topic, tenantId, key, payload, delayMs, priority, orderingKey, traceparent, schemaVersion, directTry } = message;
   const masked = maskFields.length > 0 ? maskedText(payload, maskFields) : null;
   const shown =
@@ -49,6 +57,7 @@ export function entryJson({ message, atMs }: HandedDown, { sealer, maskFields = 
     traceparent,
     schema_version: schemaVersion,
     direct_try: directTry ? { code: directTry.code, error: directTry.error, rejected: directTry.rejected ?? false } : null,
+    ...(tried ? { tried: triedJson(tried) } : {}),
     ...shown,
     ...sealed,
   });
@@ -97,9 +106,9 @@ export function readEntry(value: unknown, sealer: Sealer | null = null): EntryRe
   } catch (error) {
     return { ok: false, fault: errorText(error) };
   }
-  return Number.isNaN(atMs)
-    ? { ok: false, fault: "it does not say when it was written" }
-    : { ok: true, entry: { message, atMs } };
+  if (Number.isNaN(atMs)) return { ok: false, fault: "it does not say when it was written" };
+  const tried = readTried(given.tried);
+  return { ok: true, entry: tried ? { message, atMs, tried } : { message, atMs } };
 }
 
 function payloadOf(given: Record<string, unknown>, sealer: Sealer | null): { text: string } | { fault: string } {

@@ -2,7 +2,9 @@
  * The Journal seam: the local, fsynced last resort of the fallback ladder. What it has kept survives power loss and stays until a store
  * above has taken it; what it cannot keep it refuses as a value, at once and without a throw.
  */
+import type { WaitingBelow } from "./fallback.ts";
 import type { HandedDown } from "./handed-down.ts";
+import type { AfterTry } from "./tried-below.ts";
 
 export type Appended =
   | { readonly kind: "kept" }
@@ -41,9 +43,17 @@ export interface Journal {
   open(): Promise<void>;
   /** Resolves when it is on disk, or when it cannot be. Callers at the same time share one fsync. */
   append(entry: HandedDown): Promise<Appended>;
-  /** Oldest first, without those in `skip`. */
+  /** Those that wait, oldest first, as far as they are known without reading the disk. */
+  list(): Iterable<WaitingBelow>;
+  /** The entries with these ids; those that are gone meanwhile or cannot be read are left out. */
+  read(ids: readonly string[]): Promise<HandedDown[]>;
+  /** The first of those that wait, oldest first, without those in `skip`. */
   waiting(limit: number, skip?: ReadonlySet<string>): Promise<HandedDown[]>;
-  /** A store above has them. */
+  /** An attempt begins, and is counted before it is made: one that ends with the process counts, too (I6). Null: the entry is not ours. */
+  begin(id: string): Promise<{ readonly entry: HandedDown; readonly attempt: number } | null>;
+  /** The attempt that was begun has ended; null: it was not made. Survives a crash of the process, not more: an attempt that is forgotten is made again. */
+  ended(id: string, after: AfterTry | null): Promise<void>;
+  /** A store above has them, or the receiver. */
   done(ids: readonly string[]): Promise<void>;
   /** Stays, but is offered to no store again. */
   quarantine(id: string, reason: string): Promise<void>;

@@ -10,6 +10,7 @@ import { entryLine, refusedLine } from "./error-line.ts";
 import type { Ladder, LadderStatus, PutDown, RungName, Survives } from "./fallback.ts";
 import type { EntryForm, HandedDown } from "./handed-down.ts";
 import type { Journal } from "./journal.ts";
+import { createBelow } from "./ladder/below.ts";
 import { createDrain } from "./ladder/drain.ts";
 import { createMemoryRung, type MemoryRung } from "./ladder/memory-rung.ts";
 import type { Store } from "./store.ts";
@@ -25,6 +26,8 @@ export interface LadderOptions {
   readonly form: EntryForm;
   /** False: what is durable below must not move into a store that is less so (DF-29). */
   readonly drains: boolean;
+  /** True: the primary could not be opened at the start. */
+  readonly away: boolean;
   readonly topics: () => readonly string[];
   readonly ids: () => string;
   readonly clock: Clock;
@@ -43,7 +46,7 @@ const FSYNC_MS = 500;
 /** A rung that hung is left alone for a while: every caller would pay for it again. */
 const REST_MS = 2_000;
 
-export interface Rung {
+interface Rung {
   readonly name: Exclude<RungName, "memory">;
   readonly survives: () => Survives;
   put(entry: HandedDown): Promise<PutDown>;
@@ -53,8 +56,9 @@ export function createLadder(options: LadderOptions): Ladder {
   const { primary, secondary, journal, clock, events, form, errorLog } = options;
   const memory = createMemoryRung();
   const resting = new Map<RungName, number>();
+  const primaryAt = options.away ? "down" : "up";
   // What the secondary holds is not counted here: it is looked at first, after each put to it, and now and then.
-  const state = { primary: "up" as "up" | "down", below: secondary !== undefined, lookedMs: clock.monotonicMs() };
+  const state = { primary: primaryAt as "up" | "down", below: secondary !== undefined, lookedMs: clock.monotonicMs() };
   const idleMs = secondary || journal ? IDLE_MS : ALONE_MS;
   const rungs: Rung[] = [storeRung("primary", primary, options.ready)];
   if (secondary) rungs.push(storeRung("secondary", secondary, options.secondaryReady ?? (async () => {})));
@@ -62,7 +66,8 @@ export function createLadder(options: LadderOptions): Ladder {
   const told = (up: boolean): void => {
     state.primary = up ? "up" : "down";
   };
-  const drain = createDrain({ ...options, memory, rungs, told });
+  const busy = new Set<string>();
+  const drain = createDrain({ ...options, memory, busy, told });
   const loop = startLoop({
     clock: inBackground(clock),
     step: async () => {
@@ -70,7 +75,8 @@ export function createLadder(options: LadderOptions): Ladder {
       const nowMs = clock.monotonicMs();
       if (secondary && nowMs - state.lookedMs > LOOK_MS) state.below = true;
       const waiting = memory.size + (journal?.stats().waiting ?? 0);
-      if (!options.drains || (waiting === 0 && !state.below)) return idleMs;
+      // A store that was away is asked until it answers, whether or not anything waits for it.
+      if (!options.drains || (waiting === 0 && !state.below && state.primary === "up")) return idleMs;
       // Before the drain: what is put below while it runs must not be forgotten.
       Object.assign(state, { below: false, lookedMs: nowMs });
       const { left, whole } = await drain().catch((error) => {
@@ -97,6 +103,7 @@ export function createLadder(options: LadderOptions): Ladder {
         else {
           state.below = true;
           loop.nudge();
+          below.came();
         }
         return asked.put;
       }
@@ -115,11 +122,20 @@ export function createLadder(options: LadderOptions): Ladder {
     if (!memory.keep(entry))
       return { kind: "refused", code: "store_full", error: `nothing could keep it (${why}; memory: full)` };
     loop.nudge();
+    below.came();
     return { kind: "stored", rung: "memory", survives: "nothing", id, duplicate: false };
   }
 
+  const below = createBelow({
+    ...{ memory, journal, busy, clock },
+    storeAway: () => state.primary === "down",
+    ended: () => {
+      if (state.primary === "up") loop.nudge();
+    },
+  });
   return {
     put,
+    below,
     lament: (why, fields, text) => say(errorLog, refusedLine(clock.wallMs(), why, fields, text, form)),
     drain,
     status: () => statusOf(state.primary, rungs, memory, journal),
@@ -174,7 +190,7 @@ async function ask(rung: Rung, entry: HandedDown, withinMs: number, clock: Clock
   return (await within(clock, answer, withinMs)) ?? { kind: "late", error: `no answer within ${Math.round(withinMs)} ms` };
 }
 
-export function storeRung(name: "primary" | "secondary", store: Store, ready: () => Promise<void>): Rung {
+function storeRung(name: "primary" | "secondary", store: Store, ready: () => Promise<void>): Rung {
   return {
     name,
     survives: () => store.traits.survives,

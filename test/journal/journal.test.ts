@@ -238,3 +238,59 @@ describe("two on one directory", () => {
     expect(await journal.append(entry())).toMatchObject({ kind: "refused", code: "journal_failed" });
   });
 });
+
+describe("attempts from below", () => {
+  const failed = { outcome: "retry", code: "http_503", error: "busy", ms: 12 } as const;
+
+  it("are written beside the entry and come back with it, also after a takeover", async () => {
+    const directory = await freshDirectory();
+    const { journal } = await openJournal(directory);
+    const [one, other] = [entry({ delayMs: 50 }), entry()];
+    for (const each of [one, other]) await journal.append(each);
+    const { id } = one.message;
+    expect(await journal.begin(id)).toEqual({ entry: one, attempt: 1 });
+    await journal.ended(id, { failed, delayMs: 7_000, dead: false });
+    expect(await journal.begin(id)).toMatchObject({ attempt: 2 });
+    await journal.ended(id, { failed: null, delayMs: 8_000, dead: false });
+    expect(await journal.begin(id)).toMatchObject({ attempt: 2 });
+    await journal.ended(id, null);
+    const tried = { failed: [failed], delayMs: 8_000, dead: false };
+    expect((await journal.read([id]))[0]?.tried).toMatchObject(tried);
+    await journal.close();
+    const again = await openJournal(directory);
+    expect((await again.journal.waiting(10)).map((each) => each.tried ?? null)).toMatchObject([tried, null]);
+    const [first] = again.journal.list();
+    expect((first?.dueAtMs ?? 0) - Date.now()).toBeGreaterThan(6_000);
+    await again.journal.close();
+  });
+
+  it("I6: one that ended with its process counts as lost", async () => {
+    const directory = await freshDirectory();
+    const { journal } = await openJournal(directory);
+    const one = entry({ delayMs: 50 });
+    await journal.append(one);
+    await journal.begin(one.message.id);
+    await journal.close();
+    const again = await openJournal(directory);
+    const [left] = await again.journal.waiting(1);
+    expect(left?.tried).toMatchObject({ failed: [{ outcome: "lost", code: "process_lost" }], dead: false });
+    await again.journal.close();
+  });
+
+  it("a segment that another process has taken over is left alone: neither attempted nor marked nor emptied", async () => {
+    const directory = await freshDirectory();
+    const stalled = await openJournal(directory);
+    const one = entry();
+    await stalled.journal.append(one);
+    const [segment = ""] = await segmentsOf(directory);
+    await rename(segment, segment.replace(/[^/]+$/, "1-000000000000-000001.journal"));
+    const heir = await openJournal(directory);
+    expect(idsOf(await heir.journal.waiting(10))).toEqual([one.message.id]);
+    expect(await stalled.journal.begin(one.message.id)).toBeNull();
+    expect(stalled.notes).toMatchObject([{ what: "lost_segment" }]);
+    await stalled.journal.done([one.message.id]);
+    expect(await heir.journal.waiting(10)).toEqual([one]);
+    await heir.journal.close();
+    await stalled.journal.close();
+  });
+});

@@ -1,6 +1,6 @@
 /**
- * A process that calls deliver() again and again and says what each call returned, to be killed at any moment. Its primary store fails now
- * and then by a seeded chance, so that entries go to the journal and are drained; `stopAt` names the one step where it stops for ever.
+ * A process that calls deliver() and says what each call returned. Its primary store can be away, so that entries go to the journal and are
+ * drained or attempted from there; `stopAt` names the one step where it stops for ever, to be killed.
  */
 const options = JSON.parse(process.argv[2]);
 const load = (path) => import(`file://${options.dist}/${path}`);
@@ -15,28 +15,21 @@ const stop = (at) => {
   return forever;
 };
 
-// A small generator of our own, so that a seed gives the same run.
-let state = options.seed >>> 0;
-const chance = () => {
-  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-  return state / 2 ** 32;
-};
-
 const plain = createPostgresStore({ url: options.url, schema: options.schema, poolMax: 4 });
-let away = false;
+let away = options.away;
 let calls = 0;
 const at = (step) => options.stopAt === step && calls >= (options.after ?? 3);
 
 const store = Object.assign(Object.create(plain), {
   async enqueue(messages, how) {
-    if (away) throw new MakegoodError("store_unavailable", "away, by chance");
+    if (away) throw new MakegoodError("store_unavailable", "away, as the test wants it");
     if (at("before enqueue")) return stop("before enqueue");
     const results = await plain.enqueue(messages, how);
     if (how?.atomic === "each" && at("drain: before done")) return stop("drain: before done");
     return at("after enqueue") ? stop("after enqueue") : results;
   },
   async check() {
-    if (away) throw new MakegoodError("store_unavailable", "away, by chance");
+    if (away) throw new MakegoodError("store_unavailable", "away, as the test wants it");
     return plain.check();
   },
   async claim(request) {
@@ -61,7 +54,18 @@ const journal = Object.assign(Object.create(inner), {
   remember: (known) => inner.remember(known),
   remembered: () => inner.remembered(),
   quarantine: (id, reason) => inner.quarantine(id, reason),
-  waiting: (limit, skip) => inner.waiting(limit, skip),
+  list: () => inner.list(),
+  read: (ids) => inner.read(ids),
+  async begin(id) {
+    if (at("below: before begin")) return stop("below: before begin");
+    const begun = await inner.begin(id);
+    return at("below: after begin") ? stop("below: after begin") : begun;
+  },
+  async ended(id, after) {
+    if (at("below: before the mark")) return stop("below: before the mark");
+    await inner.ended(id, after);
+    return at("below: after the mark") ? stop("below: after the mark") : undefined;
+  },
   async append(entry) {
     if (at("before append")) return stop("before append");
     const appended = options.lies ? Promise.resolve({ kind: "kept" }) : inner.append(entry);
@@ -73,7 +77,9 @@ const journal = Object.assign(Object.create(inner), {
     return at("after append") ? stop("after append") : result;
   },
   async done(ids) {
+    if (at("below: before done")) return stop("below: before done");
     await inner.done(ids);
+    if (at("below: after done")) return stop("below: after done");
     return at("drain: after done") ? stop("drain: after done") : undefined;
   },
 });
@@ -82,9 +88,10 @@ const real = httpSink({ url: options.receiver, trusted: true });
 const sink = {
   kind: "http",
   async deliver(delivery, context) {
-    if (at("before the try")) return stop("before the try");
+    const below = delivery.attempt > 0 && options.stopAt?.startsWith("below") ? "below: " : "";
+    if (at(`${below}before the try`)) return stop(`${below}before the try`);
     const outcome = await real.deliver(delivery, context);
-    return at("after the try") ? stop("after the try") : outcome;
+    return at(`${below}after the try`) ? stop(`${below}after the try`) : outcome;
   },
 };
 
@@ -97,14 +104,10 @@ const mg = await createMakegood({
 });
 say({ type: "ready" });
 for (let n = 0; n < options.count; n++) {
-  away = chance() < options.awayChance;
+  away = options.away;
   calls++;
   const key = `${options.prefix}-${n}`;
-  const result = await mg.deliver(
-    options.topic,
-    { key, n },
-    { key, storeFirst: options.storeFirst ?? chance() < 0.3, budgetMs: 3_000 },
-  );
+  const result = await mg.deliver(options.topic, { key, n }, { key, storeFirst: options.storeFirst, budgetMs: 3_000 });
   say({ type: "result", key, ...result });
   if (options.stopAt?.startsWith("drain")) {
     away = false;
@@ -112,4 +115,6 @@ for (let n = 0; n < options.count; n++) {
   }
 }
 say({ type: "finished" });
+// What goes on in the background must not be cut off by an end for want of anything else.
+setInterval(() => {}, 60_000);
 await forever;

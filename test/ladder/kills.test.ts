@@ -1,26 +1,21 @@
 /**
- * Our process killed with -9 at each step of deliver() and of a drain, and at random moments by a seed; PostgreSQL killed while deliver() is
- * called. Whatever a call returned as queued or delivered has its one effect in the end, nothing contradicts, nothing needs a hand.
+ * Our process killed with -9 at each step of deliver(), of a drain and of an attempt from below. Whatever a call returned as queued or delivered
+ * has its one effect in the end, nothing contradicts, nothing needs a hand. Random moments: `black-box.test.ts`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createMakegood, type DeliverResult, topic } from "../../src/index.ts";
 import { createJournal } from "../../src/store/journal/journal.ts";
-import { startEmbedded } from "../../src/store/postgres/embedded.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { freshDirectory } from "../journal/support.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
-import { type Process, startScript, until, workspace } from "../support/processes.ts";
-import { type Answer, type Receiver, startReceiver } from "../support/receiver.ts";
+import { type Process, startScript, until } from "../support/processes.ts";
+import { type Answer, type Arrival, type Receiver, startReceiver } from "../support/receiver.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
 
 const TOPIC = "test/kills";
 const CHILD = new URL("./deliver-child.mjs", import.meta.url).pathname;
-const closing: (() => Promise<void>)[] = [];
-afterAll(async () => {
-  for (const close of closing) await close();
-});
 
 interface Scene {
   readonly schema: string;
@@ -28,7 +23,7 @@ interface Scene {
   readonly receiver: Receiver;
   /** Keys that were answered with success: an arrival alone proves nothing, the direct try may have been answered 503. */
   readonly taken: Set<string>;
-  answers(answer: () => Answer): void;
+  answers(answer: (arrival: Arrival) => Answer): void;
 }
 
 function answering(receiver: Receiver): Pick<Scene, "taken" | "answers"> {
@@ -36,9 +31,9 @@ function answering(receiver: Receiver): Pick<Scene, "taken" | "answers"> {
   return {
     taken,
     answers(answer) {
-      receiver.default(({ key }) => {
-        const given = answer();
-        if (typeof given === "object" && "status" in given && given.status < 300) taken.add(key);
+      receiver.default((arrival) => {
+        const given = answer(arrival);
+        if (typeof given === "object" && "status" in given && given.status < 300) taken.add(arrival.key);
         return given;
       });
     },
@@ -123,9 +118,10 @@ async function withScene(run: (scene: Scene) => Promise<void>): Promise<void> {
 }
 
 describe("killed with -9 at a step", () => {
-  const direct = { awayChance: 0, storeFirst: false };
-  const first = { awayChance: 0, storeFirst: true };
-  const down = { awayChance: 1, storeFirst: false };
+  const direct = { away: false, storeFirst: false };
+  const first = { away: false, storeFirst: true };
+  const down = { away: true, storeFirst: false };
+  const firstBelow = { away: true, storeFirst: true };
   it.concurrent.each([
     ["before the try", direct, 200],
     ["after the try", direct, 200],
@@ -140,10 +136,16 @@ describe("killed with -9 at a step", () => {
     ["after settle", first, 200],
     ["drain: before done", down, 503],
     ["drain: after done", down, 503],
-  ])("%s", async (stopAt, how, status) => {
+    ["below: after begin", down, 503],
+    ["below: after the try", down, 503, 200],
+    ["below: before done", down, 503, 200],
+    ["below: after done", down, 503, 200],
+    ["below: before the mark", down, 503],
+    ["below: before done", firstBelow, 503, 200],
+  ])("%s, %o", async (stopAt, how, status, later = status) => {
     await withScene(async (scene) => {
-      scene.answers(() => ({ status }));
-      const child = await start(scene, { ...how, stopAt, seed: 1, count: 6, prefix: "s" });
+      scene.answers(({ attempt }) => ({ status: attempt === 0 ? status : later }));
+      const child = await start(scene, { ...how, stopAt, count: 6, prefix: "s" });
       await child.fact(({ type }) => type === "stopped");
       await child.end("SIGKILL");
       scene.answers(() => ({ status: 200 }));
@@ -157,11 +159,10 @@ describe("the judge", () => {
     await withScene(async (scene) => {
       scene.answers(() => ({ status: 503 }));
       const child = await start(scene, {
-        awayChance: 1,
+        away: true,
         storeFirst: false,
         lies: true,
         stopAt: "after append",
-        seed: 1,
         count: 6,
         prefix: "s",
       });
@@ -171,91 +172,5 @@ describe("the judge", () => {
       expect(resultsOf(child).map(({ kind, stored }) => `${kind} ${stored}`)).toEqual(["queued journal", "queued journal"]);
       await expect(judge(scene, resultsOf(child))).rejects.toThrow();
     });
-  });
-});
-
-describe("killed with -9 at random moments", () => {
-  it("by a seed, many times, while deliver() and drains run: nothing that was returned is lost", async () => {
-    await withScene(async (scene) => {
-      const seed = Number(process.env.FAULT_SEED ?? 20_261_116);
-      let state = seed;
-      const random = (): number => {
-        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-        return state / 2 ** 32;
-      };
-      const statuses = [200, 503, 200, 500];
-      let n = 0;
-      scene.answers(() => (n++ % 7 === 0 ? "reset" : { status: statuses[n % 4] as number }));
-      const results: DeliverResult[] = [];
-      for (let round = 0; round < 6; round++) {
-        const child = await start(scene, { awayChance: 0.4, seed: seed + round, count: 100_000, prefix: `r${round}` });
-        const calls = 5 + Math.floor(random() * 20);
-        await until(`${calls} calls returned`, () => resultsOf(child).length >= calls);
-        await sleep(random() * 50);
-        await child.end("SIGKILL");
-        results.push(...resultsOf(child));
-      }
-      process.stdout.write(`seed ${seed}: ${results.length} calls returned before six kills\n`);
-      expect(results.length).toBeGreaterThan(20);
-      expect(results.filter(({ stored }) => stored === "journal").length).toBeGreaterThan(0);
-      scene.answers(() => ({ status: 200 }));
-      await judge(scene, results);
-    });
-  });
-});
-
-describe("PostgreSQL killed", () => {
-  it("while deliver() is called: every call returns in time, and all of it is delivered once", async () => {
-    const server = await startEmbedded({ dataDir: await workspace() });
-    closing.push(() => server.close());
-    await using receiver = await startReceiver();
-    let n = 0;
-    const { taken, answers } = answering(receiver);
-    answers(() => ({ status: n++ % 2 === 0 ? 503 : 200 }));
-    const store = createPostgresStore({ url: server.url, connectTimeoutMs: 1_000, queryTimeoutMs: 2_000 });
-    const sink = { kind: "http" as const, url: receiver.url };
-    const retry = { attemptsMax: 100, baseMs: 20, maxMs: 200 };
-    const topics = [topic(TOPIC, { sink, timeoutMs: 1_000, leaseMs: 2_000, retry })];
-    const lines: string[] = [];
-    const mg = await createMakegood({
-      store,
-      topics,
-      journal: { directory: await freshDirectory() },
-      errorLog: (line) => lines.push(line),
-      pollMs: 50,
-    });
-    const worker = mg.work();
-    const results: DeliverResult[] = [];
-    const enough = new AbortController();
-    const callers = Array.from({ length: 4 }, async (_, caller) => {
-      for (let i = 0; !enough.signal.aborted; i++) {
-        results.push(await mg.deliver(TOPIC, { caller, i }, { key: `c${caller}-${i}`, storeFirst: i % 3 === 0 }));
-        await sleep(5);
-      }
-    });
-    for (let kill = 0; kill < 2; kill++) {
-      const before = results.length;
-      await until("calls return", () => results.length > before + 60);
-      const killed = server.pid;
-      process.kill(killed, "SIGKILL");
-      const during = results.length;
-      await until("calls return while it is away", () => results.length > during + 8);
-      await until("the server is back", () => server.pid !== killed);
-    }
-    enough.abort();
-    await Promise.all(callers);
-    await until("nothing is owed", async () => {
-      await mg.ladder.drain().catch(() => null);
-      const counts = await store.counts().catch(() => null);
-      const open = counts?.filter(({ status }) => status !== "dead").length ?? 1;
-      return open === 0 && mg.ladder.status().waiting.journal === 0 && mg.ladder.status().waiting.memory === 0;
-    });
-    const kinds = new Map<string, number>();
-    for (const { kind, stored } of results) kinds.set(`${kind}/${stored}`, (kinds.get(`${kind}/${stored}`) ?? 0) + 1);
-    process.stdout.write(`${[...kinds].map(([name, count]) => `${name} ${count}`).join(", ")}\n`);
-    expect(results.filter(({ kind }) => kind === "refused" || kind === "dead")).toEqual([]);
-    expect(results.filter(({ key }) => !taken.has(key))).toEqual([]);
-    await worker.stop();
-    await mg.close();
   });
 });

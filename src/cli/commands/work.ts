@@ -8,7 +8,8 @@ import { type Log, logEvents } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { type Config, shownConfig } from "../../server/config.ts";
 import { openStore } from "../../server/open-store.ts";
-import { declareFileTopics, ladderOptions, makegoodOptions } from "../../server/serve.ts";
+import { ladderOptions, makegoodOptions, withoutStore } from "../../server/serve.ts";
+import { startStreams } from "../../server/streams.ts";
 import { EXIT } from "../exit-code.ts";
 import { complain } from "../io.ts";
 import type { Run } from "../run.ts";
@@ -41,13 +42,15 @@ async function work(config: Config, log: Log, topics: string[], failed: (reason:
     const mg = await createMakegood({
       ...makegoodOptions(config, opened.store, log, systemClock),
       ...ladderOptions(config, opened.secondary),
+      ...withoutStore(config, log, failed),
     });
     logEvents(mg.events, log);
-    await declareFileTopics(mg.store, config.topics, log);
     const worker = mg.work({ topics });
+    const streams = startStreams({ config, mg, log, clock: systemClock, patterns: topics });
     log.info("working", { owner: worker.owner });
     return {
       async close() {
+        await streams.stop();
         await mg.close({ drainMs: config.drain_ms });
         await opened.release();
       },

@@ -4,16 +4,8 @@
  */
 import { type EntryRead, readEntry } from "../handed-down.ts";
 import type { Sealer } from "../seal.ts";
+import { countLost, foldMark, type Held, heldValue } from "./held.ts";
 import { type JournalRecord, RECORD, type SegmentRead } from "./record.ts";
-
-export interface Held {
-  readonly id: string;
-  readonly atMs: number;
-  readonly offset: number;
-  readonly bytes: number;
-  /** Why it is in quarantine; null: it waits. */
-  reason: string | null;
-}
 
 export interface Contents {
   /** By id, oldest first. */
@@ -35,13 +27,16 @@ export function contentsOf({ records }: SegmentRead): Contents {
       const { id, reason } = (value ?? {}) as { id?: unknown; reason?: unknown };
       const one = held.get(String(id));
       if (one) one.reason = String(reason);
+    } else if (record.type === RECORD.tried) {
+      const one = held.get(String((value as { id?: unknown } | null)?.id));
+      if (one) foldMark(one, value as object);
     } else {
-      const { id, at } = (value ?? {}) as { id?: unknown; at?: unknown };
-      const atMs = Date.parse(String(at));
-      if (typeof id === "string" && !Number.isNaN(atMs)) held.set(id, { id, atMs, offset, bytes, reason: null });
+      const one = heldValue(value, offset, bytes);
+      if (one) held.set(one.id, one);
       else unreadable.push({ offset, bytes, fault: "it is not an entry" });
     }
   }
+  for (const one of held.values()) countLost(one);
   return { held, unreadable, lastSeq };
 }
 

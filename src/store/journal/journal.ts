@@ -9,7 +9,9 @@ import { type Random, systemRandom } from "../../platform/random.ts";
 import { entryJson, type HandedDown } from "../handed-down.ts";
 import type { Appended, Journal, JournalNote, JournalStats } from "../journal.ts";
 import { createSealer, type Sealer } from "../seal.ts";
+import type { AfterTry } from "../tried-below.ts";
 import { isGone, leave, listSegments, makeDirectory, readKnown, segmentPath, touch, writeKnown } from "./directory.ts";
+import { beginAttempt, endAttempt, type Held, heldEntry } from "./held.ts";
 import { RECORD } from "./record.ts";
 import { Segment } from "./segment.ts";
 
@@ -31,6 +33,11 @@ const SEGMENT_BYTES = 8 * 1_048_576;
 const GONE_MS = 15_000;
 /** What one fsync takes with it at most. */
 const BATCH_MAX = 1_000;
+
+interface Place {
+  readonly segment: Segment;
+  readonly held: Held;
+}
 
 interface Waiter {
   readonly entry: HandedDown;
@@ -108,28 +115,47 @@ class FileJournal implements Journal {
     });
   }
 
+  *list(): Generator<Held> {
+    for (const segment of this.#segments) for (const held of segment.held.values()) if (held.reason === null) yield held;
+  }
+
   waiting(limit: number, skip: ReadonlySet<string> = new Set()): Promise<HandedDown[]> {
+    const ids: string[] = [];
+    for (const { id } of this.list()) {
+      if (ids.length >= limit) break;
+      if (!skip.has(id)) ids.push(id);
+    }
+    return this.read(ids);
+  }
+
+  read(ids: readonly string[]): Promise<HandedDown[]> {
     return this.#inRow(async () => {
       const found: HandedDown[] = [];
-      for (const segment of this.#segments) {
-        for (const held of segment.held.values()) {
-          if (found.length >= limit) return found;
-          if (held.reason !== null || skip.has(held.id)) continue;
-          const read = await segment.read(held, this.#sealer);
-          if ("entry" in read) found.push(read.entry);
-          else {
-            held.reason = read.fault;
-            this.#note({
-              what: "unreadable_entry",
-              file: segment.path,
-              offset: held.offset,
-              bytes: held.bytes,
-              detail: read.fault,
-            });
-          }
-        }
+      for (const id of ids) {
+        const place = this.#find(id);
+        const entry = place && (await this.#read(place));
+        if (entry) found.push(entry);
       }
       return found;
+    });
+  }
+
+  begin(id: string): Promise<{ entry: HandedDown; attempt: number } | null> {
+    return this.#inRow(async () => {
+      const place = this.#find(id);
+      if (!place || !(await this.#isOurs(place.segment))) return null;
+      const entry = await this.#read(place);
+      if (!entry) return null;
+      await this.#mark(place.segment, RECORD.tried, beginAttempt(place.held, this.#clock.wallMs()));
+      return { entry, attempt: (entry.tried?.failed.length ?? 0) + 1 };
+    });
+  }
+
+  ended(id: string, after: AfterTry | null): Promise<void> {
+    return this.#inRow(async () => {
+      const place = this.#find(id);
+      if (!place || !(await this.#isOurs(place.segment))) return;
+      await this.#mark(place.segment, RECORD.tried, endAttempt(place.held, after, this.#clock.wallMs()));
     });
   }
 
@@ -137,7 +163,7 @@ class FileJournal implements Journal {
     return this.#inRow(async () => {
       for (const segment of [...this.#segments]) {
         const mine = ids.filter((id) => segment.held.delete(id));
-        if (mine.length === 0) continue;
+        if (mine.length === 0 || !(await this.#isOurs(segment))) continue;
         if (segment.held.size === 0) {
           await (segment === this.#current && !segment.broken
             ? segment.reset().catch(() => this.#drop(segment))
@@ -145,7 +171,7 @@ class FileJournal implements Journal {
           continue;
         }
         // Not durable: after a crash they are offered again, and the store above says that it has them.
-        if (!segment.broken) await segment.append([{ type: RECORD.done, body: Buffer.from(JSON.stringify(mine)) }], false);
+        await this.#mark(segment, RECORD.done, Buffer.from(JSON.stringify(mine)));
       }
     });
   }
@@ -263,21 +289,52 @@ class FileJournal implements Journal {
           const offset = written.offsets[i] as number;
           const end = written.offsets[i + 1] ?? segment.size;
           segment.held.delete(id);
-          segment.held.set(id, { id, atMs: entry.atMs, offset, bytes: end - offset, reason: null });
+          segment.held.set(id, heldEntry(entry, offset, end - offset));
         }
         return { kind: "kept" };
       }
       this.#current = null;
       if (written.kind === "failed") return this.#refusal(segment, written.error);
-      this.#note({
-        what: "lost_segment",
-        file: segment.path,
-        detail: "another process took it over; its entries are theirs now",
-      });
-      this.#segments.delete(segment);
-      await segment.close();
+      await this.#lose(segment);
     }
     return { kind: "refused", code: "journal_failed", error: `segments in ${this.directory} are taken away as they are made` };
+  }
+
+  #find(id: string): Place | null {
+    for (const segment of this.#segments) {
+      const held = segment.held.get(id);
+      if (held && held.reason === null) return { segment, held };
+    }
+    return null;
+  }
+
+  async #read({ segment, held }: Place): Promise<HandedDown | null> {
+    const read = await segment.read(held, this.#sealer);
+    if ("entry" in read) return read.entry;
+    held.reason = read.fault;
+    const { offset, bytes } = held;
+    this.#note({ what: "unreadable_entry", file: segment.path, offset, bytes, detail: read.fault });
+    return null;
+  }
+
+  /** Before each mark: where another process has taken the file over, ours would be written over theirs. */
+  async #isOurs(segment: Segment): Promise<boolean> {
+    if (await segment.hasItsName().catch(() => false)) return true;
+    await this.#lose(segment);
+    return false;
+  }
+
+  async #lose(segment: Segment): Promise<void> {
+    const detail = "another process took it over; its entries are theirs now";
+    this.#note({ what: "lost_segment", file: segment.path, detail });
+    this.#segments.delete(segment);
+    if (this.#current === segment) this.#current = null;
+    await segment.close();
+  }
+
+  /** Survives a crash of the process, not more. */
+  async #mark(segment: Segment, type: typeof RECORD.tried | typeof RECORD.done, body: Buffer): Promise<void> {
+    if (!segment.broken) await segment.append([{ type, body }], false);
   }
 
   async #refusal(segment: Segment, thrown: unknown): Promise<Appended> {

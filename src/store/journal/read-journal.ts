@@ -43,12 +43,13 @@ export async function readJournal(options: {
     damage.push(...read.damage.map((one) => ({ ...one, file })));
     const { held, unreadable } = contentsOf(read);
     const records = new Map(read.records.map((record) => [record.offset, record]));
-    for (const { id, offset, reason } of held.values()) {
+    for (const { id, offset, reason, tried } of held.values()) {
       const record = records.get(offset);
       const made = record ? entryOf(record, sealer) : null;
       const state = reason === null ? (made?.ok ? "waiting" : "unreadable") : "quarantined";
       const why = reason ?? (made && !made.ok ? made.fault : null);
-      entries.set(id, { id, state, reason: why, entry: made?.ok ? made.entry : null, file, offset });
+      const entry = made?.ok ? (tried ? { ...made.entry, tried } : made.entry) : null;
+      entries.set(id, { id, state, reason: why, entry, file, offset });
     }
     for (const { offset, fault } of unreadable) {
       entries.set(`${file}:${offset}`, { id: "", state: "unreadable", reason: fault, entry: null, file, offset });

@@ -4,7 +4,8 @@
  */
 import { crc32 } from "node:zlib";
 
-export const RECORD = { entry: 1, done: 2, quarantined: 3 } as const;
+export const RECORD = { entry: 1, done: 2, quarantined: 3, tried: 4 } as const;
+const TYPES: ReadonlySet<number> = new Set(Object.values(RECORD));
 export type RecordType = (typeof RECORD)[keyof typeof RECORD];
 
 export interface JournalRecord {
@@ -98,9 +99,9 @@ function recordAt(bytes: Buffer, at: number, salt: number): JournalRecord | null
   if (length > BODY_BYTES_MAX || at + FRAME_BYTES + length > bytes.length) return null;
   if (checksum(bytes, at, salt) !== bytes.readUInt32LE(at + 8)) return null;
   const type = bytes.readUInt8(at + 20);
-  if (type !== RECORD.entry && type !== RECORD.done && type !== RECORD.quarantined) return null;
+  if (!TYPES.has(type)) return null;
   const body = bytes.subarray(at + FRAME_BYTES, at + FRAME_BYTES + length);
-  return { seq: Number(bytes.readBigUInt64LE(at + 12)), type, body, offset: at, bytes: FRAME_BYTES + length };
+  return { seq: Number(bytes.readBigUInt64LE(at + 12)), type: type as RecordType, body, offset: at, bytes: FRAME_BYTES + length };
 }
 
 function nextRecord(bytes: Buffer, from: number, salt: number): JournalRecord | null {

@@ -9,7 +9,8 @@ import { errorText } from "../../message/errors.ts";
 import type { HandedDown } from "../handed-down.ts";
 import type { JournalNote } from "../journal.ts";
 import type { Sealer } from "../seal.ts";
-import { contentsOf, entryOf, type Held } from "./contents.ts";
+import { contentsOf, entryOf } from "./contents.ts";
+import type { Held } from "./held.ts";
 import { HEADER_BYTES, headerBytes, RECORD, type RecordType, readSegment, recordBytes } from "./record.ts";
 
 export type Written =
@@ -109,11 +110,11 @@ export class Segment {
       return { kind: "failed", error, offsets };
     }
     this.size = at;
-    if (durable && !(await this.#hasItsName())) return { kind: "taken_away", offsets };
+    if (durable && !(await this.hasItsName())) return { kind: "taken_away", offsets };
     return { kind: "written", offsets };
   }
 
-  async read({ offset, bytes }: Held, sealer: Sealer | null): Promise<{ entry: HandedDown } | { fault: string }> {
+  async read({ offset, bytes, tried }: Held, sealer: Sealer | null): Promise<{ entry: HandedDown } | { fault: string }> {
     const frame = Buffer.alloc(bytes);
     try {
       const { bytesRead } = await this.#file.read(frame, 0, bytes, offset);
@@ -121,7 +122,8 @@ export class Segment {
       const record = bytesRead === bytes ? readSegment(Buffer.concat([headerBytes(this.#salt), frame])).records[0] : undefined;
       if (record?.type !== RECORD.entry) return { fault: "its bytes are damaged" };
       const read = entryOf(record, sealer);
-      return read.ok ? { entry: read.entry } : { fault: read.fault };
+      if (!read.ok) return { fault: read.fault };
+      return { entry: tried ? { ...read.entry, tried } : read.entry };
     } catch (error) {
       return { fault: errorText(error) };
     }
@@ -142,7 +144,8 @@ export class Segment {
     await this.#file.close().catch(() => {});
   }
 
-  async #hasItsName(): Promise<boolean> {
+  /** False: another process has taken it over, and everything in it. */
+  async hasItsName(): Promise<boolean> {
     const [mine, named] = await Promise.all([this.#file.stat(), stat(this.path).catch(() => null)]);
     return named !== null && named.ino === mine.ino && named.dev === mine.dev;
   }

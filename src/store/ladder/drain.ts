@@ -7,13 +7,13 @@ import { MakegoodError } from "../../message/errors.ts";
 import type { NewMessage } from "../../message/message.ts";
 import type { Events } from "../../observe/events.ts";
 import { type Clock, within } from "../../platform/clock.ts";
-import type { Drained, PutDown, RungName } from "../fallback.ts";
-import { dueMessage, type HandedDown } from "../handed-down.ts";
+import type { Drained, RungName, WaitingBelow } from "../fallback.ts";
+import type { HandedDown } from "../handed-down.ts";
 import type { Journal } from "../journal.ts";
 import type { Store } from "../store.ts";
 import type { MemoryRung } from "./memory-rung.ts";
 import { moveUp } from "./move-up.ts";
-import { type Offered, offer } from "./offer.ts";
+import { type OfferDeps, type Offered, offer } from "./offer.ts";
 
 export interface DrainOptions {
   readonly primary: Store;
@@ -22,7 +22,8 @@ export interface DrainOptions {
   readonly secondaryReady?: (() => Promise<void>) | undefined;
   readonly journal?: Journal | undefined;
   readonly memory: MemoryRung;
-  readonly rungs: readonly { readonly name: string; put(entry: HandedDown): Promise<PutDown> }[];
+  /** Ids that are being attempted or moved: an entry is in one hand at a time. */
+  readonly busy: Set<string>;
   readonly topics: () => readonly string[];
   readonly ids: () => string;
   readonly clock: Clock;
@@ -73,8 +74,9 @@ async function drainOnce(options: DrainOptions, later: Map<string, number>): Pro
   const nowMs = clock.monotonicMs();
   for (const [id, untilMs] of later) if (untilMs <= nowMs) later.delete(id);
   const total: Count = { moved: 0, duplicates: 0, conflicts: 0 };
-  const fromMemory = {
-    first: async (limit: number, skip: ReadonlySet<string>) => memory.first(limit, skip),
+  const fromMemory: Source = {
+    list: () => memory.list(),
+    read: async (ids) => ids.flatMap((id) => memory.get(id) ?? []),
     done: async (ids: readonly string[]) => {
       for (const id of ids) memory.done(id);
     },
@@ -82,14 +84,7 @@ async function drainOnce(options: DrainOptions, later: Map<string, number>): Pro
     quarantine: async (id: string) => memory.done(id),
   };
   await drainRung("memory", fromMemory, options, later, total);
-  if (journal) {
-    const fromJournal = {
-      first: (limit: number, skip: ReadonlySet<string>) => journal.waiting(limit, skip),
-      done: (ids: readonly string[]) => journal.done(ids),
-      quarantine: (id: string, reason: string) => journal.quarantine(id, reason),
-    };
-    await drainRung("journal", fromJournal, options, later, total);
-  }
+  if (journal) await drainRung("journal", journal, options, later, total);
   const whole = options.secondary ? await drainSecondary(options, options.secondary, total) : true;
   return { ...total, left: memory.size + (journal?.stats().waiting ?? 0), whole };
 }
@@ -101,7 +96,8 @@ async function usable({ ready, primary }: DrainOptions): Promise<true> {
 }
 
 interface Source {
-  first(limit: number, skip: ReadonlySet<string>): Promise<HandedDown[]>;
+  list(): Iterable<WaitingBelow>;
+  read(ids: readonly string[]): Promise<HandedDown[]>;
   done(ids: readonly string[]): Promise<void>;
   quarantine(id: string, reason: string): Promise<void>;
 }
@@ -113,36 +109,74 @@ async function drainRung(
   later: Map<string, number>,
   total: Count,
 ): Promise<void> {
-  const { primary, ids, clock, events } = options;
+  const { busy, events } = options;
   const count: Count = { moved: 0, duplicates: 0, conflicts: 0 };
+  const seen = new Set<string>();
   try {
     for (;;) {
-      const entries = await from.first(BATCH, new Set(later.keys()));
-      if (entries.length === 0) break;
-      const results = await offer(entries, { store: primary, ids, nowMs: clock.wallMs() });
-      const taken: string[] = [];
-      for (const [i, { message }] of entries.entries()) {
-        const result = results[i] as Offered;
-        if (result.kind === "taken") taken.push(message.id);
-        else if (result.kind === "later") later.set(message.id, clock.monotonicMs() + LATER_MS);
-        else await from.quarantine(message.id, result.reason);
-        tally(result, message, rung, events, count);
+      const ids = firstOf(from.list(), (id) => !busy.has(id) && !later.has(id) && !seen.has(id));
+      if (ids.length === 0) break;
+      // Before anything is waited for: from here on no attempt is made of them.
+      for (const id of ids) busy.add(id);
+      try {
+        await moveBatch(rung, from, ids, options, later, count);
+      } finally {
+        for (const id of ids) {
+          busy.delete(id);
+          seen.add(id);
+        }
       }
-      await from.done(taken);
     }
   } finally {
     add(count, total, rung, events);
   }
 }
 
+function firstOf(waiting: Iterable<WaitingBelow>, fits: (id: string) => boolean): string[] {
+  const ids = new Set<string>();
+  for (const { id } of waiting) {
+    if (ids.size >= BATCH) break;
+    if (fits(id)) ids.add(id);
+  }
+  return [...ids];
+}
+
+async function moveBatch(
+  rung: RungName,
+  from: Source,
+  ids: readonly string[],
+  options: DrainOptions,
+  later: Map<string, number>,
+  count: Count,
+): Promise<void> {
+  const { clock, events } = options;
+  const entries = await from.read(ids);
+  const results = await offer(entries, offerTo(options.primary, options));
+  const taken: string[] = [];
+  for (const [i, { message }] of entries.entries()) {
+    const result = results[i] as Offered;
+    if (result.kind === "taken") taken.push(message.id);
+    else if (result.kind === "later") later.set(message.id, clock.monotonicMs() + LATER_MS);
+    else await from.quarantine(message.id, result.reason);
+    tally(result, message, rung, events, count);
+  }
+  await from.done(taken);
+}
+
+function offerTo(store: Store, { ids, clock }: DrainOptions): OfferDeps {
+  return { store, owner: `ladder-${ids()}`, ids, nowMs: clock.wallMs() };
+}
+
 async function drainSecondary(options: DrainOptions, secondary: Store, total: Count): Promise<boolean> {
-  const { primary, topics, ids, clock, events } = options;
+  const { primary, topics, events } = options;
   const count: Count = { moved: 0, duplicates: 0, conflicts: 0 };
   const told = (message: NewMessage, result: Offered) => tally(result, message, "secondary", events, count);
   try {
     await options.secondaryReady?.();
-    await moveUp({ store: primary, secondary, owner: `ladder-${ids()}`, topics: topics(), ids, nowMs: clock.wallMs(), told });
-    return true;
+    const names = topics();
+    await moveUp({ ...offerTo(primary, options), secondary, topics: names, told });
+    // What is being attempted there goes up when that has ended.
+    return !(await secondary.counts()).some(({ status, topic }) => status === "processing" && names.includes(topic));
   } catch (error) {
     // The secondary may be away in its turn: what it has is safe there and comes with the next round.
     events.emit({ type: "rung_failed", rung: "secondary", error: error instanceof Error ? error.message : String(error) });
@@ -174,18 +208,26 @@ function add(count: Count, total: Count, rung: RungName, events: Events): void {
 }
 
 /** The primary is away: what is only in memory goes to the secondary or the journal, if one of them works again. */
-async function improve({ memory, rungs, clock }: DrainOptions): Promise<void> {
-  const better = rungs.filter(({ name }) => name !== "primary");
-  for (const entry of memory.first(BATCH, new Set())) {
-    let kept = false;
-    const atMs = clock.wallMs();
-    const now = { message: dueMessage(entry, atMs), atMs };
-    for (const rung of better) {
-      const put = await rung.put(now).catch(() => null);
-      kept = put?.kind === "stored";
-      if (kept) break;
-    }
+async function improve(options: DrainOptions): Promise<void> {
+  const { memory, busy } = options;
+  for (const id of firstOf(memory.list(), (one) => !busy.has(one))) {
+    const entry = memory.get(id);
+    if (!entry || busy.has(id)) continue;
+    busy.add(id);
+    const kept = await keptBetter(entry, options).finally(() => busy.delete(id));
     if (!kept) return;
-    memory.done(entry.message.id);
+    memory.done(id);
   }
+}
+
+async function keptBetter(entry: HandedDown, options: DrainOptions): Promise<boolean> {
+  const { secondary, secondaryReady, journal } = options;
+  try {
+    await secondaryReady?.();
+    const [offered] = secondary ? await offer([entry], offerTo(secondary, options)) : [];
+    if (offered?.kind === "taken") return true;
+  } catch {
+    // Away as well: the journal is next.
+  }
+  return (await journal?.append(entry))?.kind === "kept";
 }

@@ -2,12 +2,18 @@
  * The last rung: entries in memory, bounded, each of them written to the ERROR log in whole the moment it comes here, because nothing
  * else will have it if this process ends.
  */
+import type { WaitingBelow } from "../fallback.ts";
 import type { HandedDown } from "../handed-down.ts";
+import { type AfterTry, triedMore } from "../tried-below.ts";
 
 export interface MemoryRung {
   /** False: it is full. */
   keep(entry: HandedDown): boolean;
-  first(limit: number, skip: ReadonlySet<string>): HandedDown[];
+  /** Oldest first. */
+  list(): Iterable<WaitingBelow>;
+  get(id: string): HandedDown | undefined;
+  /** An attempt at it has ended. */
+  ended(id: string, after: AfterTry, atMs: number): void;
   done(id: string): void;
   readonly size: number;
   readonly oldestAtMs: number | null;
@@ -28,13 +34,13 @@ export function createMemoryRung(): MemoryRung {
       bytes += sizeOf(entry);
       return true;
     },
-    first(limit, skip) {
-      const found: HandedDown[] = [];
-      for (const entry of entries.values()) {
-        if (found.length >= limit) break;
-        if (!skip.has(entry.message.id)) found.push(entry);
-      }
-      return found;
+    *list() {
+      for (const entry of entries.values()) yield waitingOf(entry);
+    },
+    get: (id) => entries.get(id),
+    ended(id, after, atMs) {
+      const entry = entries.get(id);
+      if (entry) entries.set(id, { ...entry, tried: triedMore(entry.tried, after, atMs) });
     },
     done(id) {
       const entry = entries.get(id);
@@ -50,4 +56,10 @@ export function createMemoryRung(): MemoryRung {
       return null;
     },
   };
+}
+
+function waitingOf({ message, atMs, tried }: HandedDown): WaitingBelow {
+  const { id, topic, orderingKey, delayMs, directTry } = message;
+  const dueAtMs = tried ? tried.atMs + tried.delayMs : atMs + delayMs;
+  return { id, topic, ordered: orderingKey !== null, dueAtMs, dead: directTry?.rejected === true || (tried?.dead ?? false) };
 }

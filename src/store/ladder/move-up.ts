@@ -1,14 +1,17 @@
 /**
- * Moves what the secondary store took during an outage into the primary one: claimed there, put here if absent, settled there. What a worker
- * of the secondary store has begun to attempt stays there and is delivered there; attempts are never thrown away.
+ * Moves what the secondary store took during an outage into the primary one: claimed there, put here if absent, settled there. Attempts that
+ * were made there go with it and are never thrown away. What a person holds or has replayed there stays, and ordered messages that
+ * were begun there.
  */
 import { type DecideRules, decide } from "../../message/decide.ts";
 import { LIMITS } from "../../message/limits.ts";
-import type { ClaimedMessage, MessageView, NewMessage } from "../../message/message.ts";
+import type { AttemptRecord, ClaimedMessage, MessageView, NewMessage } from "../../message/message.ts";
 import { RETRY_POLICIES, type RetryPolicy } from "../../message/retry-policy.ts";
 import type { Settlement } from "../../message/settlement.ts";
 import { payloadHash } from "../../message/validate.ts";
+import type { HandedDown } from "../handed-down.ts";
 import type { Store } from "../store.ts";
+import { readTry } from "../tried-below.ts";
 import { type OfferDeps, type Offered, offer } from "./offer.ts";
 
 export interface MoveDeps extends OfferDeps {
@@ -20,9 +23,11 @@ export interface MoveDeps extends OfferDeps {
 }
 
 const BATCH = 100;
-const LEASE_MS = 30_000;
+/** Longer than a batch takes; what a killed process had claimed comes back after it. */
+const LEASE_MS = 10_000;
 const MOVED: Settlement = { kind: "delivered", outcome: "delivered" };
 const CONFLICT = "key_conflict";
+const INTERRUPTED = "move_interrupted";
 const LOST_RULES: DecideRules = { policy: RETRY_POLICIES.get("exponential") as RetryPolicy, ordering: "key", onUnknown: "retry" };
 
 /** Returns how many the primary store has now that were only below before. */
@@ -57,7 +62,7 @@ async function movePending(deps: MoveDeps, topic: string): Promise<number> {
   do {
     const page = await deps.secondary.list({ status: "pending", topic, payload: false, limit: BATCH, cursor });
     cursor = page.nextCursor ?? undefined;
-    const views = new Map(page.data.filter(isUntouched).map((view) => [view.id, view]));
+    const views = new Map(page.data.filter(isOurs).map((view) => [view.id, view]));
     if (views.size === 0) continue;
     const claimed = await deps.secondary.claim({ owner: deps.owner, leaseMs: LEASE_MS, lanes: [], ids: [...views.keys()] });
     moved += await carry(deps, claimed, views);
@@ -65,8 +70,9 @@ async function movePending(deps: MoveDeps, topic: string): Promise<number> {
   return moved;
 }
 
-const isUntouched = ({ attempts, heldReason, orderingKey, generation }: MessageView): boolean =>
-  attempts === 0 && heldReason === null && orderingKey === null && generation === 0;
+/** Nobody has decided about it there, and it has no place in an order. */
+const isOurs = ({ heldReason, orderingKey, generation }: MessageView): boolean =>
+  heldReason === null && orderingKey === null && generation === 0;
 
 /** Ordered ones go up in their order: only the head of a key can be claimed, and it is settled before the next one is. */
 async function moveOrdered(deps: MoveDeps): Promise<number> {
@@ -95,25 +101,36 @@ async function carry(
   views: ReadonlyMap<string, MessageView>,
 ): Promise<number> {
   if (claimed.length === 0) return 0;
-  const messages = claimed.map((one) => asNew(one, one.handedDown, views.get(one.id), deps.nowMs));
+  const back = (i: number): Settlement => putBack(views.get((claimed[i] as ClaimedMessage).id), deps.nowMs);
+  let entries: HandedDown[];
   let results: Offered[];
   try {
-    results = await offer(
-      messages.map((message) => ({ message, atMs: deps.nowMs })),
-      deps,
-    );
+    entries = await Promise.all(claimed.map((one) => asEntry(deps, one, one.handedDown, views.get(one.id))));
+    results = await offer(entries, deps);
   } catch (error) {
-    await settleAll(deps, claimed, () => ({ kind: "release" })).catch(() => {});
+    await settleAll(deps, claimed, back).catch(() => {});
     throw error;
   }
-  await settleAll(deps, claimed, (i) => settlementOf(results[i] as Offered));
-  for (const [i, result] of results.entries()) deps.told(messages[i] as NewMessage, result);
+  await settleAll(deps, claimed, (i) => settlementOf(results[i] as Offered, () => back(i)));
+  for (const [i, result] of results.entries()) deps.told((entries[i] as HandedDown).message, result);
   return results.filter(({ kind }) => kind === "taken").length;
 }
 
-function settlementOf(result: Offered): Settlement {
+/** As if it had not been claimed, its wait included: a release alone would make it due at once. */
+function putBack(view: MessageView | undefined, nowMs: number): Settlement {
+  const delayMs = (view?.dueAt?.getTime() ?? 0) - nowMs;
+  if (delayMs <= 0) return { kind: "release" };
+  const why = {
+    outcome: "interrupted",
+    code: "move_interrupted",
+    error: "the primary store went away while it was moved",
+  } as const;
+  return { kind: "retry", delayMs, counted: false, suspicion: 0, ...why };
+}
+
+function settlementOf(result: Offered, back: () => Settlement): Settlement {
   if (result.kind === "taken") return MOVED;
-  if (result.kind === "later") return { kind: "release" };
+  if (result.kind === "later") return back();
   // Its quarantine: an open dead letter of the secondary store.
   return { kind: "dead", blocksOrder: false, outcome: "reject", code: CONFLICT, error: result.reason };
 }
@@ -139,36 +156,46 @@ type Fixed = Pick<
   "id" | "topic" | "tenantId" | "key" | "payload" | "priority" | "orderingKey" | "traceparent" | "schemaVersion"
 >;
 
-function asNew(one: Fixed, handedDown: boolean, view: MessageView | undefined, nowMs: number, rejected = false): NewMessage {
+/** The message as it goes up, with the attempts that were made there. `view`: as it stood before it was claimed. */
+async function asEntry(deps: MoveDeps, one: Fixed, handedDown: boolean, view: MessageView | undefined): Promise<HandedDown> {
   const { id, topic, tenantId, key, payload, priority, orderingKey, traceparent, schemaVersion } = one;
-  const direct = { code: view?.lastCode ?? null, error: view?.lastError ?? null };
-  return {
-    ...{ id, topic, tenantId, key, payload, priority, orderingKey, traceparent, schemaVersion },
+  const { nowMs: atMs } = deps;
+  const more = view && (view.attempts > 0 || view.lastCode === INTERRUPTED);
+  const attempts = more ? (await deps.secondary.history(id)).attempts : [];
+  const first = attempts.find(({ attempt }) => attempt === 0) ?? { code: view?.lastCode ?? null, error: view?.lastError ?? null };
+  const direct = { code: first.code, error: first.error };
+  const dead = view?.status === "dead";
+  const delayMs = Math.max(0, Math.min((view?.dueAt?.getTime() ?? atMs) - atMs, LIMITS.delayMsMax));
+  const failed = attempts
+    .filter(isFailed)
+    .map(({ outcome, code, error, durationMs: ms }) => readTry({ outcome, code, error, ms }));
+  const message: NewMessage = {
+    ...{ id, topic, tenantId, key, payload, priority, orderingKey, traceparent, schemaVersion, delayMs },
     payloadHash: key === null ? "" : payloadHash(payload),
-    delayMs: Math.max(0, Math.min((view?.dueAt?.getTime() ?? nowMs) - nowMs, LIMITS.delayMsMax)),
-    ...(handedDown ? { directTry: rejected ? { ...direct, rejected: true } : direct } : {}),
+    ...(handedDown ? { directTry: dead && failed.length === 0 ? { ...direct, rejected: true } : direct } : {}),
   };
+  return failed.length > 0 ? { message, atMs, tried: { failed, atMs, delayMs, dead } } : { message, atMs };
 }
 
-/** Refused in their direct try while the primary store was away. */
+const isFailed = ({ counted, outcome }: AttemptRecord): boolean => counted && outcome !== "delivered" && outcome !== "duplicate";
+
+/** Refused while the primary store was away, in the direct try or in an attempt there. */
 async function moveDead(deps: MoveDeps, topic: string): Promise<number> {
   let moved = 0;
   let cursor: string | undefined;
   do {
     const page = await deps.secondary.list({ status: "dead", resolution: "open", topic, limit: BATCH, cursor });
     cursor = page.nextCursor ?? undefined;
-    const views = page.data.filter(({ attempts, lastCode }) => attempts === 0 && lastCode !== CONFLICT);
-    const messages = views.map((view) => asNew(view, true, { ...view, dueAt: null }, deps.nowMs, true));
-    const results = await offer(
-      messages.map((message) => ({ message, atMs: deps.nowMs })),
-      deps,
-    );
+    const views = page.data.filter((view) => isOurs(view) && view.lastCode !== CONFLICT);
+    const entries = await Promise.all(views.map((view) => asEntry(deps, view, true, view)));
+    const results = await offer(entries, deps);
     for (const [i, result] of results.entries()) {
-      deps.told(messages[i] as NewMessage, result);
+      const { message } = entries[i] as HandedDown;
+      deps.told(message, result);
       if (result.kind !== "taken") continue;
       moved++;
       const reason = "moved to the primary store";
-      await deps.secondary.intervene({ id: (messages[i] as NewMessage).id, action: "resolve", actor: "ladder", reason });
+      await deps.secondary.intervene({ id: message.id, action: "resolve", actor: "ladder", reason });
     }
   } while (cursor !== undefined);
   return moved;

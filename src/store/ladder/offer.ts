@@ -7,9 +7,11 @@ import type { Accepted, NewMessage } from "../../message/message.ts";
 import { payloadHash } from "../../message/validate.ts";
 import { dueMessage, type HandedDown } from "../handed-down.ts";
 import type { Store } from "../store.ts";
+import { CARRY_MS, type Carried, carryAttempts } from "./carry-attempts.ts";
 
 export type Offered =
-  | { readonly kind: "taken"; readonly duplicate: boolean }
+  /** `id`: under which the store has it. */
+  | { readonly kind: "taken"; readonly duplicate: boolean; readonly id: string }
   /** Another payload has its key. */
   | { readonly kind: "conflict"; readonly reason: string }
   /** It will never be taken as it is. */
@@ -19,6 +21,8 @@ export type Offered =
 
 export interface OfferDeps {
   readonly store: Store;
+  /** Of the claims under which attempts are carried over. */
+  readonly owner: string;
   readonly ids: () => string;
   readonly nowMs: number;
 }
@@ -26,7 +30,25 @@ export interface OfferDeps {
 /** In the order given. */
 export async function offer(entries: readonly HandedDown[], deps: OfferDeps): Promise<Offered[]> {
   if (entries.length === 0) return [];
-  const messages = entries.map((entry) => dueMessage(entry, deps.nowMs));
+  const results = await put(entries, deps);
+  const carried = new Map<string, Carried>();
+  for (const [i, entry] of entries.entries()) {
+    const result = results[i];
+    if (result?.kind !== "taken" || result.duplicate || !hasAttempts(entry)) continue;
+    carried.set(result.id, { ...entry.tried, delayMs: dueMessage(entry, deps.nowMs).delayMs });
+  }
+  if (carried.size > 0) await carryAttempts(deps.store, deps.owner, carried);
+  return results;
+}
+
+type Attempted = HandedDown & { readonly tried: NonNullable<HandedDown["tried"]> };
+
+const hasAttempts = (entry: HandedDown): entry is Attempted => (entry.tried?.failed.length ?? 0) > 0;
+
+async function put(entries: readonly HandedDown[], deps: OfferDeps): Promise<Offered[]> {
+  const messages = entries.map((entry) =>
+    hasAttempts(entry) ? { ...entry.message, delayMs: CARRY_MS } : dueMessage(entry, deps.nowMs),
+  );
   try {
     const results = await deps.store.enqueue(messages, { atomic: "each" });
     return results.map((result, i) => offered(result, messages[i] as NewMessage));
@@ -35,13 +57,13 @@ export async function offer(entries: readonly HandedDown[], deps: OfferDeps): Pr
     if (entries.length === 1) return [await alone(error, messages[0] as NewMessage, deps)];
     // One of them spoils the call: each by itself.
     const results: Offered[] = [];
-    for (const entry of entries) results.push(...(await offer([entry], deps)));
+    for (const entry of entries) results.push(...(await put([entry], deps)));
     return results;
   }
 }
 
 function offered(result: Accepted, message: NewMessage): Offered {
-  if (result.kind !== "conflict") return { kind: "taken", duplicate: result.kind === "duplicate" };
+  if (result.kind !== "conflict") return { kind: "taken", duplicate: result.kind === "duplicate", id: result.id };
   return {
     kind: "conflict",
     reason: `key ${JSON.stringify(message.key)} belongs to message ${result.id}, which has another payload`,

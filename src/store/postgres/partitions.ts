@@ -51,13 +51,15 @@ export async function ensurePartitions(connection: Connection, s: string, days: 
   }
 }
 
+/** Asked of the catalog itself: to_regclass() may still answer from before another maker committed, although we hold the lock. */
 async function missingDays(
   connection: Connection | null,
   s: string,
   days: readonly number[],
   client?: { query(text: string, values: unknown[]): Promise<{ rows: unknown[] }> },
 ): Promise<number[]> {
-  const text = `select d as day from unnest($1::text[]) d where to_regclass('${s}.message_' || d) is null`;
+  const text = `select d as day from unnest($1::text[]) d where not exists (
+    select from pg_catalog.pg_class c where c.relnamespace = to_regnamespace('${s}') and c.relname = 'message_' || d)`;
   const names = days.map(partitionSuffix);
   const found = client
     ? (await client.query(text, [names])).rows.map((row) => (row as { day: string }).day)

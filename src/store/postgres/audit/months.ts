@@ -42,7 +42,11 @@ export async function ensureMonths(connection: Connection, s: string, months: re
     await connection.transaction("make an audit month", async (client) => {
       await client.query("set local lock_timeout = '5s'");
       await client.query("select pg_advisory_xact_lock(hashtextextended($1, 1))", [`makegood partitions ${s}`]);
-      const { rows } = await client.query("select to_regclass($1) is not null as there", [table]);
+      // Asked of the catalog itself: to_regclass() may still answer from before the other one committed.
+      const { rows } = await client.query(
+        `select exists (select from pg_catalog.pg_class where relnamespace = to_regnamespace('${s}') and relname = $1) as there`,
+        [tableOf(month)],
+      );
       if ((rows[0] as { there: boolean }).there) return;
       const [from, to] = [month, monthOf(month, 1)].map((ms) => new Date(ms).toISOString());
       await client.query(`create table ${table} (like ${s}.audit_record including defaults)`);

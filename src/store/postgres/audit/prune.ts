@@ -17,14 +17,14 @@ const BATCH = 10_000;
 export function createAuditPrune({ connection, s }: Db): (retention: AuditRetention) => Promise<number> {
   const run = (text: string, values: unknown[] = []) => connection.rows("prune audit records", text, values);
 
-  /** The identities of a month that is detached already, a batch at a time. */
+  /** The identities of a month that is detached already, a batch at a time. Counted is what this call deleted: two may be at it. */
   async function forget(table: string): Promise<number> {
     let count = 0;
     for (let after = "0"; ; ) {
       const [row] = await run(
         `with p as materialized (select seq, event_id from ${s}.${table} where seq > $1::bigint order by seq limit ${BATCH}),
-        d as (delete from ${s}.audit_event e using p where e.event_id = p.event_id and e.seq = p.seq)
-        select max(seq)::text, count(*)::text from p`,
+        d as (delete from ${s}.audit_event e using p where e.event_id = p.event_id and e.seq = p.seq returning 1)
+        select max(seq)::text, (select count(*) from d)::text from p`,
         [after],
       );
       if (!row?.[0]) return count;
@@ -46,7 +46,7 @@ export function createAuditPrune({ connection, s }: Db): (retention: AuditRetent
       const how = pending === "true" ? "finalize" : "concurrently";
       if (attached === "true") await run(`alter table ${s}.audit_record detach partition ${s}.${name} ${how}`);
       count += await forget(name as string);
-      await run(`drop table ${s}.${name}`);
+      await run(`drop table if exists ${s}.${name}`);
     }
     return count;
   };
