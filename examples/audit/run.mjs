@@ -1,51 +1,15 @@
 // An audit producer with a storage outage: the storage service is killed with kill -9 while the producer works on. No operation of the
 // producer fails or waits for it, and when the service is back every record is there, once, with the text that was written.
-import { spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { resolve } from "node:path";
+import { dist, load } from "../package.mjs";
+import { atTheEnd, database, prove, run, say, startProcess, until } from "../prove.mjs";
 
-// In a service of your own these are the doors `makegood/postgres` and `makegood/presets`.
-const dist = process.env.MAKEGOOD_DIST ?? fileURLToPath(new URL("../../dist", import.meta.url));
-if (!existsSync(dist)) throw new Error(`${dist} is missing: run \`npm run build\` first`);
-const load = (file) => import(pathToFileURL(join(dist, file)).href);
-const { startEmbedded, createPostgresStore, createConnection } = await load("store/postgres/index.js");
+const { createPostgresStore, createConnection } = await load("store/postgres/index.js");
 const { createAuditClient } = await load("presets/index.js");
 
 const TIMEOUT_MS = 1_000;
 const BUDGET_MS = 3_000;
-const say = (text) => console.log(text);
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const undo = [];
-let failed = 0;
-
-function prove(what, holds, detail = "") {
-  if (!holds) failed++;
-  say(`${holds ? "ok  " : "FAIL"} ${what}${detail === "" ? "" : ` (${detail})`}`);
-}
-
-async function until(what, condition) {
-  for (let i = 0; i < 1_200; i++) {
-    if (await condition()) return;
-    await sleep(50);
-  }
-  throw new Error(`not within 60 s: ${what}`);
-}
-
-async function database() {
-  if (process.env.DATABASE_URL) return process.env.DATABASE_URL;
-  const home = mkdtempSync(join(tmpdir(), "makegood-audit-"));
-  // As root the embedded PostgreSQL runs under another user, who must be able to enter.
-  chmodSync(home, 0o755);
-  const server = await startEmbedded({ dataDir: join(home, "data") });
-  undo.push(async () => {
-    await server.close();
-    rmSync(home, { recursive: true, force: true });
-  });
-  return server.url;
-}
 
 /** `makegood serve` as a process of its own: the audit endpoints, the worker and the tables. */
 async function startStorage(databaseUrl, schema, port) {
@@ -58,28 +22,9 @@ async function startStorage(databaseUrl, schema, port) {
     MAKEGOOD_PORT: String(port),
     MAKEGOOD_LOG: "json",
   };
-  const child = spawn(process.execPath, [join(dist, "cli/main.js"), "serve"], {
-    cwd: tmpdir(),
-    env,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const ended = new Promise((resolve) => child.once("exit", resolve));
-  undo.push(async () => {
-    child.kill("SIGKILL");
-    await ended;
-  });
-  const url = await new Promise((resolve, reject) => {
-    createInterface({ input: child.stdout }).on("line", (line) => {
-      const { message, url } = JSON.parse(line);
-      if (message === "listening") resolve(url);
-    });
-    child.once("exit", (code) => reject(new Error(`the storage service ended (${code})`)));
-  });
-  const kill = (signal) => {
-    child.kill(signal);
-    return ended;
-  };
-  return { url, port: Number(new URL(url).port), kill };
+  const { said, end } = startProcess([resolve(dist, "cli/main.js"), "serve"], env, { cwd: tmpdir() });
+  const { url } = await said(({ message }) => message === "listening");
+  return { url, port: Number(new URL(url).port), kill: end };
 }
 
 const TYPES = [
@@ -96,7 +41,7 @@ async function main() {
   const schemas = [`audit_storage_${process.pid}`, `audit_producer_${process.pid}`];
   const sql = createConnection({ url: databaseUrl });
   await sql.open();
-  undo.push(async () => {
+  atTheEnd(async () => {
     for (const schema of schemas) await sql.rows("clean up", `drop schema if exists "${schema}" cascade`, []);
     await sql.close();
   });
@@ -114,7 +59,7 @@ async function main() {
     retry: { policy: "audit", tableMs: [500, 500, 500, 500, 500, 500] },
     pollMs: 100,
   });
-  undo.push(() => audit.close({ drainMs: 1_000 }));
+  atTheEnd(() => audit.close({ drainMs: 1_000 }));
   await until("the producer's own store is open", () => audit.makegood());
 
   const written = new Map();
@@ -138,6 +83,7 @@ async function main() {
     return result;
   }
 
+  say("A producer writes audit records to a storage service that is killed; the producer never waits for it and loses nothing.");
   say("1. the storage service is there");
   const first = [];
   for (const [type, data] of TYPES) first.push(await write(type, `first-0-${type}`, data));
@@ -187,13 +133,4 @@ async function main() {
   prove("nothing waits any more, and only the bad one is left for a person", (await audit.deadLetters()) === 1);
 }
 
-try {
-  await main();
-} catch (error) {
-  failed++;
-  console.error(error);
-} finally {
-  for (const step of undo.reverse()) await step();
-}
-say(failed === 0 ? "all of it held" : `${failed} did not hold`);
-process.exitCode = failed === 0 ? 0 : 1;
+await run(main);

@@ -1,7 +1,7 @@
-// The counterpart that settles charges: it refuses one request in four, breaks the connection after it has acted now and then, and
-// sometimes answers too late. It verifies the service's token, acts once per Idempotency-Key, and answers a repeat with amount and state.
+// The counterpart that settles charges: it refuses one request in four, breaks the connection after it has acted one time in twelve, and
+// now and then answers too late. It verifies the service's token, acts once per Idempotency-Key, and answers a repeat with amount and state.
 import { createServer } from "node:http";
-import { load } from "./package.mjs";
+import { load } from "../package.mjs";
 
 const { createServiceVerifier } = await load("presets/index.js");
 
@@ -10,6 +10,7 @@ export function startCounterpart({ secret, issuer, audience }) {
   const ledger = new Map();
   const seen = { requests: 0, refused: 0, broken: 0, repeats: 0, forged: 0 };
   let down = false;
+  let turns = 0;
 
   const settle = (charge, key) => {
     const known = ledger.get(key);
@@ -35,18 +36,18 @@ export function startCounterpart({ secret, issuer, audience }) {
       return answer(token.status, { error: token.reason });
     }
     if (request.url !== "/api/internal/finalize") return answer(404, {});
-    const turn = seen.requests % 12;
+    const turn = turns++;
     if (down || turn % 4 === 1) {
       seen.refused++;
       return answer(503, { error: "come back later" });
     }
     const [status, value] = settle(JSON.parse(body), request.headers["idempotency-key"]);
-    if (turn === 6) {
+    if (turn % 12 === 6) {
       seen.broken++;
       return request.socket.destroy();
     }
     // Longer than the service waits: it will never know that this one landed.
-    if (turn === 10) return setTimeout(() => answer(status, value), 400);
+    if (turn % 40 === 10) return setTimeout(() => answer(status, value), 1_500);
     answer(status, value);
   });
   return new Promise((resolve) => {
@@ -57,6 +58,8 @@ export function startCounterpart({ secret, issuer, audience }) {
       };
       const setDown = (is) => {
         down = is;
+        // Back from an outage it answers a few well: the one call that finds out whether it is back would else need luck.
+        turns = 2;
       };
       resolve({ ledger, seen, setDown, url: `http://127.0.0.1:${server.address().port}`, close });
     });

@@ -1,7 +1,7 @@
 // A billing service in one file: POST / charges a reservation, GET /health says how much waits. It settles with the counterpart at
 // BILLING_URL; what cannot be settled now is kept in the PostgreSQL of DATABASE_URL and replayed from there.
 import { createServer } from "node:http";
-import { load } from "./package.mjs";
+import { load } from "../package.mjs";
 
 const { createPostgresStore } = await load("store/postgres/index.js");
 const { createServiceSigner, createSettlementClient } = await load("presets/index.js");
@@ -12,7 +12,7 @@ const settlement = createSettlementClient({
   billingUrl: BILLING_URL,
   s2sSigner: createServiceSigner({ alg: "HS256", secret: TOKEN_SECRET, issuer: TOKEN_ISSUER, audience: TOKEN_AUDIENCE }),
   dlqStore: store,
-  timeoutMs: 200,
+  timeoutMs: 1_000,
   // Seconds instead of minutes, so that the example is over before you have forgotten it.
   maxRetries: 20,
   retryDelaysMs: [200, 400, 800],
@@ -31,7 +31,7 @@ const server = createServer(async (request, response) => {
   // Never throws: the answer is one of finalized, idempotent and dlq.
   answer(200, await settlement.finalize(JSON.parse(body)));
 });
-server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+server.listen(0, "127.0.0.1", () => console.log(JSON.stringify({ type: "ready", port: server.address().port })));
 
 process.once("SIGTERM", async () => {
   server.close();

@@ -1,57 +1,19 @@
 // A chat turn with quota: turns that end well, are cancelled, fail before and after the provider was asked, and one whose process is
 // killed with kill -9. At the end every reserve has exactly one message, billing has each once, and the quota adds up to the ledger.
-import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { load } from "../package.mjs";
+import { atTheEnd, database, prove, run, say, startProcess, until } from "../prove.mjs";
 import { startBilling } from "./billing.mjs";
-import { load } from "./package.mjs";
 
-const { startEmbedded, createPostgresStore, createPostgresUsageStore, createConnection } = await load("store/postgres/index.js");
-const say = (text) => console.log(text);
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const undo = [];
-let failed = 0;
-
-function prove(what, holds, detail = "") {
-  if (!holds) failed++;
-  say(`${holds ? "ok  " : "FAIL"} ${what}${detail === "" ? "" : ` (${detail})`}`);
-}
-
-async function until(what, condition) {
-  for (let i = 0; i < 1_200; i++) {
-    if (await condition()) return;
-    await sleep(50);
-  }
-  throw new Error(`not within 60 s: ${what}`);
-}
+const { createPostgresStore, createPostgresUsageStore, createConnection } = await load("store/postgres/index.js");
 
 /** The service as a process of its own; `said` resolves with its next line of that type. */
 async function startService(env) {
   const path = fileURLToPath(new URL("./service.mjs", import.meta.url));
-  const child = spawn(process.execPath, [path], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
-  const waiting = [];
-  const lines = createInterface({ input: child.stdout });
-  lines.on("line", (line) => {
-    const fact = JSON.parse(line);
-    for (const one of waiting.splice(0)) one.type === fact.type ? one.resolve(fact) : waiting.push(one);
-  });
-  const said = (type) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ type, resolve });
-      child.once("exit", (code, signal) => reject(new Error(`the service ended (${code ?? signal})`)));
-    });
-  const end = (signal) =>
-    new Promise((resolve) => {
-      child.once("exit", resolve);
-      child.kill(signal);
-    });
-  undo.push(async () => {
-    if (child.exitCode === null && child.signalCode === null) await end("SIGKILL");
-  });
+  const service = startProcess([path], { ...process.env, ...env });
+  const said = (type) => service.said((fact) => fact.type === type);
+  const { end } = service;
   const { port } = await said("ready");
   const turn = (body, signal) =>
     fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: JSON.stringify(body), signal }).then(async (answer) => ({
@@ -61,23 +23,10 @@ async function startService(env) {
   return { turn, said, end };
 }
 
-async function database() {
-  if (process.env.DATABASE_URL) return process.env.DATABASE_URL;
-  const home = mkdtempSync(join(tmpdir(), "makegood-usage-"));
-  // As root the embedded PostgreSQL runs under another user, who must be able to enter.
-  chmodSync(home, 0o755);
-  const server = await startEmbedded({ dataDir: join(home, "data") });
-  undo.push(async () => {
-    await server.close();
-    rmSync(home, { recursive: true, force: true });
-  });
-  return server.url;
-}
-
 async function main() {
   const url = await database();
   const billing = await startBilling();
-  undo.push(() => billing.close());
+  atTheEnd(() => billing.close());
   const tenantId = randomUUID();
   const [alice, bob] = [randomUUID(), randomUUID()];
   const env = { DATABASE_URL: url, BILLING_URL: billing.url, TENANT_ID: tenantId };
@@ -87,12 +36,13 @@ async function main() {
   await books.open();
   const sql = createConnection({ url });
   await sql.open();
-  undo.push(async () => {
+  atTheEnd(async () => {
     await sql.close();
     await books.close();
     await store.close();
   });
 
+  say("A chat service reserves quota for each turn and settles it once, whatever becomes of the turn or of the process.");
   say("1. turns of every kind");
   const service = await startService(env);
   const kinds = ["plain", "plain", "long", "breaks", "refused", "plain"];
@@ -179,13 +129,4 @@ async function main() {
   prove("no identifier of the provider left the house", !JSON.stringify([...ledger.values()]).includes("resp_"));
 }
 
-try {
-  await main();
-} catch (error) {
-  failed++;
-  console.error(error);
-} finally {
-  for (const step of undo.reverse()) await step();
-}
-say(failed === 0 ? "all of it holds" : `${failed} did not hold`);
-process.exitCode = failed === 0 ? 0 : 1;
+await run(main);

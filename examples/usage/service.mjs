@@ -2,7 +2,7 @@
 // HTTP on 127.0.0.1, publishes usage to BILLING_URL, and keeps everything in the PostgreSQL of DATABASE_URL.
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
-import { load } from "./package.mjs";
+import { load } from "../package.mjs";
 
 const { createMakegood, reject } = await load("index.js");
 const { createPostgresStore, createPostgresUsageStore } = await load("store/postgres/index.js");

@@ -5,14 +5,17 @@ export type { Turn, TurnOutcome, TurnRef, TurnSettlement, UsageStore } from "../
 export { type AuditClient, type AuditClientOptions, type AuditResult, createAuditClient } from "./audit/client.ts";
 export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record.ts";
 export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } from "./audit/registry.ts";
+export { type AuditStreamOptions, startAuditStream } from "./audit/stream.ts";
 export { type AuditStreamEntry, type AuditStreamMessage, readAuditEntry } from "./audit/stream-entry.ts";
 export { auditTopics } from "./audit/topics.ts";
 export {
-  createSettlementClient,
-  type SettlementClient,
-  type SettlementCounts,
-  type SettlementOptions,
-} from "./settlement/client.ts";
+  RECOVERY_TOPIC,
+  type RecoveryStreamOptions,
+  type RecoveryStreamSettings,
+  startRecoveryStream,
+} from "./recovery/stream.ts";
+export type { Admission } from "./settlement/admission.ts";
+export { createSettlementClient, type SettlementClient, type SettlementCounts } from "./settlement/client.ts";
 export { type BillingHealth, billingOfCounts } from "./settlement/health.ts";
 export {
   assertBoundedRetry,
@@ -25,6 +28,7 @@ export {
   type InvariantName,
 } from "./settlement/invariants.ts";
 export { MICRO_CHARS_MAX, parseMicro, type ReadAmount, readMicro } from "./settlement/money.ts";
+export type { SettlementOptions } from "./settlement/options.ts";
 export type { FinalizeResult, ReplayCounts } from "./settlement/outcome.ts";
 export type { FinalizeRequest } from "./settlement/request.ts";
 export {

@@ -117,7 +117,7 @@ it("black box: serve is killed by SIGKILL at random moments: accepted = received
     expect({ key, arrived: mine.length > 0 }).toEqual({ key, arrived: true });
     expect({ key, ids: new Set(mine.map((one) => one.id)) }).toEqual({ key, ids: new Set([id]) });
     expect({ key, bodies: new Set(mine.map((one) => one.sha256)) }).toEqual({ key, bodies: new Set([sent]) });
-    expect({ key, effects: mine.filter(({ first }) => first).length }).toEqual({ key, effects: 1 });
+    expect({ key, effects: mine.filter(({ effect }) => effect).length }).toEqual({ key, effects: 1 });
   }
   // A key that no client was told of is one that gave up; it is whole all the same.
   for (const [key, mine] of arrivals) expect({ key, ids: new Set(mine.map(({ id }) => id)).size }).toEqual({ key, ids: 1 });

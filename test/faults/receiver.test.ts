@@ -27,7 +27,7 @@ describe("fault 29: acts, then resets before any answer", () => {
       const arrivals = receiver.of(id);
       expect(new Set(arrivals.map(({ key }) => key)).size).toBe(1);
       expect(arrivals.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
-      expect(arrivals.filter(({ first }) => first)).toHaveLength(1);
+      expect(arrivals.filter(({ effect }) => effect)).toHaveLength(1);
       const { attempts } = await fault.store.history(id);
       expect(attempts.map(({ outcome }) => outcome)).toEqual(["unknown", "unknown", "delivered"]);
     }
@@ -159,6 +159,8 @@ describe("faults 31 and 32, end to end", () => {
     await worker.stop();
     const dead = Object.entries(zoo).flatMap(([key, { end }]) => (end === "dead" ? [key] : []));
     expect(await fault.check({ receiver, attemptsMax: 4, dead })).toEqual([]);
+    // What was refused for good had no effect, what was refused at first had one in the end.
+    expect([...receiver.effects].sort()).toEqual(Object.keys(zoo).filter((key) => !dead.includes(key)));
     const [first, second] = receiver.of("i");
     expect(Number(second?.atMs) - Number(first?.atMs)).toBeGreaterThan(950);
   });

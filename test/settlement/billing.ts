@@ -1,6 +1,7 @@
 /**
  * A billing service for the tests: real HTTP, tokens verified, a ledger with one effect per reservation, 409 with amount and
- * state for a repeat. Each call may be answered otherwise by a script: another status, a broken connection, silence.
+ * state for a repeat. Each call may be answered otherwise by a script: another status, a broken connection, silence. Reservations can
+ * be read, too, if the test says so.
  */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -44,6 +45,10 @@ export interface Billing extends AsyncDisposable {
   effectsOf(reservationId: string): number;
   answer(next: Reply | ((call: Call, nth: number) => Reply)): void;
   callsOf(reservationId: string): Call[];
+  /** What GET /api/internal/reservations/{id} answers; 404 unless said. `honest` is what the ledger says. */
+  reservations(answer: (reservationId: string) => Exclude<Reply, "act-and-reset" | "act-and-hang"> | "hang"): void;
+  /** The reservations that were read, with the ones whose token said so. */
+  readonly read: { readonly reservationId: string; readonly tokenFor: string }[];
 }
 
 export async function startBilling(first: Reply | ((call: Call, nth: number) => Reply) = "honest"): Promise<Billing> {
@@ -57,7 +62,9 @@ export async function startBilling(first: Reply | ((call: Call, nth: number) => 
   const sockets = new Set<Socket>();
   const perId = new Map<string, number>();
   const effects: string[] = [];
+  const read: { reservationId: string; tokenFor: string }[] = [];
   let answer = first;
+  let reservations: Parameters<Billing["reservations"]>[0] = () => ({ status: 404 });
 
   const settle = (call: Call): Extract<Reply, { status: number }> => {
     // By the key, as a receiver does that trusts the header: another key would be another effect.
@@ -83,6 +90,16 @@ export async function startBilling(first: Reply | ((call: Call, nth: number) => 
     setTimeout(() => response.writeHead(status, headers).end(text), afterMs);
   };
 
+  const tell = (response: ServerResponse, reservationId: string): void => {
+    const reply = reservations(reservationId);
+    if (reply === "hang") return;
+    if (reply === "reset") return void response.socket?.resetAndDestroy();
+    const known = ledger.get(reservationId);
+    const told = known && { reservationId, accountId: known.accountId, actualCostMicro: known.amount, state: "finalized" };
+    const { status, body, headers = {} } = reply === "honest" ? { status: known ? 200 : 404, body: told } : reply;
+    response.writeHead(status, headers).end(typeof body === "string" ? body : JSON.stringify(body ?? ""));
+  };
+
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("error", () => undefined);
@@ -90,6 +107,12 @@ export async function startBilling(first: Reply | ((call: Call, nth: number) => 
     request.on("end", async () => {
       const verified = await verifier.verify(request.headers.authorization);
       if (!verified.ok) return void response.writeHead(verified.status).end(verified.reason);
+      const asked = /^\/api\/internal\/reservations\/([^/]+)$/.exec(request.url ?? "")?.[1];
+      if (request.method === "GET" && asked !== undefined) {
+        const reservationId = decodeURIComponent(asked);
+        read.push({ reservationId, tokenFor: verified.reservationId });
+        return tell(response, reservationId);
+      }
       const body = Buffer.concat(chunks).toString();
       const given = JSON.parse(body) as Pick<Call, "reservationId" | "accountId" | "actualCostMicro">;
       const call: Call = {
@@ -120,6 +143,10 @@ export async function startBilling(first: Reply | ((call: Call, nth: number) => 
     answer(next) {
       answer = next;
     },
+    reservations(next) {
+      reservations = next;
+    },
+    read,
     effectsOf: (id) => effects.filter((one) => one === id).length,
     callsOf: (id) => calls.filter(({ reservationId }) => reservationId === id),
     async [Symbol.asyncDispose]() {

@@ -201,19 +201,29 @@ describe("isolation", () => {
       const clock = movableClock();
       const memory = createMemoryDLQStore({ clock });
       const bad = request({ tenant_id: "bad" });
-      const store = failing(memory, { [method]: (id: string) => id === bad.reservation_id });
+      let failed = 0;
+      const store = failing(memory, { [method]: (id: string) => id === bad.reservation_id && ++failed > 0 });
       billing.answer({ status: 503 });
       await using scene = sceneOf(billing, { dlqStore: store, clock });
       await scene.client.finalize(bad);
       const others = [request(), request(), request()];
       for (const other of others) await scene.client.finalize(other);
-      billing.answer(({ reservationId }) =>
-        reservationId === bad.reservation_id && method === "incrementAttempt" ? { status: 500 } : "honest",
-      );
+      // What the bad one is answered leads it to the call that fails.
+      const answers = { incrementAttempt: { status: 500 }, terminalDrop: { status: 422 } } as const;
+      const answered = method in answers ? answers[method as keyof typeof answers] : "honest";
+      billing.answer(({ reservationId }) => (reservationId === bad.reservation_id ? answered : "honest"));
       clock.move(TEN_MINUTES);
       const counts = await scene.client.replayDeadLetters();
-      expect(counts.succeeded).toBeGreaterThanOrEqual(3);
-      expect(counts.replayed).toBe(counts.succeeded + counts.failed + counts.terminal);
+      expect(failed).toBeGreaterThan(0);
+      const bads = {
+        claimForReplay: [0, 0],
+        releaseClaim: [1, 0],
+        delete: [0, 1],
+        incrementAttempt: [0, 1],
+        terminalDrop: [0, 1],
+      };
+      const [settled, left] = bads[method] as [number, number];
+      expect(counts).toEqual({ replayed: 3 + settled + left, succeeded: 3 + settled, failed: left, terminal: 0 });
       for (const { reservation_id } of others) expect(billing.ledger.has(reservation_id)).toBe(true);
     },
   );

@@ -6,9 +6,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSettlementClient, type SettlementOptions } from "../../src/presets/settlement/client.ts";
+import { createMakegood, topic } from "../../src/index.ts";
+import { createSettlementClient } from "../../src/presets/settlement/client.ts";
 import { billingOfCounts } from "../../src/presets/settlement/health.ts";
-import { TOPIC } from "../../src/presets/settlement/topic.ts";
+import type { SettlementOptions } from "../../src/presets/settlement/options.ts";
+import { payloadOf, TOPIC } from "../../src/presets/settlement/topic.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { startTestServer, type TestServer } from "../server/support.ts";
@@ -104,6 +106,31 @@ describe("on the memory store", () => {
     expect(all).toHaveLength(2);
     expect(all.find(({ status }) => status === "dead")?.payload).toContain('"actual_cost_micro":"2"');
     expect(scene.kept.of("conflict")).toHaveLength(1);
+  });
+
+  it("DF-17: keys are per tenant: the same reservation of another tenant is found by what the receiver says of it", async () => {
+    billing.answer({ status: 503 });
+    await using scene = onMemory({ reservationPath: "/api/internal/reservations/{id}" });
+    const [compared, bare] = [request(), request()];
+    for (const one of [compared, bare]) {
+      await scene.client.finalize(one);
+      expect(await scene.client.finalize({ ...one, tenant_id: "tenant-2" })).toMatchObject({ status: "dlq", stored: "primary" });
+    }
+    // One answers a repeat with the account it knows, the other with nothing, so that the reservation is read.
+    billing.reservations(() => "honest");
+    billing.answer(({ reservationId }, nth) =>
+      nth <= 3 || reservationId === compared.reservation_id ? "honest" : { status: 409 },
+    );
+    scene.clock.move(TEN_MINUTES);
+    await scene.client.replayDeadLetters();
+    const all = await messages(scene.store);
+    for (const { reservation_id } of [compared, bare]) {
+      expect(billing.effectsOf(reservation_id)).toBe(1);
+      const ends = all.filter(({ key }) => key === reservation_id).map(({ status, lastCode }) => [status, lastCode]);
+      expect(ends).toContainEqual(["dead", "settled_differently"]);
+      expect(ends.filter(([status]) => status === "delivered")).toHaveLength(1);
+    }
+    expect(scene.client.counts()).toMatchObject({ unverified: 0 });
   });
 
   it("DF-18, FIN-43: what is invalid is a dead letter under an id of its own, and nothing is sent", async () => {
@@ -227,6 +254,44 @@ describe("on PostgreSQL", () => {
     expect(await second.getDLQSize()).toBe(0);
     expect(given.map(({ reservation_id }) => billing.effectsOf(reservation_id))).toEqual([1, 1]);
     await second.close();
+    await store.close();
+    await dropSchema(store.schema);
+  });
+
+  it("two instances replay the same 1,000 entries: each once", async () => {
+    billing.answer("honest");
+    const store = await openStore();
+    const other = await openStore({ schema: store.schema });
+    const given = Array.from({ length: 1_000 }, (_, i) => request({ tenant_id: `tenant-${i % 7}` }));
+    // A hundred at once on a busy machine: none of them may be late, for a late one would be sent again.
+    const options = { billingUrl: billing.url, s2sSigner: testSigner(), log: keptLog().log, timeoutMs: 20_000 };
+    // Direct tries that were refused, due at once, as an outage leaves them.
+    const mg = await createMakegood({ store, topics: [topic(TOPIC, {})], sharedStore: true });
+    await mg.enqueueMany(
+      TOPIC,
+      given.map((one) => ({
+        payload: payloadOf({ request: one, problem: null }),
+        key: one.reservation_id,
+        tenantId: one.tenant_id,
+      })),
+    );
+    await mg.close();
+    const clients = [store, other].map((dlqStore) => createSettlementClient({ ...options, dlqStore }));
+    const sums = await Promise.all(
+      clients.map(async (client) => {
+        let replayed = 0;
+        while ((await client.getDLQSize()) > 0) replayed += (await client.replayDeadLetters()).replayed;
+        return replayed;
+      }),
+    );
+    for (const client of clients) await client.close();
+    const calls = new Map<string, number>();
+    for (const { reservationId } of billing.calls) calls.set(reservationId, (calls.get(reservationId) ?? 0) + 1);
+    expect(given.filter(({ reservation_id }) => calls.get(reservation_id) !== 1)).toEqual([]);
+    expect(sums.reduce((a, b) => a + b)).toBe(1_000);
+    expect(Math.min(...sums)).toBeGreaterThan(0);
+    expect(await store.counts()).toEqual([]);
+    await other.close();
     await store.close();
     await dropSchema(store.schema);
   });

@@ -1,125 +1,145 @@
 /**
- * Our process killed with SIGKILL at each step of finalize and of a replay, in a loop with a seed, on a real Redis (DF-35): whatever was
- * told stays true, and in the end each reservation was settled once, at its cost.
+ * Our process killed with SIGKILL at each step of finalize and of a replay, in a loop with a seed (DF-35): on a real Redis, on PostgreSQL, and
+ * on both with a journal below while the store is away. FAULT_SEED repeats a run; MAKEGOOD_SOAK=1 makes it the long version.
  */
-import { spawn } from "node:child_process";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FinalizeRequest } from "../../src/presets/settlement/request.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { TOPIC } from "../../src/presets/settlement/topic.ts";
+import { readJournal } from "../../src/store/journal/read-journal.ts";
 import { createRedisDLQStore } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
-import { builtDist } from "../support/build.ts";
-import { AUDIENCE, type Billing, type Call, ISSUER, type Reply, SECRET, startBilling } from "./billing.ts";
+import type { Store } from "../../src/store/store.ts";
+import { freshDirectory } from "../journal/support.ts";
+import { databaseUrl, dropSchema, openStore, withClient } from "../support/postgres.ts";
+import { type Billing, startBilling } from "./billing.ts";
+import { type KillLoop, killLoop, type Step, step } from "./kill-loop.ts";
 import { type RedisServer, startRedis } from "./redis.ts";
-import { request } from "./scene.ts";
 
-const CHILD = join(dirname(fileURLToPath(import.meta.url)), "client-child.mjs");
-const SEED = Number(process.env.MAKEGOOD_SEED ?? 20_261_116);
+const soak = process.env.MAKEGOOD_SOAK === "1";
+const ROUNDS = soak ? 20 : 1;
+const SEED = Number(process.env.FAULT_SEED ?? 20_261_116);
+vi.setConfig({ testTimeout: soak ? 3_600_000 : 120_000 });
 
 let redis: RedisServer;
+let store: Store & { readonly schema: string };
 let billing: Billing;
-let dist = "";
 beforeAll(async () => {
-  [redis, billing, dist] = await Promise.all([startRedis(), startBilling(), builtDist()]);
+  [redis, billing, store] = await Promise.all([startRedis(), startBilling(), openStore()]);
 });
 afterAll(async () => {
   await billing[Symbol.asyncDispose]();
   await redis[Symbol.asyncDispose]();
+  await store.close();
+  await dropSchema(store.schema);
 });
 
-/** Mulberry32: small, and the same everywhere. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+type Where = Pick<KillLoop, "child" | "kept" | "timePasses">;
+
+const onDisk = async (directory: string, id: string): Promise<boolean> =>
+  (await readJournal({ directory })).entries.some(({ entry, state }) => state === "waiting" && entry?.message.key === id);
+
+/** Time is the hands of each child. */
+function onRedis(journalDir?: string): Where {
+  const reader = createRedisDLQStore(redis.connect());
+  return {
+    child: { kind: "port", redisPort: redis.port, journalDir },
+    kept: async (id) => (await reader.get(id)) !== null || (journalDir !== undefined && (await onDisk(journalDir, id))),
+    timePasses: async () => undefined,
   };
 }
 
-interface Told {
-  readonly signal: NodeJS.Signals | null;
-  readonly results: Map<string, string>;
-  readonly size: number | null;
+/** Time is the database's: an hour passes for what waits and for what is leased. */
+function onPostgres(journalDir?: string): Where {
+  return {
+    child: { kind: "store", url: databaseUrl(), schema: store.schema, journalDir },
+    async kept(id) {
+      const { data } = await store.list({ topic: TOPIC, key: id, limit: 1 });
+      return data.length > 0 || (journalDir !== undefined && (await onDisk(journalDir, id)));
+    },
+    async timePasses() {
+      await withClient(async (client) => {
+        // Rows of `ready` are never updated by anybody else, so the trigger that says so is put to sleep.
+        await client.query("set session_replication_role = replica");
+        await client.query(`update "${store.schema}".ready set due = due - interval '1 hour'`);
+        await client.query(`update "${store.schema}".lease set until = until - interval '1 hour'`);
+      });
+      await store.topics.reset(TOPIC);
+      // The presence of the child before runs out.
+      if (journalDir !== undefined) await sleep(400);
+    },
+  };
 }
 
-function runChild(options: object): Promise<Told> {
-  const common = { dist, redisPort: redis.port, billingUrl: billing.url, maxRetries: 1_000, timeoutMs: 500 };
-  const token = { secret: SECRET, issuer: ISSUER, audience: AUDIENCE };
-  const child = spawn(process.execPath, [CHILD, JSON.stringify({ ...common, token, ...options })], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let text = "";
-  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
-    text += chunk;
-  });
-  return new Promise((resolve) => {
-    child.once("close", (_code, signal) => {
-      const facts = text
-        .split("\n")
-        .slice(0, -1)
-        .map((line) => JSON.parse(line) as { type: string; id: string; status: string; size: number });
-      const results = new Map(facts.filter(({ type }) => type === "result").map(({ id, status }) => [id, status]));
-      resolve({ signal, results, size: facts.find(({ type }) => type === "done")?.size ?? null });
-    });
-  });
+async function rounds(where: () => Promise<Where> | Where, steps: readonly Step[]): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) {
+    const seed = SEED + round;
+    if (soak) process.stdout.write(`FAULT_SEED=${seed}: ${steps.length} kills\n`);
+    await killLoop({ billing, steps, seed, ...(await where()) });
+  }
 }
 
-const FINALIZE = ["sign:before", "sign:after", "send:during", "put:before", "put:during", "put:after"];
-const REPLAY = ["getReady:before", "getReady:after", "claimForReplay:before", "claimForReplay:during", "claimForReplay:after"];
-const WRITE = [
-  "delete:before",
-  "delete:during",
-  "delete:after",
-  "incrementAttempt:during",
-  "incrementAttempt:after",
-  "releaseClaim:during",
+const SEND = ["sign:before", "sign:after", "send:during"].map((at) => step(at));
+const around = (name: string, how: Omit<Step, "at"> = {}): Step[] =>
+  ["before", "during", "after"].map((when) => step(`${name}:${when}`, how));
+/** The second entry, so that the first was told. The first write of all is the header of a new file. */
+const APPEND = [
+  step("write:before", { away: true, nth: 3 }),
+  step("datasync:before", { away: true, nth: 2 }),
+  step("datasync:after", { away: true, nth: 2 }),
 ];
 
-describe("killed at each step", () => {
-  it(`DF-35: nothing that was told is lost, and each reservation is settled once (seed ${SEED})`, async () => {
-    const random = seeded(SEED);
-    /** `waits` is refused at first, so that there is something to put and to replay; what a step needs to be reached is answered, the rest is chance. */
-    const answerFor =
-      (killAt: string, waits: string) =>
-      ({ reservationId }: Call, nth: number): Reply => {
-        if (nth === 1) return reservationId === waits ? { status: 503 } : random() < 0.5 ? "honest" : "act-and-reset";
-        if (killAt.startsWith("delete")) return "honest";
-        if (killAt.startsWith("increment") || killAt.startsWith("release")) return { status: 503 };
-        return random() < 0.6 ? "honest" : { status: 503 };
-      };
-    const all: FinalizeRequest[] = [];
-    const told = new Map<string, string>();
-    const store = createRedisDLQStore(redis.connect());
-    const killed = new Set<string>();
-    let aheadMs = 0;
-    const loop = [...FINALIZE, ...REPLAY, ...WRITE];
-    for (const killAt of loop) {
-      // What an upstream does that got no answer: it asks again. And two new ones.
-      const waits = request({ actual_cost_micro: String(1_000 + all.length) });
-      all.push(waits, request({ actual_cost_micro: "0" }));
-      const requests = all.filter(({ reservation_id }) => !told.has(reservation_id));
-      billing.answer(answerFor(killAt, waits.reservation_id));
-      // Leases of 60 s and waits of up to ten minutes are over for the next child.
-      aheadMs += 15 * 60_000;
-      const nth = killAt.startsWith("s") && killAt !== "send:during" ? 1 + Math.floor(random() * 2) : 1;
-      const child = await runChild({ requests, passes: 2, killAt, nth, aheadMs });
-      for (const [id, status] of child.results) told.set(id, status);
-      if (child.signal === "SIGKILL") killed.add(killAt);
-      for (const [id, status] of told) {
-        const kept = billing.ledger.has(id) || (await store.get(id)) !== null;
-        expect({ killAt, id, status, kept }).toMatchObject({ kept: true });
-        if (status !== "dlq") expect({ killAt, id, settled: billing.ledger.has(id) }).toMatchObject({ settled: true });
-      }
-    }
-    billing.answer("honest");
-    aheadMs += 15 * 60_000;
-    expect(loop.filter((step) => !killed.has(step))).toEqual([]);
-    const requests = all.filter(({ reservation_id }) => !told.has(reservation_id));
-    const last = await runChild({ requests, passes: 3, killAt: "never", aheadMs });
-    expect(last).toMatchObject({ signal: null, size: 0 });
-    const seen = all.map(({ reservation_id: id }) => [id, billing.ledger.get(id)?.amount, billing.effectsOf(id)]);
-    expect(seen).toEqual(all.map(({ reservation_id: id, actual_cost_micro }) => [id, actual_cost_micro, 1]));
-  }, 120_000);
+describe(`killed at each step (seed ${SEED})`, () => {
+  it("DF-35: on Redis: nothing that was told is lost, and each reservation is settled once", async () => {
+    const replay = [step("getReady:before"), step("getReady:after"), ...around("claimForReplay")];
+    const write = [
+      ...around("delete"),
+      step("incrementAttempt:during"),
+      step("incrementAttempt:after"),
+      step("releaseClaim:during"),
+    ];
+    await rounds(() => onRedis(), [...SEND, ...around("put"), ...replay, ...write]);
+  });
+
+  it("DF-35: on PostgreSQL: nothing that was told is lost, and each reservation is settled once", async () => {
+    await rounds(
+      () => onPostgres(),
+      [...SEND, ...around("enqueue"), step("lanes:after"), ...around("claim"), ...around("settle")],
+    );
+  });
+
+  it("DF-35: Redis away, with a journal: what is on disk is found, replayed from there and moved up", async () => {
+    const below = ["sign:after", "send:during"].map((at) => step(at, { away: true, idle: true }));
+    const [before, during, after] = around("put", { idle: true }) as [Step, Step, Step];
+    const [write, synced] = [APPEND.slice(0, 2), APPEND.slice(2)];
+    const steps = [
+      ...write,
+      before,
+      ...synced,
+      ...below,
+      ...synced,
+      during,
+      ...synced,
+      after,
+      step("truncate:after", { idle: true }),
+    ];
+    await rounds(async () => onRedis(await freshDirectory()), steps);
+  });
+
+  it("DF-35: PostgreSQL away, with a journal: what is on disk is found and moved up", async () => {
+    const up = around("enqueue", { idle: true });
+    // The kill before a write leaves nothing behind: it comes last, when there is something to move.
+    const append = [...APPEND.slice(1), ...APPEND.slice(0, 1)];
+    const steps = up.flatMap((one, i) => [append[i] as Step, one]);
+    await rounds(async () => onPostgres(await freshDirectory()), steps);
+  });
+});
+
+describe("the loop", () => {
+  it.each([
+    ["a store", "store", step("getReady:before")],
+    ["a disk", "disk", APPEND[2] as Step],
+  ])("can fail: %s that forgets what it was given is found out", async (_name, forgets, at) => {
+    const where = onRedis(forgets === "disk" ? await freshDirectory() : undefined);
+    const child = { ...where.child, forgets };
+    await expect(killLoop({ billing, steps: [at], seed: SEED, ...where, child })).rejects.toThrow(/readable/);
+  });
 });

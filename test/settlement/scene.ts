@@ -4,7 +4,8 @@
 
 import { createLog, type Log } from "../../src/observe/log.ts";
 import { type Clock, systemClock } from "../../src/platform/clock.ts";
-import { createSettlementClient, type SettlementClient, type SettlementOptions } from "../../src/presets/settlement/client.ts";
+import { createSettlementClient, type SettlementClient } from "../../src/presets/settlement/client.ts";
+import type { SettlementOptions } from "../../src/presets/settlement/options.ts";
 import type { FinalizeRequest } from "../../src/presets/settlement/request.ts";
 import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
 import { type Billing, testSigner } from "./billing.ts";

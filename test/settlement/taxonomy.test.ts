@@ -173,3 +173,74 @@ describe("DF-20: a 409 is as good as what stands in it", () => {
     expect(scene.client.counts()).toMatchObject({ unverified: 0, normalised: 1 });
   });
 });
+
+describe("DF-20: a reservation that can be read settles what a bare 409 leaves open", () => {
+  const reservationPath = "/api/internal/reservations/{id}";
+  type Told = (call: Parameters<typeof agreed>[0]) => ReturnType<Parameters<Billing["reservations"]>[0]>;
+  const cases: [string, Told, "idempotent" | "dead" | "waits", number][] = [
+    ["it agrees", (call) => ({ status: 200, body: agreed(call) }), "idempotent", 0],
+    ["another amount", (call) => ({ status: 200, body: agreed(call, { actualCostMicro: "1" }) }), "dead", 0],
+    ["another account", (call) => ({ status: 200, body: agreed(call, { accountId: "tenant-2" }) }), "dead", 0],
+    ["another reservation", (call) => ({ status: 200, body: agreed(call, { reservationId: "other" }) }), "dead", 0],
+    ["voided", (call) => ({ status: 200, body: agreed(call, { state: "VOIDED" }) }), "dead", 0],
+    ["reserved, and not settled at all", (call) => ({ status: 200, body: agreed(call, { state: "RESERVE_HELD" }) }), "waits", 0],
+    ["no amount in it either", () => ({ status: 200, body: { state: "finalized" } }), "idempotent", 1],
+    ["it is not known", () => ({ status: 404 }), "idempotent", 1],
+    ["it cannot be read now", () => ({ status: 503 }), "idempotent", 1],
+    ["it is elsewhere", () => ({ status: 302, headers: { location: "/other" } }), "idempotent", 1],
+    ["the connection breaks", () => "reset", "idempotent", 1],
+    ["no answer within the deadline", () => "hang", "idempotent", 1],
+    ["more than a reservation can be", () => ({ status: 200, body: "x".repeat(20_000) }), "idempotent", 1],
+    ["compressed", () => ({ status: 200, body: "{}", headers: { "content-encoding": "gzip" } }), "idempotent", 1],
+  ];
+  it.each(cases)("%s", async (_name, told, expected, unverified) => {
+    let seen: Parameters<typeof agreed>[0] | undefined;
+    billing.answer((call): Reply => {
+      seen = call;
+      return { status: 409 };
+    });
+    billing.reservations(() => told(seen as Parameters<typeof agreed>[0]));
+    await using scene = sceneOf(billing, { reservationPath });
+    const given = request({ reservation_id: `res/${request().reservation_id} ü` });
+    const before = billing.read.length;
+    const result = await scene.client.finalize(given);
+    if (expected === "idempotent") expect(result).toEqual({ ok: true, status: "idempotent" });
+    else expect(result).toMatchObject({ ok: false, status: "dlq" });
+    expect(scene.client.counts().unverified).toBe(unverified);
+    expect(await scene.store.getTerminal(given.reservation_id)).toEqual(expected === "dead" ? expect.anything() : null);
+    expect(await scene.client.getDLQSize()).toBe(expected === "waits" ? 1 : 0);
+    // Asked once, by its exact id, with a token for it.
+    expect(billing.read.slice(before)).toEqual([{ reservationId: given.reservation_id, tokenFor: given.reservation_id }]);
+  });
+
+  it("is asked only then, also in a replay, and not at all unless it is wanted", async () => {
+    billing.reservations(() => "honest");
+    const before = billing.read.length;
+    await using wanted = sceneOf(billing, { reservationPath });
+    billing.answer((call) => ({ status: 409, body: agreed(call) }));
+    await wanted.client.finalize(request());
+    billing.answer("honest");
+    await wanted.client.finalize(request());
+    expect(billing.read).toHaveLength(before);
+    billing.answer((_call, nth) => (nth === 1 ? "act-and-hang" : { status: 409 }));
+    await using replayed = sceneOf(billing, { reservationPath, timeoutMs: 500 });
+    const given = request();
+    await replayed.client.finalize(given);
+    replayed.clock.move(TEN_MINUTES);
+    expect(await replayed.client.replayDeadLetters()).toMatchObject({ succeeded: 1 });
+    expect(replayed.client.counts().unverified).toBe(0);
+    expect(billing.read.slice(before)).toMatchObject([{ reservationId: given.reservation_id }]);
+    billing.answer({ status: 409 });
+    await using without = sceneOf(billing);
+    await without.client.finalize(request());
+    expect(billing.read).toHaveLength(before + 1);
+    expect(without.client.counts().unverified).toBe(1);
+  });
+
+  it.each(["http://other/{id}", "//other/{id}", "reservations/{id}", "/reservations", "/{id}/{id}", "/r?id={id}", "/a b/{id}"])(
+    "the path %s is refused at start",
+    (path) => {
+      expect(() => sceneOf(billing, { reservationPath: path })).toThrow(expect.objectContaining({ code: "invalid_config" }));
+    },
+  );
+});

@@ -102,9 +102,9 @@ export async function violations(options: CheckOptions): Promise<string[]> {
 }
 
 function checkArrivals(arrivals: readonly Arrival[], rows: Map<string, Row>, history: History, found: Findings): void {
-  const arrived = new Set<string>();
-  for (const { key, sha256: sha, id } of arrivals) {
-    arrived.add(key);
+  const effects = new Set<string>();
+  for (const { key, sha256: sha, id, effect } of arrivals) {
+    if (effect) effects.add(key);
     const sent = history.get(key);
     if (!sent) found.add("G: received and never sent", key);
     else if (sent.sha256 !== sha) found.add("B: received bytes differ", key);
@@ -112,7 +112,8 @@ function checkArrivals(arrivals: readonly Arrival[], rows: Map<string, Row>, his
     if (!row) found.add("G: received and not stored", key);
     else if (row.id !== id) found.add("S: two messages under one key", key);
   }
-  for (const row of rows.values()) if (row.delivered > 0 && !arrived.has(row.name)) found.add("L: delivered to nobody", row.name);
+  for (const row of rows.values())
+    if (row.delivered > 0 && !effects.has(row.name)) found.add("L: delivered without an effect", row.name);
 }
 
 async function readRows({ url, schema }: CheckOptions): Promise<Row[]> {
@@ -125,12 +126,12 @@ async function readRows({ url, schema }: CheckOptions): Promise<Row[]> {
   }
 }
 
-/** Where the messages of one ordering key first arrived out of turn. `place` reads key and number from what was sent. */
+/** Where the messages of one ordering key had their effects out of turn. `place` reads key and number from what was sent. */
 export function outOfOrder(arrivals: readonly Arrival[], place: (body: string) => { key: string; n: number } | null): string[] {
   const last = new Map<string, number>();
   const found: string[] = [];
-  for (const { body, first } of arrivals) {
-    const at = first ? place(body) : null;
+  for (const { body, effect } of arrivals) {
+    const at = effect ? place(body) : null;
     if (!at) continue;
     const before = last.get(at.key) ?? -1;
     if (at.n < before) found.push(`${at.key}: ${at.n} after ${before}`);

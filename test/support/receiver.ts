@@ -1,6 +1,6 @@
 /**
  * A receiver for the fault suites: keeps what arrived (key, hash of the body, attempt, headers), has one effect per key as an
- * idempotent receiver does, and answers by a script: status, delay, reset after it acted, or nothing at all.
+ * idempotent receiver does, and answers by a script: status, delay, reset after it acted, or nothing at all. What it refuses has no effect.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
@@ -16,8 +16,8 @@ export interface Arrival {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly atMs: number;
-  /** The first of its key: the one that has an effect. */
-  readonly first: boolean;
+  /** The one of its key that had the effect: the first that was not refused. */
+  readonly effect: boolean;
 }
 
 export type Answer =
@@ -33,7 +33,7 @@ export interface Receiver extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly arrivals: Arrival[];
-  /** Keys that had their effect: a repeat of a key has none. */
+  /** Keys that had their effect: a repeat of a key has none, and neither has a request that was answered with anything but success. */
   readonly effects: ReadonlySet<string>;
   of(idOrKey: string): Arrival[];
   /** What this key's next requests are answered with; afterwards the default again. */
@@ -50,15 +50,22 @@ export interface Receiver extends AsyncDisposable {
   readonly openMax: number;
 }
 
+/** Whether the receiver acts before it answers like this: a refusal has no effect, a broken connection or silence may hide one. */
+function acts(answer: Answer): boolean {
+  if (answer === "reset" || answer === "hang") return true;
+  const status = "drip" in answer ? answer.drip : answer.status;
+  return status >= 200 && status < 300;
+}
+
 export const sha256 = (text: string | Buffer): string => createHash("sha256").update(text).digest("hex");
 
-export async function startReceiver(answer: Answer | ((arrival: Arrival) => Answer) = { status: 200 }): Promise<Receiver> {
+export async function startReceiver(first: Answer | ((arrival: Arrival) => Answer) = { status: 200 }): Promise<Receiver> {
   const arrivals: Arrival[] = [];
   const effects = new Set<string>();
   const scripts = new Map<string, Answer[]>();
   const hanging = new Set<ServerResponse>();
   const sockets = new Set<Socket>();
-  let fallback = answer;
+  let fallback = first;
   let open = 0;
   let openMax = 0;
 
@@ -89,7 +96,7 @@ export async function startReceiver(answer: Answer | ((arrival: Arrival) => Answ
       const { headers, url = "/" } = request;
       const key = String(headers["idempotency-key"] ?? "");
       const body = Buffer.concat(chunks);
-      const arrival: Arrival = {
+      const arrival = {
         key,
         id: String(headers["makegood-message-id"] ?? ""),
         topic: String(headers["makegood-topic"] ?? ""),
@@ -99,12 +106,14 @@ export async function startReceiver(answer: Answer | ((arrival: Arrival) => Answ
         path: url,
         headers,
         atMs: performance.now(),
-        first: !effects.has(key),
+        effect: false,
       };
       arrivals.push(arrival);
-      effects.add(key);
-      const scripted = scripts.get(key)?.shift();
-      respond(response, scripted ?? (typeof fallback === "function" ? fallback(arrival) : fallback));
+      const answer = scripts.get(key)?.shift() ?? (typeof fallback === "function" ? fallback(arrival) : fallback);
+      const effect = acts(answer) && !effects.has(key);
+      if (effect) effects.add(key);
+      arrival.effect = effect;
+      respond(response, answer);
     });
   });
   server.on("connection", (socket) => {

@@ -1,6 +1,7 @@
 /**
  * What the billing service's answer means: the kernel's table of statuses (DF-19), except 409, which is only as good as
  * what stands in it (DF-20). The same amount and a settled state is a duplicate; another amount, account or end is a dead letter for a person.
+ * The same comparison judges a reservation that was read because a 409 carried nothing.
  */
 import { DUPLICATE, type Outcome } from "../../message/outcome.ts";
 import type { Answer } from "../../sink/exchange.ts";
@@ -24,7 +25,12 @@ export function judge(answer: Answered, shown: string, request: FinalizeRequest,
     const outcome = outcomeOfAnswer({ ...answer, body: shown }, httpVerdict, wallMs);
     return { outcome, unverified: false, normalised: false };
   }
-  const { verdict, detail, normalised } = compare(answer.body, request);
+  return judgeReservation(answer.body, request);
+}
+
+/** `text` is what the receiver says about the reservation: the body of a 409, or the reservation itself. */
+export function judgeReservation(text: string, request: FinalizeRequest): Judged {
+  const { verdict, detail, normalised } = compare(text, request);
   switch (verdict) {
     case "agrees":
       return { outcome: DUPLICATE, unverified: false, normalised };
@@ -43,9 +49,30 @@ interface Comparison {
   readonly normalised: boolean;
 }
 
-const SETTLED = new Set(["finalized", "finalised", "settled", "committed", "completed", "idempotent", "already_finalized"]);
-const UNDER_WAY = new Set(["pending", "processing", "in_progress", "finalizing", "settling", "finalize_pending"]);
+const SETTLED = new Set([
+  "finalized",
+  "finalised",
+  "settled",
+  "committed",
+  "completed",
+  "idempotent",
+  "already_finalized",
+  "finalize_acked",
+]);
+/** Being settled, or not settled at all: in both cases to be asked again. */
+const UNDER_WAY = new Set([
+  "pending",
+  "processing",
+  "in_progress",
+  "finalizing",
+  "settling",
+  "finalize_pending",
+  "reserved",
+  "reserve_held",
+  "held",
+]);
 const ENDED_OTHERWISE = new Set([
+  "finalize_failed",
   "released",
   "voided",
   "void",
@@ -60,7 +87,7 @@ const ENDED_OTHERWISE = new Set([
 /** Agreement needs both amount and state; one difference is enough to disagree. */
 function compare(body: string, request: FinalizeRequest): Comparison {
   const said = read(body);
-  if (said === null) return { verdict: "unknown", detail: "the 409 carries nothing to compare", normalised: false };
+  if (said === null) return { verdict: "unknown", detail: "there is nothing to compare", normalised: false };
   const amount = readMicro(pick(said, ["actualCostMicro", "actual_cost_micro", "amountMicro", "amount_micro"]));
   const normalised = amount?.normalised === true;
   const verdict = (is: Comparison["verdict"], detail: string): Comparison => ({ verdict: is, detail, normalised });
@@ -82,7 +109,7 @@ function compare(body: string, request: FinalizeRequest): Comparison {
   if (ENDED_OTHERWISE.has(word)) return verdict("disagrees", `the receiver says that the reservation is ${word}`);
   if (UNDER_WAY.has(word)) return verdict("pending", `the receiver says that the settlement is ${word}`);
   if (amount !== null && SETTLED.has(word)) return verdict("agrees", "the same amount, settled");
-  return verdict("unknown", "the 409 does not carry both amount and state");
+  return verdict("unknown", "it does not carry both amount and state");
 }
 
 /** The object in the answer: at the top, or under the names that billing services put it. */

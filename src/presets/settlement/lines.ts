@@ -4,6 +4,7 @@
  */
 import type { Outcome } from "../../message/outcome.ts";
 import type { Log } from "../../observe/log.ts";
+import type { JournalNote } from "../../store/journal.ts";
 import type { ReplayCounts } from "./outcome.ts";
 import type { FinalizeRequest } from "./request.ts";
 
@@ -26,6 +27,8 @@ export interface Lines {
   /** The same reservation with another cost or tenant: the first stands. */
   conflict(entry: KeptEntry, store: string): void;
   storeFailed(during: string, error: string, entry?: KeptEntry): void;
+  /** Something about the journal's files that a person should know. */
+  journalNote(note: JournalNote): void;
   claimLost(reservationId: string): void;
   /** Credentials or configuration look wrong; a person should look. */
   alert(reservationId: string, outcome: Outcome): void;
@@ -56,6 +59,7 @@ export function createLines(log: Log): Lines {
       log.error(said("DLQ conflict: this reservation is kept with another cost or tenant; the first stands"), { entry, store }),
     storeFailed: (during, error, entry) =>
       log.error(said("DLQ STORE FAILURE"), { during, error, ...(entry === undefined ? {} : { entry }) }),
+    journalNote: (note) => log[note.what === "taken_over" ? "info" : "warn"](said("DLQ journal"), { ...note }),
     claimLost: (reservation_id) => log.warn(said("DLQ claim lost: another instance has it now"), { reservation_id }),
     alert(reservation_id, outcome) {
       if (outcome.kind !== "retry" || outcome.alert !== true) return;

@@ -1,5 +1,5 @@
 /**
- * Moves what was kept in memory while the store was away into the store, by put-if-absent: what the store knows already is
+ * Moves what was kept below while the store was away into the store, by put-if-absent: what the store knows already is
  * left as it is, attempts and terminal records included (CON-8). An entry leaves memory only after the store has it.
  */
 import { errorText } from "../../message/errors.ts";

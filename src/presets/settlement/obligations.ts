@@ -4,6 +4,7 @@
  */
 import type { DLQStore, PersistenceCheck } from "../../store/redis/dlq-port/dlq-store.ts";
 import type { Store } from "../../store/store.ts";
+import type { Waiting } from "./admission.ts";
 import type { FinalizeResult, ReplayCounts } from "./outcome.ts";
 import type { Obligation } from "./request.ts";
 
@@ -17,8 +18,12 @@ export interface Obligations {
   /** Kept and not settled, dead letters not counted. */
   size(): Promise<number>;
   oldestAgeMs(): Promise<number | null>;
+  /** The same with what each tenant owes, where at most `limit` wait and the store can tell. */
+  waiting(limit: number): Promise<Waiting>;
   /** Whether an obligation that is kept now would survive this process. */
   durable(): boolean;
+  /** Rejects with what keeps it from being used. */
+  opened(): Promise<void>;
   persistence(): Promise<Pick<PersistenceCheck, "state" | "reason">>;
   close(): Promise<void>;
 }

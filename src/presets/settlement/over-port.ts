@@ -1,7 +1,7 @@
 /**
- * Obligations on the seeds' port: one direct try, then the store; below it, when it fails, the memory of this process with the
- * whole entry in the log (CON-7, DF-11). What waits in memory is replayed from there and moved up as soon as the store
- * answers, by put-if-absent only (CON-8, DF-12).
+ * Obligations on the seeds' port: one direct try, then the store; below it, when it fails, a journal on disk if there is one, and at last
+ * the memory of this process with the whole entry in the log (CON-7, DF-11). What waits below is replayed from there and moved up
+ * as soon as the store answers, by put-if-absent only (CON-8, DF-12).
  */
 import { type DecideRules, decide } from "../../message/decide.ts";
 import { errorText } from "../../message/errors.ts";
@@ -9,11 +9,10 @@ import type { Outcome } from "../../message/outcome.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
 import type { DLQStore, PersistenceCheck, PutOptions } from "../../store/redis/dlq-port/dlq-store.ts";
-import { createMemoryDLQStore } from "../../store/redis/dlq-port/memory-dlq-store.ts";
+import { createBelow, type LowerRung } from "./below.ts";
 import { withDeadline } from "./deadline.ts";
 import { createGate } from "./gate.ts";
 import type { KeptEntry, Lines } from "./lines.ts";
-import { moveUp } from "./move-up.ts";
 import type { Obligations } from "./obligations.ts";
 import { addCounts, type FinalizeResult, NO_REPLAYS, type ReplayCounts } from "./outcome.ts";
 import { reasonOf, replayPass } from "./replay-pass.ts";
@@ -25,6 +24,9 @@ export interface PortOptions {
   readonly transport: Transport;
   readonly rules: DecideRules;
   readonly leaseMs: number;
+  /** Where the journal below the store is; absent: there is none. */
+  readonly journalDir?: string | undefined;
+  readonly newId: () => string;
   readonly clock: Clock;
   readonly random: Random;
   readonly lines: Lines;
@@ -44,11 +46,11 @@ const BEHIND_GATE: Sent = {
 export function overPort(options: PortOptions): Obligations {
   const { transport, rules, clock, random, lines } = options;
   const store = withDeadline(options.store, clock, STORE_WAIT_MS);
-  const memory = createMemoryDLQStore({ clock, random });
-  /** Reservations that are in memory although the store should have them. */
-  const below = new Set<string>();
+  const below = createBelow(options);
   const gate = createGate(clock);
   let survives: "power-loss" | "process-crash" = "process-crash";
+  /** Whether the store did not take the last entry: the next one goes below, too. */
+  let away = false;
   /** The first look at the store's persistence: until it is over nobody knows what an entry there survives. */
   let looked: Promise<unknown> | null = null;
 
@@ -78,35 +80,29 @@ export function overPort(options: PortOptions): Obligations {
     const entry = { ...request, reason, response_status: status, attempt_count: 1, created_at };
     await looked;
     const stored = await put(entry, how);
-    const said = stored === "store" && store.durable ? survives : "nothing";
+    const above = store.durable ? survives : "nothing";
+    const said = stored === "store" ? above : stored === "journal" ? "power-loss" : "nothing";
     const where = stored === "store" ? store.kind : stored;
     return { ok: false, status: "dlq", reason, id: request.reservation_id, stored: where, survives: said };
   }
 
   /** The first rung that takes it. Says where it is. */
-  async function put(entry: KeptEntry, how: PutOptions): Promise<"store" | "memory" | "log"> {
+  async function put(entry: KeptEntry, how: PutOptions): Promise<"store" | LowerRung> {
     try {
       // `created_at` is left to the store's clock, so that ages of several instances compare (DF-26).
       const { created_at, ...fields } = entry;
       const result = await store.put(fields, how);
+      away = false;
       if (result === "conflict") lines.conflict(entry, store.kind);
       if (result === "created") announce(entry, how, store.kind, store.durable);
       return "store";
     } catch (error) {
-      lines.degraded(store.kind, "memory", errorText(error));
-      return putBelow(entry, how);
-    }
-  }
-
-  async function putBelow(entry: KeptEntry, how: PutOptions): Promise<"memory" | "log"> {
-    try {
-      if ((await memory.put(entry, how)) === "conflict") lines.conflict(entry, "memory");
-      below.add(entry.reservation_id);
-      announce(entry, how, "memory", false);
-      return "memory";
-    } catch (error) {
-      lines.storeFailed("put", errorText(error), entry);
-      return "log";
+      away = true;
+      const where = await below.put(entry, how);
+      lines.degraded(store.kind, where, errorText(error));
+      // The log has it whole already where nothing else does.
+      if (where !== "log") announce(entry, how, where, where === "journal");
+      return where;
     }
   }
 
@@ -114,6 +110,8 @@ export function overPort(options: PortOptions): Obligations {
     if (how.terminal !== undefined) lines.terminal(entry, entry.attempt_count, where);
     if (how.terminal === undefined || !durable) lines.kept(entry, { store: where, durable });
   }
+
+  const size = async (): Promise<number> => (await store.count()) + (await below.count());
 
   async function pass(of: DLQStore): Promise<ReplayCounts> {
     try {
@@ -141,22 +139,29 @@ export function overPort(options: PortOptions): Obligations {
       return keep(request, reason, status, settlement.kind === "retry" ? { delayMs: settlement.delayMs } : { terminal: reason });
     },
     async replay() {
-      await moveUp({ memory, below, store, lines });
+      await below.find();
+      await below.moveUp(store);
       const above = await pass(store);
-      return below.size === 0 ? above : addCounts(above, await pass(memory));
+      if (below.size === 0) return above;
+      const counts = addCounts(above, await pass(below.memory));
+      await below.tidy();
+      return counts;
     },
-    size: async () => (await store.count()) + (await memory.count()),
+    size,
     async oldestAgeMs() {
-      const ages = await Promise.all([store.oldestEntryAgeMs(), memory.oldestEntryAgeMs()]);
+      const ages = await Promise.all([store.oldestEntryAgeMs(), below.memory.oldestEntryAgeMs()]);
       return ages.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null);
     },
-    durable: () => store.durable && below.size === 0,
+    // The port lists nothing by tenant.
+    waiting: async () => ({ pending: await size(), owed: null }),
+    durable: () => below.whole && (store.durable || (away && below.lasting)),
+    opened: () => below.open(),
     persistence() {
       const looking = persistence();
       looked ??= looking.catch(() => undefined);
       return looking;
     },
-    close: async () => undefined,
+    close: () => below.close(),
   };
 }
 

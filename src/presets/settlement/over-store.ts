@@ -6,6 +6,7 @@
 import { createMakegood, type Makegood, type MakegoodOptions } from "../../create.ts";
 import type { DeliverResult } from "../../delivery/deliver.ts";
 import { errorText } from "../../message/errors.ts";
+import { LIMITS } from "../../message/limits.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
 import { isTraceparent } from "../../message/validate.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -13,6 +14,7 @@ import type { Random } from "../../platform/random.ts";
 import type { Store } from "../../store/store.ts";
 import { within } from "./deadline.ts";
 import type { Lines } from "./lines.ts";
+import { parseMicro } from "./money.ts";
 import type { Obligations } from "./obligations.ts";
 import { addCounts, type FinalizeResult } from "./outcome.ts";
 import { type FinalizeRequest, type Obligation, readRequest } from "./request.ts";
@@ -75,6 +77,13 @@ export function overStore(options: StoreOptions): Obligations {
     return told(result, request, lines, clock);
   }
 
+  async function size(): Promise<number> {
+    const mg = await open();
+    const { journal, memory } = mg.ladder.status().waiting;
+    const stored = unsettled(await mg.store.counts()).reduce((sum, { count: of }) => sum + of, 0);
+    return stored + journal + memory + (await below.size());
+  }
+
   return {
     kind: name,
     finalize,
@@ -84,12 +93,7 @@ export function overStore(options: StoreOptions): Obligations {
       const passed = await workOff(mg, clock, lines);
       return (await below.size()) === 0 ? passed : addCounts(passed, await below.replay());
     },
-    async size() {
-      const mg = await open();
-      const { journal, memory } = mg.ladder.status().waiting;
-      const stored = unsettled(await mg.store.counts()).reduce((sum, { count: of }) => sum + of, 0);
-      return stored + journal + memory + (await below.size());
-    },
+    size,
     async oldestAgeMs() {
       const mg = await open();
       const { oldestAtMs } = mg.ladder.status();
@@ -98,9 +102,16 @@ export function overStore(options: StoreOptions): Obligations {
       const known = ages.filter((ms) => ms !== null);
       return known.length === 0 ? null : Math.max(...known);
     },
+    async waiting(limit) {
+      const pending = await size();
+      return { pending, owed: pending > limit ? null : await owedBy((await open()).store) };
+    },
     durable() {
       const status = ladder?.status();
       return status !== undefined && status.survives !== "nothing" && status.waiting.memory === 0;
+    },
+    async opened() {
+      await open();
     },
     async persistence() {
       await (await open()).store.check();
@@ -110,6 +121,7 @@ export function overStore(options: StoreOptions): Obligations {
     async close() {
       const mg = await opening?.catch(() => null);
       await mg?.close();
+      await below.close();
     },
   };
 }
@@ -171,4 +183,18 @@ type Counts = Awaited<ReturnType<Store["counts"]>>;
 
 function unsettled(counts: Counts): Counts {
   return counts.filter(({ topic: of, status }) => of === TOPIC && (status === "pending" || status === "processing"));
+}
+
+/** What each tenant owes, of what waits in the store; a page is more than was asked for. */
+async function owedBy(store: Store): Promise<Map<string, bigint>> {
+  const owed = new Map<string, bigint>();
+  for (const status of ["pending", "processing"] as const) {
+    const { data } = await store.list({ topic: TOPIC, status, limit: LIMITS.pageMax });
+    for (const { tenantId, payload } of data) {
+      if (tenantId === null) continue;
+      const { request } = readRequest(JSON.parse(payload), () => "");
+      owed.set(tenantId, (owed.get(tenantId) ?? 0n) + (parseMicro(request.actual_cost_micro) ?? 0n));
+    }
+  }
+  return owed;
 }

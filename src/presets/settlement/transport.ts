@@ -11,11 +11,12 @@ import { isTraceparent } from "../../message/validate.ts";
 import { type Clock, sleep } from "../../platform/clock.ts";
 import { createAddressGuard, guardedConnector } from "../../sink/address-guard.ts";
 import { checkUrl } from "../../sink/check-target.ts";
-import { type Answer, exchange } from "../../sink/exchange.ts";
+import { exchange } from "../../sink/exchange.ts";
 import { oneLine } from "../../sink/one-line.ts";
 import { headerText } from "../../sink/request-headers.ts";
-import { judge } from "./answer.ts";
+import { type Judged, judge, judgeReservation } from "./answer.ts";
 import type { FinalizeRequest } from "./request.ts";
+import { checkReservationPath, readReservation, reservationPath } from "./reservation.ts";
 import type { ServiceSigner } from "./service-token.ts";
 
 export interface TransportOptions {
@@ -23,6 +24,8 @@ export interface TransportOptions {
   readonly s2sSigner: ServiceSigner;
   readonly s2sSubjectMode: "service" | "tenant";
   readonly timeoutMs: number;
+  /** Where a reservation is read when a 409 carries nothing to compare, below `billingUrl`; absent: it is not. */
+  readonly reservationPath?: string | undefined;
   readonly clock: Clock;
   /** A 409 was taken as a duplicate without proof. */
   readonly unverified: (request: FinalizeRequest) => void;
@@ -64,27 +67,40 @@ export function createTransport(options: TransportOptions): Transport {
     maxRequestsPerClient: 1_000,
   });
   const target = { origin: url.origin, path: url.pathname, method: "POST" } as const;
+  if (options.reservationPath !== undefined) checkReservationPath(options.reservationPath);
 
   async function call(request: FinalizeRequest, how: SendOptions): Promise<Sent> {
     const startedMs = clock.monotonicMs();
     const totalMs = Math.min(timeoutMs, how.timeoutMs ?? timeoutMs);
+    const leftMs = (): number => Math.max(1, totalMs - (clock.monotonicMs() - startedMs));
     const token = await sign(request, options, totalMs);
     if (token.kind !== "signed") return { outcome: token, status: null };
-    const leftMs = Math.max(1, totalMs - (clock.monotonicMs() - startedMs));
-    const context = { signal: how.signal ?? new AbortController().signal, timeoutMs: leftMs };
+    const signal = how.signal ?? new AbortController().signal;
     const message = { ...target, headers: headersOf(request, token.text), body: bodyOf(request) };
-    const answer = await exchange(pool, message, context, leftMs, clock);
-    return judged(answer, request, token.text);
-  }
-
-  function judged(answer: Answer, request: FinalizeRequest, token: string): Sent {
+    const waitMs = leftMs();
+    const answer = await exchange(pool, message, { signal, timeoutMs: waitMs }, waitMs, clock);
     if (answer.kind === "failed") return { outcome: answer.outcome, status: null };
     // Receivers echo what they were sent; a token that is still good must not reach a store or a log that way.
-    const shown = oneLine(answer.body.replaceAll(token, "[redacted]").trim(), SNIPPET_BYTES);
-    const { outcome, unverified, normalised } = judge(answer, shown, request, clock.wallMs());
-    if (unverified) options.unverified(request);
-    if (normalised) options.normalised(request);
-    return { outcome, status: answer.status };
+    const shown = oneLine(answer.body.replaceAll(token.text, "[redacted]").trim(), SNIPPET_BYTES);
+    const first = judge(answer, shown, request, clock.wallMs());
+    const judged = first.unverified ? ((await ask(request, leftMs, signal)) ?? first) : first;
+    if (judged.unverified) options.unverified(request);
+    if (judged.normalised) options.normalised(request);
+    return { outcome: judged.outcome, status: answer.status };
+  }
+
+  /** What the reservation itself says, within the time that the call has left. Null: it is not to be asked, or gives no answer. */
+  async function ask(request: FinalizeRequest, leftMs: () => number, signal: AbortSignal): Promise<Judged | null> {
+    const template = options.reservationPath;
+    const base = url.pathname.slice(0, -PATH.length);
+    const path = template === undefined ? null : reservationPath(base, template, request.reservation_id);
+    if (path === null) return null;
+    // A token of its own: each is good once.
+    const token = await sign(request, options, leftMs());
+    if (token.kind !== "signed") return null;
+    const headers = ["accept", "application/json", ...commonHeaders(request, token.text)];
+    const text = await readReservation(pool, { path, headers, timeoutMs: leftMs(), signal }, clock);
+    return text === null ? null : judgeReservation(text, request);
   }
 
   return {
@@ -137,17 +153,13 @@ function unsigned(error: string): Signed {
 }
 
 function headersOf(request: FinalizeRequest, token: string): string[] {
-  const headers = [
-    "content-type",
-    "application/json",
-    "user-agent",
-    "makegood",
-    "authorization",
-    `Bearer ${token}`,
-    // DF-34: after a timeout nobody knows whether it landed; the receiver recognises the repeat.
-    "idempotency-key",
-    headerText(request.reservation_id),
-  ];
+  // DF-34: after a timeout nobody knows whether it landed; the receiver recognises the repeat.
+  const own = ["content-type", "application/json", "idempotency-key", headerText(request.reservation_id)];
+  return [...own, ...commonHeaders(request, token)];
+}
+
+function commonHeaders(request: FinalizeRequest, token: string): string[] {
+  const headers = ["user-agent", "makegood", "authorization", `Bearer ${token}`];
   if (isTraceparent(request.trace_id)) headers.push("traceparent", request.trace_id);
   else if (request.trace_id !== "") headers.push("x-trace-id", headerText(request.trace_id));
   return headers;

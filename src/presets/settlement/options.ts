@@ -1,0 +1,84 @@
+/**
+ * The options of the settlement client, and what is told at start about those that cannot be meant: every mistake at once.
+ */
+import type { MakegoodOptions } from "../../create.ts";
+import { MakegoodError } from "../../message/errors.ts";
+import { LIMITS } from "../../message/limits.ts";
+import type { Log } from "../../observe/log.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Random } from "../../platform/random.ts";
+import type { DLQStore } from "../../store/redis/dlq-port/dlq-store.ts";
+import type { Store } from "../../store/store.ts";
+import { parseMicro } from "./money.ts";
+import { isKernelStore } from "./obligations.ts";
+import type { ServiceSigner } from "./service-token.ts";
+
+export interface SettlementOptions {
+  /** Where the billing service lives; `/api/internal/finalize` is called below it. */
+  readonly billingUrl: string;
+  readonly s2sSigner: ServiceSigner;
+  /** The seeds' port or a kernel store, opened and closed by whoever made it. Absent: memory, which survives nothing (FIN-2). */
+  readonly dlqStore?: DLQStore | Store | undefined;
+  /** One total deadline per call; 1,000 by default (EV-13). */
+  readonly timeoutMs?: number | undefined;
+  /** Replays before an obligation becomes a dead letter; 5 by default. */
+  readonly maxRetries?: number | undefined;
+  /** The waits before each replay, the last one repeated; 1, 2, 4, 8 and 10 minutes by default (FIN-35). Each is jittered. */
+  readonly retryDelaysMs?: readonly number[] | undefined;
+  /** Who the token's subject is: this service (default), or the tenant. */
+  readonly s2sSubjectMode?: "service" | "tenant" | undefined;
+  /**
+   * Where a reservation can be read, below `billingUrl` and with `{id}` for its id, such as /api/internal/reservations/{id}. It is asked with a
+   * token of its own, within the same deadline, when a 409 carries nothing to compare (DF-20). Absent: nothing is asked.
+   */
+  readonly reservationPath?: string | undefined;
+  /** A directory of this client's own for the journal below the store: what the store does not take survives there. Needs `dlqStore`. */
+  readonly journalDir?: string | undefined;
+  /** For admission(): how many obligations may wait; 50 by default (EV-8), at most 1,000. */
+  readonly maxPending?: number | undefined;
+  /** For admission(): how much may wait for one tenant, in micro, as text; absent: no cap. Needs a kernel store, which can tell. */
+  readonly maxExposureMicro?: string | undefined;
+  /** With a kernel store: further options of the Makegood behind it, such as the lower rungs of the ladder. */
+  readonly makegood?: Partial<MakegoodOptions> | undefined;
+  /** Absent: JSON lines on standard error. */
+  readonly log?: Log | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+}
+
+export function checkOptions(options: SettlementOptions): void {
+  const { timeoutMs, maxRetries, retryDelaysMs, s2sSigner, s2sSubjectMode, maxPending } = options;
+  const problems = placeProblems(options);
+  const whole = (name: string, value: number | undefined, min: number, max: number): void => {
+    if (value !== undefined && !(Number.isInteger(value) && value >= min && value <= max)) {
+      problems.push(`${name} must be a whole number from ${min} to ${max}`);
+    }
+  };
+  whole("timeoutMs", timeoutMs, 10, 300_000);
+  whole("maxRetries", maxRetries, 1, LIMITS.attemptsMax);
+  whole("maxPending", maxPending, 1, LIMITS.pageMax);
+  if (retryDelaysMs?.length === 0) problems.push("retryDelaysMs needs at least one wait");
+  for (const ms of retryDelaysMs ?? []) whole("retryDelaysMs", ms, 1, LIMITS.delayMsMax);
+  if (typeof (s2sSigner as ServiceSigner | undefined)?.sign !== "function")
+    problems.push("s2sSigner must have a function sign()");
+  if (s2sSubjectMode !== undefined && s2sSubjectMode !== "service" && s2sSubjectMode !== "tenant") {
+    problems.push("s2sSubjectMode must be service or tenant");
+  }
+  if (problems.length > 0) throw new MakegoodError("invalid_config", problems.join("; "), { problems });
+}
+
+/** What an option asks of the store that is given, or not. */
+function placeProblems({ dlqStore, journalDir, makegood, maxExposureMicro }: SettlementOptions): string[] {
+  const problems: string[] = [];
+  if (journalDir !== undefined) {
+    if (typeof journalDir !== "string" || journalDir === "") problems.push("journalDir must be the path of a directory");
+    if (dlqStore === undefined) problems.push("journalDir stands below a dlqStore: give one");
+    if (makegood?.journal !== undefined) problems.push("journalDir and makegood.journal are the same: give one of them");
+  }
+  if (maxExposureMicro !== undefined) {
+    if (parseMicro(maxExposureMicro) === null) problems.push("maxExposureMicro must be a whole number in decimal text");
+    if (dlqStore === undefined || !isKernelStore(dlqStore))
+      problems.push("maxExposureMicro needs a kernel store: the port cannot tell what waits for a tenant");
+  }
+  return problems;
+}
