@@ -25,7 +25,7 @@ const STAGES = {
   ],
   unit: ["unit and integration, on a private PostgreSQL 18", (filters) => runVitest(["--exclude", "test/pooler/**", ...filters])],
   adapters: ["the caller's transaction, with the real libraries", adapters],
-  majors: ["the store on PostgreSQL 14 to 18", () => runMajors()],
+  majors: ["the store, audit and usage on PostgreSQL 14 to 18", () => runMajors()],
   pooler: ["the store through PgBouncer in transaction mode", pooler],
 };
 

@@ -6,11 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createMakegood } from "../../src/create.ts";
+import { createLog } from "../../src/observe/log.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import { auditTopics } from "../../src/presets/audit/topics.ts";
+import { makegoodOptions } from "../../src/server/serve.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { createRedisStore } from "../../src/store/redis/index.ts";
-import { startTestServer } from "../server/support.ts";
+import { configOf, startTestServer } from "../server/support.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 import { startCli } from "../support/processes.ts";
 import { startRedis } from "../support/redis-server.ts";
@@ -55,7 +58,8 @@ describe("the audit endpoints", () => {
     const { data } = await server.mg().store.list({ status: "dead", topic: "audit/quarantine", limit: 10 });
     expect(data.length).toBe(1);
     expect(JSON.parse(data[0]!.payload)).toMatchObject({ audit_type: "ai-decisions", record: JSON.stringify(body) });
-    expect(data[0]!.attempts).toBeLessThanOrEqual(1);
+    // The call itself was the try that ended it; the worker has not added one.
+    expect(data[0]!.attempts).toBe(0);
     expect(await server.metric(/audit_write_attempts_total.*"ai-decisions".*"validation_error"/)).toBe(2);
     // Counts of the store are at most five seconds old.
     await vi.waitFor(async () => expect(await server.metric(/audit_dead_letters /)).toBeGreaterThanOrEqual(1), 8_000);
@@ -99,7 +103,8 @@ describe("while the database fails", () => {
     expect(await json(response)).toMatchObject({ code: "store_unavailable" });
     expect(await server.metric(/audit_write_attempts_total.*"executions".*"failed"/)).toBe(1);
     server.databaseUp();
-    await vi.waitFor(async () => expect((await server.post("executions", envelope("e-1"))).status).toBeLessThan(300), 15_000);
+    // 201: stored by this call. 200: what memory still held of the first one was stored meanwhile.
+    await vi.waitFor(async () => expect([200, 201]).toContain((await server.post("executions", envelope("e-1"))).status), 15_000);
     expect([...(await server.stored()).keys()]).toEqual(["e-1"]);
   });
 
@@ -168,10 +173,21 @@ describe("a worker of its own", () => {
 });
 
 describe("serve", () => {
-  it("EV-18: its own worker writes what is queued for every type, and retention is seven years unless said", async () => {
+  it("keeps records for seven years unless told otherwise, and says so when it is less", async () => {
+    const store = createPostgresStore({ url: databaseUrl(), schema: freshSchema() });
+    const log = createLog({ clock: systemClock, format: "json", write: () => {} });
+    const keptMs = async (env: Record<string, string>) =>
+      makegoodOptions(await configOf(env), store, log, systemClock).auditKeptMs;
+    expect(await keptMs({})).toBe(2_557 * 86_400_000);
+    expect(await keptMs({ MAKEGOOD_AUDIT_KEPT_DAYS: "30" })).toBe(30 * 86_400_000);
+    expect(await keptMs({ MAKEGOOD_AUDIT_KEPT_DAYS: "forever" })).toBeNull();
+  });
+
+  it("EV-18: its own worker writes what is queued for every type", async () => {
     const schema = freshSchema();
     const store = createPostgresStore({ url: databaseUrl(), schema });
-    const server = await startTestServer({ MAKEGOOD_POLL_MS: "50" }, { store });
+    const server = await startTestServer({ MAKEGOOD_POLL_MS: "50", MAKEGOOD_AUDIT_KEPT_DAYS: "30" }, { store });
+    expect(server.lines.some((line) => line.includes("kept for less than seven years"))).toBe(true);
     for (const type of TYPES) await server.mg.enqueue(`audit/${type}`, envelope(`q-${type}`, type), { key: `q-${type}` });
     await vi.waitFor(async () => expect((await store.audit.list({ limit: 100 })).length).toBe(TYPES.length), 10_000);
     const text = await (await server.api("/metrics")).text();

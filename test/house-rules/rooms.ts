@@ -41,8 +41,9 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   maintenance: SEAMS,
   // Wiring: the only room that knows every engine.
   create: [...MIDDLE, ...ENGINES],
-  // The seeds' port and its memory adapter live with the Redis engine; everything else a preset gets from create.
-  presets: [...MIDDLE, "store:redis", "store:memory", "create"],
+  // The seeds' port and its memory adapter live with the Redis engine, and the port has a journal below it as a kernel store has;
+  // everything else a preset gets from create.
+  presets: [...MIDDLE, "store:redis", "store:memory", "store:journal", "create"],
   // The memory store has no door of its own: MAKEGOOD_STORE=memory.
   server: [...MIDDLE, "create", "presets", "store-door", "store:memory"],
   cli: [...MIDDLE, "create", "presets", "server", "store-door"],

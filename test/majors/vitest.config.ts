@@ -3,11 +3,19 @@ import { defineConfig } from "vitest/config";
 
 const REPO = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What depends on the server's version: the store's conformance and the SQL function. PG_MAJOR names the version. */
+/**
+ * What depends on the server's version: the conformance of the store, of the audit seam (its monthly partitions) and of the usage seam (its
+ * optional tables), and the SQL function. PG_MAJOR names the version.
+ */
 export default defineConfig({
   root: REPO,
   test: {
-    include: ["test/conformance/postgres.test.ts", "test/faults/sql-function.test.ts"],
+    include: [
+      "test/conformance/postgres.test.ts",
+      "test/audit/conformance.test.ts",
+      "test/usage/conformance.test.ts",
+      "test/faults/sql-function.test.ts",
+    ],
     globalSetup: [fileURLToPath(new URL("server.ts", import.meta.url))],
     testTimeout: 30_000,
     hookTimeout: 60_000,

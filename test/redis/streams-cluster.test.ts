@@ -2,10 +2,14 @@
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createMakegood, createMemoryStore } from "../../src/index.ts";
+import { auditTopics, startAuditStream } from "../../src/presets/index.ts";
+import { createMemoryAudit } from "../../src/store/memory/audit.ts";
 import { createRedisDLQStore } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
 import { fromIoredis, fromNodeRedis, type RedisPort } from "../../src/store/redis/port.ts";
 import { startInlet } from "../../src/store/redis/streams/inlet.ts";
 import { fieldOf } from "../../src/store/redis/streams/seed-names.ts";
+import { envelope } from "../audit/records.ts";
 import { until } from "../delivery/support.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
 import { owed } from "./dlq-port-suite.ts";
@@ -41,6 +45,23 @@ describe("on a cluster", () => {
       expect(await store.gauges()).toEqual({ due: 2, waiting: 0, claimed: 0, terminal: 0, quarantined: 1 });
       expect(await store.validatePersistence()).toMatchObject({ state: "verified" });
       expect(store.durable).toBe(true);
+    });
+
+    it("the seeds' audit stream opens under its own names, and its dead stream where one script reaches both", async () => {
+      await redis.send("audit-dlq", ["DEL", "audit-dlq"]);
+      await redis.send("{audit-dlq}:dead-letter", ["DEL", "{audit-dlq}:dead-letter", "{audit-dlq}:dead-letter:published"]);
+      const audit = createMemoryAudit();
+      const mg = await createMakegood({ store: createMemoryStore(), topics: auditTopics(audit), pollMs: 10 });
+      mg.work();
+      const doors = startAuditStream({ mg, redis });
+      const add = (type: string, data: string) =>
+        redis.send("audit-dlq", ["XADD", "audit-dlq", "*", "audit_type", type, "audit_data", data]);
+      await add("executions", JSON.stringify(envelope("e-1")));
+      await add("nobody", "{}");
+      await until(async () => (await audit.get("e-1")) !== null);
+      await until(async () => Number(await redis.send("{audit-dlq}:dead-letter", ["XLEN", "{audit-dlq}:dead-letter"])) === 1);
+      await doors.stop();
+      await mg.close();
     });
 
     it("the inlet reads, ends and quarantines", async () => {

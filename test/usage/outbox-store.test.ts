@@ -2,6 +2,7 @@
  * The seed's own names: the view `modkit_outbox_events` and a store with claim_batch, ack and nack, under tokens.
  */
 import { describe, expect, it } from "vitest";
+import { topic } from "../../src/index.ts";
 import { createOutboxStore } from "../../src/presets/index.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { databaseUrl, withClient } from "../support/postgres.ts";
@@ -75,6 +76,11 @@ describe("OBX-5: the view", () => {
   it("OBX-5: shows messages of every topic and cannot be written", async () => {
     await using stage = await usageStage();
     await finalized(stage);
+    const { definition } = topic("a/plain");
+    await stage.mg.store.topics.put(definition, "api");
+    await stage.mg.enqueue("a/plain", { n: 1 });
+    const shown = (await rows(stage)).map((row) => `${row.namespace}/${row.topic}`);
+    expect(shown).toEqual(["mini-chat/usage_snapshot", "a/plain"]);
     const statement = `update "${stage.schema}".modkit_outbox_events set status = 'delivered'`;
     await expect(withClient((client) => client.query(statement))).rejects.toThrow(/cannot update view/);
   });

@@ -5,7 +5,6 @@
  */
 import { createMakegood, type Makegood, type MakegoodOptions } from "../../create.ts";
 import type { DeliverResult } from "../../delivery/deliver.ts";
-import { topic } from "../../delivery/topic.ts";
 import { errorText } from "../../message/errors.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
 import { payloadText } from "../../message/validate.ts";
@@ -16,7 +15,6 @@ import { type Random, systemRandom } from "../../platform/random.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Store } from "../../store/store.ts";
-import { clientQuarantineSink, clientSink } from "./client-sink.ts";
 import { type Draft, draftOf, quarantineOf, withDefaults } from "./draft.ts";
 import { createOpening } from "./opening.ts";
 import {
@@ -30,8 +28,8 @@ import {
   type SignalProcessingData,
 } from "./record.ts";
 import { redact } from "./redact.ts";
-import { AUDIT_CLIENT_NAMESPACE, AUDIT_TYPES, QUARANTINE } from "./registry.ts";
-import { createService } from "./service.ts";
+import { AUDIT_CLIENT_NAMESPACE } from "./registry.ts";
+import { senderSinks, senderTopics } from "./sender.ts";
 import { createWaitingRoom } from "./waiting-room.ts";
 
 export interface AuditClientOptions {
@@ -102,7 +100,8 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
   const budgetMs = options.budgetMs ?? timeoutMs + REST_MS;
   const store = options.store ?? createMemoryStore({ clock, random });
   const ids = createIds(clock, random);
-  const sinks = sinksOf(options, { clock, timeoutMs });
+  const { url, token, headers } = options;
+  const sinks = senderSinks({ url, token, headers, clock, timeoutMs });
   const tell = (error: unknown, during: string, consecutive = 1): void =>
     options.onEvent?.({ type: "store_error", during, error: redact(errorText(error)), consecutive });
   const room = createWaitingRoom(sinks, timeoutMs, (error) => tell(error, "audit_waiting_room"));
@@ -221,28 +220,13 @@ function kindOf({ kind, status, stored }: DeliverResult): AuditResult["kind"] {
   }
 }
 
-interface Parts {
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-}
-
-/** Topic → sink. */
-function sinksOf(options: AuditClientOptions, parts: Parts): ReadonlyMap<string, Sink> {
-  const { url, token, headers } = options;
-  const shared = { url, token, headers, service: createService(), ...parts };
-  const types = AUDIT_TYPES.map((kind) => [`${AUDIT_CLIENT_NAMESPACE}/${kind.type}`, clientSink(kind, shared)] as const);
-  const sinks = new Map<string, Sink>(types);
-  const quarantine = clientQuarantineSink((type) => sinks.get(`${AUDIT_CLIENT_NAMESPACE}/${type}`));
-  return sinks.set(`${AUDIT_CLIENT_NAMESPACE}/${QUARANTINE}`, quarantine);
-}
-
 async function openMakegood(
   options: AuditClientOptions & { clock: Clock; random: Random },
   store: Store,
   sinks: ReadonlyMap<string, Sink>,
 ): Promise<Makegood> {
-  const { secondary, journal, errorLog, pollMs, onEvent, clock, random, retry = { policy: "audit" } } = options;
-  const topics = [...sinks].map(([name, sink]) => topic(name, { sink, retry }));
+  const { secondary, journal, errorLog, pollMs, onEvent, clock, random, retry } = options;
+  const topics = senderTopics(sinks, retry);
   // The store stays ours: an opening that failed half way must not close it for the next one.
   const mg = await createMakegood({
     store,

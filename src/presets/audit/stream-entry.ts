@@ -4,9 +4,11 @@
  * be read becomes a message of the quarantine and is never thrown away (DA-13).
  */
 import { faultText, readRecord } from "./record.ts";
-import { type AuditKind, auditKind } from "./registry.ts";
+import { type AUDIT_CLIENT_NAMESPACE, AUDIT_NAMESPACE, type AuditKind, auditKind, QUARANTINE } from "./registry.ts";
 import type { Quarantined } from "./store-sink.ts";
-import { auditTopic, QUARANTINE_TOPIC } from "./topics.ts";
+
+/** `audit`: the reader's own store writes the records. `audit-write`: they are sent to the service. */
+export type StreamNamespace = typeof AUDIT_NAMESPACE | typeof AUDIT_CLIENT_NAMESPACE;
 
 export interface AuditStreamEntry {
   /** `milliseconds-sequence`. */
@@ -21,21 +23,25 @@ export interface AuditStreamMessage {
   readonly key?: string | undefined;
 }
 
-export function readAuditEntry(stream: string, entry: AuditStreamEntry): AuditStreamMessage {
+export function readAuditEntry(
+  stream: string,
+  entry: AuditStreamEntry,
+  namespace: StreamNamespace = AUDIT_NAMESPACE,
+): AuditStreamMessage {
   const { audit_type = "", audit_data = "" } = entry.fields;
   const kind = auditKind(audit_type);
-  if (kind === null) return quarantined(audit_type, "nobody registered this audit type", audit_data);
+  const quarantined = (type: string, reason: string): AuditStreamMessage => {
+    const payload: Quarantined = { audit_type: type, reason, record: audit_data };
+    return { topic: `${namespace}/${QUARANTINE}`, payloadText: JSON.stringify(payload) };
+  };
+  if (kind === null) return quarantined(audit_type, "nobody registered this audit type");
+  const topic = `${namespace}/${kind.type}`;
   const read = readRecord(kind, audit_data);
-  if (read.ok) return { topic: auditTopic(kind.type), payloadText: audit_data, key: read.record.eventId };
+  if (read.ok) return { topic, payloadText: audit_data, key: read.record.eventId };
   const wrapped = wrap(stream, entry, kind, audit_data);
   const again = wrapped === null ? read : readRecord(kind, wrapped);
-  if (again.ok) return { topic: auditTopic(kind.type), payloadText: again.record.payload, key: again.record.eventId };
-  return quarantined(kind.type, faultText(read.faults), audit_data);
-}
-
-function quarantined(audit_type: string, reason: string, record: string): AuditStreamMessage {
-  const payload: Quarantined = { audit_type, reason, record };
-  return { topic: QUARANTINE_TOPIC, payloadText: JSON.stringify(payload) };
+  if (again.ok) return { topic, payloadText: again.record.payload, key: again.record.eventId };
+  return quarantined(kind.type, faultText(read.faults));
 }
 
 /** Null: it has an envelope of its own that is wrong, or is no object at all. */

@@ -19,7 +19,8 @@ export const finalizeCases: Record<string, (scene: UsageScene) => Promise<void>>
     const final = (await scene.usage.turn(turn)) as Turn;
     assert.deepEqual(final, (result as { turn: Turn }).turn);
     const { messageId, ...rest } = final;
-    assert.deepEqual(rest, { ...rest, ...turnFields(turn), settlement, finalizationId, finalizedAt: scene.at(9).now });
+    const ended = { state: "completed", settlement, finalizationId, finalizedAt: scene.at(9).now };
+    assert.deepEqual(rest, { ...turnFields(turn), ...ended });
     assert.equal((await scene.store.get(messageId as string))?.key, `${turn.turnId}/${turn.requestId}`);
     assert.deepEqual(await scene.sums(), [0n, 60n]);
     assert.equal(await scene.messages(), 1);

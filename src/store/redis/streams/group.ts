@@ -2,6 +2,8 @@
  * A consumer group as the inlet sees it: made when it is missing, its depth, and its silent consumers removed. A depth counts what is
  * not yet processed; the length of the stream says nothing about that (DA-7, DR-12).
  */
+import { hostname } from "node:os";
+import type { Random } from "../../../platform/random.ts";
 import { runLua } from "../lua.ts";
 import type { RedisPort } from "../port.ts";
 import { asStoreError, replyCode } from "../redis-errors.ts";
@@ -25,6 +27,11 @@ export interface Group {
   readonly redis: RedisPort;
   readonly stream: string;
   readonly group: string;
+}
+
+/** A consumer's name that nobody else has, whatever two pods are called and whichever process ids they have (DA-12). */
+export function uniqueConsumer(random: Random, name = `${hostname()}-${process.pid}`): string {
+  return `${name}-${Buffer.from(random.bytes(8)).toString("hex")}`;
 }
 
 /** From the first entry on, so that what was added before the group is read too (DR-36). */

@@ -2,7 +2,7 @@
  * The entries that an inlet has in hand, and their way out: accepted and then ended, or quarantined and then ended. Each step
  * that fails leaves its entry in hand for the next round; what was accepted is never accepted again only because its end failed.
  */
-import { errorText, isMakegoodError } from "../../../message/errors.ts";
+import { errorText, isMakegoodError, MakegoodError } from "../../../message/errors.ts";
 import { type Clock, sleep } from "../../../platform/clock.ts";
 import { runLua } from "../lua.ts";
 import type { StreamEntry } from "./entries.ts";
@@ -60,7 +60,8 @@ export function createHands({ group, options, settings, clock, tell, signal }: H
     signal.addEventListener("abort", stop, { once: true });
     try {
       const late = sleep(clock, settings.acceptTimeoutMs, over.signal).then(() => {
-        throw new Error(`not accepted within ${settings.acceptTimeoutMs} ms`);
+        // An outage like any other: tried one by one, a store that hangs would cost each entry of the batch a whole wait.
+        throw new MakegoodError("outcome_unknown", `not accepted within ${settings.acceptTimeoutMs} ms`);
       });
       await Promise.race([options.accept(messages, over.signal), late]);
       return "committed";

@@ -64,12 +64,13 @@ export interface InletOptions extends Partial<ReclaimRules> {
   readonly batchMax?: number | undefined;
   /** The longest wait of one read; default 2,000. */
   readonly blockMs?: number | undefined;
-  /** How often died consumers are looked for; default 30,000. */
+  /** How often died consumers are looked for; default 30,000, or `reclaimIdleMs` where that is less. */
   readonly sweepMs?: number | undefined;
   /** Entries taken over in one sweep; default 20. */
   readonly sweepMax?: number | undefined;
   /** A consumer that was silent this long and holds nothing is removed; default 10 minutes. */
   readonly silentMs?: number | undefined;
+  /** How long one `accept` may take; default a third of `reclaimIdleMs`, at most 30,000. */
   readonly acceptTimeoutMs?: number | undefined;
   readonly onNotice?: ((notice: InletNotice) => void) | undefined;
   readonly clock?: Clock | undefined;
@@ -87,10 +88,13 @@ export interface InletSettings {
   readonly reclaim: ReclaimRules;
 }
 
-export function inletSettings(options: InletOptions): InletSettings {
+/** What inletSettings has to know of Redis, which need not be there yet. */
+export type UnconnectedInlet = Omit<InletOptions, "redis"> & { readonly redis: Pick<RedisPort, "cluster"> };
+
+export function inletSettings(options: UnconnectedInlet): InletSettings {
   const { stream, group, redis } = options;
   const problems: string[] = [];
-  const within = (name: keyof InletOptions, fallback: number, min: number, max: number): number => {
+  const within = (name: keyof UnconnectedInlet, fallback: number, min: number, max: number): number => {
     const value = (options[name] as number | undefined) ?? fallback;
     if (!(Number.isInteger(value) && value >= min && value <= max))
       problems.push(`${name} must be a whole number from ${min} to ${max}`);
@@ -106,11 +110,11 @@ export function inletSettings(options: InletOptions): InletSettings {
     batchMax: within("batchMax", 10, 1, LIMITS.batchMessagesMax),
     // Never 0, which would wait for ever (DA-11).
     blockMs: within("blockMs", 2_000, 1, 60_000),
-    sweepMs: within("sweepMs", 30_000, 10, 86_400_000),
+    sweepMs: within("sweepMs", Math.max(10, Math.min(30_000, Math.floor(reclaim.reclaimIdleMs))), 10, 86_400_000),
     sweepMax: within("sweepMax", 20, 1, 1_000),
     silentMs: within("silentMs", 600_000, 1, 30 * 86_400_000),
-    // Shorter than the time after which others take over what this one is still working on.
-    acceptTimeoutMs: options.acceptTimeoutMs ?? Math.max(1, Math.min(30_000, Math.floor(reclaim.reclaimIdleMs / 2))),
+    // Together with the time between two touches, shorter than what others wait before they take over what is in hand here.
+    acceptTimeoutMs: options.acceptTimeoutMs ?? Math.max(1, Math.min(30_000, Math.floor(reclaim.reclaimIdleMs / 3))),
     deadStream,
     reclaim,
   };

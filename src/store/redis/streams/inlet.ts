@@ -3,15 +3,14 @@
  * after its message is committed (at least once; the key makes a repeat the same message); an outage of the store holds entries
  * and spends nothing; nothing that starts it needs Redis to be there (DA-17).
  */
-import { hostname } from "node:os";
 import { errorText } from "../../../message/errors.ts";
 import { type Clock, sleep, systemClock } from "../../../platform/clock.ts";
 import { startLoop } from "../../../platform/loop.ts";
-import { type Random, systemRandom } from "../../../platform/random.ts";
+import { systemRandom } from "../../../platform/random.ts";
 import type { RedisPort } from "../port.ts";
 import { replyCode } from "../redis-errors.ts";
 import { toRead } from "./entries.ts";
-import { type Depth, ensureGroup, type Group, removeConsumer, removeSilent, streamDepth } from "./group.ts";
+import { type Depth, ensureGroup, type Group, removeConsumer, removeSilent, streamDepth, uniqueConsumer } from "./group.ts";
 import { createHands, type Held } from "./hands.ts";
 import { type InletNotice, type InletOptions, inletSettings } from "./inlet-options.ts";
 import { createTakeover, reclaimBackoffMs, type Sweep } from "./takeover.ts";
@@ -34,7 +33,7 @@ export function startInlet(options: InletOptions): Inlet {
   const { redis, stream, clock = systemClock, random = systemRandom } = options;
   const settings = inletSettings(options);
   const group: Group = { redis, stream, group: options.group };
-  const consumer = options.consumer ?? uniqueName(random);
+  const consumer = options.consumer ?? uniqueConsumer(random);
   const tell = notifier(options.onNotice);
   const over = new AbortController();
   const hands = createHands({ group, options, settings, clock, tell, signal: over.signal });
@@ -106,7 +105,7 @@ export function startInlet(options: InletOptions): Inlet {
   }
 
   /** Until what is in hand wants something: another try, or to be touched. */
-  const untilNext = (): number => Math.max(1, Math.min(retryAtMs - clock.monotonicMs(), settings.reclaim.reclaimIdleMs / 3));
+  const untilNext = (): number => Math.max(1, Math.min(retryAtMs - clock.monotonicMs(), settings.reclaim.reclaimIdleMs / 6));
 
   async function step(stopping: AbortSignal): Promise<number> {
     await settleIn();
@@ -186,10 +185,6 @@ async function first(clock: Clock, work: Promise<unknown>, ms: number): Promise<
   const result = await Promise.race([ended, sleep(clock, ms, done.signal).then(() => false)]);
   done.abort();
   return result;
-}
-
-function uniqueName(random: Random): string {
-  return `${hostname()}-${process.pid}-${Buffer.from(random.bytes(8)).toString("hex")}`;
 }
 
 function notifier(onNotice: InletOptions["onNotice"]): (notice: InletNotice) => void {

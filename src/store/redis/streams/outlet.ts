@@ -18,8 +18,8 @@ export interface OutletOptions {
   readonly redis: RedisPort;
   readonly store: Pick<Store, "list" | "get" | "history">;
   readonly stream: string;
-  /** Only dead letters of this topic; absent: of all. */
-  readonly topic?: string | undefined;
+  /** Only dead letters of these topics; absent: of all. */
+  readonly topics?: readonly string[] | undefined;
   /** How often a pass is made; default 10,000. A nudge makes one at once. */
   readonly everyMs?: number | undefined;
   readonly onNotice?: ((notice: OutletNotice) => void) | undefined;
@@ -72,12 +72,25 @@ export function startOutlet(options: OutletOptions): Outlet {
 /** A replayed message that dies again is another death and is published again: the generation is part of the mark. */
 const markOf = ({ id, generation }: MessageView): string => `${id}/${generation}`;
 
-async function publishOpen(
-  { redis, store, stream, topic }: OutletOptions,
+async function publishOpen(options: OutletOptions, tell: (notice: OutletNotice) => void, signal?: AbortSignal): Promise<number> {
+  const marks = siblingKey(options.stream, "published");
+  let published = 0;
+  for (const topic of options.topics ?? [undefined]) {
+    published += await publishTopic(options, marks, topic, tell, signal);
+    // Marks are forgotten only by a pass that has looked at all of them.
+    if (signal?.aborted) return published;
+  }
+  await runLua(options.redis, FORGET_MARKS, [marks], [MARK_KEPT_SECONDS]);
+  return published;
+}
+
+async function publishTopic(
+  { redis, store, stream }: OutletOptions,
+  marks: string,
+  topic: string | undefined,
   tell: (notice: OutletNotice) => void,
   signal?: AbortSignal,
 ): Promise<number> {
-  const marks = siblingKey(stream, "published");
   let published = 0;
   let cursor: string | null = null;
   do {
@@ -97,7 +110,6 @@ async function publishOpen(
       tell({ what: "published", id: listed.id, entryId });
     }
   } while (cursor !== null);
-  await runLua(redis, FORGET_MARKS, [marks], [MARK_KEPT_SECONDS]);
   return published;
 }
 

@@ -1,15 +1,18 @@
 /**
  * The seeds' streams and groups under their own names: what the audit and recovery presets pass to an inlet or an outlet unless
- * told otherwise. The seeds' lengths (MAXLEN 10,000 and 100,000) are not here: nothing unprocessed is ever cut off (DA-1, DR-11).
+ * told otherwise. The seeds' lengths (10,000 and 100,000) cut nothing off here (DA-1, DR-11): beyond them the stream doors warn.
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import type { StreamEntry } from "./entries.ts";
 import type { InletOptions } from "./inlet-options.ts";
+import type { ReclaimRules } from "./takeover.ts";
 
-type Names = Pick<
-  InletOptions,
-  "stream" | "group" | "deadStream" | "reclaimIdleMs" | "reclaimsMax" | "reclaimIdleMsMax" | "batchMax" | "sweepMs" | "sweepMax"
->;
+type Names = Pick<InletOptions, "stream" | "group" | "deadStream" | "batchMax" | "sweepMs" | "sweepMax"> & Partial<ReclaimRules>;
+
+/** AUD-10: beyond this the audit stream is said to be too long. */
+export const AUDIT_LENGTH_MAX = 10_000;
+/** REC-31: M10_STREAM_MAX_LEN. */
+export const RECOVERY_LENGTH_MAX = 100_000;
 
 /** AUD-9, AUD-15; of the two group names the one of CON-14. */
 export const AUDIT_STREAM = {
@@ -37,6 +40,7 @@ export const RECOVERY_STREAM = {
   group: "m10:evaluate:group",
   deadStream: "m10:evaluate:dead-letter",
   reclaimIdleMs: 60_000,
+  reclaimBaseMs: 60_000,
   reclaimsMax: 3,
   reclaimIdleMsMax: 86_400_000,
   sweepMax: 20,

@@ -1,22 +1,26 @@
 /**
- * Takes over entries whose consumer has died. Each is taken only once it has been idle as long as its own backoff asks
- * (REC-40: base × 2^(n−1), capped), the walk through the pending list remembers where it stopped (DR-10), what is taken is returned to
- * be worked on (DR-8), and how often an entry changed hands is the server's own count, so nothing has to be swept up after it (DR-42).
+ * Takes over entries whose consumer has died. Each is taken only once it has been idle as long as its own backoff asks (REC-40:
+ * base × 2^n after n takeovers, capped), the walk through the pending list remembers where it stopped (DR-10), what is taken is
+ * returned to be worked on (DR-8), and how often an entry changed hands is the server's own count, so nothing has to be swept up
+ * after it (DR-42).
  */
 import { MakegoodError } from "../../../message/errors.ts";
+import { LIMITS } from "../../../message/limits.ts";
 import { type PendingEntry, type StreamEntry, toEntries, toPending } from "./entries.ts";
 import type { Group } from "./group.ts";
 
 export interface ReclaimRules {
-  /** Idle time before the first takeover; default 60,000. */
+  /** An entry that was idle for less than this is never taken over; default 60,000. */
   readonly reclaimIdleMs: number;
+  /** What the backoff begins with and doubles; default: as reclaimIdleMs. */
+  readonly reclaimBaseMs: number;
   /** Takeovers of one entry before it is quarantined; default 3. */
   readonly reclaimsMax: number;
   /** Default 24 h. */
   readonly reclaimIdleMsMax: number;
 }
 
-export const RECLAIM_DEFAULTS: ReclaimRules = { reclaimIdleMs: 60_000, reclaimsMax: 3, reclaimIdleMsMax: 86_400_000 };
+export const RECLAIM_DEFAULTS = { reclaimIdleMs: 60_000, reclaimsMax: 3, reclaimIdleMsMax: 86_400_000 } as const;
 
 export interface Taken {
   readonly entry: StreamEntry;
@@ -40,21 +44,33 @@ const PAGES_MAX = 10;
 
 /** How long an entry that was taken over `reclaims` times must be idle before the next one. */
 export function reclaimBackoffMs(rules: ReclaimRules, reclaims: number): number {
-  return Math.min(rules.reclaimIdleMsMax, rules.reclaimIdleMs * 2 ** Math.max(0, reclaims));
+  const backoffMs = Math.min(rules.reclaimIdleMsMax, rules.reclaimBaseMs * 2 ** Math.max(0, reclaims));
+  return Math.max(rules.reclaimIdleMs, backoffMs);
 }
 
-/** CON-27: the pair of base and cap must make sense before the first entry is lost over it. */
+/** How long an entry that kills whoever has it waits in all before it is quarantined: every takeover, and the one that ends it. */
+export function reclaimSpanMs(rules: ReclaimRules): number {
+  let sumMs = 0;
+  for (let reclaims = 0; reclaims <= rules.reclaimsMax; reclaims++) sumMs += reclaimBackoffMs(rules, reclaims);
+  return sumMs;
+}
+
+/** CON-27: limit, base and cap must make sense together before the first entry is held up over them. */
 export function checkReclaim(given: Partial<ReclaimRules>): ReclaimRules {
+  const reclaimIdleMs = given.reclaimIdleMs ?? RECLAIM_DEFAULTS.reclaimIdleMs;
   const rules: ReclaimRules = {
-    reclaimIdleMs: given.reclaimIdleMs ?? RECLAIM_DEFAULTS.reclaimIdleMs,
+    reclaimIdleMs,
+    reclaimBaseMs: given.reclaimBaseMs ?? reclaimIdleMs,
     reclaimsMax: given.reclaimsMax ?? RECLAIM_DEFAULTS.reclaimsMax,
     reclaimIdleMsMax: given.reclaimIdleMsMax ?? RECLAIM_DEFAULTS.reclaimIdleMsMax,
   };
   const problems: string[] = [];
   if (!(rules.reclaimIdleMs >= 1)) problems.push("reclaimIdleMs must be at least 1");
-  if (!(Number.isInteger(rules.reclaimsMax) && rules.reclaimsMax >= 0))
-    problems.push("reclaimsMax must be a whole number from 0 on");
+  if (!(rules.reclaimBaseMs >= 1)) problems.push("reclaimBaseMs must be at least 1");
+  if (!(Number.isInteger(rules.reclaimsMax) && rules.reclaimsMax >= 0 && rules.reclaimsMax <= LIMITS.attemptsMax))
+    problems.push(`reclaimsMax must be a whole number from 0 to ${LIMITS.attemptsMax}`);
   if (!(rules.reclaimIdleMsMax >= rules.reclaimIdleMs)) problems.push("reclaimIdleMsMax must not be below reclaimIdleMs");
+  if (!(rules.reclaimIdleMsMax >= rules.reclaimBaseMs)) problems.push("reclaimIdleMsMax must not be below reclaimBaseMs");
   if (problems.length > 0) throw new MakegoodError("invalid_config", problems.join("; "), { problems });
   return rules;
 }

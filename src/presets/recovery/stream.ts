@@ -1,0 +1,87 @@
+/**
+ * The seed's stream of failures to be evaluated, opened at both ends (REC-30, REC-31, REC-40): an entry becomes a message of
+ * `recovery/evaluate`, and what dies of that topic appears on `m10:evaluate:dead-letter`. Only the doors: who evaluates gives the
+ * topic its sink; until somebody does, messages wait there and nothing is lost.
+ */
+import type { Makegood } from "../../create.ts";
+import { topic } from "../../delivery/topic.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Random } from "../../platform/random.ts";
+import type { RedisPort } from "../../store/redis/port.ts";
+import { type StreamDoors, type StreamNotice, startStreamDoors } from "../../store/redis/streams/doors.ts";
+import type { StreamEntry } from "../../store/redis/streams/entries.ts";
+import { RECOVERY_LENGTH_MAX, RECOVERY_STREAM } from "../../store/redis/streams/seed-names.ts";
+import { nudgeOnDeath } from "../stream-nudge.ts";
+
+export const RECOVERY_TOPIC = "recovery/evaluate";
+
+/** The seed's variable of each stands beside it. */
+export interface RecoveryStreamSettings {
+  /** M10_STREAM_KEY */
+  readonly stream?: string | undefined;
+  /** M10_CONSUMER_GROUP */
+  readonly group?: string | undefined;
+  /** M10_DEAD_LETTER_STREAM */
+  readonly deadStream?: string | undefined;
+  /** M10_STREAM_MAX_LEN: beyond it the stream is said to be too long. Nothing is cut off. */
+  readonly lengthMax?: number | undefined;
+  /** M10_CLAIM_IDLE_MS */
+  readonly reclaimIdleMs?: number | undefined;
+  /** M10_MAX_RECLAIM_ATTEMPTS */
+  readonly reclaimsMax?: number | undefined;
+  /** M10_RECLAIM_BASE_BACKOFF_MS */
+  readonly reclaimBaseMs?: number | undefined;
+  /** M10_RECLAIM_MAX_BACKOFF_MS */
+  readonly reclaimIdleMsMax?: number | undefined;
+}
+
+export interface RecoveryStreamOptions extends RecoveryStreamSettings {
+  readonly mg: Pick<Makegood, "store" | "events" | "enqueueText">;
+  readonly redis: RedisPort | string;
+  readonly consumerName?: string | undefined;
+  readonly onNotice?: ((notice: StreamNotice) => void) | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+}
+
+export function startRecoveryStream(options: RecoveryStreamOptions): StreamDoors {
+  const { mg, redis, consumerName, deadStream, onNotice, clock, random } = options;
+  const { deadStream: seedDeadStream, ...defaults } = RECOVERY_STREAM;
+  const topics = [RECOVERY_TOPIC];
+  const doors = startStreamDoors({
+    stream: options.stream ?? defaults.stream,
+    group: options.group ?? defaults.group,
+    deadStream,
+    seedDeadStream,
+    lengthMax: options.lengthMax ?? RECOVERY_LENGTH_MAX,
+    reclaimIdleMs: options.reclaimIdleMs ?? defaults.reclaimIdleMs,
+    reclaimBaseMs: options.reclaimBaseMs ?? defaults.reclaimBaseMs,
+    reclaimsMax: options.reclaimsMax ?? defaults.reclaimsMax,
+    reclaimIdleMsMax: options.reclaimIdleMsMax ?? defaults.reclaimIdleMsMax,
+    sweepMax: defaults.sweepMax,
+    redis,
+    store: mg.store,
+    topics,
+    consumerName,
+    prepare: () => declareMissing(mg.store),
+    read: readRecoveryEntry,
+    accept: (messages, signal) => mg.enqueueText(messages, { signal }),
+    onNotice,
+    clock,
+    random,
+  });
+  return nudgeOnDeath(doors, mg.events, topics);
+}
+
+/** The fields as they are, in their order, as one JSON object; what they mean is the evaluator's business. */
+export function readRecoveryEntry({ fields }: StreamEntry): { topic: string; payloadText: string } {
+  return { topic: RECOVERY_TOPIC, payloadText: JSON.stringify(fields) };
+}
+
+/**
+ * An entry of a topic that nobody declared would be quarantined. Declared as the API would do it: whoever evaluates, over the API,
+ * in a file or in code, may replace it.
+ */
+async function declareMissing(store: Makegood["store"]): Promise<void> {
+  if ((await store.topics.get(RECOVERY_TOPIC)) === null) await store.topics.put(topic(RECOVERY_TOPIC).definition, "api");
+}
