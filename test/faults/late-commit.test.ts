@@ -1,7 +1,7 @@
 /**
  * Faults 21 and 22: what a cursor or a missed notification would lose. A transaction that took its id and its due time early
  * and commits late is delivered soon after its commit, also when thousands of younger messages went before it; and a hint
- * that never comes costs a poll interval at most.
+ * that never comes costs a poll interval at most. Nor may one slow look make the next ones blind.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -29,6 +29,22 @@ async function begun() {
   await client.query("begin");
   return client;
 }
+
+describe("looking for work", () => {
+  it("I11: a look that took long, behind a lock or a busy pool, hides nothing that came after it", async () => {
+    await using fault = await setUp({ pollMs: 300 });
+    await fault.mg.enqueue("late/it", "first");
+    const locking = await begun();
+    await locking.query(`lock table "${fault.schema}".ready in access exclusive mode`);
+    const slow = fault.store.lanes();
+    await sleep(400);
+    await locking.query("commit");
+    await locking.end();
+    expect(await slow).toHaveLength(1);
+    await fault.mg.enqueue("late/it", "second", { tenantId: "another" });
+    expect(await fault.store.lanes()).toHaveLength(2);
+  });
+});
 
 describe("fault 21: ids and commits in different orders", () => {
   it("fault 21: A takes its id and sleeps, B commits first and is delivered: A is delivered after its commit", async () => {

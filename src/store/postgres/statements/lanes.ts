@@ -1,7 +1,7 @@
 /**
  * LANES: which lanes hold pending messages and when their first is due, by a loose index scan (one descent per lane, whatever
  * the depth). A lane's first live row may stand behind all that was claimed since the last vacuum, so lanes that are known to hold
- * more are not looked into, and the longer a look took, the more rarely it is repeated.
+ * more are not looked into. How often to look is the caller's to decide.
  */
 import type { Suspicion } from "../../../message/message.ts";
 import type { At, Lane } from "../../store.ts";
@@ -35,19 +35,13 @@ const lanesSql = (s: string) =>
     where o.lane_id is not null and h.due is not null`,
   );
 
-/** At most this share of the time goes into looking. */
-const COST_FACTOR = 10;
-
 const LANE_MIN = 0;
 const LANE_MAX = 2 ** 31 - 1;
 
 export function createLanes(db: Db, watermarks: Watermarks): (at?: At) => Promise<Lane[]> {
   const sql = lanesSql(db.s);
-  let last: { lanes: Lane[]; at: number; tookMs: number } | undefined;
 
   return async function lanes(at) {
-    const started = db.clock.monotonicMs();
-    if (last && at?.now === undefined && last.tookMs > 10 && started - last.at < last.tookMs * COST_FACTOR) return last.lanes;
     const marks = at?.now === undefined ? watermarks.all() : [];
     const lanes = marks.map(({ lane }) => lane);
     const values = [lanes, marks.map(({ due }) => due), [LANE_MIN, ...lanes], [...lanes, LANE_MAX]];
@@ -68,8 +62,6 @@ export function createLanes(db: Db, watermarks: Watermarks): (at?: At) => Promis
         dueInMs: Number(row[1]),
       });
     }
-    const ended = db.clock.monotonicMs();
-    last = { lanes: found, at: ended, tookMs: ended - started };
     return found;
   };
 }
