@@ -1,0 +1,283 @@
+/**
+ * The evidence of one scope: which patterns were seen, which values in which of their places, and what follows from it. A family
+ * is all texts with the same plain words in the same places; families that differ in one word are joined when that place
+ * has shown enough words. What it concludes depends on the set of rows it was given, not on their order.
+ */
+import { looksRandom } from "./random-word.ts";
+import { valuesNeeded, wordsNeeded } from "./thresholds.ts";
+import { type Kind, type Token, VARIABLE } from "./tokens.ts";
+
+/** I10: values of one place that are remembered; more are never needed. */
+const VALUES_MAX = 16;
+/** Places past this one are not compared word by word between families. */
+const CONTEXT_PLACES_MAX = 32;
+
+interface Column {
+  readonly values: Set<string>;
+  readonly kinds: Set<Kind>;
+  besideValues: boolean;
+  open: boolean;
+}
+
+export interface Family {
+  readonly words: number;
+  /** The family it was joined to. */
+  up: Family | undefined;
+  /** Places of plain words that turned out to vary, with the words seen there. */
+  readonly opened: Map<number, Set<string>>;
+  readonly columns: Map<number, Column>;
+  /** Places that have shown an id, a number or another masked value. */
+  readonly idPlaces: Set<number>;
+}
+
+interface Context {
+  /** Those whose place holds an id, or a word that looks like one: one as soon as there is an id among them. */
+  readonly ids: Family[];
+  readonly families: Family[];
+  readonly words: Set<string>;
+  besideValues: boolean;
+  idSeen: boolean;
+  joined: boolean;
+}
+
+export interface Change {
+  /** Whether the row told something that was not known. */
+  readonly news: boolean;
+  /** Roots whose templates may read differently now; absorbed ones are named with the root that took them. */
+  readonly redrawn: readonly Family[];
+  readonly absorbed: readonly (readonly [from: Family, into: Family])[];
+}
+
+export function rootOf(family: Family): Family {
+  let root = family;
+  while (root.up !== undefined) root = root.up;
+  return root;
+}
+
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash ^ (hash >>> 15);
+}
+
+/**
+ * A key for each place: the pattern without that place, as one exact integer of two hash lanes, so that contexts need not keep
+ * their text. What stands before and after is hashed once for all places.
+ */
+function contextKeys(pattern: readonly string[], places: number): number[] {
+  const hashes = pattern.map(hashOf);
+  const after: [number, number][] = [];
+  let [a, b] = [0x9e3779b9, pattern.length];
+  for (let i = hashes.length - 1; i >= 0; i--) {
+    after[i] = [a, b];
+    a = Math.imul(a ^ (hashes[i] as number), 0x85ebca6b);
+    b = Math.imul(b + (hashes[i] as number), 0xc2b2ae35) ^ (b >>> 13);
+  }
+  const keys: number[] = [];
+  [a, b] = [0x01000193, 0x27d4eb2f];
+  for (let i = 0; i < places; i++) {
+    const [c, d] = after[i] as [number, number];
+    keys.push((Math.imul(a ^ i, 0xc2b2ae35) ^ c) >>> 0);
+    keys[i] = (keys[i] as number) * 0x200000 + ((Math.imul(b + i, 0x9e3779b1) ^ d) >>> 11);
+    a = Math.imul(a ^ (hashes[i] as number), 0x01000193) ^ (a >>> 15);
+    b = Math.imul(b + (hashes[i] as number), 0x85ebca6b) ^ (b >>> 13);
+  }
+  return keys;
+}
+
+export class Families {
+  private readonly byPattern = new Map<string, Family>();
+  private readonly contexts = new Map<number, Context>();
+
+  find(tokens: readonly Token[]): Family | undefined {
+    const family = this.byPattern.get(patternOf(tokens).join(" "));
+    return family === undefined ? undefined : rootOf(family);
+  }
+
+  /** Takes a row as evidence. */
+  add(tokens: readonly Token[]): Change {
+    const redrawn: Family[] = [];
+    const absorbed: [Family, Family][] = [];
+    let news = false;
+    const pattern = patternOf(tokens);
+    const key = pattern.join(" ");
+    let family = this.byPattern.get(key);
+    if (family === undefined) {
+      news = true;
+      family = {
+        words: tokens.filter(({ kind }) => kind === "word").length,
+        up: undefined,
+        opened: new Map(),
+        columns: new Map(),
+        idPlaces: new Set(),
+      };
+      this.byPattern.set(key, family);
+      this.compare(tokens, pattern, family, redrawn, absorbed);
+    }
+    if (this.meetIds(tokens, pattern, family, news, redrawn, absorbed)) news = true;
+    const root = rootOf(family);
+    tokens.forEach((token, place) => {
+      if (token.kind === "word") return;
+      const column = columnOf(root, place);
+      if (column.open || !put(column, token)) return;
+      news = true;
+      if (settle(column)) redrawn.push(root);
+    });
+    return { news, redrawn: [...new Set(redrawn.map(rootOf))], absorbed };
+  }
+
+  /** Two families whose rows read alike are one from now on; says which was absorbed. */
+  unite(a: Family, b: Family): readonly [from: Family, into: Family] {
+    const [into, from] = [rootOf(a), rootOf(b)];
+    absorb(from, into);
+    return [from, into];
+  }
+
+  /** Ids without a digit belong to the ids: families that hold an id in one place, or a word there that looks like one, are one. */
+  private meetIds(
+    tokens: readonly Token[],
+    pattern: readonly string[],
+    family: Family,
+    isNew: boolean,
+    redrawn: Family[],
+    absorbed: [Family, Family][],
+  ): boolean {
+    let keys: number[] | undefined;
+    let news = false;
+    const places = Math.min(tokens.length, CONTEXT_PLACES_MAX);
+    for (let place = 0; place < places; place++) {
+      const { kind, text } = tokens[place] as Token;
+      const isId = kind === "any" || kind === "id";
+      if (isId ? family.idPlaces.has(place) : !isNew || kind !== "word" || !looksRandom(text)) continue;
+      if (isId) family.idPlaces.add(place);
+      news ||= isId;
+      if (family.words - (kind === "word" ? 1 : 0) < 1) continue;
+      keys ??= contextKeys(pattern, places);
+      const context = this.contextOf(keys[place] as number);
+      context.ids.push(family);
+      context.idSeen ||= isId;
+      if (!context.idSeen || context.ids.length < 2) continue;
+      for (const other of context.ids) join(family, other, place, [text], absorbed);
+      context.ids.length = 1;
+      redrawn.push(family);
+    }
+    return news;
+  }
+
+  private contextOf(key: number): Context {
+    let context = this.contexts.get(key);
+    if (context === undefined) {
+      context = { ids: [], families: [], words: new Set(), besideValues: false, idSeen: false, joined: false };
+      this.contexts.set(key, context);
+    }
+    return context;
+  }
+
+  /** Looks at every place of a new family: do enough families differ from it there and nowhere else? */
+  private compare(
+    tokens: readonly Token[],
+    pattern: readonly string[],
+    family: Family,
+    redrawn: Family[],
+    absorbed: [Family, Family][],
+  ) {
+    const places = Math.min(tokens.length, CONTEXT_PLACES_MAX);
+    const keys = contextKeys(pattern, places);
+    for (let place = 0; place < places; place++) {
+      const isWord = tokens[place]?.kind === "word";
+      const wordsAround = isWord ? family.words - 1 : family.words;
+      if (wordsAround < 1) continue;
+      const context = this.contextOf(keys[place] as number);
+      context.words.add(pattern[place] as string);
+      if (!context.joined) context.families.push(family);
+      if (!isWord) context.besideValues = true;
+      if (context.joined) {
+        join(context.families[0] as Family, family, place, [pattern[place] as string], absorbed);
+        redrawn.push(family);
+      } else if (context.words.size >= wordsNeeded(wordsAround, context.besideValues)) {
+        context.joined = true;
+        const [first, ...others] = context.families as [Family, ...Family[]];
+        for (const other of others) join(first, other, place, context.words, absorbed);
+        context.families.length = 1;
+        redrawn.push(first);
+      }
+    }
+  }
+}
+
+function patternOf(tokens: readonly Token[]): string[] {
+  return tokens.map(({ kind, text }) => (kind === "word" ? text : VARIABLE));
+}
+
+function columnOf(root: Family, place: number): Column {
+  let column = root.columns.get(place);
+  if (column === undefined) {
+    column = { values: new Set(), kinds: new Set(), besideValues: false, open: false };
+    root.columns.set(place, column);
+  }
+  return column;
+}
+
+/** Whether the value or its kind was new there. */
+function put(column: Column, { kind, text }: Token): boolean {
+  const before = column.values.size + column.kinds.size;
+  if (column.values.size < VALUES_MAX) column.values.add(text);
+  if (kind === "any") column.besideValues = true;
+  else column.kinds.add(kind);
+  return column.values.size + column.kinds.size > before;
+}
+
+/** Opens a column that has shown enough; says whether it did so now. */
+function settle(column: Column): boolean {
+  if (column.open || column.kinds.size === 0) return false;
+  column.open = column.values.size >= valuesNeeded(column.kinds, column.besideValues);
+  return column.open;
+}
+
+function join(a: Family, b: Family, place: number, words: Iterable<string>, absorbed: [Family, Family][]): void {
+  const into = rootOf(a);
+  const from = rootOf(b);
+  open(into, place, words);
+  if (into === from) return;
+  absorbed.push([from, into]);
+  absorb(from, into);
+}
+
+/** Everything that `from` has shown counts for `into`. */
+function absorb(from: Family, into: Family): void {
+  from.up = into;
+  for (const [at, seen] of from.opened) open(into, at, seen);
+  for (const [at, theirs] of from.columns) {
+    const ours = columnOf(into, at);
+    for (const value of theirs.values) if (ours.values.size < VALUES_MAX) ours.values.add(value);
+    for (const kind of theirs.kinds) ours.kinds.add(kind);
+    ours.besideValues ||= theirs.besideValues;
+    ours.open ||= theirs.open;
+    settle(ours);
+  }
+}
+
+function open(family: Family, place: number, words: Iterable<string>): void {
+  const seen = family.opened.get(place) ?? new Set();
+  family.opened.set(place, seen);
+  for (const word of words) if (seen.size < VALUES_MAX) seen.add(word);
+}
+
+/** A row as its family reads it now: what varies is "<*>". */
+export function templateOf(root: Family, tokens: readonly Token[]): string {
+  let out = "";
+  for (let place = 0; place < tokens.length; place++) {
+    const { kind, text } = tokens[place] as Token;
+    const variable = kind === "any" || root.opened.has(place) || root.columns.get(place)?.open === true;
+    if (place > 0) out += " ";
+    out += variable ? VARIABLE : text;
+  }
+  return out;
+}
+
+/** The values that a place has shown, for an explanation. */
+export function valuesAt(root: Family, place: number): string[] {
+  const words = root.opened.get(place) ?? [];
+  const names = root.columns.get(place)?.values ?? [];
+  return [...new Set([...words, ...names])].filter((value) => value !== VARIABLE).sort((a, b) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,150 @@
+/**
+ * Which failures are the same: topic, sink, error code, the template of the message and the top frame of the stack, as one
+ * versioned key with its `failure_match_id`. A key given out before a template became more general still resolves to the
+ * group it became.
+ */
+import { createHash } from "node:crypto";
+import { type GroupRule, type GroupRules, RuleTable, scopeOf } from "./group-rules.ts";
+import { type Merge, type Template, TemplateLearner, templateId } from "./learner.ts";
+import { mask } from "./mask.ts";
+import { failureMatchId } from "./match-id.ts";
+import { syncTemplates, type TemplateStore } from "./template-store.ts";
+import { messageOf, topFrame } from "./top-frame.ts";
+import { FINGERPRINT_VERSION } from "./version.ts";
+
+/** I10. Past `scopesMax`, failures of new topics and codes are grouped by their mask alone; past `textCharsMax` a text is not read. */
+export const FINGERPRINT_LIMITS = { textCharsMax: 4_096, scopesMax: 1_000, madeMax: 2_000 } as const;
+
+export interface Failure {
+  readonly topic: string;
+  readonly sink: string;
+  readonly code: string;
+  readonly text: string;
+  /** A stack trace beside the text; a trace inside the text is found there. */
+  readonly stack?: string;
+}
+
+export interface Fingerprint {
+  readonly key: string;
+  readonly matchId: string;
+  readonly template: string;
+  readonly frame: string | undefined;
+  /** The hand-made rule that decided, if one did. */
+  readonly rule: string | undefined;
+}
+
+/** What the mask alone says of a failure. */
+export interface Coarse {
+  readonly masked: string;
+  readonly frame: string | undefined;
+}
+
+export function coarse({ text, stack }: Pick<Failure, "text" | "stack">): Coarse {
+  const trace = stack ?? (text.includes("\n") ? text : undefined);
+  return { masked: mask(messageHead({ text })), frame: trace === undefined ? undefined : topFrame(trace) };
+}
+
+/** The part of a failure's text that counts: the message without its trace, up to the limit. */
+export function messageHead({ text }: Pick<Failure, "text">): string {
+  return messageOf(text).slice(0, FINGERPRINT_LIMITS.textCharsMax);
+}
+
+function placeId(sink: string, frame: string | undefined): string {
+  return createHash("sha256")
+    .update(`${sink}\n${frame ?? ""}`)
+    .digest("hex")
+    .slice(0, 12);
+}
+
+export interface FingerprintOptions {
+  readonly rules?: GroupRules;
+  readonly scopesMax?: number;
+  readonly rowsMax?: number;
+}
+
+export class Fingerprints {
+  private readonly learners = new Map<string, TemplateLearner>();
+  /** The last fingerprint of each template: most failures of a group come from one place, and hashing costs more than the mask. */
+  private readonly made = new Map<string, { sink: string; frame: string | undefined; fingerprint: Fingerprint }>();
+  private readonly scopesMax: number;
+  private readonly rowsMax: number | undefined;
+  private rules: RuleTable;
+
+  constructor({ rules = [], scopesMax = FINGERPRINT_LIMITS.scopesMax, rowsMax }: FingerprintOptions = {}) {
+    this.rules = new RuleTable(rules);
+    this.scopesMax = scopesMax;
+    this.rowsMax = rowsMax;
+  }
+
+  /** The fingerprint of a failure; learns from it. */
+  of(failure: Failure): Fingerprint {
+    const { topic, code, sink, text } = failure;
+    const { masked, frame } = coarse(failure);
+    const rule = this.rules.find(topic, code, masked, text.slice(0, FINGERPRINT_LIMITS.textCharsMax));
+    const template = rule === undefined ? this.templateOf(scopeOf(topic, code), masked) : ruleTemplate(rule);
+    const last = this.made.get(template.id);
+    if (last !== undefined && last.sink === sink && last.frame === frame) return last.fingerprint;
+    const key = `f${FINGERPRINT_VERSION}.${template.id}.${placeId(sink, frame)}`;
+    const fingerprint: Fingerprint = { key, matchId: failureMatchId(key), template: template.text, frame, rule: rule?.id };
+    if (this.made.size >= FINGERPRINT_LIMITS.madeMax) this.made.clear();
+    this.made.set(template.id, { sink, frame, fingerprint });
+    return fingerprint;
+  }
+
+  /** From now on; what was grouped before keeps its group, and `of` says which rule put a failure elsewhere. */
+  useRules(rules: GroupRules): void {
+    this.rules = new RuleTable(rules);
+  }
+
+  /** The key that a key given out earlier has become, by generalisation or by a merge made by hand. */
+  resolve(topic: string, code: string, key: string): string {
+    const [version, id = "", place] = key.split(".");
+    // A key of another version belongs to groups that were made otherwise: it stands for itself.
+    if (version !== `f${FINGERPRINT_VERSION}` || place === undefined) return key;
+    const scope = scopeOf(topic, code);
+    const now = this.learners.get(scope)?.resolve(id)?.id ?? id;
+    const rule = this.rules.mergedInto(id) ?? this.rules.mergedInto(now);
+    return `${version}.${rule === undefined ? now : ruleTemplate(rule).id}.${place}`;
+  }
+
+  merges(topic: string, code: string): readonly Merge[] {
+    return this.learners.get(scopeOf(topic, code))?.merges() ?? [];
+  }
+
+  learner(topic: string, code: string): TemplateLearner | undefined {
+    return this.learners.get(scopeOf(topic, code));
+  }
+
+  /** Brings every scope in line with the store. What is learned while a scope is being saved is kept. */
+  async sync(store: TemplateStore): Promise<void> {
+    for (const [scope, learner] of [...this.learners]) {
+      const synced = await syncTemplates(store, learner);
+      synced.absorb(learner.snapshot());
+      this.learners.set(scope, synced);
+    }
+  }
+
+  /** Takes over a scope of the store that this process has not met yet. */
+  async open(store: TemplateStore, topic: string, code: string): Promise<void> {
+    const scope = scopeOf(topic, code);
+    const learner = this.learnerOf(scope);
+    if (learner !== undefined) this.learners.set(scope, await syncTemplates(store, learner));
+  }
+
+  private learnerOf(scope: string): TemplateLearner | undefined {
+    let learner = this.learners.get(scope);
+    if (learner === undefined && this.learners.size < this.scopesMax) {
+      learner = new TemplateLearner(scope, this.rowsMax);
+      this.learners.set(scope, learner);
+    }
+    return learner;
+  }
+
+  private templateOf(scope: string, masked: string): Template {
+    return this.learnerOf(scope)?.learn(masked) ?? { id: templateId(scope, masked), text: masked };
+  }
+}
+
+function ruleTemplate(rule: GroupRule): Template {
+  return { id: templateId(scopeOf(rule.topic, rule.code), `rule ${rule.id}`), text: rule.templates.join(" | ") };
+}

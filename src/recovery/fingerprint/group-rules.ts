@@ -1,0 +1,125 @@
+/**
+ * What people decided about groups, as plain data: "these templates are one failure", "this one is a failure of its own". Rules
+ * are looked at before anything is learned, so a decision holds for the future whatever the learner would say. The more
+ * particular rule wins, then the smaller id, so the order of the list means nothing.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import { templateId } from "./learner.ts";
+import { type Token, tokenise, VARIABLE } from "./tokens.ts";
+
+export interface GroupRule {
+  readonly id: string;
+  readonly kind: "merge" | "split";
+  readonly topic: string;
+  readonly code: string;
+  /** Templates as groups show them; "<*>" stands for any one token. A text that fits one of them belongs to this rule. */
+  readonly templates: readonly string[];
+  /** Words that must stand in the text itself, each as a whole: they can name what the mask hides, such as 503. */
+  readonly words?: readonly string[];
+  readonly why: string;
+}
+
+export type GroupRules = readonly GroupRule[];
+
+export const RULE_LIMITS = { rulesMax: 1_000, templatesMax: 100, wordsMax: 20 } as const;
+
+export function mergeRule(id: string, topic: string, code: string, templates: readonly string[], why: string): GroupRule {
+  if (templates.length < 2) throw invalid(id, "a merge needs at least two templates");
+  return checked({ id, kind: "merge", topic, code, templates, why });
+}
+
+/** Cuts the texts that fit `template` and contain all `words` out of the group they are in. */
+export function splitRule(
+  id: string,
+  topic: string,
+  code: string,
+  template: string,
+  words: readonly string[],
+  why: string,
+): GroupRule {
+  return checked({ id, kind: "split", topic, code, templates: [template], words, why });
+}
+
+function invalid(id: string, what: string): MakegoodError {
+  return new MakegoodError("invalid_config", `Group rule ${id}: ${what}.`, { rule: id });
+}
+
+function checked(rule: GroupRule): GroupRule {
+  if (rule.id === "") throw invalid("without an id", "give it one");
+  if (rule.templates.length > RULE_LIMITS.templatesMax) throw invalid(rule.id, `at most ${RULE_LIMITS.templatesMax} templates`);
+  if ((rule.words?.length ?? 0) > RULE_LIMITS.wordsMax) throw invalid(rule.id, `at most ${RULE_LIMITS.wordsMax} words`);
+  if (rule.templates.some((template) => template.trim() === "")) throw invalid(rule.id, "an empty template fits nothing");
+  return rule;
+}
+
+interface Prepared {
+  readonly rule: GroupRule;
+  readonly rows: readonly (readonly string[])[];
+  /** Constants it asks for: more of them make it more particular. */
+  readonly weight: number;
+}
+
+/** Whole words of a raw text: runs of letters and digits, so that 500 is not found in 15000 (DR-28). */
+function wordsOf(text: string): Set<string> {
+  return new Set(text.split(/[^\p{L}\p{N}_]+/u));
+}
+
+/** The rules of one topic and code, ready to be asked. */
+export class RuleTable {
+  private readonly byScope = new Map<string, Prepared[]>();
+  private readonly byTemplate = new Map<string, GroupRule>();
+
+  constructor(rules: GroupRules) {
+    if (rules.length > RULE_LIMITS.rulesMax) throw invalid("list", `at most ${RULE_LIMITS.rulesMax} rules`);
+    for (const rule of rules) {
+      checked(rule);
+      const rows = rule.templates.map((template) => template.split(" "));
+      const constants = Math.min(...rows.map((row) => row.filter((token) => token !== VARIABLE).length));
+      const scope = scopeOf(rule.topic, rule.code);
+      const list = this.byScope.get(scope) ?? [];
+      list.push({ rule, rows, weight: constants + 1_000 * (rule.words?.length ?? 0) });
+      this.byScope.set(scope, list);
+      if (rule.kind === "merge") this.remember(scope, rule);
+    }
+    for (const list of this.byScope.values()) list.sort((a, b) => b.weight - a.weight || (a.rule.id < b.rule.id ? -1 : 1));
+  }
+
+  /** Of two rules that name one template the smaller id holds, as everywhere. */
+  private remember(scope: string, rule: GroupRule): void {
+    for (const text of rule.templates) {
+      const id = templateId(scope, text);
+      const other = this.byTemplate.get(id);
+      if (other === undefined || rule.id < other.id) this.byTemplate.set(id, rule);
+    }
+  }
+
+  /** The rule that a template, by its id, was merged into by hand. */
+  mergedInto(id: string): GroupRule | undefined {
+    return this.byTemplate.get(id);
+  }
+
+  /** The rule that decides for this text, if one does. */
+  find(topic: string, code: string, masked: string, text: string): GroupRule | undefined {
+    const list = this.byScope.get(scopeOf(topic, code));
+    if (list === undefined) return undefined;
+    const tokens = tokenise(masked);
+    let words: Set<string> | undefined;
+    for (const { rule, rows } of list) {
+      if (!rows.some((row) => fits(row, tokens))) continue;
+      if (rule.words === undefined || rule.words.length === 0) return rule;
+      words ??= wordsOf(text);
+      const seen = words;
+      if (rule.words.every((word) => seen.has(word))) return rule;
+    }
+    return undefined;
+  }
+}
+
+function fits(row: readonly string[], tokens: readonly Token[]): boolean {
+  return row.length === tokens.length && row.every((token, i) => token === VARIABLE || token === tokens[i]?.text);
+}
+
+/** Topics and codes hold no line break, so two scopes never read alike. */
+export function scopeOf(topic: string, code: string): string {
+  return `${topic}\n${code}`;
+}

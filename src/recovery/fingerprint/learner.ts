@@ -1,0 +1,268 @@
+/**
+ * Learns the templates of one scope (a topic and an error code) from masked texts, in one pass and in bounded memory. The
+ * groups follow from the set of texts alone, so two learners that have seen the same texts agree, and one takes over
+ * another's state by learning from it. When a template becomes more general, the group it was is recorded as merged.
+ */
+import { createHash } from "node:crypto";
+import { MakegoodError } from "../../message/errors.ts";
+import { Families, type Family, rootOf, templateOf, valuesAt } from "./families.ts";
+import { type Kind, type Token, tokenise } from "./tokens.ts";
+import { FINGERPRINT_VERSION } from "./version.ts";
+
+/** What one scope may hold (I10). */
+export const LEARNER_LIMITS = {
+  /** Rows that taught something: each is kept, so that the state can be handed on. */
+  rowsMax: 2_000,
+  mergesMax: 4_000,
+  /** Masked texts whose group is remembered; only speed depends on it. */
+  knownMax: 2_000,
+  knownCharsMax: 512,
+} as const;
+
+/** The template of everything that arrives after a scope is full and fits none of its templates. */
+export const OVERFLOW = "<overflow>";
+
+export interface Merge {
+  readonly from: string;
+  readonly to: string;
+  readonly why: string;
+}
+
+export interface Template {
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface LearnerState {
+  readonly version: number;
+  /** Rows of tokens, each token with the letter of its kind in front. */
+  readonly rows: readonly string[];
+  readonly merges: readonly Merge[];
+  /** The groups as they are now, each with one of its rows: what leads from an id of this learner to the group of another. */
+  readonly groups: readonly { readonly id: string; readonly row: string }[];
+}
+
+interface Group {
+  readonly template: Template;
+  readonly tokens: readonly Token[];
+  readonly family: Family | undefined;
+  /** The group it became. */
+  to: Group | undefined;
+}
+
+const LETTERS: Readonly<Record<Kind, string>> = { word: "w", any: "a", id: "i", entity: "e", slot: "s", name: "n", value: "v" };
+const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as Kind]));
+
+function encode(tokens: readonly Token[]): string {
+  return tokens.map(({ kind, text }) => LETTERS[kind] + text).join(" ");
+}
+
+function decode(row: string): Token[] {
+  if (row === "") return [];
+  return row.split(" ").map((part) => {
+    const kind = KINDS.get(part[0] ?? "");
+    if (kind === undefined) {
+      throw new MakegoodError(
+        "invalid_config",
+        `A row of a template state has no token kind at "${part.slice(0, 40)}": restore a state that snapshot() made.`,
+      );
+    }
+    return { kind, text: part.slice(1) };
+  });
+}
+
+export function templateId(scope: string, text: string): string {
+  return createHash("sha256").update(`${FINGERPRINT_VERSION}\n${scope}\n${text}`).digest("hex").slice(0, 16);
+}
+
+export class TemplateLearner {
+  readonly scope: string;
+  readonly rowsMax: number;
+  private readonly families = new Families();
+  private readonly groups = new Map<string, Group>();
+  private readonly byId = new Map<string, Group>();
+  /** Groups that are not merged, by the root of their family. */
+  private readonly live = new Map<Family, Set<Group>>();
+  private readonly rows = new Set<string>();
+  private readonly mergesByFrom = new Map<string, Merge>();
+  private readonly known = new Map<string, Group>();
+  private overflow: Group | undefined;
+
+  constructor(scope: string, rowsMax: number = LEARNER_LIMITS.rowsMax) {
+    this.scope = scope;
+    this.rowsMax = rowsMax;
+  }
+
+  /** The template of a masked text; learns from it unless the scope is full. */
+  learn(masked: string): Template {
+    const known = this.known.get(masked);
+    if (known !== undefined) return follow(known).template;
+    const group = this.place(tokenise(masked));
+    if (masked.length > LEARNER_LIMITS.knownCharsMax) return group.template;
+    if (this.known.size >= LEARNER_LIMITS.knownMax) this.known.clear();
+    this.known.set(masked, group);
+    return group.template;
+  }
+
+  /** Whether nothing more is learned: what does not fit a template now goes to the overflow group. */
+  get full(): boolean {
+    return this.rows.size >= this.rowsMax;
+  }
+
+  /** Grows when the state has something new to save. */
+  get size(): number {
+    return this.rows.size + this.mergesByFrom.size;
+  }
+
+  /** The group that an id stands for now, also when it was given out under an older template; undefined if it is not known here. */
+  resolve(id: string): Template | undefined {
+    let at = id;
+    // No chain is longer than the record; the bound holds even if a foreign state leads in a circle.
+    for (let steps = 0; steps <= LEARNER_LIMITS.mergesMax; steps++) {
+      const group = this.byId.get(at);
+      if (group !== undefined) return follow(group).template;
+      const merge = this.mergesByFrom.get(at);
+      if (merge === undefined) return undefined;
+      at = merge.to;
+    }
+    return undefined;
+  }
+
+  merges(): readonly Merge[] {
+    return [...this.mergesByFrom.values()];
+  }
+
+  /** The live templates, by text. */
+  templates(): Template[] {
+    return [...this.byId.values()].map(({ template }) => template).sort((a, b) => (a.text < b.text ? -1 : 1));
+  }
+
+  /** The values that each variable place of a masked text's group has shown. */
+  valuesSeen(masked: string): Map<number, string[]> {
+    const tokens = tokenise(masked);
+    const root = this.families.find(tokens);
+    const out = new Map<number, string[]>();
+    if (root === undefined) return out;
+    tokens.forEach((_, place) => {
+      const values = valuesAt(root, place);
+      if (values.length > 1) out.set(place, values);
+    });
+    return out;
+  }
+
+  snapshot(): LearnerState {
+    const groups = [...this.byId.values()].map(({ template, tokens }) => ({ id: template.id, row: encode(tokens) }));
+    return { version: FINGERPRINT_VERSION, rows: [...this.rows].sort(), merges: this.merges(), groups };
+  }
+
+  /** A learner with what several states of one scope know; where it does not all fit, the first state comes first. */
+  static of(scope: string, states: readonly LearnerState[], rowsMax?: number): TemplateLearner {
+    const learner = new TemplateLearner(scope, rowsMax);
+    for (const state of states) learner.absorb(state);
+    return learner;
+  }
+
+  /** Learns what another learner of this scope knows. A state of another version says nothing here and is left alone. */
+  absorb(state: LearnerState): void {
+    if (state.version !== FINGERPRINT_VERSION) return;
+    for (const row of state.rows) this.place(decode(row));
+    for (const { from, to, why } of state.merges) this.record(from, to, why);
+    for (const { id, row } of state.groups) {
+      const group = id === templateId(this.scope, OVERFLOW) ? this.overflowGroup() : this.place(decode(row));
+      this.record(id, group.template.id, `learned elsewhere; here it is "${group.template.text}"`);
+    }
+  }
+
+  private place(tokens: readonly Token[]): Group {
+    if (this.full) return this.fit(tokens);
+    const { news, redrawn, absorbed } = this.families.add(tokens);
+    for (const [from, into] of absorbed) this.hand(from, into);
+    for (const root of redrawn) this.redraw(rootOf(root));
+    const root = this.families.find(tokens) as Family;
+    const before = this.groups.size;
+    const group = this.group(root, tokens);
+    if (news || this.groups.size > before) this.rows.add(encode(tokens));
+    return group;
+  }
+
+  /** Without learning. */
+  private fit(tokens: readonly Token[]): Group {
+    const root = this.families.find(tokens);
+    const group = root === undefined ? undefined : this.groups.get(templateOf(root, tokens));
+    if (group !== undefined) return follow(group);
+    return this.overflowGroup();
+  }
+
+  private overflowGroup(): Group {
+    if (this.overflow === undefined) {
+      this.overflow = {
+        template: { id: templateId(this.scope, OVERFLOW), text: OVERFLOW },
+        tokens: [],
+        family: undefined,
+        to: undefined,
+      };
+      this.byId.set(this.overflow.template.id, this.overflow);
+    }
+    return this.overflow;
+  }
+
+  private group(root: Family, tokens: readonly Token[]): Group {
+    const text = templateOf(root, tokens);
+    const found = this.groups.get(text);
+    if (found?.family !== undefined && rootOf(found.family) !== root) {
+      // Rows that read alike must stay together whatever either family learns later.
+      const [from, into] = this.families.unite(found.family, root);
+      this.hand(from, into);
+      this.redraw(into);
+      return this.group(rootOf(into), tokens);
+    }
+    if (found !== undefined) return found;
+    const group: Group = { template: { id: templateId(this.scope, text), text }, tokens, family: root, to: undefined };
+    this.groups.set(text, group);
+    this.byId.set(group.template.id, group);
+    const siblings = this.live.get(root) ?? new Set();
+    this.live.set(root, siblings.add(group));
+    return group;
+  }
+
+  private hand(from: Family, into: Family): void {
+    const theirs = this.live.get(from);
+    if (theirs === undefined) return;
+    this.live.delete(from);
+    const root = rootOf(into);
+    const ours = this.live.get(root) ?? new Set();
+    for (const group of theirs) ours.add(group);
+    this.live.set(root, ours);
+  }
+
+  /** A family reads differently now: groups whose template changed become the group of the new one. */
+  private redraw(root: Family): void {
+    const siblings = this.live.get(root);
+    if (siblings === undefined) return;
+    for (const group of [...siblings]) {
+      if (templateOf(root, group.tokens) === group.template.text) continue;
+      siblings.delete(group);
+      const next = this.group(root, group.tokens);
+      group.to = next;
+      this.groups.delete(group.template.text);
+      this.byId.delete(group.template.id);
+      this.record(group.template.id, next.template.id, `"${group.template.text}" became "${next.template.text}"`);
+    }
+  }
+
+  private record(from: string, to: string, why: string): void {
+    if (from === to || this.mergesByFrom.has(from) || this.byId.has(from)) return;
+    if (this.mergesByFrom.size >= LEARNER_LIMITS.mergesMax) {
+      // The oldest merge goes first: its group has had the longest time to be asked for under its new id.
+      const oldest = this.mergesByFrom.keys().next().value as string;
+      this.mergesByFrom.delete(oldest);
+    }
+    this.mergesByFrom.set(from, { from, to, why });
+  }
+}
+
+function follow(group: Group): Group {
+  let at = group;
+  while (at.to !== undefined) at = at.to;
+  return at;
+}

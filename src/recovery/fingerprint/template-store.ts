@@ -1,0 +1,69 @@
+/**
+ * Where the templates of a scope are kept so that several processes agree: one versioned state per scope, written by
+ * compare-and-set. `syncTemplates` brings a learner and the store together; whoever syncs last has what all have learned.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import { type LearnerState, TemplateLearner } from "./learner.ts";
+
+export interface StoredTemplates {
+  /** 0 when nothing is stored yet. */
+  readonly revision: number;
+  readonly state: LearnerState | undefined;
+}
+
+export interface TemplateStore {
+  load(scope: string): Promise<StoredTemplates>;
+  /** Writes only if the stored revision is still `expected`; false when another process was faster. */
+  save(scope: string, state: LearnerState, expected: number): Promise<boolean>;
+}
+
+const ROUNDS_MAX = 20;
+
+/**
+ * Returns the learner to go on with: what the store has, and what `learner` knows beyond it. Ids of both resolve in it. At the
+ * limit of a scope the store's rows come first, so that all processes keep the same ones.
+ */
+export async function syncTemplates(store: TemplateStore, learner: TemplateLearner): Promise<TemplateLearner> {
+  const mine = learner.snapshot();
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const { revision, state } = await store.load(learner.scope);
+    const both = TemplateLearner.of(learner.scope, state === undefined ? [mine] : [state, mine], learner.rowsMax);
+    const next = both.snapshot();
+    if (state !== undefined && same(state, next)) return both;
+    if (await store.save(learner.scope, next, revision)) return both;
+  }
+  throw new MakegoodError(
+    "revision_conflict",
+    `The templates of ${learner.scope} changed ${ROUNDS_MAX} times while they were being saved: try again later.`,
+    { scope: learner.scope },
+  );
+}
+
+function same(a: LearnerState, b: LearnerState): boolean {
+  return (
+    a.version === b.version &&
+    a.rows.length === b.rows.length &&
+    a.merges.length === b.merges.length &&
+    a.groups.length === b.groups.length &&
+    a.rows.every((row, i) => row === b.rows[i])
+  );
+}
+
+/** For one process and for tests. */
+export function createMemoryTemplateStore(): TemplateStore {
+  const kept = new Map<string, { revision: number; text: string }>();
+  return {
+    async load(scope) {
+      const found = kept.get(scope);
+      return found === undefined
+        ? { revision: 0, state: undefined }
+        : { revision: found.revision, state: JSON.parse(found.text) as LearnerState };
+    },
+    async save(scope, state, expected) {
+      const revision = kept.get(scope)?.revision ?? 0;
+      if (revision !== expected) return false;
+      kept.set(scope, { revision: revision + 1, text: JSON.stringify(state) });
+      return true;
+    },
+  };
+}

@@ -1,0 +1,207 @@
+/**
+ * A masked text as a row of tokens for the learner. Placeholders become "<*>", lists of values become one value, marks are left
+ * out, and each remaining word says how readily it may turn out to be a value: a word of a sentence hardly, a name after "user" at once.
+ */
+import { isLetter, isUpper } from "./characters.ts";
+import { placeholderAt } from "./placeholders.ts";
+
+export const VARIABLE = "<*>";
+
+/** What a token is. `word` is held for constant longest; the others are places where names and values stand. */
+export type Kind = "word" | "any" | "id" | "entity" | "slot" | "name" | "value";
+
+export interface Token {
+  readonly kind: Kind;
+  readonly text: string;
+}
+
+/** I10: longer texts are cut here; what follows does not take part in the grouping. */
+export const TOKENS_MAX = 64;
+const TOKEN_CHARS_MAX = 128;
+const RANGE_CHARS_MAX = 400;
+
+const set = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+const ENTITY_NOUNS = set("user username account tenant customer owner host hostname");
+/** Not "to": a verb follows it as often as a name. */
+const PREPOSITIONS = set("for from by at on in of with via");
+const ARTICLES = set("a an the this that these those all any some no not each every its their your my our is was");
+
+interface Raw {
+  text: string;
+  /** The last mark before it, spaces left out, and the character right after it. */
+  before: string;
+  after: string;
+}
+
+function isWordCode(code: number): boolean {
+  return (
+    isLetter(code) ||
+    code === 95 ||
+    code === 45 ||
+    code === 46 ||
+    code === 36 ||
+    code === 47 ||
+    code === 92 ||
+    code === 64 ||
+    code === 43 ||
+    code === 37 ||
+    (code >= 48 && code <= 57) ||
+    code === 35 ||
+    code === 126
+  );
+}
+
+function trim(text: string): string {
+  let from = 0;
+  let to = text.length;
+  while (from < to && !isLetter(text.charCodeAt(from)) && text[from] !== "<") from++;
+  while (to > from && !isLetter(text.charCodeAt(to - 1)) && text[to - 1] !== ">") to--;
+  return text.slice(from, to);
+}
+
+/** Words and placeholders with the marks around them. A placeholder that touches letters is a part of their word. */
+function split(masked: string): Raw[] {
+  const out: Raw[] = [];
+  let mark = "";
+  let at = 0;
+  while (at < masked.length && out.length < TOKENS_MAX * 4) {
+    let end = at;
+    while (end < masked.length) {
+      if (isWordCode(masked.charCodeAt(end))) end++;
+      else if (masked[end] === "<") {
+        const found = placeholderAt(masked, end);
+        if (found === undefined) break;
+        end += found.length;
+      } else break;
+    }
+    if (end === at) {
+      if (masked[at] !== " ") {
+        if (mark === "=" && masked[at] !== "=") out.push(emptyValue());
+        mark = masked[at] as string;
+      }
+      at++;
+      continue;
+    }
+    let text = trim(masked.slice(at, Math.min(end, at + TOKEN_CHARS_MAX)));
+    const range = rangeEnd(masked, end);
+    if (range > end) {
+      text = `${masked.slice(at, end)}<num>`;
+      end = range;
+    }
+    // "rhost= user=root": nothing was written after the first "=", and the next word is a name with its own value.
+    if (mark === "=" && masked[at - 1] === " " && masked[at - 2] === "=" && masked[end] === "=") out.push(emptyValue());
+    if (text !== "") out.push({ text, before: mark, after: masked[end] ?? "" });
+    mark = text === "" ? mark : "";
+    at = end;
+  }
+  if (mark === "=") out.push(emptyValue());
+  return out;
+}
+
+/** "node-[<num>-<num> <num>]" is one name: the bracket belongs to the word whose dash it touches. */
+function rangeEnd(masked: string, end: number): number {
+  const dash = masked[end - 1];
+  if (masked[end] !== "[" || (dash !== "-" && dash !== "_") || masked[end + 1] !== "<") return end;
+  const close = masked.slice(end, end + RANGE_CHARS_MAX).indexOf("]");
+  return close < 0 ? end : end + close + 1;
+}
+
+function emptyValue(): Raw {
+  return { text: VARIABLE, before: "=", after: "" };
+}
+
+function isPlaceholder(text: string): boolean {
+  return text === VARIABLE || (text[0] === "<" && placeholderAt(text, 0) === text);
+}
+
+function kindOf(raw: Raw, previous: Raw | undefined, next: Raw | undefined, position: number): Kind {
+  const { text } = raw;
+  if (isPlaceholder(text)) return "any";
+  if (text.includes("<")) return hasLetter(stems(text)) ? "id" : "any";
+  if (raw.after === "(" || raw.after === "=") return "word";
+  if (saysWhat(text)) return "word";
+  if (isName(text)) return "name";
+  if (raw.after === ":") return "word";
+  if (raw.before === "=") return "value";
+  if (previous === undefined || raw.before !== "" || isUpper(text.charCodeAt(1))) return "word";
+  if (PREPOSITIONS.has(text) || ARTICLES.has(text)) return "word";
+  const ends = next === undefined || raw.after !== " " || next.before !== "" || PREPOSITIONS.has(next.text);
+  const lead = previous.text.toLowerCase();
+  if (position > 1 && ENTITY_NOUNS.has(lead) && !isParticiple(text) && (ends || isPlaceholder(next.text))) return "entity";
+  return ends && next !== undefined && position > 1 && PREPOSITIONS.has(lead) ? "slot" : "word";
+}
+
+function hasLetter(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (isLetter(text.charCodeAt(i))) return true;
+  return false;
+}
+
+/** The class of an error and a constant of a program (SCREEN_ON, FAILED) say what happened, however many there are. */
+function saysWhat(text: string): boolean {
+  if (text.endsWith("Exception") || text.endsWith("Error") || text.endsWith("Failure") || text.endsWith("Fault")) return true;
+  let at = text.length - 1;
+  while (at >= 0 && (isUpper(text.charCodeAt(at)) || text[at] === "_")) at--;
+  return text.length - at > 2 && (at < 0 || !isLetter(text.charCodeAt(at)));
+}
+
+/** Dotted and slashed names: classes, packages, files. */
+function isName(text: string): boolean {
+  for (let i = 1; i < text.length - 1; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 46 || code === 36 || code === 47 || code === 92 || code === 64) return true;
+  }
+  return false;
+}
+
+function isParticiple(text: string): boolean {
+  return text.endsWith("ed") || text.endsWith("ing");
+}
+
+/** "node-<num>" and "node-<id>" are names of the same make. */
+function stems(text: string): string {
+  let out = "";
+  for (let at = 0; at < text.length; ) {
+    const found = text[at] === "<" ? placeholderAt(text, at) : undefined;
+    out += found === undefined ? text[at] : VARIABLE;
+    at += found?.length ?? 1;
+  }
+  return out;
+}
+
+interface Placed extends Token {
+  readonly before: string;
+}
+
+const isValue = (token: Token | undefined): boolean => token?.kind === "any" || token?.kind === "id";
+
+/**
+ * Values that stand side by side are one list, however long: it counts as its first member that has letters. A value in
+ * brackets after a name or a value is an aside ("18846 bytes (18.4 KB)", "db1 [10.0.0.7]") and counts as nothing.
+ */
+function collapse(tokens: Placed[]): Token[] {
+  const out: Placed[] = [];
+  for (const token of tokens) {
+    const last = out[out.length - 1];
+    if (last === undefined || !isValue(token)) out.push(token);
+    else if (isValue(last)) {
+      if (last.kind === "any" && token.kind === "id") out[out.length - 1] = token;
+    } else if (last.kind === "word" || !"([{".includes(token.before) || token.before === "") out.push(token);
+    else if (last.kind === "value") out[out.length - 1] = { ...last, kind: "id", text: `${last.text}${VARIABLE}` };
+  }
+  return out;
+}
+
+/** The other words that a place of this kind needs beside it before it may vary: a line of two words says too little. */
+const CONTEXT: Readonly<Record<Kind, number>> = { word: 0, any: 0, id: 1, entity: 2, slot: 3, name: 2, value: 2 };
+
+export function tokenise(masked: string): Token[] {
+  const raws = split(masked);
+  const tokens = collapse(
+    raws.map((raw, i) => {
+      const kind = kindOf(raw, raws[i - 1], raws[i + 1], i);
+      return { kind, text: kind === "any" ? VARIABLE : kind === "id" ? stems(raw.text) : raw.text, before: raw.before };
+    }),
+  ).slice(0, TOKENS_MAX);
+  const words = tokens.filter(({ kind }) => kind === "word").length;
+  return tokens.map((token) => ({ kind: words < CONTEXT[token.kind] ? "word" : token.kind, text: token.text }));
+}
