@@ -243,7 +243,7 @@ function createMaintenanceSwitch({ keptMs, auditKeptMs, pollMs }: MakegoodOption
   return {
     /** Returns how to let go of it again. */
     hold(all: boolean): () => Promise<void> {
-      const held = all ? sets : sets.slice(0, 1);
+      const held = all ? [...sets] : sets.slice(0, 1);
       for (const set of held) {
         set.holders++;
         set.running ??= startMaintenance({ store, owner, clock, random, events, jobs: set.jobs });

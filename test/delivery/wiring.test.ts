@@ -51,6 +51,17 @@ describe("wiring (DX-10: what is built is started)", () => {
     await mg.close();
   });
 
+  it("a worker that comes after another was stopped starts every job again", async () => {
+    const { mg, of } = await setUp([topic("a/t", { sink: () => undefined })]);
+    const jobs = () => of("lifecycle").filter(({ what }) => what === "maintenance_started").length;
+    for (const expected of [2, 4, 6]) {
+      const worker = mg.work();
+      expect(jobs()).toBe(expected);
+      await worker.stop();
+    }
+    await mg.close();
+  });
+
   it("refuses a configuration that cannot work, all reasons at once", async () => {
     const t = topic("a/t", { sink: () => undefined });
     await expect(setUp([t, t], { concurrency: 0, pollMs: -1 })).rejects.toThrow(/concurrency.*pollMs.*declared twice/);

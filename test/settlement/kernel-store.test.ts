@@ -40,6 +40,7 @@ function onMemory(options: Partial<SettlementOptions> = {}) {
   return { client, clock, kept, store, lament, [Symbol.asyncDispose]: () => client.close() };
 }
 
+const in1s = (): Date => new Date(Date.now() + 1_000);
 const messages = async (store: Store) => (await store.list({ topic: TOPIC, limit: 100 })).data;
 
 describe("on the memory store", () => {
@@ -254,6 +255,31 @@ describe("on PostgreSQL", () => {
     expect(await second.getDLQSize()).toBe(0);
     expect(given.map(({ reservation_id }) => billing.effectsOf(reservation_id))).toEqual([1, 1]);
     await second.close();
+    await store.close();
+    await dropSchema(store.schema);
+  });
+
+  it("what a killed process had claimed is taken back and replayed, also when nothing else is due", async () => {
+    billing.answer({ status: 503 });
+    const store = await openStore();
+    const given = request();
+    const log = keptLog().log;
+    const options = { billingUrl: billing.url, s2sSigner: testSigner(), dlqStore: store, log, retryDelaysMs: [20] };
+    await using client = createSettlementClient(options);
+    expect(await client.finalize(given)).toMatchObject({ status: "dlq", stored: "primary" });
+    const lanes = await store.lanes();
+    const claimed = await store.claim({
+      owner: "killed",
+      leaseMs: 1_000,
+      lanes: lanes.map(({ lane }) => ({ lane, limit: 10 })),
+      now: in1s(),
+    });
+    expect(claimed).toHaveLength(1);
+    billing.answer("honest");
+    client.start({ everyMs: 100 });
+    await until("it is settled", async () => (await client.getDLQSize()) === 0, 20_000);
+    expect(billing.effectsOf(given.reservation_id)).toBe(1);
+    await client.close();
     await store.close();
     await dropSchema(store.schema);
   });
