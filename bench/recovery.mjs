@@ -158,6 +158,8 @@ function live(set, policy, seed, options) {
       }),
     });
   }
+  // What is still open counts with the time it has waited, or a policy that never heals would look quick.
+  for (const { open } of kinds) if (open > 0) heals.push({ round: CHECKPOINTS.at(-1), minutes: open * options.tryMinutes });
   return { checks, heals };
 }
 
@@ -234,7 +236,7 @@ const rows = Object.entries(POLICIES).flatMap(([name, policy]) =>
   ),
 );
 const perSecond = evaluationsPerSecond(set);
-if (options.json) console.log(JSON.stringify({ options, rows, evaluations_per_second: perSecond }, null, 2));
+if (process.argv.includes("--json")) console.log(JSON.stringify({ options, rows, evaluations_per_second: perSecond }, null, 2));
 else {
   console.log(
     `${options.worlds} worlds of ${options.kinds} kinds, seed ${options.seed}; rules are right about ${options.right} of the kinds.`,

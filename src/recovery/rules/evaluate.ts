@@ -1,0 +1,122 @@
+/**
+ * Asks every rule about one failure and says what to do: the recommended action with its confidence, the alternatives, and for each
+ * rule whether it matched, on which fields, and what it contributed. Pure: the same rules and the same input give the same
+ * answer, whatever order the rules were given in.
+ */
+import type { Evidence } from "../confidence/confidence.ts";
+import { CONFIDENCE_GATES, isSelectable } from "../confidence/gates.ts";
+import { type Proposal, type Ranked, rankActions } from "../confidence/rank.ts";
+import { SHIPPED_ACTIONS } from "./actions.ts";
+import { DEFAULT_RULES } from "./defaults.ts";
+import { type PreparedInput, prepareInput, type RuleInput } from "./input.ts";
+import type { Asking, Fact } from "./match.ts";
+import { FROM_HISTORY } from "./rule.ts";
+import { type PreparedRule, prepareRules, type RuleSet } from "./rule-set.ts";
+
+/** An alternative below this is not worth a line (EV-48). */
+const ALTERNATIVE_MIN = 0.1;
+
+/** What a rule added: the prior of its action; or nothing but support, since a rule before it had given that; or nothing. */
+export type RuleContribution =
+  | { readonly kind: "prior" | "supports"; readonly action: string; readonly score: number }
+  | { readonly kind: "none" };
+
+export interface RuleResult {
+  readonly rule: string;
+  readonly version: number;
+  readonly priority: number;
+  readonly matched: boolean;
+  /** Why it was not asked, if it was not. */
+  readonly skipped: string | undefined;
+  readonly facts: readonly Fact[];
+  readonly contribution: RuleContribution;
+}
+
+export interface Suggestion extends Ranked {
+  /** Rules that matched and propose it, the one that gave the prior first. Empty: outcomes alone brought it up. */
+  readonly rules: readonly string[];
+}
+
+export interface Evaluation {
+  /** Absent when nothing reaches the confidence that is asked for. */
+  readonly recommended: Suggestion | undefined;
+  /** Of the recommended action; 0 without one. */
+  readonly confidence: number;
+  readonly alternatives: readonly Suggestion[];
+  /** Every action of the catalogue in its order, those without rule and outcome included. */
+  readonly ranked: readonly Ranked[];
+  /** In the order in which they were asked. */
+  readonly rules: readonly RuleResult[];
+  /** What was read as the error code. */
+  readonly code: string;
+  readonly codeClasses: readonly string[];
+  readonly notes: readonly string[];
+}
+
+const NO_EVIDENCE: Evidence = {};
+
+export function evaluate(set: RuleSet, given: RuleInput, minConfidence: number = CONFIDENCE_GATES.select): Evaluation {
+  const input = prepareInput(given, set.actions);
+  const proposers = new Map<string, string[]>();
+  const proposals: Proposal[] = [];
+  const rules = set.rules.map((prepared) => ask(prepared, input, proposers, proposals));
+  for (const action of set.actionOrder) if (!proposers.has(action)) proposals.push({ action });
+  const ranked = rankActions(proposals, (action) => input.evidence.get(action) ?? NO_EVIDENCE, input.at);
+  // An action that no rule names and of which nothing is known is no suggestion, however low the bar is set.
+  const suggestions = ranked
+    .filter(({ action, contributions }) => proposers.has(action) || contributions.length > 1)
+    .map((each): Suggestion => ({ ...each, rules: proposers.get(each.action) ?? [] }));
+  const recommended = suggestions.find(({ mean }) => isSelectable(mean, minConfidence));
+  return {
+    recommended,
+    confidence: recommended?.mean ?? 0,
+    alternatives: suggestions.filter((each) => each !== recommended && each.mean >= ALTERNATIVE_MIN),
+    ranked,
+    rules,
+    code: input.code.name,
+    codeClasses: [...input.code.classes],
+    notes: input.notes,
+  };
+}
+
+function ask(
+  { rule, matches, skipped }: PreparedRule,
+  input: PreparedInput,
+  proposers: Map<string, string[]>,
+  proposals: Proposal[],
+): RuleResult {
+  const asking: Asking = { input, facts: [], fromHistory: undefined };
+  const holds: boolean = matches === undefined ? false : matches(asking);
+  const action = rule.action === FROM_HISTORY ? asking.fromHistory : rule.action;
+  const matched: boolean = holds && action !== undefined;
+  let contribution: RuleContribution = { kind: "none" };
+  if (holds && action !== undefined) {
+    const before = proposers.get(action);
+    contribution = { kind: before === undefined ? "prior" : "supports", action, score: rule.score };
+    if (before === undefined) {
+      proposers.set(action, [rule.id]);
+      proposals.push({ action, score: rule.score });
+    } else before.push(rule.id);
+  }
+  const { id, version, priority } = rule;
+  return { rule: id, version, priority, matched, skipped, facts: asking.facts, contribution };
+}
+
+let shipped: RuleSet | undefined;
+
+/** The seeds' call (REC-10): the shipped rules and actions on one failure. */
+export function evaluateRules(
+  errorCode: string,
+  errorMessage: string,
+  more: { readonly skillId?: string; readonly occurrenceCount?: number } & Omit<RuleInput, "code" | "message"> = {},
+): Evaluation {
+  shipped ??= prepareRules(DEFAULT_RULES, SHIPPED_ACTIONS);
+  const { skillId, occurrenceCount, ...rest } = more;
+  return evaluate(shipped, {
+    skill: skillId,
+    occurrences: occurrenceCount,
+    ...rest,
+    code: errorCode,
+    message: errorMessage,
+  });
+}

@@ -1,0 +1,74 @@
+/**
+ * What rules are asked about: one failure, with what became of earlier actions on it. Texts are cut to their limits once, the code is read
+ * once, and outcomes of actions that no catalogue knows are left out and named (DR-31).
+ */
+import type { Evidence } from "../confidence/confidence.ts";
+import { merged, type OutcomeCounts } from "../confidence/outcome-counts.ts";
+import { type Code, readCode } from "./code-words.ts";
+import { shown } from "./mistakes.ts";
+import type { KnownActions } from "./parse-rule.ts";
+import { INPUT_LIMITS, type PatternField } from "./rule.ts";
+
+/** What became of the messages that an action touched: for this fingerprint, its topic, and everywhere. */
+export interface ActionOutcomes extends Evidence {
+  readonly action: string;
+}
+
+export interface RuleInput {
+  readonly code: string;
+  readonly message?: string;
+  readonly stack?: string;
+  readonly topic?: string;
+  readonly skill?: string;
+  /** How often this failure has happened, this time included; absent: once. */
+  readonly occurrences?: number;
+  readonly outcomes?: readonly ActionOutcomes[];
+  /** The time to which outcomes are decayed; absent: that of the latest of them. */
+  readonly at?: number;
+}
+
+export interface PreparedInput {
+  readonly code: Code;
+  readonly fields: Readonly<Record<PatternField, string>>;
+  readonly occurrences: number;
+  readonly evidence: ReadonlyMap<string, Evidence>;
+  readonly at: number;
+  readonly notes: readonly string[];
+}
+
+/** I10: more entries than this are no history of a catalogue. */
+const OUTCOMES_MAX = 1_000;
+const NOTES_MAX = 20;
+const NONE: Evidence = {};
+
+export function prepareInput(input: RuleInput, actions: KnownActions): PreparedInput {
+  const fields = {
+    code: input.code.slice(0, INPUT_LIMITS.codeChars),
+    message: (input.message ?? "").slice(0, INPUT_LIMITS.messageChars),
+    stack: (input.stack ?? "").slice(0, INPUT_LIMITS.stackChars),
+    topic: (input.topic ?? "").slice(0, INPUT_LIMITS.nameChars),
+    skill: (input.skill ?? "").slice(0, INPUT_LIMITS.nameChars),
+  };
+  const evidence = new Map<string, Evidence>();
+  const notes: string[] = [];
+  let latest = 0;
+  for (const { action, own, topic, global } of (input.outcomes ?? []).slice(0, OUTCOMES_MAX)) {
+    if (!actions.has(action)) {
+      if (notes.length < NOTES_MAX) notes.push(`outcomes of ${shown(action)} were left out: it is no action of the catalogue`);
+      continue;
+    }
+    latest = Math.max(latest, own?.at ?? 0, topic?.at ?? 0, global?.at ?? 0);
+    const before = evidence.get(action) ?? NONE;
+    evidence.set(action, {
+      own: together(before.own, own),
+      topic: together(before.topic, topic),
+      global: together(before.global, global),
+    });
+  }
+  const code = readCode(fields.code, fields.message);
+  return { code, fields, occurrences: input.occurrences ?? 1, evidence, at: input.at ?? latest, notes };
+}
+
+function together(a: OutcomeCounts | undefined, b: OutcomeCounts | undefined): OutcomeCounts | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : merged(a, b);
+}

@@ -1,0 +1,99 @@
+/**
+ * Rules as JSON: read from outside with every mistake named at once, and written back in the same form. What comes out of here is
+ * within the limits, names only actions that exist (DR-31), and has patterns that match in linear time.
+ */
+import { type Mistake, Mistakes, shown } from "./mistakes.ts";
+import { ConditionReader } from "./parse-condition.ts";
+import { type Condition, FROM_HISTORY, RULE_LIMITS, type Rule } from "./rule.ts";
+
+/** The catalogue, as far as a rule needs it; a Map or a Set of codes fits. */
+export interface KnownActions {
+  has(code: string): boolean;
+}
+
+export type ParsedRule =
+  | { readonly ok: true; readonly rule: Rule }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+export type ParsedRules =
+  | { readonly ok: true; readonly rules: readonly Rule[] }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+
+const MEMBERS = ["id", "version", "name", "priority", "enabled", "condition", "action", "score"];
+const ID = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
+
+export function parseRule(value: unknown, actions: KnownActions): ParsedRule {
+  const mistakes = new Mistakes();
+  const rule = readRule(value, "", actions, mistakes);
+  return rule === undefined || mistakes.some ? { ok: false, mistakes: mistakes.list } : { ok: true, rule };
+}
+
+/** A whole list. Paths begin with the place in it: `[3].score`. */
+export function parseRules(value: unknown, actions: KnownActions): ParsedRules {
+  const mistakes = new Mistakes();
+  const seen = new Map<string, number>();
+  const rules: Rule[] = [];
+  if (!Array.isArray(value)) mistakes.add("", "must be a list");
+  else if (value.length > RULE_LIMITS.rulesMax) mistakes.add("", `has ${value.length} rules, at most ${RULE_LIMITS.rulesMax}`);
+  else {
+    value.forEach((each, i) => {
+      if (mistakes.list.length >= RULE_LIMITS.errorsMax) return;
+      const rule = readRule(each, `[${i}]`, actions, mistakes);
+      if (rule === undefined) return;
+      const first = seen.get(rule.id);
+      if (first !== undefined) mistakes.add(`[${i}].id`, `${shown(rule.id)} is the id of [${first}] as well`);
+      seen.set(rule.id, i);
+      rules.push(rule);
+    });
+  }
+  return mistakes.some ? { ok: false, mistakes: mistakes.list } : { ok: true, rules };
+}
+
+function readRule(value: unknown, path: string, actions: KnownActions, mistakes: Mistakes): Rule | undefined {
+  const given = mistakes.object(value, path, MEMBERS);
+  if (given === undefined) return undefined;
+  const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
+  const id = mistakes.text(given.id, at("id"), 64);
+  if (id !== undefined && !ID.test(id))
+    mistakes.add(at("id"), "must be small letters, digits, _ . and -, and begin with one of the first two");
+  const name = mistakes.text(given.name, at("name"), RULE_LIMITS.textCharsMax);
+  const version = mistakes.number(given.version ?? 1, at("version"), 1, RULE_LIMITS.countMax, true);
+  const priority = mistakes.number(given.priority, at("priority"), 0, RULE_LIMITS.priorityMax, true);
+  const score = mistakes.number(given.score, at("score"), 0, 1, false);
+  const enabled = given.enabled ?? true;
+  if (typeof enabled !== "boolean") mistakes.add(at("enabled"), "must be true or false");
+  const condition = new ConditionReader(mistakes, (code) => actions.has(code)).read(given.condition, at("condition"));
+  const action = mistakes.text(given.action, at("action"), RULE_LIMITS.textCharsMax);
+  if (action === FROM_HISTORY) {
+    if (condition !== undefined && !choosesAction(condition)) {
+      mistakes.add(
+        at("action"),
+        `${FROM_HISTORY} needs a history condition without an action that must hold for the rule to hold`,
+      );
+    }
+  } else if (action !== undefined && !actions.has(action))
+    mistakes.add(at("action"), `${shown(action)} is no action of the catalogue`);
+  if (id === undefined || name === undefined || version === undefined || priority === undefined) return undefined;
+  if (score === undefined || condition === undefined || action === undefined) return undefined;
+  return { id, version, name, priority, enabled: enabled === true, condition, action, score };
+}
+
+/** Whether it cannot hold without a history condition that names the action: "it did not work before" names none. */
+function choosesAction(condition: Condition): boolean {
+  if ("history" in condition) return condition.history.action === undefined;
+  if ("all" in condition) return condition.all.some(choosesAction);
+  return "any" in condition && condition.any.every(choosesAction);
+}
+
+/** The form that `parseRule` reads. */
+export function ruleToJson(rule: Rule): Record<string, unknown> {
+  return { ...rule, condition: conditionToJson(rule.condition) };
+}
+
+function conditionToJson(condition: Condition): Record<string, unknown> {
+  if ("all" in condition) return { all: condition.all.map(conditionToJson) };
+  if ("any" in condition) return { any: condition.any.map(conditionToJson) };
+  if ("not" in condition) return { not: conditionToJson(condition.not) };
+  if (!("history" in condition)) return { ...condition };
+  const { action, minOccurrences, minSuccess } = condition.history;
+  return { history: { ...(action === undefined ? {} : { action }), min_occurrences: minOccurrences, min_success: minSuccess } };
+}

@@ -1,0 +1,80 @@
+/**
+ * A rule as data: when its condition holds, it proposes an action with a score. Conditions are trees that name no other rule, so
+ * nothing in a rule can loop; every list, text and tree has a limit (I10).
+ */
+
+export const RULE_LIMITS = {
+  rulesMax: 500,
+  depthMax: 8,
+  nodesMax: 64,
+  valuesMax: 64,
+  textCharsMax: 200,
+  patternCharsMax: 256,
+  patternsMax: 4,
+  /** Instructions of one compiled pattern, and of all patterns of a rule set. */
+  programMax: 200,
+  programsMax: 2_000,
+  priorityMax: 1_000,
+  countMax: 1_000_000_000,
+  errorsMax: 100,
+} as const;
+
+/** Characters of a failure that rules look at; the rest of a text of 1 MiB is not read. */
+export const INPUT_LIMITS = { codeChars: 256, messageChars: 4_096, stackChars: 4_096, nameChars: 512 } as const;
+
+/** Stands in a rule for the action that worked before; only for rules with a `history` condition that names none. */
+export const FROM_HISTORY = "from_history";
+
+export type PatternField = "code" | "message" | "stack" | "topic" | "skill";
+
+export interface CodeCondition {
+  /** The whole code, in any spelling: `RATE_LIMIT` is also rate-limited, 429, http_429. */
+  readonly is?: readonly string[];
+  /** The first words of the code: `BUDGET` is also BUDGET_MONTHLY, and not BUDGETARY. */
+  readonly prefix?: readonly string[];
+  /** A class such as HTTP_5XX. */
+  readonly class?: readonly string[];
+}
+
+export interface HistoryCondition {
+  /** Absent: any action of the catalogue that meets the rest. */
+  readonly action?: string;
+  /** Outcomes of this fingerprint; older ones weigh less, the sum is rounded. */
+  readonly minOccurrences: number;
+  readonly minSuccess: number;
+}
+
+/** Each has exactly one member. Lists inside one mean "one of these". */
+export type Condition =
+  | { readonly code: CodeCondition }
+  | { readonly pattern: { readonly field: PatternField; readonly matches: string } }
+  | { readonly topic: readonly string[] }
+  | { readonly skill: readonly string[] }
+  /** At least so many occurrences. */
+  | { readonly occurrences: number }
+  | { readonly history: HistoryCondition }
+  | { readonly all: readonly Condition[] }
+  | { readonly any: readonly Condition[] }
+  | { readonly not: Condition };
+
+export interface Rule {
+  readonly id: string;
+  /** Raised by every edit; an edit names the version it was made from. */
+  readonly version: number;
+  readonly name: string;
+  /** Higher is looked at first. */
+  readonly priority: number;
+  readonly enabled: boolean;
+  readonly condition: Condition;
+  /** A code of the catalogue, or `from_history`. */
+  readonly action: string;
+  /** How likely the action heals what the condition describes, before anything is known: 0 to 1. */
+  readonly score: number;
+}
+
+export type Rules = readonly Rule[];
+
+/** DR-29: priority, then score, both from high to low, then id. Ids are unique, so the order is total. */
+export function byOrder(a: Rule, b: Rule): number {
+  return b.priority - a.priority || b.score - a.score || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+}
