@@ -20,7 +20,7 @@ const line = fc.oneof(
     .map(([verb, word]) => `could not ${verb} the ${word} part of this record because it is too old`),
   fc
     .tuple(fc.constantFrom("ann", "bo", "7", "cy"), fc.constantFrom("eth0", "wlan1", "10.0.0.1", "lo"))
-    .map(([user, from]) => `session opened for user ${user} from ${from} on port 5`),
+    .map(([user, from]) => `mailbox lent to user ${user} from ${from} on port 5`),
   fc
     .tuple(fc.constantFrom("x", "y", "z", "w", "v"), fc.constantFrom("a.B", "c.D", "e.F", "g5", "plain"))
     .map(([state, name]) => `plugin changed mode=${state} while loading class ${name} in folder`),
@@ -104,12 +104,12 @@ describe("order", () => {
 
   it("a generalisation is recorded as merges that say what became what", () => {
     const learner = new TemplateLearner("t");
-    const first = learner.learn("session closed for user cyrus");
-    expect(first.text).toBe("session closed for user cyrus");
-    expect(learner.learn("session closed for user news").text).toBe("session closed for user <*>");
+    const first = learner.learn("mailbox handed to user ann");
+    expect(first.text).toBe("mailbox handed to user ann");
+    expect(learner.learn("mailbox handed to user bo").text).toBe("mailbox handed to user <*>");
     const [merge] = learner.merges();
-    expect(merge).toMatchObject({ from: first.id, why: '"session closed for user cyrus" became "session closed for user <*>"' });
-    expect(learner.resolve(first.id)?.text).toBe("session closed for user <*>");
+    expect(merge).toMatchObject({ from: first.id, why: '"mailbox handed to user ann" became "mailbox handed to user <*>"' });
+    expect(learner.resolve(first.id)?.text).toBe("mailbox handed to user <*>");
     expect(learner.resolve("0000000000000000")).toBeUndefined();
   });
 });

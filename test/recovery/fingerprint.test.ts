@@ -102,13 +102,13 @@ describe("processes", () => {
   it("agree through the store, also one that comes later", async () => {
     const store = createMemoryTemplateStore();
     const [one, other, late] = [new Fingerprints(), new Fingerprints(), new Fingerprints()];
-    const early = one.of(failure("session closed for user ann")).key;
-    const theirs = other.of(failure("session closed for user bo")).key;
+    const early = one.of(failure("mailbox handed to user ann")).key;
+    const theirs = other.of(failure("mailbox handed to user bo")).key;
     await one.sync(store);
     await other.sync(store);
     await one.sync(store);
     await late.open(store, "billing/charge", "TIMEOUT");
-    const now = [one, other, late].map((each) => each.of(failure("session closed for user cy")).key);
+    const now = [one, other, late].map((each) => each.of(failure("mailbox handed to user cy")).key);
     expect(new Set(now).size).toBe(1);
     for (const each of [one, other, late]) {
       expect(each.resolve("billing/charge", "TIMEOUT", early)).toBe(now[0]);
