@@ -1,10 +1,8 @@
 // Makegood on its Redis store, through its public doors only: the same messages as on PostgreSQL (half of them with a key, four
 // tenants), fencing and history on. Node-redis by URL, which is what a user gets who names a URL.
-import { randomBytes } from "node:crypto";
+import { ourProducer } from "../lib/our-producer.mjs";
 import { doors } from "../lib/product.mjs";
 import { emptyRedis, redisUrl } from "../lib/redis-server.mjs";
-
-const tenants = ["north", "east", "south", "west"];
 
 async function open({ redis }, onMessage) {
   const { createMakegood, topic } = await doors.main();
@@ -31,21 +29,7 @@ export default {
   async afterLoad() {},
 
   async producer(context) {
-    const { makegood, messages } = await open(context, () => {});
-    const run = randomBytes(4).toString("hex");
-    const fields = ({ seq }) => ({
-      tenantId: tenants[seq % tenants.length],
-      key: (seq >> 2) % 2 === 0 ? `order-${run}-${seq}` : undefined,
-    });
-    return {
-      one: (payload) => makegood.enqueue(messages, payload, fields(payload)),
-      many: (payloads) =>
-        makegood.enqueueMany(
-          messages,
-          payloads.map((payload) => ({ payload, ...fields(payload) })),
-        ),
-      close: () => makegood.close(),
-    };
+    return ourProducer(await open(context, () => {}));
   },
 
   async worker(context, _mode, onMessage) {

@@ -6,7 +6,7 @@ import pg from "pg";
 import type { PostgresStoreOptions } from "../../src/store/postgres/index.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { StoreHarness } from "../../src/testing/store-conformance/harness.ts";
-import { databaseUrl, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import { beginTransaction, databaseUrl, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
 const TABLES =
   "topic, lane, audit_event, audit_record, message, message_kept, dedupe, ready, ready_ordered, order_lock, held, lease, attempt, dead_letter, provenance, waiter, leader";
@@ -39,16 +39,7 @@ export function postgresHarness(options: Partial<PostgresStoreOptions> = {}): St
       return open(used, true);
     },
     another: (store) => open(schemas.get(store) as string, false),
-    async transaction() {
-      const client = new pg.Client({ connectionString: databaseUrl() });
-      await client.connect();
-      await client.query("begin");
-      const end = (how: string) => async () => {
-        await client.query(how);
-        await client.end();
-      };
-      return { tx: client, commit: end("commit"), rollback: end("rollback") };
-    },
+    transaction: beginTransaction,
     pool: () => new pg.Pool({ connectionString: databaseUrl() }),
     async reopen(store) {
       const schema = schemas.get(store) as string;

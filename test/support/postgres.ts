@@ -33,6 +33,18 @@ export async function withClient<T>(work: (client: pg.Client) => Promise<T>): Pr
   }
 }
 
+/** A transaction of a caller's own, for whoever commits it or rolls it back. */
+export async function beginTransaction() {
+  const client = new pg.Client({ connectionString: databaseUrl() });
+  await client.connect();
+  await client.query("begin");
+  const end = (how: string) => async () => {
+    await client.query(how);
+    await client.end();
+  };
+  return { tx: client, commit: end("commit"), rollback: end("rollback") };
+}
+
 export async function openStore(options: Partial<PostgresStoreOptions> = {}): Promise<Store & WithAudit & { schema: string }> {
   const schema = options.schema ?? freshSchema();
   const store = createPostgresStore({ url: databaseUrl(), ...options, schema });

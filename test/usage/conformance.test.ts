@@ -1,13 +1,12 @@
 /**
  * The usage seam's conformance suite on memory and on PostgreSQL.
  */
-import pg from "pg";
 import { afterAll, describe, it } from "vitest";
 import { createMemoryStore, createMemoryUsageStore } from "../../src/index.ts";
 import { createPostgresUsageStore } from "../../src/store/postgres/index.ts";
 import type { UsageStore } from "../../src/store/usage.ts";
 import { type UsageHarness, usageConformance } from "../../src/testing/index.ts";
-import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
 const memory: UsageHarness = {
   name: "memory",
@@ -48,16 +47,7 @@ const postgres: UsageHarness = {
       usage: await open(),
       store,
       another: open,
-      async transaction() {
-        const client = new pg.Client({ connectionString: databaseUrl() });
-        await client.connect();
-        await client.query("begin");
-        const end = (how: string) => async () => {
-          await client.query(how);
-          await client.end();
-        };
-        return { tx: client, commit: end("commit"), rollback: end("rollback") };
-      },
+      transaction: beginTransaction,
       async close() {
         for (const usage of opened) await usage.close();
         await store.close();
