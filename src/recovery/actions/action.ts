@@ -1,0 +1,87 @@
+/**
+ * What an action is: what it does to messages, how risky that is, who must agree. An action plans; the engine carries the plan out under
+ * a fence. What an action is worth is learned from what becomes of the messages it touched, never from the call's own answer.
+ */
+import type { MessageView } from "../../message/message.ts";
+import type { TopicRecord } from "../../message/topic.ts";
+import type { Candidate, Group } from "../../store/recovery.ts";
+import type { RedriveMode, RedrivePreview } from "../../store/redrive.ts";
+
+export type RiskClass = "safe" | "risky" | "forbidden";
+/** How many different people must approve. */
+export type ApprovalPolicy = "none" | "one" | "two";
+/** REC-3. */
+export type ActionType = "retry" | "fallback" | "escalate" | "notify" | "reconfigure" | "rollback" | "manual" | "skip";
+
+export interface ActionContext {
+  readonly candidate: Candidate;
+  readonly group: Group;
+  /** The group's topic; null for failures of other services. */
+  readonly topic: TopicRecord | null;
+  readonly blastRadius: RedrivePreview;
+  readonly actor: string;
+  readonly reason: string | null;
+  /** The fence of this execution; also the key of whatever an action of your own does outside. */
+  readonly executionId: string;
+  readonly signal: AbortSignal;
+}
+
+/** A message to send with the execution; its key is made from the execution, so it is sent once. */
+export interface PlannedMessage {
+  readonly topic: string;
+  readonly payload: string;
+}
+
+/** What to do. All of it is one write, except `run`, which may do anything and is why a crash can leave an unknown outcome. */
+export interface ActionPlan {
+  /** What is done to the group's open dead letters; absent: they are only watched. */
+  readonly mode?: RedriveMode | undefined;
+  /** copy: which of the topic's other sinks carries the effect. */
+  readonly carrier?: "fallback" | "compensation" | undefined;
+  readonly messages?: readonly PlannedMessage[] | undefined;
+  /** Opens the topic's breaker before anything is sent. */
+  readonly openBreaker?: boolean | undefined;
+  /** Holds the group for a person. */
+  readonly hold?: { readonly owner: string; readonly note: string } | undefined;
+  /** Anything else, in code. Runs once; its answer goes into the execution's result. */
+  readonly run?: ((context: ActionContext) => Promise<unknown>) | undefined;
+}
+
+export interface RecoveryAction {
+  readonly code: string;
+  readonly name: string;
+  readonly type: ActionType;
+  /** 0 to 1,000; higher is suggested first where nothing else tells. */
+  readonly priority: number;
+  readonly risk: RiskClass;
+  readonly approval: ApprovalPolicy;
+  /** A program can carry it out without a person. */
+  readonly automated: boolean;
+  /** Empty: any. */
+  readonly appliesToCodes: readonly string[];
+  readonly appliesToTopics: readonly string[];
+  /** Settings and texts; `{name}` stands for a field of the group. No expressions: an unknown name is refused when saved. */
+  readonly template: Readonly<Record<string, string | number | boolean>>;
+  /** What undoes it; null: nothing does. */
+  readonly inverse: "replay" | "close_breaker" | "release" | null;
+  /** Why it cannot be done here; null: it can. */
+  readonly refusal?: ((context: Pick<ActionContext, "group" | "topic">) => string | null) | undefined;
+  readonly plan: (context: ActionContext) => ActionPlan;
+}
+
+/** An action as it is shown: with what is known about it. */
+export interface ActionInfo extends Omit<RecoveryAction, "plan" | "refusal"> {
+  readonly enabled: boolean;
+  /** Raised by edits of its settings over the API; 0: as shipped or registered. */
+  readonly version: number;
+  readonly shipped: boolean;
+  /** Of the messages it touched. */
+  readonly successes: number;
+  readonly failures: number;
+}
+
+/** What a carrier (fallback or compensation) is sent for one message. */
+export type CarrierOf = (
+  message: MessageView,
+  group: Group,
+) => { readonly topic: string; readonly key: string; readonly payload: string };

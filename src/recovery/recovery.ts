@@ -1,0 +1,188 @@
+/**
+ * The face of the recovery engine: what the server, the command line and a program may ask of it. The rooms beside this file each carry
+ * out one part; engine.ts puts them together. What is refused is thrown as a MakegoodError whose code and text say what to do.
+ */
+import type { MessageView } from "../message/message.ts";
+import type { StoredDocument } from "../store/documents.ts";
+import type {
+  ActorType,
+  Candidate,
+  CandidateFilter,
+  Group,
+  GroupFilter,
+  Occurrence,
+  Paged,
+  Provenance,
+  RecoveryStats,
+} from "../store/recovery.ts";
+import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "../store/redrive.ts";
+import type { ActionInfo, RecoveryAction } from "./actions/action.ts";
+import type { HookName, HookOptions, RecoveryHooks } from "./hooks.ts";
+import type { RedriveRequest } from "./redrive/request.ts";
+import type { Evaluation } from "./rules/evaluate.ts";
+import type { Rule } from "./rules/rule.ts";
+
+/** Who asks. A token's name, or a program's. */
+export interface Actor {
+  readonly actor: string;
+  readonly actorType: ActorType;
+}
+
+/** A failure as another service reports it (REC-22), already checked for shape and limits. */
+export interface FailureReport {
+  readonly failureMatchId: string | null;
+  readonly idempotencyKey: string | null;
+  readonly source: "api" | "stream";
+  readonly topic: string | null;
+  readonly sink: string | null;
+  /** error_type or error_code of the payload. */
+  readonly code: string;
+  readonly text: string;
+  readonly stack: string | null;
+  readonly skill: string | null;
+  readonly tenantId: string | null;
+  /** The whole failure_payload, exact text: what the ledger's hash is made of. */
+  readonly payload: string;
+  readonly enqueueEvaluation: boolean;
+}
+
+export interface IngestAnswer {
+  readonly candidateId: number;
+  readonly groupId: number;
+  readonly failureMatchId: string;
+  readonly status: "accepted" | "duplicate";
+  readonly occurrenceCount: number;
+  readonly evaluationQueued: boolean;
+}
+
+export interface EvaluateRequest {
+  readonly code: string;
+  readonly message?: string | undefined;
+  readonly stack?: string | undefined;
+  readonly topic?: string | undefined;
+  readonly sink?: string | undefined;
+  readonly skill?: string | undefined;
+  readonly occurrences?: number | undefined;
+}
+
+export interface EvaluateAnswer {
+  readonly evaluation: Evaluation;
+  readonly fingerprint: string;
+  readonly failureMatchId: string;
+  readonly template: string;
+  /** The group it would join; null: it would be a new one. */
+  readonly groupId: number | null;
+  readonly durationMs: number;
+}
+
+export interface GroupDetail {
+  readonly group: Group;
+  readonly candidate: Candidate | null;
+  /** Ids supplied from outside that joined it, and groups merged into it, come with the newest occurrences. */
+  readonly occurrences: readonly Occurrence[];
+  /** Why its failures are together, in sentences. */
+  readonly why: readonly string[];
+}
+
+export interface CandidateDetail {
+  readonly candidate: Candidate;
+  readonly group: Group;
+  /** The newest occurrences: what was known (REC-2). */
+  readonly inputs: readonly Occurrence[];
+  readonly action: ActionInfo | null;
+  /** Approvals still needed before it may be executed; 0: none. */
+  readonly approvalsMissing: number;
+  /** Set when what was approved no longer stands: the group changed since. */
+  readonly lapsed: boolean;
+  /** What an execution would touch now. */
+  readonly blastRadius: RedrivePreview;
+  readonly provenance: readonly Provenance[] | null;
+}
+
+export interface Versioned extends Actor {
+  /** Refused when the candidate has moved on since. */
+  readonly version?: number | undefined;
+  readonly reason?: string | null | undefined;
+}
+
+export interface CandidateUpdate extends Versioned {
+  /** skipped, rolled_back, or what became of an unknown one: succeeded or failed. Anything else is refused (DR-33). */
+  readonly executionStatus?: string | undefined;
+  readonly selectedAction?: string | undefined;
+  readonly owner?: string | null | undefined;
+  readonly note?: string | null | undefined;
+}
+
+export interface ExecuteOptions extends Versioned {
+  /** Overrides of the redrive's plan: canary, rate, … */
+  readonly redrive?: Partial<RedriveRequest> | undefined;
+}
+
+export interface Recovery {
+  ingest(report: FailureReport, actor: Actor): Promise<IngestAnswer>;
+  evaluate(request: EvaluateRequest): Promise<EvaluateAnswer>;
+
+  groups(filter: GroupFilter): Promise<Paged<Group>>;
+  group(groupId: number): Promise<GroupDetail>;
+  occurrences(
+    groupId: number,
+    page: { readonly limit: number; readonly cursor?: string | undefined },
+  ): Promise<Paged<Occurrence>>;
+  /** `from` join `into`; a rule for the future is kept with it. */
+  merge(into: number, from: readonly number[], why: string, actor: Actor): Promise<Group>;
+  /** What fits the group's template and contains all these words becomes a group of its own. */
+  split(groupId: number, words: readonly string[], why: string, actor: Actor): Promise<{ group: Group; moved: number }>;
+  /** Asks for a fresh suggestion: opens the next round where the last one is closed. */
+  suggest(groupId: number, actor: Actor): Promise<Candidate>;
+
+  candidates(filter: CandidateFilter): Promise<Paged<Candidate>>;
+  candidate(candidateId: number, options?: { readonly provenance?: boolean | undefined }): Promise<CandidateDetail>;
+  update(candidateId: number, update: CandidateUpdate): Promise<Candidate>;
+  approve(candidateId: number, by: Versioned): Promise<Candidate>;
+  reject(candidateId: number, by: Versioned): Promise<Candidate>;
+  execute(candidateId: number, options: ExecuteOptions): Promise<Candidate>;
+
+  actions(filter?: { readonly actionType?: string | undefined }): Promise<ActionInfo[]>;
+  register(action: RecoveryAction): void;
+
+  rules(): Promise<Rule[]>;
+  /** `from`: the version it was edited from, 0 for a new one. `text` is JSON; every fault is in `detail.errors`. */
+  putRule(id: string, text: string, from: number, actor: Actor): Promise<Rule>;
+  deleteRule(id: string, from: number, actor: Actor): Promise<void>;
+  ruleHistory(id: string): Promise<StoredDocument[]>;
+
+  /** With `dryRun` the list is frozen and shown, and waits for `resumeRedrive`. */
+  startRedrive(request: RedriveRequest, actor: Actor): Promise<{ readonly redrive: Redrive; readonly created: boolean }>;
+  redrives(filter: {
+    readonly status?: RedriveStatus | undefined;
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+  }): Promise<Paged<Redrive>>;
+  redrive(id: string): Promise<Redrive>;
+  redriveItems(
+    id: string,
+    page: { readonly state?: RedriveItem["state"] | undefined; readonly limit: number; readonly cursor?: string | undefined },
+  ): Promise<Paged<RedriveItem>>;
+  pauseRedrive(id: string, by: Versioned): Promise<Redrive>;
+  resumeRedrive(id: string, by: Versioned): Promise<Redrive>;
+  cancelRedrive(id: string, by: Versioned): Promise<Redrive>;
+  /** A dead letter again with another payload, checked against its schema; the original is kept, resolved. */
+  edit(
+    messageId: string,
+    edit: {
+      readonly payload: string;
+      readonly key?: string | null | undefined;
+      readonly revision?: number | undefined;
+      readonly reason: string;
+    } & Actor,
+  ): Promise<MessageView>;
+  origin(messageId: string): Promise<MessageOrigin | null>;
+
+  provenance(
+    of: { readonly groupId?: number; readonly candidateId?: number; readonly redriveId?: string },
+    page: { readonly limit: number; readonly cursor?: string | undefined },
+  ): Promise<Paged<Provenance>>;
+  stats(): Promise<RecoveryStats>;
+  /** Returns how to take it off again. */
+  on<N extends HookName>(name: N, hook: RecoveryHooks[N], options?: HookOptions): () => void;
+}

@@ -1,0 +1,374 @@
+/**
+ * The recovery seam: groups of failures, the candidate (suggestion) of each, what was done and what became of it. Every method is one
+ * write: counts, ledger, queued messages and provenance change together or not at all. States and policies are decided in
+ * recovery/, never here. Memory and PostgreSQL have it; every engine passes testing/recovery-conformance.
+ */
+import type { NewMessage } from "../message/message.ts";
+import type { DocumentStore, DocumentWrite } from "./documents.ts";
+import type { RedriveStore } from "./redrive.ts";
+import type { At, Store } from "./store.ts";
+
+/** What a group is: the fingerprint and what people see of it. */
+export interface GroupIdentity {
+  /** Versioned key of recovery/fingerprint; unique. */
+  readonly fingerprint: string;
+  /** Made from the fingerprint (UUIDv5); unique. */
+  readonly matchId: string;
+  readonly topic: string;
+  readonly sink: string;
+  readonly code: string;
+  readonly template: string;
+  readonly frame: string | null;
+  /** The hand-made group rule that decided, if one did. */
+  readonly rule: string | null;
+}
+
+export interface Group extends GroupIdentity {
+  readonly groupId: number;
+  /** All that were ever counted, those of groups merged into this one included. */
+  readonly occurrences: number;
+  readonly firstAt: Date;
+  readonly lastAt: Date;
+  /** Raised by merge, split and hold: what was approved for another version has lapsed. */
+  readonly version: number;
+  /** The group this one became part of; its occurrences are counted and listed there. */
+  readonly mergedInto: number | null;
+  /** Held for a person: nothing runs on it by itself. */
+  readonly heldBy: string | null;
+  /** Messages of ours in it that are open dead letters now. */
+  readonly openMessages: number;
+}
+
+export type FailureSource = "message" | "api" | "stream";
+
+/** A message of ours that failed. `attempts` marks exactly this death as ingested. */
+export interface FailedMessage {
+  readonly id: string;
+  readonly generation: number;
+  readonly attempts: number;
+}
+
+export interface NewOccurrence {
+  /** The ledger's key: the same key again counts nothing; with another hash it is a conflict. Null: never a repeat. */
+  readonly requestKey: string | null;
+  /** 32 hex digits. */
+  readonly payloadHash: string;
+  readonly source: FailureSource;
+  readonly group: GroupIdentity;
+  /** Supplied from outside: kept, and joins the group. Known already: its group, whatever the fingerprint says. */
+  readonly matchId: string | null;
+  readonly message: FailedMessage | null;
+  readonly tenantId: string | null;
+  readonly skill: string | null;
+  /** At most FINGERPRINT_LIMITS.textCharsMax characters; no NUL. */
+  readonly text: string;
+  readonly stack: string | null;
+  /** The failure payload of an outside failure, as JSON text; null for our own. */
+  readonly payload: string | null;
+  /** False: count only, queue no evaluation. */
+  readonly evaluate: boolean;
+}
+
+export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "payloadHash"> {
+  readonly occurrenceId: number;
+  readonly groupId: number;
+  readonly at: Date;
+  /** Where our own message stands now: open dead letter, or something else; null for outside failures. */
+  readonly open: boolean | null;
+}
+
+export interface IngestRules extends At {
+  /** Whether a candidate that is closed makes room for a new one. Pure; called inside the write. */
+  readonly reopens: (closed: Candidate, now: Date) => boolean;
+  /**
+   * The message that asks for an evaluation after this write raised the count to `occurrences` from `before`; null: none is due. The
+   * candidate then becomes `unevaluated` and its `evaluations` count one more, as passed in. Pure; called inside the write.
+   */
+  readonly evaluation: (candidate: Candidate, occurrences: number, before: number) => NewMessage | null;
+}
+
+/** `first`: this write made the group. `queued`: an evaluation was queued with it. `conflict`: the key belongs to another payload. */
+export interface Ingested {
+  readonly kind: "accepted" | "duplicate" | "conflict";
+  readonly groupId: number;
+  readonly candidateId: number;
+  readonly matchId: string;
+  readonly occurrences: number;
+  readonly first: boolean;
+  readonly queued: boolean;
+}
+
+/** A dead letter of ours that has not been ingested since it last died. */
+export interface DeadFailure extends FailedMessage {
+  readonly topic: string;
+  readonly tenantId: string | null;
+  readonly code: string | null;
+  readonly error: string | null;
+}
+
+export type Decision = "pending" | "approved" | "rejected";
+export type EvaluationStatus = "unevaluated" | "evaluating" | "evaluated" | "failed";
+/** `unknown`: it was running when its process died; a person must say what became of it (DR-5). */
+export type ExecutionStatus = "pending" | "executing" | "succeeded" | "failed" | "rolled_back" | "skipped" | "unknown";
+
+export interface Approval {
+  readonly actor: string;
+  readonly at: Date;
+  readonly note: string | null;
+}
+
+export interface Candidate {
+  readonly candidateId: number;
+  readonly groupId: number;
+  /** 1 for the first candidate of its group. At most one of a group is current: the latest. */
+  readonly round: number;
+  /** Raised by every write to it. */
+  readonly version: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly decision: Decision;
+  readonly approvals: readonly Approval[];
+  readonly evaluationStatus: EvaluationStatus;
+  /** Evaluations asked for so far. */
+  readonly evaluations: number;
+  readonly evaluatedAt: Date | null;
+  /** The selected action. */
+  readonly action: string | null;
+  readonly confidence: number | null;
+  /** The evaluation as JSON text: why, alternatives, what each rule contributed. */
+  readonly evaluation: string | null;
+  /** The group's version that was evaluated or approved. */
+  readonly groupVersion: number;
+  readonly executionStatus: ExecutionStatus;
+  /** The fence of the running or last execution. */
+  readonly executionId: string | null;
+  readonly executedBy: string | null;
+  /** When its lease ends; null when no lease is needed (not executing, or a redrive carries it on). */
+  readonly leaseUntil: Date | null;
+  readonly executedAt: Date | null;
+  readonly executionResult: string | null;
+  readonly redriveId: string | null;
+  readonly owner: string | null;
+  readonly note: string | null;
+}
+
+/** Absent members stay as they are. */
+export interface CandidatePatch {
+  readonly decision?: Decision | undefined;
+  /** Adds one; the same actor twice is one. */
+  readonly approval?: { readonly actor: string; readonly note: string | null } | undefined;
+  readonly clearApprovals?: boolean | undefined;
+  readonly evaluationStatus?: EvaluationStatus | undefined;
+  /** Sets `evaluatedAt` to the store's now. */
+  readonly evaluated?: boolean | undefined;
+  readonly action?: string | null | undefined;
+  readonly confidence?: number | null | undefined;
+  readonly evaluation?: string | null | undefined;
+  readonly groupVersion?: number | undefined;
+  readonly executionStatus?: ExecutionStatus | undefined;
+  readonly executionId?: string | null | undefined;
+  readonly executedBy?: string | null | undefined;
+  /** From the store's now; null takes the lease away. */
+  readonly leaseMs?: number | null | undefined;
+  /** Sets `executedAt` to the store's now. */
+  readonly executed?: boolean | undefined;
+  readonly executionResult?: string | null | undefined;
+  readonly redriveId?: string | null | undefined;
+  readonly owner?: string | null | undefined;
+  readonly note?: string | null | undefined;
+  /** Written to the group, raising its version when it changes. */
+  readonly heldBy?: string | null | undefined;
+}
+
+export interface CandidateWrite extends At {
+  readonly candidateId: number;
+  /** Refused unless the candidate still has this version and this execution; absent: not asked. */
+  readonly version?: number | undefined;
+  readonly executionId?: string | undefined;
+  /** Refused unless its group still has this version. */
+  readonly groupVersion?: number | undefined;
+  /** Refused as `over_budget` when so many executions by `executedBy` began in the window before now. Serialised with its like. */
+  readonly budget?: { readonly executedBy: string; readonly windowMs: number; readonly executionsMax: number } | undefined;
+  readonly patch: CandidatePatch;
+  readonly provenance: readonly NewProvenance[];
+  /** Enqueued in the same write. */
+  readonly messages?: readonly NewMessage[] | undefined;
+}
+
+export type CandidateWritten =
+  | { readonly kind: "done"; readonly candidate: Candidate }
+  | { readonly kind: "not_found" }
+  | { readonly kind: "version_conflict" | "group_changed" | "over_budget"; readonly candidate: Candidate };
+
+export type ActorType = "system" | "human" | "agent";
+
+/** One line of the append-only record. Nothing ever changes or deletes it (DR-40). */
+export interface NewProvenance {
+  readonly groupId: number | null;
+  readonly candidateId: number | null;
+  readonly redriveId?: string | null | undefined;
+  /** created, rule_evaluated, action_selected, approved, rejected, executing, executed, … */
+  readonly event: string;
+  readonly actor: string;
+  readonly actorType: ActorType;
+  readonly reason: string | null;
+  readonly rule: string | null;
+  readonly action: string | null;
+  readonly confidenceBefore: number | null;
+  readonly confidenceAfter: number | null;
+  readonly durationMs: number | null;
+  /** JSON text. */
+  readonly details: string | null;
+}
+
+export interface Provenance extends NewProvenance {
+  readonly provenanceId: number;
+  readonly at: Date;
+}
+
+export interface GroupFilter {
+  readonly topic?: string | undefined;
+  readonly code?: string | undefined;
+  readonly tenantId?: string | undefined;
+  /** True: only groups with open dead letters of ours. */
+  readonly open?: boolean | undefined;
+  /** True: those that were merged into others too. */
+  readonly merged?: boolean | undefined;
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface CandidateFilter {
+  readonly groupId?: number | undefined;
+  readonly decision?: Decision | undefined;
+  readonly evaluationStatus?: EvaluationStatus | undefined;
+  readonly executionStatus?: ExecutionStatus | undefined;
+  readonly action?: string | undefined;
+  /** True (default): only the latest of each group. */
+  readonly current?: boolean | undefined;
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface Paged<T> {
+  readonly data: T[];
+  readonly nextCursor: string | null;
+}
+
+/** Outcomes as they weigh at `at` (milliseconds since the epoch); see recovery/confidence. */
+export interface OutcomeCount {
+  readonly action: string;
+  /** `group`: of this group and those merged into it. */
+  readonly level: "group" | "topic" | "all";
+  readonly successes: number;
+  readonly failures: number;
+  readonly at: number;
+}
+
+export interface Learned {
+  readonly groupId: number;
+  readonly action: string;
+  readonly healed: number;
+  readonly failed: number;
+}
+
+/** Merge: `from` becomes part of `into`; counts are added up, candidates of `from` are rejected as merged, approvals of both lapse. */
+export interface GroupMerge extends At {
+  readonly from: number;
+  readonly into: number;
+  readonly document?: DocumentWrite | undefined;
+  readonly provenance: readonly NewProvenance[];
+}
+
+/** Split: makes (or finds) the group of `identity`; `moveOccurrences` then brings over what belongs there. */
+export interface GroupSplit extends At {
+  readonly groupId: number;
+  readonly identity: GroupIdentity;
+  readonly document?: DocumentWrite | undefined;
+  readonly provenance: readonly NewProvenance[];
+}
+
+export type GroupChanged =
+  | { readonly kind: "done"; readonly group: Group }
+  | { readonly kind: "not_found"; readonly groupId: number }
+  /** A candidate of it is executing, or it is merged into another already. */
+  | { readonly kind: "wrong_state"; readonly group: Group }
+  | { readonly kind: "version_conflict" };
+
+export interface RecoveryStats {
+  readonly groups: number;
+  readonly openGroups: number;
+  readonly occurrences: number;
+  readonly decisions: Readonly<Record<Decision, number>>;
+  readonly evaluations: Readonly<Record<EvaluationStatus, number>>;
+  readonly executions: Readonly<Record<ExecutionStatus, number>>;
+  /** Of all groups together. */
+  readonly outcomes: readonly OutcomeCount[];
+  /** Dead letters that are not ingested yet. */
+  readonly uningested: number;
+}
+
+export interface RecoveryStore {
+  readonly documents: DocumentStore;
+  readonly redrives: RedriveStore;
+
+  /** In the order given; one write for all, at most 200. Counts are exact under any concurrency. */
+  ingest(occurrences: readonly NewOccurrence[], rules: IngestRules): Promise<Ingested[]>;
+  /** Oldest death first. Topics that start with one of `except` are left out. */
+  uningested(limit: number, except: readonly string[]): Promise<DeadFailure[]>;
+
+  group(groupId: number): Promise<Group | null>;
+  groupOf(
+    by: { readonly fingerprint: string } | { readonly matchId: string } | { readonly messageId: string },
+  ): Promise<Group | null>;
+  /** By the time of the last occurrence, latest first. */
+  groups(filter: GroupFilter): Promise<Paged<Group>>;
+  /** Newest first, those of merged groups included. */
+  occurrences(
+    groupId: number,
+    page: {
+      readonly limit: number;
+      readonly cursor?: string | undefined;
+      readonly open?: boolean | undefined;
+      readonly tenantId?: string | undefined;
+    },
+  ): Promise<Paged<Occurrence>>;
+  merge(merge: GroupMerge): Promise<GroupChanged>;
+  split(split: GroupSplit): Promise<GroupChanged>;
+  /** Moves occurrences and their counts between two groups. Returns how many moved: what is there already is not counted again. */
+  moveOccurrences(from: number, to: number, occurrenceIds: readonly number[], at?: At): Promise<number>;
+
+  candidate(candidateId: number): Promise<Candidate | null>;
+  /** The latest of a group (of the one it was merged into, if it was). */
+  candidateOf(groupId: number): Promise<Candidate | null>;
+  /** Newest first. */
+  candidates(filter: CandidateFilter): Promise<Paged<Candidate>>;
+  write(write: CandidateWrite): Promise<CandidateWritten>;
+  /** Opens the next round of a group whose latest candidate is closed; the latest as it is where it is not. */
+  reopen(groupId: number, rules: IngestRules, provenance: readonly NewProvenance[]): Promise<Candidate | null>;
+  /** Executing with a lease that is over. */
+  expiredExecutions(limit: number, at?: At): Promise<Candidate[]>;
+
+  provenance(
+    of: { readonly groupId?: number; readonly candidateId?: number; readonly redriveId?: string },
+    page: { readonly limit: number; readonly cursor?: string | undefined },
+  ): Promise<Paged<Provenance>>;
+  /** For what changes nothing else but must be on record. */
+  note(provenance: readonly NewProvenance[], at?: At): Promise<void>;
+
+  /** What is known about each action for this group, its topic, and everywhere. */
+  outcomes(groupId: number): Promise<OutcomeCount[]>;
+  /** Adds outcomes on all three levels; what was there fades with the half-life first. */
+  learn(learned: readonly Learned[], halfLifeMs: number, at?: At): Promise<void>;
+  stats(): Promise<RecoveryStats>;
+}
+
+/** A store that keeps recovery records as well. */
+export interface WithRecovery {
+  readonly recovery: RecoveryStore;
+}
+
+/** The recovery seam of a store; null where it has none and the endpoints answer `needs_postgres`. */
+export function recoveryOf(store: Store): RecoveryStore | null {
+  return (store as Store & Partial<WithRecovery>).recovery ?? null;
+}
