@@ -149,6 +149,7 @@ describe("killed with -9 at a step", () => {
       await child.fact(({ type }) => type === "stopped");
       await child.end("SIGKILL");
       scene.answers(() => ({ status: 200 }));
+      expect(resultsOf(child).length).toBeGreaterThan(0);
       await judge(scene, resultsOf(child));
     });
   });

@@ -2,13 +2,11 @@
  * One private server of the major version in PG_MAJOR for a whole vitest run, from this folder's npm packages, started and
  * stopped as the product does it with its own.
  */
-import { chmod, mkdtemp, rm, statfs } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
-
-const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
+import { roomyMemory } from "../support/roomy-memory.ts";
 
 export async function setup(): Promise<() => Promise<void>> {
   const major = process.env.PG_MAJOR ?? "";
@@ -28,12 +26,6 @@ export async function setup(): Promise<() => Promise<void>> {
   }
   process.env.TEST_DATABASE_URL = server.url;
   return close;
-}
-
-/** Durability is not what is tested here: memory where there is enough of it, so that five majors do not wait for one disk. */
-async function roomyMemory(): Promise<string> {
-  const memory = await statfs("/dev/shm").catch(() => undefined);
-  return memory && memory.bavail * memory.bsize > MEMORY_BYTES_MIN ? "/dev/shm" : tmpdir();
 }
 
 /** The folder `native` of the package for this major and platform. */

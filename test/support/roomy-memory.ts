@@ -1,0 +1,10 @@
+/** Where a test's server keeps its data when durability is not what is tested: in memory, so that suites do not wait for one disk. */
+import { statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
+
+const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
+
+export async function roomyMemory(): Promise<string> {
+  const memory = await statfs("/dev/shm").catch(() => undefined);
+  return memory && memory.bavail * memory.bsize > MEMORY_BYTES_MIN ? "/dev/shm" : tmpdir();
+}
