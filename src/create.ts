@@ -2,7 +2,9 @@
  * Wiring: the only file that knows every room. It makes the parts, hands each what it needs of the others as plain objects,
  * starts everything it builds and stops it in the opposite order.
  */
+import { withCarriers } from "./create/carrier-topics.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
+import { type OpenedRecovery, openRecovery } from "./create/open-recovery.ts";
 import { createAcceptance } from "./delivery/acceptance.ts";
 import { startBelowAttempts } from "./delivery/attempt-below.ts";
 import { startSecondaryAttempts } from "./delivery/attempt-secondary.ts";
@@ -28,6 +30,8 @@ import { createEvents, type EventListener, type Events } from "./observe/events.
 import { type Clock, systemClock } from "./platform/clock.ts";
 import { createIds } from "./platform/ids.ts";
 import { type Random, systemRandom } from "./platform/random.ts";
+import type { Recovery } from "./recovery/recovery.ts";
+import type { RecoveryOptions } from "./recovery/settings.ts";
 import { createAddressGuard } from "./sink/address-guard.ts";
 import { functionSink, reject } from "./sink/function.ts";
 import type { Sink } from "./sink/sink.ts";
@@ -49,6 +53,8 @@ export interface MakegoodOptions extends FallbackOptions {
   readonly auditKeptMs?: number | null | undefined;
   /** CIDR ranges that sinks from the API may dial although they are private. */
   readonly sinkAllow?: readonly string[] | undefined;
+  /** Settings of the recovery engine; false: there is none, and nothing is ingested. */
+  readonly recovery?: RecoveryOptions | false | undefined;
   /** Chooses the sink of a topic before anything else does; undefined leaves it to the kernel, null: not served here. */
   readonly sinkFor?: ((record: TopicRecord) => Sink | null | undefined) | undefined;
   /** Where a notify sink without a URL writes; absent: an event `notice`. */
@@ -65,6 +71,8 @@ export interface Makegood extends Client, AsyncDisposable {
   readonly deliver: Deliver;
   /** How the fallback ladder stands, and a way to move up at once what waits below. */
   readonly ladder: Pick<Ladder, "status" | "drain" | "put">;
+  /** Why messages died, and what to do about it; null where the store keeps no such records. */
+  readonly recovery: Recovery | null;
   /** Whether the primary store has been opened: false while it is away since the start. */
   opened(): boolean;
   /** Starts delivering; the first worker also starts maintenance. */
@@ -79,8 +87,9 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const events = createEvents();
   if (options.onEvent) events.on(options.onEvent);
   const ids = createIds(clock, random);
-  const declared = new Map((options.topics ?? []).map((topic) => [topic.name, topic]));
-  const makeSink = createSinkMaker(options, declared, events, { clock, random });
+  const declared = new Map(withCarriers(options.topics ?? []).map((topic) => [topic.name, topic]));
+  let recovery: OpenedRecovery | null = null;
+  const makeSink = createSinkMaker(options, declared, (record) => recovery?.sinkOf(record), events, { clock, random });
   const topics = new TopicTable({ store, clock, events, makeSink });
   const parts = { store, topics, declared, events, ids, clock, random };
   const fallback = await openFallback(options, parts).catch(async (error) => {
@@ -92,6 +101,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const acceptance = createAcceptance({ store, clock, random, events });
   const builder = createMessageBuilder({ topics, declared, ids });
   const client = createClient({ store, acceptance, builder, events });
+  recovery = openRecovery(options.recovery, { store, topics, builder, events, ids, clock });
   const tries = new SinkTries({ store, topics, ids, clock, random, events });
   const secondary = options.secondary ?? null;
   const direct = createDeliver({ store, secondary, ladder, tries, topics, builder, ids, clock, random, events });
@@ -116,13 +126,14 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
       pollMs: options.pollMs ?? DEFAULTS.pollMs,
       drainMs: options.drainMs ?? DEFAULTS.drainMs,
     });
-    const release = maintenance.hold(how.maintenance ?? true);
+    const all = how.maintenance ?? true;
+    const holds = [maintenance.hold(all), ...(all && recovery ? [recovery.hold()] : [])];
     const worker: Worker = {
       owner: dispatcher.owner,
       status: () => dispatcher.status(),
       stop: async (stop) => {
         await dispatcher.stop(stop);
-        await release();
+        for (const release of holds) await release();
         workers.delete(worker);
       },
       [Symbol.asyncDispose]: () => worker.stop(),
@@ -152,7 +163,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   };
   const { deliver } = direct;
   const { opened } = fallback;
-  return { ...client, deliver, ladder, opened, store, events, work, close, [Symbol.asyncDispose]: () => close() };
+  const face = recovery?.recovery ?? null;
+  return { ...client, deliver, ladder, recovery: face, opened, store, events, work, close, [Symbol.asyncDispose]: () => close() };
 }
 
 function checkOptions({ concurrency, pollMs, drainMs, keptMs, topics = [] }: MakegoodOptions): void {
@@ -175,6 +187,7 @@ function checkOptions({ concurrency, pollMs, drainMs, keptMs, topics = [] }: Mak
 function createSinkMaker(
   options: MakegoodOptions,
   declared: ReadonlyMap<string, AnyTopic>,
+  ownSink: (record: TopicRecord) => Sink | null | undefined,
   events: Events,
   { clock, random }: Pick<SinkDeps, "clock" | "random">,
 ): (record: TopicRecord) => Sink | null {
@@ -186,6 +199,8 @@ function createSinkMaker(
     const topic = declared.get(record.name);
     if (topic?.sink) return lent(topic.sink);
     if (topic?.handler) return handlerSink(topic);
+    const own = ownSink(record);
+    if (own !== undefined) return own;
     return record.sink.kind === "function" ? null : createSink(record.sink, { guard, clock, random, log });
   };
 }

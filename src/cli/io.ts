@@ -3,6 +3,7 @@
  * or a receiver's error text cannot steer a terminal; JSON is exact when a program reads it.
  */
 import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline/promises";
 import { escapeControl } from "../observe/log.ts";
 
 export interface Io {
@@ -15,6 +16,8 @@ export interface Io {
   err(text: string): void;
   /** Everything on standard input; null when a person would have to type it. */
   stdin(): Promise<Buffer | null>;
+  /** What a person types; null when nobody sits there. */
+  ask(question: string): Promise<string | null>;
 }
 
 export function processIo(): Io {
@@ -33,6 +36,15 @@ export function processIo(): Io {
       const chunks: Buffer[] = [];
       for await (const chunk of stdin) chunks.push(chunk as Buffer);
       return Buffer.concat(chunks);
+    },
+    async ask(question) {
+      if (!stdin.isTTY || !stderr.isTTY) return null;
+      const lines = createInterface({ input: stdin, output: stderr });
+      // Ctrl-D is no answer, and no answer is no.
+      const closed = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
+      const typed = await Promise.race([lines.question(escapeControl(question)), closed]);
+      lines.close();
+      return typed.trim();
     },
   };
 }

@@ -6,7 +6,7 @@ import { DEFAULTS } from "../message/limits.ts";
 import type { Ordering } from "../message/message.ts";
 import type { RetryConfig } from "../message/retry-policy.ts";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "../message/standard-schema.ts";
-import type { SinkConfig, TopicDefinition } from "../message/topic.ts";
+import { CARRIERS, type Carrier, type SinkConfig, type TopicDefinition } from "../message/topic.ts";
 import { checkTopic } from "../message/validate-topic.ts";
 import type { DeliverContext, Delivery, Sink } from "../sink/sink.ts";
 
@@ -23,6 +23,8 @@ export interface Topic<In = unknown, Out = In> {
   readonly sink: Sink | null;
   /** Declared without a sink: only sends from here, and never replaces a definition that another process stored. */
   readonly sendsOnly: boolean;
+  /** The other sinks of the topic that are functions or objects of this process. */
+  readonly carriers?: Readonly<Partial<Record<Carrier, Pick<Topic<In, Out>, "handler" | "sink">>>> | undefined;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of topics holds handlers of different payloads; only `any` is both above and below each
@@ -45,6 +47,10 @@ export interface TopicOptions<Out = unknown> {
   /** `key` (default): messages that carry an ordering key are delivered in order; others are not affected. */
   readonly ordering?: Ordering | undefined;
   readonly onUnknown?: "retry" | "hold" | undefined;
+  /** Where the recovery engine may bring a dead letter instead. */
+  readonly fallback?: SinkConfig | TopicHandler<Out> | Sink | undefined;
+  /** What the recovery engine may call to undo the effect of a dead letter. */
+  readonly compensation?: SinkConfig | TopicHandler<Out> | Sink | undefined;
 }
 
 export function topic<S extends StandardSchemaV1>(
@@ -54,11 +60,8 @@ export function topic<S extends StandardSchemaV1>(
 export function topic<P = unknown>(name: string, options?: TopicOptions<P> & { readonly schema?: undefined }): Topic<P>;
 export function topic(name: string, options: TopicOptions & { readonly schema?: StandardSchemaV1 | undefined } = {}): Topic {
   const { sink } = options;
-  const handler = typeof sink === "function" ? sink : null;
-  const object = sink !== undefined && typeof sink === "object" && "deliver" in sink ? sink : null;
-  // What code declares may use private addresses: whoever wrote it could have called them directly.
-  const config: SinkConfig =
-    sink === undefined || handler || object ? { kind: "function" } : { trusted: true, ...(sink as SinkConfig) };
+  const { config, handler, object } = readSink(sink);
+  const carriers = CARRIERS.flatMap((name) => (options[name] === undefined ? [] : [{ name, ...readSink(options[name]) }]));
   const definition: TopicDefinition = {
     name,
     sink: withDefined(config, { timeoutMs: options.timeoutMs, onUnknown: options.onUnknown }),
@@ -68,6 +71,7 @@ export function topic(name: string, options: TopicOptions & { readonly schema?: 
     concurrency: options.concurrency ?? null,
     tenantConcurrency: options.tenantConcurrency ?? null,
     ordering: options.ordering ?? "key",
+    ...Object.fromEntries(carriers.map((carrier) => [carrier.name, carrier.config])),
   };
   checkTopic(definition);
   return Object.freeze({
@@ -77,7 +81,28 @@ export function topic(name: string, options: TopicOptions & { readonly schema?: 
     handler,
     sink: object,
     sendsOnly: sink === undefined,
+    carriers: Object.fromEntries(
+      carriers
+        .filter(({ config: { kind } }) => kind === "function")
+        .map((own) => [own.name, { handler: own.handler, sink: own.object }]),
+    ),
   });
+}
+
+interface ReadSink {
+  /** As every process sees it. */
+  readonly config: SinkConfig;
+  readonly handler: TopicHandler<unknown> | null;
+  readonly object: Sink | null;
+}
+
+function readSink(sink: TopicOptions["sink"]): ReadSink {
+  const handler = typeof sink === "function" ? sink : null;
+  const object = sink !== undefined && typeof sink === "object" && "deliver" in sink ? sink : null;
+  // What code declares may use private addresses: whoever wrote it could have called them directly.
+  const config: SinkConfig =
+    sink === undefined || handler || object ? { kind: "function" } : { trusted: true, ...(sink as SinkConfig) };
+  return { config, handler, object };
 }
 
 function retryConfig(retry: TopicOptions["retry"]): RetryConfig {

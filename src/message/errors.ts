@@ -27,6 +27,27 @@ export const ERROR_CODES = {
   store_full: { status: 507, retryable: true },
   schema_outdated: { status: 503, retryable: true },
   needs_postgres: { status: 501, retryable: false },
+  /** A request of the recovery engine that does not fit; `detail.errors` has every fault as { field, detail }. */
+  invalid_request: { status: 400, retryable: false },
+  invalid_rule: { status: 400, retryable: false },
+  invalid_action: { status: 400, retryable: false },
+  group_not_found: { status: 404, retryable: false },
+  candidate_not_found: { status: 404, retryable: false },
+  rule_not_found: { status: 404, retryable: false },
+  action_not_found: { status: 404, retryable: false },
+  redrive_not_found: { status: 404, retryable: false },
+  /** A candidate, rule, action or redrive has moved on since it was read. */
+  version_conflict: { status: 409, retryable: true },
+  /** Nobody has approved it, too few have, or the approval has lapsed. */
+  approval_needed: { status: 409, retryable: false },
+  /** The action cannot be done here, or is forbidden. */
+  action_refused: { status: 409, retryable: false },
+  over_budget: { status: 429, retryable: true },
+  /** `confirm` must be the number of messages that were seen. */
+  confirmation_needed: { status: 409, retryable: false },
+  nothing_selected: { status: 409, retryable: false },
+  /** Nobody is known to deliver the topic of a message that is to be replayed. */
+  nobody_delivers: { status: 409, retryable: false },
   durable_entries_left: { status: 500, retryable: false },
   invalid_config: { status: 500, retryable: false },
   embedded_failed: { status: 500, retryable: false },

@@ -35,7 +35,15 @@ export interface TopicDefinition {
   /** How many at once for one tenant in one process; null: half of what the topic has while others wait. */
   readonly tenantConcurrency: number | null;
   readonly ordering: Ordering;
+  /** Where the recovery engine brings a dead letter instead, when somebody chooses so; absent: nowhere. */
+  readonly fallback?: SinkConfig | undefined;
+  /** What the recovery engine calls to undo the effect of a dead letter; absent: nothing does. */
+  readonly compensation?: SinkConfig | undefined;
 }
+
+/** The sinks of a topic beside its own; each delivers from a topic of the recovery engine's. */
+export const CARRIERS = ["fallback", "compensation"] as const;
+export type Carrier = (typeof CARRIERS)[number];
 
 export type TopicSource = "api" | "file" | "code";
 

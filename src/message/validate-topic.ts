@@ -5,7 +5,7 @@
 import { MakegoodError } from "./errors.ts";
 import { DEFAULTS, LIMITS } from "./limits.ts";
 import { RETRY_POLICIES, type RetryConfig } from "./retry-policy.ts";
-import type { SinkConfig, TopicDefinition } from "./topic.ts";
+import { CARRIERS, type SinkConfig, type TopicDefinition } from "./topic.ts";
 import { isTopicName } from "./validate.ts";
 
 /** Between the end of an attempt and the end of its lease: the time to settle. */
@@ -36,7 +36,11 @@ export function topicProblems(topic: TopicDefinition): string[] {
   range("tenantConcurrency", topic.tenantConcurrency, 1, 100_000);
   range("schemaVersion", topic.schemaVersion, 0, 2_147_483_647);
   if (!["none", "key", "strict"].includes(topic.ordering)) problems.push("ordering must be none, key or strict");
-  problems.push(...sinkProblems(topic.sink, topic.leaseMs), ...retryProblems(topic.retry));
+  problems.push(...sinkProblems("sink", topic.sink, topic.leaseMs), ...retryProblems(topic.retry));
+  for (const carrier of CARRIERS) {
+    const sink = topic[carrier];
+    if (sink !== undefined) problems.push(...sinkProblems(carrier, sink, topic.leaseMs));
+  }
   return problems;
 }
 
@@ -47,20 +51,21 @@ export function checkTopic(topic: TopicDefinition): void {
   throw new MakegoodError("invalid_topic", `topic ${topic.name}: ${problems.join("; ")}`, { topic: topic.name, problems });
 }
 
-function sinkProblems(sink: SinkConfig, leaseMs: number): string[] {
+function sinkProblems(field: string, sink: SinkConfig, leaseMs: number): string[] {
   const problems: string[] = [];
   const { kind, timeoutMs, onUnknown } = sink;
   if (!["http", "webhook", "notify", "function"].includes(kind))
-    problems.push("sink.kind must be http, webhook, notify or function");
-  if ((kind === "http" || kind === "webhook") && !sink.url) problems.push(`sink.url is missing: a ${kind} sink needs one`);
-  if (onUnknown !== undefined && onUnknown !== "retry" && onUnknown !== "hold") problems.push("onUnknown must be retry or hold");
+    problems.push(`${field}.kind must be http, webhook, notify or function`);
+  if ((kind === "http" || kind === "webhook") && !sink.url) problems.push(`${field}.url is missing: a ${kind} sink needs one`);
+  if (onUnknown !== undefined && onUnknown !== "retry" && onUnknown !== "hold")
+    problems.push(`${field}.onUnknown must be retry or hold`);
   if (timeoutMs === undefined) return problems;
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > LIMITS.leaseMsMax) {
-    problems.push(`sink.timeoutMs must be a whole number from 1 to ${LIMITS.leaseMsMax}`);
+    problems.push(`${field}.timeoutMs must be a whole number from 1 to ${LIMITS.leaseMsMax}`);
   } else if (kind !== "function" && timeoutMs > leaseMs - leaseHeadroomMs(leaseMs)) {
     const room = Math.floor(leaseMs - leaseHeadroomMs(leaseMs));
     problems.push(
-      `sink.timeoutMs (${timeoutMs}) must be at most ${room}: an attempt ends before its lease of ${leaseMs} ms does`,
+      `${field}.timeoutMs (${timeoutMs}) must be at most ${room}: an attempt ends before its lease of ${leaseMs} ms does`,
     );
   }
   return problems;

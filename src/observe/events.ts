@@ -43,6 +43,28 @@ export type MakegoodEvent =
       readonly result: "success" | "fallback" | "validation_error" | "failed";
       readonly code: string | null;
     }
+  /** Failures that were handed to the recovery engine together, and what came of it (REC-26). */
+  | {
+      readonly type: "recovery_ingest";
+      readonly source: "api" | "worker" | "stream";
+      readonly status: "accepted" | "duplicate" | "error";
+      readonly count: number;
+      /** Evaluations that were queued with them. */
+      readonly queued: number;
+      readonly ms: number | null;
+      /** How a duplicate was known. */
+      readonly detection: "idempotency_key" | "failure_match_id" | null;
+    }
+  /** A redrive changed its status or got on; `changed`: what this process saw happen since it last told of it. */
+  | {
+      readonly type: "redrive";
+      readonly id: string;
+      readonly candidateId: number | null;
+      readonly status: "planned" | "running" | "paused" | "stopped" | "cancelled" | "done";
+      readonly reason: string | null;
+      readonly counts: RedriveNumbers;
+      readonly changed: RedriveNumbers;
+    }
   | { readonly type: "pruned"; readonly count: number }
   /** deliver() tried the sink itself. */
   | {
@@ -92,6 +114,15 @@ export type MakegoodEvent =
     }
   | { readonly type: "store_error"; readonly during: string; readonly error: string; readonly consecutive: number }
   | { readonly type: "lifecycle"; readonly what: string; readonly detail?: Readonly<Record<string, unknown>> | undefined };
+
+export interface RedriveNumbers {
+  readonly selected: number;
+  readonly waiting: number;
+  readonly sent: number;
+  readonly healed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
 
 export type EventListener = (event: MakegoodEvent) => void;
 

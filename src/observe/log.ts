@@ -107,6 +107,8 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
       return "warn";
     case "audit":
       return event.result === "success" ? null : event.result === "failed" ? "error" : "warn";
+    case "recovery_ingest":
+      return event.status === "error" ? "warn" : null;
     case "drained":
       return "info";
     case "breaker":
@@ -118,6 +120,9 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
     case "intervened":
     case "lifecycle":
       return "info";
+    case "redrive":
+      if (event.status === "running") return "debug";
+      return event.status === "stopped" ? "warn" : "info";
     case "pruned":
       return "debug";
     case "accepted":
@@ -144,6 +149,8 @@ function wordsOf(event: MakegoodEvent): string {
       return "the store failed";
     case "audit":
       return AUDIT_WORDS[event.result];
+    case "recovery_ingest":
+      return event.status === "error" ? "a failure could not be taken in" : "failures were taken in";
     case "handed_down":
       return event.rung === "none" ? "nothing took a message: its text is in the log only" : `a message is kept in ${event.rung}`;
     case "rung_failed":
@@ -164,6 +171,8 @@ function wordsOf(event: MakegoodEvent): string {
       return "the receiver wants nothing any more: the sink is disabled";
     case "intervened":
       return `${event.action} by ${event.actor}`;
+    case "redrive":
+      return `a redrive is ${event.status}`;
     case "lifecycle":
       return event.what.replaceAll("_", " ");
     default:

@@ -5,6 +5,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { auditMetrics } from "./audit-metrics.ts";
 import type { Events, MakegoodEvent } from "./events.ts";
+import { recoveryMetrics } from "./recovery-metrics.ts";
 
 /** What is asked of the store, as plain values: this room does not know stores. */
 export interface Levels {
@@ -52,9 +53,11 @@ export function createMetrics({ events, version, levels }: MetricsOptions): Metr
   const label = cappedLabels(TOPICS_MAX);
   const stop = countEvents(events, register, label);
   const audit = auditMetrics(events, register);
+  const recovery = recoveryMetrics(events, register);
   const refresh = levelGauges(register, label, async () => {
     const now = await levels();
     audit.levels(now.messages);
+    recovery.levels(now.messages);
     return now;
   });
   return {
@@ -66,6 +69,7 @@ export function createMetrics({ events, version, levels }: MetricsOptions): Metr
     close() {
       stop();
       audit.stop();
+      recovery.stop();
       register.clear();
     },
   };
@@ -98,6 +102,7 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
   const trips = counter("breaker_trips_total", "Breakers opened by this process.", ["topic"]);
   const interventions = counter("interventions_total", "Replays, resolutions and discards.", ["action"]);
   const pruned = counter("pruned_total", "Settled messages deleted after their retention.");
+  const redriven = counter("redrive_items_total", "Messages of redrives, by what this process saw become of them.", ["state"]);
   const direct = counter("direct_total", "Direct tries of deliver(), by what came of them.", ["topic", "outcome"]);
   const handedDown = counter("handed_down_total", "Messages that deliver() stored, by rung.", ["topic", "rung"]);
   const rungFailures = counter("rung_failures_total", "Rungs of the ladder that did not take a message.", ["rung"]);
@@ -138,6 +143,9 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
     store_error: ({ during }) => storeErrors.inc({ during }),
     intervened: ({ action }) => interventions.inc({ action }),
     pruned: ({ count }) => pruned.inc(count),
+    redrive({ changed }) {
+      for (const state of ["sent", "healed", "failed", "skipped"] as const) redriven.inc({ state }, changed[state]);
+    },
   };
   return events.on((event) => (counted[event.type] as ((event: MakegoodEvent) => void) | undefined)?.(event));
 }

@@ -8,8 +8,8 @@ export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } fr
 export { type AuditStreamOptions, startAuditStream } from "./audit/stream.ts";
 export { type AuditStreamEntry, type AuditStreamMessage, readAuditEntry } from "./audit/stream-entry.ts";
 export { auditTopics } from "./audit/topics.ts";
+export { RECOVERY_TOPIC } from "../recovery/topics.ts";
 export {
-  RECOVERY_TOPIC,
   type RecoveryStreamOptions,
   type RecoveryStreamSettings,
   startRecoveryStream,

@@ -84,6 +84,11 @@ export interface GroupDetail {
   readonly why: readonly string[];
 }
 
+export interface CandidateInGroup {
+  readonly candidate: Candidate;
+  readonly group: Group;
+}
+
 export interface CandidateDetail {
   readonly candidate: Candidate;
   readonly group: Group;
@@ -126,7 +131,12 @@ export interface Recovery {
   group(groupId: number): Promise<GroupDetail>;
   occurrences(
     groupId: number,
-    page: { readonly limit: number; readonly cursor?: string | undefined },
+    page: {
+      readonly limit: number;
+      readonly cursor?: string | undefined;
+      readonly open?: boolean | undefined;
+      readonly tenantId?: string | undefined;
+    },
   ): Promise<Paged<Occurrence>>;
   /** `from` join `into`; a rule for the future is kept with it. */
   merge(into: number, from: readonly number[], why: string, actor: Actor): Promise<Group>;
@@ -135,7 +145,7 @@ export interface Recovery {
   /** Asks for a fresh suggestion: opens the next round where the last one is closed. */
   suggest(groupId: number, actor: Actor): Promise<Candidate>;
 
-  candidates(filter: CandidateFilter): Promise<Paged<Candidate>>;
+  candidates(filter: CandidateFilter): Promise<Paged<CandidateInGroup>>;
   candidate(candidateId: number, options?: { readonly provenance?: boolean | undefined }): Promise<CandidateDetail>;
   update(candidateId: number, update: CandidateUpdate): Promise<Candidate>;
   approve(candidateId: number, by: Versioned): Promise<Candidate>;
@@ -144,6 +154,8 @@ export interface Recovery {
 
   actions(filter?: { readonly actionType?: string | undefined }): Promise<ActionInfo[]>;
   register(action: RecoveryAction): void;
+  /** Its settings as JSON (enabled, approval, risk, priority, template; absent members stay as shipped), as `putRule` does. */
+  putAction(code: string, text: string, from: number, actor: Actor): Promise<ActionInfo>;
 
   rules(): Promise<Rule[]>;
   /** `from`: the version it was edited from, 0 for a new one. `text` is JSON; every fault is in `detail.errors`. */

@@ -67,7 +67,7 @@ async function answer(context: Context, options: AppOptions, route: Route): Prom
   const gate = admit(context, options, route.open);
   if (typeof gate !== "string") return send(context, gate);
   try {
-    return send(context, await route.handler(requestOf(context, gate)));
+    return send(context, await route.handler(requestOf(context, gate, options.tokens.length > 0)));
   } catch (error) {
     return send(context, problemOf(error) ?? unexpected(kernel, context, error));
   }
@@ -97,7 +97,7 @@ function admit(context: Context, options: AppOptions, open: boolean): string | R
   return actor ?? problem("unauthorized", "a token is needed: Authorization: Bearer <secret>", { headers });
 }
 
-function requestOf(context: Context, actor: string): ApiRequest {
+function requestOf(context: Context, actor: string, named: boolean): ApiRequest {
   const { req } = context;
   return {
     method: req.method,
@@ -105,6 +105,7 @@ function requestOf(context: Context, actor: string): ApiRequest {
     params: new Map(Object.entries(req.param())),
     query: new URL(req.url).searchParams,
     actor,
+    named,
     header: (name) => req.header(name) ?? null,
     get body() {
       return req.raw.body as ReadableStream<Uint8Array> | null;

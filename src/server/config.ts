@@ -12,6 +12,7 @@ import { isLoopbackHost, parseTokens, type Token } from "./auth.ts";
 import { loadConfigFile } from "./config-file.ts";
 import { readTopic } from "./contract-topic.ts";
 import { suggestion } from "./fields.ts";
+import { type RecoveryConfig, readRecoveryOptions } from "./recovery-config.ts";
 import { SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
 import { readStreams, type StreamsConfig, unusedVariables } from "./stream-config.ts";
 
@@ -20,7 +21,7 @@ export interface FileTopic {
   readonly paused: boolean | undefined;
 }
 
-export interface Config extends Omit<Settings, "tokens" | "sink_allow" | "streams"> {
+export interface Config extends Omit<Settings, "tokens" | "sink_allow" | "streams">, RecoveryConfig {
   readonly tokens: readonly Token[];
   readonly sink_allow: readonly string[];
   /** Null: none is opened here. */
@@ -76,13 +77,24 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   const sinkAllow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
   const topics = topicsOf(inFile.get("topics"), sinkAllow, faults);
   const streams = readStreams(settings, sources.env, faults);
+  const recovery_options = readRecoveryOptions(settings, sources.env, faults);
   if (faults.length > 0) return { ok: false, faults };
   const unused_variables = unusedVariables(settings, sources.env);
   const config_path = file.kind === "loaded" ? file.path : null;
   const data_dir = resolve(sources.cwd, settings.data_dir);
   return {
     ok: true,
-    config: { ...settings, data_dir, tokens, sink_allow: sinkAllow, topics, streams, unused_variables, config_path },
+    config: {
+      ...settings,
+      data_dir,
+      tokens,
+      sink_allow: sinkAllow,
+      topics,
+      streams,
+      recovery_options,
+      unused_variables,
+      config_path,
+    },
   };
 }
 
@@ -143,7 +155,7 @@ function takeFileSettings(inFile: ReadonlyMap<string, unknown>, given: Map<Setti
 
 function textOf(value: unknown): string | null {
   if (typeof value === "string") return value;
-  if (typeof value === "number") return String(value);
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
   return Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(",") : null;
 }
 
@@ -191,6 +203,7 @@ export function shownConfig(config: Config): Record<string, unknown> {
     schema: config.schema,
     streams: [config.streams?.audit ? "audit" : "", config.streams?.recovery ? "recovery" : ""].filter((name) => name !== ""),
     sink_allow: config.sink_allow,
+    recovery: config.recovery,
     tokens: config.tokens.map(({ name }) => name),
     concurrency: config.concurrency,
     config_file: config.config_path,

@@ -5,22 +5,27 @@
 import { DEFAULTS, LIMITS } from "../message/limits.ts";
 import type { Ordering } from "../message/message.ts";
 import { RETRY_POLICIES, type RetryConfig, retryPolicy } from "../message/retry-policy.ts";
-import type { SinkConfig, TopicDefinition, TopicRecord } from "../message/topic.ts";
+import { CARRIERS, type SinkConfig, type TopicDefinition, type TopicRecord } from "../message/topic.ts";
 import { attemptTimeoutMs, leaseHeadroomMs, topicProblems } from "../message/validate-topic.ts";
 import { type FieldFault, type Fields, readFields } from "./fields.ts";
 
+export interface SinkJson {
+  readonly kind: SinkConfig["kind"];
+  readonly url: string | null;
+  readonly timeout_ms: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** How many secrets are set; they themselves are write-only. */
+  readonly secrets_set: number;
+  readonly on_unknown: "retry" | "hold";
+  readonly status_map: Readonly<Record<string, string>> | null;
+}
+
 export interface TopicJson {
   readonly name: string;
-  readonly sink: {
-    readonly kind: SinkConfig["kind"];
-    readonly url: string | null;
-    readonly timeout_ms: number;
-    readonly headers: Readonly<Record<string, string>>;
-    /** How many secrets are set; they themselves are write-only. */
-    readonly secrets_set: number;
-    readonly on_unknown: "retry" | "hold";
-    readonly status_map: Readonly<Record<string, string>> | null;
-  };
+  readonly sink: SinkJson;
+  /** Where recovery may bring its dead letters instead, and what undoes their effect. */
+  readonly fallback: SinkJson | null;
+  readonly compensation: SinkJson | null;
   readonly retry: {
     readonly policy: string;
     readonly attempts_max: number;
@@ -74,7 +79,8 @@ export function readTopic(name: string, value: unknown, rules: TopicRules): Topi
   const fields = readFields(value, "", faults);
   if (!fields) return { ok: false, faults };
   const leaseMs = fields.integer("lease_ms", LIMITS.leaseMsMin, LIMITS.leaseMsMax) ?? DEFAULTS.leaseMs;
-  const sink = readSink(fields, leaseMs, rules);
+  const sink = readSink(fields, "sink", leaseMs, rules);
+  const carriers = CARRIERS.map((name) => [name, readSink(fields, name, leaseMs, rules)]);
   const settings = {
     name,
     retry: readRetry(fields),
@@ -87,15 +93,15 @@ export function readTopic(name: string, value: unknown, rules: TopicRules): Topi
   const paused = fields.boolean("paused");
   fields.refuseUnknown(SHOWN_ONLY);
   if (faults.length > 0 || !sink) return { ok: false, faults };
-  const definition: TopicDefinition = { ...settings, sink };
+  const definition: TopicDefinition = defined({ ...settings, sink, ...Object.fromEntries(carriers) });
   // The kernel has the last word; what is found here has no field name of the API.
   for (const detail of topicProblems(definition)) faults.push({ field: ".", detail });
   return faults.length === 0 ? { ok: true, definition, paused } : { ok: false, faults };
 }
 
-function readSink(topic: Fields, leaseMs: number, rules: TopicRules): SinkConfig | undefined {
-  if (!topic.has("sink")) topic.fault("sink", "is missing: an object with at least a kind");
-  const fields = topic.object("sink");
+function readSink(topic: Fields, name: string, leaseMs: number, rules: TopicRules): SinkConfig | undefined {
+  if (name === "sink" && !topic.has(name)) topic.fault(name, "is missing: an object with at least a kind");
+  const fields = topic.object(name);
   if (!fields) return undefined;
   const before = fields.faults.length;
   const kind = fields.oneOf("kind", KINDS);
@@ -118,7 +124,7 @@ function readSink(topic: Fields, leaseMs: number, rules: TopicRules): SinkConfig
   });
   fields.refuseUnknown(["secrets_set"]);
   // What stands behind a bad field would only be reported twice.
-  if (fields.faults.length === before) for (const detail of rules.checkSink(sink)) topic.fault("sink", detail);
+  if (fields.faults.length === before) for (const detail of rules.checkSink(sink)) topic.fault(name, detail);
   return sink;
 }
 
@@ -195,15 +201,9 @@ export function topicJson(topic: TopicRecord): TopicJson {
   const retry = retryPolicy(topic.retry);
   return {
     name: topic.name,
-    sink: {
-      kind: topic.sink.kind,
-      url: topic.sink.url ?? null,
-      timeout_ms: attemptTimeoutMs(topic.sink, topic.leaseMs),
-      headers: shownHeaders(topic.sink.headers ?? {}),
-      secrets_set: topic.sink.secrets?.length ?? 0,
-      on_unknown: topic.sink.onUnknown ?? "retry",
-      status_map: topic.sink.statusMap ?? null,
-    },
+    sink: sinkJson(topic.sink, topic.leaseMs),
+    fallback: topic.fallback ? sinkJson(topic.fallback, topic.leaseMs) : null,
+    compensation: topic.compensation ? sinkJson(topic.compensation, topic.leaseMs) : null,
     retry: {
       policy: topic.retry.policy,
       attempts_max: retry?.attemptsMax ?? DEFAULTS.attemptsMax,
@@ -227,6 +227,18 @@ export function topicJson(topic: TopicRecord): TopicJson {
       trips: topic.breaker.trips,
       reason: topic.breaker.reason,
     },
+  };
+}
+
+function sinkJson(sink: SinkConfig, leaseMs: number): SinkJson {
+  return {
+    kind: sink.kind,
+    url: sink.url ?? null,
+    timeout_ms: attemptTimeoutMs(sink, leaseMs),
+    headers: shownHeaders(sink.headers ?? {}),
+    secrets_set: sink.secrets?.length ?? 0,
+    on_unknown: sink.onUnknown ?? "retry",
+    status_map: sink.statusMap ?? null,
   };
 }
 

@@ -129,7 +129,7 @@ function indexedItem({ index, code, message, detail }: IndexedError): ProblemIte
 }
 
 /** Bare, or quoted as the draft's structured-field string. */
-function headerKey(request: ApiRequest): Parsed<string | null> {
+export function headerKey(request: ApiRequest): Parsed<string | null> {
   const header = request.header("idempotency-key");
   if (header === null) return parsed(null);
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header.trim());

@@ -11,6 +11,8 @@ export interface ApiRequest {
   readonly query: URLSearchParams;
   /** Who asks: the token's name, or `local` where none is needed. */
   readonly actor: string;
+  /** Whether that is the name of a token, and not one that everybody shares. */
+  readonly named: boolean;
   header(name: string): string | null;
   /** The raw body stream; null when there is none. */
   readonly body: ReadableStream<Uint8Array> | null;

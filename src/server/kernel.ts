@@ -6,10 +6,13 @@ import type { Makegood } from "../create.ts";
 import type { WorkerStatus } from "../delivery/worker.ts";
 import type { Log } from "../observe/log.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { Recovery } from "../recovery/recovery.ts";
 import type { SinkCheck } from "./contract-topic.ts";
 
 export interface Kernel {
   readonly mg: Pick<Makegood, "store" | "events" | "opened" | "enqueueText" | "deliver" | "replay" | "resolve" | "discard">;
+  /** Null where the store keeps no recovery records, or recovery is switched off: the endpoints answer 501. */
+  readonly recovery: Recovery | null;
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;

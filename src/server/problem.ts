@@ -13,7 +13,6 @@ const HTTP_CODES = {
   body_too_large: 413,
   unsupported_media_type: 415,
   misdirected_request: 421,
-  invalid_request: 400,
   invalid_query: 400,
   batch_refused: 422,
   headers_too_large: 431,
@@ -83,6 +82,7 @@ const SHOWN = [
   ["revision", "revision"],
   ["status", "message_status"],
   ["resolution", "resolution"],
+  ["version", "version"],
 ] as const;
 
 /** What a thrown error becomes; undefined when it is none of ours and must be logged, not shown. */
@@ -93,7 +93,17 @@ export function problemOf(thrown: unknown): Reply | undefined {
     return value === undefined ? [] : [[shownAs, value]];
   });
   const members = Object.fromEntries(shown);
-  return problem(thrown.code, thrown.message, { members });
+  return problem(thrown.code, thrown.message, { members, errors: faultsIn(thrown.detail.errors, thrown.code) });
+}
+
+/** The single faults of a refusal: `{ field, detail }`, or `{ path, text }` as the rules say it. */
+function faultsIn(errors: unknown, code: ProblemCode): ProblemItem[] | undefined {
+  if (!Array.isArray(errors)) return undefined;
+  return errors.map((one: Readonly<Record<string, unknown>>) => ({
+    field: String(one.field ?? one.path ?? ""),
+    code,
+    detail: String(one.detail ?? one.text ?? one.message ?? ""),
+  }));
 }
 
 /** Adds which request it was about; the path only, because a query may carry what should not be repeated. */

@@ -12,9 +12,10 @@ import { topicHandlers } from "./handlers-topics.ts";
 import type { Health } from "./health.ts";
 import type { Handler } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
+import { recoveryRoutes } from "./recovery/recovery-routes.ts";
 
 export interface Route {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   /** Answers without a token: what an orchestrator must be able to ask. */
   readonly open: boolean;
@@ -51,5 +52,6 @@ export function routes(kernel: Kernel, health: Health, metrics: Metrics): readon
     route("POST", "/api/v1/messages/:id/resolve", interventionHandler(kernel, "resolve")),
     route("POST", "/api/v1/messages/:id/discard", interventionHandler(kernel, "discard")),
     ...auditHandlers(kernel).map(({ path, handler }) => route("POST", path, handler)),
+    ...recoveryRoutes(kernel).map(({ method, path, handler }) => route(method, path, handler)),
   ];
 }

@@ -17,6 +17,7 @@ import { type Config, type FileTopic, shownConfig, storeText } from "./config.ts
 import type { Kernel } from "./kernel.ts";
 import { type Listening, listen } from "./listen.ts";
 import { type OpenedStore, openStore } from "./open-store.ts";
+import { sayRecovery } from "./recovery-config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./settings.ts";
 import { startStreams, streamTopics } from "./streams.ts";
 import { VERSION } from "./version.ts";
@@ -57,6 +58,7 @@ export function kernelOf({ config, mg, log, clock, worker, draining, abandoned =
   const guard = createAddressGuard({ allow: config.sink_allow });
   return {
     mg,
+    recovery: mg.recovery,
     log,
     clock,
     version: VERSION,
@@ -87,6 +89,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
     logEvents(mg.events, log);
     sayAudit(config, store, log);
+    sayRecovery(config, store, log);
     const worker = mg.work();
     const streams = startStreams({ config, mg, log, clock, patterns: ["*"] });
     undo.push(streams.stop);
@@ -151,6 +154,7 @@ export function makegoodOptions(config: Config, store: Store, log: Log, clock: C
     auditKeptMs: config.audit_kept_days === "forever" ? null : config.audit_kept_days * DAY_MS,
     topics: [...auditTopics(auditOf(store)), ...streamTopics(config, clock)],
     sinkAllow: config.sink_allow,
+    recovery: config.recovery_options,
     log: (line) => log.info(line),
   };
 }

@@ -4,6 +4,7 @@
  */
 import { DEFAULTS, LIMITS } from "../message/limits.ts";
 import { LOG_LEVELS } from "../observe/log.ts";
+import { CONFIDENCE_GATES } from "../recovery/confidence/gates.ts";
 import { parseCidr } from "../sink/address.ts";
 
 /** A value, or what is wrong with the text. */
@@ -64,6 +65,18 @@ const list =
       ? { value: given }
       : { fault: `${wrong.map((entry) => JSON.stringify(entry)).join(", ")}: ${what}` };
   };
+
+const share = (text: string): Reading<number> => {
+  const value = /^(0(\.[0-9]{1,9})?|1(\.0{1,9})?)$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isNaN(value) ? { fault: "must be a number from 0 to 1" } : { value };
+};
+
+/** Also as the seeds' programs spelled it: True, 1. */
+const flag = (text: string): Reading<boolean> => {
+  const word = text.toLowerCase();
+  if (word === "true" || word === "1") return { value: true };
+  return word === "false" || word === "0" ? { value: false } : { fault: "must be true or false" };
+};
 
 const HOST = /^(\[?[0-9a-fA-F:.]+\]?|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)$/;
 const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,50}$/;
@@ -162,6 +175,12 @@ export const SETTINGS = {
   kept_days: setting<number>("MAKEGOOD_KEPT_DAYS", DEFAULTS.deliveredKeptMs / DAY_MS, decimal(0, 36_500)),
   audit_kept_days: setting<number | "forever">("MAKEGOOD_AUDIT_KEPT_DAYS", AUDIT_KEPT_DAYS, daysOrForever),
   payload_bytes_max: setting<number>("MAKEGOOD_PAYLOAD_BYTES_MAX", LIMITS.payloadBytesMax, integer(1, LIMITS.payloadBytesMax)),
+  /** `off`: no recovery engine in this process; its endpoints answer 501. */
+  recovery: setting<"on" | "off">("MAKEGOOD_RECOVERY", "on", oneOf<"on" | "off">(["on", "off"])),
+  recovery_rule_debug: setting<boolean>("RECOVERY_RULE_DEBUG", false, flag),
+  recovery_evaluator_enabled: setting<boolean>("RECOVERY_EVALUATOR_ENABLED", true, flag),
+  recovery_auto_execute: setting<boolean>("RECOVERY_AUTO_EXECUTE", false, flag),
+  recovery_min_confidence: setting<number>("RECOVERY_MIN_CONFIDENCE", CONFIDENCE_GATES.select, share),
   log: setting<"json" | "text" | null>("MAKEGOOD_LOG", null, oneOf<"json" | "text">(["json", "text"])),
   log_level: setting<(typeof LOG_LEVELS)[number]>("MAKEGOOD_LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
   url: setting<string | null>("MAKEGOOD_URL", null, matching(/^https?:\/\/[^\s/?#@]+\/?$/, "http://host:port, without a path"), {

@@ -6,6 +6,7 @@
 import { LIMITS } from "../message/limits.ts";
 import type { RecoveryStreamSettings } from "../presets/recovery/stream.ts";
 import { RECOVERY_STREAM } from "../store/redis/index.ts";
+import { TOPIC_VARIABLES } from "./recovery-config.ts";
 import { integer, matching, type Reading, type Settings } from "./settings.ts";
 
 export interface StreamsConfig {
@@ -62,11 +63,12 @@ const M10 = ["STREAM_KEY", "CONSUMER_GROUP", "DEAD_LETTER_STREAM", "STREAM_MAX_L
 const M10_BACKOFF = ["RECLAIM_BASE_BACKOFF_MS", "RECLAIM_MAX_BACKOFF_MS"];
 
 /** Variables of the seeds' streams that are set and change nothing here; to be said at start. */
-export function unusedVariables({ streams }: Settings, env: Env): string[] {
+export function unusedVariables({ streams, recovery: engine }: Settings, env: Env): string[] {
   // Takeovers are counted by Redis itself (DR-42): there is no key to name.
-  const recovery = streams.includes("recovery") ? [] : [...M10, ...M10_BACKOFF].map((name) => `M10_${name}`);
+  const all = streams.includes("recovery") ? [] : [...M10, ...M10_BACKOFF].map((name) => `M10_${name}`);
+  const recovery = engine === "on" ? all.filter((name) => !TOPIC_VARIABLES.includes(name)) : all;
   const any = streams.length > 0 ? [] : ["REDIS_ADDR"];
-  return [...any, ...recovery, "M10_RECLAIM_ATTEMPTS_KEY"].filter((name) => (env[name] ?? "") !== "");
+  return [...any, ...recovery, "M10_RECLAIM_ATTEMPTS_KEY", "RECOVERY_QUEUE_KEY"].filter((name) => (env[name] ?? "") !== "");
 }
 
 function readAudit({ store }: Settings, read: Read, faults: string[]): AuditStreamConfig {

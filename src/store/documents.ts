@@ -10,9 +10,9 @@ export type DocumentKind = "rule" | "group_rule" | "action" | "templates";
 export interface DocumentWrite {
   readonly kind: DocumentKind;
   readonly id: string;
-  /** Null deletes it; its versions stay. */
+  /** Null deletes it; its versions stay, and the next one made under this id counts on. Deleting what is not there changes nothing. */
   readonly text: string | null;
-  /** The version it was made from; 0: there is none. */
+  /** The version it was made from; 0: there is none (never was, or it was deleted). */
   readonly version: number;
   readonly actor: string;
 }
@@ -31,7 +31,7 @@ export interface DocumentStore {
   list(kind: DocumentKind): Promise<StoredDocument[]>;
   /** Rises with every write of this kind: asking whether anything changed costs one small read. */
   revision(kind: DocumentKind): Promise<number>;
-  /** `templates` keep no versions. */
+  /** Answers with the version there is afterwards. `templates` keep no versions: their history is empty. */
   put(write: DocumentWrite, at?: At): Promise<{ readonly kind: "done" | "version_conflict"; readonly version: number }>;
   /** Newest first; a deletion has an empty text. */
   history(kind: DocumentKind, id: string, limit: number): Promise<StoredDocument[]>;

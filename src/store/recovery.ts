@@ -4,7 +4,8 @@
  * recovery/, never here. Memory and PostgreSQL have it; every engine passes testing/recovery-conformance.
  */
 import type { NewMessage } from "../message/message.ts";
-import type { DocumentStore, DocumentWrite } from "./documents.ts";
+import type { DocumentStore } from "./documents.ts";
+import type { GroupChanged, GroupMerge, GroupSplit } from "./group-changes.ts";
 import type { RedriveStore } from "./redrive.ts";
 import type { At, Store } from "./store.ts";
 
@@ -35,13 +36,19 @@ export interface Group extends GroupIdentity {
   readonly mergedInto: number | null;
   /** Held for a person: nothing runs on it by itself. */
   readonly heldBy: string | null;
-  /** Messages of ours in it that are open dead letters now. */
+  /**
+   * Messages of ours in it that are open dead letters now, each by the occurrence that names its present death (`attempts` equal): a
+   * message is open in one group at most. 0 for a group that was merged into another.
+   */
   readonly openMessages: number;
 }
 
 export type FailureSource = "message" | "api" | "stream";
 
-/** A message of ours that failed. `attempts` marks exactly this death as ingested. */
+/**
+ * A message of ours that failed. `attempts` marks exactly this death as ingested, whatever the ledger says of the key (else a repeat
+ * would be queued for ever); a message that is not dead with these attempts is left alone.
+ */
 export interface FailedMessage {
   readonly id: string;
   readonly generation: number;
@@ -55,7 +62,10 @@ export interface NewOccurrence {
   readonly payloadHash: string;
   readonly source: FailureSource;
   readonly group: GroupIdentity;
-  /** Supplied from outside: kept, and joins the group. Known already: its group, whatever the fingerprint says. */
+  /**
+   * Supplied from outside: kept, and joins the group. Known already (supplied before, or the own id of a group): its group, whatever
+   * the fingerprint says. After that the fingerprint decides, then the identity's own match id; a group is made where none is known.
+   */
   readonly matchId: string | null;
   readonly message: FailedMessage | null;
   readonly tenantId: string | null;
@@ -71,23 +81,33 @@ export interface NewOccurrence {
 
 export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "payloadHash"> {
   readonly occurrenceId: number;
+  /** Where it was counted; after a merge still the group that is part of another now. */
   readonly groupId: number;
+  /** Of the identity it was ingested with: a supplied match id may have put it into a group of another code. */
+  readonly code: string;
   readonly at: Date;
-  /** Where our own message stands now: open dead letter, or something else; null for outside failures. */
+  /** Whether our own message is an open dead letter by this very death; null for outside failures. */
   readonly open: boolean | null;
 }
 
 export interface IngestRules extends At {
-  /** Whether a candidate that is closed makes room for a new one. Pure; called inside the write. */
+  /** Whether a candidate that is closed (candidate-state.ts, `isClosed`) makes room for a new one. Pure; called inside the write. */
   readonly reopens: (closed: Candidate, now: Date) => boolean;
   /**
-   * The message that asks for an evaluation after this write raised the count to `occurrences` from `before`; null: none is due. The
-   * candidate then becomes `unevaluated` and its `evaluations` count one more, as passed in. Pure; called inside the write.
+   * The message that asks for an evaluation after this write raised the count to `occurrences` from `before`; null: none is due. Called
+   * once per group and write, where at least one counted occurrence has `evaluate` and the candidate is not closed; inside the write, so pure. The candidate is passed
+   * as it will stand when a message is returned: `unevaluated`, `evaluations` and `version` one more; so `evaluations` is 1 for
+   * the first of a round. Null leaves it as it was.
    */
   readonly evaluation: (candidate: Candidate, occurrences: number, before: number) => NewMessage | null;
 }
 
-/** `first`: this write made the group. `queued`: an evaluation was queued with it. `conflict`: the key belongs to another payload. */
+/**
+ * `conflict`: the key belongs to another payload; nothing is counted, the others of the call are. `first`: this occurrence made the group.
+ * `queued`: it was counted, has `evaluate`, and an evaluation of its group was queued with the write. Ids and `occurrences` as they
+ * are after the whole write, for a group that was merged those of the one it became part of. `matchId`: the supplied one, else the
+ * group's own.
+ */
 export interface Ingested {
   readonly kind: "accepted" | "duplicate" | "conflict";
   readonly groupId: number;
@@ -120,7 +140,7 @@ export interface Approval {
 export interface Candidate {
   readonly candidateId: number;
   readonly groupId: number;
-  /** 1 for the first candidate of its group. At most one of a group is current: the latest. */
+  /** 1 for the first candidate of its group. At most one of a group is current: the latest. Its first provenance line, `created` by `system`, is written by the store. */
   readonly round: number;
   /** Raised by every write to it. */
   readonly version: number;
@@ -155,7 +175,7 @@ export interface Candidate {
 /** Absent members stay as they are. */
 export interface CandidatePatch {
   readonly decision?: Decision | undefined;
-  /** Adds one; the same actor twice is one. */
+  /** Adds one, after `clearApprovals`; the same actor twice is one, as first written. */
   readonly approval?: { readonly actor: string; readonly note: string | null } | undefined;
   readonly clearApprovals?: boolean | undefined;
   readonly evaluationStatus?: EvaluationStatus | undefined;
@@ -176,22 +196,25 @@ export interface CandidatePatch {
   readonly redriveId?: string | null | undefined;
   readonly owner?: string | null | undefined;
   readonly note?: string | null | undefined;
-  /** Written to the group, raising its version when it changes. */
+  /** Written to the group (the one it was merged into, if it was), raising its version when it changes. */
   readonly heldBy?: string | null | undefined;
 }
 
 export interface CandidateWrite extends At {
   readonly candidateId: number;
-  /** Refused unless the candidate still has this version and this execution; absent: not asked. */
+  /** Refused as `version_conflict` unless the candidate still has this version and this execution; absent: not asked. Asked first. */
   readonly version?: number | undefined;
   readonly executionId?: string | undefined;
   /** Refused unless its group still has this version. */
   readonly groupVersion?: number | undefined;
-  /** Refused as `over_budget` when so many executions by `executedBy` began in the window before now. Serialised with its like. */
+  /**
+   * Refused as `over_budget` when so many executions by `executedBy` began (a write set `executing`) later than `windowMs` before now.
+   * Asked last; serialised with its like.
+   */
   readonly budget?: { readonly executedBy: string; readonly windowMs: number; readonly executionsMax: number } | undefined;
   readonly patch: CandidatePatch;
   readonly provenance: readonly NewProvenance[];
-  /** Enqueued in the same write. */
+  /** Enqueued in the same write; a key that is taken by another payload throws `key_conflict`, and nothing is written. */
   readonly messages?: readonly NewMessage[] | undefined;
 }
 
@@ -272,29 +295,7 @@ export interface Learned {
   readonly failed: number;
 }
 
-/** Merge: `from` becomes part of `into`; counts are added up, candidates of `from` are rejected as merged, approvals of both lapse. */
-export interface GroupMerge extends At {
-  readonly from: number;
-  readonly into: number;
-  readonly document?: DocumentWrite | undefined;
-  readonly provenance: readonly NewProvenance[];
-}
-
-/** Split: makes (or finds) the group of `identity`; `moveOccurrences` then brings over what belongs there. */
-export interface GroupSplit extends At {
-  readonly groupId: number;
-  readonly identity: GroupIdentity;
-  readonly document?: DocumentWrite | undefined;
-  readonly provenance: readonly NewProvenance[];
-}
-
-export type GroupChanged =
-  | { readonly kind: "done"; readonly group: Group }
-  | { readonly kind: "not_found"; readonly groupId: number }
-  /** A candidate of it is executing, or it is merged into another already. */
-  | { readonly kind: "wrong_state"; readonly group: Group }
-  | { readonly kind: "version_conflict" };
-
+/** Candidates of all rounds; groups that were merged into others are counted there. */
 export interface RecoveryStats {
   readonly groups: number;
   readonly openGroups: number;
@@ -304,7 +305,7 @@ export interface RecoveryStats {
   readonly executions: Readonly<Record<ExecutionStatus, number>>;
   /** Of all groups together. */
   readonly outcomes: readonly OutcomeCount[];
-  /** Dead letters that are not ingested yet. */
+  /** Open dead letters that are not ingested yet, of all topics. */
   readonly uningested: number;
 }
 
@@ -312,18 +313,20 @@ export interface RecoveryStore {
   readonly documents: DocumentStore;
   readonly redrives: RedriveStore;
 
-  /** In the order given; one write for all, at most 200. Counts are exact under any concurrency. */
+  /** In the order given; one write for all, at most INGEST_MAX (candidate-state.ts). Counts are exact under any concurrency. */
   ingest(occurrences: readonly NewOccurrence[], rules: IngestRules): Promise<Ingested[]>;
-  /** Oldest death first. Topics that start with one of `except` are left out. */
+  /** Open ones, oldest death first. Topics that start with one of `except` are left out. */
   uningested(limit: number, except: readonly string[]): Promise<DeadFailure[]>;
 
+  /** The group itself, also when it was merged into another. */
   group(groupId: number): Promise<Group | null>;
+  /** The one it was merged into, if it was. By message: where its latest death (most attempts) was counted. */
   groupOf(
     by: { readonly fingerprint: string } | { readonly matchId: string } | { readonly messageId: string },
   ): Promise<Group | null>;
-  /** By the time of the last occurrence, latest first. */
+  /** By the time of the last occurrence, latest first. Cursors here and below: one that no page returned throws `invalid_request`. */
   groups(filter: GroupFilter): Promise<Paged<Group>>;
-  /** Newest first, those of merged groups included. */
+  /** Newest first, those of merged groups included; for a merged group those of the one it became part of. */
   occurrences(
     groupId: number,
     page: {
@@ -335,20 +338,29 @@ export interface RecoveryStore {
   ): Promise<Paged<Occurrence>>;
   merge(merge: GroupMerge): Promise<GroupChanged>;
   split(split: GroupSplit): Promise<GroupChanged>;
-  /** Moves occurrences and their counts between two groups. Returns how many moved: what is there already is not counted again. */
+  /**
+   * Moves occurrences and their counts between two groups (or those they were merged into). Returns how many moved: what is there
+   * already, or was never in `from`, is not counted. Supplied match ids stay where they are.
+   */
   moveOccurrences(from: number, to: number, occurrenceIds: readonly number[], at?: At): Promise<number>;
 
   candidate(candidateId: number): Promise<Candidate | null>;
   /** The latest of a group (of the one it was merged into, if it was). */
   candidateOf(groupId: number): Promise<Candidate | null>;
-  /** Newest first. */
+  /** Newest first, those of merged groups included. */
   candidates(filter: CandidateFilter): Promise<Paged<Candidate>>;
+  /** A move that no policy may make (candidate-state.ts, `forbiddenMove`) throws `wrong_state`, and nothing is written. */
   write(write: CandidateWrite): Promise<CandidateWritten>;
-  /** Opens the next round of a group whose latest candidate is closed; the latest as it is where it is not. */
+  /**
+   * Opens the next round of a group whose latest candidate is closed (`rules.reopens` is not asked), or its first; else the latest as it is.
+   * Either way `rules.evaluation` is asked, with `before` equal to `occurrences`. `provenance` is written in any case; lines
+   * without a candidate get the one returned. Null: there is no such group, and nothing is written.
+   */
   reopen(groupId: number, rules: IngestRules, provenance: readonly NewProvenance[]): Promise<Candidate | null>;
   /** Executing with a lease that is over. */
   expiredExecutions(limit: number, at?: At): Promise<Candidate[]>;
 
+  /** Newest first; lines that fit all members given. A group's own lines, not those of groups merged into it. */
   provenance(
     of: { readonly groupId?: number; readonly candidateId?: number; readonly redriveId?: string },
     page: { readonly limit: number; readonly cursor?: string | undefined },
@@ -356,9 +368,15 @@ export interface RecoveryStore {
   /** For what changes nothing else but must be on record. */
   note(provenance: readonly NewProvenance[], at?: At): Promise<void>;
 
-  /** What is known about each action for this group, its topic, and everywhere. */
-  outcomes(groupId: number): Promise<OutcomeCount[]>;
-  /** Adds outcomes on all three levels; what was there fades with the half-life first. */
+  /**
+   * What is known about each action for this group (or the one it was merged into), its topic, and everywhere; by action, the nearest level first. The
+   * half-life is for adding up what groups that were merged had learned.
+   */
+  outcomes(groupId: number, halfLifeMs: number): Promise<OutcomeCount[]>;
+  /**
+   * Adds outcomes on all three levels; what was there fades with the half-life first. A clock that runs behind makes nothing grow: what
+   * it reports weighs what it weighs by the later time. Groups that do not exist are left out.
+   */
   learn(learned: readonly Learned[], halfLifeMs: number, at?: At): Promise<void>;
   stats(): Promise<RecoveryStats>;
 }

@@ -3,7 +3,7 @@
  * says of it are one write under the operation's fence, so that a killed runner is continued and never repeats an item; what became of
  * the message is read from the message itself.
  */
-import type { MessageView, NewMessage } from "../message/message.ts";
+import type { MessageView, NewMessage, Resolution, Status } from "../message/message.ts";
 import type { NewProvenance, Paged } from "./recovery.ts";
 import type { At } from "./store.ts";
 
@@ -17,7 +17,10 @@ export type RedriveMode = "replay" | "new_key" | "copy" | "resolve" | "watch";
 /** planned: frozen and shown (dry run), waits for a person. stopped: by itself, because too much failed. */
 export type RedriveStatus = "planned" | "running" | "paused" | "stopped" | "cancelled" | "done";
 
-/** Open dead letters that fit all members given; `ids`: exactly these, of those that fit. */
+/**
+ * Open dead letters that fit all members given; `ids`: exactly these, of those that fit. `groupId`: those that are open in it (or in the
+ * one it was merged into) by their present death. `code`: of the death.
+ */
 export interface RedriveSelect {
   readonly groupId?: number | undefined;
   readonly topic?: string | undefined;
@@ -26,13 +29,13 @@ export interface RedriveSelect {
   readonly ids?: readonly string[] | undefined;
   /** At most so many, oldest death first. */
   readonly limit: number;
-  /** Messages of this generation or above are listed as skipped: replayed often enough. */
+  /** Messages of this generation or above are listed as skipped (`generation_cap`): replayed often enough. They count as selected. */
   readonly generationMax: number;
 }
 
 export interface NewRedrive {
   readonly id: string;
-  /** Pressing twice is one redrive: the same key gives the first one back. */
+  /** Pressing twice is one redrive: the same key (or the same id) gives the first one back. Asked before anything else. */
   readonly requestKey: string | null;
   readonly requestHash: string;
   readonly status: "planned" | "running";
@@ -45,7 +48,7 @@ export interface NewRedrive {
   readonly select: RedriveSelect;
   /** The runner's policy (canary, rate, bound), JSON text. */
   readonly plan: string;
-  /** With the write: the candidate must still carry this execution, and gets this redrive. */
+  /** With the write: the candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
   readonly executionId?: string | undefined;
   readonly provenance: readonly NewProvenance[];
 }
@@ -81,7 +84,7 @@ export type RedriveStarted =
   /** The candidate is no longer executing under this execution. */
   | { readonly kind: "lost" };
 
-/** waiting → sent → healed | failed; waiting → skipped. */
+/** waiting → sent → healed | failed; waiting → skipped. Reasons are those of SKIPPED and `fateOf`. */
 export type ItemState = "waiting" | "sent" | "healed" | "failed" | "skipped";
 
 export interface RedriveItem {
@@ -91,6 +94,7 @@ export interface RedriveItem {
   /** As they were when the list was frozen. */
   readonly generation: number;
   readonly revision: number;
+  /** The group it was open in; null: not ingested yet. */
   readonly groupId: number | null;
   readonly state: ItemState;
   readonly reason: string | null;
@@ -105,11 +109,16 @@ export interface RedriveClaim {
   readonly token: string;
 }
 
+/** What a list would be, `limit` applied. */
 export interface RedrivePreview {
+  /** All that would be listed, those over the generation cap included. */
   readonly messages: number;
   readonly overGeneration: number;
+  /** Most messages first, then by name. */
   readonly topics: readonly { readonly topic: string; readonly messages: number }[];
+  /** Different ones; no tenant is one of its own. */
   readonly tenants: number;
+  /** The oldest death. */
   readonly oldestAt: Date | null;
 }
 
@@ -120,9 +129,13 @@ export interface MessageOrigin {
 }
 
 export interface MessageEdit extends At {
+  /** An open dead letter. */
   readonly id: string;
   readonly revision?: number | undefined;
-  /** The new message: same topic and tenant, edited payload. With the old one's key, the key leads to it from now on. */
+  /**
+   * The new message: same topic and tenant (anything else throws `invalid_request`), edited payload. With the old one's key, the key
+   * leads to it from now on. The same new id again is the same edit, and answered as the first time.
+   */
   readonly message: NewMessage;
   readonly actor: string;
   readonly reason: string;
@@ -142,17 +155,23 @@ export interface RedriveStore {
   /** Freezes the list and starts (or plans) in one write. */
   start(redrive: NewRedrive, at?: At): Promise<RedriveStarted>;
   get(id: string): Promise<Redrive | null>;
-  /** Newest first. */
+  /** The one that was started under this request key. */
+  find(requestKey: string): Promise<Redrive | null>;
+  /** Newest first, by id. */
   list(filter: {
     readonly status?: RedriveStatus | undefined;
     readonly limit: number;
     readonly cursor?: string | undefined;
   }): Promise<Paged<Redrive>>;
+  /** In the order of the list. */
   items(
     id: string,
     page: { readonly state?: ItemState | undefined; readonly limit: number; readonly cursor?: string | undefined },
   ): Promise<Paged<RedriveItem>>;
-  /** Only from one of `from`; `version`: only from that one. Cancelling skips what waits. */
+  /**
+   * Only from one of `from`; `version` (asked first): only from that one. Raises the version. Cancelling skips what waits (`cancelled`);
+   * `running` sets startedAt the first time, `done` and `cancelled` set endedAt. A runner's lease is not touched.
+   */
   change(
     id: string,
     change: {
@@ -169,10 +188,14 @@ export interface RedriveStore {
 
   /**
    * A redrive with work and no live lease: running, or ended, paused or stopped with items sent whose fate is open. The one that was
-   * worked on longest ago first. Null: none.
+   * worked on (claimed, kept) longest ago first, never before everything, then by id. A lease lives until `leaseMs` have passed, not
+   * at that moment. Null: none.
    */
   claim(owner: string, leaseMs: number, at?: At): Promise<RedriveClaim | null>;
-  /** False: the token is stale and nothing changed. `state` is kept for whoever claims next; `release` ends the lease. */
+  /**
+   * False: the token is stale and nothing changed. `state` is kept for whoever claims next; `release` ends the lease and the token. As with
+   * messages, a token whose lease ran out holds until somebody else claims.
+   */
   keep(
     id: string,
     token: string,
@@ -187,7 +210,10 @@ export interface RedriveStore {
   ): Promise<{ readonly item: RedriveItem; readonly message: MessageView | null }[]>;
   /**
    * Does to each what the mode says, and marks it, in one write: only while running, under the token, only what is waiting, only a dead
-   * letter that still has the revision it was frozen with; the others are skipped with the reason. `carrier` for new_key and copy.
+   * letter that still has the revision it was frozen with; the others are skipped with the reason. `carrier` for new_key and copy: one
+   * whose key is there with the same payload is that message; with another payload the item is skipped (`key_conflict`). A missing
+   * carrier or an unknown topic throws, and nothing is written. `lost` is asked before `not_running`. Items that are not waiting count
+   * in neither number.
    */
   send(
     id: string,
@@ -198,9 +224,10 @@ export interface RedriveStore {
     { readonly kind: "done"; readonly sent: number; readonly skipped: number } | { readonly kind: "lost" | "not_running" }
   >;
   /**
-   * Looks at sent items, those looked at longest ago first, and ends those whose fate is known: delivered (or settled by a person, for
-   * resolve after `quietMs`) is healed, dead again is failed, a resolved one that was replayed is failed (reverted). Adds what was
-   * learned for the redrive's action in the same write, and resolves the originals of delivered copies. Null: the token is stale.
+   * Looks at sent items, those looked at longest ago first, and ends those whose fate is known (store/redrive.ts, `fateOf`): delivered or
+   * resolved by a person is healed, dead again is failed, a resolved one that was replayed is failed (reverted). Adds what was learned
+   * for the redrive's action in the same write (per item and its group; without a group or an action nothing is learned), and
+   * resolves the originals of delivered copies that still have their revision. Any status. Null: the token is stale.
    */
   look(
     id: string,
@@ -209,7 +236,55 @@ export interface RedriveStore {
     at?: At,
   ): Promise<RedriveCounts | null>;
 
+  /** Resolves the original with actor and reason; `revision` is asked before the state. */
   edit(edit: MessageEdit): Promise<MessageEdited>;
-  /** What a message was made from; null: it stands for itself. */
+  /** What a message was made from (new_key, copy, edit); null: it stands for itself. */
   origin(messageId: string): Promise<MessageOrigin | null>;
+}
+
+/** Why `send` left an item alone. */
+export const SKIPPED = {
+  generationCap: "generation_cap",
+  cancelled: "cancelled",
+  /** Not an open dead letter any more, or another revision. */
+  movedOn: "moved_on",
+  /** The message is not there any more. */
+  gone: "gone",
+  keyConflict: "key_conflict",
+} as const;
+
+/** What became of one message, as `look` sees it. */
+export interface Seen {
+  readonly status: Status;
+  readonly resolution: Resolution | null;
+  readonly generation: number;
+}
+
+export interface Fate {
+  readonly state: "healed" | "failed";
+  readonly reason: string;
+  /** False: it tells nothing about the action. */
+  readonly learned: boolean;
+}
+
+/**
+ * The one meaning of "what became of it"; engines that read many at once must agree with it. `seen` is the message that carries the effect
+ * (for new_key and copy the carrier, else the message itself; null: it is not there any more, so it was settled long ago); `generation`
+ * is the item's. Null: not known yet.
+ */
+export function fateOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean): Fate | null {
+  if (seen === null) return { state: "healed", reason: "pruned", learned: false };
+  if (mode === "resolve") {
+    if (seen.status !== "dead" || seen.resolution !== "resolved") return { state: "failed", reason: "reverted", learned: true };
+    return quiet ? { state: "healed", reason: "resolved", learned: true } : null;
+  }
+  // Somebody replayed it once more: the generation that this redrive began did not deliver it.
+  if (mode === "replay" && seen.generation > generation + 1) return { state: "failed", reason: "replayed_again", learned: true };
+  if (seen.status === "delivered") return { state: "healed", reason: "delivered", learned: true };
+  if (seen.status !== "dead") return null;
+  if (seen.resolution === "resolved") return { state: "healed", reason: "resolved", learned: true };
+  if (seen.resolution === "discarded") return { state: "failed", reason: "discarded", learned: true };
+  // A watched one lies where it lay; only a death of a later generation is news.
+  if (mode === "watch" && seen.generation <= generation) return null;
+  return { state: "failed", reason: "dead_again", learned: true };
 }

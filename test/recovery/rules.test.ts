@@ -56,7 +56,7 @@ describe("the shipped rules", () => {
     for (const [input, id, action] of cases) {
       const result = evaluate(SHIPPED, input);
       expect([id, result.rules.find((each) => each.rule === id)?.contribution]).toMatchObject([id, { kind: "prior", action }]);
-      if (id !== "manual_review_high") expect([id, result.recommended?.action]).toEqual([id, action]);
+      expect([id, result.recommended?.action]).toEqual([id, action]);
     }
   });
 
@@ -86,12 +86,12 @@ describe("the shipped rules", () => {
     expect(matchedIds({ code: "TIMEOUT", occurrences: 4 })).toEqual(["timeout_retry"]);
     expect(matchedIds({ code: "TIMEOUT", occurrences: 12 })).toEqual([
       "timeout_retry",
-      "escalate_repeated",
       "manual_review_high",
+      "escalate_repeated",
     ]);
     const result = evaluate(SHIPPED, { code: "TIMEOUT", occurrences: 12 });
     expect(result.recommended?.action).toBe("retry_exponential");
-    expect(result.alternatives.map(({ action }) => action)).toEqual(["notify_ops", "manual_intervention"]);
+    expect(result.alternatives.map(({ action }) => action)).toEqual(["manual_intervention", "notify_ops"]);
   });
 });
 

@@ -79,6 +79,77 @@ describe("calls that travel together", () => {
     expect(await deliverAll(store)).toHaveLength(7);
   });
 
+  it("of one topic and several lanes: each is answered by itself, whatever became of those beside it", async () => {
+    const store = await fresh();
+    const [known, held] = [message({ payload: "1" }), message({ key: "k", tenantId: "a", payload: "1" })];
+    await Promise.all([store.enqueue([known]), store.enqueue([held])]);
+    const before = await scriptsRun();
+    const [fresh1, fresh2] = [message({ tenantId: "b", priority: 3 }), message({ key: "k", tenantId: "b", payload: "2" })];
+    const fresh3 = message({ key: "k2", tenantId: "a", priority: 3 });
+    const given = [
+      fresh1,
+      { ...known, payload: "2" },
+      message({ key: "k", tenantId: "a", payload: "2" }),
+      fresh2,
+      known,
+      message({ key: "k", tenantId: "a", payload: "1" }),
+      fresh3,
+    ];
+    const results = await Promise.all(given.map(async (one) => (await store.enqueue([one]))[0]));
+    expect((await scriptsRun()) - before).toBe(1);
+    expect(results).toEqual([
+      { kind: "accepted", id: fresh1.id },
+      { kind: "conflict", id: known.id },
+      { kind: "conflict", id: held.id },
+      { kind: "accepted", id: fresh2.id },
+      { kind: "accepted", id: known.id },
+      { kind: "duplicate", id: held.id },
+      { kind: "accepted", id: fresh3.id },
+    ]);
+    expect(await store.get(fresh3.id)).toMatchObject(fixed(fresh3));
+    expect(await conserved(scene)).toBe(5);
+    const all = [known, held, fresh1, fresh2, fresh3].map(({ id }) => id);
+    expect(new Set(await deliverAll(store))).toEqual(new Set(all));
+  });
+
+  it("of one topic that is not there: all are refused, and nothing is written", async () => {
+    const store = await fresh();
+    const before = await dump(scene);
+    const calls = Array.from({ length: 3 }, (_, i) => store.enqueue([message({ topic: "test/nobody", tenantId: `t${i}` })]));
+    expect(await Promise.all(calls.map(codeOf))).toEqual(["unknown_topic", "unknown_topic", "unknown_topic"]);
+    expect(await dump(scene)).toEqual(before);
+  });
+
+  for (const name of ["lanes", "dedupe", "accepted", `l:u0:0:${PLAIN}:b`, `s:p:${PLAIN}`]) {
+    it(`fault 39: a key of the wrong type at ${name}: all are refused, and nothing is written`, async () => {
+      const store = await fresh();
+      const key = `{${scene.prefix}}:${name}`;
+      await server.ask("SET", key, "planted");
+      const before = await dump(scene);
+      const given = ["a", "b", "c"].map((tenantId) => message({ tenantId, key: "k" }));
+      const enqueue = () => Promise.all(given.map((one) => codeOf(store.enqueue([one]))));
+      expect(new Set(await enqueue())).toEqual(new Set(["store_unavailable"]));
+      expect(await dump(scene)).toEqual(before);
+      await server.ask("DEL", key);
+      expect(new Set(await enqueue())).toEqual(new Set(["accepted"]));
+      expect(await deliverAll(store)).toHaveLength(3);
+    });
+  }
+
+  it("callers that come back together travel as two scripts that are answered one after the other", async () => {
+    const store = await fresh();
+    const before = await scriptsRun();
+    const answered: number[] = [];
+    const caller = async (_: unknown, i: number) => {
+      await store.enqueue([message()]);
+      answered.push(i);
+    };
+    await Promise.all(Array.from({ length: 16 }, caller));
+    // The half that is left is halved again when the first one was answered meanwhile.
+    expect([2, 3]).toContain((await scriptsRun()) - before);
+    expect(answered).toEqual(Array.from({ length: 16 }, (_, i) => i));
+  });
+
   it("a thousand callers are answered one by one, from far fewer scripts", async () => {
     const store = await fresh();
     const before = await scriptsRun();

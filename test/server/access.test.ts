@@ -206,6 +206,7 @@ describe("addresses and methods", () => {
     const { systemClock } = await import("../../src/platform/clock.ts");
     const kernel = {
       mg,
+      recovery: null,
       log,
       clock: systemClock,
       version: "0",

@@ -60,6 +60,8 @@ describe.each(STORES)("on the $name store", ({ make }) => {
           on_unknown: "retry",
           status_map: null,
         },
+        fallback: null,
+        compensation: null,
         retry: { policy: "exponential", attempts_max: 3, base_ms: 10, max_ms: 100, jitter: "none", table_ms: null },
         schema_version: 2,
         lease_ms: 10_000,
@@ -76,6 +78,30 @@ describe.each(STORES)("on the $name store", ({ make }) => {
       const listed = await (await server.api("/api/v1/topics")).text();
       expect(listed).not.toContain(SECRET);
       expect(server.lines.join("")).not.toContain(SECRET);
+    });
+
+    it("has a fallback and a compensation, checked like the sink, their secrets never shown", async () => {
+      const sink = { kind: "http", url: "http://127.0.0.1:8123/" };
+      const fallback = { kind: "webhook", url: "http://127.0.0.1:8123/other", secrets: [SECRET], headers: { "x-api-key": "k1" } };
+      const compensation = { kind: "http", url: "http://127.0.0.1:8123/undo", timeout_ms: 500 };
+      const text = await (await put("carried/one", { sink, fallback, compensation })).text();
+      expect(text).not.toContain(SECRET);
+      expect(text).not.toContain("k1");
+      const shown = JSON.parse(text);
+      expect(shown.fallback).toMatchObject({ kind: "webhook", secrets_set: 1, headers: { "x-api-key": "[redacted]" } });
+      expect(shown.compensation).toMatchObject({ url: compensation.url, timeout_ms: 500, secrets_set: 0 });
+      const refused = await put("carried/one", {
+        sink,
+        fallback: { kind: "http", url: "http://169.254.169.254/latest" },
+        compensation: { kind: "webhook", url: "http://127.0.0.1:8123/", timeout_ms: 99_000 },
+      });
+      expect(await codes(refused)).toEqual({
+        status: 400,
+        code: "invalid_topic",
+        fields: ["fallback", "compensation.timeout_ms"],
+      });
+      const kindless = await codes(await put("carried/one", { sink, fallback: {}, compensation: { kind: "function" } }));
+      expect(kindless.fields).toEqual(["fallback.kind", "compensation.kind"]);
     });
 
     it("takes back what a GET showed, and replaces the whole", async () => {

@@ -4,6 +4,7 @@
 import pg from "pg";
 import type { WithAudit } from "../../src/store/audit.ts";
 import { createPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres/index.ts";
+import type { WithRecovery } from "../../src/store/recovery.ts";
 import type { Store } from "../../src/store/store.ts";
 
 export function databaseUrl(): string {
@@ -45,7 +46,7 @@ export async function beginTransaction() {
   return { tx: client, commit: end("commit"), rollback: end("rollback") };
 }
 
-export async function openStore(options: Partial<PostgresStoreOptions> = {}): Promise<Store & WithAudit & { schema: string }> {
+export async function openStore(options: Partial<PostgresStoreOptions> = {}): Promise<Store & WithAudit & WithRecovery & { schema: string }> {
   const schema = options.schema ?? freshSchema();
   const store = createPostgresStore({ url: databaseUrl(), ...options, schema });
   await store.open();

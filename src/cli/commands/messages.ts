@@ -1,5 +1,5 @@
 /**
- * `makegood messages list|show|replay|resolve|discard`.
+ * `makegood messages list|show|replay|edit|resolve|discard`.
  */
 import { type Command, Option } from "commander";
 import type { AttemptJson, MessageJson, ProvenanceJson } from "../../server/contract.ts";
@@ -9,6 +9,7 @@ import { EXIT, type ExitCode } from "../exit-code.ts";
 import { integer } from "../integer.ts";
 import { type Io, printJson, say, table } from "../io.ts";
 import type { Run } from "../run.ts";
+import { messageEdit } from "./message-edit.ts";
 
 interface ListOptions {
   readonly status?: string;
@@ -49,6 +50,7 @@ export function messagesCommand(program: Command, run: Run): void {
       ),
     );
   intervention(messages, run, "replay", "put a dead letter or a held message back, due now, with a new budget of attempts");
+  messageEdit(messages, run);
   intervention(messages, run, "resolve", "close a dead letter that was settled by other means");
   intervention(messages, run, "discard", "close a dead letter, or take back a pending message: it will not be delivered");
 }

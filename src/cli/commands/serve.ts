@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import { createLog, type Log } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { type Config, storeText } from "../../server/config.ts";
+import { recoveryWords } from "../../server/recovery-config.ts";
 import { type RunningServer, startServer } from "../../server/serve.ts";
 import { VERSION } from "../../server/version.ts";
 import type { ExitCode } from "../exit-code.ts";
@@ -71,6 +72,7 @@ function welcome(io: Io, config: Config, server: RunningServer, first: readonly 
     `Makegood ${VERSION} listens on ${server.url}`,
     `  store   ${name} ${where}; what was accepted survives ${survives.replace("-", " ")}`,
     `  sinks   ${allowed} (MAKEGOOD_SINK_ALLOW)`,
+    `  heals   ${recoveryWords(config, server.mg.store)}`,
     `  status  ${server.url}/`,
     "",
     "A first message, to copy and paste; it arrives in this log:",

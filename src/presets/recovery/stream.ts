@@ -7,13 +7,12 @@ import type { Makegood } from "../../create.ts";
 import { topic } from "../../delivery/topic.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
+import { RECOVERY_TOPIC } from "../../recovery/topics.ts";
 import type { RedisPort } from "../../store/redis/port.ts";
 import { type StreamDoors, type StreamNotice, startStreamDoors } from "../../store/redis/streams/doors.ts";
 import type { StreamEntry } from "../../store/redis/streams/entries.ts";
 import { RECOVERY_LENGTH_MAX, RECOVERY_STREAM } from "../../store/redis/streams/seed-names.ts";
 import { nudgeOnDeath } from "../stream-nudge.ts";
-
-export const RECOVERY_TOPIC = "recovery/evaluate";
 
 /** The seed's variable of each stands beside it. */
 export interface RecoveryStreamSettings {

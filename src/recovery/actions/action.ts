@@ -19,6 +19,8 @@ export interface ActionContext {
   /** The group's topic; null for failures of other services. */
   readonly topic: TopicRecord | null;
   readonly blastRadius: RedrivePreview;
+  /** The action's template as it is set now; texts still have their `{name}`s. */
+  readonly template: RecoveryAction["template"];
   readonly actor: string;
   readonly reason: string | null;
   /** The fence of this execution; also the key of whatever an action of your own does outside. */
@@ -39,6 +41,8 @@ export interface ActionPlan {
   /** copy: which of the topic's other sinks carries the effect. */
   readonly carrier?: "fallback" | "compensation" | undefined;
   readonly messages?: readonly PlannedMessage[] | undefined;
+  /** Kept with each message that is touched; absent: the reason that was given for the execution. */
+  readonly reason?: string | undefined;
   /** Opens the topic's breaker before anything is sent. */
   readonly openBreaker?: boolean | undefined;
   /** Holds the group for a person. */
@@ -62,8 +66,8 @@ export interface RecoveryAction {
   readonly appliesToTopics: readonly string[];
   /** Settings and texts; `{name}` stands for a field of the group. No expressions: an unknown name is refused when saved. */
   readonly template: Readonly<Record<string, string | number | boolean>>;
-  /** What undoes it; null: nothing does. */
-  readonly inverse: "replay" | "close_breaker" | "release" | null;
+  /** What undoes it; null: nothing does. What was delivered or resolved stays so. */
+  readonly inverse: "close_breaker" | "release" | null;
   /** Why it cannot be done here; null: it can. */
   readonly refusal?: ((context: Pick<ActionContext, "group" | "topic">) => string | null) | undefined;
   readonly plan: (context: ActionContext) => ActionPlan;
@@ -72,7 +76,7 @@ export interface RecoveryAction {
 /** An action as it is shown: with what is known about it. */
 export interface ActionInfo extends Omit<RecoveryAction, "plan" | "refusal"> {
   readonly enabled: boolean;
-  /** Raised by edits of its settings over the API; 0: as shipped or registered. */
+  /** Raised by edits of its settings; an edit names it. */
   readonly version: number;
   readonly shipped: boolean;
   /** Of the messages it touched. */

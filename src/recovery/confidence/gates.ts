@@ -27,6 +27,8 @@ export interface AutoExecution {
   readonly ofRecovery: boolean;
   /** The group `<overflow>` holds what fits no template: different failures, so no action fits them (decision 0017). */
   readonly ofOverflow: boolean;
+  /** Somebody holds the group for a person. */
+  readonly held?: boolean;
 }
 
 export type AutoExecutionRefusal =
@@ -38,7 +40,8 @@ export type AutoExecutionRefusal =
   | "over_budget"
   | "over_rate"
   | "recovery_of_recovery"
-  | "overflow_group";
+  | "overflow_group"
+  | "held_group";
 
 /** Every reason against it; none means that it may run. */
 export function autoExecutionRefusals(given: AutoExecution): AutoExecutionRefusal[] {
@@ -53,6 +56,7 @@ export function autoExecutionRefusals(given: AutoExecution): AutoExecutionRefusa
     ["over_rate", !given.insideRate],
     ["recovery_of_recovery", given.ofRecovery],
     ["overflow_group", given.ofOverflow],
+    ["held_group", given.held === true],
   ];
   return reasons.filter(([, holds]) => holds).map(([reason]) => reason);
 }

@@ -117,18 +117,20 @@ export class Fingerprints {
 
   /** Brings every scope in line with the store. What is learned while a scope is being saved is kept. */
   async sync(store: TemplateStore): Promise<void> {
-    for (const [scope, learner] of [...this.learners]) {
-      const synced = await syncTemplates(store, learner);
-      synced.absorb(learner.snapshot());
-      this.learners.set(scope, synced);
-    }
+    for (const [scope, learner] of [...this.learners]) await this.bring(store, scope, learner);
   }
 
-  /** Takes over a scope of the store that this process has not met yet. */
+  /** Brings one scope in line with the store, also one that this process has not met yet. */
   async open(store: TemplateStore, topic: string, code: string): Promise<void> {
     const scope = scopeOf(topic, code);
     const learner = this.learnerOf(scope);
-    if (learner !== undefined) this.learners.set(scope, await syncTemplates(store, learner));
+    if (learner !== undefined) await this.bring(store, scope, learner);
+  }
+
+  private async bring(store: TemplateStore, scope: string, learner: TemplateLearner): Promise<void> {
+    const synced = await syncTemplates(store, learner);
+    synced.absorb(learner.snapshot());
+    this.learners.set(scope, synced);
   }
 
   private learnerOf(scope: string): TemplateLearner | undefined {

@@ -1,6 +1,11 @@
 /**
  * What a redrive is asked for: which messages, what is done to each, and how carefully. Checked in one go: every fault is reported.
  */
+import { MakegoodError } from "../../message/errors.ts";
+import { LIMITS } from "../../message/limits.ts";
+import type { Carrier } from "../../message/topic.ts";
+import { isTopicName, isWellFormed } from "../../message/validate.ts";
+import { isUuid } from "../../platform/ids.ts";
 import type { RedriveMode, RedriveSelect } from "../../store/redrive.ts";
 
 export interface RedrivePlan {
@@ -23,7 +28,10 @@ export const REDRIVE_LIMITS = {
   /** More than this needs `confirm` (attack 26). */
   messagesUnconfirmed: 10_000,
   ratePerSecondMax: 5_000,
+  ratePerSecondMin: 0.01,
   generationMax: 10,
+  idsMax: 10_000,
+  canaryMax: 10_000,
 } as const;
 
 export interface RedriveRequest extends Partial<RedrivePlan> {
@@ -37,4 +45,116 @@ export interface RedriveRequest extends Partial<RedrivePlan> {
   readonly confirm?: number | undefined;
   /** Replays also what was replayed more often than the cap. */
   readonly generationMax?: number | undefined;
+  /** The topics are delivered by functions of other processes: do not insist on a sink in this one. */
+  readonly elsewhere?: boolean | undefined;
+}
+
+/** A request whose every member is known and in its range. */
+export interface CheckedRequest {
+  readonly select: RedriveSelect;
+  readonly mode: "replay" | "new_key";
+  readonly plan: RedrivePlan;
+  readonly reason: string;
+  readonly requestKey: string | null;
+  readonly dryRun: boolean;
+  readonly confirm: number | null;
+  readonly elsewhere: boolean;
+}
+
+/** The plan as a redrive keeps it; `carrier`: which of the topic's other sinks a copy goes to. */
+export interface StoredPlan extends RedrivePlan {
+  readonly carrier?: Carrier | undefined;
+}
+
+interface Fault {
+  readonly field: string;
+  readonly detail: string;
+}
+
+/** Throws `invalid_request` with every fault in `detail.errors`. */
+export function checkRequest(request: RedriveRequest): CheckedRequest {
+  const faults: Fault[] = [];
+  const plan = readPlan(request, faults);
+  const select = readSelect(request, faults);
+  const { mode = "replay", reason, requestKey = null, confirm } = request;
+  if (mode !== "replay" && mode !== "new_key") faults.push({ field: "mode", detail: "must be replay or new_key" });
+  checkText("reason", reason, LIMITS.reasonBytesMax, faults);
+  if (requestKey !== null) checkText("requestKey", requestKey, LIMITS.keyBytesMax, faults);
+  if (confirm !== undefined) checkNumber("confirm", confirm, 0, REDRIVE_LIMITS.messagesMax, true, faults);
+  for (const field of ["dryRun", "elsewhere"] as const) {
+    if (request[field] !== undefined && typeof request[field] !== "boolean")
+      faults.push({ field, detail: "must be true or false" });
+  }
+  refuse(faults);
+  const { dryRun = false, elsewhere = false } = request;
+  return { select, mode, plan, reason, requestKey, dryRun, confirm: confirm ?? null, elsewhere };
+}
+
+/** The plan of a request over its defaults; throws like `checkRequest`. */
+export function checkPlan(asked: Partial<RedrivePlan>, defaults: RedrivePlan = REDRIVE_DEFAULTS): RedrivePlan {
+  const faults: Fault[] = [];
+  const plan = readPlan(asked, faults, defaults);
+  refuse(faults);
+  return plan;
+}
+
+function refuse(faults: readonly Fault[]): void {
+  if (faults.length === 0) return;
+  const text = faults.map(({ field, detail }) => `${field} ${detail}`).join("; ");
+  throw new MakegoodError("invalid_request", `the redrive was not started: ${text}`, { errors: faults });
+}
+
+function readPlan(asked: Partial<RedrivePlan>, faults: Fault[], defaults: RedrivePlan = REDRIVE_DEFAULTS): RedrivePlan {
+  const { ratePerSecondMin, ratePerSecondMax, canaryMax, messagesMax } = REDRIVE_LIMITS;
+  const number = (field: keyof RedrivePlan, min: number, max: number, whole: boolean): number => {
+    const value = asked[field] ?? defaults[field];
+    checkNumber(field, value, min, max, whole, faults);
+    return value;
+  };
+  return {
+    canary: number("canary", 0, canaryMax, true),
+    ratePerSecond: number("ratePerSecond", ratePerSecondMin, ratePerSecondMax, false),
+    rampFrom: number("rampFrom", ratePerSecondMin, ratePerSecondMax, false),
+    failureShareMax: number("failureShareMax", 0, 1, false),
+    failureMin: number("failureMin", 1, messagesMax, true),
+  };
+}
+
+function readSelect({ select = {}, generationMax }: Partial<RedriveRequest>, faults: Fault[]): RedriveSelect {
+  const { groupId, topic, tenantId, code, ids, limit = REDRIVE_LIMITS.messagesMax } = select;
+  if ([groupId, topic, tenantId, code, ids].every((member) => member === undefined)) {
+    faults.push({ field: "select", detail: "must name a groupId, topic, tenantId, code or ids: nothing selects everything" });
+  }
+  if (groupId !== undefined) checkNumber("select.groupId", groupId, 1, Number.MAX_SAFE_INTEGER, true, faults);
+  if (topic !== undefined && !(typeof topic === "string" && isTopicName(topic))) {
+    faults.push({ field: "select.topic", detail: "must be namespace/name" });
+  }
+  if (tenantId !== undefined) checkText("select.tenantId", tenantId, LIMITS.tenantIdBytesMax, faults);
+  if (code !== undefined) checkText("select.code", code, LIMITS.errorBytesMax, faults);
+  if (ids !== undefined) checkIds(ids, faults);
+  checkNumber("select.limit", limit, 1, REDRIVE_LIMITS.messagesMax, true, faults);
+  const cap = generationMax ?? REDRIVE_LIMITS.generationMax;
+  checkNumber("generationMax", cap, 1, 30_000, true, faults);
+  const unique = Array.isArray(ids) ? [...new Set(ids)] : undefined;
+  return { groupId, topic, tenantId, code, ids: unique, limit, generationMax: cap };
+}
+
+function checkIds(ids: readonly string[], faults: Fault[]): void {
+  const fits = Array.isArray(ids) && ids.length >= 1 && ids.length <= REDRIVE_LIMITS.idsMax;
+  if (!fits) faults.push({ field: "select.ids", detail: `must be a list of 1 to ${REDRIVE_LIMITS.idsMax} message ids` });
+  else if (!ids.every((id) => typeof id === "string" && isUuid(id))) {
+    faults.push({ field: "select.ids", detail: "must hold message ids only: UUIDs in lower case" });
+  }
+}
+
+function checkNumber(field: string, value: unknown, min: number, max: number, whole: boolean, faults: Fault[]): void {
+  if (typeof value === "number" && value >= min && value <= max && (!whole || Number.isInteger(value))) return;
+  faults.push({ field, detail: `must be ${whole ? "a whole number" : "a number"} from ${min} to ${max}` });
+}
+
+function checkText(field: string, value: unknown, bytesMax: number, faults: Fault[]): void {
+  if (typeof value !== "string" || value.trim() === "") faults.push({ field, detail: "must be a text that is not empty" });
+  else if (Buffer.byteLength(value) > bytesMax) faults.push({ field, detail: `must have at most ${bytesMax} bytes` });
+  else if (value.includes("\0") || !isWellFormed(value))
+    faults.push({ field, detail: "must not contain NUL or half a surrogate pair" });
 }

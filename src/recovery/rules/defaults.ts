@@ -44,8 +44,9 @@ export const DEFAULT_RULES: Rules = [
     FROM_HISTORY,
     0.7,
   ),
+  // Above the next one: whatever happened ten times also happened five times.
+  rule("manual_review_high", "It happens very often: a person must look", 45, { occurrences: 10 }, "manual_intervention", 0.5),
   rule("escalate_repeated", "It happens again and again: tell the operators", 40, { occurrences: 5 }, "notify_ops", 0.5),
-  rule("manual_review_high", "It happens very often: a person must look", 35, { occurrences: 10 }, "manual_intervention", 0.45),
   rule(
     "unknown_manual",
     "An unknown failure: a person must look",

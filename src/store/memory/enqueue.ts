@@ -84,6 +84,7 @@ function admit(message: NewMessage, ordered: boolean, now: number): Stored {
     heldReason: null,
     diedMs: null,
     resolution: null,
+    ingestedAttempts: null,
     settledMs: null,
     history: [],
     provenance: [],

@@ -5,12 +5,14 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
+import type { WithRecovery } from "../recovery.ts";
 import type { Store } from "../store.ts";
 import { claim, extend, reclaim } from "./claim.ts";
 import { enqueue } from "./enqueue.ts";
 import { intervene } from "./intervene.ts";
 import { listLanes } from "./lanes.ts";
 import { counts, history, list, view } from "./read.ts";
+import { createMemoryRecovery } from "./recovery/recovery.ts";
 import { settle } from "./settle.ts";
 import { createState, type State } from "./state.ts";
 import { createTopics } from "./topics.ts";
@@ -21,7 +23,7 @@ export interface MemoryStoreOptions {
   readonly random?: Random | undefined;
 }
 
-export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store & WithRecovery {
   const state = createState(options.clock ?? systemClock, options.random ?? systemRandom);
   let closed = false;
   const alive = (): void => {
@@ -38,6 +40,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   return {
     traits: { name: "memory", survives: "nothing", callerTransactions: false, processes: "one", wake: "poll" },
     topics: createTopics(state, alive),
+    recovery: createMemoryRecovery(state, alive),
     open: async () => alive(),
     check: async () => alive(),
     close: async () => {

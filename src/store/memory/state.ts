@@ -25,6 +25,8 @@ export interface Stored {
   heldReason: string | null;
   diedMs: number | null;
   resolution: Resolution | null;
+  /** The attempts of the death that recovery has counted; another number: this death waits to be ingested. */
+  ingestedAttempts: number | null;
   /** When it was delivered, resolved or discarded: retention counts from here. */
   settledMs: number | null;
   readonly history: AttemptRecord[];

@@ -16,7 +16,8 @@ export function prune(state: State, request: PruneRequest): number {
     state.messages.delete(id);
     // The key protects as long as its message lives.
     const scope = dedupeScope(stored.message);
-    if (scope !== null) state.dedupe.delete(scope);
+    // An edit may have handed it to another one (recovery/edit.ts).
+    if (scope !== null && state.dedupe.get(scope) === id) state.dedupe.delete(scope);
     gone++;
   }
   return gone;

@@ -5,6 +5,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import type { WithAudit } from "../audit.ts";
+import type { WithRecovery } from "../recovery.ts";
 import type { Store, StoreTraits } from "../store.ts";
 import { createPostgresAudit } from "./audit/audit.ts";
 import { ensureMonths, monthsAround } from "./audit/months.ts";
@@ -15,6 +16,7 @@ import { createLaneTable, KIND_ORDERED } from "./lane-table.ts";
 import { migrateUp, migrationStatus } from "./migrate.ts";
 import { createOpenLeases } from "./open-leases.ts";
 import { daysAround, ensurePartitions } from "./partitions.ts";
+import { createPostgresRecovery } from "./recovery/recovery-store.ts";
 import { quoteSchema } from "./schema-name.ts";
 import { createClaim } from "./statements/claim.ts";
 import { createExtend } from "./statements/extend.ts";
@@ -38,7 +40,7 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly clock?: Clock | undefined;
 }
 
-export function createPostgresStore(options: PostgresStoreOptions): Store & WithAudit {
+export function createPostgresStore(options: PostgresStoreOptions): Store & WithAudit & WithRecovery {
   const schema = options.schema ?? "makegood";
   const s = quoteSchema(schema);
   const clock = options.clock ?? systemClock;
@@ -51,6 +53,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
   const work = (changed: Iterable<string>) => {
     for (const lane of new Set(changed)) wake.local({ kind: "work", lane });
   };
+  const enqueue = createEnqueue(db, (changed) => work(changed.map((lane) => String(lane.id))));
   const watermarks = createWatermarks(() => clock.monotonicMs());
   const claim = createClaim(db, watermarks);
   const reclaim = createReclaim(db);
@@ -88,6 +91,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     traits,
     topics: createTopics(db, () => wake.topics()),
     audit: createPostgresAudit(db),
+    recovery: createPostgresRecovery({ ...db, enqueue, told: work }),
     async open() {
       await connection.open();
       if (options.migrate === "check") await requireSchema();
@@ -117,7 +121,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
         );
       }
     },
-    enqueue: createEnqueue(db, (changed) => work(changed.map((lane) => String(lane.id)))),
+    enqueue,
     lanes: createLanes(db, watermarks),
     claim: async (request) => known(await claim(request)),
     extend: createExtend(db),

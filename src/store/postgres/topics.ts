@@ -2,7 +2,14 @@
  * TOPICS in PostgreSQL: one row per topic, each change one statement. A deleted topic keeps its row, because the history of
  * its messages still names it; secrets stand in a column of their own so that a definition can be shown.
  */
-import type { BreakerState, SinkConfig, TopicDefinition, TopicRecord, TopicSource } from "../../message/topic.ts";
+import {
+  type BreakerState,
+  CARRIERS,
+  type SinkConfig,
+  type TopicDefinition,
+  type TopicRecord,
+  type TopicSource,
+} from "../../message/topic.ts";
 import type { TopicStore } from "../topics.ts";
 import { clockSql, perClock } from "./clock-sql.ts";
 import type { Row } from "./connection.ts";
@@ -16,11 +23,8 @@ const columns = (clock: string) => `name, definition, secrets, source, revision:
   breaker_trips::text, breaker_reason`;
 
 function record(row: Row): TopicRecord {
-  const definition = JSON.parse(row[1] as string) as TopicDefinition;
-  const secrets = row[2] === null ? undefined : (JSON.parse(row[2] as string) as string[]);
   return {
-    ...definition,
-    sink: { ...definition.sink, ...(secrets ? { secrets } : {}) },
+    ...withSecrets(JSON.parse(row[1] as string) as TopicDefinition, row[2] as string | null),
     source: row[3] as TopicSource,
     revision: Number(row[4]),
     paused: row[5] === "true",
@@ -29,25 +33,43 @@ function record(row: Row): TopicRecord {
   };
 }
 
+const SINKS = ["sink", ...CARRIERS] as const;
+type Secrets = Partial<Record<(typeof SINKS)[number], readonly string[] | undefined>>;
+
+/** A list is the topic's own sink's; several sinks with secrets are an object. */
+function withSecrets(definition: TopicDefinition, text: string | null): TopicDefinition {
+  if (text === null) return definition;
+  const parsed = JSON.parse(text) as string[] | Secrets;
+  const secrets: Secrets = Array.isArray(parsed) ? { sink: parsed } : parsed;
+  const sinks = SINKS.filter((name) => secrets[name]).map((name) => [name, { ...definition[name], secrets: secrets[name] }]);
+  return { ...definition, ...Object.fromEntries(sinks) };
+}
+
 function breakerOf([state, inMs, trips, reason]: readonly (string | null | undefined)[]): BreakerState {
   const name = BREAKER_STATES[Number(state)] ?? "closed";
   return { state: name, probeInMs: name === "closed" ? 0 : Number(inMs ?? 0), trips: Number(trips), reason: reason ?? null };
 }
 
 /** The definition as stored: fixed order of fields, no secrets, so that equal definitions are equal texts. */
-function definitionText({
-  name,
-  sink,
-  retry,
-  schemaVersion,
-  leaseMs,
-  concurrency,
-  tenantConcurrency,
-  ordering,
-}: TopicDefinition): [string, string | null] {
-  const { secrets, ...shown } = sink as SinkConfig & { secrets?: readonly string[] };
-  const text = JSON.stringify({ name, sink: shown, retry, schemaVersion, leaseMs, concurrency, tenantConcurrency, ordering });
-  return [text, secrets ? JSON.stringify(secrets) : null];
+function definitionText({ name, sink, retry, schemaVersion, leaseMs, ...more }: TopicDefinition): [string, string | null] {
+  const { concurrency, tenantConcurrency, ordering, fallback, compensation } = more;
+  const shown = (config: SinkConfig | undefined) => config && { ...config, secrets: undefined };
+  const text = JSON.stringify({
+    name,
+    sink: shown(sink),
+    retry,
+    schemaVersion,
+    leaseMs,
+    concurrency,
+    tenantConcurrency,
+    ordering,
+    fallback: shown(fallback),
+    compensation: shown(compensation),
+  });
+  const secrets: Secrets = { sink: sink.secrets, fallback: fallback?.secrets, compensation: compensation?.secrets };
+  const kept = SINKS.filter((name) => secrets[name]);
+  if (kept.length === 0) return [text, null];
+  return [text, JSON.stringify(kept.length === 1 && kept[0] === "sink" ? secrets.sink : secrets)];
 }
 
 const UNSETTLED = (s: string) => `exists (select from ${s}.lane l where l.topic_id = t.id and (

@@ -80,7 +80,8 @@ function stores(
   };
 }
 
-function verbs(store: Store): Omit<Scene, "harness" | "store" | "instances" | "reopen"> {
+/** The part of a scene that needs nothing but a store; other suites build on it. */
+export function verbs(store: Store): Omit<Scene, "harness" | "store" | "instances" | "reopen"> {
   const start = systemClock.wallMs();
   const at = (ms: number) => ({ now: new Date(start + ms) });
   const id = createIds();

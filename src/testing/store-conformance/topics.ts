@@ -38,6 +38,30 @@ export const topicCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual(record, { ...DEFINITION, source: "api", paused: false, disabledReason: null, breaker });
   },
 
+  "fallback and compensation are kept with their own secrets, and leave with the definition that had them": async (scene) => {
+    const hook = (name: string) =>
+      ({ kind: "webhook", url: `https://example.com/${name}`, secrets: [`secret of ${name}`, "an older one"] }) as const;
+    const sinks = {
+      sink: hook("in"),
+      fallback: hook("fallback"),
+      compensation: { kind: "http", url: "https://example.com/undo" },
+    };
+    for (const change of [sinks, { ...sinks, sink: DEFINITION.sink }, { ...sinks, fallback: undefined }]) {
+      const first = await put(scene, change);
+      const { sink, fallback, compensation } = await topic(scene);
+      assert.deepEqual({ sink, fallback, compensation }, { ...change });
+      assert.deepEqual(await put(scene, change), first, "an equal definition changes nothing");
+      const listed = (await scene.store.topics.list(scene.at(0))).find(({ name }) => name === NAME);
+      assert.deepEqual(listed?.fallback, change.fallback);
+    }
+    const before = await put(scene, sinks);
+    const rotated = await put(scene, { ...sinks, fallback: { ...sinks.fallback, secrets: ["another secret"] } });
+    assert.ok(rotated.revision > before.revision);
+    await put(scene);
+    const { fallback, compensation } = await topic(scene);
+    assert.deepEqual([fallback, compensation], [undefined, undefined]);
+  },
+
   "all topics are listed; an unknown one is null": async (scene) => {
     await put(scene);
     const names = (await scene.store.topics.list(scene.at(0))).map(({ name }) => name);

@@ -6,6 +6,18 @@ import { enqueueFunction } from "./0002-enqueue-function.ts";
 import { readyBytes } from "./0003-ready-bytes.ts";
 import { audit } from "./0004-audit.ts";
 import { sizedEnqueue } from "./0005-sized-enqueue.ts";
+import { recovery } from "./0006-recovery.ts";
+import { redrive } from "./0007-redrive.ts";
+import { recoveryViews } from "./0008-recovery-views.ts";
 import type { Migration } from "./migration.ts";
 
-export const MIGRATIONS: readonly Migration[] = [kernel, enqueueFunction, readyBytes, audit, sizedEnqueue];
+export const MIGRATIONS: readonly Migration[] = [
+  kernel,
+  enqueueFunction,
+  readyBytes,
+  audit,
+  sizedEnqueue,
+  recovery,
+  redrive,
+  recoveryViews,
+];

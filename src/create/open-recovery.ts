@@ -1,0 +1,79 @@
+/**
+ * The recovery engine of this process: made where the store keeps its records, at work while a worker is. It gets the parts it needs as
+ * plain functions, and gives the kernel the sink of its own topic.
+ */
+import type { MessageBuilder } from "../delivery/build-message.ts";
+import type { TopicTable } from "../delivery/topic-table.ts";
+import type { TopicRecord } from "../message/topic.ts";
+import type { Events } from "../observe/events.ts";
+import type { Clock } from "../platform/clock.ts";
+import { createRecovery } from "../recovery/engine.ts";
+import type { Recovery } from "../recovery/recovery.ts";
+import type { RecoveryOptions } from "../recovery/settings.ts";
+import { RECOVERY_TOPIC } from "../recovery/topics.ts";
+import { functionSink } from "../sink/function.ts";
+import type { Sink } from "../sink/sink.ts";
+import { recoveryOf } from "../store/recovery.ts";
+import type { Store } from "../store/store.ts";
+
+export interface RecoveryParts {
+  readonly store: Store;
+  readonly topics: TopicTable;
+  readonly builder: MessageBuilder;
+  readonly events: Events;
+  readonly ids: () => string;
+  readonly clock: Clock;
+}
+
+export interface OpenedRecovery {
+  readonly recovery: Recovery;
+  /** The sink of a topic of the engine's own; undefined: not one of them. */
+  sinkOf(record: TopicRecord): Sink | null | undefined;
+  /** At work until the last one lets go. */
+  hold(): () => Promise<void>;
+}
+
+/** Null where the store keeps no such records, or nobody wants them. */
+export function openRecovery(options: RecoveryOptions | false | undefined, parts: RecoveryParts): OpenedRecovery | null {
+  const records = recoveryOf(parts.store);
+  if (records === null || options === false) return null;
+  const { store, topics, builder, events, ids, clock } = parts;
+  const { evaluate, ...settings } = options ?? {};
+  const engine = createRecovery({
+    recovery: records,
+    store,
+    events,
+    ids,
+    clock,
+    settings,
+    evaluate,
+    serves: (record) => {
+      topics.learn(record);
+      const entry = topics.entry(record.name);
+      return entry !== undefined && topics.sink(entry) !== null;
+    },
+    checkPayload: async (topic, payloadText) => void (await builder.fromText({ topic, payloadText })),
+  });
+  const { evaluateMessage } = engine;
+  let holders = 0;
+  let ending: Promise<void> = Promise.resolve();
+  return {
+    recovery: engine,
+    sinkOf(record) {
+      if (record.name !== RECOVERY_TOPIC || record.sink.kind !== "function") return undefined;
+      return evaluateMessage && functionSink((payload, delivery) => evaluateMessage(payload, delivery.attempt));
+    },
+    hold() {
+      holders++;
+      if (holders === 1) void ending.then(() => engine.start());
+      let held = true;
+      return async () => {
+        if (!held) return;
+        held = false;
+        holders--;
+        if (holders === 0) ending = ending.then(() => engine.stop());
+        await ending;
+      };
+    },
+  };
+}

@@ -1,0 +1,21 @@
+/** Whether an action fits a failure, and how many people must agree before it may run: what its own data says, and nothing else. */
+import { codeMeant, isCode, readCode } from "../rules/code-words.ts";
+import { fitsGlob } from "../rules/glob.ts";
+import type { RecoveryAction } from "./action.ts";
+
+/** Codes as rules compare them, in any spelling, or a class such as HTTP_5XX; topics with stars. Empty lists fit everything. */
+export function appliesTo(
+  { appliesToCodes, appliesToTopics }: Pick<RecoveryAction, "appliesToCodes" | "appliesToTopics">,
+  failure: { readonly code: string; readonly text?: string; readonly topic: string },
+): boolean {
+  if (appliesToTopics.length > 0 && !appliesToTopics.some((glob) => fitsGlob(glob, failure.topic))) return false;
+  if (appliesToCodes.length === 0) return true;
+  const code = readCode(failure.code, failure.text ?? "");
+  return appliesToCodes.some((each) => code.classes.has(each) || isCode(code, codeMeant(each)));
+}
+
+/** What is risky always needs one. */
+export function approvalsNeeded({ approval, risk }: Pick<RecoveryAction, "approval" | "risk">): number {
+  const asked = { none: 0, one: 1, two: 2 }[approval];
+  return risk === "risky" ? Math.max(1, asked) : asked;
+}

@@ -1,0 +1,167 @@
+/**
+ * The actions there are: those that are shipped, those that a program registers, each with the settings that people gave it. Settings
+ * live in documents, so all processes agree; what an action does lives in code. Texts from history that name no action of the
+ * catalogue are never taken for one (DR-31).
+ */
+import { errorText, MakegoodError } from "../../message/errors.ts";
+import type { Events } from "../../observe/events.ts";
+import type { DocumentStore, StoredDocument } from "../../store/documents.ts";
+import type { Actor } from "../recovery.ts";
+import type { ActionPriorities } from "../rules/actions.ts";
+import type { RecoveryAction } from "./action.ts";
+import { type ActionSettings, actionFaults, readSettings } from "./settings-text.ts";
+import { ACTIONS } from "./shipped.ts";
+
+/** An action as it is used now: its code with its settings over it. */
+export interface CatalogueAction extends RecoveryAction {
+  readonly enabled: boolean;
+  readonly shipped: boolean;
+  /** Of its settings; 0 while nobody has given it any. */
+  readonly version: number;
+}
+
+export interface Catalogue {
+  register(action: RecoveryAction): void;
+  /** By priority, then code. Disabled ones included. */
+  all(): Promise<readonly CatalogueAction[]>;
+  get(code: string): Promise<CatalogueAction | null>;
+  /** Those that may be suggested: enabled, not forbidden. */
+  priorities(): Promise<ActionPriorities>;
+  put(code: string, text: string, from: number, actor: Actor): Promise<CatalogueAction>;
+  /** Writes what is only in code into the store, for whoever reads the tables (REC-3). */
+  publish(): Promise<void>;
+}
+
+const LIMIT = 200;
+
+export function createCatalogue({ documents, events }: { documents: DocumentStore; events: Events }): Catalogue {
+  const code = new Map<string, { readonly action: RecoveryAction; readonly shipped: boolean }>();
+  for (const action of ACTIONS) code.set(action.code, { action, shipped: true });
+  let registered = 0;
+  let cached: { revision: number; registered: number; list: CatalogueAction[] } | undefined;
+
+  async function all(): Promise<readonly CatalogueAction[]> {
+    const revision = await documents.revision("action");
+    if (cached?.revision === revision && cached.registered === registered) return cached.list;
+    const kept = new Map((await documents.list("action")).map((each) => [each.id, each]));
+    const list = [...code.values()].map(({ action, shipped }) => withSettings(action, shipped, kept.get(action.code), events));
+    list.sort((a, b) => b.priority - a.priority || (a.code < b.code ? -1 : 1));
+    cached = { revision, registered, list };
+    return list;
+  }
+
+  const find = async (wanted: string): Promise<CatalogueAction | null> =>
+    (await all()).find((each) => each.code === wanted) ?? null;
+
+  async function write(action: RecoveryAction, settings: ActionSettings, version: number, actor: string): Promise<boolean> {
+    const shipped = code.get(action.code)?.shipped ?? false;
+    const text = documentText(action, settings, shipped);
+    const write = { kind: "action", id: action.code, text, version, actor } as const;
+    return (await documents.put(write)).kind === "done";
+  }
+
+  return {
+    register(action) {
+      const faults = actionFaults(action);
+      if (code.has(action.code)) faults.push(`there is an action ${action.code} already`);
+      if (code.size >= LIMIT) faults.push(`there are ${LIMIT} actions, no more can be registered`);
+      if (faults.length > 0) {
+        throw new MakegoodError("invalid_action", `Action ${action.code}: ${faults.join("; ")}.`, {
+          errors: faults.map((detail) => ({ field: "", detail })),
+        });
+      }
+      code.set(action.code, { action, shipped: false });
+      registered++;
+    },
+    all,
+    get: find,
+    async priorities() {
+      const usable = (await all()).filter(({ enabled, risk }) => enabled && risk !== "forbidden");
+      return new Map(usable.map(({ code: each, priority }) => [each, priority]));
+    },
+    async put(wanted, text, from, actor) {
+      const known = code.get(wanted);
+      if (known === undefined) throw notFound(wanted, [...code.keys()]);
+      const read = readSettings(text, known.action);
+      if (!read.ok) {
+        const first = read.mistakes[0];
+        throw new MakegoodError("invalid_action", `Action ${wanted}: ${first?.path} ${first?.text}.`, { errors: read.mistakes });
+      }
+      if (!(await write(known.action, read.settings, from, actor.actor))) {
+        const now = (await find(wanted))?.version ?? 0;
+        throw new MakegoodError("version_conflict", `Action ${wanted} has version ${now} now, not ${from}: read it again.`, {
+          version: now,
+        });
+      }
+      return (await find(wanted)) as CatalogueAction;
+    },
+    async publish() {
+      const kept = new Map((await documents.list("action")).map((each) => [each.id, each]));
+      for (const { action, shipped } of code.values()) {
+        const found = kept.get(action.code);
+        const settings = found === undefined ? {} : settingsOf(found, action, events);
+        if (found?.text === documentText(action, settings, shipped)) continue;
+        // Somebody was faster: then it is published.
+        await write(action, settings, found?.version ?? 0, "system");
+      }
+    },
+  };
+}
+
+export function notFound(wanted: string, codes: readonly string[]): MakegoodError {
+  const text = `There is no action ${wanted}; there are ${codes.join(", ")}.`;
+  return new MakegoodError("action_not_found", text, { action: wanted });
+}
+
+function settingsOf(found: StoredDocument, action: RecoveryAction, events: Events): ActionSettings {
+  try {
+    // Settings that no longer fit the code are as good as none: nobody approved what they would mean now.
+    const read = readSettings(JSON.stringify((JSON.parse(found.text) as { settings: unknown }).settings), action);
+    if (read.ok) return read.settings;
+    events.emit({
+      type: "lifecycle",
+      what: "recovery_action_settings_unfit",
+      detail: { action: found.id, errors: read.mistakes },
+    });
+  } catch (error) {
+    events.emit({
+      type: "lifecycle",
+      what: "recovery_action_settings_unfit",
+      detail: { action: found.id, error: errorText(error) },
+    });
+  }
+  return {};
+}
+
+function withSettings(
+  action: RecoveryAction,
+  shipped: boolean,
+  found: StoredDocument | undefined,
+  events: Events,
+): CatalogueAction {
+  if (found === undefined) return applied(action, {}, shipped, 0);
+  return applied(action, settingsOf(found, action, events), shipped, found.version);
+}
+
+function applied(action: RecoveryAction, settings: ActionSettings, shipped: boolean, version: number): CatalogueAction {
+  const { enabled = true, approval = action.approval, risk = action.risk, priority = action.priority } = settings;
+  return {
+    ...action,
+    enabled,
+    approval,
+    risk,
+    priority,
+    template: { ...action.template, ...settings.template },
+    shipped,
+    version,
+  };
+}
+
+/** What is in the store: the action as it is used (REC-3), and under `settings` what people set of it. */
+function documentText(given: RecoveryAction, settings: ActionSettings, shipped: boolean): string {
+  const action = applied(given, settings, shipped, 0);
+  const { code, name, type, priority, risk, approval, automated, template, inverse, enabled } = action;
+  const applies = { applies_to_codes: action.appliesToCodes, applies_to_topics: action.appliesToTopics };
+  const rest = { automated, ...applies, template, inverse, enabled, shipped, settings };
+  return JSON.stringify({ code, name, type, priority, risk, approval, ...rest });
+}

@@ -1,0 +1,21 @@
+/** The catalogue as it is shown: what each action is set to, and how often it has healed and failed everywhere. */
+import type { RecoveryStore } from "../../store/recovery.ts";
+import type { ActionInfo } from "./action.ts";
+import type { Catalogue, CatalogueAction } from "./catalogue.ts";
+
+export async function actionInfos(
+  catalogue: Pick<Catalogue, "all">,
+  recovery: Pick<RecoveryStore, "stats">,
+  actionType?: string,
+): Promise<ActionInfo[]> {
+  const [actions, { outcomes }] = await Promise.all([catalogue.all(), recovery.stats()]);
+  const everywhere = new Map(outcomes.filter(({ level }) => level === "all").map((each) => [each.action, each]));
+  return actions
+    .filter(({ type }) => actionType === undefined || type === actionType)
+    .map((action) => infoOf(action, everywhere.get(action.code)));
+}
+
+function infoOf(action: CatalogueAction, counts: { successes: number; failures: number } | undefined): ActionInfo {
+  const { plan: _plan, refusal: _refusal, ...rest } = action;
+  return { ...rest, successes: counts?.successes ?? 0, failures: counts?.failures ?? 0 };
+}

@@ -1,0 +1,138 @@
+/**
+ * Ends executions: those whose redrive has ended, by what became of its messages (never by the answer of a call, DR-30), and those whose
+ * process died before a redrive carried them on, as `unknown` (DR-5). Looks by itself and when told that a redrive moved; two
+ * processes that look at once end an execution once.
+ */
+import { errorText } from "../../message/errors.ts";
+import type { Events, MakegoodEvent } from "../../observe/events.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { type Loop, startLoop } from "../../platform/loop.ts";
+import type { Candidate, ExecutionStatus, IngestRules, RecoveryStore } from "../../store/recovery.ts";
+import type { Redrive } from "../../store/redrive.ts";
+import type { Hooks } from "../hooks.ts";
+import { line, SYSTEM } from "../provenance.ts";
+
+export interface CompletionDeps {
+  readonly recovery: RecoveryStore;
+  readonly rules: IngestRules;
+  readonly hooks: Hooks;
+  readonly events: Events;
+  readonly clock: Clock;
+}
+
+export interface Completion {
+  /** One look at all that executes. Returns how many ended. */
+  step(): Promise<number>;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+const PAGE = 100;
+const EVERY_MS = 5_000;
+
+/** What an execution came to, by its redrive; null: it goes on. */
+export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" | "counts">): ExecutionStatus | null {
+  const { sent, healed, failed, waiting } = counts;
+  const touched = sent + healed + failed;
+  const ended = status === "done" || status === "stopped" || status === "cancelled";
+  // What is resolved is ended; whether it stays so is learned later.
+  if (!ended && !(mode === "resolve" && status === "running" && waiting === 0)) return null;
+  if (touched === 0) return "skipped";
+  if (mode === "resolve") return "succeeded";
+  return status === "done" && healed >= failed ? "succeeded" : "failed";
+}
+
+export function createCompletion({ recovery, rules, hooks, events, clock }: CompletionDeps): Completion {
+  let loop: Loop | undefined;
+  let unhear: (() => void) | undefined;
+
+  async function end(candidate: Candidate, status: ExecutionStatus, result: Record<string, unknown>): Promise<boolean> {
+    const { candidateId, groupId, executionId, version, action } = candidate;
+    if (executionId === null) return false;
+    const event = status === "unknown" ? "execution_unknown" : "executed";
+    const written = await recovery.write({
+      candidateId,
+      executionId,
+      version,
+      patch: { executionStatus: status, leaseMs: null, executionResult: JSON.stringify({ status, ...result }) },
+      provenance: [line(event, SYSTEM, { candidateId, groupId, redriveId: candidate.redriveId, action, details: result })],
+    });
+    // Somebody else ended it, or wrote to it: the next look sees.
+    if (written.kind !== "done") return false;
+    const group = await recovery.group(groupId);
+    if (group) await hooks.tell("on_execution_complete", { candidate: written.candidate, group, result: status });
+    return true;
+  }
+
+  /** What failed while it ran was counted and opened nothing: now there is room for the next suggestion. */
+  async function reopen({ groupId, executedAt }: Candidate): Promise<void> {
+    const group = await recovery.group(groupId);
+    if (!group || group.openMessages === 0 || executedAt === null || group.lastAt < executedAt) return;
+    const reason = "failures of this group came in while its candidate was executing";
+    await recovery.reopen(groupId, rules, [line("reopened", SYSTEM, { groupId, reason })]);
+  }
+
+  async function endByRedrive(candidate: Candidate): Promise<boolean> {
+    if (candidate.redriveId === null) return false;
+    const redrive = await recovery.redrives.get(candidate.redriveId);
+    const status = redrive && endOf(redrive);
+    if (!redrive || status === null) return false;
+    const { id, mode, counts, statusReason } = redrive;
+    const result = {
+      action: candidate.action,
+      mode,
+      redrive_id: id,
+      redrive_status: redrive.status,
+      reason: statusReason,
+      counts,
+    };
+    const ended = await end(candidate, status, result);
+    if (ended) await reopen(candidate);
+    return ended;
+  }
+
+  async function step(): Promise<number> {
+    let ended = 0;
+    for (const candidate of await recovery.expiredExecutions(PAGE)) {
+      if (candidate.redriveId !== null) continue;
+      const error = "its process died or stalled while it executed: look what happened, then say succeeded or failed";
+      if (await end(candidate, "unknown", { action: candidate.action, error })) ended++;
+    }
+    let cursor: string | undefined;
+    do {
+      const page = await recovery.candidates({ executionStatus: "executing", current: false, limit: PAGE, cursor });
+      for (const candidate of page.data) if (await endByRedrive(candidate)) ended++;
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    return ended;
+  }
+
+  const heard = (event: MakegoodEvent): void => {
+    if (event.type === "redrive" && event.candidateId !== null) loop?.nudge();
+  };
+
+  return {
+    step,
+    start() {
+      unhear ??= events.on(heard);
+      loop ??= startLoop({
+        clock,
+        step: async () => {
+          await step();
+          return EVERY_MS;
+        },
+        failed: (error, consecutive) => {
+          events.emit({ type: "store_error", during: "recovery_completion", error: errorText(error), consecutive });
+          return Math.min(30_000, 1_000 * 2 ** Math.min(consecutive, 5));
+        },
+      });
+    },
+    async stop() {
+      unhear?.();
+      unhear = undefined;
+      const stopping = loop;
+      loop = undefined;
+      await stopping?.stop();
+    },
+  };
+}

@@ -1,0 +1,228 @@
+/**
+ * Executes a candidate, once: the claim is one write that needs the version that was read, a pending execution and the approvals that
+ * stand, and sets a fence and a lease before any side effect (REC-41, DR-1). Of many who try one claims. From its redrive on, any
+ * process carries it further; a process that dies before that leaves a lease that runs out, and then only a person ends it (DR-5).
+ */
+import { errorText, isMakegoodError, MakegoodError } from "../../message/errors.ts";
+import { within } from "../../platform/clock.ts";
+import type { Candidate, CandidatePatch, ExecutionStatus, NewProvenance } from "../../store/recovery.ts";
+import type { Redrive } from "../../store/redrive.ts";
+import type { TopicStore } from "../../store/topics.ts";
+import type { Hooks } from "../hooks.ts";
+import { line } from "../provenance.ts";
+import type { Actor, ExecuteOptions } from "../recovery.ts";
+import type { Redrives } from "../redrive/redrives.ts";
+import type { RecoverySettings } from "../settings.ts";
+import { NOTIFY_DEFINITION, NOTIFY_TOPIC } from "../topics.ts";
+import { approvalRefusal } from "./approvals.ts";
+import { type ExecutionPlan, type PlanDeps, planExecution } from "./execution-plan.ts";
+import { type Found, find, writtenOf } from "./found.ts";
+
+export interface ExecuteDeps extends PlanDeps {
+  readonly topics: Pick<TopicStore, "get" | "put" | "trip">;
+  readonly redrives: Pick<Redrives, "startForExecution">;
+  readonly hooks: Hooks;
+  readonly settings: RecoverySettings;
+}
+
+/** For executions that begin by themselves. */
+export interface Budget {
+  readonly executionsPerHour: number;
+  readonly messagesMax: number;
+}
+
+export type Execute = (candidateId: number, options: ExecuteOptions, budget?: Budget) => Promise<Candidate>;
+
+const HOUR_MS = 3_600_000;
+const RESULT_CHARS_MAX = 4_096;
+
+/** What is written into the execution's result as it goes. */
+type Result = Record<string, unknown>;
+
+export function createExecute(deps: ExecuteDeps): Execute {
+  const { recovery, hooks, settings, clock } = deps;
+
+  /** What was approved for something else is taken back, on record, before it is refused. */
+  async function refuseUnapproved({ candidate, standing }: Found, by: Actor): Promise<void> {
+    const { candidateId, groupId, version, decision } = candidate;
+    const refusal = approvalRefusal(candidateId, standing);
+    if (refusal === null) return;
+    if (standing.lapsed && decision === "approved") {
+      const provenance = [line("approval_lapsed", by, { candidateId, groupId, action: candidate.action, reason: refusal })];
+      await recovery.write({ candidateId, version, patch: { decision: "pending", clearApprovals: true }, provenance });
+    }
+    throw new MakegoodError("approval_needed", refusal, { candidateId, missing: standing.missing, lapsed: standing.lapsed });
+  }
+
+  async function claim(found: Found, planned: ExecutionPlan, options: ExecuteOptions, budget?: Budget): Promise<Candidate> {
+    const { candidate, group } = found;
+    const { candidateId, groupId, version } = candidate;
+    const { action, context, messages } = planned;
+    const { executionId, blastRadius } = context;
+    if (messages.some(({ topic }) => topic === NOTIFY_TOPIC) && (await deps.topics.get(NOTIFY_TOPIC)) === null) {
+      await deps.topics.put(NOTIFY_DEFINITION, "api");
+    }
+    const details = { execution_id: executionId, messages: blastRadius.messages, approvals: candidate.approvals.length };
+    const reason = options.reason ?? null;
+    const written = await recovery.write({
+      candidateId,
+      version,
+      groupVersion: group.version,
+      budget: budget && { executedBy: options.actor, windowMs: HOUR_MS, executionsMax: budget.executionsPerHour },
+      patch: {
+        // Without a policy that asks for people, whoever executes has decided.
+        decision: candidate.decision === "pending" ? "approved" : undefined,
+        executionStatus: "executing",
+        executionId,
+        executedBy: options.actor,
+        executed: true,
+        leaseMs: settings.executionLeaseMs,
+        executionResult: null,
+        groupVersion: group.version,
+      },
+      provenance: [line("executing", options, { candidateId, groupId, action: action.code, reason, details })],
+      messages,
+    });
+    return writtenOf(candidateId, written);
+  }
+
+  /** Hooks took their time: a side effect outside the store begins only with a whole lease ahead of it. */
+  async function renew(candidateId: number, executionId: string): Promise<void> {
+    const { candidate } = await find(deps, candidateId);
+    const { version, executionStatus } = candidate;
+    const mine = executionStatus === "executing" && candidate.executionId === executionId;
+    const patch = { leaseMs: settings.executionLeaseMs };
+    if (mine && (await recovery.write({ candidateId, version, executionId, patch, provenance: [] })).kind === "done") return;
+    throw lost(candidateId, executionId);
+  }
+
+  /** Code of a registered action. Past its time it may still be running: then nobody knows. */
+  async function run({ plan, context }: ExecutionPlan, result: Result, abort: AbortController): Promise<ExecutionStatus | null> {
+    if (plan.run === undefined) return null;
+    const timeoutMs = Math.min(settings.runTimeoutMs, settings.executionLeaseMs / 2);
+    try {
+      const ran = await within(
+        clock,
+        Promise.resolve(plan.run(context)).then((value) => ({ value })),
+        timeoutMs,
+      );
+      if (ran === null) {
+        abort.abort();
+        result.error = `it took longer than ${timeoutMs} ms: what became of it must be looked at`;
+        return "unknown";
+      }
+      result.answer = bounded(ran.value);
+      return null;
+    } catch (thrown) {
+      result.error = errorText(thrown).slice(0, RESULT_CHARS_MAX);
+      return "failed";
+    }
+  }
+
+  async function begin(found: Found, planned: ExecutionPlan, options: ExecuteOptions, result: Result): Promise<Redrive | null> {
+    const { action, plan, mode, context, redrive } = planned;
+    const { candidateId, groupId } = found.candidate;
+    if (plan.openBreaker && context.topic) {
+      const cooldownMs = typeof action.template.cooldown_ms === "number" ? action.template.cooldown_ms : 60_000;
+      await deps.topics.trip(context.topic.name, cooldownMs, `opened by ${options.actor} for candidate ${candidateId}`);
+      result.breaker = context.topic.name;
+    }
+    if (mode === null) return null;
+    const reason = plan.reason ?? options.reason ?? `candidate ${candidateId}: ${action.code}`;
+    const { executionId } = context;
+    const asked = { candidateId, executionId, groupId, action: action.code, mode, carrier: plan.carrier, reason, plan: redrive };
+    const started = await deps.redrives.startForExecution(asked, options);
+    if (started !== null) return started;
+    throw lost(candidateId, executionId);
+  }
+
+  /** Ends an execution that no redrive carries on. */
+  async function settle(
+    found: Found,
+    planned: ExecutionPlan,
+    by: Actor,
+    status: ExecutionStatus,
+    result: Result,
+  ): Promise<Candidate> {
+    const { candidateId, groupId } = found.candidate;
+    const { plan, action, context } = planned;
+    const held = status === "succeeded" && plan.hold !== undefined ? plan.hold : null;
+    if (held !== null) result.held_by = held.owner;
+    const patch: CandidatePatch = {
+      executionStatus: status,
+      leaseMs: null,
+      executionResult: JSON.stringify({ status, ...result }),
+      ...(held === null ? {} : { heldBy: held.owner, owner: held.owner, note: held.note }),
+    };
+    const provenance: NewProvenance[] = [
+      line(status === "unknown" ? "execution_unknown" : "executed", by, {
+        candidateId,
+        groupId,
+        action: action.code,
+        details: result,
+      }),
+    ];
+    const written = await recovery.write({ candidateId, executionId: context.executionId, patch, provenance });
+    const candidate = writtenOf(candidateId, written);
+    await hooks.tell("on_execution_complete", { candidate, group: found.group, result: status });
+    return candidate;
+  }
+
+  async function carryOut(
+    found: Found,
+    planned: ExecutionPlan,
+    options: ExecuteOptions,
+    abort: AbortController,
+  ): Promise<Candidate> {
+    const { mode, messages, action } = planned;
+    const result: Result = { action: action.code, mode, messages: messages.map(({ id }) => id) };
+    const outside = planned.plan.run !== undefined || planned.plan.openBreaker === true;
+    if (outside) await renew(found.candidate.candidateId, planned.context.executionId);
+    const ended = await run(planned, result, abort);
+    if (ended !== null) return settle(found, planned, options, ended, result);
+    let redrive: Redrive | null;
+    try {
+      redrive = await begin(found, planned, options, result);
+    } catch (thrown) {
+      // Anything else may have happened or not: the lease runs out, and a person looks.
+      if (!isMakegoodError(thrown) || thrown.retryable || thrown.code === "wrong_state") throw thrown;
+      result.error = thrown.message;
+      return settle(found, planned, options, "failed", result);
+    }
+    if (redrive !== null) result.redrive_id = redrive.id;
+    // Watching goes on for as long as it takes; what was to be done is done.
+    if (redrive === null || mode === "watch") return settle(found, planned, options, "succeeded", result);
+    return (await find(deps, found.candidate.candidateId)).candidate;
+  }
+
+  return async (candidateId, options, budget) => {
+    const found = await find(deps, candidateId);
+    const { candidate } = found;
+    if (options.version !== undefined && options.version !== candidate.version) {
+      return writtenOf(candidateId, { kind: "version_conflict", candidate });
+    }
+    const abort = new AbortController();
+    const executionId = deps.ids();
+    const fence = { executionId, signal: abort.signal, messagesMax: budget?.messagesMax };
+    const planned = await planExecution(deps, found, options, fence);
+    await refuseUnapproved(found, options);
+    const claimed = await claim(found, planned, options, budget);
+    await hooks.tell("on_execution_start", { candidate: claimed, group: found.group, executionId });
+    return carryOut({ ...found, candidate: claimed }, planned, options, abort);
+  };
+}
+
+function lost(candidateId: number, executionId: string): MakegoodError {
+  const text = `The execution ${executionId} of candidate ${candidateId} took too long to begin and is marked unknown: look what happened.`;
+  return new MakegoodError("wrong_state", text, { candidateId, executionId });
+}
+
+/** An answer of foreign code, as far as it can be written down. */
+function bounded(value: unknown): unknown {
+  try {
+    const text = JSON.stringify(value) as string | undefined;
+    return text === undefined || text.length <= RESULT_CHARS_MAX ? (value ?? null) : text.slice(0, RESULT_CHARS_MAX);
+  } catch {
+    return "an answer that cannot be written as JSON";
+  }
+}

@@ -1,0 +1,78 @@
+/** Reads a candidate with what belongs to it, or says that it is not there; and turns a refused write into the error that tells why. */
+import { MakegoodError } from "../../message/errors.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Candidate, CandidateWritten, Group, RecoveryStore } from "../../store/recovery.ts";
+import type { RedrivePreview } from "../../store/redrive.ts";
+import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";
+import { REDRIVE_LIMITS } from "../redrive/request.ts";
+import { type Standing, standingOf } from "./approvals.ts";
+
+export interface CandidateDeps {
+  readonly recovery: RecoveryStore;
+  readonly catalogue: Pick<Catalogue, "get">;
+  readonly clock: Clock;
+  readonly approvalMs: number;
+}
+
+export interface Found {
+  readonly candidate: Candidate;
+  readonly group: Group;
+  /** The selected action as the catalogue has it; null: none is selected, or it is gone (DR-31). */
+  readonly action: CatalogueAction | null;
+  readonly standing: Standing;
+}
+
+export async function find({ recovery, catalogue, clock, approvalMs }: CandidateDeps, candidateId: number): Promise<Found> {
+  const candidate = await recovery.candidate(candidateId);
+  const group = candidate && (await recovery.group(candidate.groupId));
+  if (!candidate || !group) {
+    throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
+  }
+  const action = candidate.action === null ? null : await catalogue.get(candidate.action);
+  const standing = standingOf(candidate, group, action, { nowMs: clock.wallMs(), approvalMs });
+  return { candidate, group, action, standing };
+}
+
+/** The action, or why there is nothing to decide about. */
+export function actionOf({ candidate, action }: Found): CatalogueAction {
+  const { candidateId } = candidate;
+  if (candidate.action === null) {
+    const text = `Candidate ${candidateId} has no action yet: wait for its evaluation, or select one.`;
+    throw new MakegoodError("wrong_state", text, { candidateId, evaluationStatus: candidate.evaluationStatus });
+  }
+  if (action === null) {
+    const text = `Candidate ${candidateId} names the action ${candidate.action}, which is not in the catalogue: select another.`;
+    throw new MakegoodError("action_not_found", text, { candidateId, action: candidate.action });
+  }
+  if (action.enabled && action.risk !== "forbidden") return action;
+  const why = action.enabled ? "forbidden" : "disabled";
+  throw new MakegoodError("action_refused", `The action ${action.code} of candidate ${candidateId} is ${why}: select another.`, {
+    candidateId,
+    action: action.code,
+  });
+}
+
+export function wrongState({ candidateId, decision, executionStatus }: Candidate, text: string): MakegoodError {
+  return new MakegoodError("wrong_state", text, { candidateId, decision, executionStatus });
+}
+
+/** The candidate after a write, or the error that says why there was none. */
+export function writtenOf(candidateId: number, written: CandidateWritten): Candidate {
+  if (written.kind === "done") return written.candidate;
+  if (written.kind === "not_found") {
+    throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
+  }
+  const { version } = written.candidate;
+  if (written.kind === "over_budget") {
+    const text = `Candidate ${candidateId} was not executed: as many executions as allowed began by themselves within the hour.`;
+    throw new MakegoodError("over_budget", text, { candidateId });
+  }
+  const what = written.kind === "group_changed" ? "Its group" : "It";
+  const text = `Candidate ${candidateId} has version ${version} now. ${what} changed since it was read: read it again, then decide.`;
+  throw new MakegoodError("version_conflict", text, { candidateId, version });
+}
+
+/** What an execution would touch now. */
+export function blastRadiusOf({ redrives }: Pick<RecoveryStore, "redrives">, groupId: number): Promise<RedrivePreview> {
+  return redrives.preview({ groupId, limit: REDRIVE_LIMITS.messagesMax, generationMax: REDRIVE_LIMITS.generationMax });
+}

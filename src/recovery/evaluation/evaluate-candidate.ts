@@ -1,0 +1,173 @@
+/**
+ * The evaluation of one candidate: claimed (unevaluated → evaluating), judged, and written with its record in one write under the
+ * version that was judged. Delivered twice it is done once: whoever finds it evaluated leaves it alone, whoever comes second is
+ * refused by the version.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import type { Events } from "../../observe/events.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Candidate, Group, RecoveryStore } from "../../store/recovery.ts";
+import type { RedrivePreview } from "../../store/redrive.ts";
+import type { Hooks } from "../hooks.ts";
+import { line, SYSTEM } from "../provenance.ts";
+import { evaluationToJson } from "../rules/evaluation-json.ts";
+import type { RecoverySettings } from "../settings.ts";
+import { autoExecutionOf } from "./auto-execution.ts";
+import { chooserOf } from "./chosen.ts";
+import type { Judge, Judged } from "./judge.ts";
+import { isEvaluable } from "./when.ts";
+
+export interface EvaluatorDeps {
+  readonly recovery: Pick<RecoveryStore, "candidate" | "group" | "occurrences" | "write">;
+  readonly judge: Judge;
+  readonly hooks: Hooks;
+  readonly events: Events;
+  readonly clock: Clock;
+  readonly settings: RecoverySettings;
+  readonly blastRadius: (groupId: number) => Promise<RedrivePreview>;
+}
+
+export interface Evaluated {
+  readonly candidate: Candidate;
+  readonly group: Group;
+  /** Whether this call did it; false: it was done already, or somebody else is to do it. */
+  readonly done: boolean;
+}
+
+export interface Evaluator {
+  /** Throws `candidate_not_found`; anything else that is thrown may be tried again. */
+  evaluate(candidateId: number): Promise<Evaluated>;
+  /** After the last try: the candidate says that its evaluation failed, and why. */
+  fail(candidateId: number, reason: string): Promise<void>;
+}
+
+/** I10: so often it is judged anew because the candidate moved under it. */
+const ROUNDS_MAX = 5;
+const ALTERNATIVES_MAX = 5;
+
+export function createEvaluator(deps: EvaluatorDeps): Evaluator {
+  const { recovery, hooks, clock, settings } = deps;
+
+  async function load(candidateId: number): Promise<{ candidate: Candidate; group: Group }> {
+    const candidate = await recovery.candidate(candidateId);
+    const group = candidate && (await recovery.group(candidate.groupId));
+    if (candidate && group) return { candidate, group };
+    throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
+  }
+
+  /** The candidate as it is claimed, or null when there is nothing to claim. */
+  async function claim(candidate: Candidate): Promise<Candidate | null> {
+    if (candidate.evaluationStatus === "evaluating") return candidate;
+    if (candidate.evaluationStatus === "evaluated") return null;
+    const { candidateId, version } = candidate;
+    const written = await recovery.write({ candidateId, version, patch: { evaluationStatus: "evaluating" }, provenance: [] });
+    return written.kind === "done" ? written.candidate : null;
+  }
+
+  async function judged(candidate: Candidate, group: Group): Promise<Judged> {
+    const { data } = await recovery.occurrences(group.groupId, { limit: 1 });
+    const newest = data[0];
+    const { code, topic, template, occurrences } = group;
+    const failure = { code, topic, occurrences, text: newest?.text ?? template };
+    const result = await deps.judge({ ...failure, stack: newest?.stack ?? null, skill: newest?.skill ?? null }, group);
+    if (settings.ruleDebug) {
+      const detail = { candidateId: candidate.candidateId, rules: result.evaluation.rules };
+      deps.events.emit({ type: "lifecycle", what: "recovery_rules", detail });
+    }
+    return result;
+  }
+
+  async function write(before: Candidate, group: Group, { evaluation, action }: Judged, startedMs: number) {
+    const { candidateId, groupId, version } = before;
+    const { recommended } = evaluation;
+    const chooser = before.action === null ? null : chooserOf(before);
+    const chosen = chooser === null ? (recommended?.action ?? null) : before.action;
+    const ranked = evaluation.ranked.find((each) => each.action === chosen);
+    const confidence = chooser === null ? evaluation.confidence : (ranked?.mean ?? 0);
+    const blastRadius = await deps.blastRadius(groupId);
+    // What a person chose instead is theirs to execute.
+    const auto = autoExecutionOf({ settings, action: chooser === null ? action : null, confidence, group, blastRadius });
+    const json = evaluationToJson({ ...evaluation, alternatives: evaluation.alternatives.slice(0, ALTERNATIVES_MAX) });
+    const said = {
+      candidateId,
+      groupId,
+      confidenceBefore: before.confidence,
+      confidenceAfter: confidence,
+      durationMs: clock.monotonicMs() - startedMs,
+    };
+    const matched = evaluation.rules.filter((rule) => rule.matched).map(({ rule }) => rule);
+    const details = { matched, auto_execution: auto, occurrences: group.occurrences };
+    const lines = [line("rule_evaluated", SYSTEM, { ...said, rule: matched[0] ?? null, details })];
+    if (chosen !== null && chosen !== before.action) {
+      const reason = before.action === null ? null : `${before.action} was suggested before`;
+      lines.push(line("action_selected", SYSTEM, { ...said, reason, action: chosen, rule: recommended?.rules[0] ?? null }));
+    }
+    return recovery.write({
+      candidateId,
+      version,
+      patch: {
+        evaluationStatus: "evaluated",
+        evaluated: true,
+        action: chosen,
+        confidence,
+        evaluation: JSON.stringify({
+          ...json,
+          occurrences: group.occurrences,
+          auto_execution: auto,
+          ...(chooser === null ? {} : { selected_by: chooser }),
+        }),
+        groupVersion: group.version,
+        // Who approved something else has not approved this.
+        clearApprovals: chosen !== before.action,
+      },
+      provenance: lines,
+    });
+  }
+
+  return {
+    async evaluate(candidateId) {
+      const startedMs = clock.monotonicMs();
+      for (let round = 0; round < ROUNDS_MAX; round++) {
+        const { candidate, group } = await load(candidateId);
+        if (!isEvaluable(candidate)) return { candidate, group, done: false };
+        const claimed = await claim(candidate);
+        if (claimed === null) {
+          if (candidate.evaluationStatus === "evaluated") return { candidate, group, done: false };
+          continue;
+        }
+        if (round === 0) await hooks.tell("on_evaluation_start", { candidate: claimed, group });
+        const result = await judged(claimed, group);
+        const written = await write(claimed, group, result, startedMs);
+        if (written.kind !== "done") continue;
+        const told = { candidate: written.candidate, group };
+        const { evaluation } = result;
+        await hooks.tell("on_suggestion_generated", { ...told, evaluation });
+        const { recommended, confidence } = evaluation;
+        if (recommended) await hooks.tell("on_action_selected", { ...told, action: recommended.action, confidence });
+        return { ...told, done: true };
+      }
+      const text = `Candidate ${candidateId} changed ${ROUNDS_MAX} times while it was being evaluated: it is tried again.`;
+      throw new MakegoodError("version_conflict", text, { candidateId });
+    },
+
+    async fail(candidateId, reason) {
+      const { candidate } = await load(candidateId);
+      const { evaluationStatus, version, groupId } = candidate;
+      if (evaluationStatus !== "evaluating" && evaluationStatus !== "unevaluated") return;
+      const provenance = [line("evaluation_failed", SYSTEM, { candidateId, groupId, reason })];
+      // Appendix E: what was never begun cannot fail.
+      if (evaluationStatus === "unevaluated") {
+        const begun = await recovery.write({ candidateId, version, patch: { evaluationStatus: "evaluating" }, provenance: [] });
+        if (begun.kind !== "done") return;
+        await recovery.write({
+          candidateId,
+          version: begun.candidate.version,
+          patch: { evaluationStatus: "failed" },
+          provenance,
+        });
+        return;
+      }
+      await recovery.write({ candidateId, version, patch: { evaluationStatus: "failed" }, provenance });
+    },
+  };
+}

@@ -1,0 +1,94 @@
+/**
+ * What should be done about a failure: the rules in use, what became of earlier actions, and the catalogue, in one answer. Writes
+ * nothing; a candidate's evaluation and a mere question (REC-14) get the same answer.
+ */
+import type { Clock } from "../../platform/clock.ts";
+import type { Group, OutcomeCount, RecoveryStore } from "../../store/recovery.ts";
+import type { TopicStore } from "../../store/topics.ts";
+import { appliesTo } from "../actions/applies.ts";
+import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";
+import { isSelectable } from "../confidence/gates.ts";
+import { HALF_LIFE_MS, outcomeCounts } from "../confidence/outcome-counts.ts";
+import { type Evaluation, evaluate } from "../rules/evaluate.ts";
+import type { ActionOutcomes } from "../rules/input.ts";
+import type { RuleBook } from "../rules/rule-documents.ts";
+
+export interface Judgeable {
+  readonly code: string;
+  readonly text: string;
+  readonly stack: string | null;
+  readonly topic: string;
+  readonly skill: string | null;
+  readonly occurrences: number;
+}
+
+export interface Judged {
+  readonly evaluation: Evaluation;
+  /** The recommended action; null without one. */
+  readonly action: CatalogueAction | null;
+}
+
+export interface JudgeDeps {
+  readonly recovery: Pick<RecoveryStore, "outcomes">;
+  readonly topics: Pick<TopicStore, "get">;
+  readonly ruleBook: Pick<RuleBook, "set">;
+  readonly catalogue: Pick<Catalogue, "all">;
+  readonly clock: Clock;
+  readonly minConfidence: number;
+}
+
+/** `group`: the one it belongs to; null: it would be a new one, of which nothing is known. */
+export type Judge = (failure: Judgeable, group: Group | null) => Promise<Judged>;
+
+export function createJudge({ recovery, topics, ruleBook, catalogue, clock, minConfidence }: JudgeDeps): Judge {
+  return async (failure, group) => {
+    const set = await ruleBook.set();
+    const outcomes = group === null ? [] : outcomesOf(await recovery.outcomes(group.groupId, HALF_LIFE_MS));
+    const { code, text, stack, topic, skill, occurrences } = failure;
+    const input = { code, message: text, topic, occurrences, outcomes, at: clock.wallMs() };
+    const more = { ...(stack === null ? {} : { stack }), ...(skill === null ? {} : { skill }) };
+    const actions = new Map((await catalogue.all()).map((action) => [action.code, action]));
+    const evaluation = fitting(evaluate(set, { ...input, ...more }, minConfidence), actions, failure, minConfidence);
+    const action = actions.get(evaluation.recommended?.action ?? "") ?? null;
+    const refusal = group && action?.refusal?.({ group, topic: await topics.get(topic) });
+    // Suggested all the same: what it lacks is what a person can give it.
+    const notes = refusal ? [...evaluation.notes, `${action?.code} cannot be done now: ${refusal}`] : evaluation.notes;
+    return { evaluation: { ...evaluation, notes }, action };
+  };
+}
+
+/** Without the actions that say of themselves that they do not fit this code or topic. */
+function fitting(
+  evaluation: Evaluation,
+  actions: ReadonlyMap<string, CatalogueAction>,
+  failure: Judgeable,
+  minConfidence: number,
+): Evaluation {
+  const fits = (code: string): boolean => {
+    const action = actions.get(code);
+    return action !== undefined && appliesTo(action, failure);
+  };
+  const given = [...(evaluation.recommended ? [evaluation.recommended] : []), ...evaluation.alternatives];
+  const left = given.filter(({ action }) => fits(action));
+  if (left.length === given.length) return evaluation;
+  const recommended = left.find(({ mean }) => isSelectable(mean, minConfidence));
+  const out = given.filter(({ action }) => !fits(action)).map(({ action }) => action);
+  return {
+    ...evaluation,
+    recommended,
+    confidence: recommended?.mean ?? 0,
+    alternatives: left.filter((each) => each !== recommended),
+    notes: [...evaluation.notes, `left out, because they do not apply to this code or topic: ${out.join(", ")}`],
+  };
+}
+
+const LEVELS = { group: "own", topic: "topic", all: "global" } as const;
+
+function outcomesOf(counts: readonly OutcomeCount[]): ActionOutcomes[] {
+  const byAction = new Map<string, ActionOutcomes>();
+  for (const { action, level, successes, failures, at } of counts) {
+    const known = byAction.get(action) ?? { action };
+    byAction.set(action, { ...known, [LEVELS[level]]: outcomeCounts(successes, failures, at) });
+  }
+  return [...byAction.values()];
+}

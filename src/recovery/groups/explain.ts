@@ -1,0 +1,53 @@
+/**
+ * Why the failures of a group are together, in sentences a person can check: what they share, what differs between two of them, and
+ * which decision of a person put them there.
+ */
+import type { Group, Occurrence } from "../../store/recovery.ts";
+import type { Failure, Fingerprints } from "../fingerprint/fingerprint.ts";
+import { OVERFLOW } from "../fingerprint/learner.ts";
+import { why } from "../fingerprint/why.ts";
+import type { KeptGroupRule } from "./rule-documents.ts";
+
+const VALUES_SHOWN = 5;
+
+export function failureOf(group: Pick<Group, "topic" | "sink">, { code, text, stack }: Occurrence): Failure {
+  return { topic: group.topic, sink: group.sink, code, text, ...(stack === null ? {} : { stack }) };
+}
+
+export function explainGroup(
+  group: Group,
+  occurrences: readonly Occurrence[],
+  fingerprints: Fingerprints,
+  rule: KeptGroupRule | undefined,
+): string[] {
+  const sentences = [
+    `They share topic ${group.topic}, ${group.sink === "" ? "no named sink" : `sink ${group.sink}`}, error code ${group.code} and the text "${group.template}".`,
+  ];
+  if (group.template === OVERFLOW) {
+    sentences.push("This is what fitted no template after too many different texts: they may be different failures.");
+  }
+  if (group.frame !== null) sentences.push(`The topmost frame of their stack is ${group.frame}.`);
+  if (rule !== undefined) sentences.push(`A person decided so (${rule.rule.kind} ${rule.rule.id}): ${rule.rule.why}`);
+  const matchIds = [...new Set(occurrences.map(({ matchId }) => matchId).filter((id) => id !== null))];
+  if (matchIds.length > 0) sentences.push(`Reported under ${matchIds.slice(0, VALUES_SHOWN).join(", ")}.`);
+  const [one, ...others] = occurrences;
+  const other = one && (others.find(({ text }) => text !== one.text) ?? others[0]);
+  if (one && other) sentences.push(...comparison(group, one, other, fingerprints));
+  return sentences;
+}
+
+function comparison(group: Group, one: Occurrence, other: Occurrence, fingerprints: Fingerprints): string[] {
+  const { variables, hidden, merges } = why(fingerprints, failureOf(group, one), failureOf(group, other));
+  const sentences: string[] = [];
+  const differing = hidden.filter(({ values }) => values[0] !== values[1]);
+  if (differing.length > 0) {
+    const pairs = differing.slice(0, VALUES_SHOWN).map(({ placeholder, values }) => `${placeholder} (${values.join(", ")})`);
+    sentences.push(`Ids, numbers and the like do not count: ${pairs.join("; ")}.`);
+  }
+  if (variables.length > 0) {
+    const places = variables.slice(0, VALUES_SHOWN).map(({ values, seen }) => [...new Set([...values, ...seen])].join(", "));
+    sentences.push(`Words that vary in the same place: ${places.join("; ")}.`);
+  }
+  for (const merge of merges.slice(0, VALUES_SHOWN)) sentences.push(`Templates became one: ${merge.why}.`);
+  return sentences;
+}

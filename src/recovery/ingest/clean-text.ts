@@ -1,0 +1,34 @@
+/**
+ * Texts from outside made harmless: no NUL and no other control character, no half of a surrogate pair, no more than a limit. What is
+ * shown on a terminal or kept in a database is this and nothing else.
+ */
+import { isWellFormed } from "../../message/validate.ts";
+import { FINGERPRINT_LIMITS } from "../fingerprint/fingerprint.ts";
+
+/** A text is read so far for its message and its frames; of a text of 1 MiB the rest is not looked at. */
+export const READ_CHARS_MAX = 65_536;
+/** What is kept with an occurrence. */
+export const KEPT_CHARS_MAX = FINGERPRINT_LIMITS.textCharsMax;
+const NAME_CHARS_MAX = 200;
+const PAYLOAD_CHARS_MAX = 65_536;
+
+// Line breaks and tabs are what traces are made of.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+export function cleanText(text: string, charsMax: number = READ_CHARS_MAX): string {
+  const cut = text.length > charsMax ? text.slice(0, charsMax) : text;
+  // ES2024, in every Node since 20; the compiler's library is older.
+  return (cut.replaceAll("\r\n", "\n").replace(CONTROL, " ") as string & { toWellFormed(): string }).toWellFormed();
+}
+
+/** One line: names of topics, sinks, codes and skills. */
+export function cleanName(name: string, charsMax: number = NAME_CHARS_MAX): string {
+  return cleanText(name, charsMax).replace(/\s+/g, " ").trim();
+}
+
+/** A reported payload as it is kept: itself, or where it is long, its beginning and its length, still as JSON. */
+export function keptPayload(payload: string): string {
+  if (payload.length <= PAYLOAD_CHARS_MAX) return isWellFormed(payload) ? payload.replaceAll("\0", " ") : cleanText(payload);
+  return JSON.stringify({ cut: true, chars: payload.length, begin: cleanText(payload, KEPT_CHARS_MAX) });
+}

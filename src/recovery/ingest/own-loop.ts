@@ -1,0 +1,122 @@
+/**
+ * The loop that ingests what died here, in batches, under a leadership that only saves work: what it does twice counts once. It is
+ * nudged by each death in this process and looks by itself now and then, so nothing waits for an event that was lost.
+ */
+import { errorText } from "../../message/errors.ts";
+import type { Events, MakegoodEvent } from "../../observe/events.ts";
+import type { Clock, Timer } from "../../platform/clock.ts";
+import { type Loop, startLoop } from "../../platform/loop.ts";
+import { INGEST_MAX } from "../../store/candidate-state.ts";
+import type { DeadFailure, RecoveryStore } from "../../store/recovery.ts";
+import type { Store } from "../../store/store.ts";
+import { RECOVERY_TOPIC } from "../topics.ts";
+import type { Intake } from "./intake.ts";
+import { failingOf, incomingOfDead, sinkNames } from "./own-failures.ts";
+
+export interface OwnLoopOptions {
+  /** What must be there before anything is ingested. */
+  readonly prepare: () => Promise<void>;
+  readonly recovery: Pick<RecoveryStore, "uningested">;
+  readonly store: Pick<Store, "topics" | "get" | "lead">;
+  readonly intake: Intake;
+  readonly events: Events;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly pollMs: number;
+  readonly failingOften: number;
+}
+
+const LEADERSHIP = "recovery-ingest";
+const LEAD_MS = 15_000;
+/** I10: messages that fail often and are not handed in yet; what does not fit is ingested when it dies. */
+const FAILING_MAX = 1_000;
+/** Deaths come in bursts: those of so long go into one batch. */
+const GATHER_MS = 50;
+
+export interface OwnIngest {
+  /** One look; how many were handed in. Only the leader looks for dead letters. */
+  step(): Promise<number>;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
+  const { prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften } = options;
+  const failing = new Set<string>();
+  let loop: Loop | undefined;
+  let unhear: (() => void) | undefined;
+  let gathering: Timer | undefined;
+
+  async function hand(failures: readonly DeadFailure[]): Promise<void> {
+    const startedMs = clock.monotonicMs();
+    const sinks = await sinkNames(
+      store.topics,
+      failures.map(({ topic }) => topic),
+    );
+    const ingested = await intake.take(failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown")));
+    const ms = clock.monotonicMs() - startedMs;
+    for (const status of ["accepted", "duplicate"] as const) {
+      const of = ingested.filter(({ kind }) => kind === status);
+      if (of.length === 0) continue;
+      const queued = of.filter((each) => each.queued).length;
+      const detection = status === "duplicate" ? "idempotency_key" : null;
+      events.emit({ type: "recovery_ingest", source: "worker", status, count: of.length, queued, ms, detection });
+    }
+  }
+
+  async function handFailing(): Promise<number> {
+    const ids = [...failing].slice(0, INGEST_MAX);
+    for (const id of ids) failing.delete(id);
+    const messages = await Promise.all(ids.map((id) => store.get(id)));
+    const failures = messages.map(failingOf).filter((each) => each !== null);
+    if (failures.length > 0) await hand(failures);
+    return failures.length;
+  }
+
+  async function step(): Promise<number> {
+    await prepare();
+    const early = await handFailing();
+    if (!(await store.lead(LEADERSHIP, owner, LEAD_MS)).held) return early;
+    const dead = await recovery.uningested(INGEST_MAX, [RECOVERY_TOPIC]);
+    if (dead.length > 0) await hand(dead);
+    return early + dead.length;
+  }
+
+  function heard(event: MakegoodEvent): void {
+    if (event.type !== "attempt" || event.topic === RECOVERY_TOPIC) return;
+    const { status, attempt, id } = event;
+    const often = status === "pending" && attempt === failingOften && failing.size < FAILING_MAX;
+    if (often) failing.add(id);
+    if (!often && status !== "dead") return;
+    gathering ??= clock.after(GATHER_MS, () => {
+      gathering = undefined;
+      loop?.nudge();
+    });
+  }
+
+  return {
+    step,
+    start() {
+      unhear ??= events.on(heard);
+      loop ??= startLoop({
+        clock,
+        // A full batch means that there is more.
+        step: async () => ((await step()) >= INGEST_MAX ? 0 : pollMs),
+        failed: (error, consecutive) => {
+          events.emit({ type: "store_error", during: "recovery_ingest", error: errorText(error), consecutive });
+          return Math.min(30_000, 500 * 2 ** Math.min(consecutive, 6));
+        },
+      });
+    },
+    async stop() {
+      unhear?.();
+      unhear = undefined;
+      gathering?.cancel();
+      gathering = undefined;
+      const stopping = loop;
+      loop = undefined;
+      await stopping?.stop();
+      if (stopping) await store.lead(LEADERSHIP, owner, 0).catch(() => undefined);
+    },
+  };
+}

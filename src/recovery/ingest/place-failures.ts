@@ -1,0 +1,104 @@
+/**
+ * Which group each failure belongs to, so that all processes agree: group rules first, then templates, brought in line with the store
+ * whenever this process learned something or another one did. One call at a time; the caller sees to that.
+ */
+import type { DocumentStore } from "../../store/documents.ts";
+import type { GroupIdentity } from "../../store/recovery.ts";
+import { type Failure, FINGERPRINT_LIMITS, type Fingerprint, Fingerprints } from "../fingerprint/fingerprint.ts";
+import { scopeOf } from "../fingerprint/group-rules.ts";
+import { type GroupRuleBook, placeOf } from "../groups/rule-documents.ts";
+import { createTemplateDocuments } from "./template-documents.ts";
+
+export interface Scope {
+  readonly topic: string;
+  readonly code: string;
+}
+
+export interface Placed {
+  readonly identities: readonly GroupIdentity[];
+  /** Scopes whose templates are not what they were: groups of theirs may have become one. */
+  readonly changed: readonly Scope[];
+}
+
+export interface FailurePlaces {
+  readonly fingerprints: Fingerprints;
+  place(failures: readonly Failure[]): Promise<Placed>;
+  /** What a failure would be, on templates of its own: a question teaches nothing. */
+  look(failure: Failure): Promise<GroupIdentity>;
+  /** The templates of a scope as the store has them, to be asked freely. */
+  trial(scope: Scope): Promise<Fingerprints>;
+}
+
+interface Known {
+  /** The size of its learner, and the store's revision of all templates, when it was last brought in line. */
+  size: number;
+  revision: number;
+}
+
+export interface FailurePlacesOptions {
+  readonly documents: DocumentStore;
+  readonly groupRules: () => Promise<GroupRuleBook>;
+}
+
+export function createFailurePlaces({ documents, groupRules }: FailurePlacesOptions): FailurePlaces {
+  const fingerprints = new Fingerprints();
+  const templates = createTemplateDocuments(documents);
+  const known = new Map<string, Known>();
+  let book: GroupRuleBook | undefined;
+
+  async function useRules(): Promise<GroupRuleBook> {
+    const now = await groupRules();
+    if (now !== book) fingerprints.useRules(now.rules);
+    book = now;
+    return now;
+  }
+
+  /** Brings a scope in line if it is out of line; says whether its templates changed by that. */
+  async function align({ topic, code }: Scope, revision: number): Promise<boolean> {
+    const scope = scopeOf(topic, code);
+    const before = known.get(scope);
+    const size = fingerprints.learner(topic, code)?.size ?? 0;
+    if (before !== undefined && before.revision === revision && before.size === size) return false;
+    await fingerprints.open(templates, topic, code);
+    const after = fingerprints.learner(topic, code)?.size ?? 0;
+    if (known.size >= 2 * FINGERPRINT_LIMITS.scopesMax) known.clear();
+    known.set(scope, { size: after, revision });
+    return before === undefined || before.size !== after;
+  }
+
+  function identity({ topic, sink, code }: Failure, { key, matchId, template, frame, rule }: Fingerprint): GroupIdentity {
+    const kept = rule === undefined ? undefined : book?.byId.get(rule);
+    if (kept?.target && kept.places.includes(placeOf(key))) return kept.target;
+    return { fingerprint: key, matchId, topic, sink, code, template, frame: frame ?? null, rule: rule ?? null };
+  }
+
+  async function trial({ topic, code }: Scope): Promise<Fingerprints> {
+    const asked = new Fingerprints({ rules: (await useRules()).rules });
+    await asked.open({ load: templates.load, save: async () => true }, topic, code);
+    return asked;
+  }
+
+  return {
+    fingerprints,
+    async place(failures) {
+      await useRules();
+      const scopes = new Map(failures.map(({ topic, code }) => [scopeOf(topic, code), { topic, code }]));
+      const changed = new Map<string, Scope>();
+      // What others learned first, then what this batch teaches; the keys that count are made after both.
+      for (const learn of [false, true]) {
+        if (learn) for (const failure of failures) fingerprints.of(failure);
+        const revision = await documents.revision("templates");
+        for (const [name, scope] of scopes) if (await align(scope, revision)) changed.set(name, scope);
+      }
+      return {
+        identities: failures.map((failure) => identity(failure, fingerprints.of(failure))),
+        changed: [...changed.values()],
+      };
+    },
+    trial,
+    async look(failure) {
+      const asked = await trial(failure);
+      return identity(failure, asked.of(failure));
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/**
+ * A failure that another service reports (REC-22) as something to ingest. Idempotent by its key: the hash of the exact payload tells a
+ * repeat from another failure under the same key (CON-23, DR-35).
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import { checkFields, payloadHash } from "../../message/validate.ts";
+import { isUuid } from "../../platform/ids.ts";
+import type { Ingested } from "../../store/recovery.ts";
+import { mask } from "../fingerprint/mask.ts";
+import type { FailureReport, IngestAnswer } from "../recovery.ts";
+import { cleanName, cleanText, KEPT_CHARS_MAX, keptPayload } from "./clean-text.ts";
+import type { Incoming } from "./intake.ts";
+
+/** The topic of failures that name none. */
+export const OUTSIDE_TOPIC = "outside";
+
+export function incomingOf(report: FailureReport): Incoming {
+  const { failureMatchId, idempotencyKey, tenantId } = report;
+  checkFields({ key: idempotencyKey, tenantId });
+  const matchId = failureMatchId?.toLowerCase() ?? null;
+  if (matchId !== null && !isUuid(matchId)) {
+    const detail = "must be a UUID";
+    throw new MakegoodError("invalid_request", `failure_match_id ${detail}.`, {
+      errors: [{ field: "failure_match_id", detail }],
+    });
+  }
+  const text = cleanText(report.text);
+  const stack = report.stack === null ? null : cleanText(report.stack);
+  const failure = {
+    topic: cleanName(report.topic ?? "") || OUTSIDE_TOPIC,
+    // Which host of many it was is not what failed.
+    sink: mask(cleanName(report.sink ?? "")),
+    code: cleanName(report.code) || "unknown",
+    text,
+    ...(stack === null ? {} : { stack }),
+  };
+  const key = idempotencyKey === null ? null : `report:${idempotencyKey}`;
+  return {
+    failure,
+    requestKey: () => key,
+    payloadHash: payloadHash(report.payload),
+    source: report.source,
+    matchId,
+    message: null,
+    tenantId,
+    skill: report.skill === null ? null : cleanName(report.skill),
+    text: text.slice(0, KEPT_CHARS_MAX),
+    stack: stack === null ? null : stack.slice(0, KEPT_CHARS_MAX),
+    payload: keptPayload(report.payload),
+    evaluate: report.enqueueEvaluation,
+  };
+}
+
+export function answerOf(report: FailureReport, ingested: Ingested): IngestAnswer {
+  const { kind, groupId, candidateId, matchId, occurrences, queued } = ingested;
+  if (kind === "conflict") {
+    throw new MakegoodError(
+      "key_conflict",
+      `The key ${report.idempotencyKey} was used for another failure payload (candidate ${candidateId}): use a new key for a new failure.`,
+      { idempotencyKey: report.idempotencyKey, candidateId },
+    );
+  }
+  return { candidateId, groupId, failureMatchId: matchId, status: kind, occurrenceCount: occurrences, evaluationQueued: queued };
+}

@@ -1,0 +1,28 @@
+/** One line of the record, with what is not said left empty: who did what to which group or candidate, and why. */
+import type { NewProvenance } from "../store/recovery.ts";
+import type { Actor } from "./recovery.ts";
+
+export const SYSTEM: Actor = { actor: "system", actorType: "system" };
+
+type Said = Partial<Omit<NewProvenance, "event" | "actor" | "actorType" | "details">> & {
+  /** Written as JSON. */
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
+};
+
+export function line(event: string, by: Actor, said: Said = {}): NewProvenance {
+  return {
+    groupId: said.groupId ?? null,
+    candidateId: said.candidateId ?? null,
+    redriveId: said.redriveId ?? null,
+    event,
+    actor: by.actor,
+    actorType: by.actorType,
+    reason: said.reason ?? null,
+    rule: said.rule ?? null,
+    action: said.action ?? null,
+    confidenceBefore: said.confidenceBefore ?? null,
+    confidenceAfter: said.confidenceAfter ?? null,
+    durationMs: said.durationMs ?? null,
+    details: said.details === undefined ? null : JSON.stringify(said.details),
+  };
+}

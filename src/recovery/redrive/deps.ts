@@ -1,0 +1,47 @@
+/**
+ * What the redrives need of the rooms around them, as plain objects and functions, and what can be set about their runner.
+ */
+import type { TopicRecord } from "../../message/topic.ts";
+import type { Events } from "../../observe/events.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { RecoveryStore } from "../../store/recovery.ts";
+import type { Store } from "../../store/store.ts";
+
+export interface RedriveSettings {
+  /** How long a runner that was killed keeps its redrive from the others. */
+  readonly leaseMs: number;
+  /** How often a runner with room looks for work that nobody nudged it about. */
+  readonly pollMs: number;
+  /** How long one process keeps a redrive before others may have it. */
+  readonly turnMs: number;
+  /** How many redrives one process works on at a time. */
+  readonly heldMax: number;
+  /** A resolved message that nobody replayed for so long stays resolved. */
+  readonly quietMs: number;
+  /** A dry run that nobody resumed is cancelled after so long. */
+  readonly plannedMs: number;
+}
+
+export const REDRIVE_SETTINGS: RedriveSettings = {
+  leaseMs: 10_000,
+  pollMs: 1_000,
+  turnMs: 5_000,
+  heldMax: 8,
+  quietMs: 300_000,
+  plannedMs: 24 * 3_600_000,
+};
+
+export interface RedriveDeps {
+  readonly recovery: Pick<RecoveryStore, "redrives">;
+  readonly store: Pick<Store, "topics" | "get">;
+  readonly events: Events;
+  readonly ids: () => string;
+  readonly clock: Clock;
+  /** Names this process in claims. */
+  readonly owner: string;
+  /** Whether this process has a sink for the topic. */
+  readonly serves: (topic: TopicRecord) => boolean;
+  /** Throws `payload_rejected_by_schema` when the text does not fit the topic's schema. */
+  readonly checkPayload: (topic: string, text: string) => void | Promise<void>;
+  readonly settings?: Partial<RedriveSettings> | undefined;
+}

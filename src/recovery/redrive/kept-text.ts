@@ -1,0 +1,54 @@
+/**
+ * The two texts a redrive carries through the store, its plan and the state between steps. Whoever continues a redrive reads what another
+ * process (perhaps an older one) wrote, so whatever does not read as expected is replaced by the careful default, never trusted.
+ */
+
+import { CARRIERS } from "../../message/topic.ts";
+import type { RedriveCounts } from "../../store/redrive.ts";
+import { firstState, restarted, type StepState } from "./next-step.ts";
+import { checkPlan, REDRIVE_DEFAULTS, type StoredPlan } from "./request.ts";
+
+export function planText(plan: StoredPlan): string {
+  return JSON.stringify(plan);
+}
+
+export function planOf(text: string): StoredPlan {
+  const found = object(text);
+  const carrier = CARRIERS.find((name) => name === found.carrier);
+  try {
+    return { ...checkPlan(found as Partial<StoredPlan>), carrier };
+  } catch {
+    return { ...REDRIVE_DEFAULTS, carrier };
+  }
+}
+
+/** The state to go on from; one that stopped and runs again is judged anew. */
+export function stateOf(text: string | null, counts: RedriveCounts, nowMs: number): StepState {
+  const found = text === null ? {} : object(text);
+  if (found.stopped === true) return restarted(counts, nowMs);
+  const fresh = firstState(nowMs);
+  const number = (value: unknown, otherwise: number): number =>
+    typeof value === "number" && Number.isFinite(value) ? value : otherwise;
+  const base = (found.base ?? {}) as Record<string, unknown>;
+  return {
+    tokens: Math.max(0, number(found.tokens, fresh.tokens)),
+    atMs: number(found.atMs, nowMs),
+    rampMs: typeof found.rampMs === "number" ? found.rampMs : null,
+    lastSentMs: number(found.lastSentMs, nowMs),
+    base: { sent: number(base.sent, 0), healed: number(base.healed, 0), failed: number(base.failed, 0) },
+    stopped: false,
+  };
+}
+
+export function stateText(state: StepState): string {
+  return JSON.stringify(state);
+}
+
+function object(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value !== null && typeof value === "object" && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The redrive part of the engine's face: start, follow, pause, resume, cancel, edit and retry one message. Refusals are thrown; what is
+ * refused changes nothing. The runner that carries redrives out stands beside it and is started by whoever works.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import { isUuid } from "../../platform/ids.ts";
+import type { Redrive, RedriveStatus } from "../../store/redrive.ts";
+import type { Actor, Recovery, Versioned } from "../recovery.ts";
+import { announce } from "./announce.ts";
+import type { RedriveDeps } from "./deps.ts";
+import { editMessage } from "./edit.ts";
+import { redriveLine } from "./provenance.ts";
+import { createRunner, type RedriveRunner } from "./runner.ts";
+import { type ExecutionRedrive, startForExecution, startRedrive } from "./start.ts";
+
+export type RedriveFace = Pick<
+  Recovery,
+  | "startRedrive"
+  | "redrives"
+  | "redrive"
+  | "redriveItems"
+  | "pauseRedrive"
+  | "resumeRedrive"
+  | "cancelRedrive"
+  | "edit"
+  | "origin"
+>;
+
+export interface Redrives extends RedriveFace {
+  /** Null: the candidate is no longer executing under this execution, and nothing was done. */
+  startForExecution(execution: ExecutionRedrive, actor: Actor): Promise<Redrive | null>;
+  readonly runner: RedriveRunner;
+}
+
+interface Move {
+  readonly word: string;
+  readonly to: RedriveStatus;
+  readonly from: readonly RedriveStatus[];
+}
+
+const PAUSE: Move = { word: "paused", to: "paused", from: ["running"] };
+const RESUME: Move = { word: "resumed", to: "running", from: ["planned", "paused", "stopped"] };
+const CANCEL: Move = { word: "cancelled", to: "cancelled", from: ["planned", "running", "paused", "stopped"] };
+
+export function createRedrives(deps: RedriveDeps): Redrives {
+  const { redrives } = deps.recovery;
+  const runner = createRunner(deps);
+
+  async function found(id: string): Promise<Redrive> {
+    const redrive = isUuid(id) ? await redrives.get(id) : null;
+    if (!redrive) throw notFound(id);
+    return redrive;
+  }
+
+  async function move(id: string, { word, to, from }: Move, by: Versioned): Promise<Redrive> {
+    const before = await found(id);
+    const why = by.reason ?? null;
+    const reason = why === null ? `${word} by ${by.actor}` : `${word} by ${by.actor}: ${why}`;
+    const line = redriveLine(word, before, by, why);
+    const changed = await redrives.change(id, { from, version: by.version, status: to, reason }, [line]);
+    if (changed.kind === "not_found") throw notFound(id);
+    const { redrive } = changed;
+    if (changed.kind === "version_conflict") {
+      const text = `redrive ${id} has moved on to version ${redrive.version}: look again, then decide`;
+      throw new MakegoodError("version_conflict", text, { id, version: redrive.version });
+    }
+    if (changed.kind === "wrong_state") {
+      // Pressed twice.
+      if (redrive.status === to) return redrive;
+      const text = `redrive ${id} is ${redrive.status}: it can be ${word} only while it is ${from.join(" or ")}`;
+      throw new MakegoodError("wrong_state", text, { id, status: redrive.status });
+    }
+    announce(deps.events, redrive, null);
+    runner.nudge();
+    return redrive;
+  }
+
+  return {
+    async startRedrive(request, actor) {
+      const started = await startRedrive(deps, request, actor);
+      runner.nudge();
+      return started;
+    },
+    async startForExecution(execution, actor) {
+      const started = await startForExecution(deps, execution, actor);
+      runner.nudge();
+      return started;
+    },
+    redrives: (filter) => redrives.list(filter),
+    redrive: found,
+    async redriveItems(id, page) {
+      await found(id);
+      return redrives.items(id, page);
+    },
+    pauseRedrive: (id, by) => move(id, PAUSE, by),
+    resumeRedrive: (id, by) => move(id, RESUME, by),
+    cancelRedrive: (id, by) => move(id, CANCEL, by),
+    edit: (messageId, edit) => editMessage(deps, messageId, edit),
+    origin: async (messageId) => (isUuid(messageId) ? redrives.origin(messageId) : null),
+    runner,
+  };
+}
+
+function notFound(id: string): MakegoodError {
+  return new MakegoodError("redrive_not_found", `there is no redrive ${id.slice(0, 100)}`, { id });
+}

@@ -1,0 +1,102 @@
+/**
+ * Carries redrives out: one stoppable loop per process takes turns at those that have work, each under a lease, so that a killed runner's
+ * are continued by another and several processes share. It also cancels dry runs that nobody came back for.
+ */
+import { errorText } from "../../message/errors.ts";
+import { type Loop, startLoop } from "../../platform/loop.ts";
+import { announce } from "./announce.ts";
+import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
+import { redriveLine } from "./provenance.ts";
+import { createTurns, type Turn } from "./turn.ts";
+
+export interface RedriveRunner {
+  start(): void;
+  /** Waits for the step that is under way and lets others have what was held. */
+  stop(): Promise<void>;
+  /** Something was started or resumed: look now. */
+  nudge(): void;
+}
+
+const TIDY_MS = 600_000;
+const TIDY_PAGES_MAX = 20;
+
+export function createRunner(deps: RedriveDeps): RedriveRunner {
+  const { clock, events } = deps;
+  const { redrives } = deps.recovery;
+  const settings = { ...REDRIVE_SETTINGS, ...deps.settings };
+  const takeTurn = createTurns(deps);
+  const turns = new Map<string, Turn>();
+  let loop: Loop | null = null;
+  let claimMs = 0;
+  let tidyMs = 0;
+
+  async function claim(): Promise<void> {
+    claimMs = clock.wallMs() + settings.pollMs;
+    while (turns.size < settings.heldMax) {
+      const found = await redrives.claim(deps.owner, settings.leaseMs);
+      if (!found) return;
+      turns.set(found.redrive.id, takeTurn(found, clock.wallMs()));
+    }
+  }
+
+  async function step(signal: AbortSignal): Promise<number> {
+    const nowMs = clock.wallMs();
+    if (nowMs >= tidyMs || nowMs < tidyMs - TIDY_MS) {
+      tidyMs = nowMs + TIDY_MS;
+      await cancelForgotten(deps, nowMs - settings.plannedMs);
+    }
+    // Also when the wall clock was set back.
+    if (nowMs >= claimMs || nowMs < claimMs - settings.pollMs) await claim();
+    for (const turn of [...turns.values()].filter(({ dueMs }) => dueMs <= nowMs)) {
+      if (signal.aborted) return 0;
+      if (await turn.work(clock.wallMs())) continue;
+      turns.delete(turn.id);
+      claimMs = 0;
+    }
+    const nextMs = Math.min(claimMs, ...[...turns.values()].map(({ dueMs }) => dueMs));
+    return Math.max(0, nextMs - clock.wallMs());
+  }
+
+  return {
+    start() {
+      loop ??= startLoop({
+        clock,
+        step,
+        failed: (error, consecutive) => {
+          events.emit({ type: "store_error", during: "redrives", error: errorText(error), consecutive });
+          return Math.min(30_000, 500 * 2 ** Math.min(consecutive, 10));
+        },
+      });
+    },
+    async stop() {
+      const running = loop;
+      loop = null;
+      await running?.stop();
+      const held = [...turns.values()];
+      turns.clear();
+      // A store that is away lets the leases run out instead.
+      await Promise.allSettled(held.map((turn) => turn.release()));
+    },
+    nudge() {
+      claimMs = 0;
+      loop?.nudge();
+    },
+  };
+}
+
+/** A list that was frozen long ago says little about today. */
+async function cancelForgotten({ recovery, events, owner }: RedriveDeps, beforeMs: number): Promise<void> {
+  let cursor: string | undefined;
+  for (let page = 0; page < TIDY_PAGES_MAX; page++) {
+    const { data, nextCursor } = await recovery.redrives.list({ status: "planned", limit: 100, cursor });
+    for (const redrive of data.filter(({ createdAt }) => createdAt.getTime() <= beforeMs)) {
+      const reason = "nobody resumed this dry run in time";
+      const line = redriveLine("cancelled", redrive, { actor: owner, actorType: "system" }, reason);
+      const change = { from: ["planned"], status: "cancelled", reason } as const;
+      const changed = await recovery.redrives.change(redrive.id, change, [line]);
+      if (changed.kind === "done") announce(events, changed.redrive, null);
+    }
+    if (nextCursor === null) return;
+    cursor = nextCursor;
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * One process's turn at one redrive, between a claim and its release: look at what became of what was sent, decide the next step, do
+ * it, remember it. Everything that counts is written under the claim's token; one that was lost is dropped without a word.
+ */
+import { errorText, isMakegoodError } from "../../message/errors.ts";
+import type { Redrive, RedriveClaim } from "../../store/redrive.ts";
+import { createCarrierTopics } from "../carrier.ts";
+import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
+import { announce } from "./announce.ts";
+import { carrierFor } from "./carriers.ts";
+import { REDRIVE_SETTINGS, type RedriveDeps, type RedriveSettings } from "./deps.ts";
+import { planOf, stateOf, stateText } from "./kept-text.ts";
+import { nextStep, type Step, type StepState } from "./next-step.ts";
+import { redriveLine } from "./provenance.ts";
+import type { StoredPlan } from "./request.ts";
+
+const LOOK_ITEMS = 1_000;
+const TELL_MS = 1_000;
+const BACK_OFF_MS_MAX = 30_000;
+/** How long one that does not run is left alone between two looks; resuming it takes as long at most. */
+const REST_MS = { min: 2_000, resumable: 10_000, ended: 600_000 } as const;
+
+export interface Turn {
+  readonly id: string;
+  /** Wall clock: when there is something to do again. */
+  readonly dueMs: number;
+  /** False: the turn is over, whether it was given up, lost or ended. */
+  work(nowMs: number): Promise<boolean>;
+  /** Lets others have it. Harmless when it was lost. */
+  release(): Promise<void>;
+}
+
+export type TakeTurn = (claim: RedriveClaim, nowMs: number) => Turn;
+
+export function createTurns(deps: RedriveDeps): TakeTurn {
+  const settings: RedriveSettings = { ...REDRIVE_SETTINGS, ...deps.settings };
+  const { redrives } = deps.recovery;
+  const carriers = {
+    ids: deps.ids,
+    carrierTopic: createCarrierTopics(deps.store.topics),
+    origin: (id: string) => redrives.origin(id),
+  };
+  return (claim, nowMs) => new OneTurn(deps, settings, carriers, claim, nowMs);
+}
+
+class OneTurn implements Turn {
+  readonly id: string;
+  dueMs: number;
+  readonly #deps: RedriveDeps;
+  readonly #settings: RedriveSettings;
+  readonly #carriers: Parameters<typeof carrierFor>[3];
+  readonly #token: string;
+  readonly #plan: StoredPlan;
+  readonly #untilMs: number;
+  #redrive: Redrive;
+  #state: StepState;
+  #keptMs: number;
+  #toldMs: number;
+  #told: Pick<Redrive, "status" | "counts">;
+  #failures = 0;
+
+  constructor(
+    deps: RedriveDeps,
+    settings: RedriveSettings,
+    carriers: Parameters<typeof carrierFor>[3],
+    { redrive, token }: RedriveClaim,
+    nowMs: number,
+  ) {
+    this.id = redrive.id;
+    this.dueMs = nowMs;
+    this.#deps = deps;
+    this.#settings = settings;
+    this.#carriers = carriers;
+    this.#token = token;
+    this.#plan = planOf(redrive.plan);
+    this.#untilMs = nowMs + settings.turnMs;
+    this.#redrive = redrive;
+    this.#state = stateOf(redrive.state, redrive.counts, nowMs);
+    this.#keptMs = nowMs;
+    this.#toldMs = nowMs;
+    this.#told = redrive;
+  }
+
+  get #store() {
+    return this.#deps.recovery.redrives;
+  }
+
+  async work(nowMs: number): Promise<boolean> {
+    try {
+      const goesOn = await this.#step(nowMs);
+      this.#failures = 0;
+      if (goesOn && nowMs >= this.#untilMs) {
+        await this.release();
+        return false;
+      }
+      return goesOn;
+    } catch (error) {
+      return this.#failed(error, nowMs);
+    }
+  }
+
+  async release(): Promise<void> {
+    await this.#leave(null);
+  }
+
+  async #step(nowMs: number): Promise<boolean> {
+    if (this.#redrive.counts.sent > 0 && !(await this.#look())) return false;
+    if (this.#redrive.status !== "running") return this.#rest(nowMs);
+    const { step, state } = nextStep(this.#plan, this.#redrive.counts, this.#state, nowMs);
+    if (step.kind === "stop" || step.kind === "done") return this.#end(step, state, nowMs);
+    if (!(await this.#keep(nowMs))) return false;
+    if (step.kind === "wait") {
+      this.#state = state;
+      if (step.ms >= REST_MS.min) return this.#leave(step.ms);
+      this.dueMs = nowMs + step.ms;
+    } else if (!(await this.#send(step.n, state, nowMs))) return false;
+    if (nowMs - this.#toldMs >= TELL_MS) this.#tell(nowMs);
+    return true;
+  }
+
+  async #look(): Promise<boolean> {
+    const { quietMs } = this.#settings;
+    const counts = await this.#store.look(this.id, this.#token, { limit: LOOK_ITEMS, halfLifeMs: HALF_LIFE_MS, quietMs });
+    if (counts) this.#redrive = { ...this.#redrive, counts };
+    return counts !== null;
+  }
+
+  async #send(n: number, state: StepState, nowMs: number): Promise<boolean> {
+    const { mode } = this.#redrive;
+    const bodies = mode === "new_key" || mode === "copy";
+    const items = await Promise.all(
+      (await this.#store.next(this.id, n, bodies)).map(async ({ item, message }) => ({
+        n: item.n,
+        carrier: message ? await carrierFor(mode, this.#plan.carrier, message, this.#carriers) : undefined,
+      })),
+    );
+    const result = await this.#store.send(this.id, this.#token, items);
+    if (result.kind === "lost") return false;
+    if (result.kind !== "done" || items.length === 0) return this.#readAgain();
+    const { waiting, sent, skipped, ...counts } = this.#redrive.counts;
+    const left = Math.max(0, waiting - result.sent - result.skipped);
+    this.#redrive = {
+      ...this.#redrive,
+      counts: { ...counts, waiting: left, sent: sent + result.sent, skipped: skipped + result.skipped },
+    };
+    this.#state = state;
+    this.dueMs = nowMs;
+    return true;
+  }
+
+  /** A person changed it meanwhile: go by what it is now. */
+  async #readAgain(): Promise<boolean> {
+    const redrive = await this.#store.get(this.id);
+    if (redrive) this.#redrive = redrive;
+    return redrive !== null;
+  }
+
+  async #end(step: Extract<Step, { kind: "stop" | "done" }>, state: StepState, nowMs: number): Promise<boolean> {
+    // The state goes first: whoever resumes a stopped one must find that it stopped.
+    this.#state = state;
+    if (!(await this.#store.keep(this.id, this.#token, { leaseMs: this.#settings.leaseMs, state: stateText(state) })))
+      return false;
+    const status = step.kind === "stop" ? "stopped" : "done";
+    const line = redriveLine(
+      status,
+      this.#redrive,
+      { actor: this.#deps.owner, actorType: "system" },
+      step.reason,
+      this.#redrive.counts,
+    );
+    const changed = await this.#store.change(this.id, { from: ["running"], status, reason: step.reason }, [line]);
+    if (changed.kind === "not_found") return false;
+    this.#redrive = changed.redrive;
+    if (changed.kind !== "done") return true;
+    this.#tell(nowMs);
+    return this.#rest(nowMs);
+  }
+
+  async #rest(nowMs: number): Promise<boolean> {
+    const { status, counts } = this.#redrive;
+    const ended = status === "done" || status === "cancelled";
+    const agoMs = nowMs - this.#state.lastSentMs;
+    const restMs = Math.min(ended ? REST_MS.ended : REST_MS.resumable, Math.max(REST_MS.min, agoMs / 10));
+    return this.#leave(counts.sent === 0 ? null : Math.round(restMs));
+  }
+
+  /** For so long its lease runs on without us, and keeps it from being looked at by everybody all the time; null: it is free at once. */
+  async #leave(leaseMs: number | null): Promise<false> {
+    this.#tell();
+    const how = leaseMs === null ? { release: true } : { leaseMs };
+    await this.#store.keep(this.id, this.#token, { state: stateText(this.#state), ...how });
+    return false;
+  }
+
+  /** Before anything is sent the lease must hold for the time that takes. */
+  async #keep(nowMs: number): Promise<boolean> {
+    const { leaseMs } = this.#settings;
+    if (nowMs - this.#keptMs < leaseMs / 3) return true;
+    const kept = await this.#store.keep(this.id, this.#token, { leaseMs, state: stateText(this.#state) });
+    this.#keptMs = nowMs;
+    return kept;
+  }
+
+  #tell(nowMs = this.#toldMs): void {
+    const { counts, status } = this.#redrive;
+    if (status === this.#told.status && counts === this.#told.counts) return;
+    announce(this.#deps.events, this.#redrive, this.#told.counts);
+    this.#told = { status, counts };
+    this.#toldMs = nowMs;
+  }
+
+  /** What cannot be mended by trying again stops the redrive with its reason; the rest is tried again, later and later. */
+  async #failed(error: unknown, nowMs: number): Promise<boolean> {
+    this.#failures++;
+    const text = `redrive ${this.id}: ${errorText(error)}`;
+    this.#deps.events.emit({ type: "store_error", during: "redrive", error: text, consecutive: this.#failures });
+    this.dueMs = nowMs + Math.min(BACK_OFF_MS_MAX, 500 * 2 ** Math.min(this.#failures, 10));
+    if (!isMakegoodError(error) || error.retryable || error.code === "closed") return true;
+    const state = { ...this.#state, stopped: true };
+    return this.#end({ kind: "stop", reason: errorText(error) }, state, nowMs).catch(() => true);
+  }
+}

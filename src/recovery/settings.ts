@@ -1,0 +1,61 @@
+/**
+ * What can be set about the engine, with its defaults. The names of REC-18's variables stand beside what they set; reading the
+ * environment is the server's business.
+ */
+import type { TopicDefinition } from "../message/topic.ts";
+import { CONFIDENCE_GATES } from "./confidence/gates.ts";
+
+/** What a program may say; absent members are the defaults. */
+export interface RecoveryOptions extends Partial<RecoverySettings> {
+  /** Of the topic `recovery/evaluate`: the seed's M10_* variables are names of these. */
+  readonly evaluate?: Partial<Pick<TopicDefinition, "leaseMs" | "retry">> | undefined;
+}
+
+export interface RecoverySettings {
+  /** RECOVERY_EVALUATOR_ENABLED: false leaves evaluations waiting in their topic; failures are grouped all the same. */
+  readonly evaluatorEnabled: boolean;
+  /** RECOVERY_AUTO_EXECUTE */
+  readonly autoExecute: boolean;
+  /** RECOVERY_MIN_CONFIDENCE: below it nothing is suggested. */
+  readonly minConfidence: number;
+  /** RECOVERY_RULE_DEBUG: an event with every rule's result for each evaluation. */
+  readonly ruleDebug: boolean;
+  /** DR-32: executions that begin by themselves, over all groups. */
+  readonly autoExecutionsPerHour: number;
+  /** DR-32: a group with more open messages waits for a person. */
+  readonly autoMessagesMax: number;
+  /** EV-50: how long an approval stands. Long enough for the second person, short enough that it is about today's failure. */
+  readonly approvalMs: number;
+  /** How long a rejected suggestion rests before the next occurrence may bring it up again. */
+  readonly rejectedRestMs: number;
+  /** How long a process may take between the claim of an execution and its redrive; then nobody knows what happened (DR-5). */
+  readonly executionLeaseMs: number;
+  /** For code of a registered action; always shorter than the lease. */
+  readonly runTimeoutMs: number;
+  /** A message that failed so often in this process is ingested before it is dead. */
+  readonly failingOften: number;
+  /** How often dead letters are looked for when no event tells of them. */
+  readonly pollMs: number;
+}
+
+const HOUR_MS = 3_600_000;
+
+export const RECOVERY_DEFAULTS: RecoverySettings = {
+  evaluatorEnabled: true,
+  autoExecute: false,
+  minConfidence: CONFIDENCE_GATES.select,
+  ruleDebug: false,
+  autoExecutionsPerHour: 10,
+  autoMessagesMax: 1_000,
+  approvalMs: 24 * HOUR_MS,
+  rejectedRestMs: 24 * HOUR_MS,
+  executionLeaseMs: 60_000,
+  runTimeoutMs: 30_000,
+  failingOften: 5,
+  pollMs: 1_000,
+};
+
+export function withDefaults(options: Partial<RecoverySettings> = {}): RecoverySettings {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...RECOVERY_DEFAULTS, ...Object.fromEntries(given) };
+}

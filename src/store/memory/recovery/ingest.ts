@@ -1,0 +1,138 @@
+/**
+ * Ingest: each failure counted once in its group, by its request key; candidate, evaluation message and the mark on the dead letter are
+ * in the same write (DR-26).
+ */
+import { MakegoodError } from "../../../message/errors.ts";
+import type { NewMessage } from "../../../message/message.ts";
+import { INGEST_MAX, isClosed } from "../../candidate-state.ts";
+import type { Candidate, DeadFailure, Ingested, IngestRules, NewOccurrence } from "../../recovery.ts";
+import { view } from "../read.ts";
+import { nowMs, type Stored } from "../state.ts";
+import { askEvaluation, enqueueAll, latestOf, openRound } from "./candidates.ts";
+import { changeGroup, makeGroup, place, rootOf } from "./groups.ts";
+import { atomically, type GroupRow, type Memory, type OccurrenceRow, set } from "./records.ts";
+
+/** What one occurrence came to, before candidates and evaluations of the whole write are known. */
+type Judged = Pick<Ingested, "kind" | "groupId" | "first">;
+
+interface Raised {
+  readonly before: number;
+  evaluate: boolean;
+}
+
+export function ingest(memory: Memory, occurrences: readonly NewOccurrence[], rules: IngestRules): Ingested[] {
+  if (occurrences.length > INGEST_MAX) {
+    throw new MakegoodError("invalid_request", `One ingest takes ${INGEST_MAX} failures at most, not ${occurrences.length}.`);
+  }
+  return atomically(memory, () => {
+    const now = new Date(nowMs(memory.kernel, rules));
+    const raised = new Map<number, Raised>();
+    const judged = occurrences.map((occurrence) => judge(memory, occurrence, raised, now));
+    const messages: NewMessage[] = [];
+    const current = new Map<number, { candidate: Candidate; queued: boolean }>();
+    for (const groupId of new Set(judged.map((each) => each.groupId))) {
+      const { candidate, message } = suggest(memory, groupId, raised.get(groupId), rules, now);
+      if (message) messages.push(message);
+      current.set(groupId, { candidate, queued: message !== null });
+    }
+    enqueueAll(memory, messages, now);
+    for (const { message } of occurrences) if (message) mark(memory.kernel.messages.get(message.id), message.attempts);
+    return judged.map(({ kind, groupId, first }, i): Ingested => {
+      const { evaluate, matchId } = occurrences[i] as NewOccurrence;
+      const group = memory.groups.get(groupId) as GroupRow;
+      const { candidate, queued } = current.get(groupId) as { candidate: Candidate; queued: boolean };
+      return {
+        kind,
+        groupId,
+        candidateId: candidate.candidateId,
+        matchId: matchId ?? group.matchId,
+        occurrences: group.occurrences,
+        first,
+        queued: queued && evaluate && kind === "accepted",
+      };
+    });
+  });
+}
+
+/** The latest candidate of a group after this write, opened where there is room for one; an evaluation where one is due. */
+function suggest(
+  memory: Memory,
+  groupId: number,
+  raised: Raised | undefined,
+  rules: IngestRules,
+  now: Date,
+): { readonly candidate: Candidate; readonly message: NewMessage | null } {
+  const group = memory.groups.get(groupId) as GroupRow;
+  let candidate = latestOf(memory, groupId);
+  if (!candidate || (raised && isClosed(candidate) && rules.reopens(candidate, now))) candidate = openRound(memory, group, now);
+  if (!raised?.evaluate || isClosed(candidate)) return { candidate, message: null };
+  return askEvaluation(memory, candidate, rules, { occurrences: group.occurrences, before: raised.before }, now);
+}
+
+function judge(memory: Memory, occurrence: NewOccurrence, raised: Map<number, Raised>, now: Date): Judged {
+  const { requestKey, payloadHash, message } = occurrence;
+  const knownId = requestKey === null ? undefined : memory.ledger.get(requestKey);
+  const known = knownId === undefined ? undefined : memory.occurrences.get(knownId);
+  if (known) {
+    const { groupId } = rootOf(memory, known.groupId) as GroupRow;
+    if (known.payloadHash !== payloadHash) return { kind: "conflict", groupId, first: false };
+    if (message && known.message && message.attempts > known.message.attempts) place(memory, { ...known, message });
+    return { kind: "duplicate", groupId, first: false };
+  }
+  const found = groupFor(memory, occurrence);
+  const group = found ?? makeGroup(memory, occurrence.group, now);
+  if (occurrence.matchId !== null && !memory.matches.has(occurrence.matchId)) {
+    set(memory, memory.matches, occurrence.matchId, group.groupId);
+  }
+  const mine = raised.get(group.groupId) ?? { before: group.occurrences, evaluate: false };
+  mine.evaluate ||= occurrence.evaluate;
+  raised.set(group.groupId, mine);
+  const lastAt = now > group.lastAt ? now : group.lastAt;
+  changeGroup(memory, group.groupId, { occurrences: group.occurrences + 1, lastAt });
+  const row = rowOf(occurrence, ++memory.ids, group.groupId, now);
+  place(memory, row);
+  if (requestKey !== null) set(memory, memory.ledger, requestKey, row.occurrenceId);
+  return { kind: "accepted", groupId: group.groupId, first: !found };
+}
+
+/** A match id that is known, then the fingerprint, then the match id that is made from it. */
+function groupFor(memory: Memory, { matchId, group }: NewOccurrence): GroupRow | undefined {
+  const id =
+    (matchId === null ? undefined : memory.matches.get(matchId)) ??
+    memory.fingerprints.get(group.fingerprint) ??
+    memory.matches.get(group.matchId);
+  return id === undefined ? undefined : rootOf(memory, id);
+}
+
+function rowOf(occurrence: NewOccurrence, occurrenceId: number, groupId: number, at: Date): OccurrenceRow {
+  const { group, evaluate: _, ...fields } = occurrence;
+  return { ...fields, occurrenceId, groupId, code: group.code, at };
+}
+
+function mark(stored: Stored | undefined, attempts: number): void {
+  if (stored?.status === "dead" && stored.attempts === attempts) stored.ingestedAttempts = attempts;
+}
+
+/** Oldest death first. */
+export function uningested(memory: Memory, limit: number, except: readonly string[]): DeadFailure[] {
+  return waiting(memory)
+    .filter(({ message }) => !except.some((prefix) => message.topic.startsWith(prefix)))
+    .sort(byDeath)
+    .slice(0, limit)
+    .map((stored) => {
+      const { id, topic, tenantId, generation, attempts, lastCode, lastError } = view(stored);
+      return { id, topic, tenantId, generation, attempts, code: lastCode, error: lastError };
+    });
+}
+
+/** Open dead letters whose present death was not ingested. */
+export function waiting(memory: Memory): Stored[] {
+  return [...memory.kernel.messages.values()].filter(
+    ({ status, resolution, attempts, ingestedAttempts }) =>
+      status === "dead" && resolution === "open" && ingestedAttempts !== attempts,
+  );
+}
+
+export function byDeath(a: Stored, b: Stored): number {
+  return (a.diedMs ?? 0) - (b.diedMs ?? 0) || (a.message.id < b.message.id ? -1 : 1);
+}

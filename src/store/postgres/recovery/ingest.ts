@@ -1,0 +1,266 @@
+/**
+ * INGEST: ledger, occurrence, count, candidate, evaluation message and the mark on the dead letter are one transaction (DR-26). The
+ * rows of the groups are taken first, so counts are exact; calls that come together are written together.
+ */
+import { MakegoodError } from "../../../message/errors.ts";
+import type { NewMessage } from "../../../message/message.ts";
+import { INGEST_MAX, isClosed } from "../../candidate-state.ts";
+import type { Candidate, Ingested, IngestRules, NewOccurrence } from "../../recovery.ts";
+import { createGather } from "./gather.ts";
+import {
+  type Counted,
+  count,
+  dropGroups,
+  insertOccurrences,
+  type Known,
+  type LatestOfGroup,
+  type Ledgered,
+  latestOf,
+  ledgerOf,
+  lockGroups,
+  lookUp,
+  makeGroups,
+  makeMatches,
+} from "./ingest-sql.ts";
+import { askEvaluation, openRounds } from "./rounds.ts";
+import { type Inside, type RecoveryDb, within } from "./run.ts";
+
+/** One occurrence on its way in. */
+interface Entry {
+  readonly occurrence: NewOccurrence;
+  readonly rules: IngestRules;
+  kind: Ingested["kind"];
+  /** The group's root; unset until it is known or made. */
+  group: string;
+  /** What the ledger has under its key, where it has. */
+  ledger: Ledgered | null;
+  /** The earlier one of this write with the same key. */
+  repeats: Entry | null;
+  first: boolean;
+  queued: boolean;
+}
+
+export function createIngest(db: RecoveryDb) {
+  const write = (entries: readonly { readonly occurrence: NewOccurrence; readonly rules: IngestRules }[]) =>
+    within(db, "ingest", (inside) => ingestAll(db.s, inside, entries));
+  const gathered = createGather(write, { batchMax: INGEST_MAX, flightsMax: 2 });
+
+  return async function ingest(occurrences: readonly NewOccurrence[], rules: IngestRules): Promise<Ingested[]> {
+    if (occurrences.length > INGEST_MAX) {
+      const text = `${occurrences.length} occurrences in one call: at most ${INGEST_MAX}, send the rest in another`;
+      throw new MakegoodError("invalid_request", text, { occurrences: occurrences.length });
+    }
+    if (occurrences.length === 0) return [];
+    return gathered(
+      String(rules.now?.getTime()),
+      occurrences.map((occurrence) => ({ occurrence, rules })),
+    );
+  };
+}
+
+async function ingestAll(
+  s: string,
+  inside: Inside,
+  given: readonly { readonly occurrence: NewOccurrence; readonly rules: IngestRules }[],
+): Promise<Ingested[]> {
+  const { run } = inside;
+  const entries = given.map(
+    (one): Entry => ({ ...one, kind: "accepted", group: "", ledger: null, repeats: null, first: false, queued: false }),
+  );
+  const known = await lookUp(
+    s,
+    run,
+    entries.map((e) => e.occurrence),
+  );
+  judge(entries, known.keys);
+  const made = await placeAll(s, inside, entries, known);
+
+  const fixed = entries[0]?.rules.now;
+  const placed = entries.filter((e) => e.group !== "");
+  const groups = placed.map((e) => e.group);
+  const { now, rootOf } = await lockGroups(s, run, groups, fixed);
+  for (const entry of placed) entry.group = rootOf.get(entry.group) ?? entry.group;
+
+  const met = await insertOccurrences(s, run, fresh(entries), now);
+  if (met.size > 0) judge(entries, await ledgerOf(s, run, [...met]));
+  for (const entry of entries) repeatOf(entry);
+
+  const latest = await latestOf(s, run, [...new Set(entries.map((e) => e.group))]);
+  const candidates = await candidatesOf(s, inside, entries, latest, now);
+  const asked = ask(entries, latest, candidates, now);
+  await inside.enqueue(asked.messages, { now: fixed });
+  const counts = countsOf(entries);
+  await dropGroups(
+    s,
+    run,
+    made.filter((group) => !counts.has(group)),
+  );
+  await count(s, run, { counts, evaluated: asked.candidates, deaths: deathsOf(entries) }, now);
+  return entries.map((entry) => answer(entry, latest, candidates, counts));
+}
+
+/** To be counted, as far as is known. */
+const fresh = (entries: readonly Entry[]) => entries.filter((e) => e.kind === "accepted" && e.repeats === null);
+
+/** What the ledger knows already, and keys that come twice here: the first counts. */
+function judge(entries: readonly Entry[], keys: ReadonlyMap<string, Ledgered>): void {
+  const seen = new Map<string, Entry>();
+  for (const entry of entries) {
+    const { requestKey, payloadHash } = entry.occurrence;
+    if (requestKey === null) continue;
+    const ledger = keys.get(requestKey);
+    if (ledger) {
+      entry.ledger = ledger;
+      entry.kind = ledger.hash === payloadHash ? "duplicate" : "conflict";
+      entry.group = ledger.root;
+    } else if (seen.has(requestKey)) entry.repeats = seen.get(requestKey) as Entry;
+    else seen.set(requestKey, entry);
+  }
+}
+
+function repeatOf(entry: Entry): void {
+  const { repeats } = entry;
+  if (repeats === null || entry.kind !== "accepted") return;
+  entry.kind = repeats.occurrence.payloadHash === entry.occurrence.payloadHash ? "duplicate" : "conflict";
+  entry.group = repeats.group;
+}
+
+/**
+ * Finds or makes the group of each: by a supplied match id, then by fingerprint, then by the fingerprint's own match id. Returns the groups
+ * that were made; one may turn out to be nobody's, where another write got hold of a match id or a request key first.
+ */
+async function placeAll(s: string, { run }: Inside, entries: readonly Entry[], known: Known): Promise<string[]> {
+  const wanted = fresh(entries);
+  const placeOf = ({ occurrence: { matchId, group } }: Entry) =>
+    (matchId !== null && known.matches.get(matchId)) ||
+    known.fingerprints.get(group.fingerprint) ||
+    known.matches.get(group.matchId);
+  /** A supplied id that comes first here decides for those that come after it. */
+  const leaders = new Map<string, Entry>();
+  const leaderOf = (entry: Entry): Entry => {
+    const { matchId } = entry.occurrence;
+    if (matchId === null || known.matches.has(matchId)) return entry;
+    const leader = leaders.get(matchId) ?? entry;
+    leaders.set(matchId, leader);
+    return leader;
+  };
+  const led = wanted.map((entry) => ({ entry, leader: leaderOf(entry) }));
+  const missing = new Map(
+    led.flatMap(({ leader }) =>
+      placeOf(leader) ? [] : [[leader.occurrence.group.fingerprint, leader.occurrence.group] as const],
+    ),
+  );
+  const groups = await makeGroups(s, run, [...missing.values()], entries[0]?.rules.now);
+  for (const { entry, leader } of led)
+    entry.group = placeOf(leader) || (groups.get(leader.occurrence.group.fingerprint)?.root as string);
+  for (const [fingerprint, group] of groups) {
+    const maker = wanted.find((e) => e.group === group.root);
+    const own = missing.get(fingerprint)?.matchId;
+    if (!group.made || !maker || own === undefined) continue;
+    maker.first = true;
+    if (!leaders.has(own)) leaders.set(own, maker);
+  }
+  const made = [...groups.values()].flatMap((group) => (group.made ? [group.root] : []));
+  if (leaders.size === 0) return made;
+  const elsewhere = await makeMatches(s, run, new Map([...leaders].map(([match, { group }]) => [match, group])));
+  for (const { entry } of led) {
+    const root = entry.occurrence.matchId !== null && elsewhere.get(entry.occurrence.matchId);
+    if (!root || root === entry.group) continue;
+    entry.group = root;
+    entry.first = false;
+  }
+  return made;
+}
+
+/** The candidate of each group: a new round where there is none, or where the last one is closed and makes room for what was counted. */
+async function candidatesOf(
+  s: string,
+  { run }: Inside,
+  entries: readonly Entry[],
+  latest: ReadonlyMap<string, LatestOfGroup>,
+  now: Date,
+): Promise<Map<string, Candidate>> {
+  const candidates = new Map<string, Candidate>();
+  for (const [group, { candidate }] of latest) if (candidate) candidates.set(group, candidate);
+  const counted = new Set(fresh(entries).map((e) => e.group));
+  const due = [...new Map(entries.map((e) => [e.group, e])).values()].filter(({ group, rules }) => {
+    const candidate = candidates.get(group);
+    return !candidate || (counted.has(group) && isClosed(candidate) && rules.reopens(candidate, now));
+  });
+  const rounds = due.map(({ group }) => ({
+    group,
+    round: (candidates.get(group)?.round ?? 0) + 1,
+    groupVersion: latest.get(group)?.version ?? 1,
+  }));
+  for (const [group, candidate] of await openRounds(s, run, rounds, now)) candidates.set(group, candidate);
+  return candidates;
+}
+
+/** Once per group that was counted: the last of it that may be evaluated asks. */
+function ask(
+  entries: readonly Entry[],
+  latest: ReadonlyMap<string, LatestOfGroup>,
+  candidates: ReadonlyMap<string, Candidate>,
+  now: Date,
+): { messages: NewMessage[]; candidates: number[] } {
+  const messages: NewMessage[] = [];
+  const asked: number[] = [];
+  const counts = countsOf(entries);
+  const evaluating = fresh(entries).filter((e) => e.occurrence.evaluate);
+  for (const { group, rules } of new Map(evaluating.map((e) => [e.group, e])).values()) {
+    const before = latest.get(group)?.occurrences ?? 0;
+    const candidate = candidates.get(group) as Candidate;
+    if (isClosed(candidate)) continue;
+    const due = askEvaluation(rules, candidate, { occurrences: before + (counts.get(group) ?? 0), before, now });
+    if (!due) continue;
+    messages.push(due.message);
+    asked.push(candidate.candidateId);
+    for (const entry of evaluating) if (entry.group === group) entry.queued = true;
+  }
+  return { messages, candidates: asked };
+}
+
+function countsOf(entries: readonly Entry[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { group } of fresh(entries)) counts.set(group, (counts.get(group) ?? 0) + 1);
+  return counts;
+}
+
+/** A death is ingested whatever the ledger says of its key: else it would be queued for ever. Of two of one message the later counts. */
+function deathsOf(entries: readonly Entry[]): Counted["deaths"] {
+  const deaths = new Map<string, Counted["deaths"][number]>();
+  for (const {
+    occurrence: { message },
+    kind,
+    ledger,
+    group,
+  } of entries) {
+    if (message === null || (deaths.get(message.id)?.attempts ?? -1) > message.attempts) continue;
+    deaths.set(message.id, {
+      id: message.id,
+      attempts: message.attempts,
+      group: kind === "conflict" ? null : (ledger?.group ?? group),
+      occurrenceId: kind === "duplicate" ? (ledger?.occurrenceId ?? null) : null,
+    });
+  }
+  return [...deaths.values()];
+}
+
+function answer(
+  entry: Entry,
+  latest: ReadonlyMap<string, LatestOfGroup>,
+  candidates: ReadonlyMap<string, Candidate>,
+  counts: ReadonlyMap<string, number>,
+): Ingested {
+  const { kind, group, occurrence, first, queued } = entry;
+  const of = latest.get(group) as LatestOfGroup;
+  return {
+    kind,
+    groupId: Number(group),
+    candidateId: candidates.get(group)?.candidateId ?? 0,
+    matchId: occurrence.matchId ?? of.matchId,
+    occurrences: of.occurrences + (counts.get(group) ?? 0),
+    first: first && kind === "accepted",
+    queued,
+  };
+}

@@ -1,0 +1,210 @@
+/**
+ * Who may decide what: approvals of different people, for the group as it is, while they are fresh; and the moves of appendix E, which
+ * nobody can leave.
+ */
+import { describe, expect, it } from "vitest";
+import { approvalRefusal, standingOf } from "../../../src/recovery/candidate/approvals.ts";
+import { EXECUTION_MOVES, handMoveRefusal, isExecutionStatus } from "../../../src/recovery/candidate/transitions.ts";
+import type { Candidate, ExecutionStatus } from "../../../src/store/recovery.ts";
+import { ANN, BO, createScene, ROBOT, type Scene } from "./scene.ts";
+
+const DAY_MS = 24 * 3_600_000;
+const COMPENSATION = { compensation: { kind: "http", url: "https://undo.example" } } as const;
+
+/** One candidate whose action needs two people. */
+async function twoPeople(): Promise<{ scene: Scene; candidate: Candidate }> {
+  const scene = await createScene(COMPENSATION);
+  const { candidateId } = await scene.timeout();
+  const candidate = await scene.engine.update(candidateId, { ...ANN, selectedAction: "rollback_state" });
+  return { scene, candidate };
+}
+
+describe("approval", () => {
+  it("EV-49: what is risky is not executed before a person has approved, what is safe is", async () => {
+    const scene = await createScene({ fallback: { kind: "http", url: "https://other.example" } });
+    const { candidateId } = await scene.timeout();
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ approvalsMissing: 0 });
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "fallback_model" });
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ approvalsMissing: 1, lapsed: false });
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "approval_needed" });
+    expect(await scene.engine.approve(candidateId, { ...ANN, reason: "looked at it" })).toMatchObject({
+      decision: "approved",
+      approvals: [{ actor: "ann", note: "looked at it" }],
+    });
+    expect(await scene.engine.execute(candidateId, ANN)).toMatchObject({ executionStatus: "executing", executedBy: "ann" });
+  });
+
+  it("two people are two names: the same one twice, the system and an agent do not count", async () => {
+    const { scene, candidate } = await twoPeople();
+    const { candidateId } = candidate;
+    await scene.engine.approve(candidateId, ANN);
+    expect(await scene.engine.approve(candidateId, ANN)).toMatchObject({ decision: "pending", approvals: [{ actor: "ann" }] });
+    for (const by of [
+      ROBOT,
+      { actor: "system", actorType: "system" } as const,
+      { actor: "system", actorType: "human" } as const,
+    ]) {
+      await expect(scene.engine.approve(candidateId, by)).rejects.toMatchObject({ code: "approval_needed" });
+    }
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({
+      code: "approval_needed",
+      detail: { missing: 1 },
+    });
+    expect(await scene.engine.approve(candidateId, BO)).toMatchObject({ decision: "approved" });
+    expect(await scene.engine.execute(candidateId, ANN)).toMatchObject({ executionStatus: "executing" });
+  });
+
+  it("two people who approve at the same moment both count; a named version counts once", async () => {
+    const { scene, candidate } = await twoPeople();
+    const { candidateId } = candidate;
+    const [one, other] = await Promise.all([scene.engine.approve(candidateId, ANN), scene.engine.approve(candidateId, BO)]);
+    expect([one.decision, other.decision].sort()).toEqual(["approved", "pending"]);
+    const next = await twoPeople();
+    const { version, candidateId: id } = next.candidate;
+    const both = await Promise.allSettled([ANN, BO].map((by) => next.scene.engine.approve(id, { ...by, version })));
+    expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  it("EV-50: it lapses when the group changes, is taken back on record, and must be given again", async () => {
+    const { scene, candidate } = await twoPeople();
+    const { candidateId, groupId } = candidate;
+    await scene.engine.approve(candidateId, ANN);
+    await scene.engine.approve(candidateId, BO);
+    await scene.die(["something else entirely"], { code: "E_OTHER" });
+    const { data } = await scene.engine.groups({ limit: 10, code: "E_OTHER" });
+    await scene.engine.merge(groupId, [data[0]?.groupId ?? 0], "the same outage", ANN);
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: true, approvalsMissing: 2 });
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({
+      code: "approval_needed",
+      detail: { lapsed: true },
+    });
+    expect((await scene.engine.candidate(candidateId)).candidate).toMatchObject({ decision: "pending", approvals: [] });
+    expect(await scene.engine.approve(candidateId, BO)).toMatchObject({ decision: "pending", approvals: [{ actor: "bo" }] });
+    expect(await scene.engine.approve(candidateId, ANN)).toMatchObject({ decision: "approved" });
+    const events = (await scene.engine.provenance({ candidateId }, { limit: 50 })).data.map(({ event }) => event);
+    expect(events).toContain("approval_lapsed");
+  });
+
+  it("EV-50: it lapses after a day, and the same person may give it anew", async () => {
+    const scene = await createScene(COMPENSATION);
+    const { candidateId } = await scene.timeout();
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "skip_task" });
+    await scene.engine.approve(candidateId, ANN);
+    await scene.clock.advance(DAY_MS - 1);
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: false, approvalsMissing: 0 });
+    await scene.clock.advance(1);
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "approval_needed" });
+    await scene.engine.approve(candidateId, ANN);
+    expect(await scene.engine.execute(candidateId, ANN)).toMatchObject({ executionStatus: "executing" });
+  });
+
+  it("it is for one action: another one begins without approvals", async () => {
+    const { scene, candidate } = await twoPeople();
+    await scene.engine.approve(candidate.candidateId, ANN);
+    await scene.engine.approve(candidate.candidateId, BO);
+    const after = await scene.engine.update(candidate.candidateId, { ...ANN, selectedAction: "skip_task" });
+    expect(after).toMatchObject({ action: "skip_task", decision: "pending", approvals: [] });
+  });
+
+  it("EV-49: what is forbidden or disabled is neither approved nor executed", async () => {
+    const scene = await createScene();
+    const { candidateId } = await scene.timeout();
+    await scene.engine.putAction("retry_exponential", `{"risk":"forbidden"}`, 0, ANN);
+    await expect(scene.engine.approve(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused" });
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused" });
+    await scene.engine.putAction("retry_exponential", `{"enabled":false}`, 1, ANN);
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused" });
+  });
+
+  it("is pure about who is missing", () => {
+    const at = new Date(1_000);
+    const approvals = [
+      { actor: "ann", at, note: null },
+      { actor: "system", at, note: null },
+    ];
+    const given = (approval: "none" | "one" | "two", risk: "safe" | "risky", version = 1) =>
+      standingOf({ approvals, groupVersion: 1 }, { version }, { approval, risk }, { nowMs: 2_000, approvalMs: 5_000 });
+    expect(given("none", "safe").missing).toBe(0);
+    expect(given("none", "risky")).toMatchObject({ needed: 1, missing: 0 });
+    expect(given("two", "risky")).toMatchObject({ needed: 2, missing: 1, lapsed: false });
+    expect(given("one", "safe", 2)).toMatchObject({ missing: 1, lapsed: true });
+    expect(approvalRefusal(7, given("two", "safe"))).toContain("two different people");
+  });
+});
+
+describe("rejection", () => {
+  it("ends a candidate; the group rests a day, or until somebody asks", async () => {
+    const scene = await createScene();
+    const { candidateId, groupId } = await scene.timeout();
+    const rejected = await scene.engine.reject(candidateId, { ...ANN, reason: "known" });
+    expect(rejected.decision).toBe("rejected");
+    expect(await scene.engine.reject(candidateId, ANN)).toMatchObject({ version: rejected.version });
+    await expect(scene.engine.approve(candidateId, ANN)).rejects.toMatchObject({ code: "wrong_state" });
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "wrong_state" });
+    await scene.clock.advance(DAY_MS - 60_000);
+    await scene.die(["no answer within 5 ms"]);
+    expect(await scene.candidate()).toMatchObject({ candidateId });
+    await scene.clock.advance(60_000);
+    await scene.die(["no answer within 5 ms"]);
+    expect(await scene.candidate()).toMatchObject({ round: 2, decision: "pending" });
+    await scene.engine.reject((await scene.candidate()).candidateId, ANN);
+    expect(await scene.engine.suggest(groupId, ANN)).toMatchObject({ round: 3, evaluationStatus: "evaluated" });
+  });
+});
+
+describe("DR-33: a status that a person writes", () => {
+  const STATUSES = Object.keys(EXECUTION_MOVES) as ExecutionStatus[];
+
+  it("is one of five moves and no other", () => {
+    const allowed = STATUSES.flatMap((from) =>
+      STATUSES.filter((to) => handMoveRefusal({ candidateId: 1, executionStatus: from } as Candidate, to) === null).map(
+        (to) => `${from} → ${to}`,
+      ),
+    );
+    expect(allowed).toEqual([
+      "pending → skipped",
+      "unknown → succeeded",
+      "unknown → failed",
+      "succeeded → rolled_back",
+      "failed → rolled_back",
+    ]);
+    for (const move of allowed) {
+      const [from, to] = move.split(" → ") as [ExecutionStatus, ExecutionStatus];
+      expect(EXECUTION_MOVES[from]).toContain(to);
+    }
+    expect(["__proto__", "constructor", "done"].some(isExecutionStatus)).toBe(false);
+  });
+
+  it("is refused with what would be allowed, and changes nothing", async () => {
+    const scene = await createScene();
+    const { candidateId, version } = await scene.timeout();
+    for (const executionStatus of ["executing", "succeeded", "failed", "rolled_back", "unknown", "pending"]) {
+      const refused = scene.engine.update(candidateId, { ...ANN, executionStatus });
+      await expect(refused, executionStatus).rejects.toMatchObject({ code: "wrong_state" });
+    }
+    await expect(scene.engine.update(candidateId, { ...ANN, executionStatus: "deleted" })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+    expect((await scene.candidate()).version).toBe(version);
+    await expect(
+      scene.engine.update(candidateId, { ...ANN, executionStatus: "skipped", version: version - 1 }),
+    ).rejects.toMatchObject({
+      code: "version_conflict",
+    });
+    expect(await scene.engine.update(candidateId, { ...ANN, executionStatus: "skipped", version })).toMatchObject({
+      executionStatus: "skipped",
+    });
+  });
+
+  it("an action that does not exist is refused, owner and note are kept", async () => {
+    const scene = await createScene();
+    const { candidateId } = await scene.timeout();
+    const wrong = scene.engine.update(candidateId, { ...ANN, selectedAction: "reboot" });
+    await expect(wrong).rejects.toMatchObject({ code: "action_not_found" });
+    expect(await scene.engine.update(candidateId, { ...ANN, owner: "bo", note: "look at the gateway" })).toMatchObject({
+      owner: "bo",
+      note: "look at the gateway",
+    });
+    await expect(scene.engine.update(12_345, { ...ANN, note: "x" })).rejects.toMatchObject({ code: "candidate_not_found" });
+  });
+});

@@ -1,0 +1,256 @@
+/**
+ * Failures come in: our own dead letters by themselves, those of others by report. Each counts once, whatever is repeated or done at
+ * once, and its evaluation is queued with it.
+ */
+import { describe, expect, it } from "vitest";
+import type { MakegoodError } from "../../../src/message/errors.ts";
+import { evaluationIsDue } from "../../../src/recovery/evaluation/when.ts";
+import { NOTIFY_TOPIC, RECOVERY_TOPIC } from "../../../src/recovery/topics.ts";
+import { ANN, createScene, dead, definition, type Scene, TOPIC } from "./scene.ts";
+
+const queued = async ({ store }: Scene): Promise<number> =>
+  (await store.list({ topic: RECOVERY_TOPIC, limit: 1_000 })).data.length;
+
+describe("our own dead letters", () => {
+  it("are ingested in batches, each death once", async () => {
+    const scene = await createScene();
+    await scene.die(
+      Array.from({ length: 450 }, (_, i) => `order ${i} was refused by 10.0.0.${i % 250}`),
+      { code: "refused", ingest: false },
+    );
+    expect(await scene.engine.steps.ingest()).toBe(200);
+    expect(await scene.engine.steps.ingest()).toBe(200);
+    expect(await scene.engine.steps.ingest()).toBe(50);
+    expect(await scene.engine.steps.ingest()).toBe(0);
+    const { data } = await scene.engine.groups({ limit: 10 });
+    expect(data).toMatchObject([{ occurrences: 450, openMessages: 450, sink: "http pay.example", code: "refused" }]);
+  });
+
+  it("count again when they die again, and only then", async () => {
+    const scene = await createScene();
+    const [id = ""] = await scene.die(["no answer within 20 ms"]);
+    await scene.store.intervene({ id, action: "replay", actor: "ann", reason: null });
+    expect(await scene.engine.steps.ingest()).toBe(0);
+    await scene.settle([id], dead("no answer within 31 ms", "TIMEOUT"));
+    expect(await scene.engine.steps.ingest()).toBe(1);
+    const { data } = await scene.engine.groups({ limit: 10 });
+    expect(data).toMatchObject([{ occurrences: 2, openMessages: 1 }]);
+  });
+
+  it("EV-49: dead evaluations are never ingested, other topics of the engine's own are", async () => {
+    const scene = await createScene();
+    await scene.engine.steps.ingest();
+    await scene.die(["broken"], { topic: RECOVERY_TOPIC });
+    expect((await scene.engine.groups({ limit: 10 })).data).toEqual([]);
+    await scene.die(["nobody listens"], { topic: NOTIFY_TOPIC });
+    expect((await scene.engine.groups({ limit: 10 })).data).toMatchObject([{ topic: NOTIFY_TOPIC, occurrences: 1 }]);
+  });
+
+  it("are looked for by themselves when one dies in this process", async () => {
+    const scene = await createScene({ settings: { pollMs: 3_600_000 } });
+    scene.engine.start();
+    await scene.clock.advance(10);
+    const [id = ""] = await scene.die(["no answer"], { ingest: false });
+    await scene.clock.advance(1_000);
+    expect((await scene.engine.stats()).occurrences).toBe(0);
+    const attempt = { type: "attempt", topic: TOPIC, id, attempt: 1, outcome: "reject", status: "dead", ms: 1 } as const;
+    scene.emit({ ...attempt, code: "TIMEOUT", error: "no answer", alert: false });
+    await scene.clock.advance(1_000);
+    expect((await scene.engine.stats()).occurrences).toBe(1);
+    await scene.engine.stop();
+  });
+
+  it("a message that fails often counts before it is dead, and not once more when it dies", async () => {
+    const scene = await createScene();
+    scene.engine.start();
+    await scene.clock.advance(10);
+    const id = "019b76da-0000-7000-8000-000000000001";
+    const plain = { delayMs: 0, priority: 0, orderingKey: null, traceparent: null, schemaVersion: null };
+    await scene.store.enqueue([{ id, topic: TOPIC, tenantId: null, key: null, payload: "1", payloadHash: "", ...plain }]);
+    const again = {
+      kind: "retry",
+      delayMs: 0,
+      counted: true,
+      suspicion: 0,
+      outcome: "retry",
+      code: "TIMEOUT",
+      error: "no answer",
+    } as const;
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      await scene.settle([id], again);
+      const event = { type: "attempt", topic: TOPIC, id, attempt, outcome: "retry", status: "pending", ms: 1 } as const;
+      scene.emit({ ...event, code: "TIMEOUT", error: "no answer", alert: false });
+      await scene.clock.advance(2_000);
+      expect((await scene.engine.stats()).occurrences).toBe(attempt < 5 ? 0 : 1);
+    }
+    await scene.settle([id], dead("no answer", "TIMEOUT"));
+    await scene.clock.advance(2_000);
+    const { data } = await scene.engine.groups({ limit: 10 });
+    expect(data).toMatchObject([{ occurrences: 1, openMessages: 1 }]);
+    expect((await scene.engine.stats()).uningested).toBe(0);
+    await scene.engine.stop();
+  });
+});
+
+describe("reports of other services", () => {
+  it("CON-23: the same key again counts nothing, a new key for the same failure is one more occurrence", async () => {
+    const { engine, report } = await createScene();
+    const first = await engine.ingest(report({ idempotencyKey: "a" }), ANN);
+    expect(first).toMatchObject({ status: "accepted", occurrenceCount: 1, evaluationQueued: true });
+    const again = await engine.ingest(report({ idempotencyKey: "a" }), ANN);
+    expect(again).toMatchObject({
+      status: "duplicate",
+      occurrenceCount: 1,
+      candidateId: first.candidateId,
+      evaluationQueued: false,
+    });
+    expect(await engine.ingest(report({ idempotencyKey: "b" }), ANN)).toMatchObject({ status: "accepted", occurrenceCount: 2 });
+  });
+
+  it("DR-35: the same key with another payload is refused and counts nothing", async () => {
+    const { engine, report } = await createScene();
+    await engine.ingest(report({ idempotencyKey: "a", payload: `{"x":1}` }), ANN);
+    const other = engine.ingest(report({ idempotencyKey: "a", payload: `{"x":2}` }), ANN);
+    await expect(other).rejects.toMatchObject({ code: "key_conflict" } satisfies Partial<MakegoodError>);
+    expect((await engine.stats()).occurrences).toBe(1);
+  });
+
+  it("REC-44: a hundred at once of one failure are an occurrence count of 100, a thousand of twenty lose nothing", async () => {
+    const scene = await createScene();
+    const { engine, report } = scene;
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => engine.ingest(report({ idempotencyKey: `k${i}`, text: `job ${i} timed out` }), ANN)),
+    );
+    expect(new Set(answers.map(({ candidateId }) => candidateId)).size).toBe(1);
+    expect(Math.max(...answers.map(({ occurrenceCount }) => occurrenceCount))).toBe(100);
+    await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => engine.ingest(report({ idempotencyKey: `m${i}`, code: `E_KIND_${i % 20}` }), ANN)),
+    );
+    const { data } = await engine.groups({ limit: 100 });
+    expect(data.map(({ occurrences }) => occurrences).sort((a, b) => a - b)).toEqual([...Array(20).fill(50), 100]);
+    expect((await engine.stats()).occurrences).toBe(1_100);
+  });
+
+  it("DR-26: the evaluation is queued in the write that counts, and at 1, 2, 5, 10, … occurrences only", async () => {
+    const scene = await createScene();
+    for (let i = 0; i < 60; i++) await scene.engine.ingest(scene.report({ text: `job ${i} timed out` }), ANN);
+    expect(await queued(scene)).toBe(6);
+    const steps = Array.from({ length: 1_000 }, (_, i) => i + 1).filter((count) => evaluationIsDue(count, count - 1));
+    expect(steps).toEqual([1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]);
+    expect(evaluationIsDue(250, 90)).toBe(true);
+    expect(evaluationIsDue(199, 101)).toBe(false);
+  });
+
+  it("DR-26: a write that fails counts nothing and queues nothing, and the same report again is the first", async () => {
+    const scene = await createScene();
+    const { recovery, engine, report } = scene;
+    await engine.steps.ingest();
+    const { ingest } = recovery;
+    (recovery as { ingest: unknown }).ingest = () => Promise.reject(new Error("the database restarts"));
+    await expect(engine.ingest(report({ idempotencyKey: "a" }), ANN)).rejects.toThrow("restarts");
+    (recovery as { ingest: unknown }).ingest = ingest;
+    expect(await queued(scene)).toBe(0);
+    const answer = await engine.ingest(report({ idempotencyKey: "a" }), ANN);
+    expect(answer).toMatchObject({ status: "accepted", occurrenceCount: 1, evaluationQueued: true });
+  });
+
+  it("without enqueue_evaluation nothing is evaluated", async () => {
+    const scene = await createScene();
+    const answer = await scene.engine.ingest(scene.report({ enqueueEvaluation: false }), ANN);
+    expect(answer.evaluationQueued).toBe(false);
+    expect(await queued(scene)).toBe(0);
+  });
+
+  it("keeps an id that was supplied and brings it to its group, whatever the text says", async () => {
+    const { engine, report } = await createScene();
+    const failureMatchId = "6F9619FF-8B86-4D01-B42D-00CF4FC964FF";
+    const first = await engine.ingest(report({ failureMatchId }), ANN);
+    expect(first.failureMatchId).toBe(failureMatchId.toLowerCase());
+    const other = await engine.ingest(report({ failureMatchId, code: "OTHER", text: "something else" }), ANN);
+    expect(other).toMatchObject({ groupId: first.groupId, occurrenceCount: 2 });
+    await expect(engine.ingest(report({ failureMatchId: "not-an-id" }), ANN)).rejects.toMatchObject({ code: "invalid_request" });
+  });
+
+  it("a failure that mentions another failure's id is not that failure", async () => {
+    const { engine, report } = await createScene();
+    const first = await engine.ingest(report(), ANN);
+    const text = `follows from ${first.failureMatchId}: the disk of group ${first.groupId} is full`;
+    const second = await engine.ingest(report({ code: "DISK_FULL", text }), ANN);
+    expect(second.groupId).not.toBe(first.groupId);
+    const third = await engine.ingest(report({ code: "DISK_FULL", text: text.replace(/[0-9a-f]{12}/, "0123456789ab") }), ANN);
+    expect(third.groupId).toBe(second.groupId);
+  });
+
+  it("hosts, ids and ports of the receiver do not part one failure", async () => {
+    const { engine, report } = await createScene();
+    const from = async (sink: string) => (await engine.ingest(report({ sink, topic: "pay/charge" }), ANN)).groupId;
+    const groups = new Set([await from("https://10.1.2.3:8443/v1"), await from("https://10.9.2.77:9443/v1")]);
+    expect(groups.size).toBe(1);
+  });
+
+  it("takes a text of 1 MiB with control characters, NUL and half a surrogate pair", async () => {
+    const { engine, report } = await createScene();
+    const text = `\u0000\u001b[31mdisk \ud800 failed\u0007 ${"x".repeat(1 << 20)}`;
+    const payload = JSON.stringify({ raw: text });
+    const answer = await engine.ingest(report({ text, stack: text, code: "E\u0000\nDISK", topic: "a\u0000b", payload }), ANN);
+    const { group, occurrences } = await engine.group(answer.groupId);
+    expect(group).toMatchObject({ code: "E DISK", topic: "a b" });
+    const [kept] = occurrences;
+    expect(kept?.text.length).toBeLessThanOrEqual(4_096);
+    expect(`${kept?.text}${kept?.stack}${group.template}`).not.toMatch(/[\p{Cc}\p{Cs}]/u);
+    expect(JSON.parse(kept?.payload ?? "")).toMatchObject({ cut: true, chars: payload.length });
+  });
+});
+
+describe("several processes", () => {
+  const lines = ["ann", "bo", "cy", "dan", "eve", "fay"].map((name) => `could not charge card of user ${name} today`);
+
+  it("agree on the groups, and a template that becomes more general is a merge on record", async () => {
+    const scene = await createScene();
+    const other = scene.another();
+    const groups = new Set<number>();
+    for (const [i, text] of lines.entries()) {
+      const engine = i % 2 === 0 ? scene.engine : other;
+      groups.add((await engine.ingest(scene.report({ text, code: "E_CARD" }), ANN)).groupId);
+    }
+    expect(groups.size).toBeGreaterThan(1);
+    const { data } = await scene.engine.groups({ limit: 10 });
+    expect(data).toMatchObject([{ occurrences: 6, mergedInto: null }]);
+    const into = data[0]?.groupId ?? 0;
+    const merged = (await scene.recovery.groups({ limit: 10, merged: true })).data.filter(
+      ({ mergedInto }) => mergedInto === into,
+    );
+    expect(merged.length).toBe(groups.size - 1);
+    const record = (await scene.engine.provenance({ groupId: into }, { limit: 50 })).data.filter(
+      ({ event }) => event === "merged",
+    );
+    expect(record).toMatchObject(merged.map(() => ({ actor: "system", actorType: "system" })));
+    // Who starts now reads the templates of the others.
+    const late = await scene
+      .another()
+      .ingest(scene.report({ text: "could not charge card of user gus today", code: "E_CARD" }), ANN);
+    expect(late).toMatchObject({ groupId: into, occurrenceCount: 7 });
+  });
+
+  it("a merge that has to wait for an execution is made afterwards", async () => {
+    const scene = await createScene();
+    const { engine, recovery, report } = scene;
+    const first = await engine.ingest(report({ text: lines[0] as string, code: "E_CARD" }), ANN);
+    const claim = { executionStatus: "executing", executionId: "019b76da-0000-7000-8000-0000000000ff", leaseMs: 1_000 } as const;
+    const claimed = await recovery.write({ candidateId: first.candidateId, patch: claim, provenance: [] });
+    expect(claimed.kind).toBe("done");
+    for (const text of lines.slice(1)) await engine.ingest(report({ text, code: "E_CARD" }), ANN);
+    expect((await recovery.group(first.groupId))?.mergedInto).toBe(null);
+    await recovery.write({ candidateId: first.candidateId, patch: { executionStatus: "failed", leaseMs: null }, provenance: [] });
+    await engine.ingest(report({ text: "something else", code: "E_OTHER" }), ANN);
+    expect((await recovery.group(first.groupId))?.mergedInto).not.toBe(null);
+  });
+
+  it("topics of the engine's own are declared where they are missing, and not replaced where they are not", async () => {
+    const { engine, store, report } = await createScene();
+    await store.topics.put(definition(NOTIFY_TOPIC, { kind: "http", url: "https://ops.example" }), "api");
+    await engine.ingest(report(), ANN);
+    expect((await store.topics.get(NOTIFY_TOPIC))?.sink.kind).toBe("http");
+    expect((await store.topics.get(RECOVERY_TOPIC))?.sink.kind).toBe("function");
+  });
+});

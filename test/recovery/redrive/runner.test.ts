@@ -1,0 +1,249 @@
+/**
+ * The runner on the memory store, on a clock that is moved by hand: canary, bound, pause, resume, cancel, dry runs, the handing over
+ * from a killed process to the next, and what is told of it all.
+ */
+import { afterEach, describe, expect, it } from "vitest";
+import type { Redrives } from "../../../src/recovery/redrive/redrives.ts";
+import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
+
+const REQUEST = { select: { topic: TOPIC }, reason: "the receiver is back" };
+const DAY_MS = 24 * 3_600_000;
+
+let running: Redrives[] = [];
+
+function start(scene: Scene, change?: Parameters<Scene["process"]>[0]) {
+  const process = scene.process(change);
+  process.runner.start();
+  running.push(process);
+  return process;
+}
+
+afterEach(() => {
+  // Nobody moves their clocks any more.
+  running = [];
+});
+
+describe("a redrive", () => {
+  it("sends a canary, then the rest, each once, and is done when every fate is known", async () => {
+    const scene = await createScene();
+    const ids = await scene.die(60);
+    const before = new Map(await Promise.all(ids.map(async (id) => [id, (await scene.store.get(id))?.payload] as const)));
+    const process = start(scene);
+    const { redrive, created } = await process.startRedrive(REQUEST, ANN);
+    expect([created, redrive.status, redrive.counts.selected]).toEqual([true, "running", 60]);
+    await scene.pass(1_500, () => "nothing");
+    expect(await scene.counts(redrive)).toMatchObject({ status: "running", sent: 5, waiting: 55 });
+    // What a held message waits for is a person: here, the receiver's answer.
+    for (const id of ids.slice(0, 5)) await scene.store.intervene({ id, action: "resolve", actor: "test", reason: null });
+    await scene.pass(8_000);
+    expect(await scene.counts(redrive)).toMatchObject({
+      status: "done",
+      reason: null,
+      healed: 60,
+      waiting: 0,
+      sent: 0,
+      failed: 0,
+    });
+    for (const id of ids.slice(5)) {
+      const message = await scene.store.get(id);
+      expect(message).toMatchObject({ status: "delivered", generation: 1, payload: before.get(id) });
+    }
+    expect(scene.heard.filter((event) => event.type === "redrive").at(-1)).toMatchObject({
+      status: "done",
+      counts: { healed: 60 },
+    });
+    const told = scene.heard.flatMap((event) => (event.type === "redrive" ? [event.changed] : []));
+    for (const state of ["sent", "healed"] as const)
+      expect(
+        told.reduce((sum, one) => sum + one[state], 0),
+        state,
+      ).toBe(60);
+  });
+
+  it("attack 26: into a receiver that is still broken it stops by itself, and most is untouched", async () => {
+    const scene = await createScene();
+    const ids = await scene.die(100);
+    const process = start(scene);
+    const { redrive } = await process.startRedrive(REQUEST, ANN);
+    await scene.pass(3_000, () => "dead");
+    expect(await scene.counts(redrive)).toMatchObject({ status: "stopped", failed: 5, waiting: 95 });
+    expect((await scene.counts(redrive)).reason).toBe("5 of 5 of the canary failed, more than the share of 0.5 that was allowed");
+    const generations = await Promise.all(ids.map(async (id) => (await scene.store.get(id))?.generation));
+    expect(generations.filter((generation) => generation === 0)).toHaveLength(95);
+
+    // A person resumes it: another canary first, and what failed is not tried again.
+    await process.resumeRedrive(redrive.id, ANN);
+    await scene.pass(3_000, () => "dead");
+    expect(await scene.counts(redrive)).toMatchObject({ status: "stopped", failed: 10, waiting: 90 });
+    await process.resumeRedrive(redrive.id, ANN);
+    await scene.pass(10_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", failed: 10, healed: 90 });
+  });
+
+  it("stops in the middle when the receiver breaks again, at the bound", async () => {
+    const scene = await createScene();
+    await scene.die(400);
+    const process = start(scene);
+    const { redrive } = await process.startRedrive({ ...REQUEST, failureShareMax: 0.2 }, ANN);
+    let answered = 0;
+    await scene.pass(20_000, () => (++answered <= 60 ? "delivered" : "dead"));
+    const counts = await scene.counts(redrive);
+    expect(counts.status).toBe("stopped");
+    expect(counts.healed).toBe(60);
+    // One share of what was known when it was looked at, and what was on its way.
+    expect(counts.failed).toBeLessThan(40);
+    expect(counts.waiting).toBeGreaterThan(280);
+  });
+
+  it("is paused within a step, resumed where it was, and cancelled for good", async () => {
+    const scene = await createScene();
+    await scene.die(200);
+    const process = start(scene);
+    const { redrive } = await process.startRedrive({ ...REQUEST, canary: 0, rampFrom: 10, ratePerSecond: 10 }, ANN);
+    await scene.pass(3_000);
+    const paused = await process.pauseRedrive(redrive.id, { ...ANN, reason: "lunch" });
+    expect([paused.status, paused.statusReason]).toEqual(["paused", "paused by ann: lunch"]);
+    const sent = paused.counts.selected - paused.counts.waiting;
+    expect(sent).toBeGreaterThan(20);
+    await scene.pass(10_000);
+    expect((await scene.counts(redrive)).waiting).toBe(200 - sent);
+    expect((await process.pauseRedrive(redrive.id, ANN)).version, "pressed twice").toBe(paused.version);
+    await expect(process.resumeRedrive(redrive.id, { ...ANN, version: 1 })).rejects.toMatchObject({ code: "version_conflict" });
+    await process.resumeRedrive(redrive.id, { ...ANN, version: paused.version });
+    await scene.pass(2_000);
+    const { waiting } = (await process.cancelRedrive(redrive.id, { ...ANN, reason: "enough" })).counts;
+    expect(waiting).toBe(0);
+    await scene.pass(5_000);
+    const end = await scene.counts(redrive);
+    expect(end.status).toBe("cancelled");
+    expect(end.healed + end.skipped).toBe(200);
+    expect(end.skipped).toBeGreaterThan(100);
+    await expect(process.resumeRedrive(redrive.id, ANN)).rejects.toMatchObject({ code: "wrong_state" });
+    const { data } = await scene.recovery.provenance({ redriveId: redrive.id }, { limit: 50 });
+    expect(data.map(({ event, actor }) => `${event} ${actor}`).reverse()).toEqual([
+      "redrive_running ann",
+      "redrive_paused ann",
+      "redrive_resumed ann",
+      "redrive_cancelled ann",
+    ]);
+  });
+
+  it("as a dry run touches nothing until it is resumed, and then only what was seen", async () => {
+    const scene = await createScene();
+    const seen = await scene.die(10);
+    const process = start(scene);
+    const { redrive } = await process.startRedrive({ ...REQUEST, dryRun: true }, ANN);
+    expect([redrive.status, redrive.counts.selected]).toEqual(["planned", 10]);
+    const later = await scene.die(10);
+    await scene.pass(5_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "planned", waiting: 10 });
+    await process.resumeRedrive(redrive.id, ANN);
+    await scene.pass(5_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 10 });
+    for (const id of seen) expect((await scene.store.get(id))?.status).toBe("delivered");
+    for (const id of later) expect((await scene.store.get(id))?.status).toBe("dead");
+  });
+
+  it("that was only planned is cancelled after a day", async () => {
+    const scene = await createScene();
+    await scene.die(3);
+    const process = start(scene);
+    const { redrive } = await process.startRedrive({ ...REQUEST, dryRun: true }, ANN);
+    await scene.pass(DAY_MS - 1_000_000, undefined, 100_000);
+    expect((await scene.counts(redrive)).status).toBe("planned");
+    await scene.pass(2_000_000, undefined, 100_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "cancelled", reason: "nobody resumed this dry run in time" });
+  });
+
+  it("is done after a day although some fates are unknown, and says so; a fate that comes later still counts", async () => {
+    const scene = await createScene();
+    const ids = await scene.die(3);
+    const process = start(scene);
+    const { redrive } = await process.startRedrive({ ...REQUEST, canary: 0 }, ANN);
+    await scene.pass(2_000, () => "nothing");
+    await scene.pass(DAY_MS + 60_000, () => "nothing", 20_000);
+    const { status, reason, sent } = await scene.counts(redrive);
+    expect([status, sent]).toEqual(["done", 3]);
+    expect(reason).toContain("3 were sent 24 hours ago or more");
+    await scene.store.intervene({ id: ids[0] as string, action: "resolve", actor: "ann", reason: null });
+    await scene.pass(700_000, () => "nothing", 20_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", sent: 2, healed: 1 });
+  });
+});
+
+describe("several processes and redrives", () => {
+  it("a killed runner's redrive is continued by another after its lease, and no message twice", async () => {
+    const scene = await createScene();
+    const ids = await scene.die(300);
+    const first = start(scene);
+    const { redrive } = await first.startRedrive({ ...REQUEST, rampFrom: 50 }, ANN);
+    await scene.pass(3_000);
+    first.lives.on = false;
+    const { waiting } = await scene.counts(redrive);
+    expect(waiting).toBeGreaterThan(100);
+    const second = start(scene);
+    await scene.pass(6_000);
+    expect((await scene.counts(redrive)).waiting, "its lease still runs").toBe(waiting);
+    await scene.pass(15_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 300 });
+    for (const id of ids) expect((await scene.store.get(id))?.generation).toBe(1);
+    await second.runner.stop();
+  });
+
+  it("a runner that is stopped hands over at once", async () => {
+    const scene = await createScene();
+    await scene.die(200);
+    const first = start(scene);
+    const { redrive } = await first.startRedrive({ ...REQUEST, rampFrom: 50 }, ANN);
+    await scene.pass(2_000);
+    await first.runner.stop();
+    const { waiting } = await scene.counts(redrive);
+    start(scene);
+    await scene.pass(1_500);
+    expect((await scene.counts(redrive)).waiting).toBeLessThan(waiting);
+  });
+
+  it("many redrives get on together, more than one process may hold", async () => {
+    const scene = await createScene();
+    const all = await scene.die(360);
+    const batches = Array.from({ length: 12 }, (_, i) => all.slice(i * 30, i * 30 + 30));
+    const processes = [start(scene, { settings: { heldMax: 3 } }), start(scene, { settings: { heldMax: 3 } })];
+    const started = await Promise.all(
+      batches.map(async (ids, i) => {
+        const process = processes[i % 2] as Redrives;
+        return process.startRedrive({ select: { ids }, reason: "r", canary: 0, ratePerSecond: 2, rampFrom: 2 }, ANN);
+      }),
+    );
+    await scene.pass(14_000);
+    for (const { redrive } of started) expect((await scene.counts(redrive)).healed, redrive.id).toBeGreaterThan(2);
+    await scene.pass(40_000);
+    for (const { redrive } of started) expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 30 });
+  });
+
+  it("one redrive that cannot go on stops with its reason and holds up no other", async () => {
+    const scene = await createScene();
+    const [broken, fine] = [await scene.die(3), await scene.die(3)];
+    const process = start(scene);
+    const { carrier } = { carrier: "fallback" as const };
+    const plan = JSON.stringify({ canary: 0, ratePerSecond: 50, rampFrom: 50, failureShareMax: 1, failureMin: 1, carrier });
+    const id = scene.ids();
+    const select = { ids: broken, limit: 10, generationMax: 10 };
+    const fields = {
+      requestKey: null,
+      requestHash: "0",
+      status: "running",
+      mode: "copy",
+      action: null,
+      candidateId: null,
+    } as const;
+    await scene.recovery.redrives.start({ id, select, plan, actor: "ann", reason: "r", provenance: [], ...fields });
+    const { redrive } = await process.startRedrive({ select: { ids: fine }, reason: "r" }, ANN);
+    await scene.pass(5_000);
+    expect(await scene.counts({ id })).toMatchObject({
+      status: "stopped",
+      waiting: 3,
+      reason: expect.stringContaining("has no fallback sink"),
+    });
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 3 });
+  });
+});

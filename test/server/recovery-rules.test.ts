@@ -1,0 +1,159 @@
+/**
+ * Rules and actions over HTTP: versions, every mistake at once, patterns that would hang another engine and templates that would run code
+ * in another (attacks 22, 24, 25).
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dataOf, type Json, type RecoveryServer, startRecoveryServer } from "./recovery-support.ts";
+
+let scene: RecoveryServer;
+beforeAll(async () => {
+  scene = await startRecoveryServer();
+});
+afterAll(() => scene.close());
+
+const RULES = "/api/v1/recovery/rules";
+const ACTIONS = "/api/v1/recovery/actions";
+const rule = (condition: unknown, more: Json = {}): Json => ({
+  name: "A rule of a test",
+  priority: 95,
+  condition,
+  action: "notify_ops",
+  score: 0.9,
+  ...more,
+});
+const evaluate = async (body: Json) => (await scene.as("alice", "POST", "/api/v1/recovery/evaluate", body)).body;
+
+describe("rules", () => {
+  it("the ten that are shipped are there, in their order", async () => {
+    const rules = dataOf(await scene.as("alice", "GET", RULES));
+    expect(rules.map(({ id }) => id).slice(0, 3)).toEqual(["timeout_retry", "rate_limit_backoff", "server_error_fallback"]);
+    expect(rules).toHaveLength(10);
+  });
+
+  it("a new one works at once, is edited by version, and its versions stay", async () => {
+    const made = await scene.as("alice", "PUT", `${RULES}/mine`, rule({ code: { is: ["VERY_OWN"] } }));
+    expect([made.status, made.body]).toMatchObject([201, { id: "mine", enabled: true }]);
+    expect(await evaluate({ error_code: "very-own" })).toMatchObject({ recommended_action: "notify_ops", confidence: 0.9 });
+    const twice = await scene.as("bob", "PUT", `${RULES}/mine`, rule({ code: { is: ["VERY_OWN"] } }));
+    expect([twice.status, twice.body.code]).toEqual([409, "version_conflict"]);
+    const edited = await scene.as("bob", "PUT", `${RULES}/mine`, { ...made.body, score: 0.6 });
+    expect([edited.status, edited.body.score]).toEqual([200, 0.6]);
+    const stale = await scene.as("alice", "PUT", `${RULES}/mine`, { ...made.body, score: 0.1 });
+    expect([stale.status, stale.body.code]).toEqual([409, "version_conflict"]);
+    expect((await scene.as("alice", "DELETE", `${RULES}/mine`)).status).toBe(204);
+    expect((await scene.as("alice", "GET", `${RULES}/mine`)).status).toBe(404);
+    const history = dataOf(await scene.as("alice", "GET", `${RULES}/mine/history`));
+    expect(history.map(({ actor, rule: text }) => [actor, (text as Json | null)?.score ?? null])).toEqual([
+      ["alice", null],
+      ["bob", 0.6],
+      ["alice", 0.9],
+    ]);
+  });
+
+  it("a shipped one is edited from the version that is shown, and switched off by deleting it", async () => {
+    const shown = (await scene.as("alice", "GET", `${RULES}/budget_fallback`)).body;
+    const edited = await scene.as("alice", "PUT", `${RULES}/budget_fallback`, { ...shown, score: 0.5 });
+    expect([edited.status, edited.body.score]).toEqual([200, 0.5]);
+    expect((await scene.as("alice", "DELETE", `${RULES}/escalate_repeated`)).status).toBe(204);
+    const told = await evaluate({ error_code: "TIMEOUT", occurrence_count: 7 });
+    const matched = (told.rules_evaluated as Json[]).filter((one) => one.matched).map((one) => one.rule_id);
+    expect(matched).not.toContain("escalate_repeated");
+  });
+
+  it("every mistake is named with its path", async () => {
+    const wrong = {
+      ...rule({ all: [{ code: { class: ["NO_SUCH"] } }, { pattern: { field: "x", matches: "(" } }] }),
+      score: 7,
+      action: "x",
+    };
+    const answer = await scene.as("alice", "PUT", `${RULES}/wrong`, wrong);
+    expect([answer.status, answer.body.code]).toEqual([400, "invalid_rule"]);
+    const fields = (answer.body.errors as { field: string }[]).map(({ field }) => field);
+    for (const field of ["score", "action", "condition.all[0].code.class[0]", "condition.all[1].pattern.field"])
+      expect(fields).toContain(field);
+  });
+
+  it.each<[string, unknown]>([
+    ["an id that is not that of the address", { ...rule({ occurrences: 1 }), id: "other" }],
+    ["no object", []],
+    ["a text", '"rule"'],
+    [
+      "__proto__ instead of a condition",
+      '{"name":"x","priority":1,"action":"notify_ops","score":0.5,"__proto__":{"condition":{"occurrences":1}}}',
+    ],
+    ["a tree without end", rule(Array.from({ length: 60 }).reduce((tree) => ({ not: tree }), { occurrences: 1 }))],
+    ["an id with a path in it", rule({ occurrences: 1 }, { id: "../x" })],
+  ])("%s is 400", async (_what, body) => {
+    const answer = await scene.as("alice", "PUT", `${RULES}/bad`, body);
+    expect([answer.status, (answer.body.code as string).startsWith("invalid_")]).toEqual([400, true]);
+    expect(({} as { condition?: unknown }).condition).toBeUndefined();
+  });
+});
+
+describe("hostile patterns (attack 24)", () => {
+  it("^(a+)+$ is matched in linear time, with the rest of the server awake", async () => {
+    const made = await scene.as("alice", "PUT", `${RULES}/evil`, rule({ pattern: { field: "message", matches: "^(a+)+$" } }));
+    expect(made.status).toBe(201);
+    const startMs = performance.now();
+    const [told, alive] = await Promise.all([
+      evaluate({ error_code: "X", error_message: `${"a".repeat(4_000)}!` }),
+      scene.server.api("/livez"),
+    ]);
+    expect(performance.now() - startMs).toBeLessThan(500);
+    expect([alive.status, (told.rules_evaluated as Json[]).find((one) => one.rule_id === "evil")?.matched]).toEqual([200, false]);
+    await scene.as("alice", "DELETE", `${RULES}/evil`);
+  });
+
+  it.each(["(a)\\1", "(?=a)b", "(?<=a)b", "(", "a{1,100000}", "((a{1,30}){1,30}){1,30}", "x".repeat(300), ""])(
+    "%s is refused when it is saved",
+    async (matches) => {
+      const answer = await scene.as("alice", "PUT", `${RULES}/evil`, rule({ pattern: { field: "message", matches } }));
+      expect([answer.status, answer.body.code]).toEqual([400, "invalid_rule"]);
+    },
+  );
+});
+
+describe("actions", () => {
+  it("are filtered by type (REC-13), and a type that is none is 400", async () => {
+    expect(dataOf(await scene.as("alice", "GET", ACTIONS))).toHaveLength(7);
+    expect(dataOf(await scene.as("alice", "GET", `${ACTIONS}?action_type=skip`))).toMatchObject([{ action_code: "skip_task" }]);
+    expect((await scene.as("alice", "GET", `${ACTIONS}?action_type=nuke`)).status).toBe(400);
+  });
+
+  it("an edit names its version, and what is absent stays", async () => {
+    const before = (await scene.as("alice", "GET", `${ACTIONS}/notify_ops`)).body;
+    const edited = await scene.as("alice", "PUT", `${ACTIONS}/notify_ops`, { priority: 55, version: before.version });
+    expect([edited.status, edited.body]).toMatchObject([
+      200,
+      { priority: 55, approval: before.approval, template: before.template },
+    ]);
+    const stale = await scene.as("bob", "PUT", `${ACTIONS}/notify_ops`, { priority: 1, version: before.version });
+    expect([stale.status, stale.body.code]).toEqual([409, "version_conflict"]);
+  });
+
+  it.each([
+    "{{constructor.constructor('return process')()}}",
+    "{constructor}",
+    "{__proto__}",
+    "${process.exit(1)}",
+    "{topic.constructor}",
+    "{topic",
+  ])("a template %s is refused when it is saved (attack 25)", async (text) => {
+    const { version } = (await scene.as("alice", "GET", `${ACTIONS}/notify_ops`)).body;
+    const answer = await scene.as("alice", "PUT", `${ACTIONS}/notify_ops`, { template: { text }, version });
+    expect([answer.status, answer.body.code]).toEqual([400, "invalid_action"]);
+  });
+
+  it.each<[Json]>([
+    [{ risk: "none" }],
+    [{ approval: 2 }],
+    [{ priority: -1 }],
+    [{ enabled: "yes" }],
+    [{ plan: "x" }],
+    [{ template: { url: "http://x" } }],
+  ])("settings %j are 400", async (settings) => {
+    const { version } = (await scene.as("alice", "GET", `${ACTIONS}/notify_ops`)).body;
+    const answer = await scene.as("alice", "PUT", `${ACTIONS}/notify_ops`, { ...settings, version });
+    expect([answer.status, answer.body.code]).toEqual([400, "invalid_action"]);
+  });
+});
