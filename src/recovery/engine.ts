@@ -68,6 +68,7 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
   const failed = (during: string) => (error: unknown) =>
     events.emit({ type: "store_error", during, error: errorText(error), consecutive: 1 });
 
+  let publishing: Promise<void> | undefined;
   let prepared: Promise<void> | undefined;
   /** Evaluations are queued in the same write as what they are about: their topic must be there first. */
   const prepare = (): Promise<void> => {
@@ -114,13 +115,13 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
       complete: () => completion.step(),
     },
     start() {
-      catalogue.publish().catch(failed("recovery_catalogue"));
+      publishing = catalogue.publish().catch(failed("recovery_catalogue"));
       ownIngest.start();
       completion.start();
       redrives.runner.start();
     },
     async stop() {
-      await Promise.all([ownIngest.stop(), completion.stop(), redrives.runner.stop()]);
+      await Promise.all([ownIngest.stop(), completion.stop(), redrives.runner.stop(), publishing]);
       await intake.rest();
     },
   };

@@ -39,9 +39,14 @@ export function messageHandlers(kernel: Kernel): { post: Handler; get: Handler; 
       const id = request.params.get("id") ?? "";
       const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
       if (!message) return noSuchMessage(id);
-      const [history, topic] = await Promise.all([kernel.mg.store.history(id), kernel.mg.store.topics.get(message.topic)]);
+      const [history, topic, origin] = await Promise.all([
+        kernel.mg.store.history(id),
+        kernel.mg.store.topics.get(message.topic),
+        kernel.recovery?.origin(id) ?? null,
+      ]);
       const object = {
         ...messageJson(message, topic),
+        ...(origin === null ? {} : { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
         timeline: history.attempts.map(attemptJson),
         provenance: history.provenance.map(provenanceJson),
       };

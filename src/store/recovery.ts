@@ -95,9 +95,9 @@ export interface IngestRules extends At {
   readonly reopens: (closed: Candidate, now: Date) => boolean;
   /**
    * The message that asks for an evaluation after this write raised the count to `occurrences` from `before`; null: none is due. Called
-   * once per group and write, where at least one counted occurrence has `evaluate` and the candidate is not closed; inside the write, so pure. The candidate is passed
-   * as it will stand when a message is returned: `unevaluated`, `evaluations` and `version` one more; so `evaluations` is 1 for
-   * the first of a round. Null leaves it as it was.
+   * inside the write (so pure), once per group and write, where at least one counted occurrence has `evaluate` and the candidate is not
+   * closed. The candidate is passed as it will stand when a message is returned: `unevaluated`, `evaluations` and `version` one
+   * more; so `evaluations` is 1 for the first of a round. Null leaves it as it was.
    */
   readonly evaluation: (candidate: Candidate, occurrences: number, before: number) => NewMessage | null;
 }
@@ -267,7 +267,7 @@ export interface CandidateFilter {
   readonly evaluationStatus?: EvaluationStatus | undefined;
   readonly executionStatus?: ExecutionStatus | undefined;
   readonly action?: string | undefined;
-  /** True (default): only the latest of each group. */
+  /** True (default): only the latest of each group, and none of groups that were merged into others. */
   readonly current?: boolean | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
@@ -347,7 +347,7 @@ export interface RecoveryStore {
   candidate(candidateId: number): Promise<Candidate | null>;
   /** The latest of a group (of the one it was merged into, if it was). */
   candidateOf(groupId: number): Promise<Candidate | null>;
-  /** Newest first, those of merged groups included. */
+  /** Newest first. */
   candidates(filter: CandidateFilter): Promise<Paged<Candidate>>;
   /** A move that no policy may make (candidate-state.ts, `forbiddenMove`) throws `wrong_state`, and nothing is written. */
   write(write: CandidateWrite): Promise<CandidateWritten>;

@@ -238,7 +238,7 @@ export interface RedriveStore {
 
   /** Resolves the original with actor and reason; `revision` is asked before the state. */
   edit(edit: MessageEdit): Promise<MessageEdited>;
-  /** What a message was made from (new_key, copy, edit); null: it stands for itself. */
+  /** What a message was made from (new_key, copy, edit); null: it stands for itself, also where it became a carrier by its key. */
   origin(messageId: string): Promise<MessageOrigin | null>;
 }
 

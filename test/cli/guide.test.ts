@@ -8,8 +8,10 @@ import { chmod, readFile, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, expect, it, vi } from "vitest";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
+import type { WithRecovery } from "../../src/store/recovery.ts";
+import type { Store } from "../../src/store/store.ts";
 import { startTestServer } from "../server/support.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 import { removeWorkspaces, workspace } from "./support.ts";
@@ -31,7 +33,7 @@ async function freePort(): Promise<number> {
 }
 
 /** Takes NUL-ended texts: how many arguments, each of them, the standard input. Gives back the output, and the exit code in the last line. */
-async function listenForCommands(url: string): Promise<Server> {
+async function listenForCommands(url: string, rest: () => Promise<void>): Promise<Server> {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     let received = "";
     socket.setEncoding("utf8").on("data", async (data: string) => {
@@ -40,11 +42,20 @@ async function listenForCommands(url: string): Promise<Server> {
       if (count === undefined || texts.length < Number(count) + 1) return;
       const args = texts.slice(0, Number(count));
       const { code, stdout, stderr } = await terminal(args, { env: { MAKEGOOD_URL: url }, stdin: texts.at(-1) ?? "" });
+      // A person needs longer for the next line than a message for its first attempt.
+      if (args[0] === "enqueue") await rest();
       socket.end(`${stdout}${stderr}${code}\n`);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return server;
+}
+
+/** Nothing is under way: every message has been attempted, every dead letter is grouped and evaluated. */
+async function atRest(store: Store & WithRecovery): Promise<void> {
+  const [{ uningested, evaluations }, counts] = await Promise.all([store.recovery.stats(), store.counts()]);
+  const moving = counts.filter(({ status }) => status === "pending" || status === "processing");
+  expect([uningested, evaluations.unevaluated, evaluations.evaluating, moving]).toEqual([0, 0, 0, []]);
 }
 
 /** In the shell: everything but the last line is the output, the last line is the exit code. */
@@ -62,7 +73,7 @@ it("the recovery guide heals a group in the end", async () => {
   const schema = freshSchema();
   const store = createPostgresStore({ url: databaseUrl(), schema });
   const server = await startTestServer({ MAKEGOOD_POLL_MS: "50" }, { store });
-  const commands = await listenForCommands(server.url);
+  const commands = await listenForCommands(server.url, () => vi.waitFor(() => atRest(store), { timeout: 10_000, interval: 20 }));
   const receiverPort = await freePort();
   const guide = await readFile(new URL("../../docs/guide/recovery.md", import.meta.url), "utf8");
   const [, , receiver = "", ...blocks] = shellBlocks(guide);

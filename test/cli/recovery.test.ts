@@ -81,11 +81,11 @@ describe("deciding", () => {
     const { candidate } = await scene.deadGroup("cli/decide", 1);
     const id = String(candidate.candidate_id);
     await scene.as("alice", "PATCH", `/api/v1/recovery/candidates/${id}`, { selected_action: "rollback_state" });
-    const refused = await words(`approve ${id}`);
-    // The topic has no compensation sink, so there is nothing to approve.
-    expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining("compensation")]);
+    expect((await words(`approve ${id}`)).stdout).toBe(`candidate ${id} is pending; 1 approval missing\n`);
+    // The topic has no compensation sink, however many agree.
+    expect(await words(`execute ${id} --yes`)).toMatchObject({ code: 4, stderr: expect.stringContaining("compensation") });
     await scene.as("alice", "PATCH", `/api/v1/recovery/candidates/${id}`, { selected_action: "skip_task" });
-    expect(await words(`approve ${id} --version 999`)).toMatchObject({
+    expect(await words(`approve ${id} --if-version 999`)).toMatchObject({
       code: 4,
       stderr: expect.stringContaining("version_conflict"),
     });

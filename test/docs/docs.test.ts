@@ -40,15 +40,18 @@ describe("documents", () => {
     });
   }
 
-  it("traceability names each requirement of the outbox once", () => {
+  it("traceability names each requirement of the outbox and of recovery once", () => {
     const text = readFileSync(join(ROOT, "docs/traceability.md"), "utf8");
     const ids = [
       ...Array.from({ length: 29 }, (_, i) => `OBX-${i + 1}`),
-      ...[20, 21, 28, 30, 32, 33, 35, 41].map((n) => `CON-${n}`),
+      ...[20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 32, 33, 35, 41].map((n) => `CON-${n}`),
       ...Array.from({ length: 21 }, (_, i) => `DO-${i + 1}`),
       ...[1, 2, 5, 6, 9, 10, 12].map((n) => `DX-${n}`),
+      ...Array.from({ length: 61 }, (_, i) => `REC-${i + 1}`),
+      ...Array.from({ length: 51 }, (_, i) => `DR-${i + 1}`),
+      ...Array.from({ length: 10 }, (_, i) => `EV-${i + 42}`),
     ];
-    const lines = text.split("\n").map((line) => /^\|\s*((?:OBX|CON|DO|DX)-\d+)\s*\|/.exec(line)?.[1]);
+    const lines = text.split("\n").map((line) => /^\|\s*((?:OBX|CON|DO|DX|REC|DR|EV)-\d+)\s*\|/.exec(line)?.[1]);
     for (const id of ids) expect([id, lines.filter((named) => named === id).length]).toEqual([id, 1]);
   });
 });

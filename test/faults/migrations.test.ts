@@ -36,6 +36,20 @@ describe("migrations", () => {
     await dropSchema(schema);
   });
 
+  it("REC-19b: are applied up to a named revision, then the rest", async () => {
+    const schema = freshSchema();
+    const connection = createConnection({ url: databaseUrl() });
+    await connection.open();
+    const up = (to?: string) => migrateUp(connection, schema, KERNEL_SET, to);
+    expect(await up("audit")).toEqual(["0001-kernel", "0002-enqueue-function", "0003-ready-bytes", "0004-audit"]);
+    expect(await up("2")).toEqual([]);
+    expect(await up("0005-sized-enqueue")).toEqual(["0005-sized-enqueue"]);
+    await expect(up("nowhere")).rejects.toThrow(/no migration "nowhere": choose from 0001-kernel/);
+    expect(await up()).toHaveLength(KERNEL_SET.migrations.length - 5);
+    await connection.close();
+    await dropSchema(schema);
+  });
+
   it("what an older release left pending is claimed after the upgrade, in batches that fit", async () => {
     const schema = freshSchema();
     const connection = createConnection({ url: databaseUrl() });

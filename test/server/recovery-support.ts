@@ -58,6 +58,8 @@ export interface Answered {
   readonly body: Json;
 }
 
+export const inOrder = (a: unknown, b: unknown): number => String(a).localeCompare(String(b), "en");
+
 /** Members of a list answer. */
 export const dataOf = ({ body }: Answered): Json[] => body.data as Json[];
 

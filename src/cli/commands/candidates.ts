@@ -32,7 +32,7 @@ interface ListOptions {
 
 interface DecideOptions {
   readonly reason?: string;
-  readonly version?: number;
+  readonly ifVersion?: number;
 }
 
 interface ExecuteOptions extends DecideOptions, PlanOptions {
@@ -86,14 +86,14 @@ function decision(program: Command, run: Run, decide: "approve" | "reject", desc
     .command(`${decide} <candidate>`)
     .description(description)
     .option("--reason <text>", "why; it becomes part of the record")
-    .option("--version <n>", "refuse if the candidate has moved on since", integer)
+    .option("--if-version <n>", "refuse if the candidate has moved on since", integer)
     .addHelpText("after", `\nExample:\n  $ makegood ${decide} 12 --reason "the receiver is back"`)
-    .action((id: string, { reason, version }: DecideOptions) =>
+    .action((id: string, { reason, ifVersion }: DecideOptions) =>
       conversation(run, (context, api) =>
         askAndShow<CandidateDetailJson & { hint?: string }>(
           context,
           api,
-          ["POST", `${CANDIDATES}/${part(id)}/${decide}`, { reason, version }],
+          ["POST", `${CANDIDATES}/${part(id)}/${decide}`, { reason, version: ifVersion }],
           (candidate) => sayDecision(context.io, candidate),
         ),
       ),
@@ -115,7 +115,7 @@ export function executeCommand(program: Command, run: Run): void {
     .command("execute <candidate>")
     .description("do what is suggested, once; shows what it touches and asks")
     .option("--reason <text>", "why; it becomes part of the record")
-    .option("--version <n>", "refuse if the candidate has moved on since", integer)
+    .option("--if-version <n>", "refuse if the candidate has moved on since", integer)
     .option("--yes", "do not ask")
     .option("--confirm <n>", "do not ask, and refuse unless so many messages are touched", integer)
     .option("--wait", "follow it to its end; exit code 1 if anything failed");
@@ -137,7 +137,7 @@ async function executeOne(context: CommandContext, api: Api, id: string, options
   const body = {
     reason: options.reason,
     // What was shown is what is agreed to.
-    version: options.version ?? (answer === "asked" ? version : undefined),
+    version: options.ifVersion ?? (answer === "asked" ? version : undefined),
     ...(Object.keys(plan).length > 0 ? { redrive: plan } : {}),
   };
   const done = await ask<CandidateDetailJson>(context, api, "POST", `${CANDIDATES}/${part(id)}/execute`, body);

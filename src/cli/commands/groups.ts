@@ -86,13 +86,18 @@ export function groupsCommand(program: Command, run: Run): void {
 
 function mergeAndSplit(groups: Command, run: Run): void {
   groups
-    .command("merge <into> <from...>")
+    .command("merge")
+    .argument("<into>", "the group that stays")
+    .argument("<from...>", "the groups that join it", (text: string, before: number[] | undefined) => [
+      ...(before ?? []),
+      integer(text),
+    ])
     .description("the groups `from` become part of `into`, now and in the future; no count is lost")
     .requiredOption("--reason <text>", "why; it is kept with the rule")
     .addHelpText("after", '\nExample:\n  $ makegood groups merge 3 7 9 --reason "the same proxy, two spellings"')
-    .action((into: string, from: string[], { reason }: { reason: string }) =>
+    .action((into: string, from: number[], { reason }: { reason: string }) =>
       conversation(run, (context, api) => {
-        const body = { from: from.map(integer), reason };
+        const body = { from, reason };
         return askAndShow<GroupJson>(context, api, ["POST", `${GROUPS}/${part(into)}/merge`, body], (group) =>
           say(context.io, `group ${group.group_id} has ${plural(group.occurrence_count, "occurrence")} now`),
         );

@@ -44,14 +44,20 @@ export function migrateCommand(program: Command, run: Run): void {
     .command("up")
     .description("apply what is missing; safe when several do it at once")
     .option("--set <name>", SET_HELP)
-    .action(({ set }: SetOption) =>
+    .option("--to <revision>", "only up to this one, by its number or name")
+    .action(({ set, to }: SetOption & { readonly to?: string }) =>
       run((context) =>
         withConnection(context, async (connection) => {
           const { io, json, config } = context;
-          const done = await migrateUp(connection, config.schema, setOf(set));
+          const done = await migrateUp(connection, config.schema, setOf(set), to);
           if (json) printJson(io, JSON.stringify({ applied: done }));
           else
-            say(io, ...(done.length === 0 ? ["nothing to do: the schema is up to date"] : done.map((name) => `applied ${name}`)));
+            say(
+              io,
+              ...(done.length === 0
+                ? [`nothing to do: the schema is up to ${to ?? "date"}`]
+                : done.map((name) => `applied ${name}`)),
+            );
           return EXIT.ok;
         }),
       ),

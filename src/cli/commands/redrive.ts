@@ -121,11 +121,14 @@ function moving(redrive: Command, run: Run, move: "pause" | "resume" | "cancel",
     .command(`${move} <redrive>`)
     .description(description)
     .option("--reason <text>", "why; it becomes part of the record")
-    .option("--version <n>", "refuse if it has moved on since", integer)
-    .action((id: string, body: { reason?: string; version?: number }) =>
+    .option("--if-version <n>", "refuse if it has moved on since", integer)
+    .action((id: string, { reason, ifVersion }: { reason?: string; ifVersion?: number }) =>
       conversation(run, (context, api) =>
-        askAndShow<RedriveJson>(context, api, ["POST", `${REDRIVES}/${part(id)}/${move}`, body], (one) =>
-          say(context.io, `redrive ${one.redrive_id} is ${one.status}`),
+        askAndShow<RedriveJson>(
+          context,
+          api,
+          ["POST", `${REDRIVES}/${part(id)}/${move}`, { reason, version: ifVersion }],
+          (one) => say(context.io, `redrive ${one.redrive_id} is ${one.status}`),
         ),
       ),
     );

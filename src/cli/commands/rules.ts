@@ -68,10 +68,12 @@ export function rulesCommand(program: Command, run: Run): void {
   rules
     .command("delete <rule>")
     .description("a shipped rule is switched off; the history stays")
-    .option("--version <n>", "refuse if it has moved on since", integer)
-    .action((id: string, { version }: { version?: number }) =>
+    .option("--if-version <n>", "refuse if it has moved on since", integer)
+    .action((id: string, { ifVersion }: { ifVersion?: number }) =>
       conversation(run, (context, api) =>
-        askAndShow(context, api, ["DELETE", `${RULES}/${part(id)}`, { version }], () => say(context.io, `rule ${id} is deleted`)),
+        askAndShow(context, api, ["DELETE", `${RULES}/${part(id)}`, { version: ifVersion }], () =>
+          say(context.io, `rule ${id} is deleted`),
+        ),
       ),
     );
   rules

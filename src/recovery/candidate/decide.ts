@@ -6,10 +6,7 @@ import { MakegoodError } from "../../message/errors.ts";
 import type { Candidate, NewProvenance } from "../../store/recovery.ts";
 import { line } from "../provenance.ts";
 import type { Versioned } from "../recovery.ts";
-import { actionOf, type CandidateDeps, type Found, find, writtenOf, wrongState } from "./found.ts";
-
-/** I10: so often a decision is tried again because somebody else wrote in between. */
-const TRIES_MAX = 10;
+import { actionOf, type CandidateDeps, type Found, untilWritten, writtenOf, wrongState } from "./found.ts";
 
 export interface Decisions {
   approve(candidateId: number, by: Versioned): Promise<Candidate>;
@@ -59,34 +56,15 @@ export function createDecisions(deps: CandidateDeps): Decisions {
     return written.kind === "version_conflict" ? "again" : writtenOf(candidateId, written);
   }
 
-  async function decide(
-    candidateId: number,
-    by: Versioned,
-    once: (found: Found, by: Versioned) => Promise<Candidate | "again">,
-  ): Promise<Candidate> {
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const found = await find(deps, candidateId);
-      const { candidate } = found;
-      if (by.version !== undefined && by.version !== candidate.version) {
-        return writtenOf(candidateId, { kind: "version_conflict", candidate });
-      }
-      const result = await once(found, by);
-      if (result !== "again") return result;
-    }
-    throw new MakegoodError("version_conflict", `Candidate ${candidateId} changes all the time: try again later.`, {
-      candidateId,
-    });
-  }
-
   return {
     async approve(candidateId, by) {
       if (by.actorType !== "human" || by.actor === "system") {
         const text = `Candidate ${candidateId} can be approved by people only; ${by.actor} is a ${by.actorType}.`;
         throw new MakegoodError("approval_needed", text, { candidateId, actor: by.actor });
       }
-      return decide(candidateId, by, approveOnce);
+      return untilWritten(deps, candidateId, by.version, (found) => approveOnce(found, by));
     },
-    reject: (candidateId, by) => decide(candidateId, by, rejectOnce),
+    reject: (candidateId, by) => untilWritten(deps, candidateId, by.version, (found) => rejectOnce(found, by)),
   };
 }
 

@@ -51,7 +51,8 @@ export function createExecute(deps: ExecuteDeps): Execute {
       const provenance = [line("approval_lapsed", by, { candidateId, groupId, action: candidate.action, reason: refusal })];
       await recovery.write({ candidateId, version, patch: { decision: "pending", clearApprovals: true }, provenance });
     }
-    throw new MakegoodError("approval_needed", refusal, { candidateId, missing: standing.missing, lapsed: standing.lapsed });
+    const { missing, needed, lapsed } = standing;
+    throw new MakegoodError("approval_needed", refusal, { candidateId, missing, needed, lapsed });
   }
 
   async function claim(found: Found, planned: ExecutionPlan, options: ExecuteOptions, budget?: Budget): Promise<Candidate> {
@@ -88,11 +89,11 @@ export function createExecute(deps: ExecuteDeps): Execute {
 
   /** Hooks took their time: a side effect outside the store begins only with a whole lease ahead of it. */
   async function renew(candidateId: number, executionId: string): Promise<void> {
-    const { candidate } = await find(deps, candidateId);
-    const { version, executionStatus } = candidate;
-    const mine = executionStatus === "executing" && candidate.executionId === executionId;
     const patch = { leaseMs: settings.executionLeaseMs };
-    if (mine && (await recovery.write({ candidateId, version, executionId, patch, provenance: [] })).kind === "done") return;
+    const before = (await find(deps, candidateId)).candidate;
+    const mine = before.executionStatus === "executing" && before.executionId === executionId;
+    const written = mine ? await recovery.write({ candidateId, executionId, patch, provenance: [] }) : null;
+    if (written?.kind === "done" && written.candidate.executionStatus === "executing") return;
     throw lost(candidateId, executionId);
   }
 

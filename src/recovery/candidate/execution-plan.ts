@@ -2,7 +2,7 @@
  * What an execution would do, made before anything is claimed: every reason against it is found here, while nothing has happened yet.
  * Pure apart from what it reads.
  */
-import { MakegoodError } from "../../message/errors.ts";
+import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { NewMessage } from "../../message/message.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { RedriveMode } from "../../store/redrive.ts";
@@ -10,7 +10,7 @@ import type { TopicStore } from "../../store/topics.ts";
 import type { ActionContext, ActionPlan } from "../actions/action.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
 import type { ExecuteOptions } from "../recovery.ts";
-import { checkPlan } from "../redrive/request.ts";
+import { checkPlan, REDRIVE_LIMITS } from "../redrive/request.ts";
 import type { ExecutionRedrive } from "../redrive/start.ts";
 import { actionOf, blastRadiusOf, type CandidateDeps, type Found, wrongState } from "./found.ts";
 
@@ -51,15 +51,34 @@ export async function planExecution(
     });
   }
   const blastRadius = await blastRadiusOf(deps.recovery, group.groupId);
+  refuseUnconfirmed(candidateId, blastRadius.messages, options.redrive?.confirm);
   const by = { actor: options.actor, reason: options.reason ?? null };
   const { template } = action;
   const context: ActionContext = { candidate, group, topic, blastRadius, template, ...by, executionId, signal };
-  const plan = action.plan(context);
+  const plan = planOf(action, context);
   const mode = modeOf(plan, blastRadius.messages, candidateId, action.code);
   const messages = (plan.messages ?? []).map((each, i) => plannedMessage(each, deps.ids(), `execution:${executionId}:${i}`));
   const redrive = redrivePlan(action, options, messagesMax);
   checkPlan(redrive ?? {});
   return { action, context, plan, mode, messages, redrive };
+}
+
+/** Code of a program: whatever it throws, nothing has happened yet. */
+function planOf(action: CatalogueAction, context: ActionContext): ActionPlan {
+  try {
+    return action.plan(context);
+  } catch (thrown) {
+    const { candidateId } = context.candidate;
+    const text = `${action.code} could not be planned for candidate ${candidateId}: ${errorText(thrown)}`;
+    throw new MakegoodError("action_refused", text, { candidateId, action: action.code }, thrown);
+  }
+}
+
+/** Attack 26: what was seen is what is agreed to, and a very large number must have been seen. */
+function refuseUnconfirmed(candidateId: number, messages: number, confirm: number | undefined): void {
+  if (confirm === undefined ? messages <= REDRIVE_LIMITS.messagesUnconfirmed : confirm === messages) return;
+  const text = `Candidate ${candidateId} touches ${messages} messages: execute it with redrive.confirm ${messages} if that is what you expect.`;
+  throw new MakegoodError("confirmation_needed", text, { candidateId, messages });
 }
 
 function modeOf({ mode = "watch" }: ActionPlan, messages: number, candidateId: number, action: string): RedriveMode | null {

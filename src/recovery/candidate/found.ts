@@ -76,3 +76,25 @@ export function writtenOf(candidateId: number, written: CandidateWritten): Candi
 export function blastRadiusOf({ redrives }: Pick<RecoveryStore, "redrives">, groupId: number): Promise<RedrivePreview> {
   return redrives.preview({ groupId, limit: REDRIVE_LIMITS.messagesMax, generationMax: REDRIVE_LIMITS.generationMax });
 }
+
+/** I10: so often a write is tried again because somebody else wrote in between. */
+const TRIES_MAX = 10;
+
+/** Reads and writes until nobody came in between. Who names a version is refused as soon as it is another. */
+export async function untilWritten(
+  deps: CandidateDeps,
+  candidateId: number,
+  version: number | undefined,
+  write: (found: Found) => Promise<Candidate | "again">,
+): Promise<Candidate> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const found = await find(deps, candidateId);
+    const { candidate } = found;
+    if (version !== undefined && version !== candidate.version) {
+      return writtenOf(candidateId, { kind: "version_conflict", candidate });
+    }
+    const result = await write(found);
+    if (result !== "again") return result;
+  }
+  throw new MakegoodError("version_conflict", `Candidate ${candidateId} changes all the time: try again later.`, { candidateId });
+}

@@ -10,8 +10,8 @@ import { notFound } from "../actions/catalogue.ts";
 import { chosenBy } from "../evaluation/chosen.ts";
 import { line } from "../provenance.ts";
 import type { CandidateUpdate } from "../recovery.ts";
-import { type CandidateDeps, type Found, find, writtenOf, wrongState } from "./found.ts";
-import { EXECUTION_MOVES, handMoveRefusal, isExecutionStatus } from "./transitions.ts";
+import { type CandidateDeps, type Found, untilWritten, writtenOf, wrongState } from "./found.ts";
+import { EXECUTION_STATUSES, handMoveRefusal, isExecutionStatus } from "./transitions.ts";
 
 export interface UpdateDeps extends CandidateDeps {
   readonly catalogue: Pick<Catalogue, "get" | "all">;
@@ -56,7 +56,7 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     const { candidate, action } = found;
     const { candidateId, groupId } = candidate;
     if (!isExecutionStatus(to)) {
-      const detail = `must be one of ${Object.keys(EXECUTION_MOVES).join(", ")}`;
+      const detail = `must be one of ${EXECUTION_STATUSES.join(", ")}`;
       throw new MakegoodError("invalid_request", `execution_status ${detail}.`, {
         errors: [{ field: "execution_status", detail }],
       });
@@ -91,12 +91,9 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     };
   }
 
-  return async (candidateId, update) => {
-    const found = await find(deps, candidateId);
+  async function once(found: Found, update: CandidateUpdate): Promise<Candidate | "again"> {
     const { candidate, group, action } = found;
-    if (update.version !== undefined && update.version !== candidate.version) {
-      return writtenOf(candidateId, { kind: "version_conflict", candidate });
-    }
+    const { candidateId, version } = candidate;
     const { selectedAction, executionStatus } = update;
     const changes = [
       ...(selectedAction === undefined ? [] : [await select(found, selectedAction, update)]),
@@ -106,12 +103,15 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     const patch: CandidatePatch = Object.assign({}, ...changes.map((change) => change.patch));
     const provenance = changes.flatMap((change) => change.provenance);
     if (provenance.length === 0) return candidate;
-    const written = await deps.recovery.write({ candidateId, version: candidate.version, patch, provenance });
+    const written = await deps.recovery.write({ candidateId, version, patch, provenance });
+    if (written.kind === "version_conflict") return "again";
     const after = writtenOf(candidateId, written);
     // After the write: closing a closed breaker does nothing, so a crash in between costs one more press at most.
     if (patch.executionStatus === "rolled_back" && action?.inverse === "close_breaker") await deps.topics.reset(group.topic);
     return after;
-  };
+  }
+
+  return (candidateId, update) => untilWritten(deps, candidateId, update.version, (found) => once(found, update));
 }
 
 const EVENTS: Partial<Record<ExecutionStatus, string>> = { succeeded: "executed", failed: "executed" };

@@ -18,12 +18,18 @@ export interface Incoming extends Omit<NewOccurrence, "group" | "requestKey"> {
 export interface Intake {
   /** At most INGEST_MAX at once. Answers in the order given. */
   take(incoming: readonly Incoming[]): Promise<Ingested[]>;
+  /**
+   * Looks once more at the scopes that changed since the last time: while this process wrote, another may have written what is the same
+   * failure by now, and neither saw the other.
+   */
+  tidy(): Promise<void>;
   /** Waits for what is under way. */
   rest(): Promise<void>;
 }
 
 /** I10: more than this waiting is refused; whoever reports may come again. */
 const WAITING_MAX = 20_000;
+const TOUCHED_MAX = 1_000;
 
 interface Waiting {
   readonly incoming: readonly Incoming[];
@@ -44,6 +50,8 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
   const waiting: Waiting[] = [];
   let waitingCount = 0;
   let draining: Promise<void> | undefined;
+  let touched = new Map<string, Scope>();
+  const tidies: (() => void)[] = [];
 
   function nextBatch(): Waiting[] {
     let count = 0;
@@ -70,15 +78,28 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
       const group = occurrences[i]?.group;
       if (first && group) scopes.set(`${group.topic}\n${group.code}`, { topic: group.topic, code: group.code });
     });
+    for (const [name, scope] of scopes) if (touched.size < TOUCHED_MAX) touched.set(name, scope);
     await joins.join([...scopes.values()]).catch(joinFailed);
     return ingested;
+  }
+
+  async function tidyNow(): Promise<void> {
+    const scopes = [...touched.values()];
+    touched = new Map();
+    if (scopes.length === 0) return;
+    await places.align(scopes);
+    await joins.join(scopes);
   }
 
   async function drain(): Promise<void> {
     // A turn later: what is reported in one turn goes into one write.
     await Promise.resolve();
-    while (waiting.length > 0) {
+    while (waiting.length > 0 || tidies.length > 0) {
+      const told = tidies.splice(0);
+      if (told.length > 0) await tidyNow().catch(joinFailed);
+      for (const tell of told) tell();
       const batch = nextBatch();
+      if (batch.length === 0) continue;
       try {
         const ingested = await write(batch.flatMap(({ incoming }) => incoming));
         let at = 0;
@@ -106,6 +127,11 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
         draining ??= drain();
       });
     },
+    tidy: () =>
+      new Promise((resolve) => {
+        tidies.push(resolve);
+        draining ??= drain();
+      }),
     async rest() {
       await draining;
     },

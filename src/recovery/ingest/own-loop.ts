@@ -32,6 +32,8 @@ const LEAD_MS = 15_000;
 const FAILING_MAX = 1_000;
 /** Deaths come in bursts: those of so long go into one batch. */
 const GATHER_MS = 50;
+/** Long after a write of another process has ended that was under way with ours. */
+const TIDY_MS = 5_000;
 
 export interface OwnIngest {
   /** One look; how many were handed in. Only the leader looks for dead letters. */
@@ -46,6 +48,7 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
   let loop: Loop | undefined;
   let unhear: (() => void) | undefined;
   let gathering: Timer | undefined;
+  let tidiedMs = clock.monotonicMs();
 
   async function hand(failures: readonly DeadFailure[]): Promise<void> {
     const startedMs = clock.monotonicMs();
@@ -75,6 +78,10 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
 
   async function step(): Promise<number> {
     await prepare();
+    if (clock.monotonicMs() - tidiedMs >= TIDY_MS) {
+      tidiedMs = clock.monotonicMs();
+      await intake.tidy();
+    }
     const early = await handFailing();
     if (!(await store.lead(LEADERSHIP, owner, LEAD_MS)).held) return early;
     const dead = await recovery.uningested(INGEST_MAX, [RECOVERY_TOPIC]);

@@ -23,6 +23,8 @@ export interface Placed {
 export interface FailurePlaces {
   readonly fingerprints: Fingerprints;
   place(failures: readonly Failure[]): Promise<Placed>;
+  /** Takes over what other processes taught these scopes since. */
+  align(scopes: readonly Scope[]): Promise<void>;
   /** What a failure would be, on templates of its own: a question teaches nothing. */
   look(failure: Failure): Promise<GroupIdentity>;
   /** The templates of a scope as the store has them, to be asked freely. */
@@ -54,7 +56,7 @@ export function createFailurePlaces({ documents, groupRules }: FailurePlacesOpti
   }
 
   /** Brings a scope in line if it is out of line; says whether its templates changed by that. */
-  async function align({ topic, code }: Scope, revision: number): Promise<boolean> {
+  async function alignOne({ topic, code }: Scope, revision: number): Promise<boolean> {
     const scope = scopeOf(topic, code);
     const before = known.get(scope);
     const size = fingerprints.learner(topic, code)?.size ?? 0;
@@ -84,16 +86,19 @@ export function createFailurePlaces({ documents, groupRules }: FailurePlacesOpti
       await useRules();
       const scopes = new Map(failures.map(({ topic, code }) => [scopeOf(topic, code), { topic, code }]));
       const changed = new Map<string, Scope>();
-      // What others learned first, then what this batch teaches; the keys that count are made after both.
-      for (const learn of [false, true]) {
-        if (learn) for (const failure of failures) fingerprints.of(failure);
-        const revision = await documents.revision("templates");
-        for (const [name, scope] of scopes) if (await align(scope, revision)) changed.set(name, scope);
-      }
+      // Groups follow from the set of texts, whoever learned them first; the keys that count are made when all agree.
+      for (const failure of failures) fingerprints.of(failure);
+      const revision = await documents.revision("templates");
+      for (const [name, scope] of scopes) if (await alignOne(scope, revision)) changed.set(name, scope);
       return {
         identities: failures.map((failure) => identity(failure, fingerprints.of(failure))),
         changed: [...changed.values()],
       };
+    },
+    async align(scopes) {
+      await useRules();
+      const revision = await documents.revision("templates");
+      for (const scope of scopes) await alignOne(scope, revision);
     },
     trial,
     async look(failure) {

@@ -45,7 +45,8 @@ function answerTo(error: unknown, request: ApiRequest): Reply | undefined {
   // RFC 9110: a condition of the caller's that does not hold is 412; a member `version` is ours, and that is 409.
   if (error.code === "version_conflict" && request.header("if-match") !== null) return restated(reply, { status: 412 });
   if (error.code === "invalid_request") return inOutsideNames(reply);
-  if (error.code === "approval_needed" && !request.named) return restated(reply, { detail: `${error.message}; ${NAMES_HINT}` });
+  if (error.code === "approval_needed" && error.detail.needed === 2 && !request.named)
+    return restated(reply, { detail: `${error.message}; ${NAMES_HINT}` });
   return undefined;
 }
 

@@ -35,15 +35,30 @@ const checksum = (migration: Migration): string =>
 
 const numbered = ({ version, name }: Migration): string => `${String(version).padStart(4, "0")}-${name}`;
 
-export async function migrateUp(connection: Connection, schema: string, set: MigrationSet = KERNEL_SET): Promise<string[]> {
+/** The migrations up to the one named by its number or name, itself included. */
+function migrationsUpTo(set: MigrationSet, revision: string): MigrationSet {
+  const at = set.migrations.findIndex((m) => m.name === revision || numbered(m) === revision || m.version === Number(revision));
+  if (at >= 0) return { ...set, migrations: set.migrations.slice(0, at + 1) };
+  const known = set.migrations.map(numbered).join(", ");
+  throw new MakegoodError("invalid_config", `there is no migration ${JSON.stringify(revision)}: choose from ${known}`);
+}
+
+/** `upTo`: stops after this one (REC-19b); the database may be further already. */
+export async function migrateUp(
+  connection: Connection,
+  schema: string,
+  set: MigrationSet = KERNEL_SET,
+  upTo: string | undefined = undefined,
+): Promise<string[]> {
+  const wanted = upTo === undefined ? set : migrationsUpTo(set, upTo);
   const s = quoteSchema(schema);
   const proof = `${s}.${set.ledger}`;
   const done: string[] = [];
   const before = await applied(connection, s, set);
   refuseDrift(before, set);
-  if (set.migrations.every((m) => before.has(m.version))) return done;
+  if (wanted.migrations.every((m) => before.has(m.version))) return done;
   await connection.transaction("migrate", (client) => begin(client, s, set));
-  for (const migration of set.migrations) {
+  for (const migration of wanted.migrations) {
     const name = numbered(migration);
     const ran = await connection.transaction(`migrate ${name}`, async (client) => {
       await guard(client, schema);

@@ -161,21 +161,21 @@ export const executionCases: Cases = {
   },
 
   "DR-5: executions whose lease is over are found; what has no lease is not": async (scene) => {
-    const names = ["early", "late", "carried", "idle"];
-    const [early, late, carried] = await Promise.all(names.map((name) => scene.open(name)));
-    const begin = (candidate: Candidate | undefined, leaseMs: number | null) =>
-      scene.done({ candidateId: candidate?.candidateId as number, patch: { ...EXECUTING, executionId: "e", leaseMs } }, 10);
+    const [late, early, carried] = [await scene.open("late"), await scene.open("early"), await scene.open("carried")];
+    await scene.open("idle");
+    const begin = ({ candidateId }: Candidate, leaseMs: number | null) =>
+      scene.done({ candidateId, patch: { ...EXECUTING, executionId: "e", leaseMs } }, 10);
     await begin(late, 50);
     await begin(early, 20);
     await begin(carried, null);
     const expired = async (ms: number, limit = 10) =>
       (await scene.recovery.expiredExecutions(limit, scene.at(ms))).map(({ candidateId }) => candidateId);
     assert.deepEqual(await expired(30), [], "a lease holds to its last moment");
-    assert.deepEqual(await expired(31), [early?.candidateId]);
-    assert.deepEqual(await expired(100), [early?.candidateId, late?.candidateId]);
-    assert.deepEqual(await expired(100, 1), [early?.candidateId]);
-    await scene.done({ candidateId: early?.candidateId as number, patch: { executionStatus: "unknown", leaseMs: null } }, 101);
-    assert.deepEqual(await expired(102), [late?.candidateId]);
+    assert.deepEqual(await expired(31), [early.candidateId]);
+    assert.deepEqual(await expired(100), [early.candidateId, late.candidateId]);
+    assert.deepEqual(await expired(100, 1), [early.candidateId]);
+    await scene.done({ candidateId: early.candidateId, patch: { executionStatus: "unknown", leaseMs: null } }, 101);
+    assert.deepEqual(await expired(102), [late.candidateId]);
   },
 };
 

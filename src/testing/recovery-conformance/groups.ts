@@ -99,13 +99,14 @@ export const groupCases: Cases = {
 
 export const mergeCases: Cases = {
   "a merge adds counts up, raises both versions, and what comes later is counted where it went": async (scene) => {
+    const from = await groupOf(scene, "sluggish", 1, 3);
     const into = await groupOf(scene, "slow", 3, 5);
-    const from = await groupOf(scene, "sluggish", 4, 8);
+    await groupOf(scene, "sluggish", 3, 8);
     const result = await merging(scene, from, into);
     assert.equal(result.kind, "done");
     const { group } = result as { group: Group };
     assert.deepEqual([group.groupId, group.occurrences, group.version], [into, 7, 2]);
-    assert.deepEqual([group.firstAt, group.lastAt], [scene.at(5).now, scene.at(8).now]);
+    assert.deepEqual([group.firstAt, group.lastAt], [scene.at(3).now, scene.at(8).now]);
     assert.deepEqual(await scene.recovery.group(into), group);
     const merged = await scene.recovery.group(from);
     assert.deepEqual([merged?.mergedInto, merged?.version, merged?.occurrences, merged?.openMessages], [into, 2, 4, 0]);
@@ -132,7 +133,10 @@ export const mergeCases: Cases = {
     const c = await groupOf(scene, "c", 1, 4);
     assert.equal((await merging(scene, a, b)).kind, "done");
     assert.equal((await merging(scene, b, c)).kind, "done");
-    for (const id of [a, b]) assert.equal((await scene.recovery.group(id))?.mergedInto, c);
+    for (const id of [a, b]) {
+      const merged = await scene.recovery.group(id);
+      assert.deepEqual([merged?.mergedInto, merged?.openMessages], [c, 0]);
+    }
     assert.equal((await scene.recovery.groupOf({ matchId: "outside-1" }))?.groupId, c);
     assert.equal((await scene.recovery.groupOf({ matchId: identity("a").matchId }))?.groupId, c);
     assert.equal((await scene.recovery.groupOf({ messageId: ids[0] as string }))?.groupId, c);
@@ -178,6 +182,10 @@ export const mergeCases: Cases = {
         ["pending", "pending"],
       ],
     );
+    const ids = async (current: boolean) =>
+      (await scene.recovery.candidates({ limit: 9, current })).data.map(({ candidateId }) => candidateId);
+    assert.deepEqual(await ids(true), [into.candidateId], "what was merged is not current");
+    assert.deepEqual(await ids(false), [into.candidateId, two.candidateId, one.candidateId]);
     const lines = await scene.recovery.provenance({ candidateId: two.candidateId }, { limit: 5 });
     assert.deepEqual(
       lines.data.map(({ event, actor, actorType }) => [event, actor, actorType]),

@@ -102,16 +102,35 @@ export const ingestCases: Cases = {
     const [a, b] = ["slow", "refused"];
     const quiet = scene.failure(b, { evaluate: false });
     await scene.recovery.ingest([scene.failure(a), quiet, scene.failure(a), scene.failure(a)], rules);
-    await scene.recovery.ingest([quiet, scene.failure(b, { evaluate: false }), scene.failure(b)], rules);
+    const last = scene.failure(b, { evaluate: false });
+    await scene.recovery.ingest([quiet, scene.failure(b, { evaluate: false }), scene.failure(b), last], rules);
     await scene.recovery.ingest([scene.failure(b, { evaluate: false })], rules);
     assert.deepEqual(calls, [
       [1, 2, "unevaluated", 3, 0],
-      [1, 2, "unevaluated", 3, 1],
+      [1, 2, "unevaluated", 4, 1],
     ]);
     const group = (await scene.recovery.groupOf({ fingerprint: identity(b).fingerprint })) as Group;
     const candidate = await scene.recovery.candidateOf(group.groupId);
     assert.deepEqual([candidate?.version, candidate?.evaluations], [1, 0], "null leaves the candidate as it was");
     assert.equal(await scene.evaluations(), 0);
+  },
+
+  "queued is said of what was counted and asks for an evaluation, and of nothing else": async (scene) => {
+    const known = scene.failure("slow", { evaluate: false });
+    await scene.ingest(0, known);
+    const quiet = scene.failure("slow", { evaluate: false });
+    const other = { ...known, evaluate: true, payloadHash: hashOf("other") };
+    const answers = await scene.ingest(1, { ...known, evaluate: true }, quiet, scene.failure("slow"), other);
+    assert.deepEqual(
+      answers.map(({ kind, queued }) => [kind, queued]),
+      [
+        ["duplicate", false],
+        ["accepted", false],
+        ["accepted", true],
+        ["conflict", false],
+      ],
+    );
+    assert.equal(await scene.evaluations(), 1);
   },
 
   "an evaluation that is asked for again makes an evaluated candidate unevaluated": async (scene) => {
@@ -273,6 +292,10 @@ export const deathCases: Cases = {
     assert.equal((await scene.recovery.uningested(5, [])).length, 1, "these are not the attempts it died with");
     assert.equal((await seen(scene.store, one)).status, "dead");
     await scene.ingest(3, scene.failure("slow", { message: { id: scene.id(), generation: 0, attempts: 1 } }));
+    const [alive] = (await scene.accept(4)) as [string];
+    await scene.ingest(5, scene.failure("slow", { message: { id: alive, generation: 0, attempts: 1 } }));
+    await scene.attempt(6, [alive], died());
+    assert.equal((await scene.recovery.uningested(5, [])).length, 2, "it was not dead when it was handed in");
   },
 };
 

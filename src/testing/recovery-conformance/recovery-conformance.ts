@@ -8,6 +8,7 @@ import { ingestContentionCases, redriveContentionCases, writeContentionCases } f
 import { editCases } from "./edit.ts";
 import { groupCases, mergeCases, splitCases } from "./groups.ts";
 import { deathCases, ingestCases, matchIdCases, roundCases } from "./ingest.ts";
+import { prunedCases } from "./pruned.ts";
 import { documentCases, outcomeCases, provenanceCases, statsCases } from "./records.ts";
 import { changeCases, selectCases, startCases } from "./redrive-list.ts";
 import { lookCases } from "./redrive-look.ts";
@@ -28,6 +29,7 @@ export function recoveryConformance(harness: RecoveryHarness): Case[] {
     ["running", { ...leaseCases, ...sendCases, ...carrierCases }],
     ["looking", lookCases],
     ["editing", editCases],
+    ["pruned", prunedCases],
     ["contention", { ...ingestContentionCases, ...writeContentionCases, ...redriveContentionCases }],
   ];
   return groups.flatMap(([group, cases]) =>

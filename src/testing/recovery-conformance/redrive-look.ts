@@ -108,6 +108,7 @@ export const lookCases: Cases = {
     await scene.attempt(20, [b], died());
     await scene.attempt(20, [c]);
     await scene.store.intervene({ id: ids[2] as string, action: "replay", actor: "bo", reason: null, ...scene.at(21) });
+    await scene.attempt(21, [ids[2] as string], died());
     assert.deepEqual(await look(22), ["healed: delivered", "failed: dead_again", "healed: delivered"]);
     const after = await Promise.all(ids.map((id) => seen(scene.store, id)));
     assert.deepEqual(
@@ -115,9 +116,9 @@ export const lookCases: Cases = {
       [
         ["dead", "resolved"],
         ["dead", "open"],
-        ["pending", null],
+        ["dead", "open"],
       ],
-      "what moved on in between is left alone",
+      "one that died again in between is left alone",
     );
     const { provenance } = await scene.store.history(ids[0] as string);
     assert.deepEqual(

@@ -261,6 +261,7 @@ export const carrierCases: Cases = {
       ["sent", null, fresh.id],
     ]);
     for (const id of ids) assert.equal((await seen(scene.store, id)).resolution, "open");
+    assert.equal(await scene.recovery.redrives.origin(there), null, "it was there before, and stands for itself");
   },
 
   "a new key that belongs to another message leaves the original open": async (scene) => {

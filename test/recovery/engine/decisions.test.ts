@@ -4,7 +4,9 @@
  */
 import { describe, expect, it } from "vitest";
 import { approvalRefusal, standingOf } from "../../../src/recovery/candidate/approvals.ts";
-import { EXECUTION_MOVES, handMoveRefusal, isExecutionStatus } from "../../../src/recovery/candidate/transitions.ts";
+import { EXECUTION_STATUSES, handMoveRefusal, isExecutionStatus } from "../../../src/recovery/candidate/transitions.ts";
+import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
+import { forbiddenMove } from "../../../src/store/candidate-state.ts";
 import type { Candidate, ExecutionStatus } from "../../../src/store/recovery.ts";
 import { ANN, BO, createScene, ROBOT, type Scene } from "./scene.ts";
 
@@ -106,6 +108,31 @@ describe("approval", () => {
     expect(after).toMatchObject({ action: "skip_task", decision: "pending", approvals: [] });
   });
 
+  it("what was approved is not evaluated again under the hands of whoever approved it", async () => {
+    const scene = await createScene();
+    const { candidateId, evaluations } = await scene.timeout();
+    await scene.engine.approve(candidateId, ANN);
+    await scene.die(Array.from({ length: 12 }, (_, i) => `no answer within ${i} ms`));
+    expect(await scene.work()).toEqual([]);
+    expect(await scene.candidate()).toMatchObject({
+      candidateId,
+      evaluations,
+      decision: "approved",
+      evaluationStatus: "evaluated",
+    });
+  });
+
+  it("an evaluation that comes to something else takes back what was given so far", async () => {
+    const scene = await createScene();
+    await scene.engine.putAction("retry_exponential", `{"approval":"two"}`, 0, ANN);
+    const { candidateId, groupId } = await scene.timeout();
+    expect(await scene.engine.approve(candidateId, ANN)).toMatchObject({ decision: "pending", approvals: [{ actor: "ann" }] });
+    expect(await scene.engine.suggest(groupId, BO)).toMatchObject({ action: "retry_exponential", approvals: [{ actor: "ann" }] });
+    await scene.recovery.learn([{ groupId, action: "retry_exponential", healed: 0, failed: 9 }], HALF_LIFE_MS);
+    await scene.recovery.learn([{ groupId, action: "notify_ops", healed: 8, failed: 0 }], HALF_LIFE_MS);
+    expect(await scene.engine.suggest(groupId, BO)).toMatchObject({ action: "notify_ops", approvals: [] });
+  });
+
   it("EV-49: what is forbidden or disabled is neither approved nor executed", async () => {
     const scene = await createScene();
     const { candidateId } = await scene.timeout();
@@ -153,11 +180,9 @@ describe("rejection", () => {
 });
 
 describe("DR-33: a status that a person writes", () => {
-  const STATUSES = Object.keys(EXECUTION_MOVES) as ExecutionStatus[];
-
   it("is one of five moves and no other", () => {
-    const allowed = STATUSES.flatMap((from) =>
-      STATUSES.filter((to) => handMoveRefusal({ candidateId: 1, executionStatus: from } as Candidate, to) === null).map(
+    const allowed = EXECUTION_STATUSES.flatMap((from) =>
+      EXECUTION_STATUSES.filter((to) => handMoveRefusal({ candidateId: 1, executionStatus: from }, to) === null).map(
         (to) => `${from} → ${to}`,
       ),
     );
@@ -170,7 +195,8 @@ describe("DR-33: a status that a person writes", () => {
     ]);
     for (const move of allowed) {
       const [from, to] = move.split(" → ") as [ExecutionStatus, ExecutionStatus];
-      expect(EXECUTION_MOVES[from]).toContain(to);
+      const stand = { decision: "approved", evaluationStatus: "evaluated", executionId: "x" } as const;
+      expect(forbiddenMove({ ...stand, executionStatus: from }, { ...stand, executionStatus: to })).toBe(null);
     }
     expect(["__proto__", "constructor", "done"].some(isExecutionStatus)).toBe(false);
   });
@@ -193,6 +219,21 @@ describe("DR-33: a status that a person writes", () => {
     });
     expect(await scene.engine.update(candidateId, { ...ANN, executionStatus: "skipped", version })).toMatchObject({
       executionStatus: "skipped",
+    });
+  });
+
+  it("without a version it is written although somebody else writes at the same moment", async () => {
+    const scene = await createScene();
+    const { candidateId, groupId } = await scene.timeout();
+    await Promise.all([
+      scene.engine.suggest(groupId, BO),
+      ...Array.from({ length: 4 }, (_, i) => scene.engine.update(candidateId, { ...ANN, note: `n${i}` })),
+      scene.engine.update(candidateId, { ...ANN, owner: "bo" }),
+    ]);
+    expect(await scene.candidate()).toMatchObject({
+      owner: "bo",
+      note: expect.stringMatching(/^n/),
+      evaluationStatus: "evaluated",
     });
   });
 

@@ -89,7 +89,8 @@ describe("an evaluation", () => {
       if (once) await scene.die(["no answer", "no answer"]);
       once = false;
     });
-    await scene.work();
+    const { candidateId } = await scene.candidate();
+    await scene.engine.evaluateMessage?.({ candidate_id: candidateId }, 1);
     const candidate = await scene.candidate();
     expect(candidate.evaluationStatus).toBe("evaluated");
     expect(JSON.parse(candidate.evaluation ?? "").occurrences).toBe(3);

@@ -225,6 +225,21 @@ describe("an action of one's own", () => {
     }
   });
 
+  it("whose plan throws is refused, and nothing has happened", async () => {
+    const scene = await createScene();
+    scene.engine.register(
+      ownAction({
+        plan: () => {
+          throw new Error("no vendor");
+        },
+      }),
+    );
+    const { candidateId } = await scene.timeout();
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "call_vendor" });
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused" });
+    expect((await scene.candidate()).executionStatus).toBe("pending");
+  });
+
   it("fits only the codes and topics that it names", async () => {
     const scene = await createScene();
     await scene.engine.putAction("retry_exponential", `{"enabled":false}`, 0, ANN);

@@ -60,13 +60,34 @@ describe("our own dead letters", () => {
     await scene.engine.stop();
   });
 
+  it("a store that is away at the start is asked again, and nothing is lost", async () => {
+    const scene = await createScene();
+    await scene.die(["no answer"], { ingest: false });
+    const { put } = scene.store.topics;
+    (scene.store.topics as { put: unknown }).put = () => Promise.reject(new Error("away"));
+    scene.engine.start();
+    await scene.clock.advance(5_000);
+    expect(scene.events).toContainEqual(
+      expect.objectContaining({ type: "store_error", during: "recovery_ingest", error: "away" }),
+    );
+    (scene.store.topics as { put: unknown }).put = put;
+    await scene.clock.advance(60_000);
+    expect(await scene.engine.stats()).toMatchObject({ occurrences: 1, uningested: 0 });
+    await scene.engine.stop();
+  });
+
   it("a message that fails often counts before it is dead, and not once more when it dies", async () => {
     const scene = await createScene();
     scene.engine.start();
     await scene.clock.advance(10);
     const id = "019b76da-0000-7000-8000-000000000001";
     const plain = { delayMs: 0, priority: 0, orderingKey: null, traceparent: null, schemaVersion: null };
-    await scene.store.enqueue([{ id, topic: TOPIC, tenantId: null, key: null, payload: "1", payloadHash: "", ...plain }]);
+    const stuck = "019b76da-0000-7000-8000-000000000002";
+    const message = { tenantId: null, key: null, payload: "{}", payloadHash: "", ...plain };
+    await scene.store.enqueue([
+      { id, topic: TOPIC, ...message },
+      { id: stuck, topic: RECOVERY_TOPIC, ...message },
+    ]);
     const again = {
       kind: "retry",
       delayMs: 0,
@@ -80,6 +101,8 @@ describe("our own dead letters", () => {
       await scene.settle([id], again);
       const event = { type: "attempt", topic: TOPIC, id, attempt, outcome: "retry", status: "pending", ms: 1 } as const;
       scene.emit({ ...event, code: "TIMEOUT", error: "no answer", alert: false });
+      // The engine's own queue may fail as often: that is never a failure to evaluate.
+      scene.emit({ ...event, topic: RECOVERY_TOPIC, id: stuck, code: "TIMEOUT", error: "no answer", alert: false });
       await scene.clock.advance(2_000);
       expect((await scene.engine.stats()).occurrences).toBe(attempt < 5 ? 0 : 1);
     }
@@ -230,6 +253,35 @@ describe("several processes", () => {
       .another()
       .ingest(scene.report({ text: "could not charge card of user gus today", code: "E_CARD" }), ANN);
     expect(late).toMatchObject({ groupId: into, occurrenceCount: 7 });
+  });
+
+  it("groups that two processes wrote at the same moment become one a little later, without anything new", async () => {
+    const scene = await createScene();
+    const { engine, recovery, report } = scene;
+    const other = scene.another();
+    for (const text of lines.slice(0, 2)) await engine.ingest(report({ text, code: "E_CARD" }), ANN);
+    // The write of one is held up until the other has generalised, written and looked.
+    const { ingest } = recovery;
+    let go: () => void = () => {};
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    (recovery as { ingest: unknown }).ingest = async (...args: Parameters<typeof ingest>) => {
+      (recovery as { ingest: unknown }).ingest = ingest;
+      await held;
+      return ingest(...args);
+    };
+    const late = engine.ingest(report({ text: lines[2] as string, code: "E_CARD", sink: "mail" }), ANN);
+    await scene.clock.advance(1);
+    for (const text of lines.slice(3)) await other.ingest(report({ text, code: "E_CARD", sink: "mail" }), ANN);
+    go();
+    await late;
+    expect((await engine.groups({ limit: 10, code: "E_CARD" })).data.length).toBeGreaterThan(2);
+    engine.start();
+    await scene.clock.advance(10_000);
+    await engine.stop();
+    const { data } = await engine.groups({ limit: 10, code: "E_CARD" });
+    expect(data.filter(({ sink }) => sink === "mail")).toMatchObject([{ occurrences: 4 }]);
   });
 
   it("a merge that has to wait for an execution is made afterwards", async () => {

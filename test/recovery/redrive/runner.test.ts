@@ -3,6 +3,7 @@
  * from a killed process to the next, and what is told of it all.
  */
 import { afterEach, describe, expect, it } from "vitest";
+import { MakegoodError } from "../../../src/message/errors.ts";
 import type { Redrives } from "../../../src/recovery/redrive/redrives.ts";
 import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 
@@ -147,7 +148,7 @@ describe("a redrive", () => {
   it("that was only planned is cancelled after a day", async () => {
     const scene = await createScene();
     await scene.die(3);
-    const process = start(scene);
+    const process = start(scene, { settings: { pollMs: 20_000 } });
     const { redrive } = await process.startRedrive({ ...REQUEST, dryRun: true }, ANN);
     await scene.pass(DAY_MS - 1_000_000, undefined, 100_000);
     expect((await scene.counts(redrive)).status).toBe("planned");
@@ -158,15 +159,15 @@ describe("a redrive", () => {
   it("is done after a day although some fates are unknown, and says so; a fate that comes later still counts", async () => {
     const scene = await createScene();
     const ids = await scene.die(3);
-    const process = start(scene);
+    const process = start(scene, { settings: { pollMs: 20_000 } });
     const { redrive } = await process.startRedrive({ ...REQUEST, canary: 0 }, ANN);
     await scene.pass(2_000, () => "nothing");
-    await scene.pass(DAY_MS + 60_000, () => "nothing", 20_000);
+    await scene.pass(DAY_MS + 120_000, () => "nothing", 120_000);
     const { status, reason, sent } = await scene.counts(redrive);
     expect([status, sent]).toEqual(["done", 3]);
     expect(reason).toContain("3 were sent 24 hours ago or more");
     await scene.store.intervene({ id: ids[0] as string, action: "resolve", actor: "ann", reason: null });
-    await scene.pass(700_000, () => "nothing", 20_000);
+    await scene.pass(700_000, () => "nothing", 100_000);
     expect(await scene.counts(redrive)).toMatchObject({ status: "done", sent: 2, healed: 1 });
   });
 });
@@ -188,6 +189,64 @@ describe("several processes and redrives", () => {
     expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 300 });
     for (const id of ids) expect((await scene.store.get(id))?.generation).toBe(1);
     await second.runner.stop();
+  });
+
+  it("DR-24: a runner that was held up past its lease finds its fence gone and sends nothing more", async () => {
+    const scene = await createScene();
+    const ids = await scene.die(40);
+    const { redrives } = scene.recovery;
+    let goOn = () => {};
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const answers: unknown[] = [];
+    const late = {
+      ...redrives,
+      async send(...args: Parameters<typeof redrives.send>) {
+        await held;
+        const answer = await redrives.send(...args);
+        answers.push(answer);
+        return answer;
+      },
+    };
+    const first = start(scene, { recovery: { redrives: late } });
+    const { redrive } = await first.startRedrive(REQUEST, ANN);
+    await scene.pass(2_000);
+    expect((await scene.counts(redrive)).waiting, "it is held up in its first send").toBe(40);
+    start(scene);
+    await scene.pass(9_000);
+    const between = await scene.counts(redrive);
+    expect(between.healed).toBeGreaterThan(0);
+    expect(between.waiting, "the other one is in the middle of it").toBeGreaterThan(0);
+    goOn();
+    await scene.pass(15_000);
+    expect(answers[0]).toEqual({ kind: "lost" });
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 40 });
+    for (const id of ids) expect((await scene.store.get(id))?.generation).toBe(1);
+  });
+
+  it("DR-13, DR-16: while the store fails nothing is replayed and nothing counts as replayed; afterwards all of it is, once", async () => {
+    const scene = await createScene();
+    const ids = await scene.die(30);
+    const { redrives } = scene.recovery;
+    let fails: boolean = true;
+    const failing =
+      (name: "send" | "look" | "next") =>
+      async (...args: never[]): Promise<never> => {
+        if (fails) throw new MakegoodError("store_unavailable", "the database is away", {});
+        return (redrives[name] as (...args: never[]) => Promise<never>)(...args);
+      };
+    const away = { ...redrives, send: failing("send"), look: failing("look"), next: failing("next") };
+    const process = start(scene, { recovery: { redrives: away } });
+    const { redrive } = await process.startRedrive(REQUEST, ANN);
+    await scene.pass(10_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "running", waiting: 30, sent: 0, skipped: 0 });
+    for (const id of ids) expect(await scene.store.get(id)).toMatchObject({ status: "dead", generation: 0 });
+    expect(scene.heard.some((event) => event.type === "store_error" && event.error.includes("the database is away"))).toBe(true);
+    fails = false;
+    await scene.pass(45_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 30 });
+    for (const id of ids) expect((await scene.store.get(id))?.generation).toBe(1);
   });
 
   it("a runner that is stopped hands over at once", async () => {

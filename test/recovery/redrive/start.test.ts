@@ -145,7 +145,7 @@ describe("refused at start", () => {
 });
 
 describe("pressed twice", () => {
-  it("DR-13: under one key it is one redrive, also when the first has taken everything already; another request is a conflict", async () => {
+  it("REC-39, REC-49: under one key it is one redrive, also when the first has taken everything already; another request is a conflict", async () => {
     const scene = await createScene();
     await scene.die(20);
     const process = scene.process();

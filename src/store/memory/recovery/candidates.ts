@@ -198,9 +198,13 @@ function hold(memory: Memory, { groupId }: Candidate, { heldBy }: CandidatePatch
   changeGroup(memory, group.groupId, { heldBy, version: group.version + 1 });
 }
 
+function isCurrent(memory: Memory, { groupId, candidateId }: Candidate): boolean {
+  return memory.latest.get(groupId) === candidateId && memory.groups.get(groupId)?.mergedInto === null;
+}
+
 export function listCandidates(memory: Memory, filter: CandidateFilter): Paged<Candidate> {
   const fits = (row: Candidate): boolean =>
-    (filter.current === false || memory.latest.get(row.groupId) === row.candidateId) &&
+    (filter.current === false || isCurrent(memory, row)) &&
     (filter.groupId === undefined || filter.groupId === row.groupId) &&
     (filter.decision === undefined || filter.decision === row.decision) &&
     (filter.evaluationStatus === undefined || filter.evaluationStatus === row.evaluationStatus) &&

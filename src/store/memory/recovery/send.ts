@@ -84,7 +84,8 @@ function act(memory: Memory, redrive: RedriveRow, item: ItemRow, carrier: Accept
   const { id, mode, actor, reason } = redrive;
   const action = mode === "replay" ? mode : mode === "resolve" || mode === "new_key" ? "resolve" : null;
   if (action) intervene(memory.kernel, { id: item.messageId, action, actor, reason, revision: item.revision, now });
-  if (carrier && !memory.origins.has(carrier.id)) {
+  // One that was there under its key was made from something else, or stands for itself.
+  if (carrier?.kind === "accepted") {
     set(memory, memory.origins, carrier.id, { replayOf: item.messageId, redriveId: id, edited: false });
   }
   setItem(memory, id, { ...item, state: "sent", carrierId: carrier?.id ?? null, sentAt: now });

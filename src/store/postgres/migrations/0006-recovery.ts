@@ -34,7 +34,8 @@ create table ${s}.recovery_group (
   last_at timestamptz not null,
   version int not null default 1,
   merged_into bigint references ${s}.recovery_group check (merged_into <> id),
-  held_by text);
+  held_by text)
+  with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 create index recovery_group_last on ${s}.recovery_group (last_at, id);
 create index recovery_group_topic on ${s}.recovery_group (topic, last_at, id);
 create index recovery_group_merged on ${s}.recovery_group (merged_into) where merged_into is not null;

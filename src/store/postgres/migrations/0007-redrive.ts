@@ -1,6 +1,6 @@
 /**
  * Redrives: a frozen list of messages, and what became of each. The two indexes on `dead_letter` stand in a step of their own: while they
- * are built deaths wait and reads do not (a million dead letters: see docs/decisions/0019).
+ * are built, deaths wait and reads do not. A million dead letters took 3 s on a busy machine, on an idle one less than half of that.
  */
 import type { Migration } from "./migration.ts";
 

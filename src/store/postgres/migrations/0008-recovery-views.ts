@@ -11,7 +11,7 @@ export const recoveryViews: Migration = {
 ${candidates(s)}
 ${inputs(s)}
 ${records(s)}
-${queues(s)}
+${messages(s)}
 `,
 };
 
@@ -96,7 +96,7 @@ where ${topics}`;
 const PROCESSED_AT =
   "case when p.id is null then coalesce(a.delivered_at, case when d.resolution < 3 then d.died_at end) end as processed_at";
 
-const queues = (s: string) => `create view ${s}.work_queue as
+const messages = (s: string) => `create view ${s}.work_queue as
 select m.id, substring(m.payload from '"candidate_id"\\s*:\\s*"?([0-9]{1,18})')::bigint as candidate_id, 'db'::text as method,
   l.priority, m.created_at as enqueued_at, h.until as claimed_until, h.owner as claimed_by, ${PROCESSED_AT},
   case when p.id is not null then null when a.delivered_at is not null then true when d.resolution < 3 then false end as success,

@@ -26,6 +26,7 @@ function listSql(s: string, filter: CandidateFilter): { text: string; values: un
   fits("group_id", filter.groupId);
   if (filter.current ?? true) {
     where.push(`not exists (select from ${s}.recovery_candidate n where n.group_id = c.group_id and n.round > c.round)`);
+    where.push(`exists (select from ${s}.recovery_group g where g.id = c.group_id and g.merged_into is null)`);
   }
   const text = `select ${candidateColumns(s)} from ${s}.recovery_candidate c where ${where.join(" and ")} order by c.id desc limit $2::int`;
   return { text, values };
@@ -46,6 +47,7 @@ export function createCandidates(
       return row ? candidateOf(row) : null;
     },
     async candidates(filter): Promise<Paged<Candidate>> {
+      if (filter.groupId !== undefined && !Number.isSafeInteger(filter.groupId)) return { data: [], nextCursor: null };
       const { text, values } = listSql(s, filter);
       return paged((await run(text, values)).map(candidateOf), filter.limit, (last) => String(last.candidateId));
     },

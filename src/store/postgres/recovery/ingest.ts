@@ -82,7 +82,16 @@ async function ingestAll(
   for (const entry of placed) entry.group = rootOf.get(entry.group) ?? entry.group;
 
   const met = await insertOccurrences(s, run, fresh(entries), now);
-  if (met.size > 0) judge(entries, await ledgerOf(s, run, [...met]));
+  if (met.size > 0) {
+    const ledger = await ledgerOf(s, run, [...met]);
+    judge(entries, ledger);
+    await lockGroups(
+      s,
+      run,
+      [...ledger.values()].map(({ root }) => root),
+      fixed,
+    );
+  }
   for (const entry of entries) repeatOf(entry);
 
   const latest = await latestOf(s, run, [...new Set(entries.map((e) => e.group))]);

@@ -64,6 +64,7 @@ export function createProvenance(db: RecoveryDb): Pick<RecoveryStore, "provenanc
       const asked = { group_id: groupId, candidate_id: candidateId, redrive_id: redriveId };
       for (const [name, value] of Object.entries(asked)) {
         if (value === undefined) continue;
+        if (typeof value === "number" && !Number.isSafeInteger(value)) return { data: [], nextCursor: null };
         values.push(value);
         where.push(`p.${name} = $${values.length}`);
       }

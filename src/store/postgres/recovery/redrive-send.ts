@@ -24,6 +24,8 @@ interface Waiting {
   /** Why it is left alone. */
   skipped: string | null;
   carrierId: string | null;
+  /** The carrier was there before, and stands for itself. */
+  known: boolean;
 }
 
 /** Waiting items, and whether their dead letters stand as they were frozen; these are taken, so that nobody else moves them on. */
@@ -43,6 +45,7 @@ async function take(s: string, run: Run, id: string, ns: readonly number[]): Pro
     revision: Number(revision),
     skipped: skipped as string | null,
     carrierId: null,
+    known: false,
   }));
 }
 
@@ -65,26 +68,27 @@ async function carry(
       rest.map(({ message }) => message),
       at,
     );
-    const refused = rest.filter((_, i) => accepted[i]?.conflict);
+    const refused = rest.filter((_, i) => accepted[i]?.kind === "conflict");
     for (const { item } of refused) item.skipped = SKIPPED.keyConflict;
     if (refused.length > 0) {
-      rest = rest.filter((_, i) => !accepted[i]?.conflict);
+      rest = rest.filter((_, i) => accepted[i]?.kind !== "conflict");
       continue;
     }
     rest.forEach(({ item }, i) => {
       item.carrierId = accepted[i]?.id ?? null;
+      item.known = accepted[i]?.kind === "duplicate";
     });
     return;
   }
 }
 
-/** $1 redrive, $2 items, $3 why skipped, $4 carriers, $5 messages. */
+/** $1 redrive, $2 items, $3 why skipped, $4 carriers, $5 messages, $6 whether the carrier was there before. */
 const markSql = (
   s: string,
   clock: string,
 ) => `with o as (insert into ${s}.message_origin (message_id, replay_of, redrive_id, edited)
-    select x.carrier_id, x.message_id, $1::uuid, false from unnest($4::uuid[], $5::uuid[]) x(carrier_id, message_id)
-    where x.carrier_id is not null on conflict (message_id) do nothing)
+    select x.carrier_id, x.message_id, $1::uuid, false from unnest($4::uuid[], $5::uuid[], $6::boolean[]) x(carrier_id, message_id, known)
+    where x.carrier_id is not null and not x.known on conflict (message_id) do nothing)
   update ${s}.redrive_item i set (state, reason, carrier_id, sent_at, ended_at) = (
     select case when x.why is null then 1 else 4 end, x.why, x.carrier_id, case when x.why is null then ${clock} end, case when x.why is not null then ${clock} end
     from (select ($3::text[])[x.at] as why, ($4::uuid[])[x.at] as carrier_id from (select array_position($2::int[], i.n) as at) x) x)
@@ -117,6 +121,7 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
     column((w) => w.skipped),
     column((w) => (w.skipped ? null : w.carrierId)),
     column((w) => w.id),
+    column((w) => w.known),
   ];
   if (waiting.length > 0) await run(markSql(s, clock), values, at.now ? {} : { name: "mg_redrive_sent" });
   const [sent, skipped] = [fit.length, waiting.length - fit.length];

@@ -4,7 +4,7 @@
  * of its own.
  */
 import { MakegoodError } from "../../../message/errors.ts";
-import type { NewMessage } from "../../../message/message.ts";
+import type { Accepted, NewMessage } from "../../../message/message.ts";
 import type { At, Transaction } from "../../store.ts";
 import type { Queryable, Row } from "../connection.ts";
 import type { Db } from "../db.ts";
@@ -33,8 +33,8 @@ export interface Inside {
   readonly run: Run;
   /** Each is accepted, or a repeat of one that was; a conflict undoes the whole write. */
   enqueue(messages: readonly NewMessage[], at: At): Promise<void>;
-  /** As `enqueue`, but those whose key belongs to another payload are told apart and nothing of the call is written. */
-  tryEnqueue(messages: readonly NewMessage[], at: At): Promise<{ readonly id: string; readonly conflict: boolean }[]>;
+  /** As `enqueue`, but each is told what became of it; with one conflict nothing of the call is written. */
+  tryEnqueue(messages: readonly NewMessage[], at: At): Promise<Accepted[]>;
   /** Lanes to tell of after the commit. */
   tell(lanes: Iterable<string>): void;
 }
@@ -54,12 +54,12 @@ const laneOf = (db: Db, m: NewMessage) => db.lanes.known(m.topic, m.tenantId, m.
 
 function insideOf(db: RecoveryDb, client: Queryable, lanes: Set<string>): Inside {
   const typed = client as unknown as { query(config: object): Promise<{ rows: Row[] }> };
-  async function tryEnqueue(messages: readonly NewMessage[], { now }: At) {
+  async function tryEnqueue(messages: readonly NewMessage[], { now }: At): Promise<Accepted[]> {
     if (messages.length === 0) return [];
     if (messages.some((m) => !laneOf(db, m))) throw new LanesMissing(messages);
     const accepted = await db.enqueue(messages, { tx: client as Transaction, now });
     for (const message of messages) lanes.add(String(laneOf(db, message)?.id));
-    return accepted.map(({ id, kind }) => ({ id, conflict: kind === "conflict" }));
+    return accepted;
   }
   return {
     run: async (text, values = [], { patienceMs, name } = {}) => {
@@ -69,7 +69,7 @@ function insideOf(db: RecoveryDb, client: Queryable, lanes: Set<string>): Inside
     tryEnqueue,
     async enqueue(messages, at) {
       const accepted = await tryEnqueue(messages, at);
-      const refused = messages.find((_, i) => accepted[i]?.conflict);
+      const refused = messages.find((_, i) => accepted[i]?.kind === "conflict");
       if (!refused) return;
       const text = `key ${refused.key} of topic ${refused.topic} belongs to a message with another payload; nothing was written`;
       throw new MakegoodError("key_conflict", text, { topic: refused.topic, key: refused.key });
@@ -91,7 +91,8 @@ export async function within<T>(db: RecoveryDb, during: string, work: (inside: I
       if (lanes.size > 0) db.told(lanes);
       return result;
     } catch (thrown) {
-      if (!(thrown instanceof LanesMissing) || tries >= LANES_TRIES_MAX) throw fenced(thrown);
+      if (!(thrown instanceof LanesMissing)) throw fenced(thrown);
+      if (tries >= LANES_TRIES_MAX) throw new MakegoodError("retry_transaction", `${during}: topics keep changing; run it again`);
       for (const m of thrown.messages) await db.lanes.of(m.topic, m.tenantId, m.priority, m.orderingKey);
     }
   }

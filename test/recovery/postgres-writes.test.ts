@@ -1,0 +1,176 @@
+/**
+ * Writes of the recovery seam when things go wrong around them: a COMMIT whose answer is lost, backends that are ended, messages that
+ * retention took. Whatever is repeated under its key counts once; what was counted stays.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createIds } from "../../src/platform/ids.ts";
+import type { IngestRules, NewOccurrence } from "../../src/store/recovery.ts";
+import { EVALUATE, identity } from "../../src/testing/recovery-conformance/scene.ts";
+import { definition, hashOf, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
+import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import { startProxy, targetOf } from "../support/tcp-proxy.ts";
+
+const COMMIT = /Q....commit\0/s;
+const DAY_MS = 24 * 3_600_000;
+const nextId = createIds();
+const schema = freshSchema();
+let store: Awaited<ReturnType<typeof openStore>>;
+
+const rules: IngestRules = {
+  reopens: () => true,
+  evaluation: ({ candidateId, evaluations }) => {
+    const payload = JSON.stringify({ candidate_id: candidateId, evaluation: evaluations });
+    return newMessage(nextId(), { topic: EVALUATE, key: `${candidateId}/${evaluations}`, payload });
+  },
+};
+
+function failure(name: string, fields: Partial<NewOccurrence> = {}): NewOccurrence {
+  const text = `${name} took 1003 ms`;
+  return {
+    ...{ requestKey: nextId(), payloadHash: hashOf(text), source: "api", group: identity(name), matchId: null, message: null },
+    ...{ tenantId: null, skill: null, text, stack: null, payload: null, evaluate: true },
+    ...fields,
+  };
+}
+
+const groupOf = (name: string) => store.recovery.groupOf({ fingerprint: identity(name).fingerprint });
+const evaluationsOf = async (candidateId: number) =>
+  (await store.list({ topic: EVALUATE, limit: 1_000 })).data.filter(({ key }) => key?.startsWith(`${candidateId}/`)).length;
+
+async function deadLetters(count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, nextId);
+  const directTry = { code: "http_503", error: "down", rejected: true };
+  await store.enqueue(ids.map((id) => newMessage(id, { topic: "test/plain", directTry })));
+  return ids;
+}
+
+beforeAll(async () => {
+  store = await openStore({ schema });
+  for (const topic of ["test/plain", EVALUATE]) await store.topics.put(definition(topic), "code");
+});
+
+afterAll(async () => {
+  await store.close();
+  await dropSchema(schema);
+});
+
+describe("a COMMIT whose answer is lost", () => {
+  for (const act of ["lose-reply", "lose-request"] as const) {
+    it(`DR-26: ${act} of an ingest: under the same key it counts once, with one evaluation`, async () => {
+      await using proxy = await startProxy(targetOf(databaseUrl()));
+      const cut = await openStore({ schema, url: proxy.via(databaseUrl()) });
+      await cut.recovery.groups({ limit: 1 });
+      const rule = proxy.rule({ match: COMMIT, act });
+      const report = failure(`cut ${act}`);
+      await expect(cut.recovery.ingest([report], rules)).rejects.toMatchObject({ code: "outcome_unknown" });
+      expect(rule.count()).toBe(1);
+      const [again] = await cut.recovery.ingest([report], rules);
+      expect(again).toMatchObject({ kind: act === "lose-reply" ? "duplicate" : "accepted", occurrences: 1 });
+      expect(await evaluationsOf(again?.candidateId as number)).toBe(1);
+      await cut.close();
+    });
+
+    it(`fault 42: ${act} of a send: each item is sent once, whoever asks again`, async () => {
+      const ids = await deadLetters(3);
+      const request = {
+        id: nextId(),
+        requestKey: null,
+        requestHash: "h",
+        status: "running",
+        mode: "replay",
+        action: null,
+      } as const;
+      const more = { candidateId: null, actor: "ann", reason: "back", plan: "{}", provenance: [] };
+      await store.recovery.redrives.start({ ...request, ...more, select: { ids, limit: 10, generationMax: 10 } });
+      const claim = await store.recovery.redrives.claim("runner", 60_000);
+      await using proxy = await startProxy(targetOf(databaseUrl()));
+      const cut = await openStore({ schema, url: proxy.via(databaseUrl()) });
+      await cut.recovery.groups({ limit: 1 });
+      proxy.rule({ match: COMMIT, act });
+      const send = () => cut.recovery.redrives.send(request.id, claim?.token as string, [{ n: 1 }, { n: 2 }, { n: 3 }]);
+      await expect(send()).rejects.toMatchObject({ code: "outcome_unknown" });
+      expect(await send()).toEqual({ kind: "done", sent: act === "lose-reply" ? 0 : 3, skipped: 0 });
+      expect((await store.recovery.redrives.get(request.id))?.counts).toMatchObject({ selected: 3, waiting: 0, sent: 3 });
+      for (const id of ids) expect(await store.get(id)).toMatchObject({ status: "pending", generation: 1 });
+      const change = { from: ["running"], status: "done", reason: null } as const;
+      await store.recovery.redrives.change(request.id, change, []);
+      await store.recovery.redrives.keep(request.id, claim?.token as string, { release: true });
+      await cut.close();
+    });
+  }
+});
+
+describe("a server that ends its backends", () => {
+  /** Answers at last, as whoever gets an error that may be repeated repeats it. */
+  async function report(one: NewOccurrence): Promise<void> {
+    for (;;) {
+      try {
+        await store.recovery.ingest([one], rules);
+        return;
+      } catch (thrown) {
+        if (!(thrown as { retryable?: boolean }).retryable) throw thrown;
+      }
+    }
+  }
+
+  /** Ends one that is in the middle of an ingest: it waits for a lock that the test holds. */
+  async function endOne(): Promise<void> {
+    const text = `select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and query like $1 limit 1`;
+    for (let ended = 0; ended === 0; ) {
+      ended = (await withClient((client) => client.query(text, [`%"${schema}".recovery_occurrence%`]))).rows.length;
+    }
+  }
+
+  it("REC-44: 150 reports, in the middle of which connections are ended: each is repeated until it is answered, and 150 are counted", async () => {
+    for (let round = 0; round < 3; round++) {
+      const { tx, commit } = await beginTransaction();
+      await tx.query(`lock table "${schema}".recovery_occurrence in exclusive mode`);
+      const reports = Promise.all(Array.from({ length: 50 }, (_, i) => report(failure(`ended ${i % 2}`))));
+      await endOne();
+      await commit();
+      await reports;
+    }
+    for (let i = 0; i < 2; i++) {
+      const group = await groupOf(`ended ${i}`);
+      expect(group?.occurrences).toBe(75);
+      const { data } = await store.recovery.occurrences(group?.groupId as number, { limit: 200 });
+      expect(data).toHaveLength(75);
+    }
+  });
+});
+
+describe("many at once on few connections", () => {
+  it("lanes that are not made yet do not make writes wait for each other's connections", async () => {
+    const narrow = await openStore({ schema, poolMax: 1 });
+    const report = (i: number) => {
+      const evaluation = () => newMessage(nextId(), { topic: EVALUATE, tenantId: `narrow-${i}` });
+      return narrow.recovery.ingest([failure(`narrow ${i}`)], { ...rules, evaluation });
+    };
+    const reports = Array.from({ length: 5 }, (_, i) => report(i));
+    const answers = await Promise.all(reports);
+    expect(answers.flat().every(({ queued }) => queued)).toBe(true);
+    await narrow.close();
+  });
+});
+
+describe("retention", () => {
+  it("what was counted stays when its message is gone; an open dead letter is never taken", async () => {
+    const [kept, gone] = (await deadLetters(2)) as [string, string];
+    const death = (id: string) =>
+      failure("pruned", { message: { id, generation: 0, attempts: 0 }, requestKey: id, source: "message" });
+    await store.recovery.ingest([death(kept), death(gone)], rules);
+    const later = new Date(Date.now() + 30 * DAY_MS);
+    await store.intervene({ id: gone, action: "resolve", actor: "ann", reason: "seen" });
+    await store.prune({ keptMs: DAY_MS, limit: 100_000, now: later });
+    expect(await store.get(gone)).toBeNull();
+    expect(await store.get(kept)).toMatchObject({ status: "dead", resolution: "open" });
+    const group = await groupOf("pruned");
+    expect(group).toMatchObject({ occurrences: 2, openMessages: 1 });
+    const { data } = await store.recovery.occurrences(group?.groupId as number, { limit: 10 });
+    expect(data.map(({ message, open }) => [message?.id, open])).toEqual([
+      [gone, false],
+      [kept, true],
+    ]);
+    expect((await store.recovery.groupOf({ messageId: gone }))?.groupId).toBe(group?.groupId);
+  });
+});
