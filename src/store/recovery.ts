@@ -140,7 +140,10 @@ export interface Approval {
 export interface Candidate {
   readonly candidateId: number;
   readonly groupId: number;
-  /** 1 for the first candidate of its group. At most one of a group is current: the latest. Its first provenance line, `created` by `system`, is written by the store. */
+  /**
+   * 1 for the first candidate of its group. At most one of a group is current: the latest. Its first provenance line, `created` by
+   * `system`, is written by the store.
+   */
   readonly round: number;
   /** Raised by every write to it. */
   readonly version: number;

@@ -1,15 +1,15 @@
 /**
- * PostgreSQL as the recovery suites want it: each case on empty tables, several instances on the same data. A migrated schema is
- * emptied and used again: making one takes longer than most cases.
+ * PostgreSQL as the recovery suites want it: each case on empty tables, several instances on the same data. A migrated schema and the
+ * store on it are emptied and used again: making them takes longer than most cases. Topics stay, each case puts the same ones.
  */
 import type { WithRecovery } from "../../src/store/recovery.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { RecoveryHarness } from "../../src/testing/index.ts";
 import { dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
-/** Whatever migrations made, but for the proof that they ran and partitions, which go with their tables. */
+/** Whatever migrations made, but for the proof that they ran, what a store remembers, and partitions, which go with their tables. */
 const TABLES = `select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname = $1 and c.relkind in ('r', 'p') and not c.relispartition and c.relname not like 'migration%'`;
+  where n.nspname = $1 and c.relkind in ('r', 'p') and not c.relispartition and c.relname not like 'migration%' and c.relname not in ('topic', 'lane')`;
 
 /** Only what holds rows: a table takes longer to truncate than to look at. */
 async function empty(schema: string): Promise<void> {
@@ -26,33 +26,46 @@ export interface PostgresRecovery extends RecoveryHarness {
   drop(): Promise<void>;
 }
 
+type Opened = Store & WithRecovery & { readonly schema: string };
+
 export function postgresRecovery(): PostgresRecovery {
-  const used: string[] = [];
-  const idle: string[] = [];
+  const all: Opened[] = [];
+  const idle: Opened[] = [];
+
+  async function first(): Promise<Opened> {
+    const again = idle.pop();
+    if (again) {
+      await empty(again.schema);
+      return again;
+    }
+    const store = await openStore({ schema: freshSchema() });
+    all.push(store);
+    return store;
+  }
+
   return {
     name: "postgres",
     async open() {
-      const again = idle.pop();
-      const schema = again ?? freshSchema();
-      if (again) await empty(schema);
-      else used.push(schema);
-      const opened: (Store & WithRecovery)[] = [];
-      const open = async () => {
-        const store = await openStore({ schema });
-        opened.push(store);
-        return store;
-      };
+      const store = await first();
+      const others: Store[] = [];
       return {
-        store: await open(),
-        another: open,
+        store,
+        async another() {
+          const other = await openStore({ schema: store.schema });
+          others.push(other);
+          return other;
+        },
         async close() {
-          for (const store of opened) await store.close();
-          idle.push(schema);
+          for (const other of others) await other.close();
+          idle.push(store);
         },
       };
     },
     async drop() {
-      for (const schema of used) await dropSchema(schema);
+      for (const store of all) {
+        await store.close();
+        await dropSchema(store.schema);
+      }
     },
   };
 }

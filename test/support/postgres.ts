@@ -46,7 +46,9 @@ export async function beginTransaction() {
   return { tx: client, commit: end("commit"), rollback: end("rollback") };
 }
 
-export async function openStore(options: Partial<PostgresStoreOptions> = {}): Promise<Store & WithAudit & WithRecovery & { schema: string }> {
+export async function openStore(
+  options: Partial<PostgresStoreOptions> = {},
+): Promise<Store & WithAudit & WithRecovery & { schema: string }> {
   const schema = options.schema ?? freshSchema();
   const store = createPostgresStore({ url: databaseUrl(), ...options, schema });
   await store.open();
