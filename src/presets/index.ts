@@ -1,6 +1,8 @@
 /**
  * The door `makegood/presets`: ready compositions of the kernel for what services most often promise.
  */
+
+export { RECOVERY_TOPIC } from "../recovery/topics.ts";
 export type { Turn, TurnOutcome, TurnRef, TurnSettlement, UsageStore } from "../store/usage.ts";
 export { type AuditClient, type AuditClientOptions, type AuditResult, createAuditClient } from "./audit/client.ts";
 export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record.ts";
@@ -8,7 +10,6 @@ export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } fr
 export { type AuditStreamOptions, startAuditStream } from "./audit/stream.ts";
 export { type AuditStreamEntry, type AuditStreamMessage, readAuditEntry } from "./audit/stream-entry.ts";
 export { auditTopics } from "./audit/topics.ts";
-export { RECOVERY_TOPIC } from "../recovery/topics.ts";
 export {
   type RecoveryStreamOptions,
   type RecoveryStreamSettings,

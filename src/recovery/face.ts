@@ -1,6 +1,7 @@
 /**
  * The engine's face: each member of `Recovery` is one call into the room that does it. Nothing is decided here.
  */
+
 import { MakegoodError } from "../message/errors.ts";
 import { isTopicName } from "../message/validate.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -29,6 +30,7 @@ import { line } from "./provenance.ts";
 import type { Actor, EvaluateAnswer, EvaluateRequest, GroupDetail, Recovery } from "./recovery.ts";
 import type { Redrives } from "./redrive/redrives.ts";
 import type { RuleBook } from "./rules/rule-documents.ts";
+import { NOT_INGESTED } from "./topics.ts";
 
 export interface FaceParts {
   readonly recovery: RecoveryStore;
@@ -105,7 +107,7 @@ export function createFace(parts: FaceParts): Recovery {
     ruleHistory: (id) => ruleBook.history(id),
 
     provenance: (of, page) => recovery.provenance(of, page),
-    stats: () => recovery.stats(),
+    stats: () => recovery.stats(NOT_INGESTED),
     on: (name, hook, options) => parts.hooks.on(name, hook, options),
   };
 }

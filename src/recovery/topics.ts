@@ -9,6 +9,9 @@ export const RECOVERY_NAMESPACE = "recovery/";
 export const RECOVERY_TOPIC = "recovery/evaluate";
 export const NOTIFY_TOPIC = "recovery/notify";
 
+/** Topics whose dead letters are no failures to recover from. */
+export const NOT_INGESTED: readonly string[] = [RECOVERY_TOPIC];
+
 export function isRecoveryTopic(name: string): boolean {
   return name.startsWith(RECOVERY_NAMESPACE);
 }

@@ -308,9 +308,12 @@ export interface RecoveryStats {
   readonly executions: Readonly<Record<ExecutionStatus, number>>;
   /** Of all groups together. */
   readonly outcomes: readonly OutcomeCount[];
-  /** Open dead letters that are not ingested yet, of all topics. */
+  /** Open dead letters that are not ingested yet; UNINGESTED_MAX means so many or more. */
   readonly uningested: number;
 }
+
+/** I10: what an upgrade finds is not counted whole. */
+export const UNINGESTED_MAX = 10_000;
 
 export interface RecoveryStore {
   readonly documents: DocumentStore;
@@ -381,7 +384,8 @@ export interface RecoveryStore {
    * it reports weighs what it weighs by the later time. Groups that do not exist are left out.
    */
   learn(learned: readonly Learned[], halfLifeMs: number, at?: At): Promise<void>;
-  stats(): Promise<RecoveryStats>;
+  /** Topics that start with one of `except` do not count as uningested. */
+  stats(except: readonly string[]): Promise<RecoveryStats>;
 }
 
 /** A store that keeps recovery records as well. */

@@ -211,7 +211,7 @@ export interface RedriveStore {
   /**
    * Does to each what the mode says, and marks it, in one write: only while running, under the token, only what is waiting, only a dead
    * letter that still has the revision it was frozen with; the others are skipped with the reason. `carrier` for new_key and copy: one
-   * whose key is there with the same payload is that message; with another payload the item is skipped (`key_conflict`). A missing
+   * whose key is there with the same payload is that message (a copy that died is tried again); with another payload the item is skipped (`key_conflict`). A missing
    * carrier or an unknown topic throws, and nothing is written. `lost` is asked before `not_running`. Items that are not waiting count
    * in neither number.
    */

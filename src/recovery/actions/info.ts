@@ -1,5 +1,7 @@
 /** The catalogue as it is shown: what each action is set to, and how often it has healed and failed everywhere. */
+
 import type { RecoveryStore } from "../../store/recovery.ts";
+import { NOT_INGESTED } from "../topics.ts";
 import type { ActionInfo } from "./action.ts";
 import type { Catalogue, CatalogueAction } from "./catalogue.ts";
 
@@ -8,7 +10,7 @@ export async function actionInfos(
   recovery: Pick<RecoveryStore, "stats">,
   actionType?: string,
 ): Promise<ActionInfo[]> {
-  const [actions, { outcomes }] = await Promise.all([catalogue.all(), recovery.stats()]);
+  const [actions, { outcomes }] = await Promise.all([catalogue.all(), recovery.stats(NOT_INGESTED)]);
   const everywhere = new Map(outcomes.filter(({ level }) => level === "all").map((each) => [each.action, each]));
   return actions
     .filter(({ type }) => actionType === undefined || type === actionType)

@@ -9,7 +9,7 @@ import { type Loop, startLoop } from "../../platform/loop.ts";
 import { INGEST_MAX } from "../../store/candidate-state.ts";
 import type { DeadFailure, RecoveryStore } from "../../store/recovery.ts";
 import type { Store } from "../../store/store.ts";
-import { RECOVERY_TOPIC } from "../topics.ts";
+import { NOT_INGESTED, RECOVERY_TOPIC } from "../topics.ts";
 import type { Intake } from "./intake.ts";
 import { failingOf, incomingOfDead, sinkNames } from "./own-failures.ts";
 
@@ -84,7 +84,7 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
     }
     const early = await handFailing();
     if (!(await store.lead(LEADERSHIP, owner, LEAD_MS)).held) return early;
-    const dead = await recovery.uningested(INGEST_MAX, [RECOVERY_TOPIC]);
+    const dead = await recovery.uningested(INGEST_MAX, NOT_INGESTED);
     if (dead.length > 0) await hand(dead);
     return early + dead.length;
   }

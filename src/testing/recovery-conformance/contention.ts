@@ -58,7 +58,7 @@ export const ingestContentionCases: Cases = {
     const others = engines.map((_, i) => scene.failure(`kind-${i}`, { requestKey: "one-key", text: `text ${i}` }));
     const mixed = await Promise.all(engines.map((engine, i) => engine.ingest([others[i] as typeof failure], scene.rules(1))));
     assert.deepEqual(tally(mixed.map(([answer]) => answer?.kind as string)), { accepted: 1, conflict: 19 });
-    const { groups, occurrences } = await scene.recovery.stats();
+    const { groups, occurrences } = await scene.recovery.stats([]);
     assert.deepEqual([groups, occurrences], [2, 2], "a conflict leaves no group behind");
   },
 
@@ -68,7 +68,7 @@ export const ingestContentionCases: Cases = {
     const answers = (await Promise.all(all)).map(([answer]) => answer as Ingested);
     assert.equal(new Set(answers.map(({ groupId }) => groupId)).size, 1);
     assert.equal((await scene.recovery.groupOf({ matchId: "outside-1" }))?.occurrences, 10);
-    assert.equal((await scene.recovery.stats()).groups, 1);
+    assert.equal((await scene.recovery.stats([])).groups, 1);
   },
 
   "a merge between ingests of both groups loses no count": async (scene) => {

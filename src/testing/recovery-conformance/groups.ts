@@ -120,7 +120,7 @@ export const mergeCases: Cases = {
     }
     const listed = async (filter: object) => (await scene.recovery.groups({ limit: 9, ...filter })).data.length;
     assert.deepEqual([await listed({}), await listed({ merged: true })], [1, 2]);
-    const { groups, occurrences } = await scene.recovery.stats();
+    const { groups, occurrences } = await scene.recovery.stats([]);
     assert.deepEqual([groups, occurrences], [1, 8]);
   },
 
@@ -237,7 +237,7 @@ export const splitCases: Cases = {
     assert.equal((await scene.recovery.occurrences(group.groupId, { limit: 9 })).data.length, 2);
     assert.equal(await move(group.groupId, groupId, ids), 2, "and back");
     assert.deepEqual([await countOf(scene, groupId), await countOf(scene, group.groupId)], [6, 0]);
-    assert.equal((await scene.recovery.stats()).occurrences, 6);
+    assert.equal((await scene.recovery.stats([])).occurrences, 6);
   },
 
   "a split finds the group that is there; its first candidate comes with reopen or the next failure": async (scene) => {

@@ -220,7 +220,11 @@ export const deathCases: Cases = {
     ]);
     assert.equal((await scene.recovery.uningested(10, [])).length, 3);
     assert.equal((await scene.recovery.uningested(1, [])).length, 1);
-    assert.equal((await scene.recovery.stats()).uningested, 3);
+    assert.equal((await scene.recovery.stats([])).uningested, 3);
+    assert.equal(
+      (await scene.recovery.stats(["recovery/"])).uningested,
+      (await scene.recovery.uningested(10, ["recovery/"])).length,
+    );
     const [answer] = await scene.ingestDeaths(30, "slow", [two]);
     assert.deepEqual(
       (await scene.recovery.uningested(10, ["recovery/"])).map(({ id }) => id),

@@ -96,7 +96,7 @@ export const outcomeCases: Cases = {
       ["topic", 1, 0, 0],
       ["all", 3.5, 2, 1_000],
     ]);
-    const { outcomes } = await scene.recovery.stats();
+    const { outcomes } = await scene.recovery.stats([]);
     assert.deepEqual(brief(scene, outcomes, "retry"), [["all", 3.5, 2, 1_000]]);
   },
 
@@ -226,7 +226,7 @@ export const statsCases: Cases = {
     const { candidateId } = await scene.open("refused", 2);
     await scene.done({ candidateId, patch: { decision: "rejected", evaluationStatus: "evaluating" } }, 3);
     await scene.ingest(4, scene.failure("refused"));
-    assert.deepEqual(await scene.recovery.stats(), {
+    assert.deepEqual(await scene.recovery.stats([]), {
       groups: 2,
       openGroups: 1,
       occurrences: 3,

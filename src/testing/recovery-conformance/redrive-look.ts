@@ -168,7 +168,7 @@ export const lookCases: Cases = {
     const plain = await running(scene, "replay", 1, { action: null });
     await scene.attempt(20, plain.ids);
     assert.deepEqual(await plain.look(21), ["healed: delivered"]);
-    assert.deepEqual((await scene.recovery.stats()).outcomes, []);
+    assert.deepEqual((await scene.recovery.stats([])).outcomes, []);
     const [other] = (await scene.ingest(30, scene.failure("other"))) as [Ingested];
     const [id] = (await scene.die(31)) as [string];
     await scene.ingestDeaths(32, "slow", [id]);

@@ -264,6 +264,31 @@ export const carrierCases: Cases = {
     assert.equal(await scene.recovery.redrives.origin(there), null, "it was there before, and stands for itself");
   },
 
+  "copy: an earlier copy that died under the same key is tried again; one that was ended by a person is not": async (scene) => {
+    const ids = await scene.die(0, 2);
+    const payload = '{"same":true}';
+    const [dead] = (await scene.die(1, 1, { topic: COPIES, key: "dead", payload })) as [string];
+    const [ended] = (await scene.die(1, 1, { topic: COPIES, key: "ended", payload })) as [string];
+    await scene.store.intervene({ id: ended, action: "discard", actor: "ops", reason: "no", ...scene.at(2) });
+    const { redrive, token } = await scene.started(3, { mode: "copy", select: { ids } });
+    const items = ["dead", "ended"].map((key, i) => ({ n: i + 1, carrier: carrier(scene, { key, payload }) }));
+    assert.deepEqual(await scene.recovery.redrives.send(redrive.id, token, items, scene.at(4)), {
+      kind: "done",
+      sent: 2,
+      skipped: 0,
+    });
+    const again = await seen(scene.store, dead);
+    assert.deepEqual([again.status, again.generation], ["pending", 1]);
+    assert.equal((await scene.store.history(dead)).provenance.at(-1)?.action, "replay");
+    assert.equal((await seen(scene.store, ended)).resolution, "discarded");
+    await scene.attempt(5, [dead]);
+    const how = { limit: 5, halfLifeMs: 1_000, quietMs: 0 };
+    assert.equal((await scene.recovery.redrives.look(redrive.id, token, how, scene.at(6)))?.healed, 1);
+    const first = (await itemsOf(scene, redrive.id))[0] as RedriveItem;
+    assert.deepEqual([first.state, first.carrierId], ["healed", dead]);
+    assert.equal((await seen(scene.store, first.messageId)).resolution, "resolved");
+  },
+
   "a new key that belongs to another message leaves the original open": async (scene) => {
     const [id] = (await scene.die(0, 1, { key: "k-1" })) as [string];
     await scene.accept(1, { key: "k-1~1", payload: '{"other":true}' });

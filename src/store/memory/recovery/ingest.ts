@@ -115,8 +115,7 @@ function mark(stored: Stored | undefined, attempts: number): void {
 
 /** Oldest death first. */
 export function uningested(memory: Memory, limit: number, except: readonly string[]): DeadFailure[] {
-  return waiting(memory)
-    .filter(({ message }) => !except.some((prefix) => message.topic.startsWith(prefix)))
+  return waiting(memory, except)
     .sort(byDeath)
     .slice(0, limit)
     .map((stored) => {
@@ -126,10 +125,13 @@ export function uningested(memory: Memory, limit: number, except: readonly strin
 }
 
 /** Open dead letters whose present death was not ingested. */
-export function waiting(memory: Memory): Stored[] {
+export function waiting(memory: Memory, except: readonly string[]): Stored[] {
   return [...memory.kernel.messages.values()].filter(
-    ({ status, resolution, attempts, ingestedAttempts }) =>
-      status === "dead" && resolution === "open" && ingestedAttempts !== attempts,
+    ({ status, resolution, attempts, ingestedAttempts, message }) =>
+      status === "dead" &&
+      resolution === "open" &&
+      ingestedAttempts !== attempts &&
+      !except.some((prefix) => message.topic.startsWith(prefix)),
   );
 }
 

@@ -2,7 +2,7 @@
  * The recovery seam of the memory store: the oracle of testing/recovery-conformance. It works on the store's own messages, so what it
  * enqueues, replays and resolves is done by the kernel's own code; each call runs to its end without a pause.
  */
-import type { RecoveryStats, RecoveryStore } from "../../recovery.ts";
+import { type RecoveryStats, type RecoveryStore, UNINGESTED_MAX } from "../../recovery.ts";
 import type { RedriveStore } from "../../redrive.ts";
 import { nowMs, type State } from "../state.ts";
 import { expiredExecutions, latestOf, listCandidates, reopen, write } from "./candidates.ts";
@@ -80,7 +80,7 @@ function redriveStore(
   };
 }
 
-function stats(memory: Memory): RecoveryStats {
+function stats(memory: Memory, except: readonly string[]): RecoveryStats {
   const groups = [...memory.groups.values()].filter(({ mergedInto }) => mergedInto === null);
   const decisions = { pending: 0, approved: 0, rejected: 0 };
   const evaluations = { unevaluated: 0, evaluating: 0, evaluated: 0, failed: 0 };
@@ -98,6 +98,6 @@ function stats(memory: Memory): RecoveryStats {
     evaluations,
     executions,
     outcomes: outcomesOfAll(memory),
-    uningested: waiting(memory).length,
+    uningested: Math.min(waiting(memory, except).length, UNINGESTED_MAX),
   };
 }

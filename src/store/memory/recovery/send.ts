@@ -84,9 +84,17 @@ function act(memory: Memory, redrive: RedriveRow, item: ItemRow, carrier: Accept
   const { id, mode, actor, reason } = redrive;
   const action = mode === "replay" ? mode : mode === "resolve" || mode === "new_key" ? "resolve" : null;
   if (action) intervene(memory.kernel, { id: item.messageId, action, actor, reason, revision: item.revision, now });
+  if (mode === "copy" && carrier?.kind === "duplicate") tryAgain(memory, carrier.id, redrive, now);
   // One that was there under its key was made from something else, or stands for itself.
   if (carrier?.kind === "accepted") {
     set(memory, memory.origins, carrier.id, { replayOf: item.messageId, redriveId: id, edited: false });
   }
   setItem(memory, id, { ...item, state: "sent", carrierId: carrier?.id ?? null, sentAt: now });
+}
+
+/** An earlier copy of the same effect that died carries it once more. */
+function tryAgain(memory: Memory, id: string, { actor, reason }: RedriveRow, now: Date): void {
+  const copy = memory.kernel.messages.get(id);
+  if (copy?.status !== "dead" || copy.resolution !== "open") return;
+  intervene(memory.kernel, { id, action: "replay", actor, reason, revision: copy.revision, now });
 }

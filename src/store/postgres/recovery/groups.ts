@@ -4,7 +4,15 @@
  */
 
 import { isUuid } from "../../../platform/ids.ts";
-import type { DeadFailure, Group, GroupFilter, Occurrence, Paged, RecoveryStore } from "../../recovery.ts";
+import {
+  type DeadFailure,
+  type Group,
+  type GroupFilter,
+  type Occurrence,
+  type Paged,
+  type RecoveryStore,
+  UNINGESTED_MAX,
+} from "../../recovery.ts";
 import { badCursor, idCursor, paged, pageLimit } from "./pages.ts";
 import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP, occurrenceColumns, occurrenceOf, openBy } from "./rows.ts";
 import { type RecoveryDb, type Run, reader } from "./run.ts";
@@ -73,9 +81,7 @@ export function createGroups(db: RecoveryDb): Pick<RecoveryStore, "uningested" |
   return {
     async uningested(limit, except): Promise<DeadFailure[]> {
       const text = `select d.id::text, d.generation::text, d.attempts::text, t.name, nullif(l.tenant, ''), d.code, d.error
-        from ${s}.dead_letter d join ${s}.lane l on l.id = d.lane_id join ${s}.topic t on t.id = l.topic_id
-        where d.resolution = 0 and d.ingested_attempts is distinct from d.attempts
-          and not exists (select from unnest($2::text[]) e(prefix) where starts_with(t.name, e.prefix))
+        ${waitingFrom(s, "$2")}
         order by d.died_at, d.id limit $1::int`;
       return (await run(text, [limit, except])).map(([id, generation, attempts, topic, tenantId, code, error]) => ({
         id: id as string,
@@ -114,6 +120,11 @@ export function createGroups(db: RecoveryDb): Pick<RecoveryStore, "uningested" |
   };
 }
 
-/** Open dead letters that are not ingested yet. */
-export const uningestedCount = (s: string) =>
-  `(select count(*) from ${s}.dead_letter d where d.resolution = 0 and d.ingested_attempts is distinct from d.attempts)`;
+/** Open dead letters that are not ingested yet, but for topics that start with one of the texts in `except`. */
+const waitingFrom = (s: string, except: string) => `from ${s}.dead_letter d
+  join ${s}.lane l on l.id = d.lane_id join ${s}.topic t on t.id = l.topic_id
+  where d.resolution = 0 and d.ingested_attempts is distinct from d.attempts
+    and not exists (select from unnest(${except}::text[]) e(prefix) where starts_with(t.name, e.prefix))`;
+
+export const uningestedCount = (s: string, except: string) =>
+  `(select count(*) from (select 1 ${waitingFrom(s, except)} limit ${UNINGESTED_MAX}) x)`;

@@ -100,7 +100,7 @@ const statsSql = (s: string) => `select
   (select count(*) from ${s}.recovery_group g where g.merged_into is null
     and exists (select from ${membersOf(s, "g.id")} x join ${s}.dead_letter d on d.group_id = x.id and ${OPEN_IN_GROUP}))::text,
   (select coalesce(sum(occurrences), 0) from ${s}.recovery_group where merged_into is null)::text,
-  ${uningestedCount(s)}::text`;
+  ${uningestedCount(s, "$1")}::text`;
 
 function tally<K extends string>(names: readonly K[], rows: readonly Row[], column: number): Record<K, number> {
   const counts = Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
@@ -134,8 +134,8 @@ export function createOutcomes(db: RecoveryDb): Pick<RecoveryStore, "outcomes" |
     },
     learn: (learned, halfLifeMs, at) =>
       within(db, "learn", ({ run: inside }) => learnIn(s, inside, learned, halfLifeMs, at?.now)),
-    async stats() {
-      const [[groups, openGroups, occurrences, uningested] = []] = await run(statsSql(s));
+    async stats(except) {
+      const [[groups, openGroups, occurrences, uningested] = []] = await run(statsSql(s), [except]);
       const states = await run(
         `select decision, evaluation_status, execution_status, count(*)::text from ${s}.recovery_candidate group by 1, 2, 3`,
       );
