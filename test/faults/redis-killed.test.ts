@@ -98,6 +98,28 @@ describe("Redis is killed", () => {
     expect(await deliverAll(store)).toEqual([after.id]);
   }, 30_000);
 
+  it("a loss in the middle of many callers: every call goes on by itself, and the loss is told once", async () => {
+    const server = await startRedis(NOT_PERSISTENT);
+    const losses: string[] = [];
+    const { store } = await scene(server, { onLoss: (text) => losses.push(text) });
+    const flushed = new AbortController();
+    const caller = async () => {
+      let after = 0;
+      while (after < 20) {
+        if (flushed.signal.aborted) after++;
+        await store.enqueue([message()]);
+      }
+    };
+    const callers = Promise.all(Array.from({ length: 32 }, caller));
+    for (let round = 1; round <= 5; round++) {
+      await server.ask("FLUSHALL");
+      await expect.poll(() => losses.length).toBe(round);
+    }
+    flushed.abort();
+    await callers;
+    expect(losses).toHaveLength(5);
+  }, 30_000);
+
   it("I12: a torn end of the append-only file, as a power cut under `everysec` leaves it: what is there is whole", async () => {
     const server = await startRedis(DURABLE);
     const made = await scene(server);

@@ -88,10 +88,13 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
 
   /** A topic that we declared and that is not there: either somebody deleted it, or everything is gone. */
   const enqueue: Store["enqueue"] = async (messages, how) => {
+    const losses = epoch.losses();
     try {
       return await enqueueOnce(messages, how);
     } catch (error) {
-      if (!isMakegoodError(error) || error.code !== "unknown_topic" || !(await epoch.look())) throw error;
+      if (!isMakegoodError(error) || error.code !== "unknown_topic") throw error;
+      await epoch.look();
+      if (epoch.losses() === losses) throw error;
       return enqueueOnce(messages, how);
     }
   };
@@ -115,7 +118,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
       // A port that was handed in belongs to whoever made it.
       if (typeof options.redis === "string") await port?.close();
     },
-    check: async () => void (await epoch.look()),
+    check: () => epoch.look(),
     enqueue,
     ...createClaims(db),
     settle: createSettle(db, work),

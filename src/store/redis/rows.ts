@@ -168,6 +168,11 @@ function split(text: string, parts: number): string[] {
   return [...found, text.slice(from)];
 }
 
+/** The lane of a message that has no order and has not been tried. */
+export function laneName(topic: string, tenant: string, priority: number): string {
+  return `u0:${priority}:${topic}:${tenant}`;
+}
+
 /** `u<suspicion>:<priority>:<topic>:<tenant>`, or `o:0:<topic>:<tenant>`; a topic has no colon, a tenant may. */
 export function laneOf(lane: string, dueInMs: number): Lane {
   const [kind = "", priority, topic = ""] = lane.split(":", 3);
