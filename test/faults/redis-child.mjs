@@ -14,7 +14,8 @@ const effects = [];
 let empty = 0;
 while (empty < 40) {
   const lanes = (await store.lanes()).map(({ lane }) => ({ lane, limit: 1 + Math.floor(chance() * 20) }));
-  const taken = await store.reclaim({ owner, leaseMs: 5_000, limit: 5 });
+  // Both leases are shorter than the time after which a process finds nothing and ends: what is abandoned comes back to somebody.
+  const taken = await store.reclaim({ owner, leaseMs: 400, limit: 5 });
   const claimed = [...taken, ...(await store.claim({ owner, leaseMs: 400, lanes }))];
   if (claimed.length === 0) {
     empty++;
