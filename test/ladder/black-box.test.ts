@@ -187,7 +187,7 @@ async function client(world: World, name: string, calls: number, results: Delive
 const isFinished = (child: Process): boolean => child.facts.some(({ type }) => type === "finished");
 
 const isOpen = async (store: Store): Promise<boolean> =>
-  (await store.counts()).some(({ status }) => status === "pending" || status === "processing");
+  (await store.counts()).some(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
 
 it(`${CALLS} calls of deliver() while servers and callers are killed: what was promised is in the ledger, once`, async () => {
   const world = await build();
@@ -254,7 +254,7 @@ async function byKey(store: Store): Promise<Map<string, { id: string; status: st
   const found = new Map<string, { id: string; status: string; resolution: string | null }[]>();
   let cursor: string | undefined;
   do {
-    const page = await store.list({ limit: 1_000, payload: false, cursor });
+    const page = await store.list({ topic: TOPIC, limit: 1_000, payload: false, cursor });
     for (const { key, id, status, resolution } of page.data) {
       found.set(key ?? id, [...(found.get(key ?? id) ?? []), { id, status, resolution }]);
     }

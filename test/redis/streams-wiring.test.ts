@@ -214,12 +214,12 @@ describe("the seeds' streams, started by the command line", () => {
     expect(await fieldsOf("audit:dead-letter")).toMatchObject([{ topic: "audit-write/quarantine" }]);
     expect(sender.facts.filter(({ message }) => String(message).startsWith("this process reads a stream"))).toEqual([]);
 
-    // Nobody evaluates yet: it waits in the store of the service, under the topic that was declared for it.
+    // The service evaluates: what names no candidate of its own is judged at once and kept with the reason.
     await redis.ask("XADD", "m10:evaluate:stream", "*", "candidate_id", "c-1");
-    await until("it is in the store", async () => {
+    await until("it was judged", async () => {
       const answer = await fetch(`${url}/api/v1/messages?topic=recovery/evaluate`);
-      const { data } = (await answer.json()) as { data: { status: string; payload?: unknown }[] };
-      return data.length === 1 && data[0]?.status === "pending";
+      const { data } = (await answer.json()) as { data: { status: string; last_code: string | null }[] };
+      return data.length === 1 && data[0]?.status === "dead" && data[0].last_code === "invalid_message";
     });
     const ends = await Promise.all([sender, service].map((one) => one.end("SIGTERM")));
     expect(ends.map(({ code }) => code)).toEqual([0, 0]);
@@ -239,7 +239,7 @@ describe("the seeds' streams, started by the command line", () => {
     await own.start();
     const fields = ["audit_type", "executions", "audit_data", JSON.stringify(envelope("e-1"))];
     await own.ask("XADD", "audit-dlq", "*", ...fields);
-    await until("it is in the store", async () => {
+    await until("it was judged", async () => {
       const { rows } = await withClient((client) => client.query(`select count(*)::int as n from "${schema}".message`));
       return rows[0]?.n === 1;
     });
