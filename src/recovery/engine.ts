@@ -26,12 +26,12 @@ import { createIntake } from "./ingest/intake.ts";
 import { createGroupJoins } from "./ingest/join-groups.ts";
 import { createOwnIngest } from "./ingest/own-loop.ts";
 import { createFailurePlaces } from "./ingest/place-failures.ts";
+import { createOwnTopics } from "./own-topics.ts";
 import type { Recovery } from "./recovery.ts";
 import type { RedriveSettings } from "./redrive/deps.ts";
 import { createRedrives } from "./redrive/redrives.ts";
 import { createRuleBook } from "./rules/rule-documents.ts";
 import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./settings.ts";
-import { EVALUATE_DEFINITION, NOTIFY_DEFINITION } from "./topics.ts";
 
 export interface RecoveryDeps {
   readonly recovery: RecoveryStore;
@@ -60,25 +60,17 @@ export interface RecoveryEngine extends Recovery {
 }
 
 export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
-  const { recovery, store, events, ids, clock } = deps;
-  const { documents } = recovery;
+  const { store, events, ids, clock } = deps;
   const { topics } = store;
+  const { prepare, sure } = createOwnTopics(topics, deps.evaluate);
+  const recovery = sure(deps.recovery);
+  const { documents } = recovery;
   const settings = withDefaults(deps.settings);
   const owner = `recovery-${ids()}`;
   const failed = (during: string) => (error: unknown) =>
     events.emit({ type: "store_error", during, error: errorText(error), consecutive: 1 });
 
   let publishing: Promise<void> | undefined;
-  let prepared: Promise<void> | undefined;
-  /** Evaluations are queued in the same write as what they are about: their topic must be there first. */
-  const prepare = (): Promise<void> => {
-    prepared ??= declareTopics(topics, deps.evaluate).catch((error) => {
-      prepared = undefined;
-      throw error;
-    });
-    return prepared;
-  };
-
   const hooks = createHooks({ clock, events });
   const catalogue = createCatalogue({ documents, events });
   const ruleBook = createRuleBook({ documents, catalogue, events });
@@ -86,7 +78,7 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
   const rules = ingestRules(ids, settings.rejectedRestMs);
 
   const places = createFailurePlaces({ documents, groupRules });
-  const joins = createGroupJoins(recovery, places.fingerprints);
+  const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, rules, clock });
   const intake = createIntake({ recovery, places, joins, rules, joinFailed: failed("recovery_join") });
   const { pollMs, failingOften, minConfidence, approvalMs } = settings;
   const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften });
@@ -96,10 +88,11 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
   const execute = createExecute({ ...candidates, topics, ids, redrives, hooks, settings });
   const completion = createCompletion({ recovery, rules, hooks, events, clock });
   const decisions = createDecisions(candidates);
-  const update = createUpdate({ ...candidates, topics });
+  const update = createUpdate({ ...candidates, topics, rules });
 
   const judge = createJudge({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
-  const blastRadius = (groupId: number) => blastRadiusOf(recovery, groupId);
+  // Whether there are more than may run by themselves is all that an evaluation asks.
+  const blastRadius = (groupId: number) => blastRadiusOf(recovery, groupId, settings.autoMessagesMax + 1);
   const evaluator = createEvaluator({ recovery, judge, hooks, events, clock, settings, blastRadius });
   const note = (lines: Parameters<RecoveryStore["note"]>[0]) => recovery.note(lines);
   const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });
@@ -125,12 +118,4 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
       await intake.rest();
     },
   };
-}
-
-async function declareTopics(topics: Pick<Store["topics"], "get" | "put">, evaluate: RecoveryOptions["evaluate"]): Promise<void> {
-  // Declared over the API, so that whoever runs the engine may give them other sinks.
-  if (evaluate) await topics.put({ ...EVALUATE_DEFINITION, ...evaluate }, "api");
-  for (const definition of [EVALUATE_DEFINITION, NOTIFY_DEFINITION]) {
-    if ((await topics.get(definition.name)) === null) await topics.put(definition, "api");
-  }
 }

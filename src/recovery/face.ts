@@ -20,6 +20,7 @@ import { mask } from "./fingerprint/mask.ts";
 import { explainGroup } from "./groups/explain.ts";
 import type { Regroup } from "./groups/regroup.ts";
 import type { GroupRuleBook } from "./groups/rule-documents.ts";
+import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
 import type { Hooks } from "./hooks.ts";
 import { cleanName, cleanText } from "./ingest/clean-text.ts";
 import type { Intake } from "./ingest/intake.ts";
@@ -65,6 +66,13 @@ export function createFace(parts: FaceParts): Recovery {
 
   return {
     ...redrives,
+    async edit(messageId, edit) {
+      const made = await redrives.edit(messageId, edit);
+      const group = await recovery.groupOf({ messageId });
+      const details = { message: messageId, edited_as: made.id };
+      await recovery.note([line("message_edited", edit, { groupId: group?.groupId ?? null, reason: edit.reason, details })]);
+      return made;
+    },
     async ingest(report, _actor) {
       const incoming = incomingOf(report);
       await parts.prepare();
@@ -80,11 +88,16 @@ export function createFace(parts: FaceParts): Recovery {
       await existingGroup(recovery, groupId);
       return recovery.occurrences(groupId, page);
     },
-    merge: (into, from, why, actor) => regroup.merge(into, from, why, actor),
+    async merge(into, from, why, actor) {
+      await parts.prepare();
+      return regroup.merge(into, from, why, actor);
+    },
     async split(groupId, words, why, actor) {
       await parts.prepare();
       return regroup.split(groupId, words, why, actor);
     },
+    groupRules: () => listGroupRules(recovery, parts.groupRules),
+    deleteGroupRule: (id, from, actor) => deleteGroupRule(recovery, id, from, actor),
     suggest: (groupId, actor) => suggest(parts, groupId, actor),
 
     candidates: (filter) => candidateList(candidates, filter),
@@ -98,12 +111,20 @@ export function createFace(parts: FaceParts): Recovery {
     register: (action) => catalogue.register(action),
     async putAction(code, text, from, actor) {
       await catalogue.put(code, text, from, actor);
+      await recovery.note([line("action_edited", actor, { action: code, details: { from } })]);
       return (await info(code)) as NonNullable<Awaited<ReturnType<typeof info>>>;
     },
 
     rules: () => ruleBook.rules(),
-    putRule: (id, text, from, actor) => ruleBook.put(id, text, from, actor),
-    deleteRule: (id, from, actor) => ruleBook.remove(id, from, actor),
+    async putRule(id, text, from, actor) {
+      const rule = await ruleBook.put(id, text, from, actor);
+      await recovery.note([line("rule_edited", actor, { rule: id, details: { from, version: rule.version } })]);
+      return rule;
+    },
+    async deleteRule(id, from, actor) {
+      await ruleBook.remove(id, from, actor);
+      await recovery.note([line("rule_deleted", actor, { rule: id, details: { from } })]);
+    },
     ruleHistory: (id) => ruleBook.history(id),
 
     provenance: (of, page) => recovery.provenance(of, page),

@@ -13,8 +13,8 @@ import type {
   Occurrence,
   Paged,
   Provenance,
-  RecoveryStats,
 } from "../store/recovery.ts";
+import type { RecoveryStats } from "../store/recovery-numbers.ts";
 import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "../store/redrive.ts";
 import type { ActionInfo, RecoveryAction } from "./actions/action.ts";
 import type { HookName, HookOptions, RecoveryHooks } from "./hooks.ts";
@@ -84,6 +84,23 @@ export interface GroupDetail {
   readonly why: readonly string[];
 }
 
+/** A merge or a split that somebody decided, for what comes. */
+export interface GroupRuleInfo {
+  readonly id: string;
+  /** Null: it cannot be read; `why` says so. */
+  readonly kind: "merge" | "split" | null;
+  readonly topic: string;
+  readonly code: string;
+  readonly templates: readonly string[];
+  readonly words: readonly string[];
+  readonly why: string;
+  readonly version: number;
+  readonly actor: string;
+  readonly at: Date;
+  /** False: unreadable, or past the limit of rules. */
+  readonly used: boolean;
+}
+
 export interface CandidateInGroup {
   readonly candidate: Candidate;
   readonly group: Group;
@@ -97,8 +114,10 @@ export interface CandidateDetail {
   readonly action: ActionInfo | null;
   /** Approvals still needed before it may be executed; 0: none. */
   readonly approvalsMissing: number;
-  /** Set when what was approved no longer stands: the group changed since. */
+  /** Set when what was approved no longer stands: the group changed or grew since, or it was too long ago. */
   readonly lapsed: boolean;
+  /** Which of these, in words. */
+  readonly lapsedWhy: string | null;
   /** What an execution would touch now. */
   readonly blastRadius: RedrivePreview;
   readonly provenance: readonly Provenance[] | null;
@@ -142,6 +161,9 @@ export interface Recovery {
   merge(into: number, from: readonly number[], why: string, actor: Actor): Promise<Group>;
   /** What fits the group's template and contains all these words becomes a group of its own. */
   split(groupId: number, words: readonly string[], why: string, actor: Actor): Promise<{ group: Group; moved: number }>;
+  groupRules(): Promise<GroupRuleInfo[]>;
+  /** From now on failures are grouped as if it had not been decided; what was counted stays. `from`: its version; null: whatever it is. */
+  deleteGroupRule(id: string, from: number | null, actor: Actor): Promise<void>;
   /** Asks for a fresh suggestion: opens the next round where the last one is closed. */
   suggest(groupId: number, actor: Actor): Promise<Candidate>;
 

@@ -1,8 +1,16 @@
 /**
- * What the engines of the recovery seam must agree on about a candidate's states, and the size of one ingest. The moves are a second
+ * What the engines of the recovery seam must agree on about a candidate's states and approvals, and the size of one ingest. The moves are a second
  * fence, wider than the policy of recovery/: they refuse what no policy may do.
  */
 import type { Candidate, EvaluationStatus, ExecutionStatus } from "./recovery.ts";
+
+export interface Approval {
+  readonly actor: string;
+  readonly at: Date;
+  readonly note: string | null;
+  /** How many failures the group had when it was given; null: not said. */
+  readonly occurrences: number | null;
+}
 
 /** The most occurrences of one ingest; more throw `invalid_request`. */
 export const INGEST_MAX = 200;

@@ -3,9 +3,12 @@
  * write: counts, ledger, queued messages and provenance change together or not at all. States and policies are decided in
  * recovery/, never here. Memory and PostgreSQL have it; every engine passes testing/recovery-conformance.
  */
+
 import type { NewMessage } from "../message/message.ts";
+import type { Approval } from "./candidate-state.ts";
 import type { DocumentStore } from "./documents.ts";
 import type { GroupChanged, GroupMerge, GroupSplit } from "./group-changes.ts";
+import type { Learned, OutcomeCount, RecoveryStats } from "./recovery-numbers.ts";
 import type { RedriveStore } from "./redrive.ts";
 import type { At, Store } from "./store.ts";
 
@@ -56,7 +59,10 @@ export interface FailedMessage {
 }
 
 export interface NewOccurrence {
-  /** The ledger's key: the same key again counts nothing; with another hash it is a conflict. Null: never a repeat. */
+  /**
+   * The ledger's key: the same key again counts nothing; with another hash it is a conflict. Null: no repeat by its key. Under any key a
+   * message counts once per generation and group (with those merged into it): a fingerprint may change in between.
+   */
   readonly requestKey: string | null;
   /** 32 hex digits. */
   readonly payloadHash: string;
@@ -131,12 +137,6 @@ export type EvaluationStatus = "unevaluated" | "evaluating" | "evaluated" | "fai
 /** `unknown`: it was running when its process died; a person must say what became of it (DR-5). */
 export type ExecutionStatus = "pending" | "executing" | "succeeded" | "failed" | "rolled_back" | "skipped" | "unknown";
 
-export interface Approval {
-  readonly actor: string;
-  readonly at: Date;
-  readonly note: string | null;
-}
-
 export interface Candidate {
   readonly candidateId: number;
   readonly groupId: number;
@@ -179,7 +179,7 @@ export interface Candidate {
 export interface CandidatePatch {
   readonly decision?: Decision | undefined;
   /** Adds one, after `clearApprovals`; the same actor twice is one, as first written. */
-  readonly approval?: { readonly actor: string; readonly note: string | null } | undefined;
+  readonly approval?: (Pick<Approval, "actor" | "note"> & Partial<Pick<Approval, "occurrences">>) | undefined;
   readonly clearApprovals?: boolean | undefined;
   readonly evaluationStatus?: EvaluationStatus | undefined;
   /** Sets `evaluatedAt` to the store's now. */
@@ -260,6 +260,8 @@ export interface GroupFilter {
   readonly open?: boolean | undefined;
   /** True: those that were merged into others too. */
   readonly merged?: boolean | undefined;
+  /** False: `openMessages` is not counted (it costs more than the rest) but 0. */
+  readonly counts?: boolean | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
 }
@@ -280,40 +282,6 @@ export interface Paged<T> {
   readonly data: T[];
   readonly nextCursor: string | null;
 }
-
-/** Outcomes as they weigh at `at` (milliseconds since the epoch); see recovery/confidence. */
-export interface OutcomeCount {
-  readonly action: string;
-  /** `group`: of this group and those merged into it. */
-  readonly level: "group" | "topic" | "all";
-  readonly successes: number;
-  readonly failures: number;
-  readonly at: number;
-}
-
-export interface Learned {
-  readonly groupId: number;
-  readonly action: string;
-  readonly healed: number;
-  readonly failed: number;
-}
-
-/** Candidates of all rounds; groups that were merged into others are counted there. */
-export interface RecoveryStats {
-  readonly groups: number;
-  readonly openGroups: number;
-  readonly occurrences: number;
-  readonly decisions: Readonly<Record<Decision, number>>;
-  readonly evaluations: Readonly<Record<EvaluationStatus, number>>;
-  readonly executions: Readonly<Record<ExecutionStatus, number>>;
-  /** Of all groups together. */
-  readonly outcomes: readonly OutcomeCount[];
-  /** Open dead letters that are not ingested yet; UNINGESTED_MAX means so many or more. */
-  readonly uningested: number;
-}
-
-/** I10: what an upgrade finds is not counted whole. */
-export const UNINGESTED_MAX = 10_000;
 
 export interface RecoveryStore {
   readonly documents: DocumentStore;

@@ -31,6 +31,8 @@ export interface RedriveSelect {
   readonly limit: number;
   /** Messages of this generation or above are listed as skipped (`generation_cap`): replayed often enough. They count as selected. */
   readonly generationMax: number;
+  /** For mode copy: an earlier copy that died in this generation or above is not tried again but skipped (`generation_cap`). */
+  readonly copyGenerationMax?: number | undefined;
 }
 
 export interface NewRedrive {
@@ -60,7 +62,7 @@ export interface RedriveCounts {
   readonly sent: number;
   readonly healed: number;
   readonly failed: number;
-  /** Not touched: moved on since, generation cap. */
+  /** Not touched: moved on since, generation cap; or watched without learning anything. */
   readonly skipped: number;
 }
 
@@ -84,7 +86,7 @@ export type RedriveStarted =
   /** The candidate is no longer executing under this execution. */
   | { readonly kind: "lost" };
 
-/** waiting → sent → healed | failed; waiting → skipped. Reasons are those of SKIPPED and `fateOf`. */
+/** waiting → sent → healed | failed; waiting → skipped; what was only watched: sent → skipped. Reasons are those of SKIPPED and `fateOf`. */
 export type ItemState = "waiting" | "sent" | "healed" | "failed" | "skipped";
 
 export interface RedriveItem {
@@ -227,7 +229,8 @@ export interface RedriveStore {
    * Looks at sent items, those looked at longest ago first, and ends those whose fate is known (store/redrive.ts, `fateOf`): delivered or
    * resolved by a person is healed, dead again is failed, a resolved one that was replayed is failed (reverted). Adds what was learned
    * for the redrive's action in the same write (per item and its group; without a group or an action nothing is learned), and
-   * resolves the originals of delivered copies that still have their revision. Any status. Null: the token is stale.
+   * resolves the originals of delivered copies that still have their revision. Any status. Null: the token is stale. A watched
+   * message that a redrive took up after this one (sent later; at the same moment: the greater id) is that one's from then on.
    */
   look(
     id: string,
@@ -235,6 +238,13 @@ export interface RedriveStore {
     how: { readonly limit: number; readonly halfLifeMs: number; readonly quietMs: number },
     at?: At,
   ): Promise<RedriveCounts | null>;
+
+  /**
+   * Looks once more at copies that had died, those looked at longest ago first: where one was delivered after all, the original is
+   * resolved in the redrive's name, if it still has its revision; the item stays failed. One whose original moved on is not looked at
+   * any more. Returns how many were looked at. Needs no token: whoever comes second finds nothing left to do.
+   */
+  lookAgain(limit: number, at?: At): Promise<number>;
 
   /** Resolves the original with actor and reason; `revision` is asked before the state. */
   edit(edit: MessageEdit): Promise<MessageEdited>;
@@ -261,7 +271,8 @@ export interface Seen {
 }
 
 export interface Fate {
-  readonly state: "healed" | "failed";
+  /** `skipped`: it was watched in vain. */
+  readonly state: "healed" | "failed" | "skipped";
   readonly reason: string;
   /** False: it tells nothing about the action. */
   readonly learned: boolean;
@@ -270,9 +281,18 @@ export interface Fate {
 /**
  * The one meaning of "what became of it"; engines that read many at once must agree with it. `seen` is the message that carries the effect
  * (for new_key and copy the carrier, else the message itself; null: it is not there any more, so it was settled long ago); `generation`
- * is the item's. Null: not known yet.
+ * is the item's. `quiet`: the quiet time has passed since it was sent. `taken`: a later redrive took up a watched message. Null: not
+ * known yet.
  */
-export function fateOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean): Fate | null {
+export function fateOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false): Fate | null {
+  // Whatever becomes of it is the work of the other one: two that claim it would both learn from it.
+  if (mode === "watch" && taken) return { state: "skipped", reason: "taken_over", learned: false };
+  const fate = known(mode, generation, seen, quiet);
+  if (fate === null && mode === "watch" && quiet) return { state: "skipped", reason: "not_known", learned: false };
+  return fate;
+}
+
+function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean): Fate | null {
   if (seen === null) return { state: "healed", reason: "pruned", learned: false };
   if (mode === "resolve") {
     if (seen.status !== "dead" || seen.resolution !== "resolved") return { state: "failed", reason: "reverted", learned: true };

@@ -109,6 +109,13 @@ describe("deciding", () => {
     await scene.as("alice", "POST", "/api/v1/recovery/ingest", payload("cannot write to primary seven"));
     const split = await run(["groups", "split", String(body.group_id), "replica", "--reason", "another host", "--json"]);
     expect([split.code, (JSON.parse(split.stdout) as { moved: number }).moved]).toEqual([0, 1]);
+    const rules = await words("groups rules");
+    const [, rule = ""] = /^(split-\w+) +split .*\[replica\] another/m.exec(rules.stdout) ?? [];
+    expect(rule).not.toBe("");
+    fits(rules.stdout);
+    expect(await words(`groups rules --delete ${rule} --if-version 9`)).toMatchObject({ code: 4 });
+    expect(await words(`groups rules --delete ${rule}`)).toMatchObject({ code: 0, stdout: `group rule ${rule} is deleted\n` });
+    expect(await words(`groups rules --delete ${rule}`)).toMatchObject({ code: 3 });
   });
 });
 

@@ -6,8 +6,8 @@ import { fateOf, type RedriveMode, type Seen } from "../../src/store/redrive.ts"
 const seen = (status: Status, resolution: Resolution | null = null, generation = 3): Seen => ({ status, resolution, generation });
 
 /** The fate of an item that was frozen in generation 2; `open`: not known yet. */
-function fate(mode: RedriveMode, what: Seen | null, quiet = true): string {
-  const known = fateOf(mode, 2, what, quiet);
+function fate(mode: RedriveMode, what: Seen | null, quiet = mode !== "watch", taken = false): string {
+  const known = fateOf(mode, 2, what, quiet, taken);
   return known ? `${known.state}: ${known.reason}${known.learned ? "" : ", not learned"}` : "open";
 }
 
@@ -44,6 +44,14 @@ describe("what became of it", () => {
     for (const reverted of [seen("pending"), seen("delivered"), seen("dead", "open"), seen("dead", "discarded", 2)]) {
       expect(fate("resolve", reverted)).toBe("failed: reverted");
     }
+  });
+
+  it("what is watched belongs to whoever took it up, and is let go after the quiet time", () => {
+    expect(fate("watch", seen("delivered"), false, true)).toBe("skipped: taken_over, not learned");
+    expect(fate("replay", seen("delivered"), false, true)).toBe("healed: delivered");
+    expect(fate("watch", seen("dead", "open", 2), true)).toBe("skipped: not_known, not learned");
+    expect(fate("watch", seen("pending"), true)).toBe("skipped: not_known, not learned");
+    expect(fate("watch", seen("delivered"), true)).toBe("healed: delivered");
   });
 
   it("what is gone was settled long ago, and teaches nothing", () => {

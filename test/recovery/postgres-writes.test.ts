@@ -1,5 +1,5 @@
 /**
- * Writes of the recovery seam when things go wrong around them: a COMMIT whose answer is lost, backends that are ended, messages that
+ * Writes of the recovery seam when things go wrong around them: a write that waits, a COMMIT whose answer is lost, backends that are ended, messages that
  * retention took. Whatever is repeated under its key counts once; what was counted stays.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -52,6 +52,71 @@ beforeAll(async () => {
 afterAll(async () => {
   await store.close();
   await dropSchema(schema);
+});
+
+/** Until so many backends wait for a lock on something of this schema's. */
+async function waiting(count: number): Promise<void> {
+  await withClient(async (client) => {
+    const text = "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and query like $1";
+    for (;;) {
+      const { rows } = await client.query(text, [`%"${schema}".%`]);
+      if (rows[0].n >= count) return;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  });
+}
+
+describe("an execution whose lease runs out while its list is being frozen", () => {
+  it("DR-5: is carried on by the redrive, and not called unknown", async () => {
+    const ids = await deadLetters(3);
+    const message = (id: string) => ({ id, generation: 0, attempts: 0 });
+    const [one] = await store.recovery.ingest(
+      ids.map((id) => failure("frozen", { source: "message", message: message(id) })),
+      rules,
+    );
+    const { candidateId, groupId } = one as { candidateId: number; groupId: number };
+    const executionId = nextId();
+    const claim = { executionStatus: "executing", executionId, leaseMs: 60_000 } as const;
+    const claimed = await store.recovery.write({ candidateId, patch: claim, provenance: [] });
+    const version = claimed.kind === "done" ? claimed.candidate.version : 0;
+    const { tx, commit } = await beginTransaction();
+    await tx.query(`lock table "${schema}".redrive_item in exclusive mode`);
+    const starting = store.recovery.redrives.start({
+      ...{ id: nextId(), requestKey: null, requestHash: "x", status: "planned", mode: "replay", action: null, actor: "ann" },
+      ...{ candidateId, executionId, reason: "the receiver is back", plan: "{}", provenance: [] },
+      select: { groupId, limit: 10, generationMax: 10 },
+    });
+    await waiting(1);
+    const patch = { executionStatus: "unknown", leaseMs: null } as const;
+    const lapsing = store.recovery.write({ candidateId, executionId, version, patch, provenance: [] });
+    await waiting(2);
+    await commit();
+    expect([(await starting).kind, (await lapsing).kind]).toEqual(["started", "version_conflict"]);
+    expect(await starting).toMatchObject({ redrive: { counts: { selected: 3 } } });
+    const now = await store.recovery.candidate(candidateId);
+    expect(now).toMatchObject({ executionStatus: "executing", redriveId: expect.any(String), leaseUntil: null });
+  });
+});
+
+describe("a death that is ingested while its occurrence moves to another group", () => {
+  it("lies open where its occurrence is counted then", async () => {
+    const [id] = (await deadLetters(1)) as [string];
+    await withClient((client) => client.query(`update "${schema}".dead_letter set attempts = 5 where id = $1`, [id]));
+    const early = failure("moving", { source: "message", message: { id, generation: 0, attempts: 4 } });
+    const [from] = await store.recovery.ingest([early], rules);
+    const [to] = await store.recovery.ingest([failure("moved to")], rules);
+    const { tx, commit } = await beginTransaction();
+    const move = `with g as (update "${schema}".recovery_group set occurrences = occurrences + case when id = $1 then -1 else 1 end where id in ($1, $2))
+      update "${schema}".recovery_occurrence set group_id = $2 where request_key = $3`;
+    await tx.query(move, [from?.groupId, to?.groupId, early.requestKey]);
+    const death = { ...early, message: { id, generation: 0, attempts: 5 } };
+    const dying = store.recovery.ingest([death], rules);
+    await waiting(1);
+    await commit();
+    expect(await dying).toMatchObject([{ kind: "duplicate", groupId: to?.groupId, occurrences: 2 }]);
+    expect(await groupOf("moving")).toMatchObject({ occurrences: 0, openMessages: 0 });
+    expect(await groupOf("moved to")).toMatchObject({ occurrences: 2, openMessages: 1 });
+  });
 });
 
 describe("a COMMIT whose answer is lost", () => {

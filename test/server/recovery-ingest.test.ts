@@ -155,7 +155,7 @@ describe("what does not fit", () => {
   it("broken JSON, another media type and too much of it are refused", async () => {
     expect((await ingest('{"failure_payload":')).status).toBe(400);
     expect((await ingest("<x/>", { "content-type": "text/xml" })).status).toBe(415);
-    expect((await ingest({ failure_payload: failure("in/big", { raw: "x".repeat(2_200_000) }) })).status).toBe(413);
+    expect((await ingest({ failure_payload: failure("in/big", { raw: "x".repeat(6_500_000) }) })).status).toBe(413);
     expect((await ingest({ failure_payload: failure("in/deep"), more: 1 })).status).toBe(400);
     const deep = `${"[".repeat(300)}${"]".repeat(300)}`;
     expect((await ingest(`{"failure_payload":{"raw":"a","meta":${deep}}}`)).status).toBe(400);
@@ -177,6 +177,16 @@ describe("hostile failures", () => {
     const page = await scene.as("alice", "GET", `${BASE}/groups/${long.body.group_id}/occurrences`);
     expect(String(dataOf(page)[0]?.error_message).length).toBeLessThanOrEqual(4_096);
     expect(String(dataOf(page)[0]?.error_message)).toContain("disk");
+  });
+
+  it.each([
+    ["newlines", "\n"],
+    ["quotes", '"'],
+    ["characters that are six bytes each", "\u0001"],
+  ])("a mebibyte of %s fits, with its escapes", async (_what, character) => {
+    const raw = `disk full${character.repeat(1_048_576 - 9)}`;
+    const answer = await ingest({ failure_payload: failure("in/escaped", { error_type: "ENOSPC", raw }) });
+    expect([answer.status, answer.body.status]).toEqual([201, "accepted"]);
   });
 
   it("control characters, lone surrogates and bidi marks come in and do no harm", async () => {

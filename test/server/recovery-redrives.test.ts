@@ -60,6 +60,14 @@ describe("a redrive", () => {
     expect([answer.status, answer.body.code]).toEqual([409, "nothing_selected"]);
   });
 
+  it("what is refused names its members as they are called over HTTP, in texts as well", async () => {
+    const answer = await start({ select: {}, reason: "x", delay_ms: 1e12, generation_max: 40_000 });
+    const errors = answer.body.errors as { field: string; detail: string }[];
+    expect(errors.map(({ field }) => field).sort(inOrder)).toEqual(["delay_ms", "generation_max", "select"]);
+    expect(answer.body.detail).toContain("must name a group_id, topic, tenant_id, code or ids");
+    expect(JSON.stringify(answer.body)).not.toMatch(/groupId|tenantId|delayMs|generationMax/);
+  });
+
   it("of another size than was seen is refused", async () => {
     const { group } = await scene.deadGroup("drive/size", 2);
     const answer = await start({ select: { group_id: group.group_id }, reason: "x", confirm: 3 });

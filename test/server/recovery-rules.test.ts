@@ -13,6 +13,7 @@ afterAll(() => scene.close());
 
 const RULES = "/api/v1/recovery/rules";
 const ACTIONS = "/api/v1/recovery/actions";
+const GROUP_RULES = "/api/v1/recovery/group-rules";
 const rule = (condition: unknown, more: Json = {}): Json => ({
   name: "A rule of a test",
   priority: 95,
@@ -22,6 +23,34 @@ const rule = (condition: unknown, more: Json = {}): Json => ({
   ...more,
 });
 const evaluate = async (body: Json) => (await scene.as("alice", "POST", "/api/v1/recovery/evaluate", body)).body;
+
+describe("group rules", () => {
+  it("what a split decided is listed, and deleted by its version", async () => {
+    const payload = (raw: string) => ({ failure_payload: { error_type: "E1", raw, topic: "rules/split" } });
+    const { body } = await scene.as("alice", "POST", "/api/v1/recovery/ingest", payload("cannot write to replica seven"));
+    const words = { words: ["replica"], reason: "another host" };
+    expect((await scene.as("bob", "POST", `/api/v1/recovery/groups/${body.group_id}/split`, words)).status).toBe(201);
+    const listed = dataOf(await scene.as("alice", "GET", GROUP_RULES));
+    expect(listed).toMatchObject([
+      {
+        kind: "split",
+        topic: "rules/split",
+        error_code: "E1",
+        words: ["replica"],
+        reason: "another host",
+        actor: "bob",
+        used: true,
+      },
+    ]);
+    const address = `${GROUP_RULES}/${listed[0]?.id}`;
+    expect((await scene.as("alice", "DELETE", address, { version: 9 })).body.code).toBe("version_conflict");
+    expect((await scene.as("alice", "DELETE", address, { version: listed[0]?.version })).status).toBe(204);
+    expect([(await scene.as("alice", "DELETE", address)).status, dataOf(await scene.as("alice", "GET", GROUP_RULES))]).toEqual([
+      404,
+      [],
+    ]);
+  });
+});
 
 describe("rules", () => {
   it("the ten that are shipped are there, in their order", async () => {
@@ -118,6 +147,21 @@ describe("actions", () => {
     expect(dataOf(await scene.as("alice", "GET", ACTIONS))).toHaveLength(7);
     expect(dataOf(await scene.as("alice", "GET", `${ACTIONS}?action_type=skip`))).toMatchObject([{ action_code: "skip_task" }]);
     expect((await scene.as("alice", "GET", `${ACTIONS}?action_type=nuke`)).status).toBe(400);
+  });
+
+  it("texts that no store can keep and numbers that no redrive can have are 400", async () => {
+    for (const [action, template] of [
+      ["manual_intervention", { owner: "a\0b" }],
+      ["skip_task", { reason: "" }],
+      ["retry_exponential", { rate_per_second: 0 }],
+      ["retry_exponential", { canary: 1e9 }],
+    ] as const) {
+      const { version } = (await scene.as("alice", "GET", `${ACTIONS}/${action}`)).body;
+      const answer = await scene.as("alice", "PUT", `${ACTIONS}/${action}`, { template, version });
+      const [[member]] = Object.entries(template) as [[string, unknown]];
+      expect([answer.status, answer.body.code]).toEqual([400, "invalid_action"]);
+      expect(answer.body.errors).toMatchObject([{ field: `template.${member}` }]);
+    }
   });
 
   it("an edit names its version, and what is absent stays", async () => {

@@ -187,7 +187,7 @@ function showCandidates(io: Io, { data, next_cursor }: ListJson<CandidateJson>):
 }
 
 export function showCandidate(io: Io, candidate: CandidateDetailJson): void {
-  const { group, evaluation, rules_evaluated, approvals, approvals_missing, lapsed, provenance } = candidate;
+  const { group, evaluation, rules_evaluated, approvals, approvals_missing, lapsed_reason, provenance } = candidate;
   sayFields(io, {
     candidate: `${candidate.candidate_id}, round ${candidate.round} of group ${candidate.group_id}, version ${candidate.version}`,
     failure: `${group.error_code} in ${group.topic}: ${group.template}`,
@@ -198,7 +198,7 @@ export function showCandidate(io: Io, candidate: CandidateDetailJson): void {
     decision: candidate.decision,
     approvals: approvals.map(({ actor, at }) => `${actor} ${age(at)} ago`).join(", "),
     missing: approvals_missing > 0 ? plural(approvals_missing, "approval") : null,
-    lapsed: lapsed ? "the group changed since it was approved: approve again" : null,
+    lapsed: lapsed_reason === null ? null : `${lapsed_reason}: approve again`,
     execution: `${candidate.execution_status}${candidate.executed_by === null ? "" : ` by ${candidate.executed_by}`}`,
     redrive: candidate.redrive_id,
     owner: candidate.owner,

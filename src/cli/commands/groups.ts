@@ -1,5 +1,5 @@
 /**
- * `makegood groups list|show|occurrences|merge|split`, and `makegood suggest <group>`.
+ * `makegood groups list|show|occurrences|merge|split|rules`, and `makegood suggest <group>`.
  */
 import type { Command } from "commander";
 import type { CandidateDetailJson, CandidateJson } from "../../server/recovery/contract-candidate.ts";
@@ -10,6 +10,7 @@ import { integer } from "../integer.ts";
 import { type Io, say } from "../io.ts";
 import type { Run } from "../run.ts";
 import { showCandidate } from "./candidates.ts";
+import { groupRulesCommand } from "./group-rules.ts";
 
 interface ListOptions {
   readonly topic?: string;
@@ -82,6 +83,7 @@ export function groupsCommand(program: Command, run: Run): void {
       }),
     );
   mergeAndSplit(groups, run);
+  groupRulesCommand(groups, run);
 }
 
 function mergeAndSplit(groups: Command, run: Run): void {

@@ -43,8 +43,10 @@ export interface ActionPlan {
   readonly messages?: readonly PlannedMessage[] | undefined;
   /** Kept with each message that is touched; absent: the reason that was given for the execution. */
   readonly reason?: string | undefined;
-  /** Opens the topic's breaker before anything is sent. */
+  /** Opens the breaker of every topic whose messages are touched, before anything is sent. */
   readonly openBreaker?: boolean | undefined;
+  /** Nothing is sent before so long; who executes may ask for another delay. */
+  readonly delayMs?: number | undefined;
   /** Holds the group for a person. */
   readonly hold?: { readonly owner: string; readonly note: string } | undefined;
   /** Anything else, in code. Runs once; its answer goes into the execution's result. */
@@ -68,7 +70,7 @@ export interface RecoveryAction {
   readonly template: Readonly<Record<string, string | number | boolean>>;
   /** What undoes it; null: nothing does. What was delivered or resolved stays so. */
   readonly inverse: "close_breaker" | "release" | null;
-  /** Why it cannot be done here; null: it can. */
+  /** Why it cannot be done here; null: it can. Asked for each topic that messages of the group are in (`group.topic` names it). */
   readonly refusal?: ((context: Pick<ActionContext, "group" | "topic">) => string | null) | undefined;
   readonly plan: (context: ActionContext) => ActionPlan;
 }

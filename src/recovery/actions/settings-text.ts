@@ -60,18 +60,14 @@ function readTemplate(value: unknown, known: TemplateValues, mistakes: Mistakes)
     if (set === undefined) continue;
     const path = `template.${name}`;
     const type = typeof known[name];
-    const fault = faultOf(set, type);
+    const fault =
+      typeof set === type
+        ? templateFault(name, set as string | number | boolean)
+        : `must be a ${type === "string" ? "text" : type}`;
     if (fault === null) out[name] = set as string | number | boolean;
     else mistakes.add(path, fault);
   }
   return out;
-}
-
-function faultOf(value: unknown, type: string): string | null {
-  if (typeof value !== type) return `must be a ${type === "string" ? "text" : type}`;
-  if (typeof value === "number")
-    return Number.isFinite(value) && value >= 0 && value <= 1e9 ? null : "must be a number from 0 on";
-  return typeof value === "string" ? templateFault(value) : null;
 }
 
 /** What is wrong with an action that a program registers; it was written by whoever wrote the program, and may be wrong all the same. */
@@ -83,7 +79,7 @@ export function actionFaults({ code, priority, template }: RecoveryAction): stri
   const members = Object.entries(template);
   if (members.length > TEMPLATE_LIMITS.membersMax) faults.push(`template has more than ${TEMPLATE_LIMITS.membersMax} members`);
   for (const [name, value] of members) {
-    const fault = typeof value === "string" ? templateFault(value) : null;
+    const fault = templateFault(name, value);
     if (fault !== null) faults.push(`template.${name} ${fault}`);
   }
   return faults;

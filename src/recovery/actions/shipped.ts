@@ -3,6 +3,7 @@
  * fence of an execution. Risk and approval are those of their effect: what may repeat or end an effect needs a person.
  */
 
+import { SYSTEM } from "../provenance.ts";
 import { SHIPPED_ACTIONS } from "../rules/actions.ts";
 import { NOTIFY_TOPIC } from "../topics.ts";
 import type { ActionContext, ActionPlan, ActionType, ApprovalPolicy, RecoveryAction, RiskClass } from "./action.ts";
@@ -10,6 +11,9 @@ import { renderedTemplate, type TemplateValues } from "./template.ts";
 
 /** How carefully messages are sent: members of a redrive's plan. */
 const CAREFUL: TemplateValues = { canary: 5, rate_per_second: 50, ramp_from: 5, failure_share_max: 0.5 };
+
+/** What nobody asked for waits first, twice as long in each round; who executes by hand has waited. */
+const WAIT_MS = { first: 30_000, max: 3_600_000 } as const;
 
 interface Shipped {
   readonly name: string;
@@ -67,7 +71,10 @@ export const ACTIONS: readonly RecoveryAction[] = [
     automated: true,
     template: CAREFUL,
     refusal: noTopic,
-    plan: (): ActionPlan => ({ mode: "replay" }),
+    plan: ({ actor, candidate: { round } }): ActionPlan => ({
+      mode: "replay",
+      ...(actor === SYSTEM.actor && { delayMs: Math.min(WAIT_MS.max, WAIT_MS.first * 2 ** (round - 1)) }),
+    }),
   }),
   action("fallback_model", {
     name: "Deliver through the topic's fallback sink",
@@ -80,7 +87,7 @@ export const ACTIONS: readonly RecoveryAction[] = [
     plan: () => ({ mode: "copy", carrier: "fallback" }),
   }),
   action("circuit_breaker", {
-    name: "Open the topic's breaker and let the messages wait for it",
+    name: "Open the breakers of the topics and let the messages wait for them",
     type: "reconfigure",
     risk: "risky",
     approval: "one",
@@ -117,7 +124,7 @@ export const ACTIONS: readonly RecoveryAction[] = [
     automated: false,
     template: { owner: "operators", note: "{occurrences} failures of {topic} ({code}) need a person: {template}" },
     inverse: "release",
-    plan: (context) => ({ hold: { owner: text(context, "owner"), note: text(context, "note") } }),
+    plan: (context) => ({ hold: { owner: text(context, "owner").trim() || "operators", note: text(context, "note") } }),
   }),
   action("skip_task", {
     name: "Resolve the messages with a reason",

@@ -1,12 +1,32 @@
 /**
  * Settings and texts of an action. `{name}` stands for a field of the group and nothing else does: no expression, no path, no
- * condition (attack 25). What has an unknown name or a stray brace is refused when it is saved, so rendering cannot fail.
+ * condition (attack 25). What has an unknown name, a stray brace, or characters that a store cannot keep is refused when it is saved, so
+ * rendering cannot fail; what a member becomes is cut to the length it may have.
  */
+import { isWellFormed } from "../../message/validate.ts";
 import type { Candidate, Group } from "../../store/recovery.ts";
+import { REDRIVE_LIMITS } from "../redrive/request.ts";
 
 export type TemplateValues = Readonly<Record<string, string | number | boolean>>;
 
-export const TEMPLATE_LIMITS = { textCharsMax: 1_000, membersMax: 20 } as const;
+export const TEMPLATE_LIMITS = { textCharsMax: 2_000, ownerCharsMax: 255, membersMax: 20 } as const;
+
+/** Members that mean nothing when they are blank. */
+const NEVER_BLANK = new Set(["owner", "reason", "text"]);
+
+const charsMax = (member: string): number => (member === "owner" ? TEMPLATE_LIMITS.ownerCharsMax : TEMPLATE_LIMITS.textCharsMax);
+
+/** Numbers of a redrive's plan, by the ranges that a redrive has; any other number of an action is its own business. */
+const RANGES: Readonly<Record<string, { readonly min: number; readonly max: number; readonly whole: boolean }>> = {
+  canary: { min: 0, max: REDRIVE_LIMITS.canaryMax, whole: true },
+  rate_per_second: { min: REDRIVE_LIMITS.ratePerSecondMin, max: REDRIVE_LIMITS.ratePerSecondMax, whole: false },
+  ramp_from: { min: REDRIVE_LIMITS.ratePerSecondMin, max: REDRIVE_LIMITS.ratePerSecondMax, whole: false },
+  failure_share_max: { min: 0, max: 1, whole: false },
+  failure_min: { min: 1, max: REDRIVE_LIMITS.messagesMax, whole: true },
+  delay_ms: { min: 0, max: REDRIVE_LIMITS.delayMsMax, whole: true },
+  cooldown_ms: { min: 1, max: REDRIVE_LIMITS.delayMsMax, whole: true },
+};
+const ANY_RANGE = { min: 0, max: 1e9, whole: false };
 
 const FIELDS = {
   topic: ({ group }: Fields) => group.topic,
@@ -32,13 +52,28 @@ export const TEMPLATE_NAMES: readonly string[] = Object.keys(FIELDS);
 
 const NAME = /\{([a-z_]{1,40})\}/g;
 
-/** What is wrong with a text, in words; null: nothing. */
-export function templateFault(text: string): string | null {
-  if (text.length > TEMPLATE_LIMITS.textCharsMax) return `has ${text.length} characters, at most ${TEMPLATE_LIMITS.textCharsMax}`;
+/** What is wrong with a member's value, in words; null: nothing. */
+export function templateFault(member: string, value: string | number | boolean): string | null {
+  if (typeof value === "string") return textFault(member, value);
+  if (typeof value === "boolean") return null;
+  const { min, max, whole } = RANGES[member] ?? ANY_RANGE;
+  if (value >= min && value <= max && (!whole || Number.isInteger(value))) return null;
+  return `must be a ${whole ? "whole " : ""}number from ${min} to ${max}`;
+}
+
+function textFault(member: string, text: string): string | null {
+  if (text.length > charsMax(member)) return `has ${text.length} characters, at most ${charsMax(member)}`;
+  if (NEVER_BLANK.has(member) && text.trim() === "") return "must not be blank";
+  if (!isKeepable(text)) return "must not contain control characters or half a surrogate pair";
   for (const [, name = ""] of text.matchAll(NAME)) {
     if (!Object.hasOwn(FIELDS, name)) return `has {${name}}, which is no field; there are ${TEMPLATE_NAMES.join(", ")}`;
   }
   return /[{}]/.test(text.replace(NAME, "")) ? "has a brace that is not part of a {name}" : null;
+}
+
+/** Every store can keep it, and a terminal can show it. */
+function isKeepable(text: string): boolean {
+  return isWellFormed(text) && !/\p{Cc}/u.test(text);
 }
 
 /** One pass: what a field's own text contains is not looked at again. */
@@ -51,7 +86,13 @@ export function rendered(text: string, fields: Fields): string {
 export function renderedTemplate(template: TemplateValues, fields: Fields): TemplateValues {
   const pairs = Object.entries(template).map(([name, value]) => [
     name,
-    typeof value === "string" ? rendered(value, fields) : value,
+    typeof value === "string" ? cut(rendered(value, fields), charsMax(name)) : value,
   ]);
   return Object.fromEntries(pairs);
+}
+
+/** Not through the middle of a character. */
+function cut(text: string, max: number): string {
+  const head = text.slice(0, max);
+  return isWellFormed(head) ? head : head.slice(0, -1);
 }

@@ -10,7 +10,9 @@ import { type Loop, startLoop } from "../../platform/loop.ts";
 import type { Candidate, ExecutionStatus, IngestRules, RecoveryStore } from "../../store/recovery.ts";
 import type { Redrive } from "../../store/redrive.ts";
 import type { Hooks } from "../hooks.ts";
-import { line, SYSTEM } from "../provenance.ts";
+import { SYSTEM } from "../provenance.ts";
+import { breakersOf, ending, plannedHold } from "./ending.ts";
+import { reopenIfNewer } from "./reopen.ts";
 
 export interface CompletionDeps {
   readonly recovery: RecoveryStore;
@@ -29,9 +31,16 @@ export interface Completion {
 
 const PAGE = 100;
 const EVERY_MS = 5_000;
+/** Longer than a process that lives takes from the start of a redrive to its next write. */
+const GRACE_MS = 30_000;
+/** Once in so long it looks whether a process was killed between the end of an execution and what follows from it. */
+const SWEEP_MS = 60_000;
+const RECENT_MS = 10 * SWEEP_MS;
 
 /** What an execution came to, by its redrive; null: it goes on. */
 export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" | "counts">): ExecutionStatus | null {
+  // What was to be done is done; watching goes on for as long as it takes.
+  if (mode === "watch") return "succeeded";
   const { sent, healed, failed, waiting } = counts;
   const touched = sent + healed + failed;
   const ended = status === "done" || status === "stopped" || status === "cancelled";
@@ -39,24 +48,21 @@ export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" 
   if (!ended && !(mode === "resolve" && status === "running" && waiting === 0)) return null;
   if (touched === 0) return "skipped";
   if (mode === "resolve") return "succeeded";
-  return status === "done" && healed >= failed ? "succeeded" : "failed";
+  return status === "done" && healed > 0 && healed >= failed ? "succeeded" : "failed";
 }
 
 export function createCompletion({ recovery, rules, hooks, events, clock }: CompletionDeps): Completion {
   let loop: Loop | undefined;
+  let sweptMs = clock.monotonicMs();
   let unhear: (() => void) | undefined;
 
   async function end(candidate: Candidate, status: ExecutionStatus, result: Record<string, unknown>): Promise<boolean> {
-    const { candidateId, groupId, executionId, version, action } = candidate;
+    const { candidateId, groupId, executionId, version, executedAt } = candidate;
     if (executionId === null) return false;
-    const event = status === "unknown" ? "execution_unknown" : "executed";
-    const written = await recovery.write({
-      candidateId,
-      executionId,
-      version,
-      patch: { executionStatus: status, leaseMs: null, executionResult: JSON.stringify({ status, ...result }) },
-      provenance: [line(event, SYSTEM, { candidateId, groupId, redriveId: candidate.redriveId, action, details: result })],
-    });
+    const hold = status === "succeeded" ? plannedHold(candidate) : undefined;
+    const durationMs = executedAt && Math.max(0, clock.wallMs() - executedAt.getTime());
+    const write = ending(candidate, status, SYSTEM, { result, hold, durationMs });
+    const written = await recovery.write({ candidateId, executionId, version, ...write });
     // Somebody else ended it, or wrote to it: the next look sees.
     if (written.kind !== "done") return false;
     const group = await recovery.group(groupId);
@@ -64,20 +70,15 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     return true;
   }
 
-  /** What failed while it ran was counted and opened nothing: now there is room for the next suggestion. */
-  async function reopen({ groupId, executedAt }: Candidate): Promise<void> {
-    const group = await recovery.group(groupId);
-    if (!group || group.openMessages === 0 || executedAt === null || group.lastAt < executedAt) return;
-    const reason = "failures of this group came in while its candidate was executing";
-    await recovery.reopen(groupId, rules, [line("reopened", SYSTEM, { groupId, reason })]);
-  }
-
   async function endByRedrive(candidate: Candidate): Promise<boolean> {
     if (candidate.redriveId === null) return false;
     const redrive = await recovery.redrives.get(candidate.redriveId);
     const status = redrive && endOf(redrive);
     if (!redrive || status === null) return false;
+    // Whoever began to watch ends it in the next moment; only one who was killed does not.
+    if (redrive.mode === "watch" && clock.wallMs() - redrive.createdAt.getTime() < GRACE_MS) return false;
     const { id, mode, counts, statusReason } = redrive;
+    const breakers = breakersOf(candidate);
     const result = {
       action: candidate.action,
       mode,
@@ -85,13 +86,26 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
       redrive_status: redrive.status,
       reason: statusReason,
       counts,
+      ...(breakers.length > 0 && { breakers }),
     };
     const ended = await end(candidate, status, result);
-    if (ended) await reopen(candidate);
+    if (ended) await reopenIfNewer(recovery, rules, candidate);
     return ended;
   }
 
+  async function sweep(): Promise<void> {
+    const since = clock.wallMs() - RECENT_MS;
+    for (const executionStatus of ["succeeded", "failed", "skipped"] as const) {
+      const { data } = await recovery.candidates({ executionStatus, limit: PAGE });
+      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfNewer(recovery, rules, each);
+    }
+  }
+
   async function step(): Promise<number> {
+    if (clock.monotonicMs() - sweptMs >= SWEEP_MS) {
+      sweptMs = clock.monotonicMs();
+      await sweep();
+    }
     let ended = 0;
     for (const candidate of await recovery.expiredExecutions(PAGE)) {
       if (candidate.redriveId !== null) continue;

@@ -29,16 +29,16 @@ export function createDecisions(deps: CandidateDeps): Decisions {
     const action = actionOf(found);
     if (standing.approvals.some(({ actor }) => actor === by.actor)) return candidate;
     const mine = candidate.approvals.some(({ actor }) => actor === by.actor);
-    // Those of an older group all go; one's own that is too old makes room for the new one.
-    const clear = candidate.approvals.length > 0 && (candidate.groupVersion !== group.version || mine);
+    // Those of an older or smaller group all go; one's own that is too old makes room for the new one.
+    const clear = candidate.approvals.length > 0 && (candidate.groupVersion !== group.version || standing.grown || mine);
     const kept = clear ? 0 : standing.approvals.length;
     const enough = kept + 1 >= Math.max(1, standing.needed);
     const said = { candidateId, groupId, action: action.code };
     const provenance: NewProvenance[] = [
-      ...(clear ? [line("approval_lapsed", by, { ...said, reason: "the group changed, or it was too long ago" })] : []),
+      ...(clear ? [line("approval_lapsed", by, { ...said, reason: standing.lapsedWhy })] : []),
       line("approved", by, { ...said, reason: by.reason ?? null, details: { approvals: kept + 1, needed: standing.needed } }),
     ];
-    const approval = { actor: by.actor, note: by.reason ?? null };
+    const approval = { actor: by.actor, note: by.reason ?? null, occurrences: group.occurrences };
     const patch = { decision: decisionFor(candidate, enough), approval, clearApprovals: clear, groupVersion: group.version };
     const written = await recovery.write({ candidateId, version, groupVersion: group.version, patch, provenance });
     return written.kind === "version_conflict" || written.kind === "group_changed" ? "again" : writtenOf(candidateId, written);
@@ -59,7 +59,7 @@ export function createDecisions(deps: CandidateDeps): Decisions {
   return {
     async approve(candidateId, by) {
       if (by.actorType !== "human" || by.actor === "system") {
-        const text = `Candidate ${candidateId} can be approved by people only; ${by.actor} is a ${by.actorType}.`;
+        const text = `Candidate ${candidateId} can be approved by people only; ${by.actor} came as ${by.actorType}.`;
         throw new MakegoodError("approval_needed", text, { candidateId, actor: by.actor });
       }
       return untilWritten(deps, candidateId, by.version, (found) => approveOnce(found, by));

@@ -5,7 +5,7 @@
  */
 import { errorText, isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { within } from "../../platform/clock.ts";
-import type { Candidate, CandidatePatch, ExecutionStatus, NewProvenance } from "../../store/recovery.ts";
+import type { Candidate, ExecutionStatus } from "../../store/recovery.ts";
 import type { Redrive } from "../../store/redrive.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Hooks } from "../hooks.ts";
@@ -15,8 +15,9 @@ import type { Redrives } from "../redrive/redrives.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { NOTIFY_DEFINITION, NOTIFY_TOPIC } from "../topics.ts";
 import { approvalRefusal } from "./approvals.ts";
+import { ending, startText } from "./ending.ts";
 import { type ExecutionPlan, type PlanDeps, planExecution } from "./execution-plan.ts";
-import { type Found, find, writtenOf } from "./found.ts";
+import { type Found, find, untilWritten, writtenOf } from "./found.ts";
 
 export interface ExecuteDeps extends PlanDeps {
   readonly topics: Pick<TopicStore, "get" | "put" | "trip">;
@@ -78,7 +79,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
         executedBy: options.actor,
         executed: true,
         leaseMs: settings.executionLeaseMs,
-        executionResult: null,
+        executionResult: startText(planned.plan, planned.breakers),
         groupVersion: group.version,
       },
       provenance: [line("executing", options, { candidateId, groupId, action: action.code, reason, details })],
@@ -123,13 +124,13 @@ export function createExecute(deps: ExecuteDeps): Execute {
   async function begin(found: Found, planned: ExecutionPlan, options: ExecuteOptions, result: Result): Promise<Redrive | null> {
     const { action, plan, mode, context, redrive } = planned;
     const { candidateId, groupId } = found.candidate;
-    if (plan.openBreaker && context.topic) {
-      const cooldownMs = typeof action.template.cooldown_ms === "number" ? action.template.cooldown_ms : 60_000;
-      await deps.topics.trip(context.topic.name, cooldownMs, `opened by ${options.actor} for candidate ${candidateId}`);
-      result.breaker = context.topic.name;
+    const cooldownMs = typeof action.template.cooldown_ms === "number" ? action.template.cooldown_ms : 60_000;
+    for (const topic of planned.breakers) {
+      await deps.topics.trip(topic, cooldownMs, `opened by ${options.actor} for candidate ${candidateId}`);
     }
+    if (planned.breakers.length > 0) result.breakers = planned.breakers;
     if (mode === null) return null;
-    const reason = plan.reason ?? options.reason ?? `candidate ${candidateId}: ${action.code}`;
+    const reason = plan.reason?.trim() || options.reason || `candidate ${candidateId}: ${action.code}`;
     const { executionId } = context;
     const asked = { candidateId, executionId, groupId, action: action.code, mode, carrier: plan.carrier, reason, plan: redrive };
     const started = await deps.redrives.startForExecution(asked, options);
@@ -137,7 +138,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
     throw lost(candidateId, executionId);
   }
 
-  /** Ends an execution that no redrive carries on. */
+  /** Ends an execution that no redrive carries on; only while it is executing: what became of an unknown one is a person's to say. */
   async function settle(
     found: Found,
     planned: ExecutionPlan,
@@ -145,28 +146,28 @@ export function createExecute(deps: ExecuteDeps): Execute {
     status: ExecutionStatus,
     result: Result,
   ): Promise<Candidate> {
-    const { candidateId, groupId } = found.candidate;
-    const { plan, action, context } = planned;
-    const held = status === "succeeded" && plan.hold !== undefined ? plan.hold : null;
-    if (held !== null) result.held_by = held.owner;
-    const patch: CandidatePatch = {
-      executionStatus: status,
-      leaseMs: null,
-      executionResult: JSON.stringify({ status, ...result }),
-      ...(held === null ? {} : { heldBy: held.owner, owner: held.owner, note: held.note }),
-    };
-    const provenance: NewProvenance[] = [
-      line(status === "unknown" ? "execution_unknown" : "executed", by, {
+    const { candidateId } = found.candidate;
+    const { executionId } = planned.context;
+    const hold = status === "succeeded" ? planned.plan.hold : undefined;
+    const durationMs = Math.max(0, clock.monotonicMs() - planned.startedMs);
+    return untilWritten(deps, candidateId, undefined, async ({ candidate }) => {
+      if (candidate.executionId !== executionId || candidate.executionStatus === "unknown") throw lost(candidateId, executionId);
+      // Another process saw its redrive and ended it.
+      if (candidate.executionStatus !== "executing") return candidate;
+      // It was started after all, and carries the execution on.
+      if (status === "failed" && candidate.redriveId !== null) return candidate;
+      const { version } = candidate;
+      const written = await recovery.write({
         candidateId,
-        groupId,
-        action: action.code,
-        details: result,
-      }),
-    ];
-    const written = await recovery.write({ candidateId, executionId: context.executionId, patch, provenance });
-    const candidate = writtenOf(candidateId, written);
-    await hooks.tell("on_execution_complete", { candidate, group: found.group, result: status });
-    return candidate;
+        executionId,
+        version,
+        ...ending(candidate, status, by, { result, hold, durationMs }),
+      });
+      if (written.kind === "version_conflict") return "again";
+      const after = writtenOf(candidateId, written);
+      await hooks.tell("on_execution_complete", { candidate: after, group: found.group, result: status });
+      return after;
+    });
   }
 
   async function carryOut(
@@ -177,19 +178,25 @@ export function createExecute(deps: ExecuteDeps): Execute {
   ): Promise<Candidate> {
     const { mode, messages, action } = planned;
     const result: Result = { action: action.code, mode, messages: messages.map(({ id }) => id) };
-    const outside = planned.plan.run !== undefined || planned.plan.openBreaker === true;
-    if (outside) await renew(found.candidate.candidateId, planned.context.executionId);
-    const ended = await run(planned, result, abort);
-    if (ended !== null) return settle(found, planned, options, ended, result);
+    const outside = planned.plan.run !== undefined || planned.breakers.length > 0;
+    // What went out with the claim is done.
+    let touched = messages.length > 0;
     let redrive: Redrive | null;
+    let ended: ExecutionStatus | null;
     try {
-      redrive = await begin(found, planned, options, result);
+      if (outside) await renew(found.candidate.candidateId, planned.context.executionId);
+      touched ||= outside;
+      ended = await run(planned, result, abort);
+      redrive = ended === null ? await begin(found, planned, options, result) : null;
     } catch (thrown) {
-      // Anything else may have happened or not: the lease runs out, and a person looks.
-      if (!isMakegoodError(thrown) || thrown.retryable || thrown.code === "wrong_state") throw thrown;
-      result.error = thrown.message;
-      return settle(found, planned, options, "failed", result);
+      if (!isCertain(thrown, touched)) throw thrown;
+      result.error = errorText(thrown).slice(0, RESULT_CHARS_MAX);
+      // Who cannot write this either says why it failed, and the lease runs out.
+      return settle(found, planned, options, "failed", result).catch(() => {
+        throw thrown;
+      });
     }
+    if (ended !== null) return settle(found, planned, options, ended, result);
     if (redrive !== null) result.redrive_id = redrive.id;
     // Watching goes on for as long as it takes; what was to be done is done.
     if (redrive === null || mode === "watch") return settle(found, planned, options, "succeeded", result);
@@ -207,10 +214,29 @@ export function createExecute(deps: ExecuteDeps): Execute {
     const fence = { executionId, signal: abort.signal, messagesMax: budget?.messagesMax };
     const planned = await planExecution(deps, found, options, fence);
     await refuseUnapproved(found, options);
+    if (budget) refuseChanged(found);
     const claimed = await claim(found, planned, options, budget);
     await hooks.tell("on_execution_start", { candidate: claimed, group: found.group, executionId });
     return carryOut({ ...found, candidate: claimed }, planned, options, abort);
   };
+}
+
+/**
+ * Whether nothing was done, and nothing will be: a redrive that was asked for and not answered needs the execution that is ended here. What
+ * was begun outside may have happened or not: there the lease runs out, and a person looks.
+ */
+function isCertain(thrown: unknown, touched: boolean): boolean {
+  if (!isMakegoodError(thrown)) return !touched;
+  return thrown.code !== "wrong_state" && !(touched && thrown.retryable);
+}
+
+/** What runs by itself was judged for the group as it was; since then a person may have taken it. The claim holds on to this version. */
+function refuseChanged({ candidate, group }: Found): void {
+  const { candidateId, groupVersion } = candidate;
+  const why = group.heldBy !== null ? `is held for ${group.heldBy}` : group.version !== groupVersion ? "changed" : null;
+  if (why === null) return;
+  const text = `Candidate ${candidateId} does not run by itself: its group ${why} since it was evaluated. A person can execute it.`;
+  throw new MakegoodError("action_refused", text, { candidateId, groupId: group.groupId });
 }
 
 function lost(candidateId: number, executionId: string): MakegoodError {

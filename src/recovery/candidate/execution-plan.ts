@@ -4,8 +4,9 @@
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { NewMessage } from "../../message/message.ts";
-import { payloadHash } from "../../message/validate.ts";
-import type { RedriveMode } from "../../store/redrive.ts";
+import type { TopicRecord } from "../../message/topic.ts";
+import { isWellFormed, payloadHash } from "../../message/validate.ts";
+import type { RedriveMode, RedrivePreview } from "../../store/redrive.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { ActionContext, ActionPlan } from "../actions/action.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
@@ -21,7 +22,11 @@ export interface ExecutionPlan {
   /** What is done to the group's messages; null: it has none, or nothing is to be done to them. */
   readonly mode: RedriveMode | null;
   readonly messages: readonly NewMessage[];
+  /** The topics whose breakers it opens. */
+  readonly breakers: readonly string[];
   readonly redrive: ExecutionRedrive["plan"];
+  /** By the monotonic clock of this process. */
+  readonly startedMs: number;
 }
 
 export interface PlanDeps extends CandidateDeps {
@@ -43,14 +48,8 @@ export async function planExecution(
     throw wrongState(candidate, `Candidate ${candidateId} is ${candidate.executionStatus}: it is executed once and no more.`);
   }
   const action = actionOf(found);
-  const topic = await deps.topics.get(group.topic);
-  const refusal = action.refusal?.({ group, topic }) ?? null;
-  if (refusal !== null) {
-    throw new MakegoodError("action_refused", `${action.code} cannot be done for candidate ${candidateId}: ${refusal}.`, {
-      candidateId,
-    });
-  }
   const blastRadius = await blastRadiusOf(deps.recovery, group.groupId);
+  const topic = await refuseTopics(deps, found, action, blastRadius);
   refuseUnconfirmed(candidateId, blastRadius.messages, options.redrive?.confirm);
   const by = { actor: options.actor, reason: options.reason ?? null };
   const { template } = action;
@@ -58,20 +57,49 @@ export async function planExecution(
   const plan = planOf(action, context);
   const mode = modeOf(plan, blastRadius.messages, candidateId, action.code);
   const messages = (plan.messages ?? []).map((each, i) => plannedMessage(each, deps.ids(), `execution:${executionId}:${i}`));
-  const redrive = redrivePlan(action, options, messagesMax);
+  const redrive = redrivePlan(action, plan, options, Math.min(messagesMax ?? blastRadius.messages, blastRadius.messages));
   checkPlan(redrive ?? {});
-  return { action, context, plan, mode, messages, redrive };
+  const breakers = plan.openBreaker ? blastRadius.topics.map((each) => each.topic) : [];
+  return { action, context, plan, mode, messages, breakers, redrive, startedMs: deps.clock.monotonicMs() };
+}
+
+/** A group's messages may be in several topics, where groups were merged: what cannot be done in one of them is not begun. */
+async function refuseTopics(
+  { topics }: PlanDeps,
+  { candidate: { candidateId }, group }: Found,
+  action: CatalogueAction,
+  blastRadius: RedrivePreview,
+): Promise<TopicRecord | null> {
+  const own = await topics.get(group.topic);
+  const touched = blastRadius.topics.length > 0 ? blastRadius.topics.map((each) => each.topic) : [group.topic];
+  for (const name of touched) {
+    const topic = name === group.topic ? own : await topics.get(name);
+    const refusal = action.refusal?.({ group: { ...group, topic: name }, topic }) ?? null;
+    if (refusal === null) continue;
+    const text = `${action.code} cannot be done for candidate ${candidateId}: ${refusal}.`;
+    throw new MakegoodError("action_refused", text, { candidateId, topic: name });
+  }
+  return own;
 }
 
 /** Code of a program: whatever it throws, nothing has happened yet. */
 function planOf(action: CatalogueAction, context: ActionContext): ActionPlan {
+  const { candidateId } = context.candidate;
+  const refused = (why: string, thrown?: unknown): MakegoodError => {
+    const text = `${action.code} could not be planned for candidate ${candidateId}: ${why}`;
+    return new MakegoodError("action_refused", text, { candidateId, action: action.code }, thrown);
+  };
+  let plan: ActionPlan;
   try {
-    return action.plan(context);
+    plan = action.plan(context);
   } catch (thrown) {
-    const { candidateId } = context.candidate;
-    const text = `${action.code} could not be planned for candidate ${candidateId}: ${errorText(thrown)}`;
-    throw new MakegoodError("action_refused", text, { candidateId, action: action.code }, thrown);
+    throw refused(errorText(thrown), thrown);
   }
+  const texts = { reason: plan.reason, owner: plan.hold?.owner, note: plan.hold?.note };
+  for (const [name, text] of Object.entries(texts)) {
+    if (text?.includes("\0") || (text && !isWellFormed(text))) throw refused(`its ${name} contains NUL or half a surrogate pair`);
+  }
+  return plan;
 }
 
 /** Attack 26: what was seen is what is agreed to, and a very large number must have been seen. */
@@ -105,25 +133,26 @@ function plannedMessage({ topic, payload }: { topic: string; payload: string }, 
   };
 }
 
-/** The action's own carefulness, with what the person asked for over it. */
+/** The action's own carefulness, with what the person asked for over it. What dies from now on was not seen, and is not touched. */
 function redrivePlan(
   { template }: CatalogueAction,
+  { delayMs }: ActionPlan,
   { redrive = {} }: ExecuteOptions,
-  messagesMax: number | undefined,
+  messagesMax: number,
 ): ExecutionRedrive["plan"] {
   const set = (name: string): number | undefined => {
     const value = template[name];
     return typeof value === "number" ? value : undefined;
   };
   const { canary, ratePerSecond, rampFrom, failureShareMax, failureMin, generationMax } = redrive;
-  const asked = Math.min(redrive.select?.limit ?? Number.POSITIVE_INFINITY, messagesMax ?? Number.POSITIVE_INFINITY);
   return {
     canary: canary ?? set("canary"),
     ratePerSecond: ratePerSecond ?? set("rate_per_second"),
     rampFrom: rampFrom ?? set("ramp_from"),
     failureShareMax: failureShareMax ?? set("failure_share_max"),
     failureMin: failureMin ?? set("failure_min"),
+    delayMs: redrive.delayMs ?? set("delay_ms") ?? delayMs,
     generationMax,
-    limit: Number.isFinite(asked) ? asked : undefined,
+    limit: Math.min(redrive.select?.limit ?? messagesMax, messagesMax),
   };
 }

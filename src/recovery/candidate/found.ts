@@ -29,7 +29,9 @@ export async function find({ recovery, catalogue, clock, approvalMs }: Candidate
     throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
   }
   const action = candidate.action === null ? null : await catalogue.get(candidate.action);
-  const standing = standingOf(candidate, group, action, { nowMs: clock.wallMs(), approvalMs });
+  // Approvals are dated by the store, which is at least as far as its last write; a clock of ours that is behind makes none of them younger.
+  const nowMs = Math.max(clock.wallMs(), candidate.updatedAt.getTime(), group.lastAt.getTime());
+  const standing = standingOf(candidate, group, action, { nowMs, approvalMs });
   return { candidate, group, action, standing };
 }
 
@@ -72,9 +74,13 @@ export function writtenOf(candidateId: number, written: CandidateWritten): Candi
   throw new MakegoodError("version_conflict", text, { candidateId, version });
 }
 
-/** What an execution would touch now. */
-export function blastRadiusOf({ redrives }: Pick<RecoveryStore, "redrives">, groupId: number): Promise<RedrivePreview> {
-  return redrives.preview({ groupId, limit: REDRIVE_LIMITS.messagesMax, generationMax: REDRIVE_LIMITS.generationMax });
+/** What an execution would touch now. A `limit` reads no further: that number then means so many or more. */
+export function blastRadiusOf(
+  { redrives }: Pick<RecoveryStore, "redrives">,
+  groupId: number,
+  limit: number = REDRIVE_LIMITS.messagesMax,
+): Promise<RedrivePreview> {
+  return redrives.preview({ groupId, limit, generationMax: REDRIVE_LIMITS.generationMax });
 }
 
 /** I10: so often a write is tried again because somebody else wrote in between. */

@@ -28,6 +28,7 @@ export async function candidateDetail(
     action,
     approvalsMissing: standing.missing,
     lapsed: standing.lapsed,
+    lapsedWhy: standing.lapsedWhy,
     blastRadius,
     provenance: lines?.data ?? null,
   };

@@ -3,19 +3,22 @@
  * is refused with what would be allowed (DR-33). Rolling back does what undoes the action, where something does.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import type { Candidate, CandidatePatch, ExecutionStatus, NewProvenance } from "../../store/recovery.ts";
+import type { Candidate, CandidatePatch, ExecutionStatus, IngestRules, NewProvenance } from "../../store/recovery.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
 import { notFound } from "../actions/catalogue.ts";
 import { chosenBy } from "../evaluation/chosen.ts";
 import { line } from "../provenance.ts";
 import type { CandidateUpdate } from "../recovery.ts";
+import { breakersOf } from "./ending.ts";
 import { type CandidateDeps, type Found, untilWritten, writtenOf, wrongState } from "./found.ts";
+import { reopenIfNewer } from "./reopen.ts";
 import { EXECUTION_STATUSES, handMoveRefusal, isExecutionStatus } from "./transitions.ts";
 
 export interface UpdateDeps extends CandidateDeps {
   readonly catalogue: Pick<Catalogue, "get" | "all">;
   readonly topics: Pick<TopicStore, "reset">;
+  readonly rules: IngestRules;
 }
 
 type Change = { readonly patch: CandidatePatch; readonly provenance: readonly NewProvenance[] };
@@ -106,8 +109,12 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     const written = await deps.recovery.write({ candidateId, version, patch, provenance });
     if (written.kind === "version_conflict") return "again";
     const after = writtenOf(candidateId, written);
+    if (candidate.executionStatus === "unknown" && patch.executionStatus) await reopenIfNewer(deps.recovery, deps.rules, after);
     // After the write: closing a closed breaker does nothing, so a crash in between costs one more press at most.
-    if (patch.executionStatus === "rolled_back" && action?.inverse === "close_breaker") await deps.topics.reset(group.topic);
+    if (patch.executionStatus === "rolled_back" && action?.inverse === "close_breaker") {
+      const breakers = breakersOf(candidate);
+      for (const topic of breakers.length > 0 ? breakers : [group.topic]) await deps.topics.reset(topic);
+    }
     return after;
   }
 

@@ -102,6 +102,12 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
       const reason = before.action === null ? null : `${before.action} was suggested before`;
       lines.push(line("action_selected", SYSTEM, { ...said, reason, action: chosen, rule: recommended?.rules[0] ?? null }));
     }
+    // Who approved something else, or this for another group than it is now, has not approved it.
+    const lapsed = before.approvals.length > 0 && (chosen !== before.action || before.groupVersion !== group.version);
+    if (lapsed) {
+      const reason = chosen === before.action ? "the group changed" : "another action is suggested now";
+      lines.push(line("approval_lapsed", SYSTEM, { candidateId, groupId, action: before.action, reason }));
+    }
     return recovery.write({
       candidateId,
       version,
@@ -117,8 +123,7 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
           ...(chooser === null ? {} : { selected_by: chooser }),
         }),
         groupVersion: group.version,
-        // Who approved something else has not approved this.
-        clearApprovals: chosen !== before.action,
+        clearApprovals: lapsed,
       },
       provenance: lines,
     });

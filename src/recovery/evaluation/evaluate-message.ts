@@ -25,7 +25,7 @@ export interface EvaluateMessageDeps {
 export type EvaluateMessage = (payload: unknown, attempt: number) => Promise<Outcome>;
 
 export function createEvaluateMessage({ evaluator, execute, note, topics, settings }: EvaluateMessageDeps): EvaluateMessage {
-  /** The gates were asked with the evaluation and their answer is on record; the claim asks for version and budget once more. */
+  /** The gates were asked with the evaluation and their answer is on record; the claim asks for the group, version and budget once more. */
   async function autoExecute(candidate: Candidate): Promise<void> {
     const { candidateId, groupId, version } = candidate;
     if (!settings.autoExecute || candidate.executionStatus !== "pending" || !isAllowed(candidate)) return;

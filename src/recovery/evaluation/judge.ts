@@ -3,7 +3,8 @@
  * nothing; a candidate's evaluation and a mere question (REC-14) get the same answer.
  */
 import type { Clock } from "../../platform/clock.ts";
-import type { Group, OutcomeCount, RecoveryStore } from "../../store/recovery.ts";
+import type { Group, RecoveryStore } from "../../store/recovery.ts";
+import type { OutcomeCount } from "../../store/recovery-numbers.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import { appliesTo } from "../actions/applies.ts";
 import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";

@@ -107,6 +107,13 @@ export class Fingerprints {
     return `${version}.${rule === undefined ? now : ruleTemplate(rule).id}.${place}`;
   }
 
+  /** The key it has become by generalisation alone, whatever people decided. */
+  learned(topic: string, code: string, key: string): string {
+    const [version, id = "", place] = key.split(".");
+    const now = this.learners.get(scopeOf(topic, code))?.resolve(id)?.id;
+    return version !== `f${FINGERPRINT_VERSION}` || now === undefined ? key : `${version}.${now}.${place}`;
+  }
+
   merges(topic: string, code: string): readonly Merge[] {
     return this.learners.get(scopeOf(topic, code))?.merges() ?? [];
   }
@@ -145,6 +152,13 @@ export class Fingerprints {
   private templateOf(scope: string, masked: string): Template {
     return this.learnerOf(scope)?.learn(masked) ?? { id: templateId(scope, masked), text: masked };
   }
+}
+
+/** What a rule's own group is, at a place (the last part of a key). */
+export function ruleFingerprint(rule: GroupRule, place: string): Pick<Fingerprint, "key" | "matchId" | "template"> {
+  const { id, text } = ruleTemplate(rule);
+  const key = `f${FINGERPRINT_VERSION}.${id}.${place}`;
+  return { key, matchId: failureMatchId(key), template: text };
 }
 
 function ruleTemplate(rule: GroupRule): Template {

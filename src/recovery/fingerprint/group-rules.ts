@@ -21,7 +21,7 @@ export interface GroupRule {
 
 export type GroupRules = readonly GroupRule[];
 
-export const RULE_LIMITS = { rulesMax: 1_000, templatesMax: 100, wordsMax: 20 } as const;
+export const RULE_LIMITS = { rulesMax: 1_000, templatesMax: 500, wordsMax: 20 } as const;
 
 export function mergeRule(id: string, topic: string, code: string, templates: readonly string[], why: string): GroupRule {
   if (templates.length < 2) throw invalid(id, "a merge needs at least two templates");

@@ -6,7 +6,7 @@ import { errorText } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
 import type { DocumentStore } from "../../store/documents.ts";
 import type { GroupIdentity } from "../../store/recovery.ts";
-import { type GroupRule, type GroupRules, RuleTable } from "../fingerprint/group-rules.ts";
+import { type GroupRule, type GroupRules, RULE_LIMITS, RuleTable } from "../fingerprint/group-rules.ts";
 
 export interface KeptGroupRule {
   readonly rule: GroupRule;
@@ -18,7 +18,7 @@ export interface KeptGroupRule {
 
 export interface GroupRuleBook {
   readonly rules: GroupRules;
-  readonly byId: ReadonlyMap<string, KeptGroupRule>;
+  readonly byId: ReadonlyMap<string, KeptGroupRule & { readonly version: number }>;
 }
 
 export function placeOf(fingerprint: string): string {
@@ -27,23 +27,36 @@ export function placeOf(fingerprint: string): string {
 
 const EMPTY: GroupRuleBook = { rules: [], byId: new Map() };
 
-/** The group rules as they stand now; read again only when one was written. */
+/** Throws for what is no group rule. */
+export function readGroupRule(text: string): KeptGroupRule {
+  const kept = JSON.parse(text) as KeptGroupRule;
+  new RuleTable([kept.rule]);
+  if (!Array.isArray(kept.places)) throw new TypeError("it names no places");
+  return kept;
+}
+
+/** The group rules as they stand now; read again only when one was written. It never throws for what a rule says. */
 export function createGroupRules(documents: DocumentStore, events: Events): () => Promise<GroupRuleBook> {
   let revision = 0;
   let book = EMPTY;
   return async () => {
     const now = await documents.revision("group_rule");
     if (now === revision) return book;
-    const byId = new Map<string, KeptGroupRule>();
-    for (const { id, text } of await documents.list("group_rule")) {
+    const byId = new Map<string, KeptGroupRule & { version: number }>();
+    let over = 0;
+    for (const { id, text, version } of await documents.list("group_rule")) {
       try {
-        const kept = JSON.parse(text) as KeptGroupRule;
-        new RuleTable([kept.rule]);
-        byId.set(id, kept);
+        const kept = readGroupRule(text);
+        if (byId.size < RULE_LIMITS.rulesMax) byId.set(id, { ...kept, version });
+        else over++;
       } catch (error) {
         // One that cannot be read must not stop the others: its failures are grouped as if nobody had decided.
         events.emit({ type: "lifecycle", what: "recovery_group_rule_unreadable", detail: { rule: id, error: errorText(error) } });
       }
+    }
+    if (over > 0) {
+      const detail = { notUsed: over, rulesMax: RULE_LIMITS.rulesMax };
+      events.emit({ type: "lifecycle", what: "recovery_group_rules_over_limit", detail });
     }
     book = { rules: [...byId.values()].map(({ rule }) => rule), byId };
     revision = now;

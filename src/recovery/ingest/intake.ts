@@ -1,8 +1,8 @@
 /**
  * The one way into the groups: failures of our own and of others are placed and written in batches, one batch at a time, so that a
- * thousand reports at once are a handful of writes. Each caller gets its own answers; what fails, fails for those of its batch.
+ * thousand reports at once are a handful of writes. Each caller gets its own answers; what cannot be written fails for its caller alone.
  */
-import { MakegoodError } from "../../message/errors.ts";
+import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { INGEST_MAX } from "../../store/candidate-state.ts";
 import type { Ingested, IngestRules, NewOccurrence, RecoveryStore } from "../../store/recovery.ts";
 import type { Failure } from "../fingerprint/fingerprint.ts";
@@ -30,6 +30,11 @@ export interface Intake {
 /** I10: more than this waiting is refused; whoever reports may come again. */
 const WAITING_MAX = 20_000;
 const TOUCHED_MAX = 1_000;
+
+/** Whether the same write may succeed later. */
+export function mayPass(error: unknown): boolean {
+  return isMakegoodError(error) && error.retryable;
+}
 
 interface Waiting {
   readonly incoming: readonly Incoming[];
@@ -100,18 +105,24 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
       for (const tell of told) tell();
       const batch = nextBatch();
       if (batch.length === 0) continue;
-      try {
-        const ingested = await write(batch.flatMap(({ incoming }) => incoming));
-        let at = 0;
-        for (const { incoming, resolve } of batch) {
-          resolve(ingested.slice(at, at + incoming.length));
-          at += incoming.length;
-        }
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
+      await take(batch);
     }
     draining = undefined;
+  }
+
+  async function take(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const ingested = await write(batch.flatMap(({ incoming }) => incoming));
+      let at = 0;
+      for (const { incoming, resolve } of batch) {
+        resolve(ingested.slice(at, at + incoming.length));
+        at += incoming.length;
+      }
+    } catch (error) {
+      // One that cannot be written is no reason to refuse the others; a store that is away is one for all.
+      if (batch.length === 1 || mayPass(error)) for (const { reject } of batch) reject(error);
+      else for (const each of batch) await take([each]);
+    }
   }
 
   return {

@@ -1,8 +1,11 @@
 /**
  * A template that became more general means that groups became one: the old ones are merged into what their key resolves to now, by
- * the system, on record. Only scopes that changed are looked at; what cannot be merged yet (it is being executed) is tried again.
+ * the system, on record; where a person had merged one of them elsewhere, the general one follows it there. Only scopes that changed
+ * are looked at; what cannot be merged yet (it is being executed) is tried again.
  */
-import type { Group, RecoveryStore } from "../../store/recovery.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { isClosed, isExecuting } from "../../store/candidate-state.ts";
+import type { Group, IngestRules, RecoveryStore } from "../../store/recovery.ts";
 import type { Fingerprints } from "../fingerprint/fingerprint.ts";
 import { scopeOf } from "../fingerprint/group-rules.ts";
 import { line, SYSTEM } from "../provenance.ts";
@@ -17,38 +20,64 @@ export interface GroupJoins {
   join(scopes: readonly Scope[]): Promise<number>;
 }
 
-export function createGroupJoins(
-  recovery: Pick<RecoveryStore, "groups" | "groupOf" | "merge">,
-  fingerprints: Pick<Fingerprints, "resolve">,
-): GroupJoins {
+export interface GroupJoinsOptions {
+  readonly recovery: Pick<RecoveryStore, "groups" | "groupOf" | "merge" | "candidateOf" | "reopen">;
+  readonly fingerprints: Pick<Fingerprints, "resolve" | "learned">;
+  readonly rules: IngestRules;
+  readonly clock: Clock;
+}
+
+/** Whether it must be tried again, or what was done. */
+type Done = "merged" | "stays" | "later";
+
+export function createGroupJoins({ recovery, fingerprints, rules, clock }: GroupJoinsOptions): GroupJoins {
   const again = new Map<string, Scope>();
 
-  /** Whether it must be tried again, or what was done. */
-  async function joinOne(group: Group): Promise<"merged" | "stays" | "later"> {
-    const { topic, code, fingerprint, groupId } = group;
+  async function merge(from: number, into: number, reason: string): Promise<Done> {
+    const [mine, theirs] = [await recovery.candidateOf(from), await recovery.candidateOf(into)];
+    if (mine && isExecuting(mine)) return "later";
+    // Before the merge: it ends the suggestion of `from`, and a process killed in between must not leave its failures without one.
+    const bare = mine && !isClosed(mine) && theirs && isClosed(theirs) && rules.reopens(theirs, new Date(clock.wallMs()));
+    if (bare) await recovery.reopen(into, rules, [line("reopened", SYSTEM, { groupId: into, reason })]);
+    const provenance = [line("merged", SYSTEM, { groupId: into, reason, details: { from, into } })];
+    const merged = await recovery.merge({ from, into, provenance });
+    return merged.kind === "done" ? "merged" : merged.kind === "wrong_state" ? "later" : "stays";
+  }
+
+  async function joinOne({ topic, code, fingerprint, groupId, template }: Group): Promise<Done> {
     const key = fingerprints.resolve(topic, code, fingerprint);
     if (key === fingerprint) return "stays";
     const found = await recovery.groupOf({ fingerprint: key });
     const into = found && (found.mergedInto ?? found.groupId);
     if (into === null || into === groupId) return "stays";
-    const reason = `its template "${group.template}" became more general`;
-    const provenance = [line("merged", SYSTEM, { groupId: into, reason, details: { from: groupId, into } })];
-    const merged = await recovery.merge({ from: groupId, into, provenance });
-    return merged.kind === "done" ? "merged" : merged.kind === "wrong_state" ? "later" : "stays";
+    return merge(groupId, into, `its template "${template}" became more general`);
+  }
+
+  /** What a merged group has become belongs where it was put; a general group that somebody put elsewhere stays there. */
+  async function followOne({ topic, code, fingerprint, groupId, mergedInto }: Group, asked: Set<string>): Promise<Done> {
+    const key = fingerprints.learned(topic, code, fingerprint);
+    if (mergedInto === null || key === fingerprint || asked.has(`${key} ${mergedInto}`)) return "stays";
+    asked.add(`${key} ${mergedInto}`);
+    const found = await recovery.groupOf({ fingerprint: key });
+    if (found === null || found.fingerprint !== key || found.groupId === mergedInto) return "stays";
+    return merge(found.groupId, mergedInto, `it covers group ${groupId}, which is part of group ${mergedInto}`);
   }
 
   async function joinScope(scope: Scope): Promise<number> {
     let merged = 0;
-    let cursor: string | undefined;
-    do {
-      const page = await recovery.groups({ ...scope, limit: PAGE, cursor });
-      for (const group of page.data) {
-        const what = await joinOne(group);
-        if (what === "merged") merged++;
-        if (what === "later" && again.size < AGAIN_MAX) again.set(scopeOf(scope.topic, scope.code), scope);
-      }
-      cursor = page.nextCursor ?? undefined;
-    } while (cursor !== undefined);
+    const asked = new Set<string>();
+    for (const follow of [false, true]) {
+      let cursor: string | undefined;
+      do {
+        const page = await recovery.groups({ ...scope, merged: follow, counts: false, limit: PAGE, cursor });
+        for (const group of page.data) {
+          const what = follow ? await followOne(group, asked) : await joinOne(group);
+          if (what === "merged") merged++;
+          if (what === "later" && again.size < AGAIN_MAX) again.set(scopeOf(scope.topic, scope.code), scope);
+        }
+        cursor = page.nextCursor ?? undefined;
+      } while (cursor !== undefined);
+    }
     return merged;
   }
 

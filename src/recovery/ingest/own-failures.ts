@@ -7,16 +7,17 @@ import type { TopicRecord } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { DeadFailure } from "../../store/recovery.ts";
 import type { TopicStore } from "../../store/topics.ts";
+import { mask } from "../fingerprint/mask.ts";
 import { cleanName, cleanText, KEPT_CHARS_MAX } from "./clean-text.ts";
 import type { Incoming } from "./intake.ts";
 
-/** The receiver of a topic, without what varies within it: its kind and, where it has a URL, the host. */
+/** The receiver of a topic, without what varies within it: its kind and, where it has a URL, the host; masked, as in a report. */
 export function sinkName(record: Pick<TopicRecord, "sink"> | null): string {
   if (record === null) return "unknown";
   const { kind, url } = record.sink;
   if (url === undefined) return kind;
   try {
-    return `${kind} ${new URL(url).host}`;
+    return mask(cleanName(`${kind} ${new URL(url).host}`));
   } catch {
     return kind;
   }

@@ -7,10 +7,10 @@ import type { Events, MakegoodEvent } from "../../observe/events.ts";
 import type { Clock, Timer } from "../../platform/clock.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
 import { INGEST_MAX } from "../../store/candidate-state.ts";
-import type { DeadFailure, RecoveryStore } from "../../store/recovery.ts";
+import type { DeadFailure, Ingested, RecoveryStore } from "../../store/recovery.ts";
 import type { Store } from "../../store/store.ts";
 import { NOT_INGESTED, RECOVERY_TOPIC } from "../topics.ts";
-import type { Intake } from "./intake.ts";
+import { type Incoming, type Intake, mayPass } from "./intake.ts";
 import { failingOf, incomingOfDead, sinkNames } from "./own-failures.ts";
 
 export interface OwnLoopOptions {
@@ -26,6 +26,8 @@ export interface OwnLoopOptions {
   readonly failingOften: number;
 }
 
+/** I10: failures that cannot be written; past that ingest stands still and says why. */
+const ASIDE_MAX = 1_000;
 const LEADERSHIP = "recovery-ingest";
 const LEAD_MS = 15_000;
 /** I10: messages that fail often and are not handed in yet; what does not fit is ingested when it dies. */
@@ -34,6 +36,8 @@ const FAILING_MAX = 1_000;
 const GATHER_MS = 50;
 /** Long after a write of another process has ended that was under way with ours. */
 const TIDY_MS = 5_000;
+
+const deathOf = ({ id, attempts }: DeadFailure): string => `${id}:${attempts}`;
 
 export interface OwnIngest {
   /** One look; how many were handed in. Only the leader looks for dead letters. */
@@ -45,10 +49,33 @@ export interface OwnIngest {
 export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
   const { prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften } = options;
   const failing = new Set<string>();
+  const aside = new Set<string>();
   let loop: Loop | undefined;
   let unhear: (() => void) | undefined;
   let gathering: Timer | undefined;
   let tidiedMs = clock.monotonicMs();
+
+  /** One failure that cannot be written is set aside, said so, and tried again by the next process: the others go on. */
+  async function takeAll(failures: readonly DeadFailure[], incoming: readonly Incoming[]): Promise<Ingested[]> {
+    try {
+      return await intake.take(incoming);
+    } catch (error) {
+      if (mayPass(error)) throw error;
+    }
+    const ingested: Ingested[] = [];
+    for (const [i, one] of incoming.entries()) {
+      try {
+        ingested.push(...(await intake.take([one])));
+      } catch (error) {
+        const failure = failures[i];
+        if (mayPass(error) || failure === undefined || aside.size >= ASIDE_MAX) throw error;
+        aside.add(deathOf(failure));
+        const detail = { message: failure.id, topic: failure.topic, error: errorText(error) };
+        events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
+      }
+    }
+    return ingested;
+  }
 
   async function hand(failures: readonly DeadFailure[]): Promise<void> {
     const startedMs = clock.monotonicMs();
@@ -56,7 +83,10 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
       store.topics,
       failures.map(({ topic }) => topic),
     );
-    const ingested = await intake.take(failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown")));
+    const ingested = await takeAll(
+      failures,
+      failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown")),
+    );
     const ms = clock.monotonicMs() - startedMs;
     for (const status of ["accepted", "duplicate"] as const) {
       const of = ingested.filter(({ kind }) => kind === status);
@@ -84,7 +114,8 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
     }
     const early = await handFailing();
     if (!(await store.lead(LEADERSHIP, owner, LEAD_MS)).held) return early;
-    const dead = await recovery.uningested(INGEST_MAX, NOT_INGESTED);
+    const found = await recovery.uningested(INGEST_MAX + aside.size, NOT_INGESTED);
+    const dead = found.filter((each) => !aside.has(deathOf(each))).slice(0, INGEST_MAX);
     if (dead.length > 0) await hand(dead);
     return early + dead.length;
   }

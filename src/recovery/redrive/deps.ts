@@ -32,7 +32,7 @@ export const REDRIVE_SETTINGS: RedriveSettings = {
 };
 
 export interface RedriveDeps {
-  readonly recovery: Pick<RecoveryStore, "redrives">;
+  readonly recovery: Pick<RecoveryStore, "redrives" | "candidate">;
   readonly store: Pick<Store, "topics" | "get">;
   readonly events: Events;
   readonly ids: () => string;

@@ -23,10 +23,10 @@ export function planOf(text: string): StoredPlan {
 }
 
 /** The state to go on from; one that stopped and runs again is judged anew. */
-export function stateOf(text: string | null, counts: RedriveCounts, nowMs: number): StepState {
+export function stateOf(text: string | null, counts: RedriveCounts, nowMs: number, notBeforeMs = 0): StepState {
   const found = text === null ? {} : object(text);
   if (found.stopped === true) return restarted(counts, nowMs);
-  const fresh = firstState(nowMs);
+  const fresh = firstState(nowMs, notBeforeMs);
   const number = (value: unknown, otherwise: number): number =>
     typeof value === "number" && Number.isFinite(value) ? value : otherwise;
   const base = (found.base ?? {}) as Record<string, unknown>;
@@ -36,6 +36,7 @@ export function stateOf(text: string | null, counts: RedriveCounts, nowMs: numbe
     rampMs: typeof found.rampMs === "number" ? found.rampMs : null,
     lastSentMs: number(found.lastSentMs, nowMs),
     base: { sent: number(base.sent, 0), healed: number(base.healed, 0), failed: number(base.failed, 0) },
+    notBeforeMs,
     stopped: false,
   };
 }

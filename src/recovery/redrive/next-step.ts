@@ -16,6 +16,8 @@ export interface StepState {
   readonly lastSentMs: number;
   /** What had been sent, healed and failed when this run of it began: a resumed one is judged by what it does from there on. */
   readonly base: { readonly sent: number; readonly healed: number; readonly failed: number };
+  /** Nothing is sent before this time; what stopped and was resumed does not wait again. */
+  readonly notBeforeMs: number;
   /** It stopped by itself; if it runs again, a person wanted that and a new canary goes first. */
   readonly stopped: boolean;
 }
@@ -39,8 +41,9 @@ const GAP_MS = 5_000;
 export const FATE_MS_MAX = 24 * 3_600_000;
 const LOOK_MS = { min: 100, max: 30_000 } as const;
 
-export function firstState(nowMs: number): StepState {
-  return { tokens: 1, atMs: nowMs, rampMs: null, lastSentMs: nowMs, base: { sent: 0, healed: 0, failed: 0 }, stopped: false };
+export function firstState(nowMs: number, notBeforeMs = 0): StepState {
+  const base = { sent: 0, healed: 0, failed: 0 };
+  return { tokens: 1, atMs: nowMs, rampMs: null, lastSentMs: nowMs, base, notBeforeMs, stopped: false };
 }
 
 /** The state of one that stopped and was resumed: judged anew from here. */
@@ -53,6 +56,9 @@ export function nextStep(plan: RedrivePlan, counts: RedriveCounts, before: StepS
   const reason = failureReason(plan, counts, before);
   if (reason !== null) return { step: { kind: "stop", reason }, state: { ...before, stopped: true } };
   if (counts.waiting === 0) return { step: end(counts, before, nowMs), state: before };
+
+  const delayMs = before.notBeforeMs - nowMs;
+  if (delayMs > 0) return { step: { kind: "wait", ms: Math.min(LOOK_MS.max, Math.ceil(delayMs)) }, state: before };
 
   const canaryLeft = plan.canary - (sentOf(counts) - before.base.sent);
   const inCanary = before.rampMs === null && canaryLeft > 0;

@@ -52,8 +52,17 @@ export function createRedrives(deps: RedriveDeps): Redrives {
     return redrive;
   }
 
+  /** What an execution was approved for has ended with it. */
+  async function refuseClosed({ id, candidateId }: Redrive): Promise<void> {
+    const candidate = candidateId === null ? null : await deps.recovery.candidate(candidateId);
+    if (!candidate || (candidate.executionStatus === "executing" && candidate.redriveId === id)) return;
+    const text = `redrive ${id} belongs to an execution of candidate ${candidateId} that is over (${candidate.executionStatus}): ask for a new suggestion of group ${candidate.groupId}, or start a redrive of that group`;
+    throw new MakegoodError("wrong_state", text, { id, candidateId, groupId: candidate.groupId });
+  }
+
   async function move(id: string, { word, to, from }: Move, by: Versioned): Promise<Redrive> {
     const before = await found(id);
+    if (to === "running" && from.includes(before.status)) await refuseClosed(before);
     const why = by.reason ?? null;
     const reason = why === null ? `${word} by ${by.actor}` : `${word} by ${by.actor}: ${why}`;
     const line = redriveLine(word, before, by, why);

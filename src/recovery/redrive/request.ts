@@ -19,9 +19,18 @@ export interface RedrivePlan {
   readonly failureShareMax: number;
   /** Not before so many are known (the canary counts as soon as it is whole). */
   readonly failureMin: number;
+  /** Nothing is sent before so long after it was started. */
+  readonly delayMs: number;
 }
 
-export const REDRIVE_DEFAULTS: RedrivePlan = { canary: 5, ratePerSecond: 50, rampFrom: 5, failureShareMax: 0.5, failureMin: 10 };
+export const REDRIVE_DEFAULTS: RedrivePlan = {
+  canary: 5,
+  ratePerSecond: 50,
+  rampFrom: 5,
+  failureShareMax: 0.5,
+  failureMin: 10,
+  delayMs: 0,
+};
 
 export const REDRIVE_LIMITS = {
   messagesMax: 1_000_000,
@@ -32,6 +41,7 @@ export const REDRIVE_LIMITS = {
   generationMax: 10,
   idsMax: 10_000,
   canaryMax: 10_000,
+  delayMsMax: 24 * 3_600_000,
 } as const;
 
 export interface RedriveRequest extends Partial<RedrivePlan> {
@@ -105,7 +115,7 @@ function refuse(faults: readonly Fault[]): void {
 }
 
 function readPlan(asked: Partial<RedrivePlan>, faults: Fault[], defaults: RedrivePlan = REDRIVE_DEFAULTS): RedrivePlan {
-  const { ratePerSecondMin, ratePerSecondMax, canaryMax, messagesMax } = REDRIVE_LIMITS;
+  const { ratePerSecondMin, ratePerSecondMax, canaryMax, messagesMax, delayMsMax } = REDRIVE_LIMITS;
   const number = (field: keyof RedrivePlan, min: number, max: number, whole: boolean): number => {
     const value = asked[field] ?? defaults[field];
     checkNumber(field, value, min, max, whole, faults);
@@ -117,6 +127,7 @@ function readPlan(asked: Partial<RedrivePlan>, faults: Fault[], defaults: Redriv
     rampFrom: number("rampFrom", ratePerSecondMin, ratePerSecondMax, false),
     failureShareMax: number("failureShareMax", 0, 1, false),
     failureMin: number("failureMin", 1, messagesMax, true),
+    delayMs: number("delayMs", 0, delayMsMax, true),
   };
 }
 

@@ -1,6 +1,7 @@
 /**
  * Carries redrives out: one stoppable loop per process takes turns at those that have work, each under a lease, so that a killed runner's
- * are continued by another and several processes share. It also cancels dry runs that nobody came back for.
+ * are continued by another and several processes share. It also cancels dry runs that nobody came back for, and resolves originals
+ * whose copies were delivered late.
  */
 import { errorText } from "../../message/errors.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
@@ -44,6 +45,7 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
     if (nowMs >= tidyMs || nowMs < tidyMs - TIDY_MS) {
       tidyMs = nowMs + TIDY_MS;
       await cancelForgotten(deps, nowMs - settings.plannedMs);
+      await lookAgain(deps);
     }
     // Also when the wall clock was set back.
     if (nowMs >= claimMs || nowMs < claimMs - settings.pollMs) await claim();
@@ -82,6 +84,15 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
       loop?.nudge();
     },
   };
+}
+
+const AGAIN_ITEMS = 1_000;
+
+/** Copies that died and that somebody replayed by hand: in the order of their last look, so no page is looked at twice in a row. */
+async function lookAgain({ recovery }: RedriveDeps): Promise<void> {
+  for (let page = 0; page < TIDY_PAGES_MAX; page++) {
+    if ((await recovery.redrives.lookAgain(AGAIN_ITEMS)) < AGAIN_ITEMS) return;
+  }
 }
 
 /** A list that was frozen long ago says little about today. */

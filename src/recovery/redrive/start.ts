@@ -43,7 +43,13 @@ export interface ExecutionRedrive {
 }
 
 /** Neither touches a receiver: nothing to be careful about. */
-const AT_ONCE: RedrivePlan = { canary: 0, ratePerSecond: 5_000, rampFrom: 5_000, failureShareMax: 1, failureMin: 10 };
+const AT_ONCE: RedrivePlan = {
+  ...REDRIVE_DEFAULTS,
+  canary: 0,
+  ratePerSecond: REDRIVE_LIMITS.ratePerSecondMax,
+  rampFrom: REDRIVE_LIMITS.ratePerSecondMax,
+  failureShareMax: 1,
+};
 
 export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, actor: Actor): Promise<Started> {
   const checked = checkRequest(request);
@@ -151,11 +157,12 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
   const touches = mode !== "resolve" && mode !== "watch";
   const plan = touches ? checkPlan(asked, REDRIVE_DEFAULTS) : AT_ONCE;
   const { limit = REDRIVE_LIMITS.messagesMax, generationMax = REDRIVE_LIMITS.generationMax } = asked;
-  // The cap is for what is sent again; a message that was replayed too often may still be resolved or watched.
+  // The cap is for what is sent again; a message that was replayed too often may still be resolved, watched, or go elsewhere once.
   const select: RedriveSelect = {
     groupId,
     limit,
     generationMax: mode === "replay" || mode === "new_key" ? generationMax : 32_767,
+    copyGenerationMax: mode === "copy" ? generationMax : undefined,
   };
   const about = { id: deps.ids(), select, candidateId, action };
   const started = await deps.recovery.redrives.start({

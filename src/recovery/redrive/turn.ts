@@ -15,6 +15,10 @@ import { redriveLine } from "./provenance.ts";
 import type { StoredPlan } from "./request.ts";
 
 const LOOK_ITEMS = 1_000;
+/** While it sends: a look reads a thousand messages, and a hundred milliseconds tell little that is new. */
+const LOOK_MS = { canary: 100, sending: 500 } as const;
+/** What is only watched for so long without news is let go, and nothing is learned from it. */
+const WATCH_MS_MAX = 30 * 24 * 3_600_000;
 const TELL_MS = 1_000;
 const BACK_OFF_MS_MAX = 30_000;
 /** How long one that does not run is left alone between two looks; resuming it takes as long at most. */
@@ -58,6 +62,11 @@ class OneTurn implements Turn {
   #toldMs: number;
   #told: Pick<Redrive, "status" | "counts">;
   #failures = 0;
+  #lookMs = 0;
+  /** The last look ended some and had no room for all: there is more to be seen at once. */
+  #more: boolean;
+  /** Something was asked for and not answered: what was counted here may be old. */
+  #stale: boolean;
 
   constructor(
     deps: RedriveDeps,
@@ -75,10 +84,13 @@ class OneTurn implements Turn {
     this.#plan = planOf(redrive.plan);
     this.#untilMs = nowMs + settings.turnMs;
     this.#redrive = redrive;
-    this.#state = stateOf(redrive.state, redrive.counts, nowMs);
+    const startedMs = (redrive.startedAt ?? redrive.createdAt).getTime();
+    this.#state = stateOf(redrive.state, redrive.counts, nowMs, startedMs + this.#plan.delayMs);
     this.#keptMs = nowMs;
     this.#toldMs = nowMs;
     this.#told = redrive;
+    this.#more = false;
+    this.#stale = false;
   }
 
   get #store() {
@@ -104,28 +116,38 @@ class OneTurn implements Turn {
   }
 
   async #step(nowMs: number): Promise<boolean> {
-    if (this.#redrive.counts.sent > 0 && !(await this.#look())) return false;
-    if (this.#redrive.status !== "running") return this.#rest(nowMs);
+    if (this.#stale && !(await this.#readAgain())) return false;
+    if (!(await this.#look(nowMs))) return false;
+    this.dueMs = nowMs;
+    if (this.#redrive.status !== "running") return this.#more || this.#rest(nowMs);
     const { step, state } = nextStep(this.#plan, this.#redrive.counts, this.#state, nowMs);
     if (step.kind === "stop" || step.kind === "done") return this.#end(step, state, nowMs);
     if (!(await this.#keep(nowMs))) return false;
     if (step.kind === "wait") {
       this.#state = state;
-      if (step.ms >= REST_MS.min) return this.#leave(step.ms);
-      this.dueMs = nowMs + step.ms;
-    } else if (!(await this.#send(step.n, state, nowMs))) return false;
+      if (!this.#more && step.ms >= REST_MS.min) return this.#leave(step.ms);
+      if (!this.#more) this.dueMs = nowMs + step.ms;
+    } else if (!(await this.#send(step.n, state))) return false;
     if (nowMs - this.#toldMs >= TELL_MS) this.#tell(nowMs);
     return true;
   }
 
-  async #look(): Promise<boolean> {
-    const { quietMs } = this.#settings;
+  async #look(nowMs: number): Promise<boolean> {
+    const { mode, counts: before } = this.#redrive;
+    this.#more = false;
+    if (before.sent === 0 || nowMs < this.#lookMs) return true;
+    const quietMs = mode === "watch" ? WATCH_MS_MAX : this.#settings.quietMs;
     const counts = await this.#store.look(this.id, this.#token, { limit: LOOK_ITEMS, halfLifeMs: HALF_LIFE_MS, quietMs });
-    if (counts) this.#redrive = { ...this.#redrive, counts };
-    return counts !== null;
+    if (!counts) return false;
+    this.#redrive = { ...this.#redrive, counts };
+    const ramps = this.#state.rampMs !== null && counts.waiting > 0;
+    this.#lookMs = nowMs + (ramps ? LOOK_MS.sending : LOOK_MS.canary);
+    this.#more = before.sent > LOOK_ITEMS && counts.sent < before.sent;
+    if (this.#more) this.#lookMs = nowMs;
+    return true;
   }
 
-  async #send(n: number, state: StepState, nowMs: number): Promise<boolean> {
+  async #send(n: number, state: StepState): Promise<boolean> {
     const { mode } = this.#redrive;
     const bodies = mode === "new_key" || mode === "copy";
     const items = await Promise.all(
@@ -134,6 +156,8 @@ class OneTurn implements Turn {
         carrier: message ? await carrierFor(mode, this.#plan.carrier, message, this.#carriers) : undefined,
       })),
     );
+    // Before it is asked for: whatever the answer, or if there is none, it may have been sent.
+    this.#state = state;
     const result = await this.#store.send(this.id, this.#token, items);
     if (result.kind === "lost") return false;
     if (result.kind !== "done" || items.length === 0) return this.#readAgain();
@@ -143,15 +167,14 @@ class OneTurn implements Turn {
       ...this.#redrive,
       counts: { ...counts, waiting: left, sent: sent + result.sent, skipped: skipped + result.skipped },
     };
-    this.#state = state;
-    this.dueMs = nowMs;
     return true;
   }
 
-  /** A person changed it meanwhile: go by what it is now. */
+  /** A person changed it meanwhile, or an answer did not come: go by what it is now. */
   async #readAgain(): Promise<boolean> {
     const redrive = await this.#store.get(this.id);
     if (redrive) this.#redrive = redrive;
+    this.#stale = false;
     return redrive !== null;
   }
 
@@ -212,6 +235,7 @@ class OneTurn implements Turn {
   /** What cannot be mended by trying again stops the redrive with its reason; the rest is tried again, later and later. */
   async #failed(error: unknown, nowMs: number): Promise<boolean> {
     this.#failures++;
+    this.#stale = true;
     const text = `redrive ${this.id}: ${errorText(error)}`;
     this.#deps.events.emit({ type: "store_error", during: "redrive", error: text, consecutive: this.#failures });
     this.dueMs = nowMs + Math.min(BACK_OFF_MS_MAX, 500 * 2 ** Math.min(this.#failures, 10));

@@ -117,9 +117,10 @@ function parseText(text: string, actions: { has(code: string): boolean }) {
 }
 
 function refused(id: string, mistakes: readonly Mistake[]): MakegoodError {
-  const first = mistakes[0];
+  const { path = "", text = "" } = mistakes[0] ?? {};
+  const said = `${path} ${text.replace(/\.$/, "")}`.trim();
   const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more)` : "";
-  return new MakegoodError("invalid_rule", `Rule ${id}: ${first?.path} ${first?.text}${more}.`, { errors: mistakes });
+  return new MakegoodError("invalid_rule", `Rule ${id}: ${said}${more}.`, { errors: mistakes });
 }
 
 function sameActions(a: ActionPriorities, b: ActionPriorities): boolean {

@@ -18,6 +18,7 @@ import {
   provenanceJson,
   type RecoveryProvenanceJson,
   rate,
+  rounded,
 } from "./contract-group.ts";
 
 export interface CandidateJson {
@@ -30,7 +31,13 @@ export interface CandidateJson {
   readonly round: number;
   readonly version: number;
   readonly decision: Candidate["decision"];
-  readonly approvals: readonly { readonly actor: string; readonly at: string; readonly note: string | null }[];
+  readonly approvals: readonly {
+    readonly actor: string;
+    readonly at: string;
+    readonly note: string | null;
+    /** How many failures the group had then. */
+    readonly occurrence_count: number | null;
+  }[];
   readonly evaluation_status: Candidate["evaluationStatus"];
   readonly evaluated_at: string | null;
   readonly selected_action: string | null;
@@ -86,6 +93,7 @@ export interface CandidateDetailJson extends CandidateJson {
   readonly action: ActionJson | null;
   readonly approvals_missing: number;
   readonly lapsed: boolean;
+  readonly lapsed_reason: string | null;
   readonly blast_radius: BlastRadiusJson;
   readonly inputs: readonly OccurrenceJson[];
   readonly provenance?: readonly RecoveryProvenanceJson[];
@@ -110,7 +118,10 @@ export function candidateJson(candidate: Candidate, group: Group): CandidateJson
     round: candidate.round,
     version: candidate.version,
     decision: candidate.decision,
-    approvals: candidate.approvals.map(({ actor, at, note }) => ({ actor, at: at.toISOString(), note })),
+    approvals: candidate.approvals.map(({ actor, at, note, occurrences }) => ({
+      ...{ actor, at: at.toISOString(), note },
+      occurrence_count: occurrences,
+    })),
     evaluation_status: candidate.evaluationStatus,
     evaluated_at: instant(candidate.evaluatedAt),
     selected_action: candidate.action,
@@ -129,7 +140,7 @@ export function candidateJson(candidate: Candidate, group: Group): CandidateJson
 }
 
 export function candidateDetailJson(detail: CandidateDetail): CandidateDetailJson {
-  const { candidate, group, action, approvalsMissing, lapsed, blastRadius, inputs, provenance } = detail;
+  const { candidate, group, action, approvalsMissing, lapsed, lapsedWhy, blastRadius, inputs, provenance } = detail;
   const kept = parsedText(candidate.evaluation);
   const evaluation = kept !== null && typeof kept === "object" ? (kept as Partial<EvaluationJson>) : null;
   const { rules_evaluated = [], ...rest } = evaluation ?? {};
@@ -141,6 +152,7 @@ export function candidateDetailJson(detail: CandidateDetail): CandidateDetailJso
     action: action === null ? null : actionJson(action),
     approvals_missing: approvalsMissing,
     lapsed,
+    lapsed_reason: lapsedWhy,
     blast_radius: blastRadiusJson(blastRadius),
     inputs: inputs.map(occurrenceJson),
     ...(provenance === null ? {} : { provenance: provenance.map(provenanceJson) }),
@@ -168,8 +180,8 @@ export function actionJson(action: ActionInfo): ActionJson {
     inverse: action.inverse,
     version: action.version,
     shipped: action.shipped,
-    successes: action.successes,
-    failures: action.failures,
+    successes: rounded(action.successes),
+    failures: rounded(action.failures),
     success_rate: rate(action.successes, action.failures),
     total_applications: Math.round(action.successes + action.failures),
   };
@@ -182,6 +194,6 @@ export function evaluateJson(answer: EvaluateAnswer): EvaluateJson {
     failure_match_id: answer.failureMatchId,
     template: answer.template,
     group_id: answer.groupId,
-    duration_ms: answer.durationMs,
+    duration_ms: rounded(answer.durationMs),
   };
 }

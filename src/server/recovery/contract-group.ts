@@ -1,8 +1,9 @@
 /**
- * Groups, occurrences, provenance and statistics as JSON. Optional fields may be added later; none is changed or removed.
+ * Groups, group rules, occurrences, provenance and statistics as JSON. Optional fields may be added later; none is changed or removed.
  */
-import type { IngestAnswer } from "../../recovery/recovery.ts";
-import type { Group, Occurrence, Provenance, RecoveryStats } from "../../store/recovery.ts";
+import type { GroupRuleInfo, IngestAnswer } from "../../recovery/recovery.ts";
+import type { Group, Occurrence, Provenance } from "../../store/recovery.ts";
+import type { RecoveryStats } from "../../store/recovery-numbers.ts";
 
 export interface IngestJson {
   readonly candidate_id: number;
@@ -32,6 +33,21 @@ export interface GroupJson {
   readonly held_by: string | null;
   readonly fingerprint: string;
   readonly group_rule: string | null;
+}
+
+export interface GroupRuleJson {
+  readonly id: string;
+  readonly version: number;
+  readonly kind: GroupRuleInfo["kind"];
+  readonly topic: string;
+  readonly error_code: string;
+  readonly templates: readonly string[];
+  readonly words: readonly string[];
+  readonly reason: string;
+  readonly actor: string;
+  readonly at: string;
+  /** False: it cannot be read, or there are too many. */
+  readonly used: boolean;
 }
 
 export interface OccurrenceJson {
@@ -137,6 +153,11 @@ export function groupJson(group: Group): GroupJson {
   };
 }
 
+export function groupRuleJson({ code, why, at, ...rule }: GroupRuleInfo): GroupRuleJson {
+  const { id, version, kind, topic, templates, words, actor, used } = rule;
+  return { id, version, kind, topic, error_code: code, templates, words, reason: why, actor, at: at.toISOString(), used };
+}
+
 export function occurrenceJson(occurrence: Occurrence): OccurrenceJson {
   return {
     occurrence_id: occurrence.occurrenceId,
@@ -177,7 +198,7 @@ export function provenanceJson(record: Provenance): RecoveryProvenanceJson {
     action: record.action,
     confidence_before: record.confidenceBefore,
     confidence_after: record.confidenceAfter,
-    duration_ms: record.durationMs,
+    duration_ms: record.durationMs === null ? null : rounded(record.durationMs),
     details: parsedText(record.details),
   };
 }
@@ -193,8 +214,8 @@ export function statsJson(stats: RecoveryStats): StatsJson {
     executions: stats.executions,
     outcomes: stats.outcomes.map(({ action, successes, failures }) => ({
       action,
-      healed: successes,
-      failed: failures,
+      healed: rounded(successes),
+      failed: rounded(failures),
       success_rate: rate(successes, failures),
     })),
   };
@@ -202,5 +223,10 @@ export function statsJson(stats: RecoveryStats): StatsJson {
 
 /** Null while nothing is known. */
 export function rate(successes: number, failures: number): number | null {
-  return successes + failures > 0 ? successes / (successes + failures) : null;
+  return successes + failures > 0 ? rounded(successes / (successes + failures)) : null;
+}
+
+/** To three places: what was learned decays, and its further digits say nothing. */
+export function rounded(value: number): number {
+  return Math.round(value * 1_000) / 1_000;
 }

@@ -1,5 +1,5 @@
 /**
- * Rules and the catalogue of actions over HTTP. An edit names the version it was made from (the member `version`, or If-Match) and is
+ * Rules, group rules and the catalogue of actions over HTTP. An edit names the version it was made from (the member `version`, or If-Match) and is
  * refused when another one came first; what is wrong with it is told all at once, with the path of each mistake.
  */
 
@@ -12,7 +12,7 @@ import type { Kernel } from "../kernel.ts";
 import type { Reply } from "../problem.ts";
 import { readBody, versionOf } from "./body.ts";
 import { actionJson } from "./contract-candidate.ts";
-import { parsedText } from "./contract-group.ts";
+import { groupRuleJson, parsedText } from "./contract-group.ts";
 import { readQuery } from "./query.ts";
 import { notFound, type RecoveryHandler, recoveryHandler } from "./recovery-request.ts";
 
@@ -29,7 +29,10 @@ const ACTION_TYPES: readonly ActionType[] = [
 const RULE_BYTES = 262_144;
 
 export type RuleHandlers = Readonly<
-  Record<"list" | "get" | "put" | "remove" | "history" | "actions" | "action" | "putAction", Handler>
+  Record<
+    "list" | "get" | "put" | "remove" | "history" | "groupRules" | "removeGroupRule" | "actions" | "action" | "putAction",
+    Handler
+  >
 >;
 
 export function ruleHandlers(kernel: Kernel): RuleHandlers {
@@ -60,6 +63,16 @@ export function ruleHandlers(kernel: Kernel): RuleHandlers {
         rule: text === "" ? null : parsedText(text),
       }));
       return json(200, { data, next_cursor: null });
+    }),
+    groupRules: make(async (recovery, request) => {
+      const query = readQuery(request.query, () => null);
+      return query.ok ? json(200, { data: (await recovery.groupRules()).map(groupRuleJson), next_cursor: null }) : query.reply;
+    }),
+    removeGroupRule: make(async (recovery, request, actor) => {
+      const read = await readBody(request, (fields) => versionOf(request, fields), { optional: true });
+      if (!read.ok) return read.reply;
+      await recovery.deleteGroupRule(idOf(request), read.value ?? null, actor);
+      return { status: 204, headers: {}, body: "" };
     }),
     actions: make(async (recovery, request) => {
       const query = readQuery(request.query, (read) => ({ actionType: read.oneOf("action_type", ACTION_TYPES) }));

@@ -8,8 +8,11 @@ import { type FieldFault, type Fields, readFields } from "../fields.ts";
 import { cursorOn, eachMember, expectEnd, takeValue } from "../payload-scanner.ts";
 import { nameOf } from "./body.ts";
 
-/** A text of one mebibyte fits, with its escapes; how much of it counts is decided by the fingerprint. */
-export const FAILURE_PAYLOAD_BYTES_MAX = 2 * 1_048_576;
+/**
+ * A text of one mebibyte fits however it is escaped (a character of one byte is six as \\u000a), with 64 KiB for what stands around it; how much
+ * of it counts is decided by the fingerprint.
+ */
+export const FAILURE_PAYLOAD_BYTES_MAX = 6 * 1_048_576 + 65_536;
 export const FAILURE_BODY_BYTES_MAX = FAILURE_PAYLOAD_BYTES_MAX + 65_536;
 
 export type FailureRead =

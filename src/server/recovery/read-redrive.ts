@@ -50,6 +50,7 @@ export function readPlan(fields: Fields): Partial<RedrivePlan> {
     rampFrom: number(fields, "ramp_from"),
     failureShareMax: number(fields, "failure_share_max"),
     failureMin: fields.integer("failure_min", 0, COUNT_MAX),
+    delayMs: fields.integer("delay_ms", 0, COUNT_MAX),
   };
   return Object.fromEntries(Object.entries(plan).filter(([, value]) => value !== undefined));
 }

@@ -45,6 +45,7 @@ function answerTo(error: unknown, request: ApiRequest): Reply | undefined {
   // RFC 9110: a condition of the caller's that does not hold is 412; a member `version` is ours, and that is 409.
   if (error.code === "version_conflict" && request.header("if-match") !== null) return restated(reply, { status: 412 });
   if (error.code === "invalid_request") return inOutsideNames(reply);
+  if (error.code === "nothing_selected") return restated(reply, { detail: inSnakeCase(error.message) });
   if (error.code === "approval_needed" && error.detail.needed === 2 && !request.named)
     return restated(reply, { detail: `${error.message}; ${NAMES_HINT}` });
   return undefined;
@@ -53,11 +54,15 @@ function answerTo(error: unknown, request: ApiRequest): Reply | undefined {
 /** What the engine calls a member, and what it is called over HTTP where that is more than its snake_case. */
 const OUTSIDE: Readonly<Record<string, string>> = { requestKey: "idempotency_key", "select.code": "select.error_code" };
 
+const outsideName = (field: string): string => OUTSIDE[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Texts of the engine name members too, such as generationMax. */
+const inSnakeCase = (text: string): string => text.replace(/\b[a-z]+(?:[A-Z][a-z]+)+\b/g, outsideName);
+
 function inOutsideNames(reply: Reply): Reply {
   const { errors } = JSON.parse(reply.body) as { errors?: { field?: string; detail: string }[] };
   if (errors === undefined) return reply;
-  const name = (field: string): string => OUTSIDE[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  const named = errors.map((one) => ({ ...one, field: name(one.field ?? "") }));
+  const named = errors.map((one) => ({ ...one, field: outsideName(one.field ?? ""), detail: inSnakeCase(one.detail) }));
   return restated(reply, { errors: named, detail: named.map(({ field, detail }) => `${field}: ${detail}`).join("; ") });
 }
 

@@ -34,6 +34,8 @@ export function recoveryRoutes(kernel: Kernel): readonly RecoveryRoute[] {
     route("POST", `${base}/groups/:id/merge`, groups.merge),
     route("POST", `${base}/groups/:id/split`, groups.split),
     route("POST", `${base}/groups/:id/suggest`, groups.suggest),
+    route("GET", `${base}/group-rules`, rules.groupRules),
+    route("DELETE", `${base}/group-rules/:id`, rules.removeGroupRule),
     route("GET", `${base}/candidates`, candidates.list),
     route("GET", `${base}/candidates/:id`, candidates.get),
     route("PATCH", `${base}/candidates/:id`, candidates.patch),

@@ -48,6 +48,8 @@ export interface RunOptions {
   readonly reads?: boolean | undefined;
   /** Prepared under this name where the connection is direct. */
   readonly name?: string | undefined;
+  /** A limit of its own instead of the connection's. */
+  readonly patienceMs?: number | undefined;
 }
 
 const TRIES_MAX = 6;
@@ -141,9 +143,10 @@ export function createConnection(options: ConnectionOptions): Connection {
       pool = createPool(options, true, backends);
       await first.end();
     },
-    rows(during, text, values, { reads = false, name } = {}) {
+    rows(during, text, values, { reads = false, name, patienceMs } = {}) {
       return retried(during, reads, async () => {
-        const config = { text, values, rowMode: "array" as const, types: asText, ...(name && direct ? { name } : {}) };
+        const how = { ...(name && direct ? { name } : {}), ...(patienceMs ? { query_timeout: patienceMs } : {}) };
+        const config = { text, values, rowMode: "array" as const, types: asText, ...how };
         return (await pool.query<(string | null)[]>(config as pg.QueryArrayConfig)).rows;
       });
     },

@@ -98,16 +98,19 @@ export const writeCases: Cases = {
 export const approvalCases: Cases = {
   "approvals are kept by actor, and the same actor twice is one": async (scene) => {
     const { candidateId } = await scene.open("slow");
-    await scene.done({ candidateId, patch: { approval: { actor: "ann", note: "looks right" }, groupVersion: 1 } }, 1);
+    await scene.done(
+      { candidateId, patch: { approval: { actor: "ann", note: "looks right", occurrences: 7 }, groupVersion: 1 } },
+      1,
+    );
     await scene.done({ candidateId, patch: { approval: { actor: "ann", note: "again" } } }, 2);
     const both = await scene.done({ candidateId, patch: { approval: { actor: "bo", note: null } } }, 3);
     assert.deepEqual(both.approvals, [
-      { actor: "ann", at: scene.at(1).now, note: "looks right" },
-      { actor: "bo", at: scene.at(3).now, note: null },
+      { actor: "ann", at: scene.at(1).now, note: "looks right", occurrences: 7 },
+      { actor: "bo", at: scene.at(3).now, note: null, occurrences: null },
     ]);
     assert.deepEqual(await scene.recovery.candidate(candidateId), both);
     const fresh = await scene.done({ candidateId, patch: { clearApprovals: true, approval: { actor: "bo", note: "new" } } }, 4);
-    assert.deepEqual(fresh.approvals, [{ actor: "bo", at: scene.at(4).now, note: "new" }]);
+    assert.deepEqual(fresh.approvals, [{ actor: "bo", at: scene.at(4).now, note: "new", occurrences: null }]);
     const none = await scene.done({ candidateId, patch: { clearApprovals: true } }, 5);
     assert.deepEqual(none.approvals, []);
   },

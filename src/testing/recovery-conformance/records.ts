@@ -3,7 +3,8 @@
  */
 import assert from "node:assert/strict";
 import type { DocumentWrite } from "../../store/documents.ts";
-import type { Ingested, NewProvenance, OutcomeCount } from "../../store/recovery.ts";
+import type { Ingested, NewProvenance } from "../../store/recovery.ts";
+import type { OutcomeCount } from "../../store/recovery-numbers.ts";
 import { refused } from "../store-conformance/fixtures.ts";
 import { identity, type RecoveryScene } from "./scene.ts";
 

@@ -5,13 +5,14 @@
 import type { Case } from "../store-conformance/harness.ts";
 import { approvalCases, executionCases, listCases, moveCases, writeCases } from "./candidates.ts";
 import { ingestContentionCases, redriveContentionCases, writeContentionCases } from "./contention.ts";
+import { countedOnceCases } from "./counted-once.ts";
 import { editCases } from "./edit.ts";
 import { groupCases, mergeCases, splitCases } from "./groups.ts";
 import { deathCases, ingestCases, matchIdCases, roundCases } from "./ingest.ts";
 import { prunedCases } from "./pruned.ts";
 import { documentCases, outcomeCases, provenanceCases, statsCases } from "./records.ts";
 import { changeCases, selectCases, startCases } from "./redrive-list.ts";
-import { lookCases } from "./redrive-look.ts";
+import { lookAgainCases, lookCases, watchCases } from "./redrive-look.ts";
 import { carrierCases, leaseCases, sendCases } from "./redrive-run.ts";
 import { playRecovery, type RecoveryHarness, type RecoveryScene } from "./scene.ts";
 
@@ -20,14 +21,14 @@ export function recoveryConformance(harness: RecoveryHarness): Case[] {
   const groups: [group: string, cases: Record<string, (scene: RecoveryScene) => Promise<void>>][] = [
     ["ingest", ingestCases],
     ["match ids", matchIdCases],
-    ["deaths", deathCases],
+    ["deaths", { ...deathCases, ...countedOnceCases }],
     ["rounds", roundCases],
     ["candidates", { ...writeCases, ...approvalCases, ...executionCases, ...moveCases, ...listCases }],
     ["groups", { ...groupCases, ...mergeCases, ...splitCases }],
     ["records", { ...provenanceCases, ...outcomeCases, ...documentCases, ...statsCases }],
     ["redrives", { ...selectCases, ...startCases, ...changeCases }],
     ["running", { ...leaseCases, ...sendCases, ...carrierCases }],
-    ["looking", lookCases],
+    ["looking", { ...lookCases, ...watchCases, ...lookAgainCases }],
     ["editing", editCases],
     ["pruned", prunedCases],
     ["contention", { ...ingestContentionCases, ...writeContentionCases, ...redriveContentionCases }],

@@ -2,6 +2,7 @@
  * What became of it: healed, failed or not known yet, and what is learned from that.
  */
 import assert from "node:assert/strict";
+import type { NewMessage } from "../../message/message.ts";
 import type { Ingested } from "../../store/recovery.ts";
 import type { NewRedrive, RedriveCounts, RedriveMode } from "../../store/redrive.ts";
 import { hold, newMessage, seen } from "../store-conformance/fixtures.ts";
@@ -145,7 +146,8 @@ export const lookCases: Cases = {
   },
 
   "watch: what a person makes of it; lying there is no news": async (scene) => {
-    const { ids, look } = await running(scene, "watch", 4);
+    const { ids, ...watch } = await running(scene, "watch", 4);
+    const look = (ms: number) => watch.look(ms, { quietMs: 1_000 });
     const [a, b, c] = ids as [string, string, string];
     assert.deepEqual(await look(15), ["sent", "sent", "sent", "sent"]);
     const person = { actor: "bo", reason: null };
@@ -191,5 +193,109 @@ export const lookCases: Cases = {
         ["all", 1],
       ],
     );
+  },
+};
+
+/** Another redrive over the same messages, sent at `ms`. */
+async function another(scene: RecoveryScene, mode: RedriveMode, ms: number, carriers: readonly NewMessage[] = []) {
+  const { redrives } = scene.recovery;
+  const request = scene.redrive({ mode, action: "another" });
+  const started = await redrives.start(request, scene.at(ms));
+  assert.equal(started.kind, "started");
+  // The first one's lease is over by then.
+  for (let claim = await redrives.claim("other", 100, scene.at(ms)); ; claim = await redrives.claim("other", 100, scene.at(ms))) {
+    assert.ok(claim, "it can be claimed");
+    if (claim.redrive.id !== request.id) continue;
+    const { data } = await redrives.items(request.id, { limit: 100 });
+    const items = data.map(({ n }, i) => ({ n, carrier: carriers[i] }));
+    const sent = await redrives.send(request.id, claim.token, items, scene.at(ms));
+    assert.deepEqual(sent, { kind: "done", sent: data.length, skipped: 0 });
+    return { id: request.id, token: claim.token };
+  }
+}
+
+export const watchCases: Cases = {
+  "what was watched in vain for the quiet time is let go, and teaches nothing": async (scene) => {
+    const { look, learned, counts } = await running(scene, "watch", 1);
+    assert.deepEqual(await look(509, { quietMs: 500 }), ["sent"]);
+    assert.deepEqual(await look(510, { quietMs: 500 }), ["skipped: not_known"]);
+    assert.deepEqual(await counts(), { selected: 1, waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 1 });
+    assert.deepEqual(await learned(), []);
+  },
+
+  "what another redrive took up meanwhile is not what the watching one healed": async (scene) => {
+    const { ids, look, learned, counts } = await running(scene, "watch", 2);
+    assert.deepEqual(await look(11, { quietMs: 1_000 }), ["sent", "sent"]);
+    await another(scene, "replay", 20);
+    await scene.attempt(21, ids);
+    assert.deepEqual(await look(22, { quietMs: 1_000 }), ["skipped: taken_over", "skipped: taken_over"]);
+    assert.deepEqual(await learned(), []);
+    assert.deepEqual(await counts(), { selected: 2, waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 2 });
+  },
+
+  "of two that watch one message, the later one learns from it": async (scene) => {
+    const { ids, groupId, look } = await running(scene, "watch", 1);
+    const { id, token } = await another(scene, "watch", 20);
+    await scene.store.intervene({ id: ids[0] as string, action: "replay", actor: "bo", reason: null, ...scene.at(21) });
+    await scene.attempt(22, ids);
+    assert.deepEqual(await look(23, { quietMs: 1_000 }), ["skipped: taken_over"]);
+    const how = { limit: 10, halfLifeMs: HALF_LIFE, quietMs: 1_000 };
+    assert.equal((await scene.recovery.redrives.look(id, token, how, scene.at(24)))?.healed, 1);
+    const outcomes = (await scene.recovery.outcomes(groupId, HALF_LIFE)).filter(({ level }) => level === "group");
+    assert.deepEqual(
+      outcomes.map(({ action, successes, failures }) => [action, successes, failures]),
+      [["another", 1, 0]],
+    );
+  },
+};
+
+export const lookAgainCases: Cases = {
+  "a copy that died and is delivered after all resolves its original, whenever that is": async (scene) => {
+    const { ids, carriers, look, counts } = await running(scene, "copy", 3);
+    await scene.attempt(20, carriers, died());
+    const failed = Array(3).fill("failed: dead_again");
+    assert.deepEqual(await look(21), failed);
+    const { redrives } = scene.recovery;
+    assert.equal(await redrives.lookAgain(10, scene.at(22)), 3);
+    const person = { action: "replay", actor: "bo", reason: null } as const;
+    for (const id of carriers) await scene.store.intervene({ id, ...person, ...scene.at(30) });
+    // The third original is somebody else's business by now.
+    await scene.store.intervene({ id: ids[2] as string, ...person, ...scene.at(30) });
+    await scene.attempt(31, [ids[2] as string], died());
+    await scene.attempt(31, [carriers[0] as string, carriers[2] as string]);
+    assert.equal(await redrives.lookAgain(10, scene.at(32)), 3);
+    const resolutions = async () => (await Promise.all(ids.map((id) => seen(scene.store, id)))).map((each) => each.resolution);
+    assert.deepEqual(await resolutions(), ["resolved", "open", "open"]);
+    const { provenance } = await scene.store.history(ids[0] as string);
+    assert.deepEqual(
+      provenance.map(({ action, actor, reason }) => [action, actor, reason]),
+      [["resolve", "ann", "the receiver is back"]],
+    );
+    assert.deepEqual(await look(33), failed, "a person's replay is not what the redrive did");
+    await scene.attempt(40, [carriers[1] as string]);
+    assert.equal(await redrives.lookAgain(10, scene.at(41)), 1, "only what may still come is looked at");
+    assert.deepEqual(await resolutions(), ["resolved", "resolved", "open"]);
+    assert.equal(await redrives.lookAgain(10, scene.at(42)), 0);
+    assert.deepEqual(await counts(), { selected: 3, waiting: 0, sent: 0, healed: 0, failed: 3, skipped: 0 });
+  },
+
+  "copies looked at longest ago come first": async (scene) => {
+    const { ids, carriers, look } = await running(scene, "copy", 3);
+    await scene.attempt(20, carriers, died());
+    await look(21);
+    const { redrives } = scene.recovery;
+    assert.equal(await redrives.lookAgain(2, scene.at(22)), 2);
+    await scene.store.intervene({ id: carriers[2] as string, action: "replay", actor: "bo", reason: null, ...scene.at(23) });
+    await scene.attempt(24, [carriers[2] as string]);
+    await redrives.lookAgain(1, scene.at(25));
+    assert.equal((await seen(scene.store, ids[2] as string)).resolution, "resolved");
+  },
+
+  "new_key: a new message that died has no original to resolve": async (scene) => {
+    const { carriers, look } = await running(scene, "new_key", 1);
+    await scene.attempt(20, carriers, died());
+    await look(21);
+    assert.equal(await scene.recovery.redrives.lookAgain(2, scene.at(22)), 1);
+    assert.equal(await scene.recovery.redrives.lookAgain(2, scene.at(23)), 0);
   },
 };

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import type { NewMessage } from "../../message/message.ts";
 import { type RedriveItem, SKIPPED } from "../../store/redrive.ts";
 import { newMessage, refused, seen } from "../store-conformance/fixtures.ts";
-import { COPIES, type RecoveryScene } from "./scene.ts";
+import { COPIES, died, type RecoveryScene } from "./scene.ts";
 
 type Cases = Record<string, (scene: RecoveryScene) => Promise<void>>;
 
@@ -287,6 +287,20 @@ export const carrierCases: Cases = {
     const first = (await itemsOf(scene, redrive.id))[0] as RedriveItem;
     assert.deepEqual([first.state, first.carrierId], ["healed", dead]);
     assert.equal((await seen(scene.store, first.messageId)).resolution, "resolved");
+  },
+
+  "copy: an earlier copy that was tried again often enough is skipped, and stays as it is": async (scene) => {
+    const ids = await scene.die(0);
+    const payload = '{"same":true}';
+    const [dead] = (await scene.die(1, 1, { topic: COPIES, key: "dead", payload })) as [string];
+    await scene.store.intervene({ id: dead, action: "replay", actor: "ops", reason: null, ...scene.at(2) });
+    await scene.attempt(3, [dead], died());
+    const { redrive, token } = await scene.started(4, { mode: "copy", select: { ids, copyGenerationMax: 1 } });
+    const items = [{ n: 1, carrier: carrier(scene, { key: "dead", payload }) }];
+    const sent = await scene.recovery.redrives.send(redrive.id, token, items, scene.at(5));
+    assert.deepEqual(sent, { kind: "done", sent: 0, skipped: 1 });
+    assert.deepEqual(brief(await itemsOf(scene, redrive.id)), [["skipped", SKIPPED.generationCap, null]]);
+    assert.deepEqual([(await seen(scene.store, dead)).status, (await seen(scene.store, dead)).generation], ["dead", 1]);
   },
 
   "a new key that belongs to another message leaves the original open": async (scene) => {

@@ -3,6 +3,8 @@
  * in a circle.
  */
 import { describe, expect, it } from "vitest";
+import type { ActionContext } from "../../../src/recovery/actions/action.ts";
+import { ACTIONS } from "../../../src/recovery/actions/shipped.ts";
 import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { autoExecutionOf } from "../../../src/recovery/evaluation/auto-execution.ts";
 import { OVERFLOW } from "../../../src/recovery/fingerprint/learner.ts";
@@ -37,6 +39,41 @@ describe("auto-execution", () => {
       ({ event }) => event === "executing",
     );
     expect(line).toMatchObject({ actor: "system", actorType: "system", reason: "suggested with confidence 0.85" });
+  });
+
+  it("what retries by itself waits first, twice as long in each round; a person's does not, unless asked", async () => {
+    const scene = await createScene(ON);
+    const plan = async (): Promise<number> => {
+      const [redrive] = (await scene.engine.redrives({ limit: 1 })).data;
+      return (JSON.parse(redrive?.plan ?? "") as { delayMs: number }).delayMs;
+    };
+    const pending = async () => (await scene.store.list({ topic: TOPIC, status: "pending", limit: 10 })).data.map(({ id }) => id);
+    await scene.timeout(1);
+    expect(await plan()).toBe(30_000);
+    scene.engine.start();
+    await scene.clock.advance(29_000);
+    expect(await pending()).toEqual([]);
+    await scene.clock.advance(5_000);
+    const sent = await pending();
+    expect(sent).toHaveLength(1);
+    await scene.settle(sent, dead("no answer within 9 ms", "TIMEOUT"));
+    await scene.clock.advance(HOUR_MS);
+    await scene.engine.stop();
+    await scene.work();
+    const { candidateId, round } = await scene.candidate();
+    expect([round, (await scene.candidate()).executionStatus]).toEqual([2, "pending"]);
+    await scene.engine.execute(candidateId, ANN);
+    expect(await plan()).toBe(0);
+
+    const rounds = ACTIONS.find(({ code }) => code === "retry_exponential");
+    const given = { actor: "system", candidate: { round: 1 } as Candidate } as ActionContext;
+    const delays = [1, 2, 7, 8, 30].map((n) => rounds?.plan({ ...given, candidate: { round: n } as Candidate }).delayMs);
+    expect(delays).toEqual([30_000, 60_000, 1_920_000, HOUR_MS, HOUR_MS]);
+
+    const asked = await createScene();
+    const by = await asked.timeout(1);
+    await asked.engine.execute(by.candidateId, { ...ANN, redrive: { delayMs: 5_000 } });
+    expect((await asked.engine.redrives({ limit: 1 })).data[0]?.plan).toContain('"delayMs":5000');
   });
 
   it("DR-32: a message delivered again after a crash still executes once", async () => {
@@ -139,6 +176,35 @@ describe("auto-execution", () => {
     expect(last).toMatchObject({ round: 2, executionStatus: "pending" });
     expect(refusals(last)).toContain("low_confidence");
     await scene.engine.stop();
+  });
+
+  it("DR-32: a group that somebody took since its evaluation waits for a person when the evaluation is delivered again", async () => {
+    const scene = await createScene(ON);
+    await scene.die(["no answer within 1000 ms"]);
+    const evaluate = scene.engine.evaluateMessage as NonNullable<typeof scene.engine.evaluateMessage>;
+    const before = await scene.candidate();
+    // The process is killed between the evaluation and the execution.
+    const { write } = scene.recovery;
+    const broken = scene.recovery as { write: typeof write };
+    broken.write = async (given) => {
+      if (given.patch.executionStatus === "executing") throw new Error("killed");
+      return write(given);
+    };
+    expect((await evaluate({ candidate_id: before.candidateId }, 1)).kind).toBe("retry");
+    broken.write = write;
+    const { candidateId, version } = await scene.candidate();
+    await scene.recovery.write({ candidateId, version, patch: { heldBy: "ann" }, provenance: [] });
+    await evaluate({ candidate_id: candidateId }, 2);
+    expect((await scene.candidate()).executionStatus).toBe("pending");
+    // Released, it is another version of the group than the one that was judged.
+    await scene.recovery.write({ candidateId, patch: { heldBy: null }, provenance: [] });
+    await evaluate({ candidate_id: candidateId }, 3);
+    expect((await scene.candidate()).executionStatus).toBe("pending");
+    const { data } = await scene.engine.provenance({ candidateId }, { limit: 2 });
+    expect(data).toMatchObject([
+      { event: "auto_execution_refused", reason: expect.stringContaining("changed since") },
+      { event: "auto_execution_refused", reason: expect.stringContaining("held for ann") },
+    ]);
   });
 
   it("an action that has become sure enough by its outcomes runs by itself", async () => {

@@ -22,6 +22,23 @@ async function twoPeople(): Promise<{ scene: Scene; candidate: Candidate }> {
 }
 
 describe("approval", () => {
+  it("that lapsed because the group changed does not stand again after the next evaluation", async () => {
+    const { scene, candidate } = await twoPeople();
+    const { candidateId, groupId } = candidate;
+    await scene.engine.approve(candidateId, ANN);
+    await scene.die(["the journal is closed since noon"], { code: "TIMEOUT" });
+    const { data } = await scene.engine.groups({ limit: 10 });
+    const other = data.find((group) => group.groupId !== groupId)?.groupId ?? 0;
+    await scene.engine.merge(groupId, [other], "the same", BO);
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: true, approvalsMissing: 2 });
+    // More of the same come in, and the candidate is evaluated anew: Ann never saw the group as it is now.
+    await scene.die(Array.from({ length: 9 }, (_, i) => `no answer within ${5_000 + i} ms`));
+    await scene.work();
+    const { approvalsMissing, provenance } = await scene.engine.candidate(candidateId, { provenance: true });
+    expect(approvalsMissing).toBe(2);
+    expect(provenance).toContainEqual(expect.objectContaining({ event: "approval_lapsed", reason: "the group changed" }));
+  });
+
   it("EV-49: what is risky is not executed before a person has approved, what is safe is", async () => {
     const scene = await createScene({ fallback: { kind: "http", url: "https://other.example" } });
     const { candidateId } = await scene.timeout();
@@ -146,16 +163,60 @@ describe("approval", () => {
   it("is pure about who is missing", () => {
     const at = new Date(1_000);
     const approvals = [
-      { actor: "ann", at, note: null },
-      { actor: "system", at, note: null },
+      { actor: "ann", at, note: null, occurrences: 30 },
+      { actor: "system", at, note: null, occurrences: 1 },
     ];
-    const given = (approval: "none" | "one" | "two", risk: "safe" | "risky", version = 1) =>
-      standingOf({ approvals, groupVersion: 1 }, { version }, { approval, risk }, { nowMs: 2_000, approvalMs: 5_000 });
+    const given = (approval: "none" | "one" | "two", risk: "safe" | "risky", version = 1, occurrences = 30) =>
+      standingOf(
+        { approvals, groupVersion: 1 },
+        { version, occurrences },
+        { approval, risk },
+        { nowMs: 2_000, approvalMs: 5_000 },
+      );
     expect(given("none", "safe").missing).toBe(0);
     expect(given("none", "risky")).toMatchObject({ needed: 1, missing: 0 });
     expect(given("two", "risky")).toMatchObject({ needed: 2, missing: 1, lapsed: false });
     expect(given("one", "safe", 2)).toMatchObject({ missing: 1, lapsed: true });
     expect(approvalRefusal(7, given("two", "safe"))).toContain("two different people");
+    expect(given("one", "safe", 1, 33)).toMatchObject({ missing: 0, lapsed: false, grown: false, lapsedWhy: null });
+    expect(given("one", "safe", 1, 34)).toMatchObject({ missing: 1, lapsed: true, grown: true });
+    expect(approvalRefusal(7, given("one", "safe", 1, 34))).toContain("had 30 failures then and has 34 now");
+  });
+});
+
+describe("an approval is about what was seen", () => {
+  it("lapses when more than a tenth came to the group since, for both people, and says both numbers", async () => {
+    const scene = await createScene({ compensation: { kind: "http", url: "https://pay.example/undo" } });
+    const { candidateId } = await scene.timeout(20);
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "rollback_state" });
+    const approved = await scene.engine.approve(candidateId, ANN);
+    expect(approved.approvals).toMatchObject([{ actor: "ann", occurrences: 20 }]);
+    await scene.die(["no answer within 5 ms", "no answer within 6 ms"]);
+    await scene.engine.approve(candidateId, BO);
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: false, lapsedWhy: null, approvalsMissing: 0 });
+    // One more is little beside Bo's 22, but three are not beside what Ann saw.
+    await scene.die(["no answer within 7 ms"]);
+    const why = "its group had 20 failures then and has 23 now";
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: true, lapsedWhy: why, approvalsMissing: 2 });
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({
+      code: "approval_needed",
+      message: expect.stringContaining(why),
+    });
+    expect(await scene.candidate()).toMatchObject({ decision: "pending", approvals: [] });
+    for (const by of [ANN, BO]) await scene.engine.approve(candidateId, by);
+    expect((await scene.engine.execute(candidateId, ANN)).executionStatus).toBe("executing");
+  });
+
+  it("approving again after it grew takes the old ones back, on record", async () => {
+    const scene = await createScene();
+    const { candidateId } = await scene.timeout(4);
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "skip_task" });
+    await scene.engine.approve(candidateId, ANN);
+    await scene.die(["no answer within 5 ms"]);
+    const { approvals } = await scene.engine.approve(candidateId, BO);
+    expect(approvals).toMatchObject([{ actor: "bo", occurrences: 5 }]);
+    const { data } = await scene.engine.provenance({ candidateId }, { limit: 20 });
+    expect(data.find(({ event }) => event === "approval_lapsed")?.reason).toBe("its group had 4 failures then and has 5 now");
   });
 });
 

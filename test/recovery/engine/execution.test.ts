@@ -141,6 +141,54 @@ describe("an execution", () => {
     }
   });
 
+  it("what could not be begun, with nothing done, is failed with its reason and not left executing", async () => {
+    for (const action of ["retry_exponential", "manual_intervention", "skip_task"]) {
+      const { scene, candidate } = await ready(action);
+      Object.assign(scene.recovery.redrives, { start: () => Promise.reject(new Error("invalid byte sequence")) });
+      const { executionStatus, executionResult, redriveId } = await scene.engine.execute(candidate.candidateId, ANN);
+      expect([executionStatus, redriveId]).toEqual(["failed", null]);
+      expect(JSON.parse(executionResult ?? "")).toMatchObject({ status: "failed", error: "invalid byte sequence" });
+      expect(await where(scene)).toEqual(["open", "open", "open"]);
+    }
+  });
+
+  it("a redrive that was started without an answer carries its execution on", async () => {
+    const { scene, candidate } = await ready("retry_exponential");
+    const { start } = scene.recovery.redrives;
+    const unanswered = async (redrive: Parameters<typeof start>[0]) => {
+      await start(redrive);
+      throw new Error("the connection was lost");
+    };
+    Object.assign(scene.recovery.redrives, { start: unanswered });
+    expect(await scene.engine.execute(candidate.candidateId, ANN)).toMatchObject({
+      executionStatus: "executing",
+      redriveId: expect.any(String),
+    });
+  });
+
+  it("DR-5: what had begun outside when something else broke is left for a person", async () => {
+    for (const action of ["circuit_breaker", "notify_ops"]) {
+      const { scene, candidate } = await ready(action);
+      Object.assign(scene.recovery.redrives, { start: () => Promise.reject(new Error("the connection was lost")) });
+      await expect(scene.engine.execute(candidate.candidateId, ANN)).rejects.toThrow("the connection was lost");
+      expect((await scene.candidate()).executionStatus).toBe("executing");
+      await scene.clock.advance(MINUTE_MS + 1);
+      await scene.engine.steps.complete();
+      expect((await scene.candidate()).executionStatus).toBe("unknown");
+    }
+  });
+
+  it("an action of a program whose texts no store can keep is refused before it is claimed", async () => {
+    for (const plan of [{ hold: { owner: "a\0b", note: "" } }, { reason: "\ud800" }, { hold: { owner: "a", note: "\udc00" } }]) {
+      const scene = await createScene();
+      const { candidateId } = await scene.timeout();
+      scene.engine.register(ownAction({ plan: () => plan }));
+      await scene.engine.update(candidateId, { ...ANN, selectedAction: "call_vendor" });
+      await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused" });
+      expect((await scene.candidate()).executionStatus).toBe("pending");
+    }
+  });
+
   it("a version that has moved on is refused before anything happens", async () => {
     const { scene, candidate } = await ready("retry_exponential");
     const { candidateId, version } = candidate;

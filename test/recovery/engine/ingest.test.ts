@@ -26,6 +26,18 @@ describe("our own dead letters", () => {
     expect(data).toMatchObject([{ occurrences: 450, openMessages: 450, sink: "http pay.example", code: "refused" }]);
   });
 
+  it("of one sink are the group that a report of the same sink joins, whichever of its hosts it was", async () => {
+    const scene = await createScene();
+    const sink = { kind: "http", url: "https://pay-17.eu.example:8443/in" } as const;
+    await scene.store.topics.put(definition("shop/hosts", sink), "code");
+    const [id = ""] = await scene.die(["no answer within 20 ms"], { topic: "shop/hosts" });
+    const own = await scene.recovery.groupOf({ messageId: id });
+    for (const host of ["pay-17", "pay-4"]) {
+      const report = { topic: "shop/hosts", sink: `http ${host}.eu.example:8443`, text: "no answer within 30 ms" };
+      expect((await scene.engine.ingest(scene.report(report), ANN)).groupId).toBe(own?.groupId);
+    }
+  });
+
   it("count again when they die again, and only then", async () => {
     const scene = await createScene();
     const [id = ""] = await scene.die(["no answer within 20 ms"]);
@@ -112,6 +124,41 @@ describe("our own dead letters", () => {
     expect(data).toMatchObject([{ occurrences: 1, openMessages: 1 }]);
     expect((await scene.engine.stats()).uningested).toBe(0);
     await scene.engine.stop();
+  });
+
+  it("a message that fails often counts once, although its template became more general before it dies", async () => {
+    const scene = await createScene();
+    scene.engine.start();
+    await scene.clock.advance(10);
+    const id = "019b76da-0000-7000-8000-000000000001";
+    const plain = { delayMs: 0, priority: 0, orderingKey: null, traceparent: null, schemaVersion: null };
+    await scene.store.enqueue([{ id, topic: TOPIC, tenantId: null, key: null, payload: "{}", payloadHash: "", ...plain }]);
+    const error = "could not charge card of user ann today";
+    const again = { kind: "retry", delayMs: 0, counted: true, suspicion: 0, outcome: "retry", code: "E_CARD", error } as const;
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      await scene.settle([id], again);
+      scene.emit({
+        type: "attempt",
+        topic: TOPIC,
+        id,
+        attempt,
+        outcome: "retry",
+        status: "pending",
+        ms: 1,
+        code: "E_CARD",
+        error,
+        alert: false,
+      });
+    }
+    await scene.clock.advance(2_000);
+    expect((await scene.engine.stats()).occurrences).toBe(1);
+    const others = ["bo", "cy", "dan", "eve", "fay"].map((name) => `could not charge card of user ${name} today`);
+    await scene.die(others, { code: "E_CARD" });
+    await scene.settle([id], dead(error, "E_CARD"));
+    await scene.clock.advance(10_000);
+    await scene.engine.stop();
+    const { data } = await scene.engine.groups({ limit: 10 });
+    expect(data).toMatchObject([{ occurrences: 6, openMessages: 6 }]);
   });
 });
 
@@ -296,6 +343,30 @@ describe("several processes", () => {
     await recovery.write({ candidateId: first.candidateId, patch: { executionStatus: "failed", leaseMs: null }, provenance: [] });
     await engine.ingest(report({ text: "something else", code: "E_OTHER" }), ANN);
     expect((await recovery.group(first.groupId))?.mergedInto).not.toBe(null);
+  });
+
+  it("goes on when somebody deleted the topic of evaluations", async () => {
+    const scene = await createScene();
+    await scene.engine.ingest(scene.report({ enqueueEvaluation: false }), ANN);
+    expect(await scene.store.topics.delete(RECOVERY_TOPIC, "api")).toBe("deleted");
+    await scene.die(["something quite different broke"], { code: "E_NEW" });
+    expect(await scene.engine.stats()).toMatchObject({ uningested: 0, occurrences: 2 });
+    expect(await scene.work()).toEqual(["delivered"]);
+  });
+
+  it("one failure that cannot be written is set aside and said so; the others of its batch are counted", async () => {
+    const scene = await createScene();
+    const { ingest } = scene.recovery;
+    (scene.recovery as { ingest: typeof ingest }).ingest = async (occurrences, rules) => {
+      if (occurrences.some(({ text }) => text.includes("poison"))) throw new Error("cannot be written");
+      return ingest(occurrences, rules);
+    };
+    const [bad] = await scene.die(["poison", "no answer within 2 ms", "no answer within 3 ms"]);
+    expect(await scene.engine.stats()).toMatchObject({ occurrences: 2, uningested: 1 });
+    const said = scene.events.filter((event) => event.type === "lifecycle" && event.what === "recovery_failure_set_aside");
+    expect(said).toMatchObject([{ detail: { message: bad, error: "cannot be written" } }]);
+    const reports = ["poison", "no answer within 4 ms"].map((text) => scene.engine.ingest(scene.report({ text }), ANN));
+    expect((await Promise.allSettled(reports)).map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
   });
 
   it("topics of the engine's own are declared where they are missing, and not replaced where they are not", async () => {

@@ -111,4 +111,23 @@ describe("the engine on PostgreSQL", () => {
     await Promise.all([engines[0]?.approve(candidateId, ANN), engines[1]?.approve(candidateId, BO)]);
     expect((await one().candidate(candidateId)).candidate).toMatchObject({ decision: "approved", approvals: [{}, {}] });
   });
+
+  it("merges extend one rule, the other process follows it, a split is repeatable, and a rule is deleted", async () => {
+    const [a, b, c] = ["the ledger refused to close", "the journal is locked", "no stamp was left"] as const;
+    const at = async (engine: number, text: string) => (await engines[engine]?.ingest(report("E_BOOK", text), ANN))?.groupId ?? 0;
+    const [into, second, third] = [await at(0, a), await at(0, b), await at(0, c)];
+    await one().merge(into, [second], "one outage", ANN);
+    await engines[1]?.merge(into, [third], "the same", BO);
+    expect(await one().groupRules()).toMatchObject([{ kind: "merge", version: 2, actor: "bo", templates: { length: 3 } }]);
+    expect([await at(1, b), await at(0, c)]).toEqual([into, into]);
+    const split = await one().split(into, ["journal"], "not after all", ANN);
+    expect(split.moved).toBe(2);
+    expect(await engines[1]?.split(into, ["journal"], "again", BO)).toMatchObject({
+      moved: 0,
+      group: { groupId: split.group.groupId },
+    });
+    expect(await at(1, b)).toBe(split.group.groupId);
+    for (const { id } of await one().groupRules()) await one().deleteGroupRule(id, null, ANN);
+    expect(await engines[1]?.groupRules()).toEqual([]);
+  });
 });

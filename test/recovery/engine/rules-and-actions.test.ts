@@ -3,7 +3,9 @@
  * patterns and templates are refused where they are saved.
  */
 import { describe, expect, it } from "vitest";
-import { rendered, TEMPLATE_NAMES, templateFault } from "../../../src/recovery/actions/template.ts";
+import { rendered, renderedTemplate, TEMPLATE_NAMES, templateFault } from "../../../src/recovery/actions/template.ts";
+import { ruleToJson } from "../../../src/recovery/rules/parse-rule.ts";
+import type { Rule } from "../../../src/recovery/rules/rule.ts";
 import type { Candidate, Group } from "../../../src/store/recovery.ts";
 import { ANN, BO, createScene } from "./scene.ts";
 
@@ -197,7 +199,7 @@ describe("actions", () => {
       if (text === DOLLAR) await expect(put, text).resolves.toMatchObject({ template: { text } });
       else await expect(put, text).rejects.toMatchObject({ code: "invalid_action" });
     }
-    for (const template of [{ other: "x" }, { text: 5 }, { text: "x".repeat(2_000) }, "x", null]) {
+    for (const template of [{ other: "x" }, { text: 5 }, { text: "x".repeat(2_001) }, "x", null]) {
       await expect(engine.putAction("notify_ops", JSON.stringify({ template }), 1, ANN)).rejects.toMatchObject({
         code: "invalid_action",
       });
@@ -205,6 +207,29 @@ describe("actions", () => {
     for (const settings of [`{"approval":"three"}`, `{"enabled":"yes"}`, `{"plan":"x"}`, `[]`, `{"priority":1.5}`]) {
       await expect(engine.putAction("notify_ops", settings, 1, ANN)).rejects.toMatchObject({ code: "invalid_action" });
     }
+  });
+
+  it("a template holds what every store can keep, and numbers that a redrive can have", async () => {
+    const { engine } = await createScene();
+    const refused = async (code: string, template: Record<string, unknown>): Promise<void> => {
+      const put = engine.putAction(code, JSON.stringify({ template }), 0, ANN);
+      await expect(put, JSON.stringify(template)).rejects.toMatchObject({ code: "invalid_action" });
+    };
+    for (const owner of ["a\0b", "a\nb", "\ud800", "x".repeat(256), " "]) await refused("manual_intervention", { owner });
+    for (const note of ["a\0b", "\udc00x", "x".repeat(2_001)]) await refused("manual_intervention", { note });
+    for (const reason of ["", "  ", "\u0007"]) await refused("skip_task", { reason });
+    for (const rate_per_second of [0, 5_001, -1]) await refused("retry_exponential", { rate_per_second });
+    for (const canary of [1e9, 0.5]) await refused("retry_exponential", { canary });
+    await refused("fallback_model", { failure_share_max: 2 });
+    await refused("circuit_breaker", { cooldown_ms: 0 });
+    const text = JSON.stringify({ template: { owner: "\u{1f600} night shift", note: "x".repeat(2_000) } });
+    await expect(engine.putAction("manual_intervention", text, 0, ANN)).resolves.toMatchObject({ version: 1 });
+  });
+
+  it("what a template becomes is cut to what it may be, not through a character", () => {
+    const group = { template: "\u{1f600}".repeat(400) } as Group;
+    const fields = { group, candidate: {} as Candidate };
+    expect(renderedTemplate({ owner: "{template}" }, fields)).toEqual({ owner: "\u{1f600}".repeat(127) });
   });
 
   it("what a field contains is not a template itself", () => {
@@ -220,6 +245,30 @@ describe("actions", () => {
     } as Group;
     const candidate = { candidateId: 2, confidence: 0.5 } as Candidate;
     expect(rendered("{topic} {code} {occurrences} {confidence}", { group, candidate })).toBe("{code} {topic} 3 0.50");
-    expect(TEMPLATE_NAMES.every((name) => templateFault(`{${name}}`) === null)).toBe(true);
+    expect(TEMPLATE_NAMES.every((name) => templateFault("text", `{${name}}`) === null)).toBe(true);
+  });
+});
+
+describe("the record", () => {
+  it("has a line for each edit of a rule, an action or a message", async () => {
+    const scene = await createScene();
+    const { engine } = scene;
+    const rule = (await engine.rules()).find(({ id }) => id === "timeout_retry") as Rule;
+    const text = JSON.stringify(ruleToJson({ ...rule, score: 0.5 }));
+    const { version } = await engine.putRule(rule.id, text, rule.version, ANN);
+    await engine.deleteRule(rule.id, version, ANN);
+    await engine.putAction("notify_ops", `{"priority":7}`, 0, ANN);
+    const [id = ""] = await scene.die(["no answer within 1 ms"]);
+    const { groupId } = await scene.candidate();
+    const made = await engine.edit(id, { ...ANN, payload: `{"n":2}`, reason: "the amount was wrong" });
+    const { data } = await engine.provenance({}, { limit: 20 });
+    const lines = data.filter(({ actor }) => actor === "ann");
+    expect(lines).toMatchObject([
+      { event: "message_edited", groupId, reason: "the amount was wrong" },
+      { event: "action_edited", action: "notify_ops" },
+      { event: "rule_deleted", rule: rule.id },
+      { event: "rule_edited", rule: rule.id },
+    ]);
+    expect(JSON.parse(lines[0]?.details ?? "")).toEqual({ message: id, edited_as: made.id });
   });
 });

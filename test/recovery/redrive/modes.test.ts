@@ -113,6 +113,45 @@ describe("for an execution", () => {
     expect([learned?.successes, learned?.failures]).toEqual([expect.closeTo(3, 4), expect.closeTo(1, 4)]);
   });
 
+  it("a copy that died and that somebody replays resolves its original all the same, long after the redrive ended", async () => {
+    const scene = await createScene(carried);
+    const [id] = (await scene.die(1)) as [string];
+    const process = scene.process();
+    process.runner.start();
+    const execution = await executing(scene, [id]);
+    const redrive = await process.startForExecution({ ...execution, mode: "copy", carrier: "fallback" }, ANN);
+    await scene.pass(2_000, () => "dead");
+    expect(await scene.counts(redrive as { id: string })).toMatchObject({ status: "done", failed: 1 });
+    const [copy] = (await scene.store.list({ status: "dead", limit: 10 })).data.filter(({ topic }) => topic !== TOPIC);
+    await scene.store.intervene({ id: copy?.id ?? "", action: "replay", actor: "bo", reason: "it is up again" });
+    await scene.pass(50);
+    await scene.clock.advance(3_600_000);
+    expect(await scene.store.get(id)).toMatchObject({ status: "dead", resolution: "resolved" });
+  });
+
+  it("one that stopped is not resumed once its execution is over: that would need to be approved anew", async () => {
+    const scene = await createScene(carried);
+    const ids = await scene.die(20);
+    const process = scene.process();
+    process.runner.start();
+    const execution = await executing(scene, ids);
+    const redrive = await process.startForExecution({ ...execution, mode: "replay" }, ANN);
+    const id = redrive?.id ?? "";
+    await process.pauseRedrive(id, ANN);
+    expect((await process.resumeRedrive(id, ANN)).status, "while it executes, people pause and resume it").toBe("running");
+    await scene.pass(3_000, () => "dead");
+    expect((await process.redrive(id)).status).toBe("stopped");
+    const { candidateId, executionId } = execution;
+    const patch = { executionStatus: "failed", leaseMs: null } as const;
+    await scene.recovery.write({ candidateId, executionId, patch, provenance: [] });
+    await expect(process.resumeRedrive(id, ANN)).rejects.toMatchObject({
+      code: "wrong_state",
+      message: expect.stringContaining("ask for a new suggestion"),
+    });
+    expect((await process.redrive(id)).status).toBe("stopped");
+    expect((await process.cancelRedrive(id, ANN)).status).toBe("cancelled");
+  });
+
   it("nothing happens without its fence, and twice under it is once", async () => {
     const scene = await createScene();
     const execution = await executing(scene, await scene.die(2));

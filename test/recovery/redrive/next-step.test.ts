@@ -17,6 +17,7 @@ const plans = fc.record<RedrivePlan>({
   rampFrom: fc.integer({ min: 1, max: 500 }),
   failureShareMax: fc.double({ min: 0, max: 1, noNaN: true }),
   failureMin: fc.integer({ min: 1, max: 50 }),
+  delayMs: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 90_000 })),
 });
 
 /** A list of messages, each with its fate and how long that takes; null: never known. */
@@ -52,7 +53,7 @@ interface Run {
 function play(plan: RedrivePlan, { fates, lateMs }: World): Run {
   const sends: Run["sends"] = [];
   let nowMs = START_MS;
-  let state = firstState(nowMs);
+  let state = firstState(nowMs, nowMs + plan.delayMs);
   let position = 0;
   const counts = { selected: fates.length, waiting: fates.length, sent: 0, healed: 0, failed: 0, skipped: 0 };
   const open: { knownMs: number; fails: boolean }[] = [];
@@ -119,6 +120,18 @@ describe("a redrive's next step", () => {
           if (plan.canary > 0 && before <= plan.canary && beyond) expect(send.before.sent).toBe(0);
           before += send.n;
         }
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  it("sends nothing before its delay is over, and what it sends first is no more than without one", () => {
+    fc.assert(
+      fc.property(plans, worlds, (plan, world) => {
+        const { sends } = play(plan, world);
+        for (const { ms } of sends) assert.ok(ms >= START_MS + plan.delayMs, `${ms - START_MS} of ${plan.delayMs} ms`);
+        const burst = Math.max(1, Math.min(plan.rampFrom, plan.ratePerSecond) / 10);
+        assert.ok((sends[0]?.n ?? 0) <= burst + 1e-6);
       }),
       { numRuns: 120 },
     );

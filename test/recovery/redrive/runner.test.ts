@@ -5,6 +5,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { MakegoodError } from "../../../src/message/errors.ts";
 import type { Redrives } from "../../../src/recovery/redrive/redrives.ts";
+import type { Redrive } from "../../../src/store/redrive.ts";
 import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 
 const REQUEST = { select: { topic: TOPIC }, reason: "the receiver is back" };
@@ -209,7 +210,7 @@ describe("several processes and redrives", () => {
         return answer;
       },
     };
-    const first = start(scene, { recovery: { redrives: late } });
+    const first = start(scene, { recovery: { ...scene.recovery, redrives: late } });
     const { redrive } = await first.startRedrive(REQUEST, ANN);
     await scene.pass(2_000);
     expect((await scene.counts(redrive)).waiting, "it is held up in its first send").toBe(40);
@@ -237,7 +238,7 @@ describe("several processes and redrives", () => {
         return (redrives[name] as (...args: never[]) => Promise<never>)(...args);
       };
     const away = { ...redrives, send: failing("send"), look: failing("look"), next: failing("next") };
-    const process = start(scene, { recovery: { redrives: away } });
+    const process = start(scene, { recovery: { ...scene.recovery, redrives: away } });
     const { redrive } = await process.startRedrive(REQUEST, ANN);
     await scene.pass(10_000);
     expect(await scene.counts(redrive)).toMatchObject({ status: "running", waiting: 30, sent: 0, skipped: 0 });
@@ -247,6 +248,78 @@ describe("several processes and redrives", () => {
     await scene.pass(45_000);
     expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 30 });
     for (const id of ids) expect((await scene.store.get(id))?.generation).toBe(1);
+  });
+
+  it("a send whose answer did not come may have sent: the canary does not grow by it", async () => {
+    const scene = await createScene();
+    await scene.die(50);
+    const { redrives } = scene.recovery;
+    let broken = false;
+    const unanswered = {
+      ...redrives,
+      async send(...args: Parameters<typeof redrives.send>) {
+        const answer = await redrives.send(...args);
+        if (broken) return answer;
+        broken = true;
+        throw new MakegoodError("outcome_unknown", "the connection broke before the answer came");
+      },
+    };
+    const process = start(scene, { recovery: { ...scene.recovery, redrives: unanswered } });
+    const plan = { canary: 5, rampFrom: 1_000, ratePerSecond: 1_000 };
+    const { redrive } = await process.startRedrive({ ...REQUEST, ...plan }, ANN);
+    // Nothing is delivered yet: the canary is waited for.
+    await scene.clock.advance(5_000);
+    expect(broken).toBe(true);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "running", sent: 5, waiting: 45 });
+  });
+
+  it("looks at what was sent on a clock of its own, and on at once while a full look ends some", async () => {
+    const scene = await createScene();
+    await scene.die(3_500);
+    const { redrives } = scene.recovery;
+    const looks: number[] = [];
+    const sends: number[] = [];
+    const counted = {
+      ...redrives,
+      look(...args: Parameters<typeof redrives.look>) {
+        looks.push(scene.clock.wallMs());
+        return redrives.look(...args);
+      },
+      send(...args: Parameters<typeof redrives.send>) {
+        sends.push(scene.clock.wallMs());
+        return redrives.send(...args);
+      },
+    };
+    const process = start(scene, { recovery: { ...scene.recovery, redrives: counted } });
+    const plan = { canary: 0, rampFrom: 1_000, ratePerSecond: 1_000 };
+    const { redrive } = await process.startRedrive({ ...REQUEST, ...plan }, ANN);
+    await scene.clock.advance(3_600);
+    expect(await scene.counts(redrive)).toMatchObject({ sent: 3_500, waiting: 0 });
+    expect(sends.length).toBeGreaterThanOrEqual(30);
+    expect(looks.length).toBeLessThan(sends.length / 3);
+    await scene.attempt(() => "delivered");
+    looks.length = 0;
+    await scene.clock.advance(2_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 3_500 });
+    expect(new Set(looks.slice(-4)).size, "four looks at one moment").toBe(1);
+  });
+
+  it("what is only watched is let go after a month", async () => {
+    const scene = await createScene();
+    await scene.die(1);
+    const process = start(scene, { settings: { pollMs: 600_000 } });
+    const plan = JSON.stringify({ canary: 0, ratePerSecond: 5_000, rampFrom: 5_000, failureShareMax: 1, failureMin: 10 });
+    const { redrive } = (await scene.recovery.redrives.start({
+      ...{ id: scene.ids(), requestKey: null, requestHash: "x", status: "running", mode: "watch", action: "notify_ops" },
+      ...{ candidateId: null, actor: "ann", reason: "told", plan, provenance: [] },
+      select: { topic: TOPIC, limit: 10, generationMax: 10 },
+    })) as { redrive: Redrive };
+    process.runner.nudge();
+    await scene.clock.advance(29 * DAY_MS);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", sent: 1 });
+    await scene.clock.advance(2 * DAY_MS);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "done", sent: 0, skipped: 1 });
+    expect(await scene.recovery.redrives.claim("x", 1_000)).toBeNull();
   });
 
   it("a runner that is stopped hands over at once", async () => {

@@ -73,7 +73,7 @@ export async function createScene({ topics = [definition(TOPIC)] }: { readonly t
       },
     }) as RedriveDeps["recovery"]["redrives"];
     const made = createRedrives({
-      recovery: { redrives },
+      recovery: { ...recovery, redrives },
       store,
       events,
       ids,

@@ -102,7 +102,7 @@ describe("refused at start", () => {
         return redrives.start(...args);
       },
     };
-    const process = scene.process({ recovery: { redrives: late } });
+    const process = scene.process({ recovery: { ...scene.recovery, redrives: late } });
     const { code, detail } = await refusal(process.startRedrive({ ...REQUEST, confirm: 3 }, ANN));
     expect(code).toBe("confirmation_needed");
     expect(await process.redrive(detail.redriveId as string)).toMatchObject({

@@ -174,7 +174,9 @@ function patched(candidate: Candidate, patch: CandidatePatch, now: Date): Candid
   const { approval, clearApprovals, evaluated, executed, leaseMs, heldBy: _, ...plain } = patch;
   const given = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
   let approvals = clearApprovals ? [] : candidate.approvals;
-  if (approval && !approvals.some(({ actor }) => actor === approval.actor)) approvals = [...approvals, { ...approval, at: now }];
+  if (approval && !approvals.some(({ actor }) => actor === approval.actor)) {
+    approvals = [...approvals, { ...approval, occurrences: approval.occurrences ?? null, at: now }];
+  }
   return {
     ...candidate,
     ...given,

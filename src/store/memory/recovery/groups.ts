@@ -105,7 +105,8 @@ export function listGroups(memory: Memory, filter: GroupFilter): Paged<Group> {
     (filter.tenantId === undefined || hasTenant(memory, row, filter.tenantId));
   const rows = [...memory.groups.values()].filter(fits);
   const page = paged(rows, filter, (row) => [row.lastAt.getTime(), row.groupId], -1);
-  return { ...page, data: page.data.map((row) => groupView(memory, row)) };
+  const seen = (row: GroupRow): Group => (filter.counts === false ? { ...row, openMessages: 0 } : groupView(memory, row));
+  return { ...page, data: page.data.map(seen) };
 }
 
 function hasTenant(memory: Memory, { groupId }: GroupRow, tenantId: string): boolean {

@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../../message/errors.ts";
 import type { NewMessage } from "../../../message/message.ts";
 import { INGEST_MAX, isClosed } from "../../candidate-state.ts";
-import type { Candidate, DeadFailure, Ingested, IngestRules, NewOccurrence } from "../../recovery.ts";
+import type { Candidate, DeadFailure, FailedMessage, Ingested, IngestRules, NewOccurrence } from "../../recovery.ts";
 import { view } from "../read.ts";
 import { nowMs, type Stored } from "../state.ts";
 import { askEvaluation, enqueueAll, latestOf, openRound } from "./candidates.ts";
@@ -76,10 +76,11 @@ function judge(memory: Memory, occurrence: NewOccurrence, raised: Map<number, Ra
   if (known) {
     const { groupId } = rootOf(memory, known.groupId) as GroupRow;
     if (known.payloadHash !== payloadHash) return { kind: "conflict", groupId, first: false };
-    if (message && known.message && message.attempts > known.message.attempts) place(memory, { ...known, message });
-    return { kind: "duplicate", groupId, first: false };
+    return repeated(memory, known, message, groupId);
   }
   const found = groupFor(memory, occurrence);
+  const counted = message && found && countedIn(memory, message, found.groupId);
+  if (counted) return repeated(memory, counted, message, found.groupId);
   const group = found ?? makeGroup(memory, occurrence.group, now);
   if (occurrence.matchId !== null && !memory.matches.has(occurrence.matchId)) {
     set(memory, memory.matches, occurrence.matchId, group.groupId);
@@ -93,6 +94,18 @@ function judge(memory: Memory, occurrence: NewOccurrence, raised: Map<number, Ra
   place(memory, row);
   if (requestKey !== null) set(memory, memory.ledger, requestKey, row.occurrenceId);
   return { kind: "accepted", groupId: group.groupId, first: !found };
+}
+
+function repeated(memory: Memory, known: OccurrenceRow, message: FailedMessage | null, groupId: number): Judged {
+  if (message && known.message && message.attempts > known.message.attempts) place(memory, { ...known, message });
+  return { kind: "duplicate", groupId, first: false };
+}
+
+/** This generation of the message in this group or one that was merged into it, under whatever key. */
+function countedIn(memory: Memory, { id, generation }: FailedMessage, rootId: number): OccurrenceRow | undefined {
+  return (memory.byMessage.get(id) ?? [])
+    .map((occurrenceId) => memory.occurrences.get(occurrenceId) as OccurrenceRow)
+    .find((row) => row.message?.generation === generation && rootOf(memory, row.groupId)?.groupId === rootId);
 }
 
 /** A match id that is known, then the fingerprint, then the match id that is made from it. */

@@ -2,7 +2,7 @@
  * Looking at what became of sent messages, and learning from it in the same write. A copy that was delivered resolves its original, if
  * that still stands as it was frozen.
  */
-import type { Learned } from "../../recovery.ts";
+import type { Learned } from "../../recovery-numbers.ts";
 import { type Fate, fateOf, type RedriveCounts } from "../../redrive.ts";
 import type { At } from "../../store.ts";
 import { intervene } from "../intervene.ts";
@@ -23,13 +23,17 @@ export function look(memory: Memory, id: string, token: string, how: How, at?: A
     if (!redrive) return null;
     const now = nowMs(memory.kernel, at);
     const learned = new Map<number, Learned>();
+    const last = redrive.mode === "watch" ? lastSentOf(memory) : null;
     const looked = ({ lookedMs }: ItemRow): number => lookedMs ?? Number.NEGATIVE_INFINITY;
     const sent = itemsOf(memory, id)
       .filter(({ state }) => state === "sent")
       .sort((a, b) => (looked(a) === looked(b) ? a.n - b.n : looked(a) - looked(b)))
       .slice(0, how.limit);
     for (const item of sent) {
-      const fate = fateOfItem(memory, redrive, item, how.quietMs, now);
+      const taken = last !== null && last.get(item.messageId)?.id !== id;
+      const seen = memory.kernel.messages.get(item.carrierId ?? item.messageId) ?? null;
+      const quiet = now - (item.sentAt?.getTime() ?? now) >= how.quietMs;
+      const fate = fateOf(redrive.mode, item.generation, seen, quiet, taken);
       if (!fate) {
         setItem(memory, id, { ...item, lookedMs: now });
         continue;
@@ -44,10 +48,45 @@ export function look(memory: Memory, id: string, token: string, how: How, at?: A
   });
 }
 
-function fateOfItem(memory: Memory, { mode }: RedriveRow, item: ItemRow, quietMs: number, now: number): Fate | null {
-  const seen = memory.kernel.messages.get(item.carrierId ?? item.messageId) ?? null;
-  const quiet = now - (item.sentAt?.getTime() ?? now) >= quietMs;
-  return fateOf(mode, item.generation, seen, quiet);
+interface LastSent {
+  readonly id: string;
+  readonly ms: number;
+}
+
+/** Each message → the redrive that sent it last; of two at one moment the one with the greater id. */
+function lastSentOf(memory: Memory): Map<string, LastSent> {
+  const last = new Map<string, LastSent>();
+  for (const [id, items] of memory.items) {
+    for (const { messageId, sentAt } of items.values()) {
+      const known = last.get(messageId);
+      const ms = sentAt?.getTime();
+      if (ms === undefined || (known && (known.ms > ms || (known.ms === ms && known.id > id)))) continue;
+      last.set(messageId, { id, ms });
+    }
+  }
+  return last;
+}
+
+/** Copies that died: whether one was delivered after all, and whether its original still waits for that. */
+export function lookAgain(memory: Memory, limit: number, at?: At): number {
+  return atomically(memory, () => {
+    const now = nowMs(memory.kernel, at);
+    const died = [...memory.items].flatMap(([id, items]) =>
+      [...items.values()].flatMap((item) =>
+        item.state === "failed" && item.carrierId !== null && item.lookedMs !== null ? [{ id, item, ms: item.lookedMs }] : [],
+      ),
+    );
+    const looked = died.sort((a, b) => a.ms - b.ms).slice(0, limit);
+    for (const { id, item } of looked) {
+      const original = memory.kernel.messages.get(item.messageId);
+      const copy = memory.kernel.messages.get(item.carrierId ?? "");
+      const waits = original?.status === "dead" && original.resolution === "open" && original.revision === item.revision;
+      const delivered = waits && copy?.status === "delivered";
+      setItem(memory, id, { ...item, lookedMs: waits && copy && !delivered ? now : null });
+      if (delivered) resolveOriginal(memory, memory.redrives.get(id) as RedriveRow, item, now);
+    }
+    return looked.length;
+  });
 }
 
 function count(learned: Map<number, Learned>, { action }: RedriveRow, { groupId }: ItemRow, state: Fate["state"]): void {

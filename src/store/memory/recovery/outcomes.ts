@@ -1,5 +1,5 @@
 /** What was learned, on three levels: outcomes that weigh less the older they are. */
-import type { Learned, OutcomeCount } from "../../recovery.ts";
+import type { Learned, OutcomeCount } from "../../recovery-numbers.ts";
 import { familyOf, rootOf } from "./groups.ts";
 import { type Memory, type OutcomeRow, set } from "./records.ts";
 

@@ -2,7 +2,8 @@
  * The recovery seam of the memory store: the oracle of testing/recovery-conformance. It works on the store's own messages, so what it
  * enqueues, replays and resolves is done by the kernel's own code; each call runs to its end without a pause.
  */
-import { type RecoveryStats, type RecoveryStore, UNINGESTED_MAX } from "../../recovery.ts";
+import type { RecoveryStore } from "../../recovery.ts";
+import { type RecoveryStats, UNINGESTED_MAX } from "../../recovery-numbers.ts";
 import type { RedriveStore } from "../../redrive.ts";
 import { nowMs, type State } from "../state.ts";
 import { expiredExecutions, latestOf, listCandidates, reopen, write } from "./candidates.ts";
@@ -10,7 +11,7 @@ import { createDocuments } from "./documents.ts";
 import { edit } from "./edit.ts";
 import { groupOfMessage, groupView, listGroups, listOccurrences, rootOf } from "./groups.ts";
 import { ingest, uningested, waiting } from "./ingest.ts";
-import { look } from "./look.ts";
+import { look, lookAgain } from "./look.ts";
 import { learn, outcomesOf, outcomesOfAll } from "./outcomes.ts";
 import { listProvenance, record } from "./provenance.ts";
 import { createMemory, type Memory } from "./records.ts";
@@ -75,6 +76,7 @@ function redriveStore(
     next: on(next),
     send: on(send),
     look: on(look),
+    lookAgain: on(lookAgain),
     edit: on(edit),
     origin: on(({ origins }, messageId) => origins.get(messageId) ?? null),
   };

@@ -40,8 +40,11 @@ export function send(memory: Memory, id: string, token: string, requested: reado
     const fit = waiting.filter(({ n }) => !skipped.has(n));
     const carriers = carry(memory, redrive, fit, asked, now);
     for (const item of fit) {
-      if (carriers.get(item.n)?.kind === "conflict") skipped.set(item.n, SKIPPED.keyConflict);
-      else act(memory, redrive, item, carriers.get(item.n), now);
+      const carrier = carriers.get(item.n);
+      if (carrier?.kind === "conflict") skipped.set(item.n, SKIPPED.keyConflict);
+      else if (carrier?.kind === "duplicate" && overGeneration(memory, redrive, carrier.id))
+        skipped.set(item.n, SKIPPED.generationCap);
+      else act(memory, redrive, item, carrier, now);
     }
     for (const item of waiting) {
       const reason = skipped.get(item.n);
@@ -92,9 +95,19 @@ function act(memory: Memory, redrive: RedriveRow, item: ItemRow, carrier: Accept
   setItem(memory, id, { ...item, state: "sent", carrierId: carrier?.id ?? null, sentAt: now });
 }
 
+/** An earlier copy that died. */
+function deadCopy(memory: Memory, id: string) {
+  const copy = memory.kernel.messages.get(id);
+  return copy?.status === "dead" && copy.resolution === "open" ? copy : null;
+}
+
+function overGeneration(memory: Memory, { mode, select: { copyGenerationMax } }: RedriveRow, id: string): boolean {
+  if (mode !== "copy" || copyGenerationMax === undefined) return false;
+  return (deadCopy(memory, id)?.generation ?? -1) >= copyGenerationMax;
+}
+
 /** An earlier copy of the same effect that died carries it once more. */
 function tryAgain(memory: Memory, id: string, { actor, reason }: RedriveRow, now: Date): void {
-  const copy = memory.kernel.messages.get(id);
-  if (copy?.status !== "dead" || copy.resolution !== "open") return;
-  intervene(memory.kernel, { id, action: "replay", actor, reason, revision: copy.revision, now });
+  const copy = deadCopy(memory, id);
+  if (copy) intervene(memory.kernel, { id, action: "replay", actor, reason, revision: copy.revision, now });
 }

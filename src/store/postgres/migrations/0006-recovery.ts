@@ -99,6 +99,7 @@ create table ${s}.recovery_candidate (
   check (execution_status <> 'executing' or execution_id is not null));
 create index recovery_candidate_decision on ${s}.recovery_candidate (decision, id);
 create index recovery_candidate_lease on ${s}.recovery_candidate (lease_until) where execution_status = 'executing' and lease_until is not null;
+create index recovery_candidate_executing on ${s}.recovery_candidate (id) where execution_status = 'executing';
 create index recovery_candidate_began on ${s}.recovery_candidate (executed_by, began_at) where began_at is not null;
 create index recovery_candidate_top on ${s}.recovery_candidate (confidence desc) where decision = 'pending';
 
@@ -108,6 +109,7 @@ create table ${s}.recovery_approval (
   n bigint generated always as identity,
   at timestamptz not null,
   note text,
+  occurrences bigint,
   primary key (candidate_id, actor));`;
 
 const fence = (s: string) => `-- the engine decides; this refuses what no engine may do

@@ -57,7 +57,11 @@ create table ${s}.redrive_item (
   primary key (redrive_id, n))
   with (autovacuum_vacuum_scale_factor = 0.05);
 create index redrive_item_waiting on ${s}.redrive_item (redrive_id, n) where state = 0;
-create index redrive_item_sent on ${s}.redrive_item (redrive_id, looked_at, n) where state = 1;
+create index redrive_item_sent on ${s}.redrive_item (redrive_id, looked_at nulls first, n) where state = 1;
+-- by message, for what is watched: whether another redrive took it up
+create index redrive_item_message on ${s}.redrive_item (message_id, sent_at) where sent_at is not null;
+-- copies that died and whose originals may still wait for them; looked_at is null once they do not
+create index redrive_item_carried on ${s}.redrive_item (looked_at) where state = 3 and carrier_id is not null and looked_at is not null;
 
 -- what a message was made from, where it was made from another one
 create table ${s}.message_origin (

@@ -1,6 +1,6 @@
 /**
  * WRITE and REOPEN: a candidate changes under its version, its execution, its group's version and the budget, with its provenance and
- * messages in the same transaction. The group's row is taken first, as by an ingest and a merge.
+ * messages in the same transaction. The group's row is taken first, as by an ingest and a merge, then the candidate's own.
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import { forbiddenMove, isClosed } from "../../candidate-state.ts";
@@ -53,9 +53,10 @@ async function update(s: string, run: Run, candidateId: number, patch: Candidate
   await run(`update ${s}.recovery_candidate set ${sets.join(", ")} where id = $1::bigint`, values);
   if (patch.clearApprovals) await run(`delete from ${s}.recovery_approval where candidate_id = $1::bigint`, [candidateId]);
   if (patch.approval) {
-    const text = `insert into ${s}.recovery_approval (candidate_id, actor, at, note) values ($1::bigint, $2, ${clock}, $3)
-      on conflict (candidate_id, actor) do nothing`;
-    await run(text, [candidateId, patch.approval.actor, patch.approval.note]);
+    const { actor, note, occurrences = null } = patch.approval;
+    const text = `insert into ${s}.recovery_approval (candidate_id, actor, at, note, occurrences)
+      values ($1::bigint, $2, ${clock}, $3, $4::bigint) on conflict (candidate_id, actor) do nothing`;
+    await run(text, [candidateId, actor, note, occurrences]);
   }
 }
 
@@ -71,7 +72,7 @@ function moved(candidate: Candidate, patch: CandidatePatch) {
 
 type Refusal = Exclude<CandidateWritten["kind"], "done" | "not_found">;
 
-/** DR-1, DR-2: what was read may be old; what is compared here is under the group's lock. */
+/** DR-1, DR-2: what was read may be old; what is compared here is under the locks of the group and the candidate. */
 async function refusal(s: string, run: Run, candidate: Candidate, request: CandidateWrite, now: Date): Promise<Refusal | null> {
   const { version, executionId, groupVersion, budget } = request;
   if (version !== undefined && version !== candidate.version) return "version_conflict";
@@ -104,7 +105,8 @@ async function write(s: string, inside: Inside, request: CandidateWrite): Promis
     await run("select pg_advisory_xact_lock(hashtextextended($1, 0))::text", [`makegood budget ${s} ${budget.executedBy}`]);
   }
   const { now } = await lockGroups(s, run, [String(seen.groupId)], request.now);
-  const candidate = (await readCandidate(s, run, candidateId)) as Candidate;
+  // A redrive that starts takes over the candidate without its group: the row itself is what is compared.
+  const candidate = (await readCandidate(s, run, candidateId, "for no key update")) as Candidate;
   const refused = await refusal(s, run, candidate, request, now);
   if (refused) return { kind: refused, candidate };
   const forbidden = forbiddenMove(candidate, moved(candidate, patch));

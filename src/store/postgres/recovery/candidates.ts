@@ -1,17 +1,34 @@
 /**
  * What is read of candidates: one, the latest of a group, pages by state, and executions whose lease is over.
  */
-import type { Candidate, CandidateFilter, Paged, RecoveryStore } from "../../recovery.ts";
+import type { Candidate, CandidateFilter, ExecutionStatus, Paged, RecoveryStore } from "../../recovery.ts";
 import { clockSql } from "../clock-sql.ts";
 import { idCursor, paged, pageLimit } from "./pages.ts";
 import { candidateColumns, candidateOf } from "./rows.ts";
 import { type RecoveryDb, type Run, reader } from "./run.ts";
 
-export async function readCandidate(s: string, run: Run, candidateId: number): Promise<Candidate | null> {
+/** `lock`: nobody else writes to it until the transaction ends. */
+export async function readCandidate(
+  s: string,
+  run: Run,
+  candidateId: number,
+  lock: "" | "for no key update" = "",
+): Promise<Candidate | null> {
   if (!Number.isSafeInteger(candidateId)) return null;
-  const [row] = await run(`select ${candidateColumns(s)} from ${s}.recovery_candidate c where c.id = $1::bigint`, [candidateId]);
+  const text = `select ${candidateColumns(s)} from ${s}.recovery_candidate c where c.id = $1::bigint ${lock}`;
+  const [row] = await run(text, [candidateId]);
   return row ? candidateOf(row) : null;
 }
+
+export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
+  "pending",
+  "executing",
+  "succeeded",
+  "failed",
+  "rolled_back",
+  "skipped",
+  "unknown",
+];
 
 function listSql(s: string, filter: CandidateFilter): { text: string; values: unknown[] } {
   const values: unknown[] = [idCursor(filter.cursor), pageLimit(filter.limit) + 1];
@@ -21,7 +38,11 @@ function listSql(s: string, filter: CandidateFilter): { text: string; values: un
   };
   fits("decision", filter.decision);
   fits("evaluation_status", filter.evaluationStatus);
-  fits("execution_status", filter.executionStatus);
+  // In the text, so that the index of executing ones is found whatever the plan was made for.
+  if (filter.executionStatus !== undefined) {
+    const status = EXECUTION_STATUSES.find((each) => each === filter.executionStatus) ?? "";
+    where.push(`c.execution_status = '${status}'`);
+  }
   fits("action", filter.action);
   fits("group_id", filter.groupId);
   if (filter.current ?? true) {

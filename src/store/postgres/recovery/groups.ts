@@ -4,15 +4,8 @@
  */
 
 import { isUuid } from "../../../platform/ids.ts";
-import {
-  type DeadFailure,
-  type Group,
-  type GroupFilter,
-  type Occurrence,
-  type Paged,
-  type RecoveryStore,
-  UNINGESTED_MAX,
-} from "../../recovery.ts";
+import type { DeadFailure, Group, GroupFilter, Occurrence, Paged, RecoveryStore } from "../../recovery.ts";
+import { UNINGESTED_MAX } from "../../recovery-numbers.ts";
 import { badCursor, idCursor, paged, pageLimit } from "./pages.ts";
 import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP, occurrenceColumns, occurrenceOf, openBy } from "./rows.ts";
 import { type RecoveryDb, type Run, reader } from "./run.ts";
@@ -54,7 +47,7 @@ function groupsSql(s: string, filter: GroupFilter): { text: string; values: unkn
       `g.merged_into is null and exists (select from ${membersOf(s, "g.id")} x join ${s}.dead_letter d on d.group_id = x.id and ${OPEN_IN_GROUP})`,
     );
   }
-  const text = `select ${groupColumns(s)}, ${place("g")} from ${s}.recovery_group g where ${where.join(" and ")}
+  const text = `select ${groupColumns(s, filter.counts ?? true)}, ${place("g")} from ${s}.recovery_group g where ${where.join(" and ")}
     order by g.last_at desc, g.id desc limit $1::int`;
   return { text, values };
 }

@@ -64,6 +64,21 @@ export async function ledgerOf(s: string, run: Run, keys: readonly string[]): Pr
   return new Map((await run(ledgerSql(s), [keys])).map((row) => [row[1] as string, ledgered(row)]));
 }
 
+export interface CountedMessage extends Ledgered {
+  readonly messageId: string;
+  readonly generation: number;
+}
+
+/** Where these messages are counted already, under whatever key. */
+export async function countedOf(s: string, run: Run, messageIds: readonly string[]): Promise<CountedMessage[]> {
+  if (messageIds.length === 0) return [];
+  const text = `select 'message', o.generation::text, ${rootOf("g")}, o.id::text, replace(o.hash::text, '-', ''), o.group_id::text, o.message_id::text
+    from ${s}.recovery_occurrence o join ${s}.recovery_group g on g.id = o.group_id
+    where o.message_id is not null and o.message_id = any ($1::uuid[]) order by o.id`;
+  const rows = await run(text, [messageIds]);
+  return rows.map((row) => ({ ...ledgered(row), generation: Number(row[1]), messageId: row[6] as string }));
+}
+
 export interface MadeGroup {
   readonly root: string;
   /** False: somebody else made it first. */

@@ -1,15 +1,15 @@
 /**
  * INGEST: ledger, occurrence, count, candidate, evaluation message and the mark on the dead letter are one transaction (DR-26). The
- * rows of the groups are taken first, so counts are exact; calls that come together are written together.
+ * rows of the groups are taken first, so counts are exact.
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import type { NewMessage } from "../../../message/message.ts";
 import { INGEST_MAX, isClosed } from "../../candidate-state.ts";
-import type { Candidate, Ingested, IngestRules, NewOccurrence } from "../../recovery.ts";
-import { createGather } from "./gather.ts";
+import type { Candidate, FailedMessage, Ingested, IngestRules, NewOccurrence } from "../../recovery.ts";
 import {
   type Counted,
   count,
+  countedOf,
   dropGroups,
   insertOccurrences,
   type Known,
@@ -28,7 +28,6 @@ import { type Inside, type RecoveryDb, within } from "./run.ts";
 /** One occurrence on its way in. */
 interface Entry {
   readonly occurrence: NewOccurrence;
-  readonly rules: IngestRules;
   kind: Ingested["kind"];
   /** The group's root; unset until it is known or made. */
   group: string;
@@ -41,62 +40,54 @@ interface Entry {
 }
 
 export function createIngest(db: RecoveryDb) {
-  const write = (entries: readonly { readonly occurrence: NewOccurrence; readonly rules: IngestRules }[]) =>
-    within(db, "ingest", (inside) => ingestAll(db.s, inside, entries));
-  const gathered = createGather(write, { batchMax: INGEST_MAX, flightsMax: 2 });
-
   return async function ingest(occurrences: readonly NewOccurrence[], rules: IngestRules): Promise<Ingested[]> {
     if (occurrences.length > INGEST_MAX) {
       const text = `${occurrences.length} occurrences in one call: at most ${INGEST_MAX}, send the rest in another`;
       throw new MakegoodError("invalid_request", text, { occurrences: occurrences.length });
     }
     if (occurrences.length === 0) return [];
-    return gathered(
-      String(rules.now?.getTime()),
-      occurrences.map((occurrence) => ({ occurrence, rules })),
-    );
+    return within(db, "ingest", (inside) => ingestAll(db.s, inside, occurrences, rules));
   };
 }
 
 async function ingestAll(
   s: string,
   inside: Inside,
-  given: readonly { readonly occurrence: NewOccurrence; readonly rules: IngestRules }[],
+  occurrences: readonly NewOccurrence[],
+  rules: IngestRules,
 ): Promise<Ingested[]> {
   const { run } = inside;
-  const entries = given.map(
-    (one): Entry => ({ ...one, kind: "accepted", group: "", ledger: null, repeats: null, first: false, queued: false }),
+  const entries = occurrences.map(
+    (occurrence): Entry => ({
+      occurrence,
+      kind: "accepted",
+      group: "",
+      ledger: null,
+      repeats: null,
+      first: false,
+      queued: false,
+    }),
   );
-  const known = await lookUp(
-    s,
-    run,
-    entries.map((e) => e.occurrence),
-  );
+  const known = await lookUp(s, run, occurrences);
   judge(entries, known.keys);
-  const made = await placeAll(s, inside, entries, known);
+  const made = await placeAll(s, inside, entries, known, rules.now);
 
-  const fixed = entries[0]?.rules.now;
+  const fixed = rules.now;
   const placed = entries.filter((e) => e.group !== "");
   const groups = placed.map((e) => e.group);
   const { now, rootOf } = await lockGroups(s, run, groups, fixed);
   for (const entry of placed) entry.group = rootOf.get(entry.group) ?? entry.group;
+  // What was read before the wait may have moved to another group since.
+  await judgeAgain(s, inside, entries, keysOf(entries.filter((e) => e.ledger)), fixed);
+  await judgeMessages(s, inside, entries);
 
   const met = await insertOccurrences(s, run, fresh(entries), now);
-  if (met.size > 0) {
-    const ledger = await ledgerOf(s, run, [...met]);
-    judge(entries, ledger);
-    await lockGroups(
-      s,
-      run,
-      [...ledger.values()].map(({ root }) => root),
-      fixed,
-    );
-  }
+  await judgeAgain(s, inside, entries, met, fixed);
   for (const entry of entries) repeatOf(entry);
 
   const latest = await latestOf(s, run, [...new Set(entries.map((e) => e.group))]);
-  const candidates = await candidatesOf(s, inside, entries, latest, now);
-  const asked = ask(entries, latest, candidates, now);
+  const candidates = await candidatesOf(s, inside, entries, latest, rules, now);
+  const asked = ask(entries, latest, candidates, rules, now);
   await inside.enqueue(asked.messages, { now: fixed });
   const counts = countsOf(entries);
   await dropGroups(
@@ -110,6 +101,39 @@ async function ingestAll(
 
 /** To be counted, as far as is known. */
 const fresh = (entries: readonly Entry[]) => entries.filter((e) => e.kind === "accepted" && e.repeats === null);
+
+const keysOf = (entries: readonly Entry[]): Set<string> =>
+  new Set(entries.flatMap(({ occurrence: { requestKey } }) => (requestKey === null ? [] : [requestKey])));
+
+async function judgeAgain(s: string, { run }: Inside, entries: readonly Entry[], keys: ReadonlySet<string>, now?: Date) {
+  if (keys.size === 0) return;
+  const ledger = await ledgerOf(s, run, [...keys]);
+  judge(entries, ledger);
+  const roots = [...ledger.values()].map(({ root }) => root);
+  await lockGroups(s, run, roots, now);
+}
+
+/** A message counts once per generation and group, also when its fingerprint, and so its key, is another one now. */
+async function judgeMessages(s: string, { run }: Inside, entries: readonly Entry[]): Promise<void> {
+  const mine = fresh(entries).filter((e) => e.occurrence.message !== null);
+  const nameOf = (id: string, generation: number, root: string) => `${id} ${generation} ${root}`;
+  const counted = await countedOf(
+    s,
+    run,
+    mine.map((e) => e.occurrence.message?.id ?? ""),
+  );
+  const known = new Map(counted.map((one) => [nameOf(one.messageId, one.generation, one.root), one]));
+  const seen = new Map<string, Entry>();
+  for (const entry of mine) {
+    const { id, generation } = entry.occurrence.message as FailedMessage;
+    const name = nameOf(id.toLowerCase(), generation, entry.group);
+    const ledger = known.get(name);
+    const earlier = seen.get(name);
+    if (ledger) Object.assign(entry, { ledger, kind: "duplicate" });
+    else if (earlier) Object.assign(entry, { repeats: earlier, kind: "duplicate" });
+    else seen.set(name, entry);
+  }
+}
 
 /** What the ledger knows already, and keys that come twice here: the first counts. */
 function judge(entries: readonly Entry[], keys: ReadonlyMap<string, Ledgered>): void {
@@ -138,7 +162,7 @@ function repeatOf(entry: Entry): void {
  * Finds or makes the group of each: by a supplied match id, then by fingerprint, then by the fingerprint's own match id. Returns the groups
  * that were made; one may turn out to be nobody's, where another write got hold of a match id or a request key first.
  */
-async function placeAll(s: string, { run }: Inside, entries: readonly Entry[], known: Known): Promise<string[]> {
+async function placeAll(s: string, { run }: Inside, entries: readonly Entry[], known: Known, now?: Date): Promise<string[]> {
   const wanted = fresh(entries);
   const placeOf = ({ occurrence: { matchId, group } }: Entry) =>
     (matchId !== null && known.matches.get(matchId)) ||
@@ -159,7 +183,7 @@ async function placeAll(s: string, { run }: Inside, entries: readonly Entry[], k
       placeOf(leader) ? [] : [[leader.occurrence.group.fingerprint, leader.occurrence.group] as const],
     ),
   );
-  const groups = await makeGroups(s, run, [...missing.values()], entries[0]?.rules.now);
+  const groups = await makeGroups(s, run, [...missing.values()], now);
   for (const { entry, leader } of led)
     entry.group = placeOf(leader) || (groups.get(leader.occurrence.group.fingerprint)?.root as string);
   for (const [fingerprint, group] of groups) {
@@ -187,16 +211,17 @@ async function candidatesOf(
   { run }: Inside,
   entries: readonly Entry[],
   latest: ReadonlyMap<string, LatestOfGroup>,
+  rules: IngestRules,
   now: Date,
 ): Promise<Map<string, Candidate>> {
   const candidates = new Map<string, Candidate>();
   for (const [group, { candidate }] of latest) if (candidate) candidates.set(group, candidate);
   const counted = new Set(fresh(entries).map((e) => e.group));
-  const due = [...new Map(entries.map((e) => [e.group, e])).values()].filter(({ group, rules }) => {
+  const due = [...new Set(entries.map((e) => e.group))].filter((group) => {
     const candidate = candidates.get(group);
     return !candidate || (counted.has(group) && isClosed(candidate) && rules.reopens(candidate, now));
   });
-  const rounds = due.map(({ group }) => ({
+  const rounds = due.map((group) => ({
     group,
     round: (candidates.get(group)?.round ?? 0) + 1,
     groupVersion: latest.get(group)?.version ?? 1,
@@ -205,18 +230,19 @@ async function candidatesOf(
   return candidates;
 }
 
-/** Once per group that was counted: the last of it that may be evaluated asks. */
+/** Once per group in which something was counted that may be evaluated. */
 function ask(
   entries: readonly Entry[],
   latest: ReadonlyMap<string, LatestOfGroup>,
   candidates: ReadonlyMap<string, Candidate>,
+  rules: IngestRules,
   now: Date,
 ): { messages: NewMessage[]; candidates: number[] } {
   const messages: NewMessage[] = [];
   const asked: number[] = [];
   const counts = countsOf(entries);
   const evaluating = fresh(entries).filter((e) => e.occurrence.evaluate);
-  for (const { group, rules } of new Map(evaluating.map((e) => [e.group, e])).values()) {
+  for (const group of new Set(evaluating.map((e) => e.group))) {
     const before = latest.get(group)?.occurrences ?? 0;
     const candidate = candidates.get(group) as Candidate;
     if (isClosed(candidate)) continue;

@@ -2,9 +2,11 @@
  * What was learned, on three levels, as weights that fade: each row is set down to the moment of its write, so what comes in any order and
  * from any process adds up to the same. Also the numbers of the whole engine.
  */
-import type { Decision, EvaluationStatus, ExecutionStatus, Learned, OutcomeCount, RecoveryStore } from "../../recovery.ts";
+import type { Decision, EvaluationStatus, RecoveryStore } from "../../recovery.ts";
+import type { Learned, OutcomeCount } from "../../recovery-numbers.ts";
 import { clockSql } from "../clock-sql.ts";
 import type { Row } from "../connection.ts";
+import { EXECUTION_STATUSES } from "./candidates.ts";
 import { uningestedCount } from "./groups.ts";
 import { epoch, membersOf, OPEN_IN_GROUP } from "./rows.ts";
 import { type RecoveryDb, type Run, reader, within } from "./run.ts";
@@ -110,26 +112,19 @@ function tally<K extends string>(names: readonly K[], rows: readonly Row[], colu
 
 const DECISIONS: readonly Decision[] = ["pending", "approved", "rejected"];
 const EVALUATIONS: readonly EvaluationStatus[] = ["unevaluated", "evaluating", "evaluated", "failed"];
-const EXECUTIONS: readonly ExecutionStatus[] = [
-  "pending",
-  "executing",
-  "succeeded",
-  "failed",
-  "rolled_back",
-  "skipped",
-  "unknown",
-];
-
 export function createOutcomes(db: RecoveryDb): Pick<RecoveryStore, "outcomes" | "learn" | "stats"> {
   const { s } = db;
   const run = reader(db, "read outcomes");
   return {
     async outcomes(groupId, halfLifeMs) {
       if (!Number.isSafeInteger(groupId)) return [];
-      const text = `select ${COLUMNS} from ${s}.recovery_group f join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id)
-        join ${s}.recovery_outcome o on (o.level = 'group' and o.scope in (select x.id::text from ${membersOf(s, "g.id")} x))
-          or (o.level = 'topic' and o.scope = g.topic) or (o.level = 'all' and o.scope = '')
-        where f.id = $1::bigint ${ORDER}`;
+      // Each level by its key: one condition for all three would read the table.
+      const text = `with g as materialized (select g.id, g.topic from ${s}.recovery_group f
+          join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id) where f.id = $1::bigint)
+        select ${COLUMNS} from (
+          select o.* from g cross join lateral ${membersOf(s, "g.id")} x join ${s}.recovery_outcome o on o.level = 'group' and o.scope = x.id::text
+          union all select o.* from g join ${s}.recovery_outcome o on o.level = 'topic' and o.scope = g.topic
+          union all select o.* from g join ${s}.recovery_outcome o on o.level = 'all' and o.scope = '') o ${ORDER}`;
       return summed((await run(text, [groupId])).map(outcomeOf), halfLifeMs);
     },
     learn: (learned, halfLifeMs, at) =>
@@ -146,7 +141,7 @@ export function createOutcomes(db: RecoveryDb): Pick<RecoveryStore, "outcomes" |
         occurrences: Number(occurrences),
         decisions: tally(DECISIONS, states, 0),
         evaluations: tally(EVALUATIONS, states, 1),
-        executions: tally(EXECUTIONS, states, 2),
+        executions: tally(EXECUTION_STATUSES, states, 2),
         outcomes: all.map(outcomeOf),
         uningested: Number(uningested),
       };

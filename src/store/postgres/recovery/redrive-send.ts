@@ -82,21 +82,20 @@ async function carry(
   }
 }
 
-/** Earlier copies of the same effects that died carry them once more. */
+/** Earlier copies of the same effects that died carry them once more; not those that did so often enough. */
 async function tryAgain(s: string, run: Run, fit: readonly Waiting[], by: Redrive, clock: string): Promise<string[]> {
   const known = fit.flatMap((item) => (item.known && item.carrierId ? [item.carrierId] : []));
   if (known.length === 0) return [];
-  const text = `select d.id::text, d.revision::text from ${s}.dead_letter d where d.id = any ($1::uuid[]) and d.resolution = 0
+  const text = `select d.id::text, d.revision::text, d.generation::text from ${s}.dead_letter d where d.id = any ($1::uuid[]) and d.resolution = 0
     order by d.id for no key update`;
   const rows = await run(text, [known], { name: "mg_redrive_copies" });
-  return actOn(
-    s,
-    run,
-    "replay",
-    rows.map(([id, revision]) => ({ id: id as string, revision: Number(revision) })),
-    by,
-    clock,
+  const max = by.select.copyGenerationMax ?? Number.POSITIVE_INFINITY;
+  const over = new Set(rows.flatMap(([id, , generation]) => (Number(generation) >= max ? [id] : [])));
+  for (const item of fit) if (over.has(item.carrierId)) item.skipped = SKIPPED.generationCap;
+  const copies = rows.flatMap(([id, revision]) =>
+    over.has(id as string) ? [] : [{ id: id as string, revision: Number(revision) }],
   );
+  return actOn(s, run, "replay", copies, by, clock);
 }
 
 /** $1 redrive, $2 items, $3 why skipped, $4 carriers, $5 messages, $6 whether the carrier was there before. */
@@ -128,8 +127,9 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
       asked,
       at,
     );
-  const fit = waiting.filter((one) => !one.skipped);
+  let fit = waiting.filter((one) => !one.skipped);
   if (mode === "copy") inside.tell(await tryAgain(s, run, fit, redrive, clock));
+  fit = fit.filter((one) => !one.skipped);
   if (mode === "replay") inside.tell(await actOn(s, run, "replay", fit, redrive, clock));
   if (mode === "resolve" || mode === "new_key") inside.tell(await actOn(s, run, "resolve", fit, redrive, clock));
   const column = (pick: (one: Waiting) => unknown) => waiting.map(pick);

@@ -14,24 +14,29 @@ import { REDRIVE_COLUMNS, readRedrive, redriveOf } from "./redrive-rows.ts";
 import { epoch, membersOf, OPEN_IN_GROUP } from "./rows.ts";
 import { LIST_MS_MAX, type RecoveryDb, type Run, reader, within } from "./run.ts";
 
-/** Parameters are added to `values`; yields id, generation, revision, died_at, group_id, topic, tenant. */
+/**
+ * Parameters are added to `values`; yields id, generation, revision, died_at, group_id, topic, tenant. Of a group and each that was merged
+ * into it the oldest are read, no more than asked for.
+ */
 function selectSql(s: string, select: RedriveSelect, values: unknown[]): string {
   const param = (value: unknown) => `$${values.push(value)}`;
   const where = ["d.resolution = 0"];
-  let from = `${s}.dead_letter d`;
-  if (select.groupId !== undefined) {
-    const groupId = Number.isSafeInteger(select.groupId) ? select.groupId : 0;
-    const root = `(select coalesce(g.merged_into, g.id) from ${s}.recovery_group g where g.id = ${param(groupId)}::bigint)`;
-    from = `${membersOf(s, root)} x join ${s}.dead_letter d on d.group_id = x.id and ${OPEN_IN_GROUP}`;
-  }
+  const limit = `order by d.died_at, d.id limit ${param(Math.max(0, select.limit))}::bigint`;
   if (select.ids !== undefined) where.push(`d.id = any (${param(select.ids.filter(isUuid))}::uuid[])`);
   if (select.topic !== undefined) where.push(`t.name = ${param(select.topic)}`);
   if (select.tenantId !== undefined) where.push(`l.tenant = ${param(select.tenantId)}`);
   if (select.code !== undefined) where.push(`d.code = ${param(select.code)}`);
-  return `select d.id, d.generation, d.revision, d.died_at, case when d.ingested_attempts = d.attempts then coalesce(k.merged_into, k.id) end as group_id,
-      t.name as topic, l.tenant
-    from ${from} join ${s}.lane l on l.id = d.lane_id join ${s}.topic t on t.id = l.topic_id left join ${s}.recovery_group k on k.id = d.group_id
-    where ${where.join(" and ")} order by d.died_at, d.id limit ${param(Math.max(0, select.limit))}::bigint`;
+  const from = `${s}.dead_letter d join ${s}.lane l on l.id = d.lane_id join ${s}.topic t on t.id = l.topic_id`;
+  const columns = "d.id, d.generation, d.revision, d.died_at";
+  if (select.groupId === undefined) {
+    return `select ${columns}, case when d.ingested_attempts = d.attempts then coalesce(k.merged_into, k.id) end as group_id, t.name as topic, l.tenant
+      from ${from} left join ${s}.recovery_group k on k.id = d.group_id where ${where.join(" and ")} ${limit}`;
+  }
+  const groupId = Number.isSafeInteger(select.groupId) ? select.groupId : 0;
+  const root = `(select coalesce(g.merged_into, g.id) from ${s}.recovery_group g where g.id = ${param(groupId)}::bigint)`;
+  return `select ${columns}, d.root as group_id, d.topic, d.tenant from ${membersOf(s, root)} x cross join lateral (
+      select ${columns}, ${root} as root, t.name as topic, l.tenant from ${from}
+      where d.group_id = x.id and ${OPEN_IN_GROUP} and ${where.join(" and ")} ${limit}) d ${limit}`;
 }
 
 async function preview(s: string, run: Run, select: RedriveSelect): Promise<RedrivePreview> {

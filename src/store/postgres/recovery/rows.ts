@@ -23,8 +23,9 @@ const openOf = (s: string) => `(select count(*) from ${membersOf(s, "g.id")} x
 /** Of `recovery_group g`. */
 export const groupColumns = (
   s: string,
+  counts = true,
 ) => `g.id::text, g.fingerprint, g.match_id, g.topic, g.sink, g.code, g.template, g.frame, g.rule,
-  g.occurrences::text, ${epoch("g.first_at")}, ${epoch("g.last_at")}, g.version::text, g.merged_into::text, g.held_by, ${openOf(s)}::text`;
+  g.occurrences::text, ${epoch("g.first_at")}, ${epoch("g.last_at")}, g.version::text, g.merged_into::text, g.held_by, ${counts ? openOf(s) : "0"}::text`;
 
 export function groupOf(row: Row): Group {
   return {
@@ -67,11 +68,11 @@ export const candidateColumns = (
   ${epoch("c.updated_at")}, c.decision, c.evaluation_status, c.evaluations::text, ${epoch("c.evaluated_at")}, c.action, c.confidence::text,
   c.evaluation, c.group_version::text, c.execution_status, c.execution_id, c.executed_by, ${epoch("c.lease_until")}, ${epoch("c.executed_at")},
   c.execution_result, c.redrive_id, c.owner, c.note,
-  (select json_agg(json_build_array(a.actor, extract(epoch from a.at), a.note) order by a.n)::text from ${s}.recovery_approval a
+  (select json_agg(json_build_array(a.actor, extract(epoch from a.at), a.note, a.occurrences) order by a.n)::text from ${s}.recovery_approval a
     where a.candidate_id = c.id)`;
 
 export function candidateOf(row: Row): Candidate {
-  const approvals = JSON.parse(row[23] ?? "[]") as [string, number, string | null][];
+  const approvals = JSON.parse(row[23] ?? "[]") as [string, number, string | null, number | null][];
   return {
     candidateId: Number(row[0]),
     groupId: Number(row[1]),
@@ -80,7 +81,7 @@ export function candidateOf(row: Row): Candidate {
     createdAt: date(row[4]),
     updatedAt: date(row[5]),
     decision: row[6] as Candidate["decision"],
-    approvals: approvals.map(([actor, at, note]) => ({ actor, at: date(String(at)), note })),
+    approvals: approvals.map(([actor, at, note, occurrences]) => ({ actor, at: date(String(at)), note, occurrences })),
     evaluationStatus: row[7] as Candidate["evaluationStatus"],
     evaluations: Number(row[8]),
     evaluatedAt: fromEpoch(row[9]),

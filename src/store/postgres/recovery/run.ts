@@ -107,5 +107,5 @@ function fenced(thrown: unknown): unknown {
 
 export const reader =
   (db: Db, during: string): Run =>
-  (text, values = []) =>
-    db.connection.rows(during, text, values, { reads: true });
+  (text, values = [], { patienceMs } = {}) =>
+    db.connection.rows(during, text, values, { reads: true, patienceMs });

@@ -1,0 +1,30 @@
+/** What the store answered to a merge or a split, as the group or as the error that says what to do. */
+import { MakegoodError } from "../../message/errors.ts";
+import { isExecuting } from "../../store/candidate-state.ts";
+import type { GroupChanged } from "../../store/group-changes.ts";
+import type { Group, RecoveryStore } from "../../store/recovery.ts";
+
+export function changedGroup(changed: GroupChanged): Group {
+  if (changed.kind === "done") return changed.group;
+  if (changed.kind === "not_found") {
+    throw new MakegoodError("group_not_found", `There is no group ${changed.groupId}.`, { groupId: changed.groupId });
+  }
+  if (changed.kind === "version_conflict") {
+    throw new MakegoodError("version_conflict", "Somebody else wrote a rule under the same id: try again.", {});
+  }
+  throw cannotChange(changed.group);
+}
+
+/** Asked before anything is written; the store asks once more. */
+export async function refuseExecuting(recovery: Pick<RecoveryStore, "candidateOf">, group: Group): Promise<void> {
+  const latest = await recovery.candidateOf(group.groupId);
+  if (latest && isExecuting(latest)) throw cannotChange(group);
+}
+
+function cannotChange({ groupId, mergedInto }: Group): MakegoodError {
+  const why =
+    mergedInto === null
+      ? "its candidate is being executed, or nobody has said yet what became of that: wait for it, or say it"
+      : `it is part of group ${mergedInto} now`;
+  return new MakegoodError("wrong_state", `Group ${groupId} cannot be changed: ${why}.`, { groupId, mergedInto });
+}

@@ -1,0 +1,47 @@
+/**
+ * Group rules in people's hands: what was decided, by whom and why, and how to take a decision back. Deleting a rule is about what comes:
+ * what was counted stays where it is.
+ */
+import { errorText, MakegoodError } from "../../message/errors.ts";
+import type { StoredDocument } from "../../store/documents.ts";
+import type { RecoveryStore } from "../../store/recovery.ts";
+import { line } from "../provenance.ts";
+import type { Actor, GroupRuleInfo } from "../recovery.ts";
+import type { GroupRuleBook } from "./rule-documents.ts";
+import { readGroupRule } from "./rule-documents.ts";
+
+export async function listGroupRules(
+  { documents }: Pick<RecoveryStore, "documents">,
+  book: () => Promise<GroupRuleBook>,
+): Promise<GroupRuleInfo[]> {
+  const { byId } = await book();
+  return (await documents.list("group_rule")).map((stored) => infoOf(stored, byId.has(stored.id)));
+}
+
+function infoOf({ id, text, version, actor, at }: StoredDocument, used: boolean): GroupRuleInfo {
+  const kept = { id, version, actor, at, used };
+  try {
+    const { kind, topic, code, templates, words = [], why } = readGroupRule(text).rule;
+    return { ...kept, kind, topic, code, templates, words, why };
+  } catch (error) {
+    const why = `it cannot be read: ${errorText(error)}`;
+    return { ...kept, kind: null, topic: "", code: "", templates: [], words: [], why };
+  }
+}
+
+export async function deleteGroupRule(
+  { documents, note }: Pick<RecoveryStore, "documents" | "note">,
+  id: string,
+  from: number | null,
+  actor: Actor,
+): Promise<void> {
+  const stored = await documents.get("group_rule", id);
+  if (stored === null) throw new MakegoodError("rule_not_found", `There is no group rule ${id}.`, { rule: id });
+  const version = from ?? stored.version;
+  const written = await documents.put({ kind: "group_rule", id, text: null, version, actor: actor.actor });
+  if (written.kind !== "done") {
+    const text = `Group rule ${id} has version ${written.version} now, not ${version}: read it again.`;
+    throw new MakegoodError("version_conflict", text, { version: written.version });
+  }
+  await note([line("group_rule_deleted", actor, { rule: id, reason: infoOf(stored, false).why, details: { version } })]);
+}
