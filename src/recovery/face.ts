@@ -67,11 +67,8 @@ export function createFace(parts: FaceParts): Recovery {
   return {
     ...redrives,
     async edit(messageId, edit) {
-      const made = await redrives.edit(messageId, edit);
       const group = await recovery.groupOf({ messageId });
-      const details = { message: messageId, edited_as: made.id };
-      await recovery.note([line("message_edited", edit, { groupId: group?.groupId ?? null, reason: edit.reason, details })]);
-      return made;
+      return redrives.edit(messageId, { ...edit, groupId: group?.groupId ?? null });
     },
     async ingest(report, _actor) {
       const incoming = incomingOf(report);
@@ -111,20 +108,12 @@ export function createFace(parts: FaceParts): Recovery {
     register: (action) => catalogue.register(action),
     async putAction(code, text, from, actor) {
       await catalogue.put(code, text, from, actor);
-      await recovery.note([line("action_edited", actor, { action: code, details: { from } })]);
       return (await info(code)) as NonNullable<Awaited<ReturnType<typeof info>>>;
     },
 
     rules: () => ruleBook.rules(),
-    async putRule(id, text, from, actor) {
-      const rule = await ruleBook.put(id, text, from, actor);
-      await recovery.note([line("rule_edited", actor, { rule: id, details: { from, version: rule.version } })]);
-      return rule;
-    },
-    async deleteRule(id, from, actor) {
-      await ruleBook.remove(id, from, actor);
-      await recovery.note([line("rule_deleted", actor, { rule: id, details: { from } })]);
-    },
+    putRule: (id, text, from, actor) => ruleBook.put(id, text, from, actor),
+    deleteRule: (id, from, actor) => ruleBook.remove(id, from, actor),
     ruleHistory: (id) => ruleBook.history(id),
 
     provenance: (of, page) => recovery.provenance(of, page),

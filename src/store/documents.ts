@@ -2,6 +2,7 @@
  * The documents of the recovery seam: what people and the engine decide once and read often (rules, group rules, the catalogue,
  * templates), as JSON texts under a version. Written by compare-and-set, so that two editors never overwrite each other.
  */
+import type { NewProvenance } from "./recovery.ts";
 import type { At } from "./store.ts";
 
 /** Rules, group rules, catalogue entries, templates: JSON texts under a version, written by compare-and-set; every version is kept. */
@@ -15,6 +16,8 @@ export interface DocumentWrite {
   /** The version it was made from; 0: there is none (never was, or it was deleted). */
   readonly version: number;
   readonly actor: string;
+  /** On record in the same write, if it is one. */
+  readonly provenance?: readonly NewProvenance[] | undefined;
 }
 
 export interface StoredDocument {

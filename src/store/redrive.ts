@@ -141,6 +141,8 @@ export interface MessageEdit extends At {
   readonly message: NewMessage;
   readonly actor: string;
   readonly reason: string;
+  /** Beside the message's own line: on record in the same write. */
+  readonly provenance?: readonly NewProvenance[] | undefined;
 }
 
 export type MessageEdited =

@@ -6,6 +6,7 @@
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
 import type { DocumentStore, StoredDocument } from "../../store/documents.ts";
+import { line, SYSTEM } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import type { ActionPriorities } from "../rules/actions.ts";
 import type { RecoveryAction } from "./action.ts";
@@ -53,10 +54,12 @@ export function createCatalogue({ documents, events }: { documents: DocumentStor
   const find = async (wanted: string): Promise<CatalogueAction | null> =>
     (await all()).find((each) => each.code === wanted) ?? null;
 
-  async function write(action: RecoveryAction, settings: ActionSettings, version: number, actor: string): Promise<boolean> {
+  async function write(action: RecoveryAction, settings: ActionSettings, version: number, by: Actor): Promise<boolean> {
     const shipped = code.get(action.code)?.shipped ?? false;
     const text = documentText(action, settings, shipped);
-    const write = { kind: "action", id: action.code, text, version, actor } as const;
+    // What a process publishes at its start is no edit.
+    const provenance = by === SYSTEM ? [] : [line("action_edited", by, { action: action.code, details: { from: version } })];
+    const write = { kind: "action", id: action.code, text, version, actor: by.actor, provenance } as const;
     return (await documents.put(write)).kind === "done";
   }
 
@@ -87,7 +90,7 @@ export function createCatalogue({ documents, events }: { documents: DocumentStor
         const first = read.mistakes[0];
         throw new MakegoodError("invalid_action", `Action ${wanted}: ${first?.path} ${first?.text}.`, { errors: read.mistakes });
       }
-      if (!(await write(known.action, read.settings, from, actor.actor))) {
+      if (!(await write(known.action, read.settings, from, actor))) {
         const now = (await find(wanted))?.version ?? 0;
         throw new MakegoodError("version_conflict", `Action ${wanted} has version ${now} now, not ${from}: read it again.`, {
           version: now,
@@ -102,7 +105,7 @@ export function createCatalogue({ documents, events }: { documents: DocumentStor
         const settings = found === undefined ? {} : settingsOf(found, action, events);
         if (found?.text === documentText(action, settings, shipped)) continue;
         // Somebody was faster: then it is published.
-        await write(action, settings, found?.version ?? 0, "system");
+        await write(action, settings, found?.version ?? 0, SYSTEM);
       }
     },
   };

@@ -9,6 +9,7 @@ import type { Clock } from "../../platform/clock.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
 import type { Candidate, ExecutionStatus, IngestRules, RecoveryStore } from "../../store/recovery.ts";
 import type { Redrive } from "../../store/redrive.ts";
+import { confidenceNow } from "../evaluation/confidence-now.ts";
 import type { Hooks } from "../hooks.ts";
 import { SYSTEM } from "../provenance.ts";
 import { breakersOf, ending, plannedHold } from "./ending.ts";
@@ -61,7 +62,8 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     if (executionId === null) return false;
     const hold = status === "succeeded" ? plannedHold(candidate) : undefined;
     const durationMs = executedAt && Math.max(0, clock.wallMs() - executedAt.getTime());
-    const write = ending(candidate, status, SYSTEM, { result, hold, durationMs });
+    const confidenceAfter = await confidenceNow(recovery, candidate, clock.wallMs());
+    const write = ending(candidate, status, SYSTEM, { result, hold, durationMs, confidenceAfter });
     const written = await recovery.write({ candidateId, executionId, version, ...write });
     // Somebody else ended it, or wrote to it: the next look sees.
     if (written.kind !== "done") return false;

@@ -13,6 +13,8 @@ export interface Ending {
   readonly result: Readonly<Record<string, unknown>>;
   readonly hold?: Hold | undefined;
   readonly durationMs: number | null;
+  /** How sure the action is with what this execution taught. */
+  readonly confidenceAfter: number | null;
 }
 
 /** What the claim writes as the result while there is none yet. */
@@ -33,10 +35,10 @@ export function plannedHold({ executionStatus, executionResult }: Candidate): Ho
 }
 
 export function ending(
-  { candidateId, groupId, redriveId, action }: Candidate,
+  { candidateId, groupId, redriveId, action, confidence: confidenceBefore }: Candidate,
   status: ExecutionStatus,
   by: Actor,
-  { result, hold, durationMs }: Ending,
+  { result, hold, durationMs, confidenceAfter }: Ending,
 ): { patch: CandidatePatch; provenance: NewProvenance[] } {
   const details = { ...result, ...(hold && { held_by: hold.owner }) };
   const event = status === "unknown" ? "execution_unknown" : "executed";
@@ -47,6 +49,8 @@ export function ending(
       executionResult: JSON.stringify({ status, ...details }),
       ...(hold && { heldBy: hold.owner, owner: hold.owner, note: hold.note }),
     },
-    provenance: [line(event, by, { candidateId, groupId, redriveId, action, durationMs, details })],
+    provenance: [
+      line(event, by, { candidateId, groupId, redriveId, action, durationMs, confidenceBefore, confidenceAfter, details }),
+    ],
   };
 }

@@ -8,6 +8,7 @@ import { within } from "../../platform/clock.ts";
 import type { Candidate, ExecutionStatus } from "../../store/recovery.ts";
 import type { Redrive } from "../../store/redrive.ts";
 import type { TopicStore } from "../../store/topics.ts";
+import { confidenceNow } from "../evaluation/confidence-now.ts";
 import type { Hooks } from "../hooks.ts";
 import { line } from "../provenance.ts";
 import type { Actor, ExecuteOptions } from "../recovery.ts";
@@ -82,7 +83,16 @@ export function createExecute(deps: ExecuteDeps): Execute {
         executionResult: startText(planned.plan, planned.breakers),
         groupVersion: group.version,
       },
-      provenance: [line("executing", options, { candidateId, groupId, action: action.code, reason, details })],
+      provenance: [
+        line("executing", options, {
+          candidateId,
+          groupId,
+          action: action.code,
+          confidenceBefore: candidate.confidence,
+          reason,
+          details,
+        }),
+      ],
       messages,
     });
     return writtenOf(candidateId, written);
@@ -157,11 +167,12 @@ export function createExecute(deps: ExecuteDeps): Execute {
       // It was started after all, and carries the execution on.
       if (status === "failed" && candidate.redriveId !== null) return candidate;
       const { version } = candidate;
+      const confidenceAfter = await confidenceNow(recovery, candidate, clock.wallMs());
       const written = await recovery.write({
         candidateId,
         executionId,
         version,
-        ...ending(candidate, status, by, { result, hold, durationMs }),
+        ...ending(candidate, status, by, { result, hold, durationMs, confidenceAfter }),
       });
       if (written.kind === "version_conflict") return "again";
       const after = writtenOf(candidateId, written);

@@ -85,7 +85,7 @@ function fitting(
 
 const LEVELS = { group: "own", topic: "topic", all: "global" } as const;
 
-function outcomesOf(counts: readonly OutcomeCount[]): ActionOutcomes[] {
+export function outcomesOf(counts: readonly OutcomeCount[]): ActionOutcomes[] {
   const byAction = new Map<string, ActionOutcomes>();
   for (const { action, level, successes, failures, at } of counts) {
     const known = byAction.get(action) ?? { action };

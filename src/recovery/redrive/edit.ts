@@ -8,6 +8,7 @@ import type { MessageView } from "../../message/message.ts";
 import { checkFields, parsePayloadText } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { MessageEdited } from "../../store/redrive.ts";
+import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import { copyOf } from "./carriers.ts";
 import type { RedriveDeps } from "./deps.ts";
@@ -20,6 +21,8 @@ export interface EditRequest extends Actor {
   /** The revision that was seen. */
   readonly revision?: number | undefined;
   readonly reason: string;
+  /** The group it was counted in, for the record. */
+  readonly groupId?: number | null | undefined;
 }
 
 export async function editMessage(deps: RedriveDeps, messageId: string, edit: EditRequest): Promise<MessageView> {
@@ -37,7 +40,9 @@ export async function editMessage(deps: RedriveDeps, messageId: string, edit: Ed
   await refuseUndelivered(deps, [original.topic], true);
   const schemaVersion = (await deps.store.topics.get(original.topic))?.schemaVersion ?? null;
   const message = { ...copyOf(original, deps.ids(), original.topic, key, payload), schemaVersion };
-  const result = await deps.recovery.redrives.edit({ id: messageId, revision, message, actor, reason });
+  const details = { message: messageId, edited_as: message.id };
+  const provenance = [line("message_edited", edit, { groupId: edit.groupId ?? null, reason, details })];
+  const result = await deps.recovery.redrives.edit({ id: messageId, revision, message, actor, reason, provenance });
   if (result.kind !== "done") throw refusal(messageId, key, result);
   deps.events.emit({ type: "intervened", id: messageId, action: "edit", actor, reason });
   return result.message;

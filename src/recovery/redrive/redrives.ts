@@ -3,30 +3,24 @@
  * refused changes nothing. The runner that carries redrives out stands beside it and is started by whoever works.
  */
 import { MakegoodError } from "../../message/errors.ts";
+import type { MessageView } from "../../message/message.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Redrive, RedriveStatus } from "../../store/redrive.ts";
 import type { Actor, Recovery, Versioned } from "../recovery.ts";
 import { announce } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
-import { editMessage } from "./edit.ts";
+import { type EditRequest, editMessage } from "./edit.ts";
 import { redriveLine } from "./provenance.ts";
 import { createRunner, type RedriveRunner } from "./runner.ts";
 import { type ExecutionRedrive, startForExecution, startRedrive } from "./start.ts";
 
 export type RedriveFace = Pick<
   Recovery,
-  | "startRedrive"
-  | "redrives"
-  | "redrive"
-  | "redriveItems"
-  | "pauseRedrive"
-  | "resumeRedrive"
-  | "cancelRedrive"
-  | "edit"
-  | "origin"
+  "startRedrive" | "redrives" | "redrive" | "redriveItems" | "pauseRedrive" | "resumeRedrive" | "cancelRedrive" | "origin"
 >;
 
 export interface Redrives extends RedriveFace {
+  edit(messageId: string, edit: EditRequest): Promise<MessageView>;
   /** Null: the candidate is no longer executing under this execution, and nothing was done. */
   startForExecution(execution: ExecutionRedrive, actor: Actor): Promise<Redrive | null>;
   readonly runner: RedriveRunner;

@@ -6,6 +6,7 @@ import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
 import type { DocumentStore, StoredDocument } from "../../store/documents.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
+import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import type { ActionPriorities } from "./actions.ts";
 import { DEFAULT_RULES } from "./defaults.ts";
@@ -62,11 +63,13 @@ export function createRuleBook(options: {
     return list;
   }
 
-  async function write(id: string, text: string | null, from: number, actor: Actor): Promise<void> {
+  async function write(event: string, id: string, text: string | null, from: number, actor: Actor): Promise<void> {
     const version = Math.max(0, from - shippedVersion(id));
     const known = (await rules()).find((rule) => rule.id === id)?.version ?? 0;
     const fits = from === known;
-    const written = fits && (await documents.put({ kind: "rule", id, text, version, actor: actor.actor })).kind === "done";
+    const provenance = [line(event, actor, { rule: id, details: { from } })];
+    const put = { kind: "rule", id, text, version, actor: actor.actor, provenance } as const;
+    const written = fits && (await documents.put(put)).kind === "done";
     if (written) return;
     const now = (await rules()).find((rule) => rule.id === id)?.version ?? 0;
     throw new MakegoodError("version_conflict", `Rule ${id} has version ${now} now, not ${from}: read it again.`, {
@@ -95,14 +98,14 @@ export function createRuleBook(options: {
       } catch (error) {
         throw refused(id, [{ path: "", text: errorText(error) }]);
       }
-      await write(id, JSON.stringify(ruleToJson(rule)), from, actor);
+      await write("rule_edited", id, JSON.stringify(ruleToJson(rule)), from, actor);
       return (await rules()).find((each) => each.id === id) ?? rule;
     },
     async remove(id, from, actor) {
       const rule = (await rules()).find((each) => each.id === id);
       if (rule === undefined) throw new MakegoodError("rule_not_found", `There is no rule ${id}.`, { rule: id });
       const shipped = SHIPPED.has(id);
-      await write(id, shipped ? JSON.stringify(ruleToJson({ ...rule, enabled: false })) : null, from, actor);
+      await write("rule_deleted", id, shipped ? JSON.stringify(ruleToJson({ ...rule, enabled: false })) : null, from, actor);
     },
     history: (id) => documents.history("rule", id, HISTORY_MAX),
   };

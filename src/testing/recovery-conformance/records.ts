@@ -167,6 +167,19 @@ export const documentCases: Cases = {
     assert.equal(await documents.get("action", "r-1"), null, "kinds are apart");
   },
 
+  "what a document's write puts on record is there with it, and not without it": async (scene) => {
+    const { documents } = scene.recovery;
+    const provenance = [scene.line({ event: "rule_edited", rule: "r-1" })];
+    await documents.put(doc("{}", 7, { provenance }), scene.at(1));
+    assert.deepEqual((await scene.recovery.provenance({}, { limit: 5 })).data, []);
+    await documents.put(doc("{}", 0, { provenance }), scene.at(2));
+    const { data } = await scene.recovery.provenance({}, { limit: 5 });
+    assert.deepEqual(
+      data.map(({ event, rule, at }) => [event, rule, at]),
+      [["rule_edited", "r-1", scene.at(2).now]],
+    );
+  },
+
   "a deleted document is gone, its versions stay, and its successor counts on": async (scene) => {
     const { documents } = scene.recovery;
     await documents.put(doc("{}", 0), scene.at(1));

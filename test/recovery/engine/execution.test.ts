@@ -90,6 +90,11 @@ describe("an execution", () => {
     const ended = (await scene.recovery.candidates({ limit: 10, current: false })).data.find(({ round }) => round === 1);
     expect(ended).toMatchObject({ executionStatus: "failed" });
     expect(JSON.parse(ended?.executionResult ?? "")).toMatchObject({ counts: { healed: 0, failed: 3 } });
+    const { data } = await scene.engine.provenance({ candidateId: candidate.candidateId }, { limit: 50 });
+    const record = (event: string) => data.find((each) => each.event === event);
+    expect(record("executing")?.confidenceBefore).toBe(candidate.confidence);
+    expect(record("executed")?.confidenceBefore).toBe(candidate.confidence);
+    expect(record("executed")?.confidenceAfter).toBeCloseTo((3 * 0.85) / 6, 2);
     // What died again is the next round, and what was learned speaks in it.
     await scene.work();
     const next = await scene.candidate();

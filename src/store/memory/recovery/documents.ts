@@ -2,6 +2,7 @@
 import type { DocumentKind, DocumentStore, DocumentWrite, StoredDocument } from "../../documents.ts";
 import type { At } from "../../store.ts";
 import { nowMs } from "../state.ts";
+import { record } from "./provenance.ts";
 import { atomically, type DocumentRow, type Memory, set } from "./records.ts";
 
 const nameOf = (kind: DocumentKind, id: string): string => JSON.stringify([kind, id]);
@@ -21,6 +22,7 @@ export function putDocument(
   set(memory, memory.documents, name, row);
   if (kind !== "templates") set(memory, memory.versions, name, [...(memory.versions.get(name) ?? []), row]);
   set(memory, memory.revisions, kind, (memory.revisions.get(kind) ?? 0) + 1);
+  record(memory, write.provenance ?? [], row.at);
   return { kind: "done", version: row.version };
 }
 

@@ -7,6 +7,7 @@ import { dedupeScope, enqueue } from "../enqueue.ts";
 import { intervene } from "../intervene.ts";
 import { view } from "../read.ts";
 import { nowMs, type Stored } from "../state.ts";
+import { record } from "./provenance.ts";
 import type { Memory } from "./records.ts";
 
 export function edit(memory: Memory, request: MessageEdit): MessageEdited {
@@ -33,6 +34,7 @@ export function edit(memory: Memory, request: MessageEdit): MessageEdited {
   enqueue(kernel, [message], { now });
   memory.origins.set(message.id, { replayOf: id, redriveId: null, edited: true });
   intervene(kernel, { id, action: "resolve", actor, reason, now });
+  record(memory, request.provenance ?? [], now);
   return done(memory, message.id);
 }
 

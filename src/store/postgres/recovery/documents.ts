@@ -7,6 +7,7 @@ import type { At } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
 import type { Row } from "../connection.ts";
 import { fromEpoch } from "../statements/view.ts";
+import { record } from "./provenance.ts";
 import { epoch } from "./rows.ts";
 import { type RecoveryDb, type Run, reader, within } from "./run.ts";
 
@@ -51,6 +52,7 @@ export async function putDocument(s: string, run: Run, write: DocumentWrite, { n
       update ${s}.recovery_document_kind set revision = revision + 1 where kind = $1`,
     [kind, id, next, text, actor],
   );
+  await record(s, run, write.provenance ?? [], { now });
   return { kind: "done", version: next };
 }
 

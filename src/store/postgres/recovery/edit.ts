@@ -9,6 +9,7 @@ import type { MessageEdit, MessageEdited, RedriveStore } from "../../redrive.ts"
 import { clockSql } from "../clock-sql.ts";
 import { messageView, viewSql } from "../statements/view.ts";
 import { actOn } from "./act.ts";
+import { record } from "./provenance.ts";
 import { type Inside, type RecoveryDb, type Run, reader, within } from "./run.ts";
 
 async function viewOf(s: string, run: Run, id: string): Promise<MessageView | null> {
@@ -61,6 +62,7 @@ async function edit(s: string, inside: Inside, request: MessageEdit): Promise<Me
     [message.id, id],
   );
   inside.tell(await actOn(s, run, "resolve", [original], request, clockSql(request.now)));
+  await record(s, run, request.provenance ?? [], request);
   return { kind: "done", message: (await viewOf(s, run, message.id)) as MessageView };
 }
 
