@@ -2,7 +2,19 @@
  * What the engines of the recovery seam must agree on about a candidate's states and approvals, and the size of one ingest. The moves are a second
  * fence, wider than the policy of recovery/: they refuse what no policy may do.
  */
-import type { Candidate, EvaluationStatus, ExecutionStatus } from "./recovery.ts";
+import type { Candidate, Decision, EvaluationStatus, ExecutionStatus } from "./recovery.ts";
+
+export const DECISIONS: readonly Decision[] = ["pending", "approved", "rejected"];
+export const EVALUATION_STATUSES: readonly EvaluationStatus[] = ["unevaluated", "evaluating", "evaluated", "failed"];
+export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
+  "pending",
+  "executing",
+  "succeeded",
+  "failed",
+  "rolled_back",
+  "skipped",
+  "unknown",
+];
 
 export interface Approval {
   readonly actor: string;

@@ -6,6 +6,7 @@ import { type Command, Option } from "commander";
 import type { BlastRadiusJson, CandidateDetailJson, CandidateJson } from "../../server/recovery/contract-candidate.ts";
 import type { ListJson } from "../../server/recovery/contract-group.ts";
 import type { RedriveJson } from "../../server/recovery/contract-redrive.ts";
+import { EXECUTION_STATUSES } from "../../store/candidate-state.ts";
 import type { Api } from "../api.ts";
 import { ask, askAndShow, conversation, part, queryOf } from "../ask.ts";
 import { confirmed } from "../confirm.ts";
@@ -18,7 +19,6 @@ import type { CommandContext, Run } from "../run.ts";
 import { type PlanOptions, planBody, planOptions } from "./redrive-plan.ts";
 
 const CANDIDATES = "/api/v1/recovery/candidates";
-const EXECUTIONS = ["pending", "executing", "succeeded", "failed", "rolled_back", "skipped", "unknown"];
 
 interface ListOptions {
   readonly group?: number;
@@ -48,7 +48,7 @@ export function candidatesCommand(program: Command, run: Run): void {
     .description("newest first, the latest of each group")
     .option("--group <group>", "of one group", integer)
     .addOption(new Option("--decision <decision>").choices(["pending", "approved", "rejected"]))
-    .addOption(new Option("--execution <status>").choices(EXECUTIONS))
+    .addOption(new Option("--execution <status>").choices([...EXECUTION_STATUSES]))
     .option("--action <code>")
     .option("--all", "those of earlier rounds, too")
     .option("--limit <n>", "how many at most", "50")

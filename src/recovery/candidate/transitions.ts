@@ -14,8 +14,6 @@ const BY_HAND: Readonly<Record<ExecutionStatus, readonly ExecutionStatus[]>> = {
   skipped: [],
 };
 
-export const EXECUTION_STATUSES = Object.keys(BY_HAND) as readonly ExecutionStatus[];
-
 export function isExecutionStatus(word: string): word is ExecutionStatus {
   return Object.hasOwn(BY_HAND, word);
 }

@@ -3,6 +3,7 @@
  * is refused with what would be allowed (DR-33). Rolling back does what undoes the action, where something does.
  */
 import { MakegoodError } from "../../message/errors.ts";
+import { EXECUTION_STATUSES } from "../../store/candidate-state.ts";
 import type { Candidate, CandidatePatch, ExecutionStatus, IngestRules, NewProvenance } from "../../store/recovery.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
@@ -13,7 +14,7 @@ import type { CandidateUpdate } from "../recovery.ts";
 import { breakersOf } from "./ending.ts";
 import { type CandidateDeps, type Found, untilWritten, writtenOf, wrongState } from "./found.ts";
 import { reopenIfNewer } from "./reopen.ts";
-import { EXECUTION_STATUSES, handMoveRefusal, isExecutionStatus } from "./transitions.ts";
+import { handMoveRefusal, isExecutionStatus } from "./transitions.ts";
 
 export interface UpdateDeps extends CandidateDeps {
   readonly catalogue: Pick<Catalogue, "get" | "all">;

@@ -3,7 +3,8 @@
  * version that was read; which moves there are is the engine's business (appendix E, DR-33).
  */
 import type { Actor, ExecuteOptions, Recovery, Versioned } from "../../recovery/recovery.ts";
-import type { CandidateFilter, Decision, EvaluationStatus, ExecutionStatus } from "../../store/recovery.ts";
+import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../store/candidate-state.ts";
+import type { CandidateFilter } from "../../store/recovery.ts";
 import type { Fields } from "../fields.ts";
 import { type ApiRequest, type Handler, json } from "../http.ts";
 import type { Kernel } from "../kernel.ts";
@@ -14,17 +15,6 @@ import { readQuery } from "./query.ts";
 import { readPlan } from "./read-redrive.ts";
 import { NAMES_HINT, notFound, numberIn, type RecoveryHandler, recoveryHandler } from "./recovery-request.ts";
 
-const DECISIONS: readonly Decision[] = ["pending", "approved", "rejected"];
-const EVALUATIONS: readonly EvaluationStatus[] = ["unevaluated", "evaluating", "evaluated", "failed"];
-const EXECUTIONS: readonly ExecutionStatus[] = [
-  "pending",
-  "executing",
-  "succeeded",
-  "failed",
-  "rolled_back",
-  "skipped",
-  "unknown",
-];
 const ID_MAX = Number.MAX_SAFE_INTEGER;
 const OWNER_BYTES_MAX = 255;
 
@@ -95,8 +85,8 @@ async function list(recovery: Recovery, request: ApiRequest): Promise<Reply> {
     return {
       groupId: read.integer("group_id", 1, ID_MAX),
       decision: read.oneOf("decision", DECISIONS),
-      evaluationStatus: read.oneOf("evaluation_status", EVALUATIONS),
-      executionStatus: read.oneOf("execution_status", EXECUTIONS),
+      evaluationStatus: read.oneOf("evaluation_status", EVALUATION_STATUSES),
+      executionStatus: read.oneOf("execution_status", EXECUTION_STATUSES),
       action: read.text("action"),
       current: !all,
       ...read.page(),
@@ -113,7 +103,7 @@ async function patch(recovery: Recovery, request: ApiRequest, actor: Actor, cand
     const orCleared = (name: string, value: string | undefined): string | null | undefined =>
       value ?? (cleared.has(name) ? null : undefined);
     const update = {
-      executionStatus: fields.oneOf("execution_status", EXECUTIONS),
+      executionStatus: fields.oneOf("execution_status", EXECUTION_STATUSES),
       selectedAction: nameOf(fields, "selected_action"),
       owner: orCleared("owner", nameOf(fields, "owner", OWNER_BYTES_MAX)),
       note: orCleared("note", noteOf(fields, "note")),

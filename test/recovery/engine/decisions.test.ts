@@ -4,9 +4,9 @@
  */
 import { describe, expect, it } from "vitest";
 import { approvalRefusal, standingOf } from "../../../src/recovery/candidate/approvals.ts";
-import { EXECUTION_STATUSES, handMoveRefusal, isExecutionStatus } from "../../../src/recovery/candidate/transitions.ts";
+import { handMoveRefusal, isExecutionStatus } from "../../../src/recovery/candidate/transitions.ts";
 import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
-import { forbiddenMove } from "../../../src/store/candidate-state.ts";
+import { EXECUTION_STATUSES, forbiddenMove } from "../../../src/store/candidate-state.ts";
 import type { Candidate, ExecutionStatus } from "../../../src/store/recovery.ts";
 import { ANN, BO, createScene, ROBOT, type Scene } from "./scene.ts";
 
@@ -249,10 +249,10 @@ describe("DR-33: a status that a person writes", () => {
     );
     expect(allowed).toEqual([
       "pending → skipped",
-      "unknown → succeeded",
-      "unknown → failed",
       "succeeded → rolled_back",
       "failed → rolled_back",
+      "unknown → succeeded",
+      "unknown → failed",
     ]);
     for (const move of allowed) {
       const [from, to] = move.split(" → ") as [ExecutionStatus, ExecutionStatus];

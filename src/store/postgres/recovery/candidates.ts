@@ -1,7 +1,8 @@
 /**
  * What is read of candidates: one, the latest of a group, pages by state, and executions whose lease is over.
  */
-import type { Candidate, CandidateFilter, ExecutionStatus, Paged, RecoveryStore } from "../../recovery.ts";
+import { EXECUTION_STATUSES } from "../../candidate-state.ts";
+import type { Candidate, CandidateFilter, Paged, RecoveryStore } from "../../recovery.ts";
 import { clockSql } from "../clock-sql.ts";
 import { idCursor, paged, pageLimit } from "./pages.ts";
 import { candidateColumns, candidateOf } from "./rows.ts";
@@ -19,16 +20,6 @@ export async function readCandidate(
   const [row] = await run(text, [candidateId]);
   return row ? candidateOf(row) : null;
 }
-
-export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
-  "pending",
-  "executing",
-  "succeeded",
-  "failed",
-  "rolled_back",
-  "skipped",
-  "unknown",
-];
 
 function listSql(s: string, filter: CandidateFilter): { text: string; values: unknown[] } {
   const values: unknown[] = [idCursor(filter.cursor), pageLimit(filter.limit) + 1];

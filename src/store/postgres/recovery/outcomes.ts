@@ -2,11 +2,11 @@
  * What was learned, on three levels, as weights that fade: each row is set down to the moment of its write, so what comes in any order and
  * from any process adds up to the same. Also the numbers of the whole engine.
  */
-import type { Decision, EvaluationStatus, RecoveryStore } from "../../recovery.ts";
+import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../candidate-state.ts";
+import type { RecoveryStore } from "../../recovery.ts";
 import type { Learned, OutcomeCount } from "../../recovery-numbers.ts";
 import { clockSql } from "../clock-sql.ts";
 import type { Row } from "../connection.ts";
-import { EXECUTION_STATUSES } from "./candidates.ts";
 import { uningestedCount } from "./groups.ts";
 import { epoch, membersOf, OPEN_IN_GROUP } from "./rows.ts";
 import { type RecoveryDb, type Run, reader, within } from "./run.ts";
@@ -110,8 +110,6 @@ function tally<K extends string>(names: readonly K[], rows: readonly Row[], colu
   return counts;
 }
 
-const DECISIONS: readonly Decision[] = ["pending", "approved", "rejected"];
-const EVALUATIONS: readonly EvaluationStatus[] = ["unevaluated", "evaluating", "evaluated", "failed"];
 export function createOutcomes(db: RecoveryDb): Pick<RecoveryStore, "outcomes" | "learn" | "stats"> {
   const { s } = db;
   const run = reader(db, "read outcomes");
@@ -140,7 +138,7 @@ export function createOutcomes(db: RecoveryDb): Pick<RecoveryStore, "outcomes" |
         openGroups: Number(openGroups),
         occurrences: Number(occurrences),
         decisions: tally(DECISIONS, states, 0),
-        evaluations: tally(EVALUATIONS, states, 1),
+        evaluations: tally(EVALUATION_STATUSES, states, 1),
         executions: tally(EXECUTION_STATUSES, states, 2),
         outcomes: all.map(outcomeOf),
         uningested: Number(uningested),
