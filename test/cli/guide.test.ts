@@ -96,8 +96,9 @@ it("the recovery guide heals a group in the end", async () => {
     expect(group).toMatch(/http_429 +shop\/charge/);
     expect(group).toContain("Why they are together");
     expect(why).toMatch(/retry_exponential \(80%\)/);
-    expect(executed).toMatch(/2 of 2 messages healed, 0 failed/);
-    expect(after).toMatch(/retry_exponential .* 2\/2/);
+    // On a busy machine the second one may join the group a few seconds later: then it is the redrive's.
+    expect(executed).toMatch(/([12]) of \1 messages? healed, 0 failed/);
+    expect(after).toMatch(/retry_exponential .* ([12])\/\1/);
     expect(redriven).toMatch(/is done: [12] of [12] messages? healed, 0 failed/);
     const long = [group, why, executed, after].join("\n").split("\n");
     expect(long.filter((line) => line.length > 100)).toEqual([]);
