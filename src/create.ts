@@ -5,6 +5,7 @@
 import { withCarriers } from "./create/carrier-topics.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
 import { type OpenedRecovery, openRecovery } from "./create/open-recovery.ts";
+import { lent, occasional } from "./create/wrapped-sink.ts";
 import { createAcceptance } from "./delivery/acceptance.ts";
 import { startBelowAttempts } from "./delivery/attempt-below.ts";
 import { startSecondaryAttempts } from "./delivery/attempt-secondary.ts";
@@ -32,6 +33,7 @@ import { createIds } from "./platform/ids.ts";
 import { type Random, systemRandom } from "./platform/random.ts";
 import type { Recovery } from "./recovery/recovery.ts";
 import type { RecoveryOptions } from "./recovery/settings.ts";
+import { isRecoveryTopic } from "./recovery/topics.ts";
 import { createAddressGuard } from "./sink/address-guard.ts";
 import { functionSink, reject } from "./sink/function.ts";
 import type { Sink } from "./sink/sink.ts";
@@ -193,7 +195,7 @@ function createSinkMaker(
 ): (record: TopicRecord) => Sink | null {
   const guard = createAddressGuard({ allow: options.sinkAllow });
   const log = options.log ?? ((line: string) => events.emit({ type: "lifecycle", what: "notice", detail: { line } }));
-  return (record) => {
+  const made = (record: TopicRecord): Sink | null => {
     const chosen = options.sinkFor?.(record);
     if (chosen !== undefined) return chosen;
     const topic = declared.get(record.name);
@@ -203,13 +205,10 @@ function createSinkMaker(
     if (own !== undefined) return own;
     return record.sink.kind === "function" ? null : createSink(record.sink, { guard, clock, random, log });
   };
-}
-
-/** A sink that was handed in outlives changes of its topic: it is closed once, at the end. */
-function lent(sink: Sink): Sink {
-  const { kind, occasional = false } = sink;
-  const deliver: Sink["deliver"] = (delivery, context) => sink.deliver(delivery, context);
-  return sink.probe ? { kind, occasional, deliver, probe: sink.probe.bind(sink) } : { kind, occasional, deliver };
+  return (record) => {
+    const sink = made(record);
+    return sink && isRecoveryTopic(record.name) ? occasional(sink) : sink;
+  };
 }
 
 /** The handler gets what the schema makes of the payload; a payload that no longer fits will never fit. */

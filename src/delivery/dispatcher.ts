@@ -58,7 +58,9 @@ export class Dispatcher {
   readonly #unsubscribe: (() => void)[];
   #stopping: Promise<void> | undefined;
   #state: WorkerStatus["state"] = "working";
+  /** Topics that are counted on at any time, and those that count only while they have something. */
   #served = 0;
+  readonly #occasional = new Set<string>();
   #probeDueMs = Number.POSITIVE_INFINITY;
 
   constructor(options: DispatcherOptions) {
@@ -160,11 +162,15 @@ export class Dispatcher {
   /** How much each topic of these lanes may have now; a breaker whose cool-down is over is asked about its probe. */
   #allow(lanes: readonly LaneEntry[], nowMs: number): void {
     const { topics, concurrency } = this.#options;
-    let slowHeld = 0;
-    for (const topic of this.#states.values()) if (topic.slow) slowHeld += topic.held;
     const asking = new Set(lanes.map((lane) => lane.topic));
     const slowAsking = [...asking].filter(({ slow }) => slow).length;
-    const crowd = { concurrency, slowHeld, slowAsking, served: this.#served };
+    let slowHeld = 0;
+    let served = this.#served;
+    for (const topic of this.#states.values()) {
+      if (topic.slow) slowHeld += topic.held;
+      if (this.#occasional.has(topic.name) && (topic.held > 0 || asking.has(topic))) served++;
+    }
+    const crowd = { concurrency, slowHeld, slowAsking, served, more: this.#occasional.size > 0 };
     this.#probeDueMs = Number.POSITIVE_INFINITY;
     for (const topic of asking) {
       const record = topic.entry?.record;
@@ -198,18 +204,20 @@ export class Dispatcher {
       state = createTopicState(name, this.#chooses(name), breaker);
       useEntry(state, topics.entry(name));
       this.#states.set(name, state);
-      this.#countServed();
     }
     return state;
   }
 
-  /** All that could come, not only what has come: a slow topic leaves room for others before they show up. */
+  /** All that could come, not only what has come: a slow topic leaves room for others before they show up, except for occasional ones. */
   #countServed(): void {
     const { topics } = this.#options;
-    this.#served = [...topics.entries()].filter((entry) => {
+    this.#served = 0;
+    this.#occasional.clear();
+    for (const entry of topics.entries()) {
       const handle = this.#chooses(entry.name) ? topics.sink(entry) : null;
-      return handle && (!handle.sink.occasional || this.#states.has(entry.name));
-    }).length;
+      if (handle?.sink.occasional) this.#occasional.add(entry.name);
+      else if (handle) this.#served++;
+    }
   }
 
   #chooses(name: string): boolean {

@@ -109,8 +109,10 @@ export interface Crowd {
   readonly slowHeld: number;
   /** How many slow topics ask in this round. */
   readonly slowAsking: number;
-  /** How many topics are served here. */
+  /** How many topics are served here, of the occasional ones those that have something now. */
   readonly served: number;
+  /** Whether there are others that may have something at any time. */
+  readonly more: boolean;
 }
 
 /** How many more messages a topic may have, before tenants and capacity are looked at. */
@@ -118,7 +120,9 @@ export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, 
   if (!hasSink || !isOpen(topic, nowMs)) return 0;
   if (topic.breaker.admits(nowMs) === "one") return topic.held === 0 ? 1 : 0;
   const room = topic.runningMax * heldPerRunning(topic) - topic.held;
-  if (!topic.slow || crowd.served < 2) return Math.max(0, room);
+  if (!topic.slow) return Math.max(0, room);
+  // All slots are its own, and none of it waits here for one: whoever comes gets the next that is free.
+  if (crowd.served < 2) return Math.max(0, crowd.more ? Math.min(room, crowd.concurrency - crowd.slowHeld) : room);
   // Never more than slow topics leave free: one of them gets half of the slots, two get a third each, and some always stay free.
   const slots = Math.floor((crowd.concurrency - crowd.slowHeld - topic.held) / (crowd.slowAsking + 1));
   return Math.max(0, Math.min(room, Math.max(slots, topic.held === 0 ? 1 : 0)));

@@ -32,7 +32,7 @@ export interface Sink {
   deliver(delivery: Delivery, context: DeliverContext): Outcome | Promise<Outcome>;
   /** Asks the receiver whether an unknown attempt landed: `delivered`, `retry`, or still `unknown`. */
   probe?(delivery: Delivery, context: DeliverContext): Promise<Outcome>;
-  /** True: messages come only now and then (after an outage, say); no room is kept free for them before they have come. */
+  /** True: messages come only now and then (after an outage, say); no room is kept free for them while there are none. */
   readonly occasional?: boolean;
   close?(): Promise<void>;
 }

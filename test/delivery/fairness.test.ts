@@ -77,6 +77,28 @@ describe("fairness (DX-6)", () => {
   });
 });
 
+describe("a slow topic beside topics that have messages only now and then", () => {
+  it("has all slots while they have none, makes room while they have some, and has all slots again", async () => {
+    const ends: (() => void)[] = [];
+    const slow = topic("a/slow", { sink: () => new Promise<void>((resolve) => ends.push(resolve)) });
+    const seldom = { kind: "function", occasional: true, deliver: () => ({ kind: "delivered" as const }) };
+    const now = topic("b/now", { sink: seldom });
+    const { mg, store, count } = await setUp([slow, now], { concurrency: 16, recovery: {} });
+    mg.work();
+    // As in every Makegood.
+    await until(async () => (await store.topics.get("recovery/notify")) !== null);
+    await mg.enqueueMany(slow, batch(64, undefined));
+    await until(() => ends.length === 16);
+    await mg.enqueue(now, 0);
+    await pause(50);
+    expect(await count("delivered")).toBe(0);
+    ends[0]?.();
+    await until(async () => (await count("delivered")) === 2);
+    await until(() => ends.length === 17);
+    await mg.close({ drainMs: 0 });
+  });
+});
+
 describe("limits", () => {
   it("respects concurrency overall, per topic and per tenant, at every moment", async () => {
     let now = 0;

@@ -21,7 +21,13 @@ export interface Arrival {
 }
 
 export type Answer =
-  | { readonly status: number; readonly afterMs?: number; readonly headers?: Record<string, string> }
+  | {
+      readonly status: number;
+      readonly afterMs?: number;
+      /** Instead of a time. */
+      readonly after?: Promise<unknown>;
+      readonly headers?: Record<string, string>;
+    }
   /** Acts, then resets the connection before any byte of an answer. */
   | "reset"
   /** Acts, and never answers. */
@@ -77,9 +83,10 @@ export async function startReceiver(first: Answer | ((arrival: Arrival) => Answe
       const timer = setInterval(() => response.write("."), 200);
       return void response.on("close", () => clearInterval(timer));
     }
-    const { status, afterMs = 0, headers = {} } = what;
+    const { status, afterMs = 0, after, headers = {} } = what;
     const send = () => response.writeHead(status, headers).end(status === 204 ? undefined : "ok");
-    if (afterMs > 0) setTimeout(send, afterMs);
+    if (after !== undefined) void after.then(send);
+    else if (afterMs > 0) setTimeout(send, afterMs);
     else send();
   };
 

@@ -1,0 +1,21 @@
+/**
+ * Sinks as the workers get them where that is not quite what was made: without their end, or as something that has messages only now
+ * and then.
+ */
+import type { Sink } from "../sink/sink.ts";
+
+/** A sink that was handed in outlives changes of its topic: it is closed once, at the end. */
+export function lent(sink: Sink): Sink {
+  const { kind, occasional = false } = sink;
+  return { kind, occasional, deliver: (delivery, context) => sink.deliver(delivery, context), ...probeOf(sink) };
+}
+
+/** No room is kept free for it while it has nothing. */
+export function occasional(sink: Sink): Sink {
+  const close = sink.close && { close: () => sink.close?.() ?? Promise.resolve() };
+  return { ...lent(sink), ...close, occasional: true };
+}
+
+function probeOf(sink: Sink): Pick<Sink, "probe"> {
+  return sink.probe ? { probe: sink.probe.bind(sink) } : {};
+}
