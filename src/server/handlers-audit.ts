@@ -5,10 +5,11 @@
  */
 import { createHash } from "node:crypto";
 import type { DeliverResult } from "../delivery/deliver.ts";
+import { LIMITS } from "../message/limits.ts";
 import { isTraceparent } from "../message/validate.ts";
 import { faultText, type RecordFault, readRecord } from "../presets/audit/record.ts";
 import { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType } from "../presets/audit/registry.ts";
-import { EVENT_CONFLICT, type Quarantined } from "../presets/audit/store-sink.ts";
+import { asItCameKey, EVENT_CONFLICT, type Quarantined } from "../presets/audit/store-sink.ts";
 import { auditTopic, QUARANTINE_TOPIC } from "../presets/audit/topics.ts";
 import { auditOf } from "../store/audit.ts";
 import { readText } from "./body.ts";
@@ -108,7 +109,11 @@ async function quarantine(kernel: Kernel, kind: Kind, text: string, faults: read
 async function keep(kernel: Kernel, kind: Kind, text: string, reason: string) {
   const payload: Quarantined = { audit_type: kind.type, reason, record: text };
   // The same text again is the same dead letter: a producer in a loop fills nothing.
-  const key = createHash("sha256").update(`${kind.type}\n${text}`).digest("hex");
-  const result = await kernel.mg.deliver(QUARANTINE_TOPIC, payload, { key, timeoutMs: WRITE_MS, budgetMs: BUDGET_MS });
+  const hash = createHash("sha256").update(`${kind.type}\n${text}`).digest("hex");
+  const whole = JSON.stringify(payload);
+  const fits = Buffer.byteLength(whole) <= LIMITS.payloadBytesMax;
+  const [key, payloadText] = fits ? [hash, whole] : [asItCameKey(kind.type, hash), text];
+  const options = { key, payloadText, timeoutMs: WRITE_MS, budgetMs: BUDGET_MS };
+  const result = await kernel.mg.deliver(QUARANTINE_TOPIC, null, options);
   return { quarantined: result.stored !== null && result.survives !== "nothing", id: result.id, code: result.code };
 }

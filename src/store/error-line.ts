@@ -40,26 +40,34 @@ export function refusedLine(
 /** What a line of a log holds: an entry, something a person has to look at, or nothing of ours (null). */
 export function readLine(line: string, sealer: Sealer | null): EntryRead | null {
   if (!line.includes(ENTRY) && !line.includes(REFUSED)) return null;
-  const found = find(line, 0);
-  if (found === null) return { ok: false, fault: "the line is cut or is not JSON" };
+  const found = find(line);
+  if (found === null) return { ok: false, fault: "the line is cut, is not JSON, or has its entry inside of another text" };
   if (REFUSED in found) return { ok: false, fault: "it was refused as a message and needs a person" };
   return readEntry(found[ENTRY], sealer);
 }
 
-/** Collectors wrap lines: in front of the JSON there may be a time, around it another object that has it as text. */
-function find(text: string, depth: number): Record<string, unknown> | null {
+/** What collectors put in front of a line, and the members under which they keep it. Receivers and producers write into all others. */
+const PREFIX =
+  /^(?:\S+ (?:stdout|stderr) [FP] |[\w:.,+ -]{0,60} [\w.-]+(?:\[[\w.]+\])?: |[\w.-]+ +\| |\[[\w./-]+\] |[\dT:.,Z+ -]{0,40})$/;
+const WRAPPERS = ["log", "message", "msg", "MESSAGE", "line", "_raw", "textPayload", "jsonPayload"];
+
+/** An entry is taken from a whole line only: one inside of another text is what somebody else wrote there, and may be forged. */
+function find(text: string): Record<string, unknown> | null {
   const at = text.indexOf("{");
-  if (at === -1 || depth > 4) return null;
-  let value: unknown;
+  if (at === -1 || !PREFIX.test(text.slice(0, at))) return null;
   try {
-    value = JSON.parse(text.slice(at, text.lastIndexOf("}") + 1));
+    return unwrap(JSON.parse(text.slice(at, text.lastIndexOf("}") + 1)), 0);
   } catch {
     return null;
   }
-  if (typeof value !== "object" || value === null) return null;
-  if (ENTRY in value || REFUSED in value) return value as Record<string, unknown>;
-  for (const inner of Object.values(value)) {
-    const found = typeof inner === "string" && inner.includes("makegood_") ? find(inner, depth + 1) : null;
+}
+
+function unwrap(value: unknown, depth: number): Record<string, unknown> | null {
+  if (typeof value === "string") return value.startsWith("{") ? unwrap(JSON.parse(value), depth) : null;
+  if (typeof value !== "object" || value === null || depth > 4) return null;
+  if (Object.hasOwn(value, ENTRY) || Object.hasOwn(value, REFUSED)) return value as Record<string, unknown>;
+  for (const name of WRAPPERS) {
+    const found = Object.hasOwn(value, name) ? unwrap((value as Record<string, unknown>)[name], depth + 1) : null;
     if (found) return found;
   }
   return null;

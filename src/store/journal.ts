@@ -8,6 +8,8 @@ import type { AfterTry } from "./tried-below.ts";
 
 export type Appended =
   | { readonly kind: "kept" }
+  /** Another payload waits under its id; the first stands. */
+  | { readonly kind: "conflict" }
   | { readonly kind: "refused"; readonly code: "journal_full" | "journal_failed"; readonly error: string };
 
 export interface JournalStats {
@@ -41,7 +43,10 @@ export interface Journal {
   readonly directory: string;
   /** Makes the directory, reads what is there and takes over what nobody uses any more. */
   open(): Promise<void>;
-  /** Resolves when it is on disk, or when it cannot be. Callers at the same time share one fsync. */
+  /**
+   * Resolves when it is on disk, or when it cannot be. Callers at the same time share one fsync. What waits here already is kept as it is,
+   * with its attempts.
+   */
   append(entry: HandedDown): Promise<Appended>;
   /** Those that wait, oldest first, as far as they are known without reading the disk. */
   list(): Iterable<WaitingBelow>;

@@ -116,7 +116,8 @@ export function createLadder(options: LadderOptions): Ladder {
   }
 
   function inMemory(entry: HandedDown, why: string): PutDown {
-    const { id } = entry.message;
+    const { id, payload } = entry.message;
+    if ((memory.get(id)?.message.payload ?? payload) !== payload) return { kind: "conflict", rung: "memory", id };
     // The line first: it is all there is if the process ends now.
     say(errorLog, entryLine(entry, why, form));
     if (!memory.keep(entry))
@@ -218,7 +219,9 @@ function journalRung(journal: Journal): Rung {
     async put(entry) {
       const appended = await journal.append(entry);
       if (appended.kind === "refused") return appended;
-      return { kind: "stored", rung: "journal", survives: "power-loss", id: entry.message.id, duplicate: false };
+      const { id } = entry.message;
+      if (appended.kind === "conflict") return { kind: "conflict", rung: "journal", id };
+      return { kind: "stored", rung: "journal", survives: "power-loss", id, duplicate: false };
     },
   };
 }

@@ -8,8 +8,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createMakegood } from "../../src/create.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
+import { quarantineSink } from "../../src/presets/audit/store-sink.ts";
 import { auditTopics } from "../../src/presets/audit/topics.ts";
 import { makegoodOptions } from "../../src/server/serve.ts";
+import { createMemoryAudit } from "../../src/store/memory/audit.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { createRedisStore } from "../../src/store/redis/index.ts";
@@ -70,6 +72,19 @@ describe("the audit endpoints", () => {
     expect([response.status, await json(response)]).toMatchObject([400, { quarantined: true }]);
     const { data } = await server.mg().store.list({ status: "dead", topic: "audit/quarantine", limit: 10 });
     expect(data.some(({ payload }) => payload.includes("half"))).toBe(true);
+  });
+
+  it("DA-15: 400 and quarantined however large: what has no room beside its reason is kept as it came, and judged again by a replay", async () => {
+    const text = JSON.stringify({ ...envelope("e-large", "executions"), outcome: 7, quotes: '"'.repeat(400_000) });
+    const response = await server.post("executions", text);
+    const { message_id, ...answer } = (await json(response)) as { message_id: string };
+    expect([response.status, answer]).toMatchObject([400, { quarantined: true, errors: [{ field: "outcome" }] }]);
+    expect(await server.mg().store.get(message_id)).toMatchObject({ status: "dead", payload: text, lastCode: "invalid_record" });
+    const sink = quarantineSink(createMemoryAudit());
+    const fits = JSON.stringify(envelope("e-fits", "executions"));
+    const sent = { key: `as-it-came:executions:${"0".repeat(64)}`, payload: fits };
+    const context = { signal: new AbortController().signal, timeoutMs: 1_000 };
+    expect(await sink.deliver(sent as Parameters<typeof sink.deliver>[0], context)).toEqual({ kind: "delivered" });
   });
 
   it("DA-26: 413 above a mebibyte, 415 for another media type, 404 for a type nobody registered", async () => {

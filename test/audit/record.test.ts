@@ -108,6 +108,7 @@ describe("a record", () => {
     ["occurred_at", "2026-02-03T04:05:06"],
     ["occurred_at", "0000-01-01T00:00:00Z"],
     ["occurred_at", "2026-13-01T00:00:00Z"],
+    ["occurred_at", "2026-02-29T00:00:00Z"],
     ["data", []],
   ])("refuses %s = %j", (field, value) => {
     expect(faultsOf("executions", { ...envelope("e-1"), [field]: value })).toEqual([field]);

@@ -52,15 +52,22 @@ describe("the five scenarios", () => {
     await using network = await startProxy(targetOf(server.url));
     await using audit = client(`http://127.0.0.1:${network.port}`);
     expect((await timed(audit.execution(envelope("before") as never))).kind).toBe("stored");
-    // The server acts and its answer is lost, once: the second quick try finds its own record.
-    network.rule({ match: /POST/, act: "lose-reply", answered: "HTTP/1.1 201" });
-    expect((await timed(audit.execution(envelope("lost-answer") as never))).kind).toBe("duplicate");
+    // The server acts and its answer is lost, once: the second quick try finds its own record. On a slow machine the 300 ms that
+    // quick tries have may be over before that; then the queue's does, and another record is asked.
+    const lost: string[] = [];
+    for (let kind = ""; kind !== "duplicate"; ) {
+      expect(lost.length).toBeLessThan(10);
+      network.rule({ match: /POST/, act: "lose-reply", answered: "HTTP/1.1 201" });
+      lost.push(`lost-answer-${lost.length}`);
+      ({ kind } = await timed(audit.execution(envelope(lost.at(-1)!) as never)));
+      expect(["duplicate", "queued"]).toContain(kind);
+    }
     network.refuse();
     network.resetAll();
     const results = await Promise.all(["a", "b", "c"].map((id) => timed(audit.execution(envelope(id) as never))));
     expect(results.map(({ kind }) => kind)).toEqual(["queued", "queued", "queued"]);
     network.heal();
-    await storedAll(server, ["before", "lost-answer", "a", "b", "c"]);
+    await storedAll(server, ["before", ...lost, "a", "b", "c"]);
     await vi.waitFor(async () => expect(await audit.pending()).toBe(0), 5_000);
     expect(await audit.deadLetters()).toBe(0);
   });

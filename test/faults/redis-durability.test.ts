@@ -86,6 +86,16 @@ describe("what the server says", () => {
     }
   });
 
+  it("a server that lets nobody in is not one whose settings are unknown: nothing can be attested for it", async () => {
+    const server = await startRedis(["--requirepass", "secret"]);
+    const port = fromNodeRedis(createClient({ url: server.url }));
+    try {
+      expect(await codeOf(readDurability(port, { appendonly: "yes" }))).toBe("store_unavailable");
+    } finally {
+      await port.close();
+    }
+  });
+
   it("DA-2: a policy that evicts refuses to open, unless it is allowed by its name", async () => {
     const server = await startRedis([...DURABLE, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]);
     expect(await codeOf(redisScene(server))).toBe("invalid_config");
@@ -133,9 +143,11 @@ describe("a replica", () => {
     const made = await scene(primary, { replicas: { count: 1, timeoutMs: 300 } });
     expect(await codeOf(made.store.enqueue([message()]))).toBe("accepted");
     replica.signal("SIGSTOP");
-    const one = message();
+    const [one, same] = [message({ key: "k", payload: "1" }), message({ key: "k", payload: "1" })];
     try {
       expect(await codeOf(made.store.enqueue([one]))).toBe("outcome_unknown");
+      // A duplicate is as good as what it is a duplicate of, and that is on one machine only.
+      expect(await codeOf(made.store.enqueue([same]))).toBe("outcome_unknown");
     } finally {
       replica.signal("SIGCONT");
     }

@@ -6,6 +6,7 @@ import { readdir, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { NewMessage } from "../../src/message/message.ts";
+import { connectRedis, createRedisStore } from "../../src/store/redis/index.ts";
 import { DURABLE, NOT_PERSISTENT, startRedis } from "../support/redis-server.ts";
 import { claimAll, codeOf, conserved, deliverAll, message, type RedisScene, redisScene } from "./redis-scene.ts";
 
@@ -151,6 +152,8 @@ describe("Redis is killed", () => {
     server.signal("SIGSTOP");
     const one = message();
     try {
+      // What opening asks of each node has a deadline, too.
+      expect(await codeOf(store.durability())).toBe("store_unavailable");
       expect(await codeOf(store.enqueue([one]))).toBe("outcome_unknown");
       expect(await codeOf(store.check())).toMatch(/store_unavailable|outcome_unknown/);
     } finally {
@@ -158,6 +161,27 @@ describe("Redis is killed", () => {
     }
     expect(await store.enqueue([one])).toEqual([{ kind: "accepted", id: one.id }]);
     expect(await conserved(made)).toBe(1);
+  }, 30_000);
+
+  it("a store that is closed while it opens, and a port while it subscribes, leave no connection that would keep the process alive", async () => {
+    const server = await startRedis(NOT_PERSISTENT);
+    const connections = async () =>
+      String(await server.ask("CLIENT", "LIST"))
+        .trim()
+        .split("\n").length;
+    const own = await connections();
+    for (const waitMs of [0, 1, 3, 6, 10]) {
+      const store = createRedisStore({ redis: server.url });
+      const opening = codeOf(store.open());
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+      await store.close();
+      expect(["closed", "accepted", "store_unavailable", "outcome_unknown"]).toContain(await opening);
+    }
+    const port = await connectRedis(server.url);
+    const subscribing = codeOf(port.subscribe("x", () => {}));
+    await port.close();
+    expect(await subscribing).toBe("closed");
+    await expect.poll(connections, { timeout: 5_000 }).toBe(own);
   }, 30_000);
 
   it("DA-17, DF-28: it is not there at the start: opening says so, and the same store opens later", async () => {

@@ -5,6 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/message/limits.ts";
 import type { Settlement } from "../../src/message/settlement.ts";
+import { runLua } from "../../src/store/redis/lua.ts";
 import { dead, definition, KEYED, PLAIN, retry } from "../../src/testing/store-conformance/fixtures.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { claimAll, codeOf, conserved, deliverAll, dump, message, type RedisScene, redisScene } from "./redis-scene.ts";
@@ -45,6 +46,18 @@ describe("SCRIPT FLUSH", () => {
     await flusher;
     expect([delivered.length, new Set(delivered).size]).toEqual([400, 400]);
   }, 30_000);
+});
+
+describe("a server before Redis 7.0", () => {
+  it("is told by name: what it says of a first line that it does not know is not what a person needs to read", async () => {
+    await fresh();
+    // As such a server meets `#!lua`: this one knows that word, so it gets another.
+    const script = { name: "check", text: "# lua\nreturn 1", sha: "0".repeat(40), writes: true };
+    await expect(runLua(made.port, script, [], [])).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringContaining("Redis 7.0"),
+    });
+  });
 });
 
 describe("BUSY", () => {

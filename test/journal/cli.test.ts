@@ -1,14 +1,17 @@
 /**
  * `makegood journal list|export|import` as real processes: directories and log lines go into the store if absent, with exit codes and JSON.
  */
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/platform/random.ts";
 import { entryLine } from "../../src/store/error-line.ts";
+import { readJournal } from "../../src/store/journal/read-journal.ts";
+import { readSegment } from "../../src/store/journal/record.ts";
 import { createSealer } from "../../src/store/seal.ts";
 import { definition } from "../../src/testing/store-conformance/fixtures.ts";
 import { makegood, removeWorkspaces, workspace } from "../cli/support.ts";
+import { terminal } from "../cli/terminal.ts";
 import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
 import { entry, freshDirectory, openJournal } from "./support.ts";
 
@@ -73,6 +76,24 @@ describe("makegood journal", () => {
     const fromExport = await makegood(one.cwd, ["journal", "import", "--json", "-"], one.env, exported.stdout);
     expect(JSON.parse(fromExport.stdout)).toMatchObject({ moved: 3, conflicts: 0, unreadable: 0 });
     expect((await one.store.list({ limit: 10 })).data).toHaveLength(3);
+  });
+
+  it("damage is named by export and import, and counts as left: exit code 1, and the file stays", async () => {
+    await using one = await scene();
+    const directory = await freshDirectory();
+    await filled(directory, [entry(), entry(), entry()]);
+    const [name = ""] = (await readdir(directory)).filter((file) => file.endsWith(".journal"));
+    const bytes = await readFile(join(directory, name));
+    const { offset = 0 } = readSegment(bytes).records[1] ?? {};
+    bytes.writeUInt8(bytes.readUInt8(offset + 30) ^ 0x41, offset + 30);
+    await writeFile(join(directory, name), bytes);
+    const exported = await terminal(["journal", "export", "--directory", directory], one);
+    expect(exported).toMatchObject({ code: 1, stderr: expect.stringContaining(`at ${offset}`) });
+    expect(exported.stdout.trim().split("\n")).toHaveLength(2);
+    const imported = await terminal(["--json", "journal", "import", directory], one);
+    expect(imported).toMatchObject({ code: 1, stderr: expect.stringContaining(`at ${offset}`) });
+    expect(JSON.parse(imported.stdout)).toMatchObject({ moved: 2, left: 1 });
+    expect((await readJournal({ directory })).damage).toMatchObject([{ kind: "corrupt_record", offset }]);
   });
 
   it("DF-30: import reads the lines of the memory rung out of a log, sealed ones with the key", async () => {

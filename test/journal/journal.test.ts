@@ -2,7 +2,7 @@
  * The journal on real files: what was kept comes back byte for byte, damage is found and named, and two users of one directory
  * never lose an entry to each other.
  */
-import { appendFile, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { appendFile, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createJournal } from "../../src/store/journal/journal.ts";
@@ -152,6 +152,25 @@ describe("damage", () => {
     await writeFile(segment, bytes);
   });
 
+  it("a file with a record that cannot be read stays when all its other entries have left, and is named at every start", async () => {
+    const { directory, segment, bytes } = await threeEntries();
+    const { offset = 0, bytes: length = 0 } = readSegment(bytes).records[1] ?? {};
+    bytes.writeUInt8(bytes.readUInt8(offset + 30) ^ 0x41, offset + 30);
+    await writeFile(segment, bytes);
+    const damaged = bytes.subarray(offset, offset + length);
+    const found = { what: "corrupt_record", offset, bytes: length };
+    for (const waiting of [2, 0]) {
+      const { journal, notes } = await openJournal(directory);
+      expect(notes).toContainEqual(expect.objectContaining(found));
+      expect(journal.stats().waiting).toBe(waiting);
+      await journal.done(idsOf(await journal.waiting(10)));
+      await journal.close();
+      const [kept = ""] = await segmentsOf(directory);
+      expect((await readFile(kept)).subarray(offset, offset + length).equals(damaged)).toBe(true);
+    }
+    expect(await readJournal({ directory })).toMatchObject({ entries: [], damage: [{ kind: "corrupt_record", offset }] });
+  });
+
   it("half of the header is enough; without both nothing is guessed and the file stays", async () => {
     const { directory, segment, bytes } = await threeEntries();
     const half = Buffer.from(bytes);
@@ -231,6 +250,22 @@ describe("two on one directory", () => {
     await heir.journal.close();
   });
 
+  it("a live owner whose file was taken over writes no quarantine over what its heir wrote", async () => {
+    const directory = await freshDirectory();
+    const stalled = await openJournal(directory);
+    const [one, other] = [entry(), entry()];
+    for (const each of [one, other]) await stalled.journal.append(each);
+    // To its heir it looks gone.
+    await rm(join(directory, (await readdir(directory)).find((name) => name.endsWith(".owner")) as string));
+    const heir = await openJournal(directory);
+    await heir.journal.done([one.message.id]);
+    await stalled.journal.quarantine(other.message.id, "it contradicts what is stored");
+    expect(stalled.notes).toContainEqual(expect.objectContaining({ what: "lost_segment" }));
+    expect((await readJournal({ directory })).entries).toMatchObject([{ id: other.message.id, state: "waiting" }]);
+    await stalled.journal.close();
+    await heir.journal.close();
+  });
+
   it("after close it refuses, as a value", async () => {
     const journal = createJournal({ directory: await freshDirectory() });
     await journal.open();
@@ -261,6 +296,29 @@ describe("attempts from below", () => {
     expect((await again.journal.waiting(10)).map((each) => each.tried ?? null)).toMatchObject([tried, null]);
     const [first] = again.journal.list();
     expect((first?.dueAtMs ?? 0) - Date.now()).toBeGreaterThan(6_000);
+    await again.journal.close();
+  });
+
+  it("stay with the entry when the same message comes again; another payload under its id is a conflict", async () => {
+    const directory = await freshDirectory();
+    const { journal } = await openJournal(directory);
+    const one = entry();
+    const { id } = one.message;
+    await journal.append(one);
+    await journal.begin(id);
+    await journal.ended(id, { failed, delayMs: 7_000, dead: true });
+    const other = entry({ id, payload: '"another"' });
+    expect(await Promise.all([journal.append(one), journal.append(other)])).toEqual([{ kind: "kept" }, { kind: "conflict" }]);
+    const [twin, twin2] = [entry({ payload: "1" }), entry({ payload: "2" })];
+    const together = [twin, { ...twin2, message: { ...twin2.message, id: twin.message.id } }, twin];
+    const kinds = (await Promise.all(together.map((each) => journal.append(each)))).map(({ kind }) => kind);
+    expect(kinds).toEqual(["kept", "conflict", "kept"]);
+    await journal.close();
+    const again = await openJournal(directory);
+    expect(await again.journal.read([id, twin.message.id])).toMatchObject([
+      { message: { payload: one.message.payload }, tried: { failed: [failed], dead: true } },
+      { message: { payload: "1" } },
+    ]);
     await again.journal.close();
   });
 

@@ -136,7 +136,8 @@ describe("what stands in the way of an attempt from below", () => {
       return { status: away ? 503 : 200 };
     });
     primary.mode = "refuses";
-    for (let n = 0; n < 5; n++) await mg.deliver(TOPIC, n, { key: `k${n}` });
+    // At once: one after the other, the first would be due again, and under way, before the last one opens it on a slow machine.
+    await Promise.all(Array.from({ length: 5 }, (_, n) => mg.deliver(TOPIC, n, { key: `k${n}` })));
     expect(of("breaker")).toMatchObject([{ state: "open" }]);
     expect(await mg.deliver(TOPIC, 5, { key: "k5" })).toMatchObject({ code: "breaker_open", tries: 0, stored: "journal" });
     // A probe that fails opens it again, one that is answered closes it; between them nothing is tried.

@@ -71,6 +71,26 @@ describe("the first rung that accepts", () => {
     }
   });
 
+  it("DF-17: an id that is there already: the same again is that message, another payload is refused, on every rung", async () => {
+    await using receiver = await startReceiver({ status: 503 });
+    for (const below of ["secondary", "journal", "memory"] as const) {
+      const primary = fragile();
+      const rung = below === "secondary" ? { secondary: fragile().store } : { journal: { directory: await freshDirectory() } };
+      const options = { url: receiver.url, topic: quiet, store: primary.store, ...(below === "memory" ? {} : rung) };
+      const { mg } = await ladderScene(options);
+      primary.mode = "refuses";
+      const { message } = entry();
+      const deliver = (payload: number) => mg.deliver(TOPIC, payload, { id: message.id });
+      expect(await deliver(1)).toMatchObject({ kind: "queued", stored: below });
+      expect(await deliver(1)).toMatchObject({ kind: "queued", stored: below });
+      expect(await deliver(2)).toMatchObject({ kind: "refused", code: "key_conflict", stored: null });
+      primary.mode = "up";
+      expect(await mg.ladder.drain()).toMatchObject({ left: 0, conflicts: 0 });
+      await expect.poll(async () => (await primary.store.get(message.id))?.payload).toBe("1");
+      await mg.close();
+    }
+  });
+
   it("a store that hangs is left alone for a while: the next callers do not pay for it again", async () => {
     await using receiver = await startReceiver({ status: 503 });
     const primary = fragile();
@@ -314,10 +334,29 @@ describe("DF-30: the line of the ERROR log", () => {
 
   it("DF-30: reads back from what collectors make of it", async () => {
     const { line, id } = await lineOf({}, { n: 1 });
-    const wrapped = [`2026-01-01T00:00:00Z stderr F ${line}`, JSON.stringify({ log: `${line}\n`, stream: "stderr" })];
+    const wrapped = [
+      `2026-01-01T00:00:00Z stderr F ${line}`,
+      `Jan 01 00:00:00 host-1 app[123]: ${line}`,
+      `app-1  | ${line}`,
+      JSON.stringify({ log: `${line}\n`, stream: "stderr" }),
+      JSON.stringify({ level: "error", message: line }),
+      JSON.stringify({ log: JSON.parse(line), kubernetes: {} }),
+    ];
     for (const one of wrapped) expect(readLine(one, null)).toMatchObject({ ok: true, entry: { message: { id } } });
     expect(readLine(line.slice(0, -10), null)).toMatchObject({ ok: false });
     expect(readLine("something else", null)).toBeNull();
+  });
+
+  it("attack: what a receiver answered or a producer sent is never read back as an entry, whatever it looks like", async () => {
+    const { line } = await lineOf({}, { n: 1 });
+    const inside = [
+      JSON.stringify({ level: "warn", message: "attempt", error: `http_500: the receiver answered 500: ${line}` }),
+      JSON.stringify({ level: "warn", message: "attempt", error: line }),
+      JSON.stringify({ level: "info", message: `notify ${TOPIC} 1: ${line}` }),
+      `2026-01-01T00:00:00.000Z INFO notify ${TOPIC} 01a1: x[1]: ${line}`,
+      JSON.stringify({ log: JSON.stringify({ level: "warn", error: line }) }),
+    ];
+    for (const one of inside) expect(readLine(one, null), one).toMatchObject({ ok: false });
   });
 
   it("attack 20: masked fields are not in it; with a key the payload is sealed and comes back exactly", async () => {

@@ -89,10 +89,16 @@ const list: Shown = ({ io, json }, { entries, damage, bytes }) => {
     };
     table(io, ["id", "state", "topic", "key", "at", "reason"], entries.map(row));
   }
-  for (const { kind, file, offset, bytes: lost } of damage)
-    complain(io, `${kind.replace("_", " ")}: ${file} at ${offset}, ${lost} bytes`);
+  tellDamage(io, damage);
   return EXIT.ok;
 };
+
+/** Returns how many of them may have been entries: a torn tail was promised to nobody. */
+function tellDamage(io: Io, damage: JournalContents["damage"]): number {
+  for (const { kind, file, offset, bytes } of damage)
+    complain(io, `${kind.replace("_", " ")}: ${file} at ${offset}, ${bytes} bytes`);
+  return damage.filter(({ kind }) => kind === "corrupt_record").length;
+}
 
 function fieldsOf(entry: HandedDown | null): { topic?: string; key?: string | null; tenant_id?: string | null; at?: string } {
   if (!entry) return {};
@@ -100,8 +106,8 @@ function fieldsOf(entry: HandedDown | null): { topic?: string; key?: string | nu
   return { topic, key, tenant_id: tenantId, at: new Date(entry.atMs).toISOString() };
 }
 
-const exportAll: Shown = ({ io }, { entries }) => {
-  let unread = 0;
+const exportAll: Shown = ({ io }, { entries, damage }) => {
+  let unread = tellDamage(io, damage);
   for (const { id, entry, reason, file, offset } of entries) {
     if (entry) printJson(io, `{"makegood_entry":${entryJson(entry)}}`);
     else {
@@ -177,7 +183,8 @@ async function importDirectory(io: Io, config: Config, directory: string, sum: I
     sum.moved += counted.moved;
     sum.duplicates += counted.duplicates;
     sum.conflicts += counted.conflicts;
-    sum.left += (await readJournal({ directory })).entries.filter(({ state }) => state !== "quarantined").length;
+    const { entries, damage } = await readJournal({ directory });
+    sum.left += entries.filter(({ state }) => state !== "quarantined").length + tellDamage(io, damage);
   } finally {
     await opened.release();
   }
@@ -204,6 +211,11 @@ async function importLines(io: Io, config: Config, path: string, sum: Imported):
   await journal.close();
   const refused = kept.find((one) => one.kind === "refused");
   if (refused?.kind === "refused") throw new Error(`the lines could not be read into ${directory}: ${refused.error}`);
+  for (const [i, { kind }] of kept.entries()) {
+    if (kind !== "conflict") continue;
+    sum.unreadable++;
+    complain(io, `makegood: two lines have the id ${entries[i]?.message.id} and not the same payload: the first one counts`);
+  }
   const before = sum.left + sum.conflicts;
   await importDirectory(io, config, directory, sum);
   if (sum.left + sum.conflicts === before) await rm(directory, { recursive: true, force: true });

@@ -69,6 +69,13 @@ type TextField = keyof typeof TEXT_BYTES_MAX;
 const CONTROL = /[\u0000-\u001f\u007f]/;
 const INSTANT = /^(?:19[7-9]\d|[2-9]\d{3})-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
+/** Date.parse alone would read the 31st of February as a day in March. */
+function isInstant(text: string): boolean {
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  if (!INSTANT.test(text) || Number.isNaN(Date.parse(text)) || Number.isNaN(day.getTime())) return false;
+  return day.toISOString().startsWith(text.slice(0, 10));
+}
+
 export function isEventId(value: unknown): value is string {
   return textFault(value, TEXT_BYTES_MAX.event_id) === null;
 }
@@ -107,7 +114,7 @@ export function recordFaults(kind: AuditKind, value: unknown): RecordFault[] {
     if (detail !== null) faults.push({ field, detail });
   }
   const occurred = own("occurred_at");
-  if (typeof occurred !== "string" || !INSTANT.test(occurred) || Number.isNaN(Date.parse(occurred))) {
+  if (typeof occurred !== "string" || !isInstant(occurred)) {
     faults.push({ field: "occurred_at", detail: "must be a time such as 2026-01-31T12:00:00.000Z, with its offset" });
   }
   const data = own("data");

@@ -21,6 +21,11 @@ export interface Quarantined {
   readonly record: string;
 }
 
+const AS_IT_CAME = /^as-it-came:([a-z-]+):/;
+
+/** The key of a record that is quarantined without anything around it, because both together would be too large. */
+export const asItCameKey = (type: string, hash: string): string => `as-it-came:${type}:${hash}`;
+
 export function storeSink(audit: AuditStore, kind: AuditKind): Sink {
   return { kind: "function", occasional: true, deliver: ({ payload }, context) => writeText(audit, kind, payload, context) };
 }
@@ -29,8 +34,10 @@ export function quarantineSink(audit: AuditStore): Sink {
   return {
     kind: "function",
     occasional: true,
-    deliver({ payload }, context) {
-      const { audit_type, record } = (JSON.parse(payload) ?? {}) as Partial<Quarantined>;
+    deliver({ payload, key }, context) {
+      const type = AS_IT_CAME.exec(key ?? "")?.[1];
+      const kept: unknown = type === undefined ? JSON.parse(payload) : { audit_type: type, record: payload };
+      const { audit_type, record } = (kept ?? {}) as Partial<Quarantined>;
       const kind = auditKind(String(audit_type));
       if (kind === null || typeof record !== "string") {
         return { kind: "reject", code: INVALID_RECORD, error: "nobody registered this audit type" };

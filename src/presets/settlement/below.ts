@@ -113,7 +113,7 @@ export function createBelow(options: BelowOptions): Below {
       const id = newId();
       const handedDown = toHandedDown(entry, how, id, clock.wallMs());
       const appended = await within(clock, JOURNAL_WAIT_MS, "the journal", journal.append(handedDown));
-      if (appended.kind === "refused") throw new Error(appended.error);
+      if (appended.kind !== "kept") throw new Error("error" in appended ? appended.error : "its id is taken");
       usable = true;
       if (placed === "conflict") await journal.quarantine(id, CONTRADICTS);
       else if (placed !== null) holds(entry.reservation_id, id);

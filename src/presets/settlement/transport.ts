@@ -72,7 +72,7 @@ export function createTransport(options: TransportOptions): Transport {
   async function call(request: FinalizeRequest, how: SendOptions): Promise<Sent> {
     const startedMs = clock.monotonicMs();
     const totalMs = Math.min(timeoutMs, how.timeoutMs ?? timeoutMs);
-    const leftMs = (): number => Math.max(1, totalMs - (clock.monotonicMs() - startedMs));
+    const leftMs = (): number => Math.max(1, Math.round(totalMs - (clock.monotonicMs() - startedMs)));
     const token = await sign(request, options, totalMs);
     if (token.kind !== "signed") return { outcome: token, status: null };
     const signal = how.signal ?? new AbortController().signal;

@@ -164,7 +164,7 @@ class FileJournal implements Journal {
       for (const segment of [...this.#segments]) {
         const mine = ids.filter((id) => segment.held.delete(id));
         if (mine.length === 0 || !(await this.#isOurs(segment))) continue;
-        if (segment.held.size === 0) {
+        if (segment.empty) {
           await (segment === this.#current && !segment.broken
             ? segment.reset().catch(() => this.#drop(segment))
             : this.#drop(segment));
@@ -178,9 +178,9 @@ class FileJournal implements Journal {
 
   quarantine(id: string, reason: string): Promise<void> {
     return this.#inRow(async () => {
-      for (const segment of this.#segments) {
+      for (const segment of [...this.#segments]) {
         const held = segment.held.get(id);
-        if (!held) continue;
+        if (!held || !(await this.#isOurs(segment))) continue;
         held.reason = reason;
         const body = Buffer.from(JSON.stringify({ id, reason }));
         if (!segment.broken) await segment.append([{ type: RECORD.quarantined, body }], true);
@@ -204,7 +204,7 @@ class FileJournal implements Journal {
         this.#segments.add(taken);
         entries += taken.held.size;
         this.#note({ what: "taken_over", file: taken.path, bytes: taken.size, detail: `${taken.held.size} entries of ${owner}` });
-        if (taken.held.size === 0 && !taken.broken) await this.#drop(taken);
+        if (taken.empty && !taken.broken) await this.#drop(taken);
       }
       for (const [owner, isIt] of gone) if (isIt) await leave(this.directory, owner);
       this.#othersBytes = others;
@@ -237,7 +237,7 @@ class FileJournal implements Journal {
     await this.#presence?.stop();
     await this.#inRow(async () => {
       for (const segment of [...this.#segments]) {
-        if (segment.held.size === 0 && !segment.broken) await this.#drop(segment);
+        if (segment.empty && !segment.broken) await this.#drop(segment);
         else await segment.close();
       }
     });
@@ -264,17 +264,35 @@ class FileJournal implements Journal {
   async #flush(): Promise<void> {
     const batch = this.#pending.splice(0, BATCH_MAX);
     if (batch.length === 0) return;
-    let appended: Appended;
+    const fresh = new Map<string, Waiter>();
+    const standing = new Map<string, string>();
+    let written: Appended = { kind: "kept" };
     try {
-      appended = await this.#write(batch);
+      for (const one of batch) {
+        const { id } = one.entry.message;
+        if (fresh.has(id) || standing.has(id)) continue;
+        const payload = await this.#payloadOf(id);
+        if (payload === null) fresh.set(id, one);
+        else standing.set(id, payload);
+      }
+      if (fresh.size > 0) written = await this.#write([...fresh.values()]);
     } catch (error) {
-      appended = { kind: "refused", code: "journal_failed", error: errorText(error) };
+      written = { kind: "refused", code: "journal_failed", error: errorText(error) };
     }
-    for (const { body, resolve } of batch) {
+    for (const { entry, body, resolve } of batch) {
+      const { id, payload } = entry.message;
+      const [first, kept] = standing.has(id) ? [standing.get(id), true] : [fresh.get(id)?.entry.message.payload, false];
       this.#pendingBytes -= body.length;
-      resolve(appended);
+      resolve(!kept && written.kind !== "kept" ? written : { kind: first === payload ? "kept" : "conflict" });
     }
     if (this.#pending.length > 0) void this.#inRow(() => this.#flush());
+  }
+
+  /** Of the entry that waits under this id; null: there is none. */
+  async #payloadOf(id: string): Promise<string | null> {
+    const place = this.#find(id);
+    if (!place || !(await this.#isOurs(place.segment))) return null;
+    return (await this.#read(place))?.message.payload ?? null;
   }
 
   async #write(batch: readonly Waiter[]): Promise<Appended> {

@@ -32,6 +32,8 @@ export class Segment {
   size: number;
   /** Nothing is appended any more: a write or an fsync failed, and what the disk has is not known. */
   broken: boolean = false;
+  /** Something in it cannot be read and may have been an entry: the file stays for a person, also when all others have left. */
+  damaged: boolean = false;
 
   private constructor(path: string, file: FileHandle, salt: number, seq: number, size: number, held: Map<string, Held>) {
     this.path = path;
@@ -72,16 +74,16 @@ export class Segment {
     for (const { offset, bytes, fault } of unreadable)
       note({ what: "unreadable_entry", file: path, offset, bytes, detail: fault });
     const segment = new Segment(path, file, read.salt ?? 0, lastSeq, read.end, held);
+    segment.damaged = unreadable.length > 0 || read.damage.some(({ kind }) => kind === "corrupt_record");
     if (read.salt === null) segment.broken = true;
     // The torn tail is no entry that was promised: nobody was told that it is kept.
     else await file.truncate(read.end);
     return segment;
   }
 
-  get waiting(): number {
-    let count = 0;
-    for (const { reason } of this.held.values()) if (reason === null) count++;
-    return count;
+  /** Nothing in it is needed any more. */
+  get empty(): boolean {
+    return this.held.size === 0 && !this.damaged;
   }
 
   /** Where each record will stand is known before it is written. */

@@ -8,6 +8,7 @@ import type { StoreTraits } from "../store.ts";
 import { appendOnlyFile } from "./append-only-file.ts";
 import type { Finding, Verdict } from "./finding.ts";
 import type { RedisPort } from "./port.ts";
+import { asStoreError, replyCode } from "./redis-errors.ts";
 import type { RedisNode } from "./wire.ts";
 
 export interface NodeDurability {
@@ -171,7 +172,10 @@ async function answered(node: RedisNode, args: readonly string[]): Promise<unkno
     return await node.send(args);
   } catch (error) {
     if (error instanceof MakegoodError) throw error;
-    if (/^[A-Z]+ /.test(errorText(error))) return null;
+    const code = replyCode(error);
+    // It refuses everything, whatever is asked: its settings are not unknown, it cannot be used.
+    if (code === "NOAUTH") throw asStoreError(error, "check of durability", false);
+    if (code !== null) return null;
     throw new MakegoodError("store_unavailable", `Redis ${node.name} cannot be examined: ${errorText(error)}`, {}, error);
   }
 }

@@ -129,6 +129,10 @@ export function createPort(driver: Driver, options: PortOptions = {}): RedisPort
     async subscribe(channel, listener) {
       if (closed) throw new MakegoodError("closed", "The Redis port is closed.");
       const end = await subscribeAlways(driver, clock, timeoutMs, channel, listener);
+      if (closed) {
+        await end();
+        throw new MakegoodError("closed", "The Redis port is closed.");
+      }
       subscriptions.add(end);
       return async () => {
         subscriptions.delete(end);
@@ -136,7 +140,11 @@ export function createPort(driver: Driver, options: PortOptions = {}): RedisPort
       };
     },
     duplicate: async () => createPort(driver, options),
-    nodes: async () => (await connect()).wire.nodes(),
+    async nodes() {
+      const nodes = await (await connect()).wire.nodes();
+      // The libraries themselves would wait for ever.
+      return nodes.map((node) => ({ ...node, send: (args) => within(clock, node.send(args), timeoutMs) }));
+    },
     async close() {
       closed = true;
       await current?.catch(() => {});

@@ -32,6 +32,9 @@ export function asStoreError(thrown: unknown, during: string, wrote: boolean): u
   if (DENIED.test(code)) {
     return fail("store_unavailable", `Redis refuses this user (${text}); correct the credentials or the ACL`);
   }
+  if (/^ERR Error compiling script/.test(text)) {
+    return fail("invalid_config", "this server does not know scripts that begin with `#!lua`: Redis 7.0 or later is needed");
+  }
   if (code === "WRONGTYPE") {
     return fail("store_unavailable", `a key of the store holds something else (${text}); nothing was written: remove that key`);
   }

@@ -105,7 +105,15 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     durability,
     async open() {
       if (closed) throw closedError();
-      port ??= await connectRedis(options.redis as string, options.connect);
+      if (!port) {
+        const made = await connectRedis(options.redis as string, options.connect);
+        if (closed) {
+          // Whoever closed us did not know of it, and nobody else would end it.
+          await made.close();
+          throw closedError();
+        }
+        port = made;
+      }
       refuseInCluster(port, options.replicas);
       await epoch.look();
       requireNoEviction(await durability(), options.allowEviction ?? null);
