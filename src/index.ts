@@ -13,6 +13,7 @@ export type {
   Enqueued,
   EnqueueMessageOptions,
   InterveneOptions,
+  ReplayOptions,
 } from "./delivery/client.ts";
 export type { DeliverOptions, DeliverResult } from "./delivery/deliver.ts";
 export { type AnyTopic, type Topic, type TopicHandler, type TopicOptions, topic } from "./delivery/topic.ts";
@@ -28,6 +29,7 @@ export type { ActionContext, ActionPlan, RecoveryAction } from "./recovery/actio
 export type { HookName, HookOptions, RecoveryHooks } from "./recovery/hooks.ts";
 export type { Recovery } from "./recovery/recovery.ts";
 export type { RedriveRequest } from "./recovery/redrive/request.ts";
+export { evaluateRules } from "./recovery/rules/evaluate.ts";
 export type { RecoveryOptions } from "./recovery/settings.ts";
 export { type FunctionSinkOptions, functionSink, reject, retry } from "./sink/function.ts";
 export { type HttpSinkOptions, httpSink } from "./sink/http.ts";

@@ -8,6 +8,8 @@ import { LIMITS } from "../message/limits.ts";
 import type { Accepted, MessageView, NewMessage } from "../message/message.ts";
 import type { MessageFields } from "../message/validate.ts";
 import type { Events } from "../observe/events.ts";
+import { recoveryOf } from "../store/recovery.ts";
+import { carriedError } from "../store/redrive.ts";
 import type { Intervention, Store, Transaction } from "../store/store.ts";
 import type { Acceptance } from "./acceptance.ts";
 import type { Made, MessageBuilder, TextMessage } from "./build-message.ts";
@@ -39,6 +41,11 @@ export interface InterveneOptions {
   readonly revision?: number | undefined;
 }
 
+export interface ReplayOptions extends InterveneOptions {
+  /** Also while a copy of it is on its way to another receiver: both may get it. Else that is refused as `carried`. */
+  readonly force?: boolean | undefined;
+}
+
 export interface Client {
   enqueue<In>(topic: TopicFor<In>, payload: NoInfer<In>, options?: EnqueueMessageOptions): Promise<Enqueued>;
   enqueue(topic: string, payload: unknown, options?: EnqueueMessageOptions): Promise<Enqueued>;
@@ -51,7 +58,7 @@ export interface Client {
   enqueueMany(topic: string, messages: readonly BatchMessage[], options?: CallOptions): Promise<Enqueued[]>;
   /** The same for texts of any topics. What is wrong with each stands in `detail.errors` as `{ index, code, message }`. */
   enqueueText(messages: readonly TextMessage[], options?: CallOptions): Promise<Enqueued[]>;
-  replay(id: string, options: InterveneOptions): Promise<MessageView>;
+  replay(id: string, options: ReplayOptions): Promise<MessageView>;
   resolve(id: string, options: InterveneOptions): Promise<MessageView>;
   discard(id: string, options: InterveneOptions): Promise<MessageView>;
 }
@@ -124,10 +131,19 @@ export function createClient(options: ClientOptions): Client {
     enqueueMany: (topic: AnyTopic | string, messages: readonly BatchMessage[], call: CallOptions = {}) =>
       many(messages.length, (i) => builder.fromValue(topic, messages[i]?.payload, messages[i] as BatchMessage), call),
     enqueueText: (messages, call = {}) => many(messages.length, (i) => builder.fromText(messages[i] as TextMessage), call),
-    replay: (id, call) => intervene("replay", id, call),
+    async replay(id, call) {
+      if (!call.force) await refuseCarried(store, id);
+      return intervene("replay", id, call);
+    },
     resolve: (id, call) => intervene("resolve", id, call),
     discard: (id, call) => intervene("discard", id, call),
   };
+}
+
+/** Asked just before, not inside the write: a copy that is sent in the same moment is not seen. Redrives and edits ask inside theirs. */
+async function refuseCarried(store: Store, id: string): Promise<void> {
+  const [carried] = (await recoveryOf(store)?.redrives.carried([id])) ?? [];
+  if (carried) throw carriedError(carried);
 }
 
 interface IndexedError {

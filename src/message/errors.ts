@@ -48,6 +48,8 @@ export const ERROR_CODES = {
   nothing_selected: { status: 409, retryable: false },
   /** Nobody is known to deliver the topic of a message that is to be replayed. */
   nobody_delivers: { status: 409, retryable: false },
+  /** A copy of the message is on its way to another receiver; sent as well, both would get it. */
+  carried: { status: 409, retryable: true },
   durable_entries_left: { status: 500, retryable: false },
   invalid_config: { status: 500, retryable: false },
   embedded_failed: { status: 500, retryable: false },

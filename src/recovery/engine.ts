@@ -92,7 +92,7 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
 
   const judge = createJudge({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
   // Whether there are more than may run by themselves is all that an evaluation asks.
-  const blastRadius = (groupId: number) => blastRadiusOf(recovery, groupId, settings.autoMessagesMax + 1);
+  const blastRadius = (groupId: number) => blastRadiusOf(recovery, groupId, { limit: settings.autoMessagesMax + 1 });
   const evaluator = createEvaluator({ recovery, judge, hooks, events, clock, settings, blastRadius });
   const note = (lines: Parameters<RecoveryStore["note"]>[0]) => recovery.note(lines);
   const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });

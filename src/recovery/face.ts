@@ -98,7 +98,7 @@ export function createFace(parts: FaceParts): Recovery {
     suggest: (groupId, actor) => suggest(parts, groupId, actor),
 
     candidates: (filter) => candidateList(candidates, filter),
-    candidate: (candidateId, options) => candidateDetail(candidates, info, candidateId, options),
+    candidate: (candidateId, options) => candidateDetail(candidates, candidateId, options),
     update: (candidateId, update) => parts.update(candidateId, update),
     approve: (candidateId, by) => decisions.approve(candidateId, by),
     reject: (candidateId, by) => decisions.reject(candidateId, by),

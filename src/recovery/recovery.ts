@@ -18,7 +18,7 @@ import type { RecoveryStats } from "../store/recovery-numbers.ts";
 import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "../store/redrive.ts";
 import type { ActionInfo, RecoveryAction } from "./actions/action.ts";
 import type { HookName, HookOptions, RecoveryHooks } from "./hooks.ts";
-import type { RedriveRequest } from "./redrive/request.ts";
+import type { ExecutionRequest, RedriveRequest } from "./redrive/request.ts";
 import type { Evaluation } from "./rules/evaluate.ts";
 import type { Rule } from "./rules/rule.ts";
 
@@ -138,8 +138,8 @@ export interface CandidateUpdate extends Versioned {
 }
 
 export interface ExecuteOptions extends Versioned {
-  /** Overrides of the redrive's plan: canary, rate, … */
-  readonly redrive?: Partial<RedriveRequest> | undefined;
+  /** Over the action's own: canary, rate, … */
+  readonly redrive?: ExecutionRequest | undefined;
 }
 
 export interface Recovery {
@@ -162,7 +162,10 @@ export interface Recovery {
   /** What fits the group's template and contains all these words becomes a group of its own. */
   split(groupId: number, words: readonly string[], why: string, actor: Actor): Promise<{ group: Group; moved: number }>;
   groupRules(): Promise<GroupRuleInfo[]>;
-  /** From now on failures are grouped as if it had not been decided; what was counted stays. `from`: its version; null: whatever it is. */
+  /**
+   * From now on a split takes nothing more. Groups that were merged stay so (that is a pointer, not the rule): they are parted by a split. What was
+   * counted stays. `from`: its version; null: whatever it is.
+   */
   deleteGroupRule(id: string, from: number | null, actor: Actor): Promise<void>;
   /** Asks for a fresh suggestion: opens the next round where the last one is closed. */
   suggest(groupId: number, actor: Actor): Promise<Candidate>;
@@ -208,6 +211,7 @@ export interface Recovery {
       readonly key?: string | null | undefined;
       readonly revision?: number | undefined;
       readonly reason: string;
+      readonly force?: boolean | undefined;
     } & Actor,
   ): Promise<MessageView>;
   origin(messageId: string): Promise<MessageOrigin | null>;

@@ -32,7 +32,7 @@ export interface RecoverySettings {
   readonly executionLeaseMs: number;
   /** For code of a registered action; always shorter than the lease. */
   readonly runTimeoutMs: number;
-  /** A message that failed so often in this process is ingested before it is dead. */
+  /** A message whose attempt of this number fails in this process is ingested before it is dead. */
   readonly failingOften: number;
   /** How often dead letters are looked for when no event tells of them. */
   readonly pollMs: number;

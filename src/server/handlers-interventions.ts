@@ -20,7 +20,7 @@ export function interventionHandler(kernel: Kernel, action: Intervention["action
   return async (request) => {
     const text = await readText(request, BODY_BYTES);
     if (!text.ok) return text.reply;
-    const asked = readAsked(text.value);
+    const asked = readAsked(text.value, action);
     if (!asked.ok) return asked.reply;
     const id = request.params.get("id") ?? "";
     if (!isUuid(id)) return noSuchMessage(id);
@@ -30,19 +30,26 @@ export function interventionHandler(kernel: Kernel, action: Intervention["action
   };
 }
 
-function readAsked(text: string): Parsed<{ reason: string; revision: number | undefined }> {
+interface Asked {
+  readonly reason: string;
+  readonly revision: number | undefined;
+  readonly force: boolean | undefined;
+}
+
+function readAsked(text: string, action: Intervention["action"]): Parsed<Asked> {
   checkJson(text, "invalid_message");
   const faults: FieldFault[] = [];
   const fields = readFields(JSON.parse(text), "", faults);
   const reason = fields?.text("reason")?.trim();
   const revision = fields?.integer("revision", 0, Number.MAX_SAFE_INTEGER);
+  const force = action === "replay" ? fields?.boolean("force") : undefined;
   fields?.refuseUnknown();
   if (fields && !fields.has("reason")) fields.fault("reason", "is missing: say why, it becomes part of the history");
   else if (reason === "") fields?.fault("reason", "must not be blank");
   else if (reason !== undefined && (Buffer.byteLength(reason) > LIMITS.reasonBytesMax || /\0|\p{Surrogate}/u.test(reason))) {
     fields?.fault("reason", `may have at most ${LIMITS.reasonBytesMax} bytes, without NUL or lone surrogates`);
   }
-  if (faults.length === 0 && reason !== undefined) return parsed({ reason, revision });
+  if (faults.length === 0 && reason !== undefined) return parsed({ reason, revision, force });
   const errors = faults.map((fault) => ({ ...fault, code: "invalid_message" as const }));
   const detail = faults.map((fault) => `${fault.field} ${fault.detail}`).join("; ");
   return refused(problem("invalid_message", detail, { errors }));

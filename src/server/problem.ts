@@ -83,6 +83,9 @@ const SHOWN = [
   ["status", "message_status"],
   ["resolution", "resolution"],
   ["version", "version"],
+  ["carrierId", "carrier_id"],
+  ["redriveId", "redrive_id"],
+  ["seen", "seen"],
 ] as const;
 
 /** What a thrown error becomes; undefined when it is none of ours and must be logged, not shown. */
@@ -90,7 +93,7 @@ export function problemOf(thrown: unknown): Reply | undefined {
   if (!isMakegoodError(thrown)) return undefined;
   const shown = SHOWN.flatMap(([name, shownAs]): [string, unknown][] => {
     const value = thrown.detail[name];
-    return value === undefined ? [] : [[shownAs, value]];
+    return value === undefined || (name === "redriveId" && value === null) ? [] : [[shownAs, value]];
   });
   const members = Object.fromEntries(shown);
   return problem(thrown.code, thrown.message, { members, errors: faultsIn(thrown.detail.errors, thrown.code) });

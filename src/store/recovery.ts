@@ -300,7 +300,10 @@ export interface RecoveryStore {
   ): Promise<Group | null>;
   /** By the time of the last occurrence, latest first. Cursors here and below: one that no page returned throws `invalid_request`. */
   groups(filter: GroupFilter): Promise<Paged<Group>>;
-  /** Newest first, those of merged groups included; for a merged group those of the one it became part of. */
+  /**
+   * Newest first, those of merged groups included; for a merged group those of the one it became part of. How far a store looks for one page
+   * of open ones (or of others) is bounded: it may have fewer than `limit`, or none, and still lead to more.
+   */
   occurrences(
     groupId: number,
     page: {

@@ -3,6 +3,7 @@
  * says of it are one write under the operation's fence, so that a killed runner is continued and never repeats an item; what became of
  * the message is read from the message itself.
  */
+import { MakegoodError } from "../message/errors.ts";
 import type { MessageView, NewMessage, Resolution, Status } from "../message/message.ts";
 import type { NewProvenance, Paged } from "./recovery.ts";
 import type { At } from "./store.ts";
@@ -27,6 +28,12 @@ export interface RedriveSelect {
   readonly tenantId?: string | undefined;
   readonly code?: string | undefined;
   readonly ids?: readonly string[] | undefined;
+  /**
+   * The mark of a preview (`RedrivePreview.seen`): only what that one saw and what has not moved on since. What died, was counted in the
+   * group or moved to it afterwards is left out, whatever time its death bears. Once the group was merged, split or held, nothing of it
+   * was seen. A mark that no preview returned throws `invalid_request`.
+   */
+  readonly seen?: string | undefined;
   /** At most so many, oldest death first. */
   readonly limit: number;
   /** Messages of this generation or above are listed as skipped (`generation_cap`): replayed often enough. They count as selected. */
@@ -122,6 +129,15 @@ export interface RedrivePreview {
   readonly tenants: number;
   /** The oldest death. */
   readonly oldestAt: Date | null;
+  /** What this preview saw, for a select: the engine's own text. Where the select had one, that one again. */
+  readonly seen: string;
+}
+
+/** A message that brings a dead letter's effect another way (mode copy), and is not known to have failed. */
+export interface CarriedBy {
+  readonly messageId: string;
+  readonly carrierId: string;
+  readonly redriveId: string;
 }
 
 export interface MessageOrigin {
@@ -141,6 +157,8 @@ export interface MessageEdit extends At {
   readonly message: NewMessage;
   readonly actor: string;
   readonly reason: string;
+  /** True: also while a copy of it is on its way. */
+  readonly force?: boolean | undefined;
   /** Beside the message's own line: on record in the same write. */
   readonly provenance?: readonly NewProvenance[] | undefined;
 }
@@ -151,7 +169,9 @@ export type MessageEdited =
   | { readonly kind: "wrong_state"; readonly message: MessageView }
   | { readonly kind: "revision_conflict"; readonly revision: number }
   /** The new key belongs to another message. */
-  | { readonly kind: "key_conflict"; readonly id: string };
+  | { readonly kind: "key_conflict"; readonly id: string }
+  /** Its copy is on its way, see `carried`. */
+  | ({ readonly kind: "carried" } & CarriedBy);
 
 export interface RedriveStore {
   /** What a select means now; changes nothing. */
@@ -214,7 +234,8 @@ export interface RedriveStore {
   ): Promise<{ readonly item: RedriveItem; readonly message: MessageView | null }[]>;
   /**
    * Does to each what the mode says, and marks it, in one write: only while running, under the token, only what is waiting, only a dead
-   * letter that still has the revision it was frozen with; the others are skipped with the reason. `carrier` for new_key and copy: one
+   * letter that still has the revision it was frozen with; the others are skipped with the reason, and what is `carried` is neither replayed
+   * nor sent under a new key. `carrier` for new_key and copy: one
    * whose key is there with the same payload is that message (a copy that died is tried again); with another payload the item is skipped (`key_conflict`). A missing
    * carrier or an unknown topic throws, and nothing is written. `lost` is asked before `not_running`. Items that are not waiting count
    * in neither number.
@@ -248,10 +269,21 @@ export interface RedriveStore {
    */
   lookAgain(limit: number, at?: At): Promise<number>;
 
-  /** Resolves the original with actor and reason; `revision` is asked before the state. */
+  /** Resolves the original with actor and reason; `revision` is asked before the state, and whether it is carried after it. */
   edit(edit: MessageEdit): Promise<MessageEdited>;
+  /**
+   * Those of these messages whose copy is on its way: pending or processing, or delivered while the original still lies there as it was
+   * copied (it is resolved in a moment). One copy of each.
+   */
+  carried(messageIds: readonly string[]): Promise<CarriedBy[]>;
   /** What a message was made from (new_key, copy, edit); null: it stands for itself, also where it became a carrier by its key. */
   origin(messageId: string): Promise<MessageOrigin | null>;
+}
+
+/** The refusal of whoever would send a message while a copy of it is on its way. */
+export function carriedError({ messageId, carrierId, redriveId }: CarriedBy): MakegoodError {
+  const text = `message ${messageId} is on its way to another receiver as message ${carrierId} (redrive ${redriveId}): wait until that is known, discard message ${carrierId}, or say force if both may get it`;
+  return new MakegoodError("carried", text, { id: messageId, carrierId, redriveId });
 }
 
 /** Why `send` left an item alone. */
@@ -263,6 +295,8 @@ export const SKIPPED = {
   /** The message is not there any more. */
   gone: "gone",
   keyConflict: "key_conflict",
+  /** A copy of it is on its way to another receiver: sent as well, both would get it. */
+  carried: "carried",
 } as const;
 
 /** What became of one message, as `look` sees it. */

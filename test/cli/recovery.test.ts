@@ -132,6 +132,8 @@ describe("executing", () => {
     expect(await scene.candidate(id)).toMatchObject({ execution_status: "pending" });
     const wrong = await words(`execute ${id} --confirm 7`);
     expect([wrong.code, wrong.stderr]).toEqual([4, expect.stringContaining("confirm")]);
+    const strange = await words(`execute ${id} --confirm 3 --seen nothing`);
+    expect([strange.code, strange.stderr]).toEqual([2, expect.stringContaining("seen")]);
     scene.receiver.status = 200;
     const yes = await words(`execute ${id} ${QUICK} --wait`, { answers: ["y"] });
     expect([yes.code, yes.stderr]).toEqual([0, ""]);
@@ -224,7 +226,7 @@ describe("rules and actions", () => {
       code: 2,
       stderr: expect.stringContaining("not valid JSON"),
     });
-    expect((await words("rules delete auth_notify")).stdout).toBe("rule auth_notify is deleted\n");
+    expect((await words("rules delete auth_notify")).stdout).toBe("rule auth_notify is not asked any more\n");
     const { version } = JSON.parse((await words("actions show notify_ops --json")).stdout) as { version: number };
     const set = await words("actions set notify_ops", { stdin: JSON.stringify({ approval: "one", version }) });
     expect([set.code, set.stdout]).toEqual([0, expect.stringMatching(/^notify_ops is version \d+ now\n$/)]);

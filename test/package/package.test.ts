@@ -33,7 +33,7 @@ interface Lock {
 const manifest = read<Manifest>("package.json");
 const lock = read<Lock>("package-lock.json");
 const WHAT_EACH_OPENS: Record<string, string[]> = {
-  ".": ["createMakegood", "topic", "MakegoodError"],
+  ".": ["createMakegood", "topic", "MakegoodError", "evaluateRules"],
   "./redis": ["createRedisStore", "connectRedis", "fromNodeRedis", "fromIoredis", "readDurability"],
   "./postgres": ["createPostgresStore", "startEmbedded", "migrateUp", "printMigrations"],
   "./journal": ["createJournal", "readJournal"],

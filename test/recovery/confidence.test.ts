@@ -8,7 +8,6 @@ import {
   autoExecutionRefusals,
   CONFIDENCE_GATES,
   isSelectable,
-  mayAutoExecute,
 } from "../../src/recovery/confidence/gates.ts";
 import {
   type ActionResult,
@@ -212,7 +211,7 @@ describe("gates", () => {
   });
 
   it("DR-32: runs without a person only when everything speaks for it, and is off by default", () => {
-    expect(mayAutoExecute(good)).toBe(true);
+    expect(autoExecutionRefusals(good)).toEqual([]);
     const against: [Partial<AutoExecution>, string][] = [
       [{ enabled: false }, "disabled"],
       [{ enabled: undefined }, "disabled"],

@@ -197,6 +197,43 @@ describe("several processes", () => {
     );
   });
 
+  it("saved after every text, by two in turns or by one alone, the store has the groups of all texts learned at once", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(line, fc.boolean()), { maxLength: 40 }), async (lines) => {
+        const store = createMemoryTemplateStore();
+        const both = [new TemplateLearner("t"), new TemplateLearner("t")];
+        const given: string[] = [];
+        for (const [text, second] of lines) {
+          const i = second ? 1 : 0;
+          given.push((both[i] as TemplateLearner).learn(mask(text)).id);
+          both[i] = await syncTemplates(store, both[i] as TemplateLearner);
+        }
+        const atOnce = new TemplateLearner("t");
+        for (const [text] of lines) atOnce.learn(mask(text));
+        const fresh = await syncTemplates(store, new TemplateLearner("t"));
+        expect(fresh.templates()).toEqual(atOnce.templates());
+        for (const id of given) expect(fresh.resolve(id)).toBeDefined();
+      }),
+      { numRuns: 60, seed: 7 },
+    );
+  });
+
+  it("who alone writes goes on with the same learner, saves once for each thing learned, and takes over what another wrote", async () => {
+    const store = createMemoryTemplateStore();
+    let one = await syncTemplates(store, new TemplateLearner("t"));
+    const revision = async () => (await store.load("t")).revision;
+    const before = await revision();
+    one.learn("disk full on volume");
+    expect(await syncTemplates(store, one)).toBe(one);
+    expect(await syncTemplates(store, one)).toBe(one);
+    expect(await revision()).toBe(before + 1);
+    const other = await syncTemplates(store, new TemplateLearner("t"));
+    other.learn("card was refused");
+    await syncTemplates(store, other);
+    one = await syncTemplates(store, one);
+    expect(one.templates().map(({ text }) => text)).toEqual(["card was refused", "disk full on volume"]);
+  });
+
   it("at the limit the store's rows come first, and both still agree", async () => {
     const store = createMemoryTemplateStore();
     let one = new TemplateLearner("t", 3);

@@ -2,6 +2,7 @@
  * What statements of the recovery seam read on large tables, by their plans: no more than they are asked for.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { carriedSql } from "../../src/store/postgres/recovery/carried.ts";
 import { dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
 const schema = freshSchema();
@@ -40,4 +41,19 @@ it("who asks for executing candidates reads those alone, whatever was executed b
     "select c.* from $s.recovery_candidate c where c.execution_status = 'executing' order by c.id desc limit 10",
   );
   expect(plan).toContain("recovery_candidate_executing");
+});
+
+it("who asks which messages are carried looks up their items and carriers, and reads no table whole", async () => {
+  await withClient(async (client) => {
+    const s = `"${schema}"`;
+    await client.query(`insert into ${s}.redrive_item (redrive_id, n, message_id, generation, revision, state, sent_at, carrier_id)
+      select '00000000-0000-7000-8000-000000000002', n, gen_random_uuid(), 0, 0, 1, now(), gen_random_uuid() from generate_series(1, 20000) n`);
+    await client.query(`insert into ${s}.attempt (message_id, lease_id, n, outcome, counted, at)
+      select gen_random_uuid(), n, 1, 3, true, now() from generate_series(1, 20000) n`);
+    await client.query(`analyze ${s}.redrive_item, ${s}.attempt`);
+  });
+  const ids = `array(select message_id from $s.redrive_item limit 1000)`;
+  const plan = await planOf(carriedSql("$s").replace("$1::uuid[]", ids));
+  expect(plan).toContain("redrive_item_message");
+  expect(plan).not.toMatch(/hashed|Seq Scan on (attempt_old|message_kept|dead_letter)/);
 });

@@ -54,6 +54,46 @@ afterAll(async () => {
   await dropSchema(schema);
 });
 
+describe("what a preview saw", () => {
+  it("is what had committed: a death of an earlier time that commits later is not in the list", async () => {
+    const topic = "test/late";
+    await store.topics.put(definition(topic), "code");
+    const directTry = { code: "http_503", error: "down", rejected: true };
+    const [early, late, inside] = [nextId(), nextId(), nextId()] as const;
+    const { tx, commit } = await beginTransaction();
+    await store.enqueue([newMessage(late, { topic, directTry })], { tx });
+    await tx.query("savepoint s");
+    await store.enqueue([newMessage(inside, { topic, directTry })], { tx });
+    await store.enqueue([newMessage(early, { topic, directTry })]);
+    const any = { topic, limit: 10, generationMax: 10 };
+    const { messages, seen } = await store.recovery.redrives.preview(any);
+    expect(messages).toBe(1);
+    await commit();
+    expect((await store.recovery.redrives.preview(any)).messages).toBe(3);
+    expect((await store.recovery.redrives.preview({ ...any, seen })).messages).toBe(1);
+    const [dead] = (
+      await withClient((client) =>
+        client.query(`select id from "${schema}".dead_letter where id = any ($1) order by died_at limit 1`, [[early, late]]),
+      )
+    ).rows;
+    expect(dead.id, "by its time it would have been").toBe(late);
+  });
+
+  it("stays seen after a restore into a server that has not come to those transactions yet", async () => {
+    const topic = "test/restored";
+    await store.topics.put(definition(topic), "code");
+    const directTry = { code: "http_503", error: "down", rejected: true };
+    const [id] = [nextId()];
+    await store.enqueue([newMessage(id, { topic, directTry })]);
+    await withClient((client) =>
+      client.query(`update "${schema}".dead_letter set died_xid = '9000000000000' where id = $1`, [id]),
+    );
+    const any = { topic, limit: 10, generationMax: 10 };
+    const { seen } = await store.recovery.redrives.preview(any);
+    expect((await store.recovery.redrives.preview({ ...any, seen })).messages).toBe(1);
+  });
+});
+
 /** Until so many backends wait for a lock on something of this schema's. */
 async function waiting(count: number): Promise<void> {
   await withClient(async (client) => {

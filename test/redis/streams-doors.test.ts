@@ -12,6 +12,7 @@ import {
   startAuditStream,
   startRecoveryStream,
 } from "../../src/presets/index.ts";
+import { EVALUATE_DEFINITION } from "../../src/recovery/topics.ts";
 import { createMemoryAudit } from "../../src/store/memory/audit.ts";
 import { fromNodeRedis, type RedisPort } from "../../src/store/redis/port.ts";
 import { type StreamDoors, type StreamNotice, startStreamDoors } from "../../src/store/redis/streams/doors.ts";
@@ -53,7 +54,8 @@ describe("the seeds' streams", () => {
     notices = [];
     await send("FLUSHALL");
     audit = createMemoryAudit();
-    mg = await createMakegood({ store: createMemoryStore(), topics: auditTopics(audit), pollMs: 10 });
+    // The doors alone: an engine of this process would evaluate what comes in.
+    mg = await createMakegood({ store: createMemoryStore(), topics: auditTopics(audit), pollMs: 10, recovery: false });
     mg.work();
   });
   afterEach(async () => {
@@ -149,6 +151,8 @@ describe("the seeds' streams", () => {
     await until(async () => (await mg.store.list({ topic: RECOVERY_TOPIC, limit: 10 })).data.length === 1);
     const [waiting] = (await mg.store.list({ topic: RECOVERY_TOPIC, limit: 10 })).data;
     expect(waiting).toMatchObject({ status: "pending", payload: '{"candidate_id":"c-1","__proto__":"x","priority":"3"}' });
+    // As the recovery engine declares it: which of them came first makes no difference.
+    expect(await mg.store.topics.get(RECOVERY_TOPIC)).toMatchObject(EVALUATE_DEFINITION);
     const put = await mg.store.topics.put(topic(RECOVERY_TOPIC, { sink: { kind: "notify" } }).definition, "api");
     expect(put).toMatchObject({ sink: { kind: "notify" } });
     // A second process does not take that away again.

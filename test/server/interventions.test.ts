@@ -142,7 +142,8 @@ describe.each(STORES)("on the $name store", ({ make }) => {
       ["a reason of another kind", { reason: 7 }],
       ["a reason of 2,001 bytes", { reason: "x".repeat(2_001) }],
       ["a reason with NUL", { reason: "a\u0000b" }],
-      ["an unknown field", { reason: "x", force: true }],
+      ["an unknown field", { reason: "x", always: true }],
+      ["a force of another kind", { reason: "x", force: 1 }],
       ["no object", []],
       ["no JSON", "{"],
     ])("%s is 400", async (_what, body) => {

@@ -85,6 +85,20 @@ describe("the JSON grammar", () => {
     expect(accepts(text)).toBe(parses(text));
   });
 
+  it("agrees with JSON.parse on long strings of plain characters and escapes, whole and damaged in one place", () => {
+    const part = fc.constantFrom("a", "é", "\\n", '\\"', "\\\\", "\\u0001", "\\uD83D", "x".repeat(70), "\\t".repeat(70));
+    const harm = fc.constantFrom("", '"', "\\", "\\x", "\\u12", "\n", "\u0000");
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 30 }), fc.nat(), harm, (parts, at, char) => {
+        const text = `["${parts.join("")}"]`;
+        const i = at % (text.length + 1);
+        const broken = text.slice(0, i) + char + text.slice(i + 1);
+        return accepts(text) && accepts(broken) === parses(broken);
+      }),
+      { numRuns: 1_500 },
+    );
+  });
+
   it("agrees with JSON.parse on whatever fast-check makes of JSON", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 10 }), (text) => accepts(text)),

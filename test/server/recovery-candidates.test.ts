@@ -3,6 +3,8 @@
  * person approving for two, ids that lead nowhere.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { HALF_LIFE_MS } from "../../src/recovery/confidence/outcome-counts.ts";
+import { recoveryOf } from "../../src/store/recovery.ts";
 import { dataOf, inOrder, type Json, type RecoveryServer, startRecoveryServer } from "./recovery-support.ts";
 
 let scene: RecoveryServer;
@@ -68,6 +70,26 @@ describe("from a dead letter to a healed group", () => {
     expect(codeOf(again)).toEqual([409, "wrong_state"]);
   });
 
+  it("DR-3: shows a confidence as it is in every answer, not rounded up to a gate, and what was learned to three places", async () => {
+    const { group, candidate } = await scene.deadGroup("heal/digits", 1);
+    const learned = { groupId: group.group_id as number, action: "retry_exponential", healed: 5.027, failed: 1.073 };
+    await recoveryOf(scene.server.store)?.learn([learned], HALF_LIFE_MS);
+    const rule = { name: "x", priority: 99, condition: { topic: ["heal/digits"] }, action: "retry_exponential", score: 0.75 };
+    expect((await scene.as("alice", "PUT", `${BASE}/rules/digits`, rule)).status).toBe(201);
+    const shown = (await scene.as("alice", "POST", `${BASE}/groups/${group.group_id}/suggest`)).body;
+    // (3 × 0.75 + 5.027) ÷ (3 + 6.1): 0.8 to three places, and not enough to run by itself.
+    expect(shown.confidence).toBeGreaterThan(0.7996);
+    expect(shown.confidence).toBeLessThan(0.8);
+    const listed = dataOf(await scene.as("alice", "GET", `${BASE}/candidates?group_id=${group.group_id}`));
+    const lines = dataOf(await scene.as("alice", "GET", `${BASE}/provenance?candidate_id=${candidate.candidate_id}`));
+    const { confidence, recommended } = shown.evaluation as { confidence: number; recommended: Json };
+    const all = [listed[0]?.confidence, lines[0]?.confidence_after, confidence, recommended.confidence];
+    expect(all).toEqual(Array(4).fill(shown.confidence));
+    const retry = (await scene.as("alice", "GET", `${BASE}/actions/retry_exponential`)).body;
+    for (const number of [retry.successes, retry.failures, retry.success_rate])
+      expect(String(number)).toMatch(/^\d+(\.\d{1,3})?$/);
+  });
+
   it("of eight who press execute at once exactly one runs it", async () => {
     const { candidate } = await scene.deadGroup("heal/eight", 3);
     await scene.as("alice", "PATCH", path(candidate), { selected_action: "retry_exponential" });
@@ -89,7 +111,9 @@ describe("decisions", () => {
     expect([two.status, two.body]).toMatchObject([200, { approval: "two", requires_approval: true }]);
     await scene.as("alice", "PATCH", path(candidate), { selected_action: "skip_task" });
 
-    expect(codeOf(await scene.as("alice", "POST", `${path(candidate)}/execute`))).toEqual([409, "approval_needed"]);
+    const early = await scene.as("alice", "POST", `${path(candidate)}/execute`);
+    expect(codeOf(early)).toEqual([409, "approval_needed"]);
+    expect(early.body.detail, "each person has a name here").not.toContain("MAKEGOOD_TOKENS");
     for (let press = 0; press < 2; press++) {
       const mine = await scene.as("alice", "POST", `${path(candidate)}/approve`, { reason: "fine with me" });
       expect(mine.body).toMatchObject({ decision: "pending", approvals_missing: 1, approvals: [{ actor: "alice" }] });
@@ -135,6 +159,11 @@ describe("decisions", () => {
     expect(codeOf(await scene.as("alice", "POST", `${path(candidate)}/approve`))).toEqual([409, "wrong_state"]);
     const fresh = await scene.as("alice", "POST", `${BASE}/groups/${candidate.group_id}/suggest`);
     expect([fresh.status, fresh.body]).toMatchObject([200, { round: 2, decision: "pending" }]);
+    const rounds = async (query: string) =>
+      dataOf(await scene.as("alice", "GET", `${BASE}/candidates?group_id=${candidate.group_id}${query}`)).map(
+        ({ round }) => round,
+      );
+    expect([await rounds(""), await rounds("&all=true")]).toEqual([[2], [2, 1]]);
     const alias = { candidate_id: fresh.body.candidate_id, decision: "rejected" };
     expect((await scene.as("alice", "POST", `${BASE}/approve`, alias)).body.decision).toBe("rejected");
   });
@@ -180,6 +209,8 @@ describe("DR-33: PATCH", () => {
       note: null,
     });
     expect((await scene.as("bob", "PATCH", path(candidate), note, { "if-match": "newest" })).status).toBe(400);
+    const torn = await scene.as("bob", "PATCH", path(candidate), { ...note, version: 1 }, { "if-match": '"2"' });
+    expect([torn.status, torn.body.code], "two versions at once").toEqual([400, "invalid_request"]);
   });
 
   it.each<[string, unknown]>([
@@ -236,6 +267,8 @@ describe("ids that lead nowhere", () => {
   it.each([
     "groups?limit=0",
     "groups?nonsense=1",
+    "groups/1/occurrences?limit=1001",
+    "groups/1/occurrences?payload=true&limit=21",
     "candidates?decision=perhaps",
     "candidates?group_id=x",
     "provenance?redrive_id=x",

@@ -93,9 +93,21 @@ describe("ingest (REC-22)", () => {
     );
   });
 
+  it("where the seeds' two names for one thing both stand, the more exact one counts", async () => {
+    const both = { error_type: "Error", error_code: "E_EXACT", raw: "Error: exactly this", error_message: "exactly this" };
+    const { body } = await ingest({ failure_payload: failure("in/names", both) });
+    const group = (await scene.as("alice", "GET", `${BASE}/groups/${body.group_id}`)).body;
+    expect(group).toMatchObject({ error_code: "E_EXACT", template: "exactly this" });
+  });
+
   it("is counted by what came of it (REC-26)", async () => {
+    const countOf = (text: string, status: string): number =>
+      Number(new RegExp(`^recovery_ingest_total\\{status="${status}",source="api"\\} (\\d+)`, "m").exec(text)?.[1] ?? 0);
+    const before = await metrics();
     await ingest({ nonsense: true });
     const text = await metrics();
+    const added = ["accepted", "duplicate", "error"].map((status) => countOf(text, status) - countOf(before, status));
+    expect(added, "what is refused was not accepted").toEqual([0, 0, 1]);
     for (const line of [
       /^recovery_ingest_total\{status="accepted",source="api"\} [1-9]/m,
       /^recovery_ingest_total\{status="duplicate",source="api"\} [1-9]/m,

@@ -3,7 +3,7 @@
  * with another payload.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { dataOf, inOrder, type RecoveryServer, startRecoveryServer } from "./recovery-support.ts";
+import { dataOf, inOrder, type RecoveryServer, startRecoveryServer, TOKENS } from "./recovery-support.ts";
 
 let scene: RecoveryServer;
 beforeAll(async () => {
@@ -33,6 +33,8 @@ describe("a redrive", () => {
     expect(planned.headers.get("location")).toBe(`${REDRIVES}/${id}`);
     const twice = await start(body);
     expect([twice.status, twice.body.redrive_id]).toEqual([200, id]);
+    const byHeader = await start({ ...body, idempotency_key: undefined }, { "idempotency-key": "press" });
+    expect([byHeader.status, byHeader.body.redrive_id], "the header is the same key").toEqual([200, id]);
     const other = await start({ ...body, reason: "another one" });
     expect([other.status, other.body.code]).toEqual([422, "key_conflict"]);
     expect(dataOf(await scene.as("alice", "GET", `${REDRIVES}/${id}/items`)).map(({ state }) => state)).toEqual(
@@ -43,6 +45,33 @@ describe("a redrive", () => {
     await until(id, "done");
     expect((await scene.as("alice", "GET", `${REDRIVES}/${id}`)).body).toMatchObject({ counts: { healed: 4 }, progress: 1 });
     expect((await scene.as("alice", "POST", `${REDRIVES}/${id}/resume`)).status).toBe(409);
+  });
+
+  it("is counted by what became of its messages, each once: makegood_redrive_items_total", async () => {
+    const read = async (): Promise<Record<string, number>> => {
+      const response = await scene.server.api("/metrics", { headers: { authorization: `Bearer ${TOKENS.alice}` } });
+      const lines = (await response.text()).matchAll(/^makegood_redrive_items_total\{state="(\w+)"\} (\d+)$/gm);
+      return Object.fromEntries([...lines].map(([, state, count]) => [state, Number(count)]));
+    };
+    const { group, ids } = await scene.deadGroup("drive/counted", 5);
+    const before = await read();
+    const planned = await start({
+      select: { group_id: group.group_id },
+      reason: "x",
+      dry_run: true,
+      failure_share_max: 1,
+      ...QUICK,
+    });
+    // One that somebody else took up is left alone.
+    await scene.as("bob", "POST", `/api/v1/messages/${ids[0]}/resolve`, { reason: "by hand" });
+    await scene.as("alice", "POST", `${REDRIVES}/${planned.body.redrive_id}/resume`);
+    await until(planned.body.redrive_id, "done");
+    const added = async () => {
+      const now = await read();
+      return ["sent", "healed", "failed", "skipped"].map((state) => (now[state] ?? 0) - (before[state] ?? 0));
+    };
+    // The receiver still refuses what it is sent.
+    await vi.waitFor(async () => expect(await added()).toEqual([4, 0, 4, 1]), { timeout: 5_000, interval: 50 });
   });
 
   it("is paused, resumed and cancelled; what was not sent stays a dead letter", async () => {
@@ -72,6 +101,23 @@ describe("a redrive", () => {
     const { group } = await scene.deadGroup("drive/size", 2);
     const answer = await start({ select: { group_id: group.group_id }, reason: "x", confirm: 3 });
     expect([answer.status, answer.body.code]).toEqual([409, "confirmation_needed"]);
+  });
+
+  it("takes what was seen and no more: the refusal has the mark that the next request brings", async () => {
+    const { ids } = await scene.deadGroup("drive/seen", 2);
+    const select = { topic: "drive/seen" };
+    const asked = await start({ select, reason: "x", confirm: 1, dry_run: true });
+    expect([asked.status, asked.body]).toMatchObject([409, { code: "confirmation_needed", seen: expect.any(String) }]);
+    const message = { topic: "drive/seen", payload: 1, key: "later" };
+    const { body } = await scene.as("alice", "POST", "/api/v1/messages", message);
+    const later = () => scene.as("alice", "GET", `/api/v1/messages/${body.id}`);
+    await vi.waitFor(async () => expect((await later()).body.status).toBe("dead"), { timeout: 10_000, interval: 20 });
+    const made = await start({ select: { ...select, seen: asked.body.seen }, reason: "x", confirm: 2, dry_run: true });
+    expect([made.status, made.body.counts]).toMatchObject([201, { selected: 2 }]);
+    const items = dataOf(await scene.as("alice", "GET", `${REDRIVES}/${made.body.redrive_id}/items`));
+    expect(items.map(({ message_id }) => message_id).sort(inOrder)).toEqual([...ids].sort(inOrder));
+    const wrong = await start({ select: { ...select, seen: "x" }, reason: "x" });
+    expect([wrong.status, wrong.body]).toMatchObject([400, { code: "invalid_request", errors: [{ field: "seen" }] }]);
   });
 
   it.each<[string, unknown, string[]]>([
@@ -151,6 +197,42 @@ describe("edit and retry", () => {
     for (const id of ["018f0000-0000-7000-8000-000000000000", "nope"]) {
       expect((await edit(id, { reason: "x", payload: 1 })).body.code).toBe("message_not_found");
     }
+  });
+});
+
+describe("while a copy is on its way to the fallback", () => {
+  it("a replay and an edit are refused with the copy's name; force sends both, and an execution touches what was shown", async () => {
+    const { candidate, ids } = await scene.deadGroup("drive/carried", 1);
+    const path = `/api/v1/recovery/candidates/${candidate.candidate_id}`;
+    // Busy for a while: the copy waits for its next attempt.
+    scene.receiver.status = 503;
+    const sink = { kind: "http", url: scene.receiver.url };
+    await scene.as("alice", "PUT", "/api/v1/topics/drive/carried", { sink, fallback: sink, retry: { attempts_max: 9 } });
+    await scene.as("alice", "PATCH", path, { selected_action: "fallback_model" });
+    await scene.as("alice", "POST", `${path}/approve`);
+    const { seen } = (await scene.candidate(candidate.candidate_id)).blast_radius as { seen: string };
+    const stale = await scene.as("alice", "POST", `${path}/execute`, { redrive: { seen: "x" } });
+    expect([stale.status, stale.body]).toMatchObject([400, { errors: [{ field: "seen" }] }]);
+    const run = await scene.as("alice", "POST", `${path}/execute`, { redrive: { seen, confirm: 1, canary: 0 } });
+    expect([run.status, run.body.code]).toEqual([200, undefined]);
+    const redriveId = run.body.redrive_id;
+    const item = await vi.waitFor(
+      async () => {
+        const [one] = dataOf(await scene.as("alice", "GET", `${REDRIVES}/${redriveId}/items?state=sent`));
+        return one ?? expect.fail("nothing was sent yet");
+      },
+      { timeout: 10_000, interval: 20 },
+    );
+    const message = `/api/v1/messages/${ids[0]}`;
+    const named = { code: "carried", id: ids[0], carrier_id: item.carrier_id, redrive_id: redriveId };
+    const replayed = await scene.as("bob", "POST", `${message}/replay`, { reason: "now" });
+    expect([replayed.status, replayed.body]).toMatchObject([409, named]);
+    const edited = await scene.as("bob", "POST", `${message}/edit`, { reason: "now", payload: 1 });
+    expect([edited.status, edited.body]).toMatchObject([409, named]);
+    const discard = await scene.as("bob", "POST", `${message}/discard`, { reason: "now", force: true });
+    expect([discard.status, discard.body.code]).toEqual([400, "invalid_message"]);
+    const forced = await scene.as("bob", "POST", `${message}/replay`, { reason: "both may get it", force: true });
+    expect([forced.status, forced.body.generation]).toEqual([200, 1]);
   });
 });
 

@@ -69,6 +69,9 @@ describe("rules", () => {
     expect([edited.status, edited.body.score]).toEqual([200, 0.6]);
     const stale = await scene.as("alice", "PUT", `${RULES}/mine`, { ...made.body, score: 0.1 });
     expect([stale.status, stale.body.code]).toEqual([409, "version_conflict"]);
+    expect((await scene.as("alice", "DELETE", `${RULES}/mine`, { version: made.body.version })).status).toBe(409);
+    const unmatched = await scene.as("alice", "DELETE", `${RULES}/mine`, undefined, { "if-match": `"${made.body.version}"` });
+    expect([unmatched.status, unmatched.body.code]).toEqual([412, "version_conflict"]);
     expect((await scene.as("alice", "DELETE", `${RULES}/mine`)).status).toBe(204);
     expect((await scene.as("alice", "GET", `${RULES}/mine`)).status).toBe(404);
     const history = dataOf(await scene.as("alice", "GET", `${RULES}/mine/history`));
@@ -173,6 +176,13 @@ describe("actions", () => {
     ]);
     const stale = await scene.as("bob", "PUT", `${ACTIONS}/notify_ops`, { priority: 1, version: before.version });
     expect([stale.status, stale.body.code]).toEqual([409, "version_conflict"]);
+  });
+
+  it("what is risky requires an approval, also where its policy asks for none", async () => {
+    const { version, requires_approval } = (await scene.as("alice", "GET", `${ACTIONS}/notify_ops`)).body;
+    const risky = (await scene.as("alice", "PUT", `${ACTIONS}/notify_ops`, { risk: "risky", version })).body;
+    expect([requires_approval, risky.approval, risky.requires_approval]).toEqual([false, "none", true]);
+    await scene.as("alice", "PUT", `${ACTIONS}/notify_ops`, { version: risky.version });
   });
 
   it.each([

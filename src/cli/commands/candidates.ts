@@ -38,6 +38,7 @@ interface DecideOptions {
 interface ExecuteOptions extends DecideOptions, PlanOptions {
   readonly yes?: boolean;
   readonly confirm?: number;
+  readonly seen?: string;
   readonly wait?: boolean;
 }
 
@@ -118,6 +119,7 @@ export function executeCommand(program: Command, run: Run): void {
     .option("--if-version <n>", "refuse if the candidate has moved on since", integer)
     .option("--yes", "do not ask")
     .option("--confirm <n>", "do not ask, and refuse unless so many messages are touched", integer)
+    .option("--seen <mark>", "only what was seen: blast_radius.seen of `candidates show --json`")
     .option("--wait", "follow it to its end; exit code 1 if anything failed");
   planOptions(execute)
     .addHelpText("after", "\nExample:\n  $ makegood execute 12 --canary 10 --rate 100 --wait")
@@ -133,7 +135,12 @@ async function executeOne(context: CommandContext, api: Api, id: string, options
   const answer = await confirmed(io, options, `Run ${selected_action ?? "it"} on ${plural(radius.messages, "message")}?`);
   if (answer === "no") return EXIT.usage;
   const confirm = answer === "asked" ? radius.messages : options.confirm;
-  const plan = { ...planBody(options), ...(confirm === undefined ? {} : { confirm }) };
+  const mark = options.seen ?? (answer === "asked" ? radius.seen : undefined);
+  const plan = {
+    ...planBody(options),
+    ...(confirm === undefined ? {} : { confirm }),
+    ...(mark === undefined ? {} : { seen: mark }),
+  };
   const body = {
     reason: options.reason,
     // What was shown is what is agreed to.

@@ -23,7 +23,7 @@ interface Options {
 export function groupRulesCommand(groups: Command, run: Run): void {
   groups
     .command("rules")
-    .description("the rules that merges and splits left; without one, failures are grouped as if nobody had decided")
+    .description("the rules that merges and splits left; without its rule a split takes nothing more, merged groups stay merged")
     .option("--delete <rule>", "take this one away; what was counted stays where it is")
     .option("--if-version <n>", "refuse to delete it if it has moved on since", integer)
     .addHelpText("after", "\nExample:\n  $ makegood groups rules --delete split-2f6c0a")

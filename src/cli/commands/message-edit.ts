@@ -17,6 +17,7 @@ interface EditOptions {
   readonly key?: string;
   readonly reason: string;
   readonly revision?: number;
+  readonly force?: boolean;
 }
 
 export function messageEdit(messages: Command, run: Run): void {
@@ -28,6 +29,7 @@ export function messageEdit(messages: Command, run: Run): void {
     .option("--key <key>", "instead of the key it had")
     .requiredOption("--reason <text>", "why; it becomes part of both histories")
     .option("--revision <n>", "refuse if the message has moved on since", integer)
+    .option("--force", "also while a copy of it is on its way to another receiver")
     .addHelpText(
       "after",
       `\nExample:\n  $ makegood messages edit <id> --payload '{"charge":"ch_1"}' --reason "a typo in the charge"`,
@@ -49,7 +51,7 @@ async function edit({ io, config, json }: CommandContext, id: string, options: E
     complain(io, `makegood: the payload is ${errorText(error)}`);
     return EXIT.usage;
   }
-  const members = JSON.stringify({ key: options.key, reason: options.reason, revision: options.revision });
+  const members = JSON.stringify({ key: options.key, reason: options.reason, revision: options.revision, force: options.force });
   const body = `${members.slice(0, -1)},"payload":${text}}`;
   return withApi(io, config, async (api) => {
     const answer = await api.call("POST", `/api/v1/messages/${part(id)}/edit`, body);

@@ -56,15 +56,16 @@ export function messagesCommand(program: Command, run: Run): void {
 }
 
 function intervention(messages: Command, run: Run, action: "replay" | "resolve" | "discard", description: string): void {
-  messages
+  const command = messages
     .command(`${action} <id>`)
     .description(description)
     .requiredOption("--reason <text>", "why; it becomes part of the message's history")
     .option("--revision <n>", "refuse if the message has moved on since", integer)
-    .action((id: string, options: { reason: string; revision?: number }) =>
+    .action((id: string, options: { reason: string; revision?: number; force?: boolean }) =>
       run(({ io, config, json }) =>
         withApi(io, config, async (api) => {
-          const body = JSON.stringify({ reason: options.reason, revision: options.revision });
+          const { reason, revision, force } = options;
+          const body = JSON.stringify({ reason, revision, force });
           const answer = await api.call("POST", `/api/v1/messages/${encodeURIComponent(id)}/${action}`, body);
           const refused = refusedAnswer(io, answer, json);
           if (refused !== null) return refused;
@@ -77,6 +78,7 @@ function intervention(messages: Command, run: Run, action: "replay" | "resolve" 
         }),
       ),
     );
+  if (action === "replay") command.option("--force", "also while a copy of it is on its way to another receiver");
 }
 
 async function list(io: Io, api: Api, options: ListOptions, json: boolean): Promise<ExitCode> {

@@ -72,7 +72,7 @@ export function rulesCommand(program: Command, run: Run): void {
     .action((id: string, { ifVersion }: { ifVersion?: number }) =>
       conversation(run, (context, api) =>
         askAndShow(context, api, ["DELETE", `${RULES}/${part(id)}`, { version: ifVersion }], () =>
-          say(context.io, `rule ${id} is deleted`),
+          say(context.io, `rule ${id} is not asked any more`),
         ),
       ),
     );
@@ -116,9 +116,9 @@ export function actionsCommand(program: Command, run: Run): void {
     );
   actions
     .command("set <action>")
-    .description("its settings: enabled, approval, risk, priority, template")
+    .description("its settings as a whole: enabled, approval, risk, priority, template; what is left out is as shipped")
     .option("--file <path>", "the settings as JSON; - is standard input (the default)")
-    .addHelpText("after", '\nExample:\n  $ echo \'{"approval":"two","version":0}\' | makegood actions set skip_task')
+    .addHelpText("after", '\nExample:\n  $ echo \'{"approval":"two","version":1}\' | makegood actions set skip_task')
     .action((code: string, { file }: { file?: string }) =>
       run((context) =>
         put(

@@ -1,13 +1,12 @@
 /**
  * The seed's stream of failures to be evaluated, opened at both ends (REC-30, REC-31, REC-40): an entry becomes a message of
- * `recovery/evaluate`, and what dies of that topic appears on `m10:evaluate:dead-letter`. Only the doors: who evaluates gives the
- * topic its sink; until somebody does, messages wait there and nothing is lost.
+ * `recovery/evaluate`, and what dies of that topic appears on `m10:evaluate:dead-letter`. Only the doors: the recovery engine of a worker
+ * evaluates, or whoever gives the topic another sink; until somebody does, messages wait there and nothing is lost.
  */
 import type { Makegood } from "../../create.ts";
-import { topic } from "../../delivery/topic.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
-import { RECOVERY_TOPIC } from "../../recovery/topics.ts";
+import { EVALUATE_DEFINITION, RECOVERY_TOPIC } from "../../recovery/topics.ts";
 import type { RedisPort } from "../../store/redis/port.ts";
 import { type StreamDoors, type StreamNotice, startStreamDoors } from "../../store/redis/streams/doors.ts";
 import type { StreamEntry } from "../../store/redis/streams/entries.ts";
@@ -78,9 +77,9 @@ export function readRecoveryEntry({ fields }: StreamEntry): { topic: string; pay
 }
 
 /**
- * An entry of a topic that nobody declared would be quarantined. Declared as the API would do it: whoever evaluates, over the API,
- * in a file or in code, may replace it.
+ * An entry of a topic that nobody declared would be quarantined. Declared as the recovery engine does it, whichever of the two starts
+ * first: whoever evaluates, over the API, in a file or in code, may replace it.
  */
 async function declareMissing(store: Makegood["store"]): Promise<void> {
-  if ((await store.topics.get(RECOVERY_TOPIC)) === null) await store.topics.put(topic(RECOVERY_TOPIC).definition, "api");
+  if ((await store.topics.get(RECOVERY_TOPIC)) === null) await store.topics.put(EVALUATE_DEFINITION, "api");
 }

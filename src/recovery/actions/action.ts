@@ -2,7 +2,6 @@
  * What an action is: what it does to messages, how risky that is, who must agree. An action plans; the engine carries the plan out under
  * a fence. What an action is worth is learned from what becomes of the messages it touched, never from the call's own answer.
  */
-import type { MessageView } from "../../message/message.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import type { Candidate, Group } from "../../store/recovery.ts";
 import type { RedriveMode, RedrivePreview } from "../../store/redrive.ts";
@@ -85,9 +84,3 @@ export interface ActionInfo extends Omit<RecoveryAction, "plan" | "refusal"> {
   readonly successes: number;
   readonly failures: number;
 }
-
-/** What a carrier (fallback or compensation) is sent for one message. */
-export type CarrierOf = (
-  message: MessageView,
-  group: Group,
-) => { readonly topic: string; readonly key: string; readonly payload: string };

@@ -1,7 +1,8 @@
-/** Whether an action fits a failure, and how many people must agree before it may run: what its own data says, and nothing else. */
+/** Whether an action fits a failure, and how many people must agree before it may run: what its own data and its own check say. */
+import { errorText } from "../../message/errors.ts";
 import { codeMeant, isCode, readCode } from "../rules/code-words.ts";
 import { fitsGlob } from "../rules/glob.ts";
-import type { RecoveryAction } from "./action.ts";
+import type { ActionContext, RecoveryAction } from "./action.ts";
 
 /** Codes as rules compare them, in any spelling, or a class such as HTTP_5XX; topics with stars. Empty lists fit everything. */
 export function appliesTo(
@@ -18,4 +19,13 @@ export function appliesTo(
 export function approvalsNeeded({ approval, risk }: Pick<RecoveryAction, "approval" | "risk">): number {
   const asked = { none: 0, one: 1, two: 2 }[approval];
   return risk === "risky" ? Math.max(1, asked) : asked;
+}
+
+/** Code of a program: what it throws is a reason against its own action, and against nothing else. */
+export function refusalOf(action: Pick<RecoveryAction, "refusal">, about: Pick<ActionContext, "group" | "topic">): string | null {
+  try {
+    return action.refusal?.(about) ?? null;
+  } catch (thrown) {
+    return errorText(thrown);
+  }
 }

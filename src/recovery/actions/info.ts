@@ -1,6 +1,7 @@
 /** The catalogue as it is shown: what each action is set to, and how often it has healed and failed everywhere. */
 
 import type { RecoveryStore } from "../../store/recovery.ts";
+import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
 import { NOT_INGESTED } from "../topics.ts";
 import type { ActionInfo } from "./action.ts";
 import type { Catalogue, CatalogueAction } from "./catalogue.ts";
@@ -15,6 +16,22 @@ export async function actionInfos(
   return actions
     .filter(({ type }) => actionType === undefined || type === actionType)
     .map((action) => infoOf(action, everywhere.get(action.code)));
+}
+
+/** One of them, on the page of a candidate: by what is learned for its group, since counting everything takes long where there is much. */
+export async function actionInfo(
+  catalogue: Pick<Catalogue, "get">,
+  recovery: Pick<RecoveryStore, "outcomes">,
+  code: string,
+  groupId: number,
+): Promise<ActionInfo | null> {
+  const action = await catalogue.get(code);
+  if (action === null) return null;
+  const outcomes = await recovery.outcomes(groupId, HALF_LIFE_MS);
+  return infoOf(
+    action,
+    outcomes.find((each) => each.level === "all" && each.action === code),
+  );
 }
 
 function infoOf(action: CatalogueAction, counts: { successes: number; failures: number } | undefined): ActionInfo {

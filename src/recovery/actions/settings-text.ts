@@ -71,8 +71,13 @@ function readTemplate(value: unknown, known: TemplateValues, mistakes: Mistakes)
 }
 
 /** What is wrong with an action that a program registers; it was written by whoever wrote the program, and may be wrong all the same. */
-export function actionFaults({ code, priority, template }: RecoveryAction): string[] {
+export function actionFaults({ code, priority, template, plan, ...rest }: RecoveryAction): string[] {
   const faults: string[] = [];
+  for (const name of ["appliesToCodes", "appliesToTopics"] as const) {
+    const list: unknown = rest[name];
+    if (!Array.isArray(list) || !list.every((each) => typeof each === "string")) faults.push(`${name} must be a list of texts`);
+  }
+  if (typeof plan !== "function") faults.push("plan must be a function");
   if (!/^[a-z0-9][a-z0-9_.-]{0,63}$/.test(code)) faults.push(`code ${shown(code)} must be small letters, digits, _ . and -`);
   if (!Number.isInteger(priority) || priority < 0 || priority > 1_000)
     faults.push("priority must be a whole number from 0 to 1000");

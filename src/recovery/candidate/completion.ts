@@ -3,7 +3,7 @@
  * process died before a redrive carried them on, as `unknown` (DR-5). Looks by itself and when told that a redrive moved; two
  * processes that look at once end an execution once.
  */
-import { errorText } from "../../message/errors.ts";
+import { errorText, isMakegoodError } from "../../message/errors.ts";
 import type { Events, MakegoodEvent } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
@@ -95,6 +95,12 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     return ended;
   }
 
+  async function endUnknown(candidate: Candidate): Promise<boolean> {
+    if (candidate.redriveId !== null) return false;
+    const error = "its process died or stalled while it executed: look what happened, then say succeeded or failed";
+    return end(candidate, "unknown", { action: candidate.action, error });
+  }
+
   async function sweep(): Promise<void> {
     const since = clock.wallMs() - RECENT_MS;
     for (const executionStatus of ["succeeded", "failed", "skipped"] as const) {
@@ -109,17 +115,24 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
       await sweep();
     }
     let ended = 0;
-    for (const candidate of await recovery.expiredExecutions(PAGE)) {
-      if (candidate.redriveId !== null) continue;
-      const error = "its process died or stalled while it executed: look what happened, then say succeeded or failed";
-      if (await end(candidate, "unknown", { action: candidate.action, error })) ended++;
-    }
+    let broken: unknown;
+    // One that cannot be ended keeps no other from its end; a store that is away is a reason for all.
+    const tryOne = async (candidate: Candidate, one: (candidate: Candidate) => Promise<boolean>): Promise<void> => {
+      try {
+        if (await one(candidate)) ended++;
+      } catch (error) {
+        if (isMakegoodError(error) && error.retryable) throw error;
+        broken ??= error;
+      }
+    };
+    for (const candidate of await recovery.expiredExecutions(PAGE)) await tryOne(candidate, endUnknown);
     let cursor: string | undefined;
     do {
       const page = await recovery.candidates({ executionStatus: "executing", current: false, limit: PAGE, cursor });
-      for (const candidate of page.data) if (await endByRedrive(candidate)) ended++;
+      for (const candidate of page.data) await tryOne(candidate, endByRedrive);
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
+    if (broken !== undefined) throw broken;
     return ended;
   }
 

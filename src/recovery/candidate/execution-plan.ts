@@ -9,10 +9,11 @@ import { isWellFormed, payloadHash } from "../../message/validate.ts";
 import type { RedriveMode, RedrivePreview } from "../../store/redrive.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { ActionContext, ActionPlan } from "../actions/action.ts";
+import { refusalOf } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
 import type { ExecuteOptions } from "../recovery.ts";
-import { checkPlan, REDRIVE_LIMITS } from "../redrive/request.ts";
-import type { ExecutionRedrive } from "../redrive/start.ts";
+import { checkExecutionRequest, checkPlan, type ExecutionRequest, REDRIVE_LIMITS } from "../redrive/request.ts";
+import { type ExecutionRedrive, refuseUndelivered } from "../redrive/start.ts";
 import { actionOf, blastRadiusOf, type CandidateDeps, type Found, wrongState } from "./found.ts";
 
 export interface ExecutionPlan {
@@ -47,19 +48,28 @@ export async function planExecution(
   if (candidate.executionStatus !== "pending") {
     throw wrongState(candidate, `Candidate ${candidateId} is ${candidate.executionStatus}: it is executed once and no more.`);
   }
+  const { redrive: asked = {} } = options;
+  checkExecutionRequest(asked);
   const action = actionOf(found);
-  const blastRadius = await blastRadiusOf(deps.recovery, group.groupId);
+  const blastRadius = await blastRadiusOf(deps.recovery, group.groupId, { seen: asked.seen });
   const topic = await refuseTopics(deps, found, action, blastRadius);
-  refuseUnconfirmed(candidateId, blastRadius.messages, options.redrive?.confirm);
+  refuseUnseen(found, blastRadius, asked.seen);
+  refuseUnconfirmed(candidateId, blastRadius, asked.confirm);
   const by = { actor: options.actor, reason: options.reason ?? null };
   const { template } = action;
   const context: ActionContext = { candidate, group, topic, blastRadius, template, ...by, executionId, signal };
   const plan = planOf(action, context);
   const mode = modeOf(plan, blastRadius.messages, candidateId, action.code);
   const messages = (plan.messages ?? []).map((each, i) => plannedMessage(each, deps.ids(), `execution:${executionId}:${i}`));
-  const redrive = redrivePlan(action, plan, options, Math.min(messagesMax ?? blastRadius.messages, blastRadius.messages));
+  // Whether a worker elsewhere has the function cannot be known here: a person's redrive asks, an execution may begin anywhere.
+  const touched = blastRadius.topics.map((each) => each.topic);
+  if (mode === "replay" || mode === "new_key") await refuseUndelivered({ store: deps, serves: () => true }, touched, true);
+  const redrive = redrivePlan(action, plan, asked, {
+    seen: blastRadius.seen,
+    messagesMax: Math.min(messagesMax ?? blastRadius.messages, blastRadius.messages),
+  });
   checkPlan(redrive ?? {});
-  const breakers = plan.openBreaker ? blastRadius.topics.map((each) => each.topic) : [];
+  const breakers = plan.openBreaker ? touched : [];
   return { action, context, plan, mode, messages, breakers, redrive, startedMs: deps.clock.monotonicMs() };
 }
 
@@ -74,7 +84,7 @@ async function refuseTopics(
   const touched = blastRadius.topics.length > 0 ? blastRadius.topics.map((each) => each.topic) : [group.topic];
   for (const name of touched) {
     const topic = name === group.topic ? own : await topics.get(name);
-    const refusal = action.refusal?.({ group: { ...group, topic: name }, topic }) ?? null;
+    const refusal = refusalOf(action, { group: { ...group, topic: name }, topic });
     if (refusal === null) continue;
     const text = `${action.code} cannot be done for candidate ${candidateId}: ${refusal}.`;
     throw new MakegoodError("action_refused", text, { candidateId, topic: name });
@@ -102,11 +112,19 @@ function planOf(action: CatalogueAction, context: ActionContext): ActionPlan {
   return plan;
 }
 
+/** Nothing is left of what was seen, and other messages are there: doing it to none of them is not what was agreed to. */
+function refuseUnseen({ candidate, group }: Found, { messages }: RedrivePreview, seen: string | undefined): void {
+  if (seen === undefined || messages > 0 || group.openMessages === 0) return;
+  const { candidateId } = candidate;
+  const text = `None of the messages that were seen for candidate ${candidateId} is left as it was: its group changed, or they moved on. Look at it again.`;
+  throw new MakegoodError("nothing_selected", text, { candidateId, groupId: group.groupId });
+}
+
 /** Attack 26: what was seen is what is agreed to, and a very large number must have been seen. */
-function refuseUnconfirmed(candidateId: number, messages: number, confirm: number | undefined): void {
+function refuseUnconfirmed(candidateId: number, { messages, seen }: RedrivePreview, confirm: number | undefined): void {
   if (confirm === undefined ? messages <= REDRIVE_LIMITS.messagesUnconfirmed : confirm === messages) return;
   const text = `Candidate ${candidateId} touches ${messages} messages: execute it with redrive.confirm ${messages} if that is what you expect.`;
-  throw new MakegoodError("confirmation_needed", text, { candidateId, messages });
+  throw new MakegoodError("confirmation_needed", text, { candidateId, messages, seen });
 }
 
 function modeOf({ mode = "watch" }: ActionPlan, messages: number, candidateId: number, action: string): RedriveMode | null {
@@ -133,26 +151,27 @@ function plannedMessage({ topic, payload }: { topic: string; payload: string }, 
   };
 }
 
-/** The action's own carefulness, with what the person asked for over it. What dies from now on was not seen, and is not touched. */
+/** The action's own carefulness, with what the person asked for over it. What was not seen is not touched, whoever moves on meanwhile. */
 function redrivePlan(
   { template }: CatalogueAction,
   { delayMs }: ActionPlan,
-  { redrive = {} }: ExecuteOptions,
-  messagesMax: number,
+  asked: ExecutionRequest,
+  { seen, messagesMax }: { readonly seen: string; readonly messagesMax: number },
 ): ExecutionRedrive["plan"] {
   const set = (name: string): number | undefined => {
     const value = template[name];
     return typeof value === "number" ? value : undefined;
   };
-  const { canary, ratePerSecond, rampFrom, failureShareMax, failureMin, generationMax } = redrive;
+  const { canary, ratePerSecond, rampFrom, failureShareMax, failureMin, generationMax } = asked;
   return {
     canary: canary ?? set("canary"),
     ratePerSecond: ratePerSecond ?? set("rate_per_second"),
     rampFrom: rampFrom ?? set("ramp_from"),
     failureShareMax: failureShareMax ?? set("failure_share_max"),
     failureMin: failureMin ?? set("failure_min"),
-    delayMs: redrive.delayMs ?? set("delay_ms") ?? delayMs,
+    delayMs: asked.delayMs ?? set("delay_ms") ?? delayMs,
     generationMax,
-    limit: Math.min(redrive.select?.limit ?? messagesMax, messagesMax),
+    seen,
+    limit: Math.min(asked.limit ?? messagesMax, messagesMax),
   };
 }

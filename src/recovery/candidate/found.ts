@@ -74,13 +74,13 @@ export function writtenOf(candidateId: number, written: CandidateWritten): Candi
   throw new MakegoodError("version_conflict", text, { candidateId, version });
 }
 
-/** What an execution would touch now. A `limit` reads no further: that number then means so many or more. */
+/** What an execution would touch now; `seen`: of what somebody saw. A `limit` reads no further: that number then means so many or more. */
 export function blastRadiusOf(
   { redrives }: Pick<RecoveryStore, "redrives">,
   groupId: number,
-  limit: number = REDRIVE_LIMITS.messagesMax,
+  { limit = REDRIVE_LIMITS.messagesMax, seen }: { readonly limit?: number; readonly seen?: string | undefined } = {},
 ): Promise<RedrivePreview> {
-  return redrives.preview({ groupId, limit, generationMax: REDRIVE_LIMITS.generationMax });
+  return redrives.preview({ groupId, limit, seen, generationMax: REDRIVE_LIMITS.generationMax });
 }
 
 /** I10: so often a write is tried again because somebody else wrote in between. */

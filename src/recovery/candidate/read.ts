@@ -1,6 +1,6 @@
 /** Candidates as people see them: with their group, what is known, what an execution would touch, and who has done what. */
 import type { Candidate, CandidateFilter, Group, Paged } from "../../store/recovery.ts";
-import type { ActionInfo } from "../actions/action.ts";
+import { actionInfo } from "../actions/info.ts";
 import type { CandidateDetail, CandidateInGroup } from "../recovery.ts";
 import { blastRadiusOf, type CandidateDeps, find } from "./found.ts";
 
@@ -9,7 +9,6 @@ const LINES = 200;
 
 export async function candidateDetail(
   deps: CandidateDeps,
-  info: (code: string) => Promise<ActionInfo | null>,
   candidateId: number,
   { provenance = false }: { readonly provenance?: boolean | undefined } = {},
 ): Promise<CandidateDetail> {
@@ -17,7 +16,7 @@ export async function candidateDetail(
   const { recovery } = deps;
   const [inputs, action, blastRadius, lines] = await Promise.all([
     recovery.occurrences(group.groupId, { limit: INPUTS }),
-    candidate.action === null ? null : info(candidate.action),
+    candidate.action === null ? null : actionInfo(deps.catalogue, recovery, candidate.action, group.groupId),
     blastRadiusOf(recovery, group.groupId),
     provenance ? recovery.provenance({ candidateId }, { limit: LINES }) : null,
   ]);

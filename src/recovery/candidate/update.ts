@@ -107,15 +107,15 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     const patch: CandidatePatch = Object.assign({}, ...changes.map((change) => change.patch));
     const provenance = changes.flatMap((change) => change.provenance);
     if (provenance.length === 0) return candidate;
-    const written = await deps.recovery.write({ candidateId, version, patch, provenance });
-    if (written.kind === "version_conflict") return "again";
-    const after = writtenOf(candidateId, written);
-    if (candidate.executionStatus === "unknown" && patch.executionStatus) await reopenIfNewer(deps.recovery, deps.rules, after);
-    // After the write: closing a closed breaker does nothing, so a crash in between costs one more press at most.
+    // Before the write: what is rolled back cannot be asked for again, and closing a closed breaker does nothing.
     if (patch.executionStatus === "rolled_back" && action?.inverse === "close_breaker") {
       const breakers = breakersOf(candidate);
       for (const topic of breakers.length > 0 ? breakers : [group.topic]) await deps.topics.reset(topic);
     }
+    const written = await deps.recovery.write({ candidateId, version, patch, provenance });
+    if (written.kind === "version_conflict") return "again";
+    const after = writtenOf(candidateId, written);
+    if (candidate.executionStatus === "unknown" && patch.executionStatus) await reopenIfNewer(deps.recovery, deps.rules, after);
     return after;
   }
 

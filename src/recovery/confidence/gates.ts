@@ -60,7 +60,3 @@ export function autoExecutionRefusals(given: AutoExecution): AutoExecutionRefusa
   ];
   return reasons.filter(([, holds]) => holds).map(([reason]) => reason);
 }
-
-export function mayAutoExecute(given: AutoExecution): boolean {
-  return autoExecutionRefusals(given).length === 0;
-}

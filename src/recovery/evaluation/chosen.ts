@@ -1,9 +1,10 @@
 /**
  * An action that a person chose instead of the suggestion. It is kept in the evaluation's record, so that the next evaluation tells what
- * it would suggest and leaves the choice alone.
+ * it would suggest and leaves the choice alone; nothing that a person chose runs by itself.
  */
 import type { Candidate } from "../../store/recovery.ts";
-import type { EvaluationJson } from "../rules/evaluation-json.ts";
+import type { EvaluationJson, SuggestionJson } from "../rules/evaluation-json.ts";
+import type { AutoExecutionRecord } from "./auto-execution.ts";
 
 export interface KeptEvaluation extends EvaluationJson {
   /** Who chose the action; absent: the engine did. */
@@ -22,10 +23,10 @@ export function chooserOf(candidate: Pick<Candidate, "evaluation">): string | nu
   return kept(candidate).selected_by ?? null;
 }
 
-/** How sure the last evaluation was of an action; null: it said nothing of it. */
-export function confidenceOf(candidate: Pick<Candidate, "evaluation">, action: string): number | null {
+/** What the last evaluation said of an action; null: nothing, or there was none. */
+export function suggestionOf(candidate: Pick<Candidate, "evaluation">, action: string): SuggestionJson | null {
   const { recommended, alternatives = [] } = kept(candidate);
-  return [...(recommended ? [recommended] : []), ...alternatives].find((each) => each.action === action)?.confidence ?? null;
+  return [...(recommended ? [recommended] : []), ...alternatives].find((each) => each.action === action) ?? null;
 }
 
 export function chosenBy(
@@ -33,6 +34,8 @@ export function chosenBy(
   action: string,
   actor: string,
 ): { readonly evaluation: string; readonly confidence: number | null } {
-  const evaluation = JSON.stringify({ ...kept(candidate), selected_by: actor });
-  return { evaluation, confidence: confidenceOf(candidate, action) };
+  // What was allowed was the suggestion: an evaluation that is delivered later must not run this in its place.
+  const auto: AutoExecutionRecord = { allowed: false, refusals: ["no_action"] };
+  const evaluation = JSON.stringify({ ...kept(candidate), auto_execution: auto, selected_by: actor });
+  return { evaluation, confidence: suggestionOf(candidate, action)?.confidence ?? null };
 }

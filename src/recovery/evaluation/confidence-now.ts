@@ -5,21 +5,21 @@
 import type { Candidate, RecoveryStore } from "../../store/recovery.ts";
 import { confidence, type Evidence, PRIOR_WITHOUT_RULE } from "../confidence/confidence.ts";
 import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
-import type { EvaluationJson } from "../rules/evaluation-json.ts";
+import { suggestionOf } from "./chosen.ts";
 import { outcomesOf } from "./judge.ts";
 
 export async function confidenceNow(
   recovery: Pick<RecoveryStore, "outcomes">,
-  { groupId, action, evaluation }: Candidate,
+  candidate: Candidate,
   at: number,
 ): Promise<number | null> {
+  const { groupId, action, evaluation } = candidate;
   if (action === null || evaluation === null) return null;
-  const { recommended, alternatives } = JSON.parse(evaluation) as EvaluationJson;
-  const suggested = [recommended, ...alternatives].find((each) => each?.action === action);
+  const suggested = suggestionOf(candidate, action);
   const learned: Evidence =
     outcomesOf(await recovery.outcomes(groupId, HALF_LIFE_MS)).find((each) => each.action === action) ?? {};
   // Where no rule says that it fits, only outcomes from here count, as in its evaluation.
-  const byRule = suggested !== undefined && suggested !== null && suggested.rules.length > 0;
+  const byRule = suggested !== null && suggested.rules.length > 0;
   const evidence = byRule ? learned : { ...(learned.own && { own: learned.own }) };
   return confidence(suggested?.prior ?? PRIOR_WITHOUT_RULE, evidence, at).mean;
 }

@@ -148,7 +148,9 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
         const { evaluation } = result;
         await hooks.tell("on_suggestion_generated", { ...told, evaluation });
         const { recommended, confidence } = evaluation;
-        if (recommended) await hooks.tell("on_action_selected", { ...told, action: recommended.action, confidence });
+        // Where a person's choice stands, nothing else was selected.
+        if (recommended && recommended.action === told.candidate.action)
+          await hooks.tell("on_action_selected", { ...told, action: recommended.action, confidence });
         return { ...told, done: true };
       }
       const text = `Candidate ${candidateId} changed ${ROUNDS_MAX} times while it was being evaluated: it is tried again.`;

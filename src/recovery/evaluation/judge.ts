@@ -6,7 +6,7 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Group, RecoveryStore } from "../../store/recovery.ts";
 import type { OutcomeCount } from "../../store/recovery-numbers.ts";
 import type { TopicStore } from "../../store/topics.ts";
-import { appliesTo } from "../actions/applies.ts";
+import { appliesTo, refusalOf } from "../actions/applies.ts";
 import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";
 import { isSelectable } from "../confidence/gates.ts";
 import { HALF_LIFE_MS, outcomeCounts } from "../confidence/outcome-counts.ts";
@@ -51,7 +51,7 @@ export function createJudge({ recovery, topics, ruleBook, catalogue, clock, minC
     const actions = new Map((await catalogue.all()).map((action) => [action.code, action]));
     const evaluation = fitting(evaluate(set, { ...input, ...more }, minConfidence), actions, failure, minConfidence);
     const action = actions.get(evaluation.recommended?.action ?? "") ?? null;
-    const refusal = group && action?.refusal?.({ group, topic: await topics.get(topic) });
+    const refusal = group && action && refusalOf(action, { group, topic: await topics.get(topic) });
     // Suggested all the same: what it lacks is what a person can give it.
     const notes = refusal ? [...evaluation.notes, `${action?.code} cannot be done now: ${refusal}`] : evaluation.notes;
     return { evaluation: { ...evaluation, notes }, action };

@@ -76,10 +76,9 @@ export class Fingerprints {
     this.rowsMax = rowsMax;
   }
 
-  /** The fingerprint of a failure; learns from it. */
-  of(failure: Failure): Fingerprint {
+  /** The fingerprint of a failure; learns from it. Whoever asks twice hands in what the mask said: it is most of the work. */
+  of(failure: Failure, { masked, frame }: Coarse = coarse(failure)): Fingerprint {
     const { topic, code, sink, text } = failure;
-    const { masked, frame } = coarse(failure);
     const rule = this.rules.find(topic, code, masked, text.slice(0, FINGERPRINT_LIMITS.textCharsMax));
     const template = rule === undefined ? this.templateOf(scopeOf(topic, code), masked) : ruleTemplate(rule);
     const last = this.made.get(template.id);
@@ -135,8 +134,9 @@ export class Fingerprints {
   }
 
   private async bring(store: TemplateStore, scope: string, learner: TemplateLearner): Promise<void> {
+    const { counts } = learner;
     const synced = await syncTemplates(store, learner);
-    synced.absorb(learner.snapshot());
+    if (synced !== learner && learner.counts !== counts) synced.absorb(learner.snapshot());
     this.learners.set(scope, synced);
   }
 

@@ -114,6 +114,11 @@ export class TemplateLearner {
     return this.rows.size + this.mergesByFrom.size;
   }
 
+  /** Of everything that a snapshot holds: another one when there is something new to save. */
+  get counts(): string {
+    return `${this.rows.size} ${this.mergesByFrom.size} ${this.byId.size}`;
+  }
+
   /** The group that an id stands for now, also when it was given out under an older template; undefined if it is not known here. */
   resolve(id: string): Template | undefined {
     let at = id;

@@ -10,7 +10,7 @@ import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import { changedGroup, refuseExecuting } from "./changed.ts";
 import { mergeDecision } from "./merge-rule.ts";
-import type { GroupRuleBook } from "./rule-documents.ts";
+import { dropGroupRule, type GroupRuleBook } from "./rule-documents.ts";
 import { createSplit } from "./split.ts";
 import { templatesOf } from "./templates.ts";
 
@@ -69,7 +69,7 @@ export function createRegroup(deps: RegroupDeps): Regroup {
       group = changedGroup(await recovery.merge({ from, into: into.groupId, document, provenance }));
     }
     for (const [id, version] of decision?.replaced ?? []) {
-      await recovery.documents.put({ kind: "group_rule", id, text: null, version, actor: actor.actor });
+      await dropGroupRule(recovery.documents, { id, version }, `contained in ${decision?.id}`, actor);
     }
     return group;
   }

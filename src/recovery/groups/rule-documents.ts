@@ -7,6 +7,8 @@ import type { Events } from "../../observe/events.ts";
 import type { DocumentStore } from "../../store/documents.ts";
 import type { GroupIdentity } from "../../store/recovery.ts";
 import { type GroupRule, type GroupRules, RULE_LIMITS, RuleTable } from "../fingerprint/group-rules.ts";
+import { line } from "../provenance.ts";
+import type { Actor } from "../recovery.ts";
 
 export interface KeptGroupRule {
   readonly rule: GroupRule;
@@ -62,4 +64,15 @@ export function createGroupRules(documents: DocumentStore, events: Events): () =
     revision = now;
     return book;
   };
+}
+
+/** Takes a rule away, on record in the same write. */
+export function dropGroupRule(
+  documents: Pick<DocumentStore, "put">,
+  { id, version }: { readonly id: string; readonly version: number },
+  reason: string,
+  actor: Actor,
+): ReturnType<DocumentStore["put"]> {
+  const provenance = [line("group_rule_deleted", actor, { rule: id, reason, details: { version } })];
+  return documents.put({ kind: "group_rule", id, text: null, version, actor: actor.actor, provenance });
 }

@@ -1,14 +1,12 @@
 /**
- * Group rules in people's hands: what was decided, by whom and why, and how to take a decision back. Deleting a rule is about what comes:
- * what was counted stays where it is.
+ * Group rules in people's hands: what was decided, by whom and why, and how to take a rule away. That is about what comes: what was counted
+ * stays where it is, and groups that were merged stay merged.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { StoredDocument } from "../../store/documents.ts";
 import type { RecoveryStore } from "../../store/recovery.ts";
-import { line } from "../provenance.ts";
 import type { Actor, GroupRuleInfo } from "../recovery.ts";
-import type { GroupRuleBook } from "./rule-documents.ts";
-import { readGroupRule } from "./rule-documents.ts";
+import { dropGroupRule, type GroupRuleBook, readGroupRule } from "./rule-documents.ts";
 
 export async function listGroupRules(
   { documents }: Pick<RecoveryStore, "documents">,
@@ -30,7 +28,7 @@ function infoOf({ id, text, version, actor, at }: StoredDocument, used: boolean)
 }
 
 export async function deleteGroupRule(
-  { documents, note }: Pick<RecoveryStore, "documents" | "note">,
+  { documents }: Pick<RecoveryStore, "documents">,
   id: string,
   from: number | null,
   actor: Actor,
@@ -38,10 +36,9 @@ export async function deleteGroupRule(
   const stored = await documents.get("group_rule", id);
   if (stored === null) throw new MakegoodError("rule_not_found", `There is no group rule ${id}.`, { rule: id });
   const version = from ?? stored.version;
-  const written = await documents.put({ kind: "group_rule", id, text: null, version, actor: actor.actor });
+  const written = await dropGroupRule(documents, { id, version }, infoOf(stored, false).why, actor);
   if (written.kind !== "done") {
     const text = `Group rule ${id} has version ${written.version} now, not ${version}: read it again.`;
     throw new MakegoodError("version_conflict", text, { version: written.version });
   }
-  await note([line("group_rule_deleted", actor, { rule: id, reason: infoOf(stored, false).why, details: { version } })]);
 }

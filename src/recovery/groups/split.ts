@@ -13,7 +13,7 @@ import { changedGroup } from "./changed.ts";
 import { failureOf } from "./explain.ts";
 import { refuseFull } from "./merge-rule.ts";
 import type { Regroup, RegroupDeps } from "./regroup.ts";
-import { type GroupRuleBook, type KeptGroupRule, placeOf } from "./rule-documents.ts";
+import { dropGroupRule, type GroupRuleBook, type KeptGroupRule, placeOf } from "./rule-documents.ts";
 import { templatesOf } from "./templates.ts";
 
 export interface SplitDeps extends RegroupDeps {
@@ -79,14 +79,14 @@ export function createSplit({ recovery, groupRules, rules, found }: SplitDeps): 
     const before = book.byId.get(rule.id);
     if (before === undefined) refuseFull(book);
     const kept: KeptGroupRule = { rule, target: null, places: [] };
-    const write = { kind: "group_rule", id: rule.id, text: JSON.stringify(kept), actor: actor.actor } as const;
     const provenance = [line("split", actor, { groupId, reason: why, details: { rule: rule.id, words: wanted } })];
-    const document = { ...write, version: before?.version ?? 0 };
+    const version = before?.version ?? 0;
+    const document = { kind: "group_rule", id: rule.id, text: JSON.stringify(kept), version, actor: actor.actor } as const;
     const own = { ...identity, template: ownTemplate(group, sample) ?? identity.template };
     const part = changedGroup(await recovery.split({ groupId, identity: own, document, provenance }));
     for (const id of undone) {
-      const version = book.byId.get(id)?.version ?? 0;
-      await recovery.documents.put({ ...write, id, text: null, version });
+      const old = { id, version: book.byId.get(id)?.version ?? 0 };
+      await dropGroupRule(recovery.documents, old, `merged back, and split off again as ${rule.id}`, actor);
     }
     const moved = await move(recovery, group, part, takes);
     const latest = await recovery.candidateOf(part.groupId);

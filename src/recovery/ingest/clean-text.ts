@@ -22,6 +22,11 @@ export function cleanText(text: string, charsMax: number = READ_CHARS_MAX): stri
   return (cut.replaceAll("\r\n", "\n").replace(CONTROL, " ") as string & { toWellFormed(): string }).toWellFormed();
 }
 
+/** What is kept of a clean text: a copy, since a slice would hold on to all of it; half of a pair at its end is replaced. */
+export function keptText(text: string): string {
+  return Buffer.from(text.slice(0, KEPT_CHARS_MAX)).toString();
+}
+
 /** One line: names of topics, sinks, codes and skills. */
 export function cleanName(name: string, charsMax: number = NAME_CHARS_MAX): string {
   return cleanText(name, charsMax).replace(/\s+/g, " ").trim();

@@ -19,8 +19,8 @@ export interface Intake {
   /** At most INGEST_MAX at once. Answers in the order given. */
   take(incoming: readonly Incoming[]): Promise<Ingested[]>;
   /**
-   * Looks once more at the scopes that changed since the last time: while this process wrote, another may have written what is the same
-   * failure by now, and neither saw the other.
+   * Looks once more at the scopes that changed since the last time, and at what had to wait: while this process wrote, another may have
+   * written what is the same failure by now, and neither saw the other.
    */
   tidy(): Promise<void>;
   /** Waits for what is under way. */
@@ -47,7 +47,7 @@ export interface IntakeOptions {
   readonly places: FailurePlaces;
   readonly joins: GroupJoins;
   readonly rules: IngestRules;
-  /** A join that failed; the failures are counted all the same, and the next change of the scope joins them. */
+  /** A join that failed; the failures are counted all the same, and the next look joins them. */
   readonly joinFailed: (error: unknown) => void;
 }
 
@@ -55,7 +55,7 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
   const waiting: Waiting[] = [];
   let waitingCount = 0;
   let draining: Promise<void> | undefined;
-  let touched = new Map<string, Scope>();
+  const touched = new Map<string, Scope>();
   const tidies: (() => void)[] = [];
 
   function nextBatch(): Waiting[] {
@@ -90,9 +90,8 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
 
   async function tidyNow(): Promise<void> {
     const scopes = [...touched.values()];
-    touched = new Map();
-    if (scopes.length === 0) return;
-    await places.align(scopes);
+    if (scopes.length > 0) await places.align(scopes);
+    touched.clear();
     await joins.join(scopes);
   }
 

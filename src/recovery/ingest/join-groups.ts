@@ -1,8 +1,9 @@
 /**
  * A template that became more general means that groups became one: the old ones are merged into what their key resolves to now, by
  * the system, on record; where a person had merged one of them elsewhere, the general one follows it there. Only scopes that changed
- * are looked at; what cannot be merged yet (it is being executed) is tried again.
+ * are looked at; what cannot be merged yet (it is being executed, or the store failed) is tried again.
  */
+import { isMakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { isClosed, isExecuting } from "../../store/candidate-state.ts";
 import type { Group, IngestRules, RecoveryStore } from "../../store/recovery.ts";
@@ -63,8 +64,10 @@ export function createGroupJoins({ recovery, fingerprints, rules, clock }: Group
     return merge(found.groupId, mergedInto, `it covers group ${groupId}, which is part of group ${mergedInto}`);
   }
 
-  async function joinScope(scope: Scope): Promise<number> {
+  /** How many were merged, and whether one has to be tried again. */
+  async function joinScope(scope: Scope): Promise<{ merged: number; later: boolean }> {
     let merged = 0;
+    let later = false;
     const asked = new Set<string>();
     for (const follow of [false, true]) {
       let cursor: string | undefined;
@@ -73,20 +76,33 @@ export function createGroupJoins({ recovery, fingerprints, rules, clock }: Group
         for (const group of page.data) {
           const what = follow ? await followOne(group, asked) : await joinOne(group);
           if (what === "merged") merged++;
-          if (what === "later" && again.size < AGAIN_MAX) again.set(scopeOf(scope.topic, scope.code), scope);
+          later ||= what === "later";
         }
         cursor = page.nextCursor ?? undefined;
       } while (cursor !== undefined);
     }
-    return merged;
+    return { merged, later };
   }
 
   return {
     async join(scopes) {
       const due = new Map([...again, ...scopes.map((scope) => [scopeOf(scope.topic, scope.code), scope] as const)]);
-      again.clear();
+      // Before anything is asked of the store: what it fails waits as well.
+      for (const [name, scope] of due) if (again.size < AGAIN_MAX) again.set(name, scope);
       let merged = 0;
-      for (const scope of due.values()) merged += await joinScope(scope);
+      let broken: unknown;
+      for (const [name, scope] of due) {
+        try {
+          const joined = await joinScope(scope);
+          merged += joined.merged;
+          if (!joined.later) again.delete(name);
+        } catch (error) {
+          // One that cannot be joined keeps no other from it; a store that is away is a reason for all.
+          if (isMakegoodError(error) && error.retryable) throw error;
+          broken ??= error;
+        }
+      }
+      if (broken !== undefined) throw broken;
       return merged;
     },
   };

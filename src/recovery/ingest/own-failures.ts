@@ -8,7 +8,7 @@ import { payloadHash } from "../../message/validate.ts";
 import type { DeadFailure } from "../../store/recovery.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import { mask } from "../fingerprint/mask.ts";
-import { cleanName, cleanText, KEPT_CHARS_MAX } from "./clean-text.ts";
+import { cleanName, cleanText, keptText } from "./clean-text.ts";
 import type { Incoming } from "./intake.ts";
 
 /** The receiver of a topic, without what varies within it: its kind and, where it has a URL, the host; masked, as in a report. */
@@ -42,7 +42,7 @@ export function incomingOfDead(dead: DeadFailure, sink: string): Incoming {
     message: { id, generation, attempts },
     tenantId,
     skill: null,
-    text: text.slice(0, KEPT_CHARS_MAX),
+    text: keptText(text),
     stack: null,
     payload: null,
     evaluate: true,

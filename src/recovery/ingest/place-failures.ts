@@ -2,9 +2,17 @@
  * Which group each failure belongs to, so that all processes agree: group rules first, then templates, brought in line with the store
  * whenever this process learned something or another one did. One call at a time; the caller sees to that.
  */
+import { nextTurn } from "../../platform/turn.ts";
 import type { DocumentStore } from "../../store/documents.ts";
 import type { GroupIdentity } from "../../store/recovery.ts";
-import { type Failure, FINGERPRINT_LIMITS, type Fingerprint, Fingerprints } from "../fingerprint/fingerprint.ts";
+import {
+  type Coarse,
+  coarse,
+  type Failure,
+  FINGERPRINT_LIMITS,
+  type Fingerprint,
+  Fingerprints,
+} from "../fingerprint/fingerprint.ts";
 import { scopeOf } from "../fingerprint/group-rules.ts";
 import { type GroupRuleBook, placeOf } from "../groups/rule-documents.ts";
 import { createTemplateDocuments } from "./template-documents.ts";
@@ -35,6 +43,23 @@ interface Known {
   /** The size of its learner, and the store's revision of all templates, when it was last brought in line. */
   size: number;
   revision: number;
+}
+
+/** So many characters are masked in one turn of the event loop: a few long texts, or a whole batch of ordinary ones. */
+const TURN_CHARS = 16_384;
+
+async function masksOf(failures: readonly Failure[]): Promise<Coarse[]> {
+  const masks: Coarse[] = [];
+  let chars = 0;
+  for (const failure of failures) {
+    if (chars > TURN_CHARS) {
+      await new Promise<void>(nextTurn);
+      chars = 0;
+    }
+    masks.push(coarse(failure));
+    chars += failure.text.length + (failure.stack?.length ?? 0);
+  }
+  return masks;
 }
 
 export interface FailurePlacesOptions {
@@ -87,11 +112,12 @@ export function createFailurePlaces({ documents, groupRules }: FailurePlacesOpti
       const scopes = new Map(failures.map(({ topic, code }) => [scopeOf(topic, code), { topic, code }]));
       const changed = new Map<string, Scope>();
       // Groups follow from the set of texts, whoever learned them first; the keys that count are made when all agree.
-      for (const failure of failures) fingerprints.of(failure);
+      const masks = await masksOf(failures);
+      for (const [i, failure] of failures.entries()) fingerprints.of(failure, masks[i]);
       const revision = await documents.revision("templates");
       for (const [name, scope] of scopes) if (await alignOne(scope, revision)) changed.set(name, scope);
       return {
-        identities: failures.map((failure) => identity(failure, fingerprints.of(failure))),
+        identities: failures.map((failure, i) => identity(failure, fingerprints.of(failure, masks[i]))),
         changed: [...changed.values()],
       };
     },

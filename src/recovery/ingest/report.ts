@@ -8,7 +8,7 @@ import { isUuid } from "../../platform/ids.ts";
 import type { Ingested } from "../../store/recovery.ts";
 import { mask } from "../fingerprint/mask.ts";
 import type { FailureReport, IngestAnswer } from "../recovery.ts";
-import { cleanName, cleanText, KEPT_CHARS_MAX, keptPayload } from "./clean-text.ts";
+import { cleanName, cleanText, keptPayload, keptText } from "./clean-text.ts";
 import type { Incoming } from "./intake.ts";
 
 /** The topic of failures that name none. */
@@ -44,11 +44,21 @@ export function incomingOf(report: FailureReport): Incoming {
     message: null,
     tenantId,
     skill: report.skill === null ? null : cleanName(report.skill),
-    text: text.slice(0, KEPT_CHARS_MAX),
-    stack: stack === null ? null : stack.slice(0, KEPT_CHARS_MAX),
-    payload: keptPayload(report.payload),
+    text: keptText(text),
+    stack: stack === null ? null : keptText(stack),
+    payload: asJson(keptPayload(report.payload)),
     evaluate: report.enqueueEvaluation,
   };
+}
+
+/** It is shown, and read from the tables, as JSON: what a program reports as plain text is kept as a JSON text. */
+function asJson(payload: string): string {
+  try {
+    JSON.parse(payload);
+    return payload;
+  } catch {
+    return JSON.stringify(payload);
+  }
 }
 
 export function answerOf(report: FailureReport, ingested: Ingested): IngestAnswer {

@@ -15,9 +15,10 @@ interface Kept {
 export function createTemplateDocuments(documents: DocumentStore): TemplateStore {
   const idOf = (scope: string): string => createHash("sha256").update(scope).digest("hex").slice(0, 32);
   return {
-    async load(scope) {
+    async load(scope, known) {
       const found = await documents.get("templates", idOf(scope));
       if (found === null) return { revision: 0, state: undefined };
+      if (found.version === known) return { revision: known, state: undefined };
       return { revision: found.version, state: (JSON.parse(found.text) as Kept).state };
     },
     async save(scope, state, expected) {

@@ -7,7 +7,7 @@ import { LIMITS } from "../../message/limits.ts";
 import type { MessageView } from "../../message/message.ts";
 import { checkFields, parsePayloadText } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { MessageEdited } from "../../store/redrive.ts";
+import { carriedError, type MessageEdited } from "../../store/redrive.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import { copyOf } from "./carriers.ts";
@@ -21,12 +21,14 @@ export interface EditRequest extends Actor {
   /** The revision that was seen. */
   readonly revision?: number | undefined;
   readonly reason: string;
+  /** Also while a copy of it is on its way to another receiver: both may get it. */
+  readonly force?: boolean | undefined;
   /** The group it was counted in, for the record. */
   readonly groupId?: number | null | undefined;
 }
 
 export async function editMessage(deps: RedriveDeps, messageId: string, edit: EditRequest): Promise<MessageView> {
-  const { actor, reason, payload, revision } = edit;
+  const { actor, reason, payload, revision, force } = edit;
   if (typeof reason !== "string" || reason.trim() === "" || Buffer.byteLength(reason) > LIMITS.reasonBytesMax) {
     const detail = `must be a text of 1 to ${LIMITS.reasonBytesMax} bytes`;
     throw new MakegoodError("invalid_request", `reason ${detail}`, { errors: [{ field: "reason", detail }] });
@@ -42,7 +44,7 @@ export async function editMessage(deps: RedriveDeps, messageId: string, edit: Ed
   const message = { ...copyOf(original, deps.ids(), original.topic, key, payload), schemaVersion };
   const details = { message: messageId, edited_as: message.id };
   const provenance = [line("message_edited", edit, { groupId: edit.groupId ?? null, reason, details })];
-  const result = await deps.recovery.redrives.edit({ id: messageId, revision, message, actor, reason, provenance });
+  const result = await deps.recovery.redrives.edit({ id: messageId, revision, message, actor, reason, force, provenance });
   if (result.kind !== "done") throw refusal(messageId, key, result);
   deps.events.emit({ type: "intervened", id: messageId, action: "edit", actor, reason });
   return result.message;
@@ -68,5 +70,7 @@ function refusal(id: string, key: string | null, result: Exclude<MessageEdited, 
       const text = `key ${JSON.stringify(key)} belongs to message ${result.id}: choose another key`;
       return new MakegoodError("key_conflict", text, { id: result.id, key });
     }
+    case "carried":
+      return carriedError(result);
   }
 }

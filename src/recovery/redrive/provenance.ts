@@ -3,6 +3,7 @@
  */
 import type { NewProvenance } from "../../store/recovery.ts";
 import type { NewRedrive } from "../../store/redrive.ts";
+import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 
 type About = Pick<NewRedrive, "id" | "select" | "candidateId" | "action">;
@@ -10,23 +11,10 @@ type About = Pick<NewRedrive, "id" | "select" | "candidateId" | "action">;
 export function redriveLine(
   event: string,
   { id, select, candidateId, action }: About,
-  { actor, actorType }: Actor,
+  by: Actor,
   reason: string | null,
-  details: unknown = null,
+  details: object | null = null,
 ): NewProvenance {
-  return {
-    groupId: select.groupId ?? null,
-    candidateId,
-    redriveId: id,
-    event: `redrive_${event}`,
-    actor,
-    actorType,
-    reason,
-    rule: null,
-    action,
-    confidenceBefore: null,
-    confidenceAfter: null,
-    durationMs: null,
-    details: details === null ? null : JSON.stringify(details),
-  };
+  const about = { groupId: select.groupId ?? null, candidateId, redriveId: id, action };
+  return line(`redrive_${event}`, by, { ...about, reason, details: details === null ? undefined : { ...details } });
 }

@@ -44,6 +44,8 @@ export const REDRIVE_LIMITS = {
   delayMsMax: 24 * 3_600_000,
 } as const;
 
+const GENERATION_CAP_MAX = 30_000;
+
 export interface RedriveRequest extends Partial<RedrivePlan> {
   readonly select: Partial<Omit<RedriveSelect, "generationMax">>;
   readonly mode?: Extract<RedriveMode, "replay" | "new_key"> | undefined;
@@ -57,6 +59,13 @@ export interface RedriveRequest extends Partial<RedrivePlan> {
   readonly generationMax?: number | undefined;
   /** The topics are delivered by functions of other processes: do not insist on a sink in this one. */
   readonly elsewhere?: boolean | undefined;
+}
+
+/** What a person may say about the redrive of an execution: whose messages it touches, and how, is its action's. */
+export interface ExecutionRequest extends Partial<RedrivePlan>, Pick<RedriveRequest, "confirm" | "generationMax"> {
+  /** The mark of the preview that was looked at: what it did not show is not touched. */
+  readonly seen?: string | undefined;
+  readonly limit?: number | undefined;
 }
 
 /** A request whose every member is known and in its range. */
@@ -108,6 +117,23 @@ export function checkPlan(asked: Partial<RedrivePlan>, defaults: RedrivePlan = R
   return plan;
 }
 
+const EXECUTION_MEMBERS = [...Object.keys(REDRIVE_DEFAULTS), "confirm", "generationMax", "seen", "limit"];
+
+/** Throws like `checkRequest`, also where a member is none of its own: a narrower selection that is not heard would touch more than was asked for. */
+export function checkExecutionRequest(asked: ExecutionRequest): void {
+  const faults: Fault[] = [];
+  readPlan(asked, faults);
+  const { confirm = 0, generationMax = 1, limit = 1, seen = "" } = asked;
+  checkNumber("confirm", confirm, 0, REDRIVE_LIMITS.messagesMax, true, faults);
+  checkNumber("generationMax", generationMax, 1, GENERATION_CAP_MAX, true, faults);
+  checkNumber("limit", limit, 1, REDRIVE_LIMITS.messagesMax, true, faults);
+  checkSeen(seen, faults);
+  for (const field of Object.keys(asked)) {
+    if (!EXECUTION_MEMBERS.includes(field)) faults.push({ field, detail: "is not heard by an execution" });
+  }
+  refuse(faults);
+}
+
 function refuse(faults: readonly Fault[]): void {
   if (faults.length === 0) return;
   const text = faults.map(({ field, detail }) => `${field} ${detail}`).join("; ");
@@ -132,7 +158,7 @@ function readPlan(asked: Partial<RedrivePlan>, faults: Fault[], defaults: Redriv
 }
 
 function readSelect({ select = {}, generationMax }: Partial<RedriveRequest>, faults: Fault[]): RedriveSelect {
-  const { groupId, topic, tenantId, code, ids, limit = REDRIVE_LIMITS.messagesMax } = select;
+  const { groupId, topic, tenantId, code, ids, seen, limit = REDRIVE_LIMITS.messagesMax } = select;
   if ([groupId, topic, tenantId, code, ids].every((member) => member === undefined)) {
     faults.push({ field: "select", detail: "must name a groupId, topic, tenantId, code or ids: nothing selects everything" });
   }
@@ -143,11 +169,17 @@ function readSelect({ select = {}, generationMax }: Partial<RedriveRequest>, fau
   if (tenantId !== undefined) checkText("select.tenantId", tenantId, LIMITS.tenantIdBytesMax, faults);
   if (code !== undefined) checkText("select.code", code, LIMITS.errorBytesMax, faults);
   if (ids !== undefined) checkIds(ids, faults);
+  if (seen !== undefined) checkSeen(seen, faults);
   checkNumber("select.limit", limit, 1, REDRIVE_LIMITS.messagesMax, true, faults);
   const cap = generationMax ?? REDRIVE_LIMITS.generationMax;
-  checkNumber("generationMax", cap, 1, 30_000, true, faults);
+  checkNumber("generationMax", cap, 1, GENERATION_CAP_MAX, true, faults);
   const unique = Array.isArray(ids) ? [...new Set(ids)] : undefined;
-  return { groupId, topic, tenantId, code, ids: unique, limit, generationMax: cap };
+  return { groupId, topic, tenantId, code, ids: unique, seen, limit, generationMax: cap };
+}
+
+/** What it means is the store's; whether it is one of its marks, too. */
+function checkSeen(seen: unknown, faults: Fault[]): void {
+  if (typeof seen !== "string") faults.push({ field: "seen", detail: "must be the mark of a preview" });
 }
 
 function checkIds(ids: readonly string[], faults: Fault[]): void {

@@ -6,6 +6,7 @@ import { MakegoodError } from "../../message/errors.ts";
 import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { NewRedrive, Redrive, RedriveMode, RedrivePreview, RedriveSelect } from "../../store/redrive.ts";
+import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
 import { announce } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
@@ -37,9 +38,7 @@ export interface ExecutionRedrive {
   /** For mode copy. */
   readonly carrier?: Carrier | undefined;
   readonly reason: string;
-  readonly plan?:
-    | (Partial<RedrivePlan> & { readonly generationMax?: number | undefined; readonly limit?: number | undefined })
-    | undefined;
+  readonly plan?: (Partial<RedrivePlan> & Partial<Pick<RedriveSelect, "generationMax" | "limit" | "seen">>) | undefined;
 }
 
 /** Neither touches a receiver: nothing to be careful about. */
@@ -58,30 +57,37 @@ export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, a
   // What was selected the first time is not there any more the second time: only the first is judged.
   const preview = again ? null : await redrives.preview(checked.select);
   if (preview) await refuseHopeless(deps, checked, preview);
-  const redrive = newRedrive(deps, checked, actor);
+  const redrive = newRedrive(deps, checked, preview, actor);
   const started = await redrives.start(redrive);
   if (started.kind === "lost") throw new MakegoodError("invariant_violated", `redrive ${redrive.id} was not started`, {});
   if (started.kind === "conflict") throw keyTaken(checked.requestKey, started.redrive.id);
-  if (started.kind === "same") return { redrive: started.redrive, created: false };
-  announce(deps.events, started.redrive, null);
-  const { selected } = started.redrive.counts;
-  if (checked.confirm !== null && checked.confirm !== selected) throw unconfirmed(selected, checked.confirm, redrive.id);
-  if (checked.dryRun || started.redrive.status !== "planned") return { redrive: started.redrive, created: true };
-  const line = redriveLine("running", redrive, actor, checked.reason);
-  const run = await redrives.change(redrive.id, { from: ["planned"], status: "running", reason: null }, [line]);
-  return { redrive: run.kind === "not_found" ? started.redrive : run.redrive, created: true };
+  const created = started.kind === "started";
+  if (created) announce(deps.events, started.redrive, null);
+  const { id, status, counts, select } = started.redrive;
+  // Already running, or over: pressing again changes nothing. Still planned: whoever pressed first died before it ran, or was refused.
+  if (!created && (checked.dryRun || status !== "planned")) return { redrive: started.redrive, created };
+  if (checked.confirm !== null && checked.confirm !== counts.selected) {
+    throw unconfirmed({ messages: counts.selected, seen: select.seen }, checked.confirm, id);
+  }
+  if (checked.dryRun || status !== "planned") return { redrive: started.redrive, created };
+  const line = redriveLine("running", started.redrive, actor, checked.reason);
+  const run = await redrives.change(id, { from: ["planned"], status: "running", reason: null }, [line]);
+  return { redrive: run.kind === "not_found" ? started.redrive : run.redrive, created };
 }
 
-function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, actor: Actor): NewRedrive {
-  const { select, mode, plan, reason, requestKey, dryRun, confirm, elsewhere } = checked;
+function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: RedrivePreview | null, actor: Actor): NewRedrive {
+  const { mode, plan, reason, requestKey, dryRun, confirm, elsewhere } = checked;
+  // Whoever presses twice has looked twice: the mark is no part of what was asked for.
+  const { seen: _, ...asked } = checked.select;
+  const select = { ...asked, seen: preview?.seen };
   const about = { id: ids(), select, candidateId: null, action: PERSONS_ACTION };
-  // With a number to compare, the list is frozen first: between counting and freezing, messages may die.
+  // With a number to compare, the list is frozen first: between counting and freezing, messages may move on.
   const status = dryRun || confirm !== null ? "planned" : "running";
   const line = redriveLine(status, about, actor, reason, { mode, plan, select: { ...select, ids: select.ids?.length } });
   return {
     ...about,
     requestKey,
-    requestHash: payloadHash(JSON.stringify({ select, mode, plan, reason, dryRun, elsewhere })),
+    requestHash: payloadHash(JSON.stringify({ select: asked, mode, plan, reason, dryRun, elsewhere })),
     status,
     mode,
     actor: actor.actor,
@@ -99,18 +105,18 @@ async function refuseHopeless(
   { select, confirm, dryRun, elsewhere }: CheckedRequest,
   preview: RedrivePreview,
 ) {
-  const { messages, overGeneration } = preview;
+  const { messages, overGeneration, seen } = preview;
   if (messages === 0) {
-    throw new MakegoodError("nothing_selected", "no open dead letter fits the selection: there is nothing to redrive", {
-      select,
-    });
+    const which = select.seen === undefined ? "no open dead letter" : "none of the open dead letters that were seen";
+    throw new MakegoodError("nothing_selected", `${which} fits the selection: there is nothing to redrive`, { select });
   }
   if (messages === overGeneration) {
     const text = `all ${messages} messages were replayed ${select.generationMax} times or more: mend the cause, or raise generationMax`;
     throw new MakegoodError("nothing_selected", text, { messages, overGeneration, generationMax: select.generationMax });
   }
-  if (confirm !== null && confirm !== messages) throw unconfirmed(messages, confirm, null);
-  if (confirm === null && !dryRun && messages > REDRIVE_LIMITS.messagesUnconfirmed) throw unconfirmed(messages, null, null);
+  if (confirm !== null && confirm !== messages) throw unconfirmed({ messages, seen }, confirm, null);
+  if (confirm === null && !dryRun && messages > REDRIVE_LIMITS.messagesUnconfirmed)
+    throw unconfirmed({ messages, seen }, null, null);
   await refuseUndelivered(
     deps,
     preview.topics.map(({ topic }) => topic),
@@ -120,7 +126,7 @@ async function refuseHopeless(
 
 /** Fault 42: replaying to nobody would only turn dead letters that are seen into pending ones that are not. */
 export async function refuseUndelivered(
-  { store, serves }: RedriveDeps,
+  { store, serves }: { readonly store: { readonly topics: Pick<TopicStore, "get"> }; readonly serves: RedriveDeps["serves"] },
   topics: readonly string[],
   elsewhere: boolean,
 ): Promise<void> {
@@ -137,13 +143,17 @@ export async function refuseUndelivered(
   }
 }
 
-function unconfirmed(messages: number, confirm: number | null, redriveId: string | null): MakegoodError {
-  const seen = confirm === null ? `${messages} messages would be redriven` : `${messages} messages are selected, not ${confirm}`;
+function unconfirmed(
+  { messages, seen }: { readonly messages: number; readonly seen: string | undefined },
+  confirm: number | null,
+  redriveId: string | null,
+): MakegoodError {
+  const found = confirm === null ? `${messages} messages would be redriven` : `${messages} messages are selected, not ${confirm}`;
   const remedy =
     redriveId === null
       ? `look at them, then ask again with confirm ${messages}`
       : `they changed just now; their list is kept as redrive ${redriveId}: look at it, then resume or cancel it`;
-  return new MakegoodError("confirmation_needed", `${seen}: ${remedy}`, { messages, confirm, redriveId });
+  return new MakegoodError("confirmation_needed", `${found}: ${remedy}`, { messages, confirm, redriveId, seen });
 }
 
 function keyTaken(requestKey: string | null, id: string): MakegoodError {
@@ -156,10 +166,11 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
   const { candidateId, executionId, groupId, action, mode, carrier, reason, plan: asked = {} } = execution;
   const touches = mode !== "resolve" && mode !== "watch";
   const plan = touches ? checkPlan(asked, REDRIVE_DEFAULTS) : AT_ONCE;
-  const { limit = REDRIVE_LIMITS.messagesMax, generationMax = REDRIVE_LIMITS.generationMax } = asked;
+  const { limit = REDRIVE_LIMITS.messagesMax, generationMax = REDRIVE_LIMITS.generationMax, seen } = asked;
   // The cap is for what is sent again; a message that was replayed too often may still be resolved, watched, or go elsewhere once.
   const select: RedriveSelect = {
     groupId,
+    seen,
     limit,
     generationMax: mode === "replay" || mode === "new_key" ? generationMax : 32_767,
     copyGenerationMax: mode === "copy" ? generationMax : undefined,

@@ -14,9 +14,6 @@ export interface KnownActions {
 export type ParsedRule =
   | { readonly ok: true; readonly rule: Rule }
   | { readonly ok: false; readonly mistakes: readonly Mistake[] };
-export type ParsedRules =
-  | { readonly ok: true; readonly rules: readonly Rule[] }
-  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
 
 const MEMBERS = ["id", "version", "name", "priority", "enabled", "condition", "action", "score"];
 const ID = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
@@ -25,27 +22,6 @@ export function parseRule(value: unknown, actions: KnownActions): ParsedRule {
   const mistakes = new Mistakes();
   const rule = readRule(value, "", actions, mistakes);
   return rule === undefined || mistakes.some ? { ok: false, mistakes: mistakes.list } : { ok: true, rule };
-}
-
-/** A whole list. Paths begin with the place in it: `[3].score`. */
-export function parseRules(value: unknown, actions: KnownActions): ParsedRules {
-  const mistakes = new Mistakes();
-  const seen = new Map<string, number>();
-  const rules: Rule[] = [];
-  if (!Array.isArray(value)) mistakes.add("", "must be a list");
-  else if (value.length > RULE_LIMITS.rulesMax) mistakes.add("", `has ${value.length} rules, at most ${RULE_LIMITS.rulesMax}`);
-  else {
-    value.forEach((each, i) => {
-      if (mistakes.list.length >= RULE_LIMITS.errorsMax) return;
-      const rule = readRule(each, `[${i}]`, actions, mistakes);
-      if (rule === undefined) return;
-      const first = seen.get(rule.id);
-      if (first !== undefined) mistakes.add(`[${i}].id`, `${shown(rule.id)} is the id of [${first}] as well`);
-      seen.set(rule.id, i);
-      rules.push(rule);
-    });
-  }
-  return mistakes.some ? { ok: false, mistakes: mistakes.list } : { ok: true, rules };
 }
 
 function readRule(value: unknown, path: string, actions: KnownActions, mistakes: Mistakes): Rule | undefined {

@@ -13,7 +13,7 @@ import { DEFAULT_RULES } from "./defaults.ts";
 import type { Mistake } from "./mistakes.ts";
 import { parseRule, ruleToJson } from "./parse-rule.ts";
 import { byOrder, type Rule } from "./rule.ts";
-import { prepareRules, type RuleSet } from "./rule-set.ts";
+import { prepareRules, type RuleSet, usableRules } from "./rule-set.ts";
 
 export interface RuleBook {
   /** In the order in which they are asked. */
@@ -82,7 +82,7 @@ export function createRuleBook(options: {
     async set() {
       const [list, actions] = [await rules(), await catalogue.priorities()];
       if (prepared?.rules === list && sameActions(prepared.actions, actions)) return prepared.set;
-      const set = prepareRules(list, actions);
+      const set = usableRules(list, actions);
       prepared = { rules: list, actions, set };
       return set;
     },

@@ -14,6 +14,8 @@ export interface PreparedRule {
   readonly matches: Matcher | undefined;
   /** Why it is not asked. */
   readonly skipped: string | undefined;
+  /** It is not asked because the set is too large. */
+  readonly pastLimit: boolean;
 }
 
 export interface RuleSet {
@@ -24,24 +26,45 @@ export interface RuleSet {
   readonly actionOrder: readonly string[];
 }
 
+/** For whoever saves a rule: throws what speaks against using them all together. */
 export function prepareRules(rules: Rules, actions: ActionPriorities): RuleSet {
-  if (rules.length > RULE_LIMITS.rulesMax) throw refused(`${rules.length} rules, at most ${RULE_LIMITS.rulesMax}`);
   const ids = new Set<string>();
-  let steps = 0;
-  const prepared = [...rules].sort(byOrder).map((rule): PreparedRule => {
-    if (ids.has(rule.id)) throw refused(`two rules with the id ${shown(rule.id)}`);
-    ids.add(rule.id);
-    const { skipped, matches, patterns } = prepare(rule, actions);
-    for (const { size } of patterns) steps += size;
-    return { rule, matches, skipped };
-  });
-  if (steps > RULE_LIMITS.programsMax) {
-    throw refused(`patterns of ${steps} steps together, at most ${RULE_LIMITS.programsMax}: use codes and topics where they do`);
+  for (const { id } of rules) {
+    if (ids.has(id)) throw refused(`two rules with the id ${shown(id)}`);
+    ids.add(id);
   }
+  const set = usableRules(rules, actions);
+  const past = set.rules.find(({ pastLimit }) => pastLimit);
+  if (past !== undefined) throw refused(`rule ${shown(past.rule.id)} is not asked, ${past.skipped}`);
+  return set;
+}
+
+/**
+ * For whoever asks: each was saved within the limits, and still they may be too many together, where two were saved at once or a disabled
+ * action is back. What is past a limit, in the order of the rules, is not asked and says so.
+ */
+export function usableRules(rules: Rules, actions: ActionPriorities): RuleSet {
+  const { rulesMax, programsMax } = RULE_LIMITS;
+  let steps = 0;
+  const prepared = [...rules].sort(byOrder).map((rule, place): PreparedRule => {
+    const { skipped, matches, patterns } = prepare(rule, actions);
+    const size = patterns.reduce((sum, pattern) => sum + pattern.size, 0);
+    const past =
+      place >= rulesMax
+        ? `since there are more than ${rulesMax} rules`
+        : size > 0 && steps + size > programsMax
+          ? `since all patterns may have ${programsMax} steps together: use codes and topics where they do`
+          : null;
+    if (past !== null) return { rule, matches: undefined, skipped: past, pastLimit: true };
+    steps += size;
+    return { rule, matches, skipped, pastLimit: false };
+  });
   return { rules: prepared, actions, actionOrder: actionOrder(actions) };
 }
 
-function prepare(rule: Rule, actions: ActionPriorities): Omit<PreparedRule, "rule"> & { readonly patterns: readonly Pattern[] } {
+type Prepared = Pick<PreparedRule, "matches" | "skipped"> & { readonly patterns: readonly Pattern[] };
+
+function prepare(rule: Rule, actions: ActionPriorities): Prepared {
   const skip = (skipped: string) => ({ skipped, matches: undefined, patterns: [] });
   if (!rule.enabled) return skip("disabled");
   if (rule.action !== FROM_HISTORY && !actions.has(rule.action)) {
@@ -57,21 +80,4 @@ function prepare(rule: Rule, actions: ActionPriorities): Omit<PreparedRule, "rul
 
 function refused(what: string): MakegoodError {
   return new MakegoodError("invalid_config", `These rules cannot be used together: ${what}.`);
-}
-
-export type RuleEdit =
-  | { readonly ok: true; readonly rules: Rules; readonly rule: Rule }
-  /** Somebody else edited it since: `version` is the present one, 0 when there is no such rule. */
-  | { readonly ok: false; readonly version: number };
-
-/** Adds a rule or replaces the one with its id. `from` is the version that the edit was made from, 0 for a new rule. */
-export function withRule(rules: Rules, rule: Rule, from: number): RuleEdit {
-  const version = rules.find(({ id }) => id === rule.id)?.version ?? 0;
-  if (version !== from) return { ok: false, version };
-  const edited = { ...rule, version: version + 1 };
-  return { ok: true, rule: edited, rules: [...rules.filter(({ id }) => id !== rule.id), edited] };
-}
-
-export function withoutRule(rules: Rules, id: string): Rules {
-  return rules.filter((rule) => rule.id !== id);
 }

@@ -3,6 +3,7 @@
  * approved, and what an execution would touch.
  */
 import type { ActionInfo } from "../../recovery/actions/action.ts";
+import { approvalsNeeded } from "../../recovery/actions/applies.ts";
 import type { CandidateDetail, EvaluateAnswer } from "../../recovery/recovery.ts";
 import type { EvaluationJson, RuleResultJson } from "../../recovery/rules/evaluation-json.ts";
 import { evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
@@ -61,6 +62,8 @@ export interface BlastRadiusJson {
   readonly topics: readonly { readonly topic: string; readonly messages: number }[];
   readonly tenants: number;
   readonly oldest_at: string | null;
+  /** The mark of what was counted: an execution with it (`redrive.seen`) touches nothing else. */
+  readonly seen: string;
 }
 
 export interface ActionJson {
@@ -159,8 +162,8 @@ export function candidateDetailJson(detail: CandidateDetail): CandidateDetailJso
   };
 }
 
-export function blastRadiusJson({ messages, overGeneration, topics, tenants, oldestAt }: RedrivePreview): BlastRadiusJson {
-  return { messages, over_generation: overGeneration, topics, tenants, oldest_at: instant(oldestAt) };
+export function blastRadiusJson({ messages, overGeneration, topics, tenants, oldestAt, seen }: RedrivePreview): BlastRadiusJson {
+  return { messages, over_generation: overGeneration, topics, tenants, oldest_at: instant(oldestAt), seen };
 }
 
 export function actionJson(action: ActionInfo): ActionJson {
@@ -171,7 +174,7 @@ export function actionJson(action: ActionInfo): ActionJson {
     priority: action.priority,
     risk: action.risk,
     approval: action.approval,
-    requires_approval: action.approval !== "none",
+    requires_approval: approvalsNeeded(action) > 0,
     is_automated: action.automated,
     is_active: action.enabled,
     applies_to_error_codes: action.appliesToCodes,

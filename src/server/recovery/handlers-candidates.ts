@@ -43,14 +43,7 @@ export function candidateHandlers(kernel: Kernel): CandidateHandlers {
     ),
     patch: make((recovery, request, actor) => withCandidate(request, (id) => patch(recovery, request, actor, id))),
     // EV-48: what was suggested stays on record; to delete it is to reject it.
-    remove: make((recovery, request, actor) =>
-      withCandidate(request, async (candidateId) => {
-        const by = await readBody(request, (fields) => versioned(request, fields, actor), { optional: true });
-        if (!by.ok) return by.reply;
-        await recovery.reject(candidateId, by.value);
-        return answer(recovery, request, candidateId);
-      }),
-    ),
+    remove: decides("reject"),
     approve: decides("approve"),
     reject: decides("reject"),
     execute: make((recovery, request, actor) =>
@@ -125,7 +118,7 @@ function versioned(request: ApiRequest, fields: Fields, actor: Actor): Versioned
 
 function executeOptions(request: ApiRequest, fields: Fields, actor: Actor): ExecuteOptions {
   const plan = fields.object("redrive");
-  const redrive = plan === undefined ? undefined : { ...readPlan(plan), confirm: plan.integer("confirm", 0, ID_MAX) };
+  const redrive = plan && { ...readPlan(plan), confirm: plan.integer("confirm", 0, ID_MAX), seen: plan.text("seen") };
   plan?.refuseUnknown();
   return { ...versioned(request, fields, actor), redrive };
 }

@@ -2,6 +2,7 @@
  * POST ingest, evaluate and suggest. Ingest counts a failure once per idempotency key: 201 it was counted, 200 this key was counted
  * before, 422 this key belongs to another payload (CON-23, DR-35). Evaluate and suggest persist nothing.
  */
+import { nextTurn } from "../../platform/turn.ts";
 import type { Recovery } from "../../recovery/recovery.ts";
 import { readText } from "../body.ts";
 import { headerKey } from "../handlers-messages.ts";
@@ -29,8 +30,10 @@ export function failureHandlers(kernel: Kernel): FailureHandlers {
         if (!text.ok) return text.reply;
         const key = headerKey(request);
         if (!key.ok) return key.reply;
+        await turnFor(text.value);
         const read = readFailure(text.value, key.value);
         if (!read.ok) return invalidRequest(read.faults);
+        await turnFor(text.value);
         const answer = await recovery.ingest(read.report, actor);
         const location = `/api/v1/recovery/candidates/${answer.candidateId}`;
         return json(answer.status === "duplicate" ? 200 : 201, ingestJson(answer), { location });
@@ -48,6 +51,16 @@ export function failureHandlers(kernel: Kernel): FailureHandlers {
       return json(200, { ...evaluateJson(answer), ...(await known(recovery, answer.groupId)) });
     }),
   };
+}
+
+/** Decoding, reading and hashing megabytes take a while each: others have their turn in between, and so have other long texts. */
+const LONG_CHARS = 262_144;
+let turns = Promise.resolve();
+
+async function turnFor(text: string): Promise<void> {
+  if (text.length <= LONG_CHARS) return;
+  turns = turns.then(() => new Promise<void>(nextTurn));
+  await turns;
 }
 
 /** What is known already of the group that such a failure would join. */

@@ -104,6 +104,7 @@ interface Edit {
   readonly key: string | undefined;
   readonly revision: number | undefined;
   readonly reason: string;
+  readonly force: boolean | undefined;
 }
 
 type EditRead = { readonly ok: true; readonly value: Edit } | { readonly ok: false; readonly faults: readonly FieldFault[] };
@@ -131,8 +132,9 @@ function readEdit(text: string): EditRead {
   if (keyWrong !== null) fields.fault("key", keyWrong.detail.replace("`key` ", ""));
   const revision = fields.integer("revision", 0, Number.MAX_SAFE_INTEGER);
   const reason = reasonOf(fields);
+  const force = fields.boolean("force");
   fields.refuseUnknown();
   if (payload === undefined) fields.fault("payload", "is missing");
   if (faults.length > 0 || payload === undefined) return { ok: false, faults };
-  return { ok: true, value: { payload, key: key as string | undefined, revision, reason } };
+  return { ok: true, value: { payload, key: key as string | undefined, revision, reason, force } };
 }

@@ -2,11 +2,14 @@
  * A failure as another service reports it (REC-22). The source text of `failure_payload` is cut out as it is, because it is what the
  * ledger compares and what is kept; a few members of it are read, the others are nobody's business here.
  */
+import { LIMITS } from "../../message/limits.ts";
+import { READ_CHARS_MAX } from "../../recovery/ingest/clean-text.ts";
 import type { EvaluateRequest, FailureReport } from "../../recovery/recovery.ts";
 import { keyFault } from "../contract-message.ts";
 import { type FieldFault, type Fields, readFields } from "../fields.ts";
-import { cursorOn, eachMember, expectEnd, takeValue } from "../payload-scanner.ts";
+import { type Cursor, cursorOn, eachMember, expectEnd, takeValue } from "../payload-scanner.ts";
 import { nameOf } from "./body.ts";
+import { headOf } from "./text-head.ts";
 
 /**
  * A text of one mebibyte fits however it is escaped (a character of one byte is six as \\u000a), with 64 KiB for what stands around it; how much
@@ -28,14 +31,18 @@ export function readFailure(text: string, headerKey: string | null): FailureRead
   const faults: FieldFault[] = [];
   const fault = (field: string, detail: string): void => void faults.push({ field, detail });
   const members = new Map<string, unknown>();
-  let payload: string | null = null;
+  let payload: Payload | null = null;
   const cursor = cursorOn(text, "invalid_request");
   const isObject = eachMember(cursor, (name) => {
-    const value = takeValue(cursor);
     if (members.has(name)) fault(name.slice(0, 100), "stands there twice");
-    members.set(name, name === "failure_payload" ? null : JSON.parse(value));
-    if (name === "failure_payload") payload = value;
-    else if (!ENVELOPE.has(name)) fault(name.slice(0, 100), "unknown field");
+    members.set(name, null);
+    if (name === "failure_payload") {
+      payload = takePayload(cursor);
+      return;
+    }
+    const value = takeValue(cursor);
+    if (ENVELOPE.has(name)) members.set(name, JSON.parse(value));
+    else fault(name.slice(0, 100), "unknown field");
   });
   if (!isObject) takeValue(cursor);
   expectEnd(cursor);
@@ -46,24 +53,51 @@ export function readFailure(text: string, headerKey: string | null): FailureRead
     enqueueEvaluation: members.get("enqueue_evaluation") ?? true,
   };
   if (typeof envelope.enqueueEvaluation !== "boolean") fault("enqueue_evaluation", "must be true or false");
-  const failure = failureIn(payload, faults);
-  if (faults.length > 0 || failure === null || payload === null) return { ok: false, faults };
+  const given = payload as Payload | null;
+  const failure = failureIn(given, faults);
+  if (faults.length > 0 || failure === null || given === null) return { ok: false, faults };
   const enqueueEvaluation = envelope.enqueueEvaluation === true;
-  return { ok: true, report: { ...envelope, ...failure, enqueueEvaluation, source: "api", payload } };
+  return { ok: true, report: { ...envelope, ...failure, enqueueEvaluation, source: "api", payload: given.source } };
+}
+
+interface Payload {
+  readonly source: string;
+  /** The members that are read, long texts no further than they count; null: it is no object. */
+  readonly members: ReadonlyMap<string, unknown> | null;
+}
+
+const READ = new Set("error_code error_type error_message raw stack_trace topic sink skill_id tenant_id".split(" "));
+
+/** Looks at each character once: what is not read is not decoded. */
+function takePayload(cursor: Cursor): Payload {
+  const start = cursor.at;
+  const members = new Map<string, unknown>();
+  const isObject = eachMember(cursor, (name) => {
+    const source = takeValue(cursor, LIMITS.payloadDepthMax - 1);
+    if (READ.has(name)) members.set(name, readValue(source));
+  });
+  if (!isObject) takeValue(cursor);
+  return { source: cursor.text.slice(start, cursor.at).trimStart(), members: isObject ? members : null };
+}
+
+/** All that is read are texts: what another value is does not matter. */
+function readValue(source: string): unknown {
+  if (source[0] === '"') return headOf(source, READ_CHARS_MAX);
+  return source === "null" ? null : false;
 }
 
 type Failure = Pick<FailureReport, "topic" | "sink" | "code" | "text" | "stack" | "skill" | "tenantId">;
 
-function failureIn(payload: string | null, faults: FieldFault[]): Failure | null {
+function failureIn(payload: Payload | null, faults: FieldFault[]): Failure | null {
   if (payload === null) {
     faults.push({ field: "failure_payload", detail: "is missing: an object with error_type and raw" });
     return null;
   }
-  if (Buffer.byteLength(payload) > FAILURE_PAYLOAD_BYTES_MAX) {
+  if (Buffer.byteLength(payload.source) > FAILURE_PAYLOAD_BYTES_MAX) {
     faults.push({ field: "failure_payload", detail: `may have at most ${FAILURE_PAYLOAD_BYTES_MAX} bytes` });
     return null;
   }
-  const fields = readFields(JSON.parse(payload), "failure_payload", faults);
+  const fields = readFields(payload.members && Object.fromEntries(payload.members), "failure_payload", faults);
   if (fields === undefined) return null;
   const { code, message, stack } = errorIn(fields);
   return {

@@ -38,6 +38,7 @@ function readSelect(select: Fields): RedriveRequest["select"] {
     tenantId: nameOf(select, "tenant_id"),
     code: nameOf(select, "error_code"),
     ids: select.list("ids", IDS_MAX, isId, "message ids"),
+    seen: select.text("seen"),
     limit: select.integer("limit", 1, COUNT_MAX),
   };
 }

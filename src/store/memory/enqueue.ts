@@ -56,6 +56,7 @@ function write(state: State, fresh: readonly NewMessage[], now: number): void {
   for (const message of fresh) {
     const ordered = message.orderingKey !== null && state.topics.get(message.topic)?.definition.ordering !== "none";
     const stored = admit(message, ordered, now);
+    if (stored.status === "dead") stored.diedMark = ++state.marks;
     state.messages.set(message.id, stored);
     const scope = dedupeScope(message);
     if (scope !== null) state.dedupe.set(scope, message.id);
@@ -83,6 +84,8 @@ function admit(message: NewMessage, ordered: boolean, now: number): Stored {
     dueMs,
     heldReason: null,
     diedMs: null,
+    diedMark: 0,
+    groupedMark: 0,
     resolution: null,
     ingestedAttempts: null,
     settledMs: null,

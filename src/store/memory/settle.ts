@@ -53,6 +53,7 @@ function apply(state: State, stored: Stored, settlement: Settlement, now: number
       stored.status = "dead";
       stored.resolution = "open";
       stored.diedMs = now;
+      stored.diedMark = ++state.marks;
       if (stored.ordered && settlement.blocksOrder) keyOf(state, stored).blockedBy = stored.message.id;
       return;
   }

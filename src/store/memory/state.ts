@@ -24,6 +24,9 @@ export interface Stored {
   dueMs: number;
   heldReason: string | null;
   diedMs: number | null;
+  /** When it died and when that death came to its group, by `State.marks`: what came after a mark was not seen by it. */
+  diedMark: number;
+  groupedMark: number;
   resolution: Resolution | null;
   /** The attempts of the death that recovery has counted; another number: this death waits to be ingested. */
   ingestedAttempts: number | null;
@@ -87,6 +90,8 @@ export interface State {
   readonly leaders: Map<string, { owner: string; term: bigint; untilMs: number }>;
   readonly listeners: Set<(hint: WakeHint) => void>;
   leasesMade: number;
+  /** Raised by every death, and by every death that comes to a group. */
+  marks: number;
 }
 
 export function createState(clock: Clock, random: Random): State {
@@ -101,6 +106,7 @@ export function createState(clock: Clock, random: Random): State {
     leaders: new Map(),
     listeners: new Set(),
     leasesMade: 0,
+    marks: 0,
   };
 }
 

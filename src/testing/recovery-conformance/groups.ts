@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import type { GroupChanged } from "../../store/group-changes.ts";
 import type { Group, GroupFilter, Ingested, Occurrence } from "../../store/recovery.ts";
 import { refused } from "../store-conformance/fixtures.ts";
-import { allPages, identity, type RecoveryScene } from "./scene.ts";
+import { allPages, died, identity, type RecoveryScene } from "./scene.ts";
 
 type Cases = Record<string, (scene: RecoveryScene) => Promise<void>>;
 
@@ -267,6 +267,27 @@ export const splitCases: Cases = {
       [1, 1],
     );
     assert.equal((await scene.recovery.groupOf({ messageId: data[0]?.message?.id as string }))?.groupId, to);
+  },
+
+  "an earlier death that moves leaves its message open where the last one was counted": async (scene) => {
+    const ids = await scene.die(0);
+    const [{ groupId }] = (await scene.ingestDeaths(1, "slow", ids)) as [Ingested];
+    await scene.store.intervene({ id: ids[0] as string, action: "replay", actor: "ann", reason: null, ...scene.at(2) });
+    await scene.attempt(3, ids, died("http_400", "refused"));
+    const [last] = (await scene.ingestDeaths(4, "refused", ids)) as [Ingested];
+    const made = await scene.recovery.split({ groupId, identity: identity("very-slow"), provenance: [], ...scene.at(5) });
+    const to = (made as { group: Group }).group.groupId;
+    const { data } = await scene.recovery.occurrences(groupId, { limit: 1 });
+    assert.equal(await scene.recovery.moveOccurrences(groupId, to, [data[0]?.occurrenceId as number], scene.at(6)), 1);
+    const open = await Promise.all([groupId, to, last.groupId].map((id) => scene.recovery.group(id)));
+    assert.deepEqual(
+      open.map((group) => [group?.occurrences, group?.openMessages]),
+      [
+        [0, 0],
+        [1, 0],
+        [1, 1],
+      ],
+    );
   },
 
   "occurrences of merged groups can be moved out again": async (scene) => {

@@ -155,6 +155,13 @@ export const ingestCases: Cases = {
     assert.deepEqual(await scene.ingest(1), []);
   },
 
+  "a clock that runs behind makes no failure the last one": async (scene) => {
+    const { groupId } = first(await scene.ingest(9, scene.failure("slow")));
+    await scene.ingest(5, scene.failure("slow"));
+    const group = await scene.recovery.group(groupId);
+    assert.deepEqual([group?.occurrences, group?.lastAt], [2, scene.at(9).now]);
+  },
+
   "an occurrence gives back every field, and text as it was": async (scene) => {
     const text = `${"x".repeat(3_000)}\u2028\u0007 "quoted" \\ 😀 ü`;
     const payload = '{ "n":12345678901234567890,"f":1.10, "b":1,"b":2,"nul":"\\u0000" }';
@@ -282,6 +289,7 @@ export const deathCases: Cases = {
     const answer = first(await scene.ingest(2, scene.failure("slow", { requestKey: "taken", text: "other", message })));
     assert.equal(answer.kind, "conflict");
     assert.deepEqual(await scene.recovery.uningested(5, []), []);
+    assert.equal((await scene.recovery.group(answer.groupId))?.openMessages, 0, "what is counted there is something else");
   },
 
   "a death that is over is not marked, and settled ones do not wait": async (scene) => {
@@ -292,8 +300,10 @@ export const deathCases: Cases = {
       (await scene.recovery.uningested(5, [])).map(({ id }) => id),
       [one],
     );
-    await scene.ingest(2, scene.failure("slow", { message: { id: one, generation: 0, attempts: 7 } }));
-    assert.equal((await scene.recovery.uningested(5, [])).length, 1, "these are not the attempts it died with");
+    for (const attempts of [7, 0]) {
+      await scene.ingest(2, scene.failure("slow", { message: { id: one, generation: 0, attempts } }));
+      assert.equal((await scene.recovery.uningested(5, [])).length, 1, "these are not the attempts it died with");
+    }
     assert.equal((await seen(scene.store, one)).status, "dead");
     await scene.ingest(3, scene.failure("slow", { message: { id: scene.id(), generation: 0, attempts: 1 } }));
     const [alive] = (await scene.accept(4)) as [string];

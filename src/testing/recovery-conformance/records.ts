@@ -103,17 +103,17 @@ export const outcomeCases: Cases = {
 
   "a clock that runs behind makes nothing grow; nothing learned is nothing kept": async (scene) => {
     const { groupId } = await scene.open("slow");
-    const learn = (ms: number, healed: number) =>
-      scene.recovery.learn([{ groupId, action: "retry", healed, failed: 0 }], HALF_LIFE, scene.at(ms));
-    await learn(2_000, 2);
-    await learn(1_000, 1);
+    const learn = (ms: number, healed: number, failed = 0) =>
+      scene.recovery.learn([{ groupId, action: "retry", healed, failed }], HALF_LIFE, scene.at(ms));
+    await learn(2_000, 2, 1);
+    await learn(1_000, 1, 4);
     await learn(9_000, 0);
     await scene.recovery.learn([{ groupId: 987_654, action: "retry", healed: 5, failed: 0 }], HALF_LIFE, scene.at(2_000));
     const outcomes = await scene.recovery.outcomes(groupId, HALF_LIFE);
     assert.deepEqual(brief(scene, outcomes, "retry"), [
-      ["group", 2.5, 0, 2_000],
-      ["topic", 2.5, 0, 2_000],
-      ["all", 2.5, 0, 2_000],
+      ["group", 2.5, 3, 2_000],
+      ["topic", 2.5, 3, 2_000],
+      ["all", 2.5, 3, 2_000],
     ]);
     assert.deepEqual(await scene.recovery.outcomes(987_654, HALF_LIFE), []);
   },

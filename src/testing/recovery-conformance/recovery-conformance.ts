@@ -4,6 +4,7 @@
  */
 import type { Case } from "../store-conformance/harness.ts";
 import { approvalCases, executionCases, listCases, moveCases, writeCases } from "./candidates.ts";
+import { carriedCases } from "./carried.ts";
 import { ingestContentionCases, redriveContentionCases, writeContentionCases } from "./contention.ts";
 import { countedOnceCases } from "./counted-once.ts";
 import { editCases } from "./edit.ts";
@@ -15,6 +16,7 @@ import { changeCases, selectCases, startCases } from "./redrive-list.ts";
 import { lookAgainCases, lookCases, watchCases } from "./redrive-look.ts";
 import { carrierCases, leaseCases, sendCases } from "./redrive-run.ts";
 import { playRecovery, type RecoveryHarness, type RecoveryScene } from "./scene.ts";
+import { seenCases } from "./seen.ts";
 
 /** Each case opens a fresh engine and closes it again. */
 export function recoveryConformance(harness: RecoveryHarness): Case[] {
@@ -26,8 +28,8 @@ export function recoveryConformance(harness: RecoveryHarness): Case[] {
     ["candidates", { ...writeCases, ...approvalCases, ...executionCases, ...moveCases, ...listCases }],
     ["groups", { ...groupCases, ...mergeCases, ...splitCases }],
     ["records", { ...provenanceCases, ...outcomeCases, ...documentCases, ...statsCases }],
-    ["redrives", { ...selectCases, ...startCases, ...changeCases }],
-    ["running", { ...leaseCases, ...sendCases, ...carrierCases }],
+    ["redrives", { ...selectCases, ...seenCases, ...startCases, ...changeCases }],
+    ["running", { ...leaseCases, ...sendCases, ...carrierCases, ...carriedCases }],
     ["looking", { ...lookCases, ...watchCases, ...lookAgainCases }],
     ["editing", editCases],
     ["pruned", prunedCases],

@@ -233,21 +233,26 @@ export const watchCases: Cases = {
     assert.deepEqual(await counts(), { selected: 2, waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 2 });
   },
 
-  "of two that watch one message, the later one learns from it": async (scene) => {
-    const { ids, groupId, look } = await running(scene, "watch", 1);
-    const { id, token } = await another(scene, "watch", 20);
-    await scene.store.intervene({ id: ids[0] as string, action: "replay", actor: "bo", reason: null, ...scene.at(21) });
-    await scene.attempt(22, ids);
-    assert.deepEqual(await look(23, { quietMs: 1_000 }), ["skipped: taken_over"]);
-    const how = { limit: 10, halfLifeMs: HALF_LIFE, quietMs: 1_000 };
-    assert.equal((await scene.recovery.redrives.look(id, token, how, scene.at(24)))?.healed, 1);
-    const outcomes = (await scene.recovery.outcomes(groupId, HALF_LIFE)).filter(({ level }) => level === "group");
-    assert.deepEqual(
-      outcomes.map(({ action, successes, failures }) => [action, successes, failures]),
-      [["another", 1, 0]],
-    );
-  },
+  "of two that watch one message, the later one learns from it": (scene) => twoWatch(scene, 20),
+
+  "of two that began to watch at one moment, the one with the greater id learns from it": (scene) => twoWatch(scene, 10),
 };
+
+/** Two that watch one message, the second from `ms` on; what becomes of it teaches once. */
+async function twoWatch(scene: RecoveryScene, ms: number): Promise<void> {
+  const { ids, groupId, look } = await running(scene, "watch", 1);
+  const { id, token } = await another(scene, "watch", ms);
+  await scene.store.intervene({ id: ids[0] as string, action: "replay", actor: "bo", reason: null, ...scene.at(21) });
+  await scene.attempt(22, ids);
+  assert.deepEqual(await look(23, { quietMs: 1_000 }), ["skipped: taken_over"]);
+  const how = { limit: 10, halfLifeMs: HALF_LIFE, quietMs: 1_000 };
+  assert.equal((await scene.recovery.redrives.look(id, token, how, scene.at(24)))?.healed, 1);
+  const outcomes = (await scene.recovery.outcomes(groupId, HALF_LIFE)).filter(({ level }) => level === "group");
+  assert.deepEqual(
+    outcomes.map(({ action, successes, failures }) => [action, successes, failures]),
+    [["another", 1, 0]],
+  );
+}
 
 export const lookAgainCases: Cases = {
   "a copy that died and is delivered after all resolves its original, whenever that is": async (scene) => {

@@ -79,10 +79,19 @@ export const leaseCases: Cases = {
       skipped: 0,
     });
     await redrives.keep(id, again?.token as string, { release: true }, scene.at(7));
-    for (const [i, status] of (["paused", "stopped", "done"] as const).entries()) {
+    for (const [i, status] of (["paused", "stopped", "done", "cancelled"] as const).entries()) {
       await become(status, 10 + i);
       assert.equal(await turn(20 + i), true, `${status}, and one is under way`);
     }
+    const { data } = await redrives.items(id, { limit: 5 });
+    assert.deepEqual(
+      data.map(({ state, reason }) => [state, reason]),
+      [
+        ["sent", null],
+        ["skipped", SKIPPED.cancelled],
+      ],
+      "a cancel ends what waits and nothing else",
+    );
     await scene.attempt(30, [ids[0] as string]);
     const last = await redrives.claim("a", 1_000, scene.at(31));
     const counts = await redrives.look(id, last?.token as string, { limit: 5, halfLifeMs: 1_000, quietMs: 0 }, scene.at(31));

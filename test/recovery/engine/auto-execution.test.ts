@@ -129,6 +129,67 @@ describe("auto-execution", () => {
     expect(refusals(candidate)).toEqual(["over_budget"]);
   });
 
+  it("DR-32: what dies between the evaluation and the execution is not touched beyond the budget", async () => {
+    const scene = await createScene({ settings: { ...ON.settings, autoMessagesMax: 2 } });
+    await scene.die(["no answer within 1 ms", "no answer within 2 ms"]);
+    let more = true;
+    scene.engine.on("on_action_selected", async () => {
+      if (more) await scene.die(["no answer within 3 ms", "no answer within 4 ms"]);
+      more = false;
+    });
+    const working = scene.work();
+    await scene.clock.advance(1);
+    await working;
+    const [redrive] = (await scene.engine.redrives({ limit: 10 })).data;
+    expect(redrive?.counts.selected).toBe(2);
+    expect((await scene.store.list({ topic: TOPIC, limit: 10 })).data).toHaveLength(4);
+  });
+
+  it("DR-32: what a person chose is theirs to execute, also where it is what would be suggested", async () => {
+    const scene = await createScene();
+    const { candidateId } = await scene.timeout();
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "retry_exponential" });
+    await scene.die(["no answer within 9 ms"]);
+    await scene.work(scene.another(ON.settings));
+    const candidate = await scene.candidate();
+    expect(candidate).toMatchObject({ candidateId, evaluations: 2, confidence: 0.85, executionStatus: "pending" });
+    expect(refusals(candidate)).toEqual(["no_action"]);
+  });
+
+  it("DR-32: what somebody wrote to between the evaluation and the claim waits for a person", async () => {
+    const scene = await createScene(ON);
+    await scene.die(["no answer within 1 ms"]);
+    const { candidateId } = await scene.candidate();
+    scene.engine.on("on_action_selected", () => scene.engine.update(candidateId, { ...ANN, note: "I am looking at it" }));
+    const working = scene.work();
+    await scene.clock.advance(1);
+    await working;
+    expect(await scene.candidate()).toMatchObject({ executionStatus: "pending", note: "I am looking at it" });
+    const [line] = (await scene.engine.provenance({ candidateId }, { limit: 1 })).data;
+    expect(line).toMatchObject({ event: "auto_execution_refused", reason: expect.stringContaining("changed since") });
+  });
+
+  it("DR-32: where it is switched off nothing runs, whatever another process judged", async () => {
+    const scene = await createScene();
+    await scene.die(["no answer within 1 ms"]);
+    const { candidateId } = await scene.candidate();
+    // It is killed between the evaluation and the execution, and the message comes here.
+    const { write } = scene.recovery;
+    const broken = scene.recovery as { write: typeof write };
+    broken.write = async (given) => {
+      if (given.patch.executionStatus === "executing") throw new Error("killed");
+      return write(given);
+    };
+    const other = scene.another(ON.settings);
+    expect(await other.evaluateMessage?.({ candidate_id: candidateId }, 1)).toMatchObject({ kind: "retry" });
+    broken.write = write;
+    expect(refusals(await scene.candidate())).toEqual([]);
+    expect(await scene.engine.evaluateMessage?.({ candidate_id: candidateId }, 2)).toMatchObject({ kind: "delivered" });
+    expect((await scene.candidate()).executionStatus).toBe("pending");
+    await other.evaluateMessage?.({ candidate_id: candidateId }, 3);
+    expect((await scene.candidate()).executionStatus).toBe("executing");
+  });
+
   it("EV-49: no recovery of a recovery, no group that is held, nothing that fits no template", async () => {
     const scene = await createScene(ON);
     await scene.engine.steps.ingest();
@@ -148,7 +209,7 @@ describe("auto-execution", () => {
     const group = await other.recovery.group(groupId);
     const [action] = (await other.engine.actions()).filter(({ code }) => code === "retry_exponential");
     const settings = { autoExecute: true, autoMessagesMax: 10 } as RecoverySettings;
-    const blastRadius = { messages: 1, overGeneration: 0, topics: [], tenants: 1, oldestAt: null };
+    const blastRadius = { messages: 1, overGeneration: 0, topics: [], tenants: 1, oldestAt: null, seen: "1" };
     const overflow = autoExecutionOf({
       settings,
       action: action as never,
@@ -157,6 +218,14 @@ describe("auto-execution", () => {
       blastRadius,
     });
     expect(overflow).toEqual({ allowed: false, refusals: ["overflow_group"] });
+    // A merged group may have messages of the engine's own among others; and what only a person can do is not done by itself.
+    const given = { settings, confidence: 0.9, group: { ...(group as NonNullable<typeof group>), heldBy: null }, blastRadius };
+    const topics = [TOPIC, NOTIFY_TOPIC].map((topic) => ({ topic, messages: 1 }));
+    expect(autoExecutionOf({ ...given, action: action as never, blastRadius: { ...blastRadius, topics } }).refusals).toEqual([
+      "recovery_of_recovery",
+    ]);
+    const [manual] = (await other.engine.actions()).filter(({ code }) => code === "manual_intervention");
+    expect(autoExecutionOf({ ...given, action: manual as never }).refusals).toEqual(["not_automated"]);
   });
 
   it("DR-32: what keeps dying is not retried by itself for ever: what was learned stops it", async () => {

@@ -21,6 +21,23 @@ async function twoPeople(): Promise<{ scene: Scene; candidate: Candidate }> {
   return { scene, candidate };
 }
 
+/** What happens after the next reader looked and before it writes. */
+function between(scene: Scene, happens: () => Promise<void>): void {
+  const { write } = scene.recovery;
+  const once = scene.recovery as { write: typeof write };
+  once.write = async (given) => {
+    once.write = write;
+    await happens();
+    return write(given);
+  };
+}
+
+async function mergeAnother(scene: Scene, groupId: number): Promise<void> {
+  await scene.die(["the journal is closed since noon"]);
+  const other = (await scene.engine.groups({ limit: 10 })).data.find((group) => group.groupId !== groupId);
+  await scene.engine.merge(groupId, [other?.groupId ?? 0], "the same", BO);
+}
+
 describe("approval", () => {
   it("that lapsed because the group changed does not stand again after the next evaluation", async () => {
     const { scene, candidate } = await twoPeople();
@@ -69,7 +86,10 @@ describe("approval", () => {
       code: "approval_needed",
       detail: { missing: 1 },
     });
-    expect(await scene.engine.approve(candidateId, BO)).toMatchObject({ decision: "approved" });
+    const both = await scene.engine.approve(candidateId, BO);
+    expect(both).toMatchObject({ decision: "approved", approvals: [{ actor: "ann" }, { actor: "bo" }] });
+    // Pressed once more it takes nobody's approval away.
+    expect(await scene.engine.approve(candidateId, ANN)).toEqual(both);
     expect(await scene.engine.execute(candidateId, ANN)).toMatchObject({ executionStatus: "executing" });
   });
 
@@ -158,6 +178,13 @@ describe("approval", () => {
     await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused" });
     await scene.engine.putAction("retry_exponential", `{"enabled":false}`, 1, ANN);
     await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused" });
+    const other = await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });
+    for (const [version, settings] of [`{"risk":"forbidden"}`, `{"enabled":false}`].entries()) {
+      await scene.engine.putAction("skip_task", settings, version, ANN);
+      const chosen = scene.engine.update(candidateId, { ...ANN, selectedAction: "skip_task" });
+      await expect(chosen, settings).rejects.toMatchObject({ code: "action_refused" });
+    }
+    expect(await scene.candidate()).toEqual(other);
   });
 
   it("is pure about who is missing", () => {
@@ -174,6 +201,12 @@ describe("approval", () => {
         { nowMs: 2_000, approvalMs: 5_000 },
       );
     expect(given("none", "safe").missing).toBe(0);
+    // Of an action that nobody knows nobody can say that it needs no one.
+    const clock = { nowMs: 2_000, approvalMs: 5_000 };
+    expect(standingOf({ approvals: [], groupVersion: 1 }, { version: 1, occurrences: 1 }, null, clock)).toMatchObject({
+      needed: 1,
+      missing: 1,
+    });
     expect(given("none", "risky")).toMatchObject({ needed: 1, missing: 0 });
     expect(given("two", "risky")).toMatchObject({ needed: 2, missing: 1, lapsed: false });
     expect(given("one", "safe", 2)).toMatchObject({ missing: 1, lapsed: true });
@@ -207,6 +240,24 @@ describe("an approval is about what was seen", () => {
     expect((await scene.engine.execute(candidateId, ANN)).executionStatus).toBe("executing");
   });
 
+  it("of a group that changes between the look and the write is for the group as it has become", async () => {
+    const scene = await createScene();
+    const { candidateId, groupId } = await scene.timeout();
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "skip_task" });
+    between(scene, () => mergeAnother(scene, groupId));
+    expect(await scene.engine.approve(candidateId, ANN)).toMatchObject({ decision: "approved", groupVersion: 2 });
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: false, approvalsMissing: 0 });
+  });
+
+  it("EV-50: does not begin on a group that changed between the look and the claim", async () => {
+    const scene = await createScene();
+    const { candidateId, groupId } = await scene.timeout();
+    between(scene, () => mergeAnother(scene, groupId));
+    await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "version_conflict" });
+    expect(await scene.candidate()).toMatchObject({ executionStatus: "pending", executionId: null });
+    expect((await scene.engine.redrives({ limit: 10 })).data).toEqual([]);
+  });
+
   it("approving again after it grew takes the old ones back, on record", async () => {
     const scene = await createScene();
     const { candidateId } = await scene.timeout(4);
@@ -238,6 +289,28 @@ describe("rejection", () => {
     await scene.engine.reject((await scene.candidate()).candidateId, ANN);
     expect(await scene.engine.suggest(groupId, ANN)).toMatchObject({ round: 3, evaluationStatus: "evaluated" });
   });
+
+  it("is of the version that was seen, and not of what was begun", async () => {
+    const scene = await createScene();
+    const { candidateId, version } = await scene.timeout();
+    await scene.engine.update(candidateId, { ...BO, note: "look at this" });
+    await expect(scene.engine.reject(candidateId, { ...ANN, version })).rejects.toMatchObject({ code: "version_conflict" });
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });
+    await scene.engine.execute(candidateId, ANN);
+    await expect(scene.engine.reject(candidateId, ANN)).rejects.toMatchObject({ code: "wrong_state" });
+    const other = scene.engine.update(candidateId, { ...ANN, selectedAction: "retry_exponential" });
+    await expect(other, "nor is its action chosen anew").rejects.toMatchObject({ code: "wrong_state" });
+    expect(await scene.candidate()).toMatchObject({ decision: "approved", executionStatus: "succeeded", action: "notify_ops" });
+  });
+
+  it("does not fall on what was executed between the look and the write", async () => {
+    const scene = await createScene();
+    const { candidateId } = await scene.timeout();
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });
+    between(scene, async () => void (await scene.engine.execute(candidateId, BO)));
+    await expect(scene.engine.reject(candidateId, ANN)).rejects.toMatchObject({ code: "wrong_state" });
+    expect(await scene.candidate()).toMatchObject({ decision: "approved", executionStatus: "succeeded" });
+  });
 });
 
 describe("DR-33: a status that a person writes", () => {
@@ -260,6 +333,24 @@ describe("DR-33: a status that a person writes", () => {
       expect(forbiddenMove({ ...stand, executionStatus: from }, { ...stand, executionStatus: to })).toBe(null);
     }
     expect(["__proto__", "constructor", "done"].some(isExecutionStatus)).toBe(false);
+  });
+
+  it("DR-1: the store's own fence lets nothing begin twice and nothing leave its end", () => {
+    const stand = { decision: "approved", evaluationStatus: "evaluated", executionId: "x" } as const;
+    const allowed = EXECUTION_STATUSES.map((from) => {
+      const fits = (to: ExecutionStatus): boolean =>
+        from !== to && forbiddenMove({ ...stand, executionStatus: from }, { ...stand, executionStatus: to }) === null;
+      return `${from}: ${EXECUTION_STATUSES.filter(fits).join(" ")}`;
+    });
+    expect(allowed).toEqual([
+      "pending: executing skipped",
+      "executing: succeeded failed rolled_back skipped unknown",
+      "succeeded: rolled_back",
+      "failed: rolled_back",
+      "rolled_back: ",
+      "skipped: ",
+      "unknown: succeeded failed",
+    ]);
   });
 
   it("is refused with what would be allowed, and changes nothing", async () => {
@@ -296,6 +387,15 @@ describe("DR-33: a status that a person writes", () => {
       note: expect.stringMatching(/^n/),
       evaluationStatus: "evaluated",
     });
+  });
+
+  it("is not written over an execution that began between the look and the write", async () => {
+    const scene = await createScene();
+    const { candidateId } = await scene.timeout();
+    between(scene, async () => void (await scene.engine.execute(candidateId, BO)));
+    const skipped = scene.engine.update(candidateId, { ...ANN, executionStatus: "skipped" });
+    await expect(skipped).rejects.toMatchObject({ code: "wrong_state" });
+    expect(await scene.candidate()).toMatchObject({ executionStatus: "executing", redriveId: expect.any(String) });
   });
 
   it("an action that does not exist is refused, owner and note are kept", async () => {

@@ -233,4 +233,15 @@ describe("REC-17: hooks", () => {
       { detail: { hook: "on_suggestion_generated", error: expect.stringContaining("50 ms") } },
     ]);
   });
+
+  it("DR-44: one that says nothing of its time has a second", async () => {
+    const scene = await createScene();
+    scene.engine.on("on_evaluation_start", () => new Promise(() => {}));
+    await scene.die(["no answer"]);
+    const working = scene.work();
+    await scene.clock.advance(999);
+    expect((await scene.candidate()).evaluationStatus).toBe("evaluating");
+    await scene.clock.advance(1);
+    expect(await working).toEqual(["delivered"]);
+  });
 });

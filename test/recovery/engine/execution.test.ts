@@ -3,6 +3,7 @@
  * unknown until a person says. Then the seven actions, each seen in the store.
  */
 import { describe, expect, it } from "vitest";
+import { MakegoodError } from "../../../src/message/errors.ts";
 import type { RecoveryAction } from "../../../src/recovery/actions/action.ts";
 import { endOf } from "../../../src/recovery/candidate/completion.ts";
 import { carrierTopicName } from "../../../src/recovery/carrier.ts";
@@ -154,6 +155,7 @@ describe("an execution", () => {
       expect([executionStatus, redriveId]).toEqual(["failed", null]);
       expect(JSON.parse(executionResult ?? "")).toMatchObject({ status: "failed", error: "invalid byte sequence" });
       expect(await where(scene)).toEqual(["open", "open", "open"]);
+      expect((await scene.recovery.group(candidate.groupId))?.heldBy).toBeNull();
     }
   });
 
@@ -172,9 +174,15 @@ describe("an execution", () => {
   });
 
   it("DR-5: what had begun outside when something else broke is left for a person", async () => {
-    for (const action of ["circuit_breaker", "notify_ops"]) {
+    const away = new MakegoodError("store_unavailable", "the connection was lost");
+    for (const [action, error] of [
+      ["circuit_breaker", new Error("the connection was lost")],
+      ["circuit_breaker", away],
+      ["notify_ops", new Error("the connection was lost")],
+      ["notify_ops", away],
+    ] as const) {
       const { scene, candidate } = await ready(action);
-      Object.assign(scene.recovery.redrives, { start: () => Promise.reject(new Error("the connection was lost")) });
+      Object.assign(scene.recovery.redrives, { start: () => Promise.reject(error) });
       await expect(scene.engine.execute(candidate.candidateId, ANN)).rejects.toThrow("the connection was lost");
       expect((await scene.candidate()).executionStatus).toBe("executing");
       await scene.clock.advance(MINUTE_MS + 1);
@@ -199,9 +207,36 @@ describe("an execution", () => {
     const { candidateId, version } = candidate;
     const old = scene.engine.execute(candidateId, { ...ANN, version: version - 1 });
     await expect(old).rejects.toMatchObject({ code: "version_conflict", detail: { version } });
-    const wrong = scene.engine.execute(candidateId, { ...ANN, redrive: { ratePerSecond: -5 } });
-    await expect(wrong).rejects.toMatchObject({ code: "invalid_request" });
+    const narrower = { select: { tenantId: "acme" } } as object;
+    for (const redrive of [{ ratePerSecond: -5 }, { limit: Number.NaN }, { limit: 0 }, { generationMax: 1e9 }, narrower]) {
+      const wrong = scene.engine.execute(candidateId, { ...ANN, redrive });
+      await expect(wrong, JSON.stringify(redrive)).rejects.toMatchObject({ code: "invalid_request" });
+    }
     expect((await scene.candidate()).executionStatus).toBe("pending");
+  });
+
+  it.each(["retry_exponential", "circuit_breaker"])(
+    "fault 42: %s sends nothing again into a disabled sink, where it would wait unseen",
+    async (action) => {
+      const { scene, candidate } = await ready(action);
+      await scene.store.topics.disable(TOPIC, "410 gone");
+      const refused = scene.engine.execute(candidate.candidateId, ANN);
+      await expect(refused).rejects.toMatchObject({ code: "nobody_delivers", message: expect.stringContaining("410 gone") });
+      expect(await scene.candidate()).toMatchObject({ executionStatus: "pending" });
+      expect((await scene.store.topics.get(TOPIC))?.breaker.state).toBe("closed");
+    },
+  );
+
+  it("a registered action whose own check throws is refused, and says why", async () => {
+    const scene = await createScene();
+    const { candidateId } = await scene.timeout();
+    const refusal = () => {
+      throw new Error("the vendor's list is empty");
+    };
+    scene.engine.register(ownAction({ refusal, plan: () => ({}) }));
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "call_vendor" });
+    const refused = scene.engine.execute(candidateId, ANN);
+    await expect(refused).rejects.toMatchObject({ code: "action_refused", message: expect.stringContaining("list is empty") });
   });
 
   it("nothing of ours to touch: what sends is refused, what tells is done", async () => {
@@ -211,6 +246,12 @@ describe("an execution", () => {
     await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "nothing_selected" });
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });
     expect(await scene.engine.execute(candidateId, ANN)).toMatchObject({ executionStatus: "succeeded", groupId });
+    const closing = await scene.engine.suggest(groupId, ANN);
+    await scene.engine.update(closing.candidateId, { ...ANN, selectedAction: "skip_task" });
+    await scene.engine.approve(closing.candidateId, ANN);
+    expect((await scene.engine.execute(closing.candidateId, ANN)).executionStatus, "so is what closes the matter").toBe(
+      "succeeded",
+    );
     const outside = await scene.engine.ingest(scene.report({ topic: "their/topic" }), ANN);
     await scene.work();
     await expect(scene.engine.execute(outside.candidateId, ANN)).rejects.toMatchObject({ code: "action_refused" });
@@ -255,11 +296,13 @@ describe("an action of one's own", () => {
   });
 
   it("that throws has failed; one that does not end in time is unknown and told to stop", async () => {
-    for (const [run, status] of [
-      [() => Promise.reject(new Error("no line")), "failed"],
-      [() => new Promise(() => {}), "unknown"],
+    for (const [run, status, settings] of [
+      [() => Promise.reject(new Error("no line")), "failed", {}],
+      [() => new Promise(() => {}), "unknown", {}],
+      // However long it may take, it is given up while its lease holds.
+      [() => new Promise(() => {}), "unknown", { runTimeoutMs: 60 * MINUTE_MS }],
     ] as const) {
-      const scene = await createScene();
+      const scene = await createScene({ settings });
       let signal: AbortSignal | undefined;
       scene.engine.register(
         ownAction({
@@ -311,6 +354,12 @@ describe("an action of one's own", () => {
     expect(await about("429", "shop/charge")).toBe("call_vendor");
     expect(await about("429", "mail/send")).toBe(undefined);
     expect(await about("TIMEOUT", "shop/charge")).toBe(undefined);
+    // What is left must be sure enough to be suggested, as anything else.
+    const doubtful = { ...rule, id: "doubtful", priority: 94, action: "notify_ops", score: 0.29 };
+    await scene.engine.putRule("doubtful", JSON.stringify(doubtful), 0, ANN);
+    expect(await about("TIMEOUT", "shop/charge")).toBe(undefined);
+    await scene.engine.putRule("doubtful", JSON.stringify({ ...doubtful, score: 0.3 }), 1, ANN);
+    expect(await about("TIMEOUT", "shop/charge")).toBe("notify_ops");
   });
 });
 

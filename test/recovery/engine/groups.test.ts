@@ -3,6 +3,7 @@
  * counted twice.
  */
 import { describe, expect, it } from "vitest";
+import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 
 const total = async ({ engine }: Scene): Promise<number> =>
@@ -59,6 +60,8 @@ describe("merge", () => {
     const [into, from] = await two(scene);
     await expect(scene.engine.merge(into, [into], "x", ANN)).rejects.toMatchObject({ code: "invalid_request" });
     await expect(scene.engine.merge(into, [], "x", ANN)).rejects.toMatchObject({ code: "invalid_request" });
+    const many = Array.from({ length: 101 }, (_, i) => 1_000 + i);
+    await expect(scene.engine.merge(into, many, "x", ANN)).rejects.toMatchObject({ code: "invalid_request" });
     await expect(scene.engine.merge(into, [987], "x", ANN)).rejects.toMatchObject({ code: "group_not_found" });
     await scene.work();
     const candidate = (await scene.engine.group(from)).candidate;
@@ -152,6 +155,17 @@ describe("a group", () => {
     });
     expect((await scene.engine.candidate(candidateId)).provenance).toBe(null);
     expect(await scene.engine.stats()).toMatchObject({ groups: 1, openGroups: 1, occurrences: 2, decisions: { pending: 1 } });
+  });
+
+  it("its candidate is shown without counting all that there is", async () => {
+    const scene = await createScene();
+    const { candidateId, groupId } = await scene.timeout();
+    await scene.recovery.learn([{ groupId, action: "retry_exponential", healed: 3, failed: 1 }], HALF_LIFE_MS);
+    const [everywhere] = await scene.engine.actions({ actionType: "retry" });
+    scene.recovery.stats = () => Promise.reject(new Error("a count of everything"));
+    const { action } = await scene.engine.candidate(candidateId);
+    expect(action).toMatchObject({ code: "retry_exponential", successes: 3, failures: 1 });
+    expect(action).toEqual(everywhere);
   });
 
   it("is suggested for anew when somebody asks, in the same round while that is open", async () => {

@@ -258,6 +258,13 @@ describe("reports of other services", () => {
     expect(groups.size).toBe(1);
   });
 
+  it("keeps a payload that is no JSON as a JSON text, since whoever reads it reads JSON", async () => {
+    const { engine, report } = await createScene();
+    const { groupId } = await engine.ingest(report({ payload: "timed out" }), ANN);
+    const { data } = await engine.occurrences(groupId, { limit: 1 });
+    expect(data[0]?.payload).toBe(`"timed out"`);
+  });
+
   it("takes a text of 1 MiB with control characters, NUL and half a surrogate pair", async () => {
     const { engine, report } = await createScene();
     const text = `\u0000\u001b[31mdisk \ud800 failed\u0007 ${"x".repeat(1 << 20)}`;
@@ -342,6 +349,27 @@ describe("several processes", () => {
     expect((await recovery.group(first.groupId))?.mergedInto).toBe(null);
     await recovery.write({ candidateId: first.candidateId, patch: { executionStatus: "failed", leaseMs: null }, provenance: [] });
     await engine.ingest(report({ text: "something else", code: "E_OTHER" }), ANN);
+    expect((await recovery.group(first.groupId))?.mergedInto).not.toBe(null);
+  });
+
+  it("a merge that waits for an execution, or that a store failed, is made a little later, without anything new", async () => {
+    const scene = await createScene();
+    const { engine, recovery, report } = scene;
+    const first = await engine.ingest(report({ text: lines[0] as string, code: "E_CARD" }), ANN);
+    const claim = { executionStatus: "executing", executionId: "019b76da-0000-7000-8000-0000000000ff", leaseMs: null } as const;
+    await recovery.write({ candidateId: first.candidateId, patch: claim, provenance: [] });
+    for (const text of lines.slice(1)) await engine.ingest(report({ text, code: "E_CARD" }), ANN);
+    engine.start();
+    await scene.clock.advance(10_000);
+    expect((await recovery.group(first.groupId))?.mergedInto).toBe(null);
+    const { merge } = recovery;
+    recovery.merge = () => Promise.reject(new Error("away"));
+    await recovery.write({ candidateId: first.candidateId, patch: { executionStatus: "failed" }, provenance: [] });
+    await scene.clock.advance(10_000);
+    expect(scene.events).toContainEqual(expect.objectContaining({ during: "recovery_join", error: "away" }));
+    recovery.merge = merge;
+    await scene.clock.advance(10_000);
+    await engine.stop();
     expect((await recovery.group(first.groupId))?.mergedInto).not.toBe(null);
   });
 

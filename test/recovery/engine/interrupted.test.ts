@@ -6,9 +6,10 @@ import { describe, expect, it } from "vitest";
 import { createEvents } from "../../../src/observe/events.ts";
 import { createIds } from "../../../src/platform/ids.ts";
 import { endOf } from "../../../src/recovery/candidate/completion.ts";
+import { reopenIfNewer } from "../../../src/recovery/candidate/reopen.ts";
 import { carrierTopicName } from "../../../src/recovery/carrier.ts";
 import { createRecovery, type RecoveryEngine } from "../../../src/recovery/engine.ts";
-import type { CandidateWrite, RecoveryStore } from "../../../src/store/recovery.ts";
+import type { Candidate, CandidateWrite, Group, RecoveryStore } from "../../../src/store/recovery.ts";
 import { ANN, createScene, DELIVERED, dead, type Scene, TOPIC } from "./scene.ts";
 
 const MINUTE_MS = 60_000;
@@ -41,6 +42,8 @@ describe("a process that is killed", () => {
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "manual_intervention" });
     void dying(scene, ends).execute(candidateId, ANN);
     await scene.clock.advance(1_000);
+    // Whoever began it may live and be about to end it.
+    expect(await scene.engine.steps.complete()).toBe(0);
     expect((await scene.recovery.candidate(candidateId))?.executionStatus).toBe("executing");
     scene.engine.start();
     await scene.clock.advance(MINUTE_MS);
@@ -73,6 +76,25 @@ describe("a process that is killed", () => {
   });
 });
 
+describe("a process that is killed after an execution was cancelled", () => {
+  it("is made up for too: what came in meanwhile gets its suggestion", async () => {
+    const scene = await createScene();
+    const { candidateId, groupId } = await scene.timeout();
+    const other = dying(scene, (name) => name === "reopen");
+    const { redriveId } = await scene.engine.execute(candidateId, { ...ANN, redrive: { delayMs: 60 * MINUTE_MS } });
+    await scene.clock.advance(1_000);
+    await scene.die(["no answer within 7 ms"]);
+    await scene.engine.cancelRedrive(redriveId ?? "", ANN);
+    other.start();
+    await scene.clock.advance(MINUTE_MS);
+    expect(await scene.recovery.candidateOf(groupId)).toMatchObject({ candidateId, executionStatus: "skipped" });
+    scene.engine.start();
+    await scene.clock.advance(2 * MINUTE_MS);
+    await scene.engine.stop();
+    expect(await scene.recovery.candidateOf(groupId)).toMatchObject({ round: 2, executionStatus: "pending" });
+  });
+});
+
 describe("a process that comes back late", () => {
   it("does not end what is unknown", async () => {
     const scene = await createScene();
@@ -95,7 +117,10 @@ describe("a process that comes back late", () => {
     const claim = { executionStatus: "executing", executionId: EXECUTION, executed: true, leaseMs: 1_000 } as const;
     await scene.recovery.write({ candidateId, patch: claim, provenance: [] });
     await scene.clock.advance(5_000);
-    await scene.engine.steps.complete();
+    const ended = await Promise.all([scene.engine.steps.complete(), scene.another().steps.complete()]);
+    expect(ended.sort(), "two that look at once end it once").toEqual([0, 1]);
+    const lines = (await scene.engine.provenance({ candidateId }, { limit: 50 })).data;
+    expect(lines.filter(({ event }) => event === "execution_unknown")).toHaveLength(1);
     await scene.die(["no answer within 7 ms"]);
     await scene.engine.update(candidateId, { ...ANN, executionStatus: "failed" });
     expect(await scene.recovery.candidateOf(groupId)).toMatchObject({ round: 2, executionStatus: "pending" });
@@ -115,6 +140,32 @@ describe("what an execution touches, and what it came to", () => {
     expect(redrive?.counts.selected).toBe(3);
     const items = (await scene.engine.redriveItems(redrive?.id ?? "", { limit: 10 })).data;
     expect(new Set(items.map(({ messageId }) => messageId))).toEqual(new Set(seen));
+  });
+
+  it("attack 26: no more than 10,000 without the number that was seen, and with it only that number", async () => {
+    const scene = await createScene();
+    const { candidateId } = await scene.timeout(2);
+    const { preview } = scene.recovery.redrives;
+    let messages = 10_001;
+    Object.assign(scene.recovery.redrives, {
+      preview: async (select: Parameters<typeof preview>[0]) => ({ ...(await preview(select)), messages }),
+    });
+    const execute = (confirm?: number) => scene.engine.execute(candidateId, { ...ANN, ...(confirm && { redrive: { confirm } }) });
+    for (const confirm of [undefined, 10_000, 2]) {
+      await expect(execute(confirm)).rejects.toMatchObject({ code: "confirmation_needed", detail: { messages } });
+    }
+    expect(await scene.candidate()).toMatchObject({ executionStatus: "pending", executionId: null });
+    expect((await scene.engine.redrives({ limit: 10 })).data).toEqual([]);
+    expect(await execute(10_001)).toMatchObject({ executionStatus: "executing" });
+
+    const enough = await createScene();
+    const other = await enough.timeout(2);
+    messages = 10_000;
+    const real = enough.recovery.redrives.preview;
+    Object.assign(enough.recovery.redrives, {
+      preview: async (select: Parameters<typeof real>[0]) => ({ ...(await real(select)), messages }),
+    });
+    expect(await enough.engine.execute(other.candidateId, ANN)).toMatchObject({ executionStatus: "executing" });
   });
 
   it("a second fallback of the same message is sent, not judged by the copy of the first that died", async () => {
@@ -143,6 +194,9 @@ describe("what an execution touches, and what it came to", () => {
     expect(endOf({ mode: "replay", status: "done", counts })).toBe("failed");
     expect(endOf({ mode: "replay", status: "done", counts: { ...counts, sent: 8, healed: 1 } })).toBe("succeeded");
     expect(endOf({ mode: "watch", status: "running", counts: { ...counts, sent: 0, waiting: 9 } })).toBe("succeeded");
+    const half = { ...counts, sent: 0, healed: 4, failed: 4 };
+    expect(endOf({ mode: "replay", status: "done", counts: half }), "as many healed as failed").toBe("succeeded");
+    expect(endOf({ mode: "replay", status: "done", counts: { ...half, failed: 5 } })).toBe("failed");
   });
 
   it("the record says how long it took, whoever ended it", async () => {
@@ -161,5 +215,34 @@ describe("what an execution touches, and what it came to", () => {
     const [line] = await executed(scene, next.candidateId);
     expect(line?.durationMs).toBeGreaterThanOrEqual(0);
     expect(line?.durationMs).toBeLessThan(MINUTE_MS);
+  });
+});
+
+describe("the next round after an execution", () => {
+  const at = (ms: number): Date => new Date(ms);
+  const ENDED = { candidateId: 7, groupId: 1, decision: "approved", executionStatus: "succeeded", executedAt: at(1_000) };
+  const GROUP = { groupId: 1, mergedInto: null, openMessages: 2, lastAt: at(1_001) };
+
+  it.each<[string, Partial<Group>, Partial<Candidate>, Partial<Candidate>, boolean]>([
+    ["a failure came in after it began", {}, {}, {}, true],
+    ["the last failure is the one it began with", { lastAt: at(1_000) }, {}, {}, false],
+    ["nothing lies open any more", { openMessages: 0 }, {}, {}, false],
+    ["the group is part of another", { mergedInto: 9 }, {}, {}, false],
+    ["a later round is there, also when that has ended", {}, {}, { candidateId: 8 }, false],
+    ["nobody knows yet what became of it", {}, {}, { executionStatus: "unknown" }, false],
+    ["it never began", {}, { executedAt: null }, {}, false],
+  ])("where %s", async (_what, group, ended, latest, expected) => {
+    let reopened = 0;
+    const recovery = {
+      group: async () => ({ ...GROUP, ...group }) as Group,
+      candidateOf: async () => ({ ...ENDED, ...latest }) as Candidate,
+      reopen: async () => {
+        reopened++;
+        return ENDED as Candidate;
+      },
+    };
+    const rules = { reopens: () => true, evaluation: () => null };
+    expect(await reopenIfNewer(recovery, rules, { ...ENDED, ...ended } as Candidate)).toBe(expected);
+    expect(reopened).toBe(expected ? 1 : 0);
   });
 });

@@ -2,6 +2,7 @@
  * What is learned from executions, end to end on the memory store: one message that was healed once teaches once.
  */
 import { describe, expect, it } from "vitest";
+import { PRIOR_WITHOUT_RULE } from "../../../src/recovery/confidence/confidence.ts";
 import { ANN, createScene, DELIVERED, TOPIC } from "./scene.ts";
 
 const MINUTE_MS = 60_000;
@@ -33,5 +34,17 @@ describe("what is learned", () => {
       Object.values(healed).reduce((sum, each) => sum + each, 0),
       JSON.stringify(healed),
     ).toBe(1);
+  });
+
+  it("the record of an action that no rule proposes counts only what was learned here, as its evaluation does", async () => {
+    const scene = await createScene();
+    const { candidateId } = await scene.timeout();
+    const elsewhere = await scene.engine.ingest(scene.report({ topic: TOPIC, code: "E_OTHER", text: "no paper in tray" }), ANN);
+    const learned = { action: "notify_ops", healed: 50, failed: 0 };
+    await scene.recovery.learn([{ groupId: elsewhere.groupId, ...learned }], 1e12);
+    await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });
+    await scene.engine.execute(candidateId, ANN);
+    const { data } = await scene.engine.provenance({ candidateId }, { limit: 10 });
+    expect(data.find(({ event }) => event === "executed")?.confidenceAfter).toBe(PRIOR_WITHOUT_RULE);
   });
 });

@@ -5,8 +5,9 @@
 import { describe, expect, it } from "vitest";
 import { createIds } from "../../../src/platform/ids.ts";
 import { ingestRules } from "../../../src/recovery/evaluation/when.ts";
+import { mergeDecision } from "../../../src/recovery/groups/merge-rule.ts";
 import { createGroupJoins } from "../../../src/recovery/ingest/join-groups.ts";
-import type { Candidate, RecoveryStore } from "../../../src/store/recovery.ts";
+import type { Candidate, Group, RecoveryStore } from "../../../src/store/recovery.ts";
 import { ANN, BO, createScene, type Scene, TOPIC } from "./scene.ts";
 
 const RULES = { reopens: () => true, evaluation: () => null };
@@ -51,6 +52,20 @@ describe("a merge", () => {
     await scene.work();
     const now = (await scene.recovery.candidateOf(first.groupId)) as Candidate;
     expect(now).toMatchObject({ round: 2, decision: "pending", executionStatus: "pending", evaluationStatus: "evaluated" });
+  });
+
+  it("into a group whose candidate is closed asks anew also about failures of others, and not when both are closed", async () => {
+    const scene = await createScene();
+    const { engine, report } = scene;
+    const into = await engine.ingest(report({ text: "the journal is closed" }), ANN);
+    await engine.reject(into.candidateId, ANN);
+    const closed = await engine.ingest(report({ text: "no paper in tray" }), ANN);
+    await engine.reject(closed.candidateId, ANN);
+    await engine.merge(into.groupId, [closed.groupId], "the same", ANN);
+    expect(await scene.recovery.candidateOf(into.groupId)).toMatchObject({ round: 1, decision: "rejected" });
+    const open = await engine.ingest(report({ text: "disk quota exceeded somewhere" }), ANN);
+    await engine.merge(into.groupId, [open.groupId], "the same", ANN);
+    expect(await scene.recovery.candidateOf(into.groupId)).toMatchObject({ round: 2, decision: "pending" });
   });
 
   it("by the system into a group whose candidate is closed leaves a suggestion too, unless it was just rejected", async () => {
@@ -179,6 +194,27 @@ describe("a split", () => {
     expect((await scene.engine.groups({ limit: 10 })).data).toHaveLength(2);
   });
 
+  it("whose process was killed, and whose group was decided about meanwhile, asks anew about what comes to it", async () => {
+    const scene = await createScene();
+    const [, one] = await scene.die(texts, { code: "E_UP" });
+    const whole = (await groupOf(scene, one)) ?? 0;
+    const { moveOccurrences } = scene.recovery;
+    const broken = scene.recovery as { moveOccurrences: RecoveryStore["moveOccurrences"] };
+    broken.moveOccurrences = () => Promise.reject(new Error("killed"));
+    await expect(scene.engine.split(whole, ["503"], "another cause", ANN)).rejects.toThrow("killed");
+    broken.moveOccurrences = moveOccurrences;
+    const [next] = await scene.die(["upstream answered 503 after 9 ms"], { code: "E_UP" });
+    const part = (await groupOf(scene, next)) ?? 0;
+    const first = await scene.recovery.candidateOf(part);
+    await scene.engine.reject(first?.candidateId ?? 0, ANN);
+    expect(await scene.engine.split(whole, ["503"], "another cause", ANN)).toMatchObject({ moved: 3, group: { groupId: part } });
+    expect(await scene.recovery.candidateOf(part)).toMatchObject({ round: 2, decision: "pending" });
+    // With nothing to move, nobody is asked again.
+    await scene.engine.reject((await scene.recovery.candidateOf(part))?.candidateId ?? 0, ANN);
+    expect((await scene.engine.split(whole, ["503"], "another cause", ANN)).moved).toBe(0);
+    expect(await scene.recovery.candidateOf(part)).toMatchObject({ round: 2, decision: "rejected" });
+  });
+
   it("merged back can be made again, and what was split off can be split further", async () => {
     const scene = await createScene();
     const [, one] = await scene.die(texts, { code: "E_UP" });
@@ -202,6 +238,27 @@ describe("a split", () => {
 });
 
 describe("group rules", () => {
+  it("a merge extends the rule of its own topic and code, and no other that has the same templates", async () => {
+    const scene = await createScene();
+    await groups(scene, 1);
+    const [into] = (await scene.engine.groups({ limit: 1 })).data;
+    const decided = (rule: { topic: string; code: string }) => {
+      const templates = ["the aa thing broke", "the ba thing broke"];
+      const kept = {
+        rule: { id: "old", kind: "merge" as const, templates, why: "x", ...rule },
+        target: null,
+        places: [],
+        version: 3,
+      };
+      const book = { rules: [kept.rule], byId: new Map([["old", kept]]) };
+      const decision = mergeDecision(book, into as Group, [], templates, "the same", () => "new");
+      return [decision?.id, decision?.document.version];
+    };
+    expect(decided({ topic: TOPIC, code: "E" })).toEqual(["old", 3]);
+    expect(decided({ topic: TOPIC, code: "F" })).toEqual(["merge-new", 0]);
+    expect(decided({ topic: "shop/refund", code: "E" })).toEqual(["merge-new", 0]);
+  });
+
   it("past their limit end neither ingest nor anything else: the next one is refused, and there is a way out", async () => {
     const scene = await createScene();
     const [into = 0, from = 0] = await groups(scene, 2);
@@ -217,6 +274,19 @@ describe("group rules", () => {
     expect(unused).toHaveLength(1);
     for (const id of ["split-1", "split-2"]) await scene.engine.deleteGroupRule(id, null, ANN);
     expect(await scene.engine.merge(into, [from], "x", ANN)).toMatchObject({ occurrences: 2 });
+  });
+
+  it("that are deleted part nothing: groups that were merged stay so until they are split", async () => {
+    const scene = await createScene();
+    const texts = ["the ledger refused to close", "the journal is locked"];
+    const [one, other] = await scene.die(texts, { code: "E_BOOK" });
+    const [into = 0, from = 0] = [await groupOf(scene, one), await groupOf(scene, other)];
+    await scene.engine.merge(into, [from], "one book", ANN);
+    for (const { id } of await scene.engine.groupRules()) await scene.engine.deleteGroupRule(id, null, ANN);
+    const [next] = await scene.die(texts.slice(1), { code: "E_BOOK" });
+    expect(await groupOf(scene, next)).toBe(into);
+    const { group, moved } = await scene.engine.split(into, ["journal"], "two books", ANN);
+    expect([moved, await groupOf(scene, next)]).toEqual([2, group.groupId]);
   });
 
   it("are deleted by version, on record, and the next failure is grouped as if nobody had decided", async () => {

@@ -3,7 +3,9 @@
  * patterns and templates are refused where they are saved.
  */
 import { describe, expect, it } from "vitest";
+import type { RecoveryAction } from "../../../src/recovery/actions/action.ts";
 import { rendered, renderedTemplate, TEMPLATE_NAMES, templateFault } from "../../../src/recovery/actions/template.ts";
+import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { ruleToJson } from "../../../src/recovery/rules/parse-rule.ts";
 import type { Rule } from "../../../src/recovery/rules/rule.ts";
 import type { Candidate, Group } from "../../../src/store/recovery.ts";
@@ -177,10 +179,14 @@ describe("actions", () => {
     await expect(other.putAction("reboot", "{}", 0, ANN)).rejects.toMatchObject({ code: "action_not_found" });
   });
 
-  it("what is switched off is not suggested", async () => {
+  it("what is switched off or forbidden is not suggested", async () => {
     const scene = await createScene();
     await scene.engine.putAction("retry_exponential", `{"enabled":false}`, 0, ANN);
     expect(await about(scene, "TIMEOUT")).toBe(undefined);
+    await scene.engine.putAction("retry_exponential", `{"risk":"forbidden"}`, 1, ANN);
+    expect(await about(scene, "TIMEOUT")).toBe(undefined);
+    await scene.engine.putAction("retry_exponential", "{}", 2, ANN);
+    expect(await about(scene, "TIMEOUT")).toBe("retry_exponential");
   });
 
   it("attack 25: a template has fields of the group and nothing that is evaluated", async () => {
@@ -246,6 +252,70 @@ describe("actions", () => {
     const candidate = { candidateId: 2, confidence: 0.5 } as Candidate;
     expect(rendered("{topic} {code} {occurrences} {confidence}", { group, candidate })).toBe("{code} {topic} 3 0.50");
     expect(TEMPLATE_NAMES.every((name) => templateFault("text", `{${name}}`) === null)).toBe(true);
+  });
+});
+
+describe("rules that are too many together", () => {
+  it("because an action is back do not end evaluation: those past the limit are not asked, and say so", async () => {
+    const { engine } = await createScene();
+    const matches = "a{64}b{64}c{50}";
+    const large = { any: Array.from({ length: 4 }, () => ({ pattern: { field: "message", matches } })) };
+    const put = (id: string, priority: number, action: string) =>
+      engine.putRule(id, JSON.stringify({ ...RULE, id, priority, action, condition: large }), 0, ANN);
+    for (const id of ["one", "two"]) await put(id, 10, "skip_task");
+    await expect(put("three", 9, "notify_ops")).rejects.toMatchObject({
+      code: "invalid_rule",
+      message: expect.stringContaining("2000 steps"),
+    });
+    const { version } = await engine.putAction("skip_task", `{"enabled":false}`, 0, ANN);
+    await put("three", 9, "notify_ops");
+    await engine.putAction("skip_task", "{}", version, ANN);
+    const { recommended, rules } = (await engine.evaluate({ code: "TIMEOUT" })).evaluation;
+    expect(recommended?.action).toBe("retry_exponential");
+    const skipped = rules
+      .filter(({ rule }) => ["one", "two", "three"].includes(rule))
+      .map(({ rule, skipped }) => [rule, skipped]);
+    expect(skipped).toEqual([
+      ["one", undefined],
+      ["two", undefined],
+      ["three", expect.stringContaining("2000 steps")],
+    ]);
+  });
+});
+
+describe("an action of a program", () => {
+  const own: RecoveryAction = {
+    code: "call_vendor",
+    name: "Call the vendor",
+    type: "escalate",
+    priority: 90,
+    risk: "safe",
+    approval: "none",
+    automated: false,
+    appliesToCodes: [],
+    appliesToTopics: [],
+    template: {},
+    inverse: null,
+    plan: () => ({}),
+  };
+
+  it("that was put together wrongly is refused when it is registered, not when a failure comes", async () => {
+    const { engine } = await createScene();
+    const wrong = { ...own, appliesToCodes: undefined, appliesToTopics: [7], plan: null } as unknown as RecoveryAction;
+    expect(() => engine.register(wrong)).toThrow(/appliesToCodes.*appliesToTopics.*plan must be a function/);
+  });
+
+  it("whose refusal throws is suggested with that reason, and keeps no failure from being evaluated", async () => {
+    const scene = await createScene();
+    const refusal = () => {
+      throw new Error("no vendor today");
+    };
+    scene.engine.register({ ...own, refusal });
+    const { groupId } = await scene.timeout();
+    await scene.recovery.learn([{ groupId, action: "call_vendor", healed: 50, failed: 0 }], HALF_LIFE_MS);
+    const { action, evaluationStatus, evaluation } = await scene.engine.suggest(groupId, ANN);
+    expect([action, evaluationStatus]).toEqual(["call_vendor", "evaluated"]);
+    expect(JSON.parse(evaluation ?? "").notes).toEqual(["call_vendor cannot be done now: no vendor today"]);
   });
 });
 

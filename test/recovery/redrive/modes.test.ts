@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { MakegoodError } from "../../../src/message/errors.ts";
+import { carrierKey, createCarrierTopics } from "../../../src/recovery/carrier.ts";
 import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { nextKey } from "../../../src/recovery/redrive/carriers.ts";
 import type { NewOccurrence } from "../../../src/store/recovery.ts";
@@ -13,8 +14,8 @@ import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 const HOOK = { kind: "http", url: "https://example.com/other" } as const;
 const carried = { topics: [{ ...definition(TOPIC), fallback: HOOK }] };
 
-/** A group of these dead letters, and its candidate executing under `executionId`. */
-async function executing(scene: Scene, ids: readonly string[], executionId = "e1") {
+/** These dead letters counted in one group. */
+async function counted(scene: Scene, ids: readonly string[]): Promise<{ candidateId: number; groupId: number }> {
   const group = {
     fingerprint: "v1:x",
     matchId: "5f6d1f5e-6d3c-5a4e-8f2e-0123456789ab",
@@ -22,6 +23,7 @@ async function executing(scene: Scene, ids: readonly string[], executionId = "e1
     sink: "function",
     code: "http_422",
   };
+  const stand = new Map(await Promise.all(ids.map(async (id) => [id, await scene.store.get(id)] as const)));
   const occurrences = ids.map(
     (id): NewOccurrence => ({
       requestKey: `message:${id}`,
@@ -29,7 +31,7 @@ async function executing(scene: Scene, ids: readonly string[], executionId = "e1
       source: "message",
       group: { ...group, template: "refused", frame: null, rule: null },
       matchId: null,
-      message: { id, generation: 0, attempts: 1 },
+      message: { id, generation: stand.get(id)?.generation ?? 0, attempts: stand.get(id)?.attempts ?? 1 },
       tenantId: null,
       skill: null,
       text: "refused",
@@ -39,7 +41,12 @@ async function executing(scene: Scene, ids: readonly string[], executionId = "e1
     }),
   );
   const [first] = await scene.recovery.ingest(occurrences, { reopens: () => false, evaluation: () => null });
-  const { candidateId, groupId } = first as { candidateId: number; groupId: number };
+  return first as { candidateId: number; groupId: number };
+}
+
+/** A group of these dead letters, and its candidate executing under `executionId`. */
+async function executing(scene: Scene, ids: readonly string[], executionId = "e1") {
+  const { candidateId, groupId } = await counted(scene, ids);
   const patch = { executionStatus: "executing", executionId, executedBy: "ann", leaseMs: 60_000 } as const;
   await scene.recovery.write({ candidateId, patch, provenance: [] });
   return { candidateId, executionId, groupId, action: "fallback_model", reason: "the receiver is gone" } as const;
@@ -78,12 +85,36 @@ describe("new_key", () => {
     expect(await nextKey({ ...message, key: null }, standsForItself)).toBe(`${message.id}~1`);
     expect(await nextKey({ ...message, key: "k", generation: 4 }, standsForItself)).toBe("k~5");
     expect(await nextKey({ ...message, key: "k~1" }, made)).toBe("k~2");
+    expect(await nextKey({ ...message, key: "k~1", generation: 3 }, made), "each replay may have had one").toBe("k~5");
     expect(await nextKey({ ...message, key: "k~1" }, standsForItself), "a key that only looks so").toBe("k~1~1");
     const [one, two] = await Promise.all(
       ["é", "è"].map((last) => nextKey({ ...message, key: `${"ü".repeat(126)}${last}` }, made)),
     );
     for (const key of [one, two] as string[]) expect(Buffer.byteLength(key)).toBeLessThanOrEqual(255);
     expect(one).not.toBe(two);
+  });
+});
+
+describe("a copy", () => {
+  it("has the key of what it stands for; what undoes an effect has one of its own", () => {
+    const id = "0190b5a0-0000-7000-8000-000000000000";
+    expect([carrierKey("fallback", { id, key: "order-1" }), carrierKey("fallback", { id, key: null })]).toEqual(["order-1", id]);
+    const undo = (key: string | null) => carrierKey("compensation", { id, key });
+    expect([undo("order-1"), undo(null)]).toEqual(["compensation:order-1", `compensation:${id}`]);
+    expect(undo("k".repeat(250)), "a key that has no room").toBe(`compensation:${id}`);
+  });
+
+  it("goes to the fallback as the topic has it now", async () => {
+    const { store } = await createScene(carried);
+    const carrierTopic = createCarrierTopics(store.topics);
+    const name = await carrierTopic(TOPIC, "fallback");
+    expect((await store.topics.get(name))?.sink).toMatchObject(HOOK);
+    const moved = { ...HOOK, url: "https://example.com/moved" };
+    await store.topics.put({ ...definition(TOPIC), fallback: moved }, "code");
+    expect(await carrierTopic(TOPIC, "fallback")).toBe(name);
+    expect((await store.topics.get(name))?.sink).toMatchObject(moved);
+    await store.topics.put(definition(TOPIC), "code");
+    await expect(carrierTopic(TOPIC, "fallback")).rejects.toMatchObject({ code: "action_refused" });
   });
 });
 
@@ -100,6 +131,8 @@ describe("for an execution", () => {
     );
     if (!redrive) throw new Error("lost");
     expect(redrive.counts.selected).toBe(4);
+    // However often the message itself was replayed; of a copy ten times are enough.
+    expect(redrive.select).toMatchObject({ generationMax: 32_767, copyGenerationMax: 10 });
     let answered = 0;
     await scene.pass(5_000, ({ topic }) => (topic.startsWith("recovery/fallback-") && ++answered !== 2 ? "delivered" : "dead"));
     expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 3, failed: 1 });
@@ -166,6 +199,10 @@ describe("for an execution", () => {
   it("resolve ends them at once with the reason, whatever their generation, and counts when nobody takes it back", async () => {
     const scene = await createScene();
     const ids = await scene.die(30);
+    for (let generation = 0; generation < 10; generation++) {
+      await scene.store.intervene({ id: ids[0] as string, action: "replay", actor: "a", reason: null });
+      await scene.attempt(() => "dead");
+    }
     const execution = await executing(scene, ids);
     const process = scene.process();
     process.runner.start();
@@ -193,6 +230,25 @@ describe("for an execution", () => {
     for (const id of ids) await scene.store.intervene({ id, action: "replay", actor: "bo", reason: null });
     await scene.pass(40_000, ({ id }) => (id === ids[0] ? "delivered" : "dead"), 500);
     expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 1, failed: 1 });
+  });
+});
+
+describe("what is learned from a redrive", () => {
+  it("DR-30: fades by half in 30 days before the next is added", async () => {
+    const scene = await createScene();
+    const weights: number[] = [];
+    for (let round = 0; round < 2; round++) {
+      const { groupId } = await counted(scene, await scene.die(2));
+      const process = scene.process();
+      process.runner.start();
+      await process.startRedrive({ select: { groupId }, reason: "mended", canary: 0 }, ANN);
+      await scene.pass(3_000);
+      await process.runner.stop();
+      const [own] = await scene.recovery.outcomes(groupId, HALF_LIFE_MS);
+      weights.push(own?.successes ?? 0);
+      await scene.clock.advance(HALF_LIFE_MS - 3_000);
+    }
+    expect(weights).toEqual([expect.closeTo(2, 3), expect.closeTo(3, 3)]);
   });
 });
 

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { planOf, planText, stateOf, stateText } from "../../../src/recovery/redrive/kept-text.ts";
 import { FATE_MS_MAX, firstState, nextStep, restarted, type StepState } from "../../../src/recovery/redrive/next-step.ts";
 import { REDRIVE_DEFAULTS, type RedrivePlan } from "../../../src/recovery/redrive/request.ts";
 import type { RedriveCounts } from "../../../src/store/redrive.ts";
@@ -170,14 +171,14 @@ describe("a redrive's next step", () => {
   });
 });
 
-describe("the plan, step by step", () => {
-  const PLAN: RedrivePlan = { ...REDRIVE_DEFAULTS, canary: 2, ratePerSecond: 40, rampFrom: 5 };
-  const counts = (some: Partial<RedriveCounts>): RedriveCounts => {
-    const zero = { waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 0 };
-    const all = { ...zero, ...some };
-    return { selected: all.waiting + all.sent + all.healed + all.failed + all.skipped, ...all };
-  };
+const PLAN: RedrivePlan = { ...REDRIVE_DEFAULTS, canary: 2, ratePerSecond: 40, rampFrom: 5 };
+const counts = (some: Partial<RedriveCounts>): RedriveCounts => {
+  const zero = { waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 0 };
+  const all = { ...zero, ...some };
+  return { selected: all.waiting + all.sent + all.healed + all.failed + all.skipped, ...all };
+};
 
+describe("the plan, step by step", () => {
   it("ramps by doubling each second, up to the rate", () => {
     const state = { ...firstState(START_MS), rampMs: START_MS, tokens: 0 };
     const perSecond = [0, 0, 0, 0, 0, 0];
@@ -214,6 +215,13 @@ describe("the plan, step by step", () => {
     expect(state.stopped).toBe(true);
   });
 
+  it("goes on at the share that is allowed, and stops above it", () => {
+    const running = { ...firstState(START_MS), rampMs: START_MS };
+    const half = counts({ waiting: 10, healed: 50, failed: 50 });
+    expect(nextStep(PLAN, half, running, START_MS + 500).step.kind).not.toBe("stop");
+    expect(nextStep(PLAN, { ...half, healed: 49, failed: 51 }, running, START_MS + 500).step.kind).toBe("stop");
+  });
+
   it("judges a resumed one from where it stood, with a new canary", () => {
     const before = counts({ waiting: 10, failed: 2 });
     const state = restarted(before, START_MS);
@@ -239,4 +247,22 @@ describe("the plan, step by step", () => {
     const on = nextStep({ ...PLAN, canary: 0 }, counts({ waiting: 9 }), back.state, START_MS - 3_600_000 + 300);
     expect(on.step.kind).toBe("send");
   });
+});
+
+describe("what a redrive carries from one process to the next", () => {
+  it("is read back as it was written, so that the ramp goes on where it was", () => {
+    const state = { ...firstState(START_MS, 7), tokens: 3.5, rampMs: START_MS - 4_000, lastSentMs: START_MS - 90 };
+    const known = counts({ waiting: 10, healed: 40 });
+    expect(stateOf(stateText(state), known, START_MS + 50, 7)).toEqual(state);
+    expect(stateOf(stateText({ ...state, stopped: true }), known, START_MS + 50, 7)).toEqual(restarted(known, START_MS + 50));
+    expect(planOf(planText({ ...PLAN, carrier: "fallback" }))).toEqual({ ...PLAN, carrier: "fallback" });
+  });
+
+  it.each(["", "null", "[]", "{", '{"canary":-1,"ratePerSecond":1e9}', '{"canary":"many"}'])(
+    "that cannot be read (%s) is the careful default",
+    (text) => {
+      expect(planOf(text)).toEqual({ ...REDRIVE_DEFAULTS, carrier: undefined });
+      expect(stateOf(text, counts({ waiting: 10 }), START_MS)).toEqual(firstState(START_MS));
+    },
+  );
 });

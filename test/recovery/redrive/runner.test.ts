@@ -120,6 +120,9 @@ describe("a redrive", () => {
     expect(end.status).toBe("cancelled");
     expect(end.healed + end.skipped).toBe(200);
     expect(end.skipped).toBeGreaterThan(100);
+    const told = scene.heard.flatMap((event) => (event.type === "redrive" ? [event.changed] : []));
+    const sums = (["sent", "healed", "skipped"] as const).map((state) => told.reduce((sum, one) => sum + one[state], 0));
+    expect(sums, "each message is told of once").toEqual([end.healed, end.healed, end.skipped]);
     await expect(process.resumeRedrive(redrive.id, ANN)).rejects.toMatchObject({ code: "wrong_state" });
     const { data } = await scene.recovery.provenance({ redriveId: redrive.id }, { limit: 50 });
     expect(data.map(({ event, actor }) => `${event} ${actor}`).reverse()).toEqual([
@@ -350,6 +353,16 @@ describe("several processes and redrives", () => {
     for (const { redrive } of started) expect((await scene.counts(redrive)).healed, redrive.id).toBeGreaterThan(2);
     await scene.pass(40_000);
     for (const { redrive } of started) expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 30 });
+  });
+
+  it("one process holds no more of them than it may: the others are free for the next", async () => {
+    const scene = await createScene();
+    const process = start(scene, { settings: { heldMax: 3 } });
+    for (const id of await scene.die(5)) await process.startRedrive({ select: { ids: [id] }, reason: "r", delayMs: 1_000 }, ANN);
+    await scene.clock.advance(10);
+    const free = [];
+    for (let i = 0; i < 3; i++) free.push(await scene.recovery.redrives.claim("another", 60_000));
+    expect(free.map((claim) => claim !== null)).toEqual([true, true, false]);
   });
 
   it("one redrive that cannot go on stops with its reason and holds up no other", async () => {

@@ -44,6 +44,13 @@ describe("a request", () => {
     expect(fields).toEqual([...plan, ...select, "generationMax", "mode", "reason", "requestKey", "confirm", "dryRun"]);
   });
 
+  it("names at most 10,000 messages by their ids", async () => {
+    const { startRedrive } = (await createScene()).process();
+    const ids = Array.from({ length: 10_001 }, (_, i) => `0190b5a0-0000-7000-8000-${String(i).padStart(12, "0")}`);
+    expect((await refusal(startRedrive({ select: { ids }, reason: "x" }, ANN))).code).toBe("invalid_request");
+    expect((await refusal(startRedrive({ select: { ids: ids.slice(1) }, reason: "x" }, ANN))).code).toBe("nothing_selected");
+  });
+
   it("must select something: an empty selection is not everything", async () => {
     const scene = await createScene();
     await scene.die(2);
@@ -82,33 +89,88 @@ describe("refused at start", () => {
   it("attack 26: more than 10,000 without the number that was seen", async () => {
     const scene = await createScene();
     await scene.die(10_001);
-    const { startRedrive } = scene.process();
+    const { startRedrive, redrives } = scene.process();
     const { code, message } = await refusal(startRedrive(REQUEST, ANN));
     expect(code).toBe("confirmation_needed");
     expect(message).toBe("10001 messages would be redriven: look at them, then ask again with confirm 10001");
     expect((await refusal(startRedrive({ ...REQUEST, confirm: 10_000 }, ANN))).detail).toMatchObject({ messages: 10_001 });
+    expect((await redrives({ limit: 10 })).data, "what is refused leaves no list behind").toEqual([]);
     expect((await startRedrive({ ...REQUEST, confirm: 10_001 }, ANN)).redrive).toMatchObject({ status: "running" });
     expect((await startRedrive({ ...REQUEST, dryRun: true }, ANN)).redrive.status, "a dry run shows them").toBe("planned");
   });
 
-  it("what died between counting and freezing is not swept along: the frozen list is kept for a look", async () => {
+  it("who presses again after the first was killed between freezing and running gets it run, and only if the number is still agreed to", async () => {
     const scene = await createScene();
     await scene.die(3);
     const { redrives } = scene.recovery;
-    const late = {
+    const killed = { ...redrives, change: () => Promise.reject(new Error("killed")) };
+    const first = scene.process({ recovery: { ...scene.recovery, redrives: killed } });
+    const request = { ...REQUEST, requestKey: "press", confirm: 3 };
+    await expect(first.startRedrive(request, ANN)).rejects.toThrow("killed");
+    await scene.die(1);
+    const { startRedrive } = scene.process();
+    expect((await refusal(startRedrive({ ...request, confirm: 4 }, ANN))).code).toBe("confirmation_needed");
+    const again = await startRedrive(request, ANN);
+    expect(again).toMatchObject({ created: false, redrive: { status: "running", counts: { selected: 3 } } });
+    expect((await startRedrive(request, ANN)).redrive.id, "and once more changes nothing").toBe(again.redrive.id);
+  });
+
+  it("attack 26: 10,000 are not more than 10,000", async () => {
+    const scene = await createScene();
+    await scene.die(1);
+    const { redrives } = scene.recovery;
+    const preview = async (select: Parameters<typeof redrives.preview>[0]) => ({
+      ...(await redrives.preview(select)),
+      messages: 10_000,
+    });
+    const process = scene.process({ recovery: { ...scene.recovery, redrives: { ...redrives, preview } } });
+    expect((await process.startRedrive(REQUEST, ANN)).redrive.status).toBe("running");
+  });
+
+  it("what died between counting and freezing is not swept along, not even in the place of one that moved on", async () => {
+    const scene = await createScene();
+    const [first, ...rest] = await scene.die(3);
+    const { redrives } = scene.recovery;
+    const meanwhile = (happens: () => Promise<unknown>) => ({
       ...redrives,
       async start(...args: Parameters<typeof redrives.start>) {
-        await scene.die(1);
+        await happens();
         return redrives.start(...args);
       },
-    };
-    const process = scene.process({ recovery: { ...scene.recovery, redrives: late } });
-    const { code, detail } = await refusal(process.startRedrive({ ...REQUEST, confirm: 3 }, ANN));
-    expect(code).toBe("confirmation_needed");
-    expect(await process.redrive(detail.redriveId as string)).toMatchObject({
-      status: "planned",
-      counts: { selected: 4, waiting: 4 },
     });
+    const replaced = async () => {
+      await scene.die(1);
+      await scene.store.intervene({ id: first as string, action: "resolve", actor: "bo", reason: null });
+    };
+    const growing = scene.process({ recovery: { ...scene.recovery, redrives: meanwhile(() => scene.die(1)) } });
+    const { redrive } = await growing.startRedrive({ ...REQUEST, confirm: 3, dryRun: true }, ANN);
+    expect(redrive.counts.selected).toBe(3);
+    const changing = scene.process({ recovery: { ...scene.recovery, redrives: meanwhile(replaced) } });
+    const { code, detail } = await refusal(changing.startRedrive({ ...REQUEST, confirm: 4 }, ANN));
+    expect(code).toBe("confirmation_needed");
+    const kept = await changing.redrive(detail.redriveId as string);
+    expect(kept, "the frozen list is kept for a look").toMatchObject({ status: "planned", counts: { selected: 3, waiting: 3 } });
+    const { data } = await changing.redriveItems(kept.id, { limit: 10 });
+    expect(data.map(({ messageId }) => messageId).slice(0, 2)).toEqual(rest);
+  });
+
+  it("with the mark of what was seen it takes that and no more, also when it is pressed again with another mark", async () => {
+    const scene = await createScene();
+    const ids = await scene.die(2);
+    const process = scene.process();
+    const { seen } = await scene.recovery.redrives.preview({ topic: TOPIC, limit: 10, generationMax: 10 });
+    await scene.die(1);
+    const request = { select: { topic: TOPIC, seen }, reason: "x", confirm: 2, requestKey: "press", dryRun: true };
+    const { redrive } = await process.startRedrive(request, ANN);
+    const { data } = await process.redriveItems(redrive.id, { limit: 10 });
+    expect(data.map(({ messageId }) => messageId)).toEqual(ids);
+    const again = await process.startRedrive({ ...request, select: { topic: TOPIC } }, ANN);
+    expect(again).toEqual({ redrive, created: false });
+    for (const id of ids) await scene.store.intervene({ id, action: "resolve", actor: "bo", reason: null });
+    const gone = await refusal(process.startRedrive({ select: { topic: TOPIC, seen }, reason: "x" }, ANN));
+    expect([gone.code, gone.message]).toEqual(["nothing_selected", expect.stringContaining("that were seen")]);
+    const wrong = await refusal(process.startRedrive({ select: { topic: TOPIC, seen: 5 as never }, reason: "x" }, ANN));
+    expect([wrong.code, wrong.detail.errors]).toEqual(["invalid_request", [expect.objectContaining({ field: "seen" })]]);
   });
 
   it("the generation cap: what was replayed ten times is skipped, or refused where it is all there is", async () => {
@@ -144,6 +206,35 @@ describe("refused at start", () => {
   });
 });
 
+describe("a person's word", () => {
+  const WORDS = ["pauseRedrive", "resumeRedrive", "cancelRedrive"] as const;
+
+  it.each([
+    ["planned", ["wrong_state", "running", "cancelled"]],
+    ["running", ["paused", "running", "cancelled"]],
+    ["paused", ["paused", "running", "cancelled"]],
+    ["stopped", ["wrong_state", "running", "cancelled"]],
+    ["cancelled", ["wrong_state", "wrong_state", "cancelled"]],
+    ["done", ["wrong_state", "wrong_state", "wrong_state"]],
+  ] as const)("while it is %s: pause, resume and cancel come to %j", async (status, expected) => {
+    const scene = await createScene();
+    await scene.die(1);
+    const process = scene.process();
+    const came: string[] = [];
+    for (const word of WORDS) {
+      const { redrive } = await process.startRedrive({ ...REQUEST, dryRun: true }, ANN);
+      await scene.recovery.redrives.change(redrive.id, { from: ["planned"], status, reason: null }, []);
+      came.push(
+        await process[word](redrive.id, ANN).then(
+          (moved) => moved.status,
+          (thrown: { code: string }) => thrown.code,
+        ),
+      );
+    }
+    expect(came).toEqual(expected);
+  });
+});
+
 describe("pressed twice", () => {
   it("REC-39, REC-49: under one key it is one redrive, also when the first has taken everything already; another request is a conflict", async () => {
     const scene = await createScene();
@@ -157,8 +248,11 @@ describe("pressed twice", () => {
     await scene.pass(8_000);
     const again = await process.startRedrive(request, ANN);
     expect(again).toMatchObject({ created: false, redrive: { status: "done", counts: { healed: 20 } } });
-    const other = await refusal(process.startRedrive({ ...request, reason: "another" }, ANN));
-    expect([other.code, other.detail.id]).toEqual(["key_conflict", again.redrive.id]);
+    const changes: Partial<RedriveRequest>[] = [{ reason: "another" }, { canary: 1 }, { dryRun: true }, { mode: "new_key" }];
+    for (const change of changes) {
+      const other = await refusal(process.startRedrive({ ...request, ...change }, ANN));
+      expect([change, other.code, other.detail.id]).toEqual([change, "key_conflict", again.redrive.id]);
+    }
   });
 
   it("without a key there are two redrives, and every message is replayed once all the same", async () => {

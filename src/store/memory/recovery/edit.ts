@@ -7,6 +7,7 @@ import { dedupeScope, enqueue } from "../enqueue.ts";
 import { intervene } from "../intervene.ts";
 import { view } from "../read.ts";
 import { nowMs, type Stored } from "../state.ts";
+import { carriedBy } from "./carried.ts";
 import { record } from "./provenance.ts";
 import type { Memory } from "./records.ts";
 
@@ -18,6 +19,8 @@ export function edit(memory: Memory, request: MessageEdit): MessageEdited {
   if (memory.origins.get(message.id)?.replayOf === id) return done(memory, message.id);
   if (revision !== undefined && revision !== original.revision) return { kind: "revision_conflict", revision: original.revision };
   if (original.status !== "dead" || original.resolution !== "open") return { kind: "wrong_state", message: view(original) };
+  const carried = request.force ? null : carriedBy(memory, id);
+  if (carried) return { kind: "carried", ...carried };
   if (message.topic !== original.message.topic || message.tenantId !== original.message.tenantId) {
     throw new MakegoodError(
       "invalid_request",

@@ -36,7 +36,7 @@ export function ingest(memory: Memory, occurrences: readonly NewOccurrence[], ru
       current.set(groupId, { candidate, queued: message !== null });
     }
     enqueueAll(memory, messages, now);
-    for (const { message } of occurrences) if (message) mark(memory.kernel.messages.get(message.id), message.attempts);
+    for (const { message } of occurrences) if (message) mark(memory, message);
     return judged.map(({ kind, groupId, first }, i): Ingested => {
       const { evaluate, matchId } = occurrences[i] as NewOccurrence;
       const group = memory.groups.get(groupId) as GroupRow;
@@ -122,8 +122,11 @@ function rowOf(occurrence: NewOccurrence, occurrenceId: number, groupId: number,
   return { ...fields, occurrenceId, groupId, code: group.code, at };
 }
 
-function mark(stored: Stored | undefined, attempts: number): void {
-  if (stored?.status === "dead" && stored.attempts === attempts) stored.ingestedAttempts = attempts;
+function mark({ kernel }: Memory, { id, attempts }: FailedMessage): void {
+  const stored = kernel.messages.get(id);
+  if (stored?.status !== "dead" || stored.attempts !== attempts) return;
+  if (stored.ingestedAttempts !== attempts) stored.groupedMark = ++kernel.marks;
+  stored.ingestedAttempts = attempts;
 }
 
 /** Oldest death first. */
@@ -148,6 +151,8 @@ export function waiting(memory: Memory, except: readonly string[]): Stored[] {
   );
 }
 
-export function byDeath(a: Stored, b: Stored): number {
+type Death = Pick<Stored, "diedMs"> & { readonly message: Pick<NewMessage, "id"> };
+
+export function byDeath(a: Death, b: Death): number {
   return (a.diedMs ?? 0) - (b.diedMs ?? 0) || (a.message.id < b.message.id ? -1 : 1);
 }

@@ -7,6 +7,7 @@ import { type RecoveryStats, UNINGESTED_MAX } from "../../recovery-numbers.ts";
 import type { RedriveStore } from "../../redrive.ts";
 import { nowMs, type State } from "../state.ts";
 import { expiredExecutions, latestOf, listCandidates, reopen, write } from "./candidates.ts";
+import { carriedBy } from "./carried.ts";
 import { createDocuments } from "./documents.ts";
 import { edit } from "./edit.ts";
 import { groupOfMessage, groupView, listGroups, listOccurrences, rootOf } from "./groups.ts";
@@ -78,6 +79,7 @@ function redriveStore(
     look: on(look),
     lookAgain: on(lookAgain),
     edit: on(edit),
+    carried: on((memory, ids: readonly string[]) => ids.flatMap((id) => carriedBy(memory, id) ?? [])),
     origin: on(({ origins }, messageId) => origins.get(messageId) ?? null),
   };
 }

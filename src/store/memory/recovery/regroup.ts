@@ -5,7 +5,7 @@ import type { NewProvenance } from "../../recovery.ts";
 import { nowMs } from "../state.ts";
 import { latestOf } from "./candidates.ts";
 import { putDocument } from "./documents.ts";
-import { changeGroup, familyOf, groupView, makeGroup, place, rootOf } from "./groups.ts";
+import { changeGroup, familyOf, groupView, makeGroup, openMessage, place, rootOf } from "./groups.ts";
 import { record } from "./provenance.ts";
 import { atomically, type GroupRow, type Memory, set } from "./records.ts";
 
@@ -93,6 +93,8 @@ export function moveOccurrences(memory: Memory, from: number, to: number, occurr
       const row = memory.occurrences.get(id);
       if (!row || !family.has(row.groupId)) continue;
       place(memory, { ...row, groupId: target.groupId });
+      const open = openMessage(memory, row);
+      if (open) open.groupedMark = ++memory.kernel.marks;
       firstAt = earlier(firstAt, row.at);
       lastAt = later(lastAt, row.at);
       moved++;

@@ -9,6 +9,7 @@ import type { At } from "../../store.ts";
 import { enqueue } from "../enqueue.ts";
 import { intervene } from "../intervene.ts";
 import { nowMs } from "../state.ts";
+import { carriedBy } from "./carried.ts";
 import { atomically, type ItemRow, type Memory, type RedriveRow, set, setItem } from "./records.ts";
 import { underToken } from "./redrives.ts";
 
@@ -34,7 +35,7 @@ export function send(memory: Memory, id: string, token: string, requested: reado
     });
     const skipped = new Map<number, string>();
     for (const item of waiting) {
-      const reason = movedOn(memory, item);
+      const reason = movedOn(memory, item) ?? carriedNow(memory, redrive, item);
       if (reason) skipped.set(item.n, reason);
     }
     const fit = waiting.filter(({ n }) => !skipped.has(n));
@@ -59,6 +60,10 @@ function movedOn(memory: Memory, { messageId, revision, generation }: ItemRow): 
   if (!stored) return SKIPPED.gone;
   const open = stored.status === "dead" && stored.resolution === "open";
   return open && stored.revision === revision && stored.generation === generation ? null : SKIPPED.movedOn;
+}
+
+function carriedNow(memory: Memory, { mode }: RedriveRow, { messageId }: ItemRow): string | null {
+  return (mode === "replay" || mode === "new_key") && carriedBy(memory, messageId) ? SKIPPED.carried : null;
 }
 
 /** Enqueues the messages that carry the effects; one that is there already under its key is the carrier. */

@@ -1,7 +1,7 @@
 /**
  * The recovery engine's tables: groups of failures, their occurrences (ledger, input and member at once), candidates and what was
- * learned. Triggers are the second fence: a candidate moves only as appendix E allows, provenance never changes. Additive: two columns
- * that may be null on `dead_letter`, which takes no longer on a million rows than on none.
+ * learned. Triggers are the second fence: a candidate moves only as appendix E allows, provenance never changes. Additive: four columns
+ * on `dead_letter` without a rewrite, which takes no longer on a million rows than on none.
  */
 import type { Migration } from "./migration.ts";
 
@@ -15,6 +15,9 @@ ${fence(s)}
 ${records(s)}
 -- attempts of the death that was counted last, and the group it was counted in; the two differ from attempts until that happens
 alter table ${s}.dead_letter add column ingested_attempts smallint, add column group_id bigint;
+-- who wrote the death, and who put it into its group: a snapshot that is older did not see it, whatever died_at says. The default is one
+-- value for all that are there, and each insert's own from now on
+alter table ${s}.dead_letter add column died_xid xid8 default pg_current_xact_id(), add column grouped_xid xid8;
 `,
 };
 

@@ -20,8 +20,8 @@ const candidates = (s: string) => `create view ${s}.recovery_candidates as
 select c.id, g.match_id as failure_match_id, c.action as suggestion, c.confidence, c.evaluation::json as explain, c.decision,
   g.occurrences as occurrence_count, g.last_at as last_occurrence_at, o.source, g.code as error_code, g.fingerprint as error_signature,
   a.actors as approved_by, a.at as approved_at, c.created_at, c.updated_at, c.action as selected_action_id,
-  c.evaluation::json -> 'rules' as rules_evaluated, c.execution_status, c.executed_at, c.execution_result, o.request_key as idempotency_key,
-  c.evaluation_status, c.evaluated_at, c.group_id, c.round
+  c.evaluation::json -> 'rules_evaluated' as rules_evaluated, c.execution_status, c.executed_at, c.execution_result::json as execution_result,
+  case when o.source <> 'message' then regexp_replace(o.request_key, '^report:', '') end as idempotency_key, c.evaluation_status, c.evaluated_at, c.group_id, c.round
 from ${s}.recovery_group g
 join lateral (select * from ${s}.recovery_candidate c where c.group_id = g.id order by c.round desc limit 1) c on true
 left join lateral (select o.source, o.request_key from ${s}.recovery_occurrence o where o.group_id = g.id order by o.id desc limit 1) o on true
@@ -54,7 +54,8 @@ select d.id, d.id as action_code, j.a ->> 'name' as name, j.a ->> 'type' as acti
   array(select json_array_elements_text(coalesce(j.a -> 'applies_to_topics', '[]'))) as applies_to_skills,
   coalesce(o.successes / nullif(o.successes + o.failures, 0), 0) as success_rate,
   coalesce(round((o.successes + o.failures)::numeric), 0)::bigint as total_applications,
-  coalesce((j.a ->> 'automated')::boolean, false) as is_automated, coalesce(j.a ->> 'approval', 'one') <> 'none' as requires_approval,
+  coalesce((j.a ->> 'automated')::boolean, false) as is_automated,
+  coalesce(j.a ->> 'approval', 'one') <> 'none' or coalesce(j.a ->> 'risk', '') = 'risky' as requires_approval,
   coalesce((j.a ->> 'priority')::int, 50) as priority, coalesce((j.a ->> 'enabled')::boolean, true) as is_active, d.version, d.at as updated_at
 from ${s}.recovery_document d
 cross join lateral (select d.text::json as a) j

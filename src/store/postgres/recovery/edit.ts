@@ -9,6 +9,7 @@ import type { MessageEdit, MessageEdited, RedriveStore } from "../../redrive.ts"
 import { clockSql } from "../clock-sql.ts";
 import { messageView, viewSql } from "../statements/view.ts";
 import { actOn } from "./act.ts";
+import { carriedAmong } from "./carried.ts";
 import { record } from "./provenance.ts";
 import { type Inside, type RecoveryDb, type Run, reader, within } from "./run.ts";
 
@@ -50,6 +51,8 @@ async function edit(s: string, inside: Inside, request: MessageEdit): Promise<Me
   if (made) return { kind: "done", message: (await viewOf(s, run, message.id)) as MessageView };
   if (revision !== undefined && revision !== original.revision) return { kind: "revision_conflict", revision: original.revision };
   if (original.status !== "dead" || original.resolution !== "open") return { kind: "wrong_state", message: original };
+  const [carried] = request.force ? [] : await carriedAmong(s, run, [id]);
+  if (carried) return { kind: "carried", ...carried };
   if (message.topic !== original.topic || message.tenantId !== original.tenantId) {
     const text = `an edited message keeps topic and tenant of the one it replaces: ${id} is of ${original.topic}`;
     throw new MakegoodError("invalid_request", text, { id });

@@ -4,10 +4,11 @@
  */
 
 import { isUuid } from "../../../platform/ids.ts";
-import type { DeadFailure, Group, GroupFilter, Occurrence, Paged, RecoveryStore } from "../../recovery.ts";
+import type { DeadFailure, Group, GroupFilter, Paged, RecoveryStore } from "../../recovery.ts";
 import { UNINGESTED_MAX } from "../../recovery-numbers.ts";
-import { badCursor, idCursor, paged, pageLimit } from "./pages.ts";
-import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP, occurrenceColumns, occurrenceOf, openBy } from "./rows.ts";
+import { listOccurrences } from "./occurrences.ts";
+import { badCursor, paged, pageLimit } from "./pages.ts";
+import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP } from "./rows.ts";
 import { type RecoveryDb, type Run, reader } from "./run.ts";
 
 /** A group by its number; text that PostgreSQL takes for no number leads nowhere. */
@@ -97,19 +98,7 @@ export function createGroups(db: RecoveryDb): Pick<RecoveryStore, "uningested" |
       const { data, nextCursor } = paged(rows, filter.limit, (last) => last.at(-1) as string);
       return { data: data.map(groupOf), nextCursor };
     },
-    async occurrences(groupId, { limit, cursor, open, tenantId }): Promise<Paged<Occurrence>> {
-      const values: unknown[] = [idCursor(cursor), pageLimit(limit) + 1, Number.isSafeInteger(groupId) ? groupId : 0];
-      const where: string[] = [];
-      if (open !== undefined) where.push(`o.message_id is not null and ${open ? "" : "not "}${openBy(s)}`);
-      if (tenantId !== undefined) where.push(`o.tenant_id = $${values.push(tenantId)} and o.tenant_id is not null`);
-      // Each group's newest first, then the newest of all: a large group is not read whole for one page.
-      const text = `select ${occurrenceColumns(s)} from ${membersOf(s, `(select coalesce(g.merged_into, g.id) from ${s}.recovery_group g where g.id = $3::bigint)`)} x
-        cross join lateral (select * from ${s}.recovery_occurrence o where o.group_id = x.id and o.id < $1::bigint
-          ${where.map((one) => `and ${one}`).join(" ")} order by o.id desc limit $2::int) o
-        order by o.id desc limit $2::int`;
-      const rows = (await run(text, values)).map(occurrenceOf);
-      return paged(rows, limit, (last) => String(last.occurrenceId));
-    },
+    occurrences: (groupId, page) => listOccurrences(s, run, groupId, page),
   };
 }
 

@@ -254,7 +254,9 @@ const countSql = (s: string, clock: string) => `with g as (
   o as (update ${s}.recovery_occurrence o set attempts = greatest(o.attempts, ${beside("$5::smallint[]", "$7::bigint[]", "o.id")})
       where o.id = any ($7::bigint[]) and o.message_id = ${beside("$4::uuid[]", "$7::bigint[]", "o.id")})
   update ${s}.dead_letter d set ingested_attempts = d.attempts,
-    group_id = coalesce(${beside("$6::bigint[]", "$4::uuid[]", "d.id")}, case when d.ingested_attempts = d.attempts then d.group_id end)
+    group_id = coalesce(${beside("$6::bigint[]", "$4::uuid[]", "d.id")}, case when d.ingested_attempts = d.attempts then d.group_id end),
+    grouped_xid = case when d.ingested_attempts = d.attempts and d.group_id = coalesce(${beside("$6::bigint[]", "$4::uuid[]", "d.id")}, d.group_id)
+      then d.grouped_xid else pg_current_xact_id() end
   where d.id = any ($4::uuid[]) and d.attempts = ${beside("$5::smallint[]", "$4::uuid[]", "d.id")}`;
 
 export async function count(s: string, run: Run, { counts, evaluated, deaths }: Counted, now: Date): Promise<void> {

@@ -5,6 +5,7 @@
 import type { RecoveryStore } from "../../recovery.ts";
 import { createCandidateWrites } from "./candidate-write.ts";
 import { createCandidates } from "./candidates.ts";
+import { createCarried } from "./carried.ts";
 import { createDocuments } from "./documents.ts";
 import { createEdit } from "./edit.ts";
 import { createGroups } from "./groups.ts";
@@ -27,6 +28,7 @@ export function createPostgresRecovery(db: RecoveryDb): RecoveryStore {
       ...createRedriveSend(db),
       ...createRedriveLook(db),
       ...createEdit(db),
+      ...createCarried(db),
     },
     ingest: createIngest(db),
     ...createGroups(db),

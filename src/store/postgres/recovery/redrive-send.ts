@@ -9,6 +9,7 @@ import { type Redrive, type RedriveStore, SKIPPED } from "../../redrive.ts";
 import type { At } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
 import { actOn } from "./act.ts";
+import { carriedAmong } from "./carried.ts";
 import { addCounts, takeUnder } from "./redrive-rows.ts";
 import { type Inside, type RecoveryDb, type Run, within } from "./run.ts";
 
@@ -47,6 +48,13 @@ async function take(s: string, run: Run, id: string, ns: readonly number[]): Pro
     carrierId: null,
     known: false,
   }));
+}
+
+/** What a copy brings to another receiver is not sent as well. Their rows are taken, so no copy of them begins meanwhile. */
+async function leaveCarried(s: string, run: Run, fit: readonly Waiting[]): Promise<void> {
+  const ids = fit.map(({ id }) => id);
+  const carried = new Set((await carriedAmong(s, run, ids)).map(({ messageId }) => messageId));
+  for (const item of fit) if (carried.has(item.id)) item.skipped = SKIPPED.carried;
 }
 
 /** Enqueues what carries the effects. One refused for its key refuses all of a call, so the rest is sent again without it. */
@@ -119,6 +127,12 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
   const waiting = await take(s, run, id, [...asked.keys()]);
   const { mode } = redrive;
   const clock = clockSql(at.now);
+  if (mode === "new_key" || mode === "replay")
+    await leaveCarried(
+      s,
+      run,
+      waiting.filter((one) => !one.skipped),
+    );
   if (mode === "new_key" || mode === "copy")
     await carry(
       inside,

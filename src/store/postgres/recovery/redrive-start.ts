@@ -6,11 +6,13 @@
 import { isUuid } from "../../../platform/ids.ts";
 import type { NewRedrive, Redrive, RedrivePreview, RedriveSelect, RedriveStarted, RedriveStore } from "../../redrive.ts";
 import { SKIPPED } from "../../redrive.ts";
+import { seenText } from "../../seen-mark.ts";
 import type { At } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
 import { fromEpoch } from "../statements/view.ts";
 import { record } from "./provenance.ts";
 import { REDRIVE_COLUMNS, readRedrive, redriveOf } from "./redrive-rows.ts";
+import { groupSeen, lastSeen, readSnapshotMark, rootAsSeen, seenBy } from "./redrive-seen.ts";
 import { epoch, membersOf, OPEN_IN_GROUP } from "./rows.ts";
 import { LIST_MS_MAX, type RecoveryDb, type Run, reader, within } from "./run.ts";
 
@@ -21,11 +23,13 @@ import { LIST_MS_MAX, type RecoveryDb, type Run, reader, within } from "./run.ts
 function selectSql(s: string, select: RedriveSelect, values: unknown[]): string {
   const param = (value: unknown) => `$${values.push(value)}`;
   const where = ["d.resolution = 0"];
+  const mark = readSnapshotMark(select.seen);
   const limit = `order by d.died_at, d.id limit ${param(Math.max(0, select.limit))}::bigint`;
   if (select.ids !== undefined) where.push(`d.id = any (${param(select.ids.filter(isUuid))}::uuid[])`);
   if (select.topic !== undefined) where.push(`t.name = ${param(select.topic)}`);
   if (select.tenantId !== undefined) where.push(`l.tenant = ${param(select.tenantId)}`);
   if (select.code !== undefined) where.push(`d.code = ${param(select.code)}`);
+  if (mark) where.push(...seenBy(mark, select.groupId === undefined ? "d.died_xid" : "d.grouped_xid", param));
   const from = `${s}.dead_letter d join ${s}.lane l on l.id = d.lane_id join ${s}.topic t on t.id = l.topic_id`;
   const columns = "d.id, d.generation, d.revision, d.died_at";
   if (select.groupId === undefined) {
@@ -33,19 +37,31 @@ function selectSql(s: string, select: RedriveSelect, values: unknown[]): string 
       from ${from} left join ${s}.recovery_group k on k.id = d.group_id where ${where.join(" and ")} ${limit}`;
   }
   const groupId = Number.isSafeInteger(select.groupId) ? select.groupId : 0;
-  const root = `(select coalesce(g.merged_into, g.id) from ${s}.recovery_group g where g.id = ${param(groupId)}::bigint)`;
+  const root = rootAsSeen(s, mark, param(groupId), param);
   return `select ${columns}, d.root as group_id, d.topic, d.tenant from ${membersOf(s, root)} x cross join lateral (
       select ${columns}, ${root} as root, t.name as topic, l.tenant from ${from}
       where d.group_id = x.id and ${OPEN_IN_GROUP} and ${where.join(" and ")} ${limit}) d ${limit}`;
 }
 
+/** The row of a preview that saw nothing has a mark and no topic. The last one is looked for only where the limit cut something off. */
 async function preview(s: string, run: Run, select: RedriveSelect): Promise<RedrivePreview> {
-  const values: unknown[] = [select.generationMax];
+  const values: unknown[] = [
+    select.generationMax,
+    Math.max(0, select.limit),
+    Number.isSafeInteger(select.groupId) ? select.groupId : null,
+  ];
   const text = `with q as materialized (${selectSql(s, select, values)})
-    select q.topic, count(*)::text, (count(*) filter (where q.generation >= $1::int))::text, ${epoch("min(q.died_at)")},
-      (select count(distinct tenant) from q)::text
-    from q group by q.topic order by count(*) desc, q.topic`;
-  const rows = await run(text, values, { patienceMs: LIST_MS_MAX });
+    select t.topic, t.messages::text, t.over::text, t.oldest, (select count(distinct tenant) from q)::text,
+      pg_current_snapshot()::text, (select r.id || '.' || r.version from ${s}.recovery_group g
+        join ${s}.recovery_group r on r.id = coalesce(g.merged_into, g.id) where g.id = $3::bigint),
+      case when sum(t.messages) over () >= $2::bigint then (select (extract(epoch from q.died_at) * 1000000)::bigint || '.' || q.id from q
+        order by q.died_at desc, q.id desc limit 1) end
+    from (select 1) x left join (
+      select q.topic, count(*) as messages, count(*) filter (where q.generation >= $1::int) as over, ${epoch("min(q.died_at)")} as oldest
+      from q group by q.topic) t on true order by t.messages desc, t.topic`;
+  const found = await run(text, values, { patienceMs: LIST_MS_MAX });
+  const rows = found.filter(([topic]) => topic !== null);
+  const [, , , , , snapshot, group, last] = found[0] as (string | null)[];
   const sum = (column: number) => rows.reduce((total, row) => total + Number(row[column]), 0);
   const oldest = rows.length > 0 ? Math.min(...rows.map((row) => Number(row[3]))) : null;
   return {
@@ -54,6 +70,7 @@ async function preview(s: string, run: Run, select: RedriveSelect): Promise<Redr
     topics: rows.map(([topic, messages]) => ({ topic: topic as string, messages: Number(messages) })),
     tenants: Number(rows[0]?.[4] ?? 0),
     oldestAt: oldest === null ? null : fromEpoch(String(oldest)),
+    seen: select.seen ?? seenText({ position: snapshot as string, group: groupSeen(group), last: lastSeen(last) }),
   };
 }
 

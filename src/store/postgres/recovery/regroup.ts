@@ -104,7 +104,7 @@ const moveSql = (s: string) => `with m as (
     update ${s}.recovery_occurrence o set group_id = $2::bigint
     where o.id = any ($3::bigint[]) and o.group_id in (select x.id from ${membersOf(s, "$1::bigint")} x)
     returning o.at, o.message_id, o.attempts),
-  d as (update ${s}.dead_letter d set group_id = $2::bigint from m
+  d as (update ${s}.dead_letter d set group_id = $2::bigint, grouped_xid = pg_current_xact_id() from m
     where d.id = m.message_id and d.attempts = m.attempts and d.ingested_attempts = d.attempts),
   n as (select count(*) as n, min(at) as first_at, max(at) as last_at from m),
   f as (update ${s}.recovery_group g set occurrences = g.occurrences - n.n from n where g.id = $1::bigint and n.n > 0),

@@ -64,7 +64,7 @@ const mixedSql = (s: string) =>
       on conflict (id) do update set reason = excluded.reason, at = excluded.at),
     d as (insert into ${s}.dead_letter (id, lane_id, attempts, died_at, code, error)
       select id, lane_id, attempts, ${clock}, code, error from z where kind = 3
-      on conflict (id) do update set resolution = 0, attempts = excluded.attempts, died_at = excluded.died_at, settled_at = null,
+      on conflict (id) do update set resolution = 0, attempts = excluded.attempts, died_at = excluded.died_at, died_xid = excluded.died_xid, settled_at = null,
         code = excluded.code, error = excluded.error, revision = dead_letter.revision + 1),
     e as (delete from ${s}.lease using l where lease.id = l.id and l.ends),
     u as (update ${s}.lease t set
