@@ -5,6 +5,7 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
+import { SYSTEM } from "../recovery/provenance.ts";
 import { problem, type Reply } from "./problem.ts";
 
 export interface Token {
@@ -28,6 +29,8 @@ export function parseTokens(text: string): { tokens: Token[]; faults: string[] }
     const which = `entry ${at + 1}`;
     if (colon < 0) faults.push(`${which} is not name:secret`);
     else if (!TOKEN_NAME.test(name)) faults.push(`${which} has no usable name (letters, digits, . _ @ -, up to 64)`);
+    else if (name === SYSTEM.actor)
+      faults.push(`${which}: ${name} is what the server calls itself on record: choose another name`);
     else if (tokens.some((token) => token.name === name)) faults.push(`the name ${name} stands there twice`);
     else if (Buffer.byteLength(secret) < TOKEN_BYTES_MIN) {
       faults.push(`the secret of ${name} is shorter than ${TOKEN_BYTES_MIN} characters`);

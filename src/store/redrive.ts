@@ -42,6 +42,15 @@ export interface RedriveSelect {
   readonly copyGenerationMax?: number | undefined;
 }
 
+/** What is kept of it once the list is frozen: ids stand in the list, and only their number stays here. */
+export interface KeptSelect extends Omit<RedriveSelect, "ids"> {
+  readonly idsGiven?: number | undefined;
+}
+
+export function keptSelect({ ids, ...rest }: RedriveSelect): KeptSelect {
+  return ids === undefined ? rest : { ...rest, idsGiven: ids.length };
+}
+
 export interface NewRedrive {
   readonly id: string;
   /** Pressing twice is one redrive: the same key (or the same id) gives the first one back. Asked before anything else. */
@@ -73,7 +82,8 @@ export interface RedriveCounts {
   readonly skipped: number;
 }
 
-export interface Redrive extends Omit<NewRedrive, "provenance" | "status" | "executionId" | "requestHash"> {
+export interface Redrive extends Omit<NewRedrive, "provenance" | "select" | "status" | "executionId" | "requestHash"> {
+  readonly select: KeptSelect;
   readonly status: RedriveStatus;
   /** Why it stands as it does: who paused it, why it stopped. */
   readonly statusReason: string | null;

@@ -75,6 +75,10 @@ describe("tokens (attack 12)", () => {
     expect(actorOf("bearer 0123456789abcdef", tokens)).toBe("ok");
     expect(actorOf("Bearer 0123456789abcde", tokens)).toBeNull();
     expect(actorOf(null, tokens)).toBeNull();
+    expect(parseTokens("system:0123456789abcdef"), "nobody acts in the engine's name").toMatchObject({
+      tokens: [],
+      faults: [expect.stringContaining("what the server calls itself")],
+    });
   });
 
   it("refuses to start on another address without one", async () => {

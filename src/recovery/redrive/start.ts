@@ -5,7 +5,14 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
-import type { NewRedrive, Redrive, RedriveMode, RedrivePreview, RedriveSelect } from "../../store/redrive.ts";
+import {
+  keptSelect,
+  type NewRedrive,
+  type Redrive,
+  type RedriveMode,
+  type RedrivePreview,
+  type RedriveSelect,
+} from "../../store/redrive.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
 import { announce } from "./announce.ts";
@@ -83,7 +90,7 @@ function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: Redr
   const about = { id: ids(), select, candidateId: null, action: PERSONS_ACTION };
   // With a number to compare, the list is frozen first: between counting and freezing, messages may move on.
   const status = dryRun || confirm !== null ? "planned" : "running";
-  const line = redriveLine(status, about, actor, reason, { mode, plan, select: { ...select, ids: select.ids?.length } });
+  const line = redriveLine(status, about, actor, reason, { mode, plan, select: keptSelect(select) });
   return {
     ...about,
     requestKey,

@@ -56,7 +56,7 @@ export function redriveJson(redrive: Redrive): RedriveJson {
       topic: select.topic ?? null,
       tenant_id: select.tenantId ?? null,
       error_code: select.code ?? null,
-      ids_given: select.ids?.length ?? null,
+      ids_given: select.idsGiven ?? null,
       limit: select.limit,
       generation_max: select.generationMax,
     },

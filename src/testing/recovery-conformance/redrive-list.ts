@@ -46,6 +46,15 @@ export const selectCases: Cases = {
     assert.deepEqual(await listed(scene, { groupId: 987_654 }), []);
   },
 
+  "of ids that were given only their number is kept beside the list": async (scene) => {
+    const [a, b] = (await scene.die(0, 2)) as [string, string];
+    const { redrive } = await scene.started(1, { select: { ids: [a, b, scene.id()], topic: PLAIN } });
+    const kept = { limit: 1_000, generationMax: 10, topic: PLAIN, idsGiven: 3 };
+    assert.deepEqual(redrive.select, kept);
+    assert.deepEqual((await scene.recovery.redrives.get(redrive.id))?.select, kept);
+    assert.equal(redrive.counts.selected, 2);
+  },
+
   "by group: those that are open in it by their present death, merged ones included": async (scene) => {
     const ids = await scene.die(0, 3);
     const [x, y, z] = ids as [string, string, string];

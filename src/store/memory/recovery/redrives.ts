@@ -5,6 +5,7 @@ import type { MessageView } from "../../../message/message.ts";
 import type { Candidate, NewProvenance, Paged } from "../../recovery.ts";
 import {
   type ItemState,
+  keptSelect,
   type NewRedrive,
   type Redrive,
   type RedriveClaim,
@@ -42,6 +43,7 @@ export function start(memory: Memory, request: NewRedrive, at?: At): RedriveStar
     const { provenance, executionId: _, ...fields } = request;
     const row: RedriveRow = {
       ...fields,
+      select: keptSelect(request.select),
       statusReason: null,
       version: 1,
       state: null,

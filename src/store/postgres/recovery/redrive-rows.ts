@@ -1,7 +1,7 @@
 /**
  * Rows of redrives and their items, and the row of a redrive under its token: the fence of everything that a runner does.
  */
-import type { ItemState, Redrive, RedriveCounts, RedriveItem, RedriveSelect } from "../../redrive.ts";
+import type { ItemState, Redrive, RedriveCounts, RedriveItem } from "../../redrive.ts";
 import type { Row } from "../connection.ts";
 import { fromEpoch } from "../statements/view.ts";
 import { epoch, number } from "./rows.ts";
@@ -35,7 +35,7 @@ export function redriveOf(row: Row): Redrive {
     candidateId: number(row[6]),
     actor: row[7] as string,
     reason: row[8] as string,
-    select: JSON.parse(row[9] as string) as RedriveSelect,
+    select: JSON.parse(row[9] as string) as Redrive["select"],
     plan: row[10] as string,
     version: Number(row[11]),
     state: row[12] as string | null,

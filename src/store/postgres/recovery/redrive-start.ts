@@ -5,7 +5,7 @@
 
 import { isUuid } from "../../../platform/ids.ts";
 import type { NewRedrive, Redrive, RedrivePreview, RedriveSelect, RedriveStarted, RedriveStore } from "../../redrive.ts";
-import { SKIPPED } from "../../redrive.ts";
+import { keptSelect, SKIPPED } from "../../redrive.ts";
 import { seenText } from "../../seen-mark.ts";
 import type { At } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
@@ -122,7 +122,7 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At): Pro
       request.candidateId,
       request.actor,
       request.reason,
-      JSON.stringify(request.select),
+      JSON.stringify(keptSelect(request.select)),
       request.plan,
     ],
   );
