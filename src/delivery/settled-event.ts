@@ -19,7 +19,7 @@ export function announceSettled(attempt: Attempt, result: SettleResult, events: 
   if (settlement.kind === "retry") dueAt(lane, nowMs + settlement.delayMs);
   else if (settlement.kind === "release" || message.orderingKey !== null) dueAt(lane, nowMs);
   if (settlement.kind === "release") return;
-  if (events.heard) events.emit(attemptEvent(attempt, settlement, settle.durationMs ?? 0));
+  if (events.heard || settlement.kind !== "delivered") events.emit(attemptEvent(attempt, settlement, settle.durationMs ?? 0));
 }
 
 const STATUS = { delivered: "delivered", retry: "pending", dead: "dead", hold: "held" } as const;

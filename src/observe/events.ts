@@ -128,16 +128,18 @@ export type EventListener = (event: MakegoodEvent) => void;
 
 export interface Events {
   emit(event: MakegoodEvent): void;
-  on(listener: EventListener): () => void;
-  /** False lets a hot path skip building an event nobody reads. */
+  /** `seldom`: for whoever does not need to know of each message that was accepted or delivered; it may be told of some. */
+  on(listener: EventListener, options?: { readonly seldom?: boolean | undefined }): () => void;
+  /** False lets a hot path skip building an event nobody needs. */
   readonly heard: boolean;
 }
 
 export function createEvents(): Events {
   const listeners = new Set<EventListener>();
+  const always = new Set<EventListener>();
   return {
     get heard() {
-      return listeners.size > 0;
+      return always.size > 0;
     },
     emit(event) {
       for (const listener of listeners) {
@@ -148,9 +150,13 @@ export function createEvents(): Events {
         }
       }
     },
-    on(listener) {
+    on(listener, { seldom = false } = {}) {
       listeners.add(listener);
-      return () => listeners.delete(listener);
+      if (!seldom) always.add(listener);
+      return () => {
+        listeners.delete(listener);
+        always.delete(listener);
+      };
     },
   };
 }

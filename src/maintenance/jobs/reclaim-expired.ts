@@ -43,8 +43,7 @@ export function reclaimExpired({ store, owner, random, events, rulesOf, everyMs 
         const settles = messages.map(settleOf);
         const results = await store.settle(settles);
         events.emit({ type: "reclaimed", count: results.filter((result) => result === "settled").length });
-        if (events.heard)
-          for (const [i, message] of messages.entries()) announce(events, message, settles[i] as Settle, results[i]);
+        for (const [i, message] of messages.entries()) announce(events, message, settles[i] as Settle, results[i]);
         if (signal.aborted || messages.length < BATCH) return;
       }
     },

@@ -143,7 +143,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
   return {
     step,
     start() {
-      unhear ??= events.on(heard);
+      unhear ??= events.on(heard, { seldom: true });
       loop ??= startLoop({
         clock,
         step: async () => {

@@ -135,7 +135,7 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
   return {
     step,
     start() {
-      unhear ??= events.on(heard);
+      unhear ??= events.on(heard, { seldom: true });
       loop ??= startLoop({
         clock,
         // A full batch means that there is more.
