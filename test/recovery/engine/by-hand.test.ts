@@ -5,6 +5,15 @@
 import { describe, expect, it } from "vitest";
 import { ANN, BO, createScene, DELIVERED, TOPIC } from "./scene.ts";
 
+/** The engine sends them, they arrive, and it comes to know. */
+async function delivered(scene: Awaited<ReturnType<typeof createScene>>, ids: readonly string[]): Promise<void> {
+  scene.engine.start();
+  await scene.clock.advance(1_000);
+  await scene.settle(ids, DELIVERED);
+  await scene.clock.advance(60_000);
+  await scene.engine.stop();
+}
+
 describe("an action that a person chose before anything was evaluated", () => {
   it("is executed and ended, and the record says how sure it is by what it taught", async () => {
     const scene = await createScene();
@@ -21,11 +30,7 @@ describe("an action that a person chose before anything was evaluated", () => {
     const { candidateId } = await scene.candidate();
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "retry_exponential" });
     await scene.engine.execute(candidateId, ANN);
-    scene.engine.start();
-    await scene.clock.advance(1_000);
-    await scene.settle([id], DELIVERED);
-    await scene.clock.advance(60_000);
-    await scene.engine.stop();
+    await delivered(scene, [id]);
     expect(await scene.recovery.candidate(candidateId)).toMatchObject({ executionStatus: "succeeded" });
     const { data } = await scene.engine.provenance({ candidateId }, { limit: 1 });
     expect(data).toMatchObject([{ event: "executed", confidenceAfter: expect.any(Number) }]);
@@ -74,11 +79,7 @@ describe("an execution whose record cannot be read", () => {
     // The newest is looked at first.
     const [newest, oldest] = data.map(({ candidateId }) => candidateId) as [number, number];
     await scene.recovery.write({ candidateId: newest, patch: { executionResult: "{" }, provenance: [] });
-    scene.engine.start();
-    await scene.clock.advance(1_000);
-    await scene.settle([first, second], DELIVERED);
-    await scene.clock.advance(60_000);
-    await scene.engine.stop();
+    await delivered(scene, [first, second]);
     expect(await scene.recovery.candidate(oldest)).toMatchObject({ executionStatus: "succeeded" });
     expect(scene.events).toContainEqual(expect.objectContaining({ type: "store_error", during: "recovery_completion" }));
   });
@@ -114,11 +115,7 @@ describe("rolling back what opened a breaker", () => {
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "circuit_breaker" });
     await scene.engine.approve(candidateId, ANN);
     await scene.engine.execute(candidateId, ANN);
-    scene.engine.start();
-    await scene.clock.advance(1_000);
-    await scene.settle([id], DELIVERED);
-    await scene.clock.advance(60_000);
-    await scene.engine.stop();
+    await delivered(scene, [id]);
     expect(await scene.recovery.candidate(candidateId)).toMatchObject({ executionStatus: "succeeded" });
     const { topics } = scene.store;
     await topics.trip(TOPIC, 3_600_000, "still open");
