@@ -13,6 +13,8 @@ import { nonce, syncFolder, writeWhole } from "./write-whole.ts";
 
 export const ROLE = "makegood";
 const UNFINISHED = "pgdata.new-";
+/** `writeWhole` of these files is under the lock, too: what is there when it is taken belongs to the dead. */
+const LEFT_BY_THE_DEAD = [UNFINISHED, "password.new-", "port.new-"];
 
 /** Defaults that an operator may change in postgresql.conf. What durability needs is not here: see launch.ts. */
 const SETTINGS = `
@@ -77,7 +79,7 @@ export async function initialize(directory: DataDirectory, binaries: Binaries, p
 /** What killed processes left half-made. An initdb without a parent may still write there; then the next start removes it. */
 export async function removeUnfinished(directory: DataDirectory, log: (message: string) => void): Promise<void> {
   for (const entry of await readdir(directory.path)) {
-    if (!entry.startsWith(UNFINISHED)) continue;
+    if (!LEFT_BY_THE_DEAD.some((prefix) => entry.startsWith(prefix))) continue;
     log(`removing ${entry}, which a killed process left half-made`);
     await removeTree(join(directory.path, entry));
   }
