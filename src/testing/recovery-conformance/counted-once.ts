@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { Ingested, NewOccurrence } from "../../store/recovery.ts";
 import { hashOf } from "../store-conformance/fixtures.ts";
-import { died, type RecoveryScene } from "./scene.ts";
+import { died, type RecoveryScene, retried } from "./scene.ts";
 
 type Cases = Record<string, (scene: RecoveryScene) => Promise<void>>;
 
@@ -26,15 +26,7 @@ export const countedOnceCases: Cases = {
     const [early] = (await scene.ingest(1, failureOf(scene, "one", id))) as [Ingested];
     const [general] = (await scene.ingest(2, scene.failure("general"))) as [Ingested];
     await scene.recovery.merge({ from: early.groupId, into: general.groupId, provenance: [], ...scene.at(3) });
-    await scene.attempt(4, [id], {
-      kind: "retry",
-      delayMs: 0,
-      counted: true,
-      suspicion: 0,
-      outcome: "retry",
-      code: "x",
-      error: null,
-    });
+    await scene.attempt(4, [id], retried());
     await scene.attempt(5, [id], died());
     const [death] = (await scene.ingest(6, failureOf(scene, "general", id, { attempts: 2 }))) as [Ingested];
     assert.deepEqual([death.kind, death.groupId, death.occurrences], ["duplicate", general.groupId, 2]);

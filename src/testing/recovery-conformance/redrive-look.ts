@@ -6,7 +6,7 @@ import type { NewMessage } from "../../message/message.ts";
 import type { Ingested } from "../../store/recovery.ts";
 import type { NewRedrive, RedriveCounts, RedriveMode } from "../../store/redrive.ts";
 import { hold, newMessage, seen } from "../store-conformance/fixtures.ts";
-import { COPIES, died, type RecoveryScene } from "./scene.ts";
+import { COPIES, died, type RecoveryScene, retried } from "./scene.ts";
 
 type Cases = Record<string, (scene: RecoveryScene) => Promise<void>>;
 
@@ -70,15 +70,7 @@ export const lookCases: Cases = {
     assert.deepEqual(await learned(), [], "that it was sent says nothing");
     await scene.attempt(20, [a]);
     await scene.attempt(20, [b], died());
-    await scene.attempt(20, [c], {
-      kind: "retry",
-      delayMs: 0,
-      counted: true,
-      suspicion: 0,
-      outcome: "retry",
-      code: "x",
-      error: null,
-    });
+    await scene.attempt(20, [c], retried());
     assert.deepEqual(await look(21), ["healed: delivered", "failed: dead_again", "sent", "sent"]);
     assert.deepEqual(await learned(), threeLevels(1, 1));
     assert.deepEqual(await look(22), ["healed: delivered", "failed: dead_again", "sent", "sent"]);

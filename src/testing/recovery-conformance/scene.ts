@@ -199,6 +199,11 @@ export function died(code = "http_503", error = "took 1003 ms"): Settlement {
   return { kind: "dead", blocksOrder: false, outcome: "reject", code, error };
 }
 
+/** A failure that is tried again at once. */
+export function retried(): Settlement {
+  return { kind: "retry", delayMs: 0, counted: true, suspicion: 0, outcome: "retry", code: "x", error: null };
+}
+
 function line(fields: Partial<NewProvenance> = {}): NewProvenance {
   return {
     groupId: null,
