@@ -3,8 +3,11 @@
  */
 import { describe, expect, it } from "vitest";
 import { topic } from "../../src/index.ts";
+import { MakegoodError } from "../../src/message/errors.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import { createOutboxStore } from "../../src/presets/index.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
+import type { Store } from "../../src/store/store.ts";
 import { databaseUrl, withClient } from "../support/postgres.ts";
 import { until } from "../support/processes.ts";
 import { type UsageStage, usageStage, uuid } from "./scene.ts";
@@ -24,6 +27,22 @@ async function finalized(stage: UsageStage) {
   const turn = await stage.running();
   await stage.usage.finalize({ ...turn, outcome: "aborted" });
   return turn;
+}
+
+/** Its next settles fail as listed: before anything was written, or after it, with the answer lost. */
+function failing(store: Store, faults: ("before" | "after")[]): Store {
+  const settle: Store["settle"] = async (settles) => {
+    const fault = faults.shift();
+    if (fault === "before") throw new MakegoodError("store_unavailable", "away");
+    const results = await store.settle(settles);
+    if (fault === "after") throw new MakegoodError("outcome_unknown", "the answer is lost");
+    return results;
+  };
+  const get = (target: Store, name: string | symbol): unknown => {
+    const member: unknown = name === "settle" ? settle : Reflect.get(target, name);
+    return typeof member === "function" ? member.bind(target) : member;
+  };
+  return new Proxy(store, { get });
 }
 
 describe("OBX-5: the view", () => {
@@ -119,6 +138,45 @@ describe("OBX-11: claim_batch, ack, nack", () => {
     expect(await other.ack(id)).toBe("settled");
     expect(await other.ack(id)).toBe("lost");
     expect((await stage.mg.store.get(id))?.status).toBe("delivered");
+  });
+
+  it("N6: a settle that failed may be answered again within the lease; of two answers at once the first counts", async () => {
+    await using stage = await usageStage({ attemptsMax: 5 });
+    for (let i = 0; i < 5; i++) await finalized(stage);
+    const faults: ("before" | "after")[] = [];
+    const store = createOutboxStore({ store: failing(stage.mg.store, faults), workerId: WORKER, namespace: "mini-chat" });
+    const claimed = await store.claim_batch(CFG);
+    const [unsent, unheard, both, again, nacked] = claimed.map(({ id }) => id) as [string, string, string, string, string];
+    faults.push("before");
+    await expect(store.ack(unsent)).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await store.ack(unsent)).toBe("settled");
+    // Written, and only the answer was lost: the repeat is told what became of it.
+    faults.push("after");
+    await expect(store.ack(unheard)).rejects.toMatchObject({ code: "outcome_unknown" });
+    expect(await store.ack(unheard)).toBe("settled");
+    faults.push("after");
+    await expect(store.nack(nacked, "first")).rejects.toMatchObject({ code: "outcome_unknown" });
+    expect(await store.ack(nacked)).toBe("lost");
+    expect(await Promise.all([store.ack(both), store.nack(both, "no"), store.ack(both)])).toEqual(["settled", "lost", "lost"]);
+    faults.push("before");
+    const answers = await Promise.allSettled([store.nack(again, "no"), store.ack(again)]);
+    expect(answers).toMatchObject([{ status: "rejected" }, { status: "fulfilled", value: "settled" }]);
+    const states = await Promise.all([unsent, unheard, both, again, nacked].map((id) => stage.mg.store.get(id)));
+    expect(states.map((view) => view?.status)).toEqual(["delivered", "delivered", "delivered", "delivered", "pending"]);
+  });
+
+  it("N6: an answer after the lease's end is lost although nobody took the message yet, and the claim is forgotten", async () => {
+    await using stage = await usageStage();
+    await finalized(stage);
+    let lateMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + lateMs };
+    const store = createOutboxStore({ store: stage.mg.store, workerId: WORKER, namespace: "mini-chat", clock });
+    const [message] = await store.claim_batch(CFG);
+    lateMs = CFG.lease_duration;
+    expect(await store.ack(message?.id ?? "")).toBe("lost");
+    expect((await stage.mg.store.get(message?.id ?? ""))?.status).toBe("processing");
+    lateMs = 0;
+    expect(await store.ack(message?.id ?? "")).toBe("lost");
   });
 
   it("DO-8: another namespace's messages, and those of a paused topic, are left alone", async () => {

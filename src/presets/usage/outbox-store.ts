@@ -10,8 +10,10 @@ import { LIMITS } from "../../message/limits.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import { RETRY_POLICIES, type RetryPolicy, retryPolicy } from "../../message/retry-policy.ts";
+import type { Settle } from "../../message/settlement.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { createEvents } from "../../observe/events.ts";
+import { type Clock, systemClock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
 import type { SettleResult, Store } from "../../store/store.ts";
 
@@ -19,6 +21,7 @@ export interface OutboxStoreOptions {
   readonly store: Store;
   readonly workerId: string;
   readonly namespace: string;
+  readonly clock?: Clock | undefined;
 }
 
 export interface ClaimCfg {
@@ -47,8 +50,20 @@ export interface OutboxStore {
 const ROUNDS_MAX = 4;
 const FALLBACK: DecideRules = { policy: RETRY_POLICIES.get("usage") as RetryPolicy, ordering: "key", onUnknown: "retry" };
 
-export function createOutboxStore({ store, workerId, namespace }: OutboxStoreOptions): OutboxStore {
-  const held = new Map<string, { readonly message: ClaimedMessage; readonly rules: DecideRules }>();
+/** A claim that has not been answered yet. */
+interface Held {
+  readonly message: ClaimedMessage;
+  readonly rules: DecideRules;
+  /** Monotonic; by then the lease is over by the store's clock, too. */
+  readonly untilMs: number;
+  /** Answers of one claim go one after the other. */
+  answer: Promise<unknown>;
+  /** A settle failed: it may have been written all the same. */
+  doubtful: boolean;
+}
+
+export function createOutboxStore({ store, workerId, namespace, clock = systemClock }: OutboxStoreOptions): OutboxStore {
+  const held = new Map<string, Held>();
   let topics = new Map<string, TopicRecord>();
   const rulesOf = (topic: string): DecideRules => rulesFor(topics.get(topic)) ?? FALLBACK;
   // CON-20: what a crashed worker held comes back also where no other worker of ours looks after it.
@@ -64,27 +79,65 @@ export function createOutboxStore({ store, workerId, namespace }: OutboxStoreOpt
       : store.claim({ owner: workerId, leaseMs: cfg.lease_duration, lanes, bytesMax: LIMITS.claimBytesMax });
   }
 
-  async function settle(id: string, outcome: Outcome): Promise<SettleResult> {
+  /** The claim is kept until the store has answered: what failed may be answered again for as long as the lease lives. */
+  function settle(id: string, outcome: Outcome): Promise<SettleResult> {
     const one = held.get(id);
-    if (!one) return "lost";
-    held.delete(id);
-    const { claim, attempt } = one.message;
+    if (!one) return Promise.resolve("lost");
+    const answer = one.answer.then(() => settleHeld(one, outcome));
+    one.answer = answer.catch(() => {});
+    return answer;
+  }
+
+  async function settleHeld(one: Held, outcome: Outcome): Promise<SettleResult> {
+    const { id, claim, attempt } = one.message;
+    // After its lease a message belongs to whoever claims it next.
+    forgetEnded();
+    if (held.get(id) !== one) return "lost";
     const settlement = decide(one.message, outcome, one.rules, systemRandom.next());
-    return (await store.settle([{ id, claim, attempt, durationMs: null, settlement }]))[0] as SettleResult;
+    const settles = [{ id, claim, attempt, durationMs: null, settlement }];
+    const [result = "lost"] = await store.settle(settles).catch((error: unknown) => {
+      one.doubtful = true;
+      throw error;
+    });
+    const ours = result === "lost" && one.doubtful && (await isWritten(settles[0] as Settle));
+    if (held.get(id) === one) held.delete(id);
+    return ours ? "settled" : result;
+  }
+
+  /** Whether an earlier try of the same answer was written, and only its own answer was lost. */
+  async function isWritten({ id, attempt, settlement }: Settle): Promise<boolean> {
+    const { attempts } = await store.history(id);
+    const row = attempts.filter((one) => one.attempt === attempt).at(-1);
+    return settlement.kind !== "release" && row?.outcome === settlement.outcome;
+  }
+
+  function hold(message: ClaimedMessage, leaseMs: number): void {
+    const untilMs = clock.monotonicMs() + leaseMs;
+    held.set(message.id, { message, rules: rulesOf(message.topic), untilMs, answer: Promise.resolve(), doubtful: false });
+  }
+
+  function forgetEnded(): void {
+    const nowMs = clock.monotonicMs();
+    for (const [id, { untilMs }] of held) if (untilMs <= nowMs) held.delete(id);
   }
 
   return {
     async claim_batch(cfg) {
       check(cfg);
+      forgetEnded();
       topics = new Map((await store.topics.list()).map((record) => [record.name, record]));
       await reclaim.run(new AbortController().signal);
       const claimed: ClaimedMessage[] = [];
       for (let round = 0; round < ROUNDS_MAX && claimed.length < cfg.batch_size; round++) {
-        const more = await claimRound(cfg.batch_size - claimed.length, cfg);
+        const more = await claimRound(cfg.batch_size - claimed.length, cfg).catch((error: unknown) => {
+          // What was claimed before it is the caller's all the same.
+          if (claimed.length === 0) throw error;
+          return [];
+        });
         if (more.length === 0) break;
         claimed.push(...more);
       }
-      for (const message of claimed) held.set(message.id, { message, rules: rulesOf(message.topic) });
+      for (const message of claimed) hold(message, cfg.lease_duration);
       return claimed.map(messageOf);
     },
     ack: (id) => settle(id, { kind: "delivered" }),
