@@ -77,6 +77,8 @@ export interface Makegood extends Client, AsyncDisposable {
   readonly recovery: Recovery | null;
   /** Whether the primary store has been opened: false while it is away since the start. */
   opened(): boolean;
+  /** Resolves when it is open; rejects with what keeps it from being used at all, with the signal's reason, or as `closed`. */
+  whenOpened(signal?: AbortSignal): Promise<void>;
   /** Starts delivering; the first worker also starts maintenance. */
   work(options?: WorkOptions): Worker;
   /** Stops every worker, finishes what is being accepted, closes sinks and store. Idempotent. */
@@ -102,7 +104,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const { ladder } = fallback;
   const acceptance = createAcceptance({ store, clock, random, events });
   const builder = createMessageBuilder({ topics, declared, ids });
-  const client = createClient({ store, acceptance, builder, events });
+  const { opened, whenOpened } = fallback;
+  const client = createClient({ store, opened, whenOpened, acceptance, builder, events, clock });
   recovery = openRecovery(options.recovery, { store, topics, builder, events, ids, clock });
   const tries = new SinkTries({ store, topics, ids, clock, random, events });
   const secondary = options.secondary ?? null;
@@ -164,12 +167,12 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     return closing;
   };
   const { deliver } = direct;
-  const { opened } = fallback;
   const face = recovery?.recovery ?? null;
-  return { ...client, deliver, ladder, recovery: face, opened, store, events, work, close, [Symbol.asyncDispose]: () => close() };
+  const whole = { ...client, deliver, ladder, recovery: face, opened, whenOpened, store, events, work, close };
+  return { ...whole, [Symbol.asyncDispose]: () => close() };
 }
 
-function checkOptions({ concurrency, pollMs, drainMs, keptMs, topics = [] }: MakegoodOptions): void {
+function checkOptions({ concurrency, pollMs, drainMs, keptMs, openWithinMs, topics = [] }: MakegoodOptions): void {
   const problems: string[] = [];
   const atLeast = (name: string, value: number | undefined, min: number): void => {
     if (value !== undefined && !(Number.isFinite(value) && value >= min))
@@ -179,6 +182,7 @@ function checkOptions({ concurrency, pollMs, drainMs, keptMs, topics = [] }: Mak
   atLeast("pollMs", pollMs, 10);
   atLeast("drainMs", drainMs, 0);
   atLeast("keptMs", keptMs, 0);
+  atLeast("openWithinMs", openWithinMs, 0);
   const names = topics.map(({ name }) => name);
   for (const name of new Set(names.filter((name, i) => names.indexOf(name) !== i)))
     problems.push(`topic ${name} is declared twice`);

@@ -3,11 +3,10 @@
  * says that he can wait: it is opened when it comes, and the topics are declared in it then.
  */
 import type { AnyTopic } from "../delivery/topic.ts";
-import { type TopicTable, UNDECLARED } from "../delivery/topic-table.ts";
-import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
-import type { TopicDefinition, TopicRecord } from "../message/topic.ts";
+import type { TopicTable } from "../delivery/topic-table.ts";
+import { errorText, MakegoodError } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
-import { type Clock, inBackground, sleep, within } from "../platform/clock.ts";
+import { type Clock, within } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import type { Ladder } from "../store/fallback.ts";
 import { createJournal } from "../store/journal/journal.ts";
@@ -15,6 +14,7 @@ import type { Journal } from "../store/journal.ts";
 import { createLadder } from "../store/ladder.ts";
 import { createSealer } from "../store/seal.ts";
 import type { Store } from "../store/store.ts";
+import { createOpening, type Opening, once, sourceOf } from "./opening.ts";
 
 export interface FallbackOptions {
   /** Who declares `topics`: the code itself, or a configuration file on its behalf. */
@@ -36,9 +36,14 @@ export interface FallbackOptions {
   readonly sharedStore?: boolean | undefined;
   /** True: starts although the primary store is away and nothing is below it. A store that is there and refuses us still ends the start. */
   readonly startsWithoutStore?: boolean | undefined;
+  /**
+   * How long the start waits for the primary store; then it goes on without it, and the store counts as away until it is open. 0: it does
+   * not wait. Absent: as long as opening takes. A store that refuses us within this time ends the start.
+   */
+  readonly openWithinMs?: number | undefined;
   /** Runs when the primary store is open and the topics are declared, at the start or whenever it comes; until it succeeds the store counts as away. */
   readonly whenOpen?: ((store: Store) => Promise<void>) | undefined;
-  /** Hears that a store which came late cannot be used at all: only a person can mend that. */
+  /** Hears that a store which came late cannot be used at all: only a person can mend that. It is tried again all the same. */
   readonly storeRefused?: ((error: unknown) => void) | undefined;
 }
 
@@ -52,16 +57,12 @@ export interface FallbackParts {
   readonly random: Random;
 }
 
-export interface Fallback {
+export interface Fallback extends Pick<Opening, "opened" | "whenOpened"> {
   readonly ladder: Ladder;
-  /** Whether the primary store has been opened. */
-  opened(): boolean;
   close(): Promise<void>;
 }
 
 const REMEMBER_MS = 1_000;
-const REOPEN_MS = 500;
-const REOPEN_MS_MAX = 5_000;
 
 export async function openFallback(options: FallbackOptions, parts: FallbackParts): Promise<Fallback> {
   const { store, topics, declared, events, ids, clock, random } = parts;
@@ -81,111 +82,38 @@ export async function openFallback(options: FallbackOptions, parts: FallbackPart
   const memoryOnly = store.traits.name === "memory";
   if (memoryOnly) await refuseToForget(options, journal);
   // Never rejects for being away: what it cannot take goes further down.
-  if (secondary)
-    await secondaryReady().catch((error) => events.emit({ type: "rung_failed", rung: "secondary", error: errorText(error) }));
+  if (secondary) {
+    const failed = (error: unknown) => events.emit({ type: "rung_failed", rung: "secondary", error: errorText(error) });
+    const ready = secondaryReady().catch(failed);
+    await (options.openWithinMs === undefined ? ready : within(clock, ready, options.openWithinMs));
+  }
   const names = () => [...new Set([...declared.keys(), ...[...topics.entries()].map(({ name }) => name)])];
-  const rungs = { primary: store, ready: primary.ready, secondary, secondaryReady, journal };
-  const away = !primary.opened();
+  const { opened, ready, whenOpened } = primary;
+  const rungs = { primary: store, opened, ready, secondary, secondaryReady, journal };
   const drains = !memoryOnly || !journal;
-  const ladder = createLadder({ ...rungs, form, drains, away, topics: names, ids, clock, events, errorLog });
-  if (journal && !memoryOnly) void rememberStore(store, journal, clock).catch(() => {});
+  const away = !opened();
+  const ladder = createLadder({ ...rungs, form, drains, topics: names, ids, clock, events, errorLog });
+  const known = async (): Promise<void> => {
+    await whenOpened();
+    if (journal && !memoryOnly) await rememberStore(store, journal, clock);
+  };
+  void known().catch(() => {});
+  if (away)
+    void whenOpened()
+      .then(() => ladder.drain())
+      .catch(() => {});
   return {
     ladder,
-    opened: primary.opened,
+    opened,
+    whenOpened,
     async close() {
       primary.stop();
-      if (journal && !memoryOnly) await within(clock, rememberStore(store, journal, clock), REMEMBER_MS).catch(() => {});
+      if (journal && !memoryOnly && opened())
+        await within(clock, rememberStore(store, journal, clock), REMEMBER_MS).catch(() => {});
       await ladder.close();
       if (secondary && !options.sharedStore) await secondary.close().catch(() => {});
     },
   };
-}
-
-const sourceOf = ({ topicSource = "code" }: FallbackOptions): "code" | "file" => topicSource;
-
-/** The primary store's way to being open: at the start, or again and again until it comes. */
-function createOpening(options: FallbackOptions, { store, topics, declared, events, clock }: FallbackParts) {
-  const stopping = new AbortController();
-  let opened = false;
-  const ready = once(async () => {
-    await store.open();
-    await declareTopics(store, topics, declared, sourceOf(options));
-    await options.whenOpen?.(store);
-    opened = true;
-  });
-
-  async function again(): Promise<void> {
-    for (let failures = 1; ; failures++) {
-      await sleep(inBackground(clock), Math.min(REOPEN_MS_MAX, REOPEN_MS * failures), stopping.signal);
-      if (stopping.signal.aborted) return;
-      try {
-        await ready();
-        events.emit({ type: "lifecycle", what: "store_opened", detail: { store: store.traits.name } });
-        return;
-      } catch (error) {
-        if (stopping.signal.aborted) return;
-        events.emit({ type: "store_error", during: "open", error: errorText(error), consecutive: failures + 1 });
-        if (!isAway(error) && options.storeRefused) return options.storeRefused(error);
-      }
-    }
-  }
-
-  return {
-    ready,
-    opened: () => opened,
-    stop: () => stopping.abort(),
-    async start(somethingBelow: boolean): Promise<void> {
-      try {
-        await ready();
-      } catch (error) {
-        const waits = options.startsWithoutStore ? !refusesUs(error) : somethingBelow;
-        if (!isAway(error) || !waits) throw error;
-        events.emit({ type: "store_error", during: "open", error: errorText(error), consecutive: 1 });
-        for (const { definition } of declared.values()) topics.learn(undeclared(definition, sourceOf(options)));
-        void again();
-      }
-    },
-  };
-}
-
-const isAway = (error: unknown): boolean => isMakegoodError(error) && error.retryable;
-
-/** The server is there and does not let us in, or has no such database: waiting would only hide a mistake. */
-function refusesUs(error: unknown): boolean {
-  if (!isMakegoodError(error)) return false;
-  const state = String(error.detail.sqlState ?? error.detail.reply ?? "");
-  return /^(28P01|28000|3D000|NOAUTH|WRONGPASS|NOPERM)$/.test(state) || /\b(NOAUTH|WRONGPASS)\b/.test(error.message);
-}
-
-async function declareTopics(
-  store: Store,
-  table: TopicTable,
-  declared: ReadonlyMap<string, AnyTopic>,
-  source: "code" | "file",
-): Promise<void> {
-  for (const { name, definition, sendsOnly } of declared.values()) {
-    const stored = sendsOnly ? await store.topics.get(name) : null;
-    const record = stored ?? (await store.topics.put(definition, source));
-    if (record !== "read_only") table.learn(record);
-  }
-}
-
-/** Runs until it has succeeded once; callers at the same time share one run. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined;
-  return () => {
-    running ??= work().catch((error) => {
-      running = undefined;
-      throw error;
-    });
-    return running;
-  };
-}
-
-/** A declared topic as it will be, while the store that keeps its state cannot be asked. */
-function undeclared(definition: TopicDefinition, source: "code" | "file"): TopicRecord {
-  const breaker = { state: "closed", probeInMs: 0, trips: 0, reason: null } as const;
-  return { ...definition, source, revision: UNDECLARED, paused: false, disabledReason: null, breaker };
 }
 
 /** What the durable store holds when this process leaves it: a later start without it can then be refused. */

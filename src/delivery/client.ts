@@ -8,6 +8,7 @@ import { LIMITS } from "../message/limits.ts";
 import type { Accepted, MessageView, NewMessage } from "../message/message.ts";
 import type { MessageFields } from "../message/validate.ts";
 import type { Events } from "../observe/events.ts";
+import { type Clock, within } from "../platform/clock.ts";
 import { recoveryOf } from "../store/recovery.ts";
 import { carriedError } from "../store/redrive.ts";
 import type { Intervention, Store, Transaction } from "../store/store.ts";
@@ -65,13 +66,27 @@ export interface Client {
 
 export interface ClientOptions {
   readonly store: Store;
+  /** Whether the store is open; where it is not, a call waits for it a moment. */
+  readonly opened: () => boolean;
+  readonly whenOpened: (signal?: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
   readonly acceptance: Acceptance;
   readonly builder: MessageBuilder;
   readonly events: Events;
 }
 
+/** How long a call waits for a store that is still opening. */
+const OPENING_MS = 2_000;
+
 export function createClient(options: ClientOptions): Client {
-  const { store, acceptance, events, builder } = options;
+  const { store, acceptance, events, builder, opened } = options;
+
+  /** enqueue() promises the store and nothing below it: a store that is not open yet is waited for, and then it is unavailable. */
+  async function open({ signal }: CallOptions): Promise<void> {
+    const open = options.whenOpened(signal).then(() => true);
+    if (await within(options.clock, open, OPENING_MS)) return;
+    throw new MakegoodError("store_unavailable", `the store is not open yet: it did not answer within ${OPENING_MS} ms`);
+  }
 
   async function accept(messages: readonly NewMessage[], call: CallOptions): Promise<Enqueued[]> {
     call.signal?.throwIfAborted();
@@ -100,6 +115,7 @@ export function createClient(options: ClientOptions): Client {
       throw new MakegoodError("invalid_message", `a batch may have at most ${limit} messages, this one has ${count}`, { limit });
     }
     if (count === 0) return [];
+    if (!opened()) await open(call);
     const messages: NewMessage[] = [];
     const errors: IndexedError[] = [];
     for (let index = 0; index < count; index++) {
@@ -125,6 +141,7 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     async enqueue(topic: AnyTopic | string, payload: unknown, call: EnqueueMessageOptions = {}): Promise<Enqueued> {
+      if (!opened()) await open(call);
       const [result] = await accept([await builder.fromValue(topic, payload, call)], call);
       return result as Enqueued;
     },

@@ -2,7 +2,7 @@
  * The fallback ladder: primary store, secondary store, local journal, memory with the whole entry in the ERROR log; the first that accepts
  * wins, each is asked once, all within one time. After an outage a loop moves what waits below up again, by put-if-absent only.
  */
-import { errorText } from "../message/errors.ts";
+import { errorText, MakegoodError } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, inBackground, within } from "../platform/clock.ts";
 import { startLoop } from "../platform/loop.ts";
@@ -17,6 +17,8 @@ import type { Store } from "./store.ts";
 
 export interface LadderOptions {
   readonly primary: Store;
+  /** False: it is not open yet, and counts as away. */
+  readonly opened: () => boolean;
   /** Opens the primary where it could not be opened at the start; resolves at once when it is open. */
   readonly ready: () => Promise<void>;
   readonly secondary?: Store | undefined;
@@ -26,8 +28,6 @@ export interface LadderOptions {
   readonly form: EntryForm;
   /** False: what is durable below must not move into a store that is less so (DF-29). */
   readonly drains: boolean;
-  /** True: the primary could not be opened at the start. */
-  readonly away: boolean;
   readonly topics: () => readonly string[];
   readonly ids: () => string;
   readonly clock: Clock;
@@ -56,11 +56,11 @@ export function createLadder(options: LadderOptions): Ladder {
   const { primary, secondary, journal, clock, events, form, errorLog } = options;
   const memory = createMemoryRung();
   const resting = new Map<RungName, number>();
-  const primaryAt = options.away ? "down" : "up";
+  const primaryAt = options.opened() ? "up" : "down";
   // What the secondary holds is not counted here: it is looked at first, after each put to it, and now and then.
   const state = { primary: primaryAt as "up" | "down", below: secondary !== undefined, lookedMs: clock.monotonicMs() };
   const idleMs = secondary || journal ? IDLE_MS : ALONE_MS;
-  const rungs: Rung[] = [storeRung("primary", primary, options.ready)];
+  const rungs: Rung[] = [storeRung("primary", primary, () => openNow(options))];
   if (secondary) rungs.push(storeRung("secondary", secondary, options.secondaryReady ?? (async () => {})));
   if (journal) rungs.push(journalRung(journal));
   const told = (up: boolean): void => {
@@ -210,6 +210,13 @@ function storeRung(name: "primary" | "secondary", store: Store, ready: () => Pro
       };
     },
   };
+}
+
+/** Nobody waits for a store that is still opening: the way down goes on at once. */
+async function openNow({ opened, ready }: LadderOptions): Promise<void> {
+  if (opened()) return;
+  void ready().catch(() => {});
+  throw new MakegoodError("store_unavailable", "the primary store is not open yet");
 }
 
 function journalRung(journal: Journal): Rung {

@@ -81,6 +81,8 @@ export function withSteadyPlans(url: string): Pick<pg.ClientConfig, "connectionS
   return { connectionString: given.href };
 }
 
+const closedError = (during: string): MakegoodError => new MakegoodError("closed", `${during}: this store is closed`);
+
 function createPool(options: ConnectionOptions, direct: boolean, backends: Set<number> = new Set()): pg.Pool {
   const pool = new pg.Pool({
     ...clientConfig(options),
@@ -108,7 +110,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   let address = { host: "", port: 0 };
 
   async function retried<T>(during: string, reads: boolean, work: () => Promise<T>): Promise<T> {
-    if (ending !== undefined) throw new MakegoodError("closed", `${during}: this store is closed`);
+    if (ending !== undefined) throw closedError(during);
     for (let attempt = 1; ; attempt++) {
       try {
         return await work();
@@ -139,6 +141,8 @@ export function createConnection(options: ConnectionOptions): Connection {
         }
       });
       if (!direct) return;
+      // Closed meanwhile: nobody would end a pool that is made now.
+      if (ending !== undefined) throw closedError("connect");
       const first = pool;
       pool = createPool(options, true, backends);
       await first.end();

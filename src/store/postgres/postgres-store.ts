@@ -57,6 +57,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
   const watermarks = createWatermarks(() => clock.monotonicMs());
   const claim = createClaim(db, watermarks);
   const reclaim = createReclaim(db);
+  let closed = false;
   const traits: { -readonly [K in keyof StoreTraits]: StoreTraits[K] } = {
     name: "postgres",
     survives: "process-crash",
@@ -99,10 +100,12 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
       await ensurePartitions(connection, s, daysAround(clock.wallMs()));
       await ensureMonths(connection, s, monthsAround(clock.wallMs()));
       await readDurability();
+      if (closed) throw new MakegoodError("closed", "open: this store is closed");
       if (connection.direct) traits.wake = "push";
       wake.open();
     },
     async close() {
+      closed = true;
       await wake.close();
       await connection.close();
     },
