@@ -31,7 +31,7 @@ export type { Recovery } from "./recovery/recovery.ts";
 export type { RedriveRequest } from "./recovery/redrive/request.ts";
 export { evaluateRules } from "./recovery/rules/evaluate.ts";
 export type { RecoveryOptions } from "./recovery/settings.ts";
-export { type FunctionSinkOptions, functionSink, reject, retry } from "./sink/function.ts";
+export { type FunctionSinkOptions, functionSink, reject, retry, unserved } from "./sink/function.ts";
 export { type HttpSinkOptions, httpSink } from "./sink/http.ts";
 export type { DeliverContext, Delivery, Sink } from "./sink/sink.ts";
 export type { Drained, LadderStatus } from "./store/fallback.ts";

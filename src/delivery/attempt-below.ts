@@ -132,7 +132,8 @@ export function outcomeOf({ outcome }: Tried): Outcome {
 }
 
 function afterTry(settlement: Settlement, ms: number | null): AfterTry {
-  if (settlement.kind === "delivered" || settlement.kind === "release") return { failed: null, delayMs: 0, dead: false };
+  if (settlement.kind === "delivered") return { failed: null, delayMs: 0, dead: false };
+  if (settlement.kind === "release") return { failed: null, delayMs: UNCOUNTED_MS, dead: false };
   const { code, error } = settlement;
   const outcome = settlement.outcome as FailedTry["outcome"];
   const failed: FailedTry = { outcome, code, error, ms: ms === null ? null : Math.round(ms) };

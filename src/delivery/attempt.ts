@@ -118,7 +118,7 @@ function thrown(error: unknown, attempt: Attempt): Outcome {
   return { kind: "retry", code: "handler_error", error: errorText(error) };
 }
 
-const KINDS: ReadonlySet<string> = new Set(["delivered", "duplicate", "retry", "reject", "unknown", "disable"]);
+const KINDS: ReadonlySet<string> = new Set(["delivered", "duplicate", "retry", "reject", "unknown", "disable", "unserved"]);
 
 /** A sink written in plain JavaScript may return anything; what is not an answer of a sink is a failed attempt. */
 export function valid(outcome: Outcome | null | undefined): Outcome {
@@ -138,5 +138,5 @@ export function cutShort(attempt: Attempt): Outcome {
 export function afterCut(attempt: Attempt, outcome: Outcome): Outcome {
   if (attempt.cut !== "shutdown") return outcome;
   const ended = outcome.kind === "delivered" || outcome.kind === "duplicate" || outcome.kind === "reject";
-  return ended ? outcome : { kind: "interrupted" };
+  return ended || outcome.kind === "unserved" ? outcome : { kind: "interrupted" };
 }

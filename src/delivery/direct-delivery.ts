@@ -132,6 +132,8 @@ export class DirectDelivery {
     const { outcome } = tried;
     if (outcome.kind === "delivered" || outcome.kind === "duplicate") return ended(outcome.kind, message, direct);
     const { code, error } = direct;
+    // Nobody tried: whoever can deliver it finds it due, with no try of ours on its record.
+    if (outcome.kind === "unserved") return this.#store(call, message, { ...direct, tries: 0 });
     if (outcome.kind === "reject") return this.#store(call, { ...message, directTry: { code, error, rejected: true } }, direct);
     const asked = outcome.kind === "retry" ? Math.min(outcome.retryAfterMs ?? 0, LIMITS.retryAfterMsMax) : 0;
     const policy = (entry as TopicEntry).rules.policy;

@@ -179,7 +179,8 @@ export class Dispatcher {
         continue;
       }
       const sink = topics.sink(topic.entry);
-      if (sink && topic.chosen && !record.paused && record.disabledReason === null) {
+      const rests = nowMs < topic.entry.rest.untilMs;
+      if (sink && !rests && topic.chosen && !record.paused && record.disabledReason === null) {
         this.#probeDueMs = Math.min(this.#probeDueMs, nowMs + topic.breaker.seekProbe(nowMs));
       }
       useEntry(topic, topic.entry);

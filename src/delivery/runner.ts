@@ -187,7 +187,7 @@ export class Runner {
     }
     const durationMs = nowMs - attempt.startedMs;
     const outcome = afterCut(attempt, answer);
-    if (outcome.kind !== "interrupted") paced(topic, durationMs);
+    if (outcome.kind !== "interrupted" && outcome.kind !== "unserved") paced(topic, durationMs);
     judgeSink(attempt, outcome, nowMs, this.#options);
     if (outcome.kind !== "delivered" && !isOpen(topic, nowMs)) this.releaseWhere((waiting) => waiting === topic);
     const settlement = decide(message, outcome, rules, outcome.kind === "delivered" ? 0 : random.next());

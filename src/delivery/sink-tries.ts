@@ -9,6 +9,7 @@ import type { Random } from "../platform/random.ts";
 import type { Store } from "../store/store.ts";
 import { Breaker } from "./breaker.ts";
 import { type Sent, type Tried, tryDirectly } from "./direct-try.ts";
+import type { Why } from "./rest.ts";
 import type { TopicEntry, TopicTable } from "./topic-table.ts";
 
 export interface SinkTriesDeps {
@@ -29,10 +30,8 @@ export interface TryHow {
   readonly triesMax?: number | undefined;
 }
 
-export interface Obstacle {
-  readonly code: string;
-  readonly error: string;
-}
+/** What stands in the way of a try. */
+export type Obstacle = Why;
 
 const NOTES_MS = 500;
 
@@ -54,6 +53,8 @@ export class SinkTries {
     if (paused) return { code: "topic_paused", error: "the topic is paused" };
     if (disabledReason !== null) return { code: "sink_disabled", error: disabledReason };
     if (!this.#deps.topics.sink(entry)) return { code: "no_sink", error: "this process has no sink for the topic" };
+    const { why, untilMs } = entry.rest;
+    if (why && (this.#deps.clock.monotonicMs() < untilMs || this.#probing.has(entry.name))) return why;
     const admits = this.admits(entry);
     if (admits === "all" || (admits === "one" && !this.#probing.has(entry.name))) return null;
     return { code: "breaker_open", error: breaker.reason ?? "the topic's breaker is open" };
@@ -71,14 +72,16 @@ export class SinkTries {
   async run(entry: TopicEntry, message: Sent, how: TryHow): Promise<Tried> {
     const { topics, clock, random } = this.#deps;
     const handle = topics.sink(entry);
-    if (!handle) return { outcome: { kind: "retry", code: "no_sink", error: "the topic's sink is gone" }, tries: 0, ms: 0 };
+    if (!handle) return { outcome: { kind: "unserved", code: "no_sink", error: "the topic's sink is gone" }, tries: 0, ms: 0 };
     const { name } = entry;
     const startedMs = clock.monotonicMs();
-    const probe = this.#breaker(name).admits(startedMs) === "one";
+    const probe = this.#breaker(name).admits(startedMs) === "one" || entry.rest.why !== null;
     if (probe) this.#probing.add(name);
     handle.users++;
     try {
       const tried = await tryDirectly({ sink: handle.sink, message, clock, random, ...how });
+      if (tried.outcome.kind !== "unserved") entry.rest.end();
+      else if (entry.handle === handle) this.#leaveToOthers(entry, message.id, tried.outcome);
       this.#judge(entry, message.id, startedMs, tried);
       return tried;
     } finally {
@@ -108,6 +111,11 @@ export class SinkTries {
         if (outcome.code === "aborted") return;
         breaker.failed(id, startedMs, this.#deps.clock.monotonicMs(), `${outcome.code}: ${outcome.error}`);
     }
+  }
+
+  #leaveToOthers(entry: TopicEntry, id: string, { code, error }: Why): void {
+    const restMs = entry.rest.begin({ code, error }, this.#deps.clock.monotonicMs());
+    this.#deps.events.emit({ type: "unserved", topic: entry.name, id, code, error, restMs });
   }
 
   #disable(entry: TopicEntry, reason: string): void {

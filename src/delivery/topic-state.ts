@@ -95,7 +95,7 @@ export function isOpen(topic: TopicState, nowMs: number): boolean {
   const entry = topic.entry;
   if (!topic.chosen || !entry || entry.gone) return false;
   const { paused, disabledReason } = entry.record;
-  return !paused && disabledReason === null && topic.breaker.admits(nowMs) !== "none";
+  return !paused && disabledReason === null && nowMs >= entry.rest.untilMs && topic.breaker.admits(nowMs) !== "none";
 }
 
 /** How many messages one tenant may hold; null: the plan's own half. */
@@ -118,7 +118,7 @@ export interface Crowd {
 /** How many more messages a topic may have, before tenants and capacity are looked at. */
 export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, crowd: Crowd): number {
   if (!hasSink || !isOpen(topic, nowMs)) return 0;
-  if (topic.breaker.admits(nowMs) === "one") return topic.held === 0 ? 1 : 0;
+  if (topic.breaker.admits(nowMs) === "one" || topic.entry?.rest.why) return topic.held === 0 ? 1 : 0;
   const room = topic.runningMax * heldPerRunning(topic) - topic.held;
   if (!topic.slow) return Math.max(0, room);
   // All slots are its own, and none of it waits here for one: whoever comes gets the next that is free.

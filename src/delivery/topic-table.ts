@@ -13,6 +13,7 @@ import type { Clock } from "../platform/clock.ts";
 import { type Loop, startLoop } from "../platform/loop.ts";
 import type { Sink } from "../sink/sink.ts";
 import type { Store } from "../store/store.ts";
+import { Rest } from "./rest.ts";
 
 const REFRESH_MS = 1_000;
 /** With nobody at work the view may be older: only the way in reads it, and the store has the last word there. */
@@ -39,6 +40,10 @@ export interface TopicEntry {
   gone: boolean;
   /** Null: this process has no sink for it. Undefined: not asked for yet. */
   handle: SinkHandle | null | undefined;
+  /** Why there is no sink although the record describes one; null: there is, or none was asked for. */
+  sinkError: string | null;
+  /** While what its sink needs is not to be had here, the topic is left to other processes. */
+  rest: Rest;
 }
 
 export interface TopicTableOptions {
@@ -95,7 +100,8 @@ export class TopicTable {
       const rules = this.#rules(record);
       const timeoutMs = attemptTimeoutMs(record.sink, record.leaseMs);
       const { name } = record;
-      this.#entries.set(name, { name, record, rules, timeoutMs, seenMs: nowMs, gone: false, handle: undefined });
+      const fresh = { gone: false, handle: undefined, sinkError: null, rest: new Rest() };
+      this.#entries.set(name, { name, record, rules, timeoutMs, seenMs: nowMs, ...fresh });
       return;
     }
     if (JSON.stringify(known.record.sink) !== JSON.stringify(record.sink)) this.#retire(known);
@@ -116,7 +122,8 @@ export class TopicTable {
       const sink = this.#options.makeSink(entry.record);
       if (sink) entry.handle = { sink, users: 0, retired: false };
     } catch (error) {
-      const detail = { topic: entry.name, error: errorText(error) };
+      entry.sinkError = errorText(error);
+      const detail = { topic: entry.name, error: entry.sinkError };
       this.#options.events.emit({ type: "lifecycle", what: "sink_not_made", detail });
     }
     return entry.handle;
@@ -199,6 +206,8 @@ export class TopicTable {
   #retire(entry: TopicEntry): void {
     const handle = entry.handle;
     entry.handle = undefined;
+    entry.sinkError = null;
+    entry.rest = new Rest();
     if (!handle) return;
     handle.retired = true;
     if (handle.users === 0) this.#close(handle);

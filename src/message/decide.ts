@@ -18,6 +18,7 @@ export interface DecideRules {
 export type Decided = Pick<ClaimedMessage, "attempt" | "base" | "handedDown" | "suspicion">;
 
 const DELIVERED: Settlement = Object.freeze({ kind: "delivered", outcome: "delivered" });
+const RELEASE: Settlement = Object.freeze({ kind: "release" });
 const DUPLICATE: Settlement = Object.freeze({ kind: "delivered", outcome: "duplicate" });
 
 /** `random` is in [0, 1): the only chance in the decision, passed in. */
@@ -45,6 +46,9 @@ export function decide(message: Decided, outcome: Outcome, rules: DecideRules, r
         code: outcome.code,
         error: outcome.error,
       };
+    case "unserved":
+      // What this process cannot do is nobody's attempt: as if it had never been claimed here.
+      return RELEASE;
     case "interrupted":
       return {
         kind: "retry",

@@ -33,6 +33,11 @@ export type Outcome =
     }
   /** The receiver does not want anything any more (410 to a webhook): the topic's sink is disabled and the message held. */
   | { readonly kind: "disable"; readonly code: string; readonly error: string }
+  /**
+   * This process may not or cannot deliver it (its own allow-list, no descriptor, no key to sign with): nothing was sent, and it says
+   * nothing about the receiver or the message, which goes back uncounted to others.
+   */
+  | { readonly kind: "unserved"; readonly code: string; readonly error: string }
   /** Not an answer of a sink: the claim was lost (a crash, a stall), found by whoever reclaimed the lease. */
   | { readonly kind: "lost" }
   /** Not an answer of a sink: our own shutdown cut the attempt short. */

@@ -19,6 +19,15 @@ export type MakegoodEvent =
       readonly error: string | null;
       readonly alert: boolean;
     }
+  /** This process cannot deliver it: back to others, no attempt spent. `restMs`: how long it leaves the topic alone, told once. */
+  | {
+      readonly type: "unserved";
+      readonly topic: string;
+      readonly id: string;
+      readonly code: string;
+      readonly error: string;
+      readonly restMs: number | null;
+    }
   /** The outcome was not written: somebody else owns the message now. */
   | { readonly type: "claim_lost"; readonly topic: string; readonly id: string; readonly attempt: number }
   | { readonly type: "reclaimed"; readonly count: number }

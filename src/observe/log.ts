@@ -96,6 +96,8 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
       if (event.status === "dead") return "error";
       if (event.alert || event.status === "held") return "warn";
       return event.status === "delivered" ? null : "debug";
+    case "unserved":
+      return event.restMs === null ? null : "warn";
     case "handed_down":
       if (event.rung === "primary") return null;
       return event.survives === "nothing" ? "error" : "warn";
@@ -145,6 +147,8 @@ function wordsOf(event: MakegoodEvent): string {
       if (event.status === "dead") return "a message became a dead letter";
       if (event.alert) return "a receiver refuses our credentials or configuration";
       return event.status === "held" ? "a message is held" : "an attempt failed and will be made again";
+    case "unserved":
+      return "this process cannot deliver a topic and leaves it to others for a while";
     case "store_error":
       return "the store failed";
     case "audit":

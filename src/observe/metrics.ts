@@ -41,6 +41,7 @@ export interface Metrics {
 }
 
 const TOPICS_MAX = 1_000;
+const CODES_MAX = 50;
 const BREAKER = { closed: 0, half_open: 1, open: 2 } as const;
 
 export function createMetrics({ events, version, levels }: MetricsOptions): Metrics {
@@ -94,6 +95,7 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
   const duplicates = counter("duplicates_total", "Enqueues that met their own key again.", ["topic"]);
   const attempts = counter("attempts_total", "Attempts that ended in this process.", ["topic", "outcome"]);
   const died = counter("died_total", "Messages that became dead letters in this process.", ["topic"]);
+  const unserved = counter("unserved_total", "Messages given back because this process cannot deliver them.", ["topic", "code"]);
   const claims = counter("claims_total", "Claim calls to the store.");
   const claimed = counter("claimed_messages_total", "Messages claimed.");
   const reclaimed = counter("reclaimed_total", "Messages taken over from an expired lease.");
@@ -108,6 +110,8 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
   const rungFailures = counter("rung_failures_total", "Rungs of the ladder that did not take a message.", ["rung"]);
   const drained = counter("drained_total", "Messages moved up from a lower rung.", ["rung"]);
   const quarantined = counter("quarantined_total", "Messages kept for a person because no store takes them.", ["rung"]);
+  // A function may give any code.
+  const codeLabel = cappedLabels(CODES_MAX);
   const seconds = new Histogram({
     name: "makegood_attempt_seconds",
     help: "How long attempts took.",
@@ -130,6 +134,7 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
       seconds.observe({ topic }, event.ms / 1_000);
       if (event.status === "dead") died.inc({ topic });
     },
+    unserved: ({ topic, code }) => unserved.inc({ topic: label(topic), code: codeLabel(code) }),
     breaker({ topic, state }) {
       if (state === "open") trips.inc({ topic: label(topic) });
     },

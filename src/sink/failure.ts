@@ -1,11 +1,12 @@
 /**
- * What a request without an answer means. Nothing was sent: `retry`. Bytes were sent and no answer came: `unknown`,
- * because the receiver may have acted. An answer that is not HTTP is a broken receiver, like a 5xx: `retry`.
+ * What a request without an answer means. Nothing was sent: `retry`, or `unserved` where this process could not. Bytes were
+ * sent and no answer came: `unknown`, because the receiver may have acted. An answer that is not HTTP is a broken receiver,
+ * like a 5xx: `retry`.
  */
 import { errorText } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { Outcome } from "../message/outcome.ts";
-import { ADDRESS_REFUSED } from "./address-guard.ts";
+import { codeOf, localDialFailure } from "./local-failure.ts";
 import { oneLine } from "./one-line.ts";
 
 const NOT_SENT: Readonly<Record<string, string>> = {
@@ -22,8 +23,6 @@ const NOT_SENT: Readonly<Record<string, string>> = {
   ETIMEDOUT: "connect_timeout",
   UND_ERR_CONNECT_TIMEOUT: "connect_timeout",
   EPROTO: "tls",
-  UND_ERR_CLOSED: "sink_closed",
-  UND_ERR_DESTROYED: "sink_closed",
 };
 
 const TLS = /^(?:ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
@@ -31,11 +30,12 @@ const NOT_HTTP = /^(?:UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_)/;
 const NOT_SENDABLE = /^(?:UND_ERR_INVALID_ARG|UND_ERR_NOT_SUPPORTED|UND_ERR_REQ_CONTENT_LENGTH_MISMATCH)$/;
 
 export function outcomeOfFailure(thrown: unknown, sent: boolean): Outcome {
+  const local = sent ? null : localDialFailure(thrown);
+  if (local !== null) return local;
   const code = codeOf(thrown);
   // A name with several addresses fails with one error for each of them and no text of its own.
   const first: unknown = thrown instanceof AggregateError ? thrown.errors[0] : thrown;
   const error = oneLine(errorText(first), LIMITS.errorBytesMax);
-  if (code === ADDRESS_REFUSED) return { kind: "reject", code: "address_refused", error };
   if (NOT_HTTP.test(code) || isBadResponse(thrown)) {
     return { kind: "retry", code: "response_invalid", error: `the receiver's answer is not valid HTTP: ${error}` };
   }
@@ -58,11 +58,6 @@ export function outcomeOfCut(sent: boolean, late: boolean, timeoutMs: number): O
   return sent
     ? { kind: "unknown", code: late ? "timeout" : "aborted", error: `the request was sent and no answer came ${why}` }
     : { kind: "retry", code: late ? "connect_timeout" : "aborted", error: `the request could not be sent ${why}` };
-}
-
-function codeOf(thrown: unknown): string {
-  const code = typeof thrown === "object" && thrown !== null ? (thrown as { code?: unknown }).code : undefined;
-  return typeof code === "string" ? code : "";
 }
 
 /** undici's parser error has no code of its own; an unasked-for 100 or 101 comes as a plain socket error. */

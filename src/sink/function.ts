@@ -6,6 +6,7 @@ import { errorText } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import { DELIVERED, DUPLICATE, type Outcome } from "../message/outcome.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
+import { localFailure } from "./local-failure.ts";
 import { oneLine } from "./one-line.ts";
 import type { DeliverContext, Delivery, Sink } from "./sink.ts";
 
@@ -41,6 +42,11 @@ export function retry(
     retryAfterMs: options.afterMs,
     alert: options.alert,
   };
+}
+
+/** "Not from here": this process cannot do it now, another may; nothing was done and no attempt is spent. Return it, or throw it. */
+export function unserved(reason: string, options: { readonly code?: string } = {}): Outcome {
+  return { kind: "unserved", code: options.code ?? "handler_unserved", error: reason };
 }
 
 export function functionSink<T = unknown>(handler: Handler<T>, options: FunctionSinkOptions<T> = {}): Sink {
@@ -129,7 +135,7 @@ function outcomeOf(value: unknown): Outcome {
 }
 
 function outcomeOfThrow(thrown: unknown): Outcome {
-  return asOutcome(thrown) ?? { kind: "retry", code: "handler_error", error: bounded(errorText(thrown)) };
+  return asOutcome(thrown) ?? localFailure(thrown) ?? { kind: "retry", code: "handler_error", error: bounded(errorText(thrown)) };
 }
 
 /** Null when the value is not an Outcome. Handlers are often untyped, so a known kind is completed, never trusted to be whole. */
@@ -146,6 +152,7 @@ function asOutcome(value: unknown): Outcome | null {
     case "reject":
     case "unknown":
     case "disable":
+    case "unserved":
       return { kind: given.kind, code, error };
     case "retry": {
       const afterMs = given.retryAfterMs;

@@ -71,7 +71,7 @@ export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Pos
 
   return {
     async post(body, headers, context) {
-      if (closed !== undefined) return failed({ kind: "retry", code: "sink_closed", error: "the sink is closed" });
+      if (closed !== undefined) return failed({ kind: "unserved", code: "sink_closed", error: "the sink is closed" });
       const timeoutMs = Math.min(options.timeoutMs ?? context.timeoutMs, context.timeoutMs);
       running++;
       const answer = await exchange(pool, { ...request, headers: [...fixed, ...headers], body }, context, timeoutMs, clock);
@@ -94,7 +94,7 @@ function failed(outcome: Outcome): Answer {
 }
 
 function refusingPoster(reason: string): Poster {
-  const answer = failed({ kind: "reject", code: "address_refused", error: reason });
+  const answer = failed({ kind: "unserved", code: "address_refused", error: reason });
   return { post: () => Promise.resolve(answer), close: () => Promise.resolve() };
 }
 

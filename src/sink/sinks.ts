@@ -27,7 +27,7 @@ const STATUS_OUTCOMES = new Set(["delivered", "duplicate", "retry", "reject", "u
 
 /**
  * Throws `sink_refused` for a configuration that could never work. An address that the guard refuses is not one of
- * them: the sink is made, sends nothing and rejects each message, so that a worker outlives a change of the guard.
+ * them: the sink is made, sends nothing and answers `unserved`, because another process may have another guard.
  */
 export function createSink(config: SinkConfig, deps: SinkDeps): Sink {
   const reasons = [...checkShape(config), ...checkSecrets(config)];

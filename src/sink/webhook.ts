@@ -2,8 +2,10 @@
  * The webhook sink: an http sink that signs each attempt by Standard Webhooks 1.0.0. The id is the message's and stays
  * the same over retries, the timestamp is the attempt's. Everything but a 2xx is tried again, and 410 disables the sink.
  */
-import { MakegoodError } from "../message/errors.ts";
+import { errorText, MakegoodError } from "../message/errors.ts";
+import { LIMITS } from "../message/limits.ts";
 import { systemClock } from "../platform/clock.ts";
+import { oneLine } from "./one-line.ts";
 import { createPoster, type PosterDeps, type PosterOptions } from "./poster.ts";
 import { messageHeaders } from "./request-headers.ts";
 import { checkSecret, signWebhook } from "./sign-webhook.ts";
@@ -33,7 +35,11 @@ export function webhookSink(options: WebhookSinkOptions, deps: PosterDeps = {}):
       const timestampS = Math.floor(clock.wallMs() / 1_000);
       const headers = messageHeaders(delivery);
       headers.push("webhook-id", delivery.id, "webhook-timestamp", String(timestampS));
-      headers.push("webhook-signature", signWebhook(delivery.id, timestampS, delivery.payload, secrets));
+      try {
+        headers.push("webhook-signature", signWebhook(delivery.id, timestampS, delivery.payload, secrets));
+      } catch (thrown) {
+        return { kind: "unserved", code: "signing_failed", error: oneLine(errorText(thrown), LIMITS.errorBytesMax) };
+      }
       const answer = await poster.post(delivery.payload, headers, context);
       return outcomeOfAnswer(answer, webhookVerdict, clock.wallMs());
     },

@@ -227,7 +227,7 @@ async function closesTwice(rig: SinkRig): Promise<void> {
 
 /** Fails unless the value is an outcome that a sink may give, whole. */
 export function assertOutcome(outcome: Outcome): void {
-  const kinds: readonly string[] = ["delivered", "duplicate", "retry", "reject", "unknown", "disable"];
+  const kinds: readonly string[] = ["delivered", "duplicate", "retry", "reject", "unknown", "disable", "unserved"];
   assert.ok(kinds.includes(outcome.kind), `${outcome.kind} is not for a sink to say`);
   if ("code" in outcome) {
     assert.match(outcome.code, /^[a-z0-9_]{1,100}$/, "a code is a short stable word");

@@ -83,7 +83,7 @@ describe("with a canary listening on loopback", () => {
     expect(checkUrl(url, guard)).not.toBeNull();
     const secrets = [generateSecret()];
     for (const sink of [httpSink({ url }), webhookSink({ url, secrets }), notifySink({ url }, { log: () => undefined })]) {
-      expect((await send(sink)).outcome).toMatchObject({ kind: "reject", code: "address_refused" });
+      expect((await send(sink)).outcome).toMatchObject({ kind: "unserved", code: "address_refused" });
     }
     // Past the check at save: the connector must refuse by itself.
     // (Not every resolver knows the last two names; a canary that heard nothing is the proof then.)
@@ -119,8 +119,8 @@ describe("with a canary listening on loopback", () => {
     expect(checkUrl(url, rebinding)).toBeNull();
     const sink = httpSink({ url }, { guard: rebinding });
     const { outcome } = await send(sink);
-    expect(outcome).toMatchObject({ kind: "reject", code: "address_refused" });
-    expect(outcome.kind === "reject" && outcome.error, "does not tell the internal address").not.toMatch(/127\.0|::1/);
+    expect(outcome).toMatchObject({ kind: "unserved", code: "address_refused" });
+    expect(outcome.kind === "unserved" && outcome.error, "does not tell the internal address").not.toMatch(/127\.0|::1/);
     await sink.close?.();
   });
 
@@ -130,7 +130,7 @@ describe("with a canary listening on loopback", () => {
     const rebinding = createAddressGuard({ allow: ["127.0.0.1/32"], lookup: resolver([["127.0.0.1"], ["127.0.0.2"]]) });
     const sink = httpSink({ url: `http://innocent.example:${receiver.port}/` }, { guard: rebinding });
     expect((await send(sink)).outcome.kind).toBe("delivered");
-    for (let n = 0; n < 3; n++) expect((await send(sink)).outcome).toMatchObject({ kind: "reject", code: "address_refused" });
+    for (let n = 0; n < 3; n++) expect((await send(sink)).outcome).toMatchObject({ kind: "unserved", code: "address_refused" });
     expect(receiver.seen).toHaveLength(1);
     expect(receiver.seen[0]?.headers.host).toBe(`innocent.example:${receiver.port}`);
     await sink.close?.();
@@ -199,7 +199,7 @@ describe("attack 2: reserved ranges", () => {
       expect(checkUrl(`http://${bracketed(address)}/`, one)).not.toBeNull();
     }
     const sink = httpSink({ url: `http://${bracketed(address)}/`, trusted: true }, { guard: open });
-    expect((await send(sink)).outcome).toMatchObject({ kind: "reject", code: "address_refused" });
+    expect((await send(sink)).outcome).toMatchObject({ kind: "unserved", code: "address_refused" });
   });
 
   it("metadata by name is refused at save, trusted or not", () => {
@@ -268,7 +268,7 @@ describe("attack 6: what a url may be", () => {
     `http://example.com/${"x".repeat(3_000)}`,
   ])("%s is refused", async (url) => {
     expect(checkUrl(url, guard.trusting)).not.toBeNull();
-    expect((await send(httpSink({ url, trusted: true }))).outcome).toMatchObject({ kind: "reject", code: "address_refused" });
+    expect((await send(httpSink({ url, trusted: true }))).outcome).toMatchObject({ kind: "unserved", code: "address_refused" });
   });
 
   it.each(["https://example.com/hook", "http://example.com:8080/a?b=c", "https://例え.jp/", "https://user.example/@path"])(

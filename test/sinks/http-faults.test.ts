@@ -322,6 +322,6 @@ describe("connections", () => {
     await pause(50);
     await Promise.all([sink.close?.(), sink.close?.()]);
     expect((await pending).outcome.kind).toBe("delivered");
-    expect((await send(sink)).outcome).toMatchObject({ kind: "retry", code: "sink_closed" });
+    expect((await send(sink)).outcome).toMatchObject({ kind: "unserved", code: "sink_closed" });
   });
 });

@@ -44,6 +44,13 @@ describe("decide", () => {
     expect(decide({ ...message, attempt: 3, suspicion: 2 }, { kind: "lost" }, rules, 0)).toMatchObject({ kind: "dead" });
   });
 
+  it("N9, N18: what this process cannot do goes back as if it had never been claimed, however often", () => {
+    const unserved = { kind: "unserved", code: "address_refused", error: "a loopback address" } as const;
+    for (const attempt of [1, 3, 50]) {
+      expect(decide({ ...message, attempt }, unserved, { ...rules, onUnknown: "hold" }, 0)).toEqual({ kind: "release" });
+    }
+  });
+
   it("an interrupted attempt is not a failure", () => {
     expect(decide({ ...message, attempt: 3 }, { kind: "interrupted" }, rules, 0)).toMatchObject({
       kind: "retry",
