@@ -20,6 +20,8 @@ export const ERROR_CODES = {
   wrong_state: { status: 409, retryable: false },
   revision_conflict: { status: 409, retryable: true },
   not_a_transaction: { status: 500, retryable: false },
+  /** The caller's transaction is one of another database than the store's. */
+  wrong_database: { status: 500, retryable: false },
   retry_transaction: { status: 503, retryable: true },
   outcome_unknown: { status: 503, retryable: true },
   clock_out_of_range: { status: 500, retryable: false },

@@ -8,7 +8,7 @@ import { type Parts, SEPARATOR } from "./statements/enqueue.ts";
 
 const numberText = (value: number | null): string | null => (value === null ? null : String(value));
 
-export function shortValues({ message, lane }: Placed): unknown[] {
+export function shortValues({ message, lane }: Placed, installation: string): unknown[] {
   const values: unknown[] = [
     message.id,
     String(lane.id),
@@ -16,6 +16,7 @@ export function shortValues({ message, lane }: Placed): unknown[] {
     String(message.delayMs),
     message.traceparent,
     numberText(message.schemaVersion),
+    installation,
   ];
   if (message.key !== null) values.push(String(lane.topicId), lane.tenant, message.key, message.payloadHash);
   return values;
@@ -24,9 +25,19 @@ export function shortValues({ message, lane }: Placed): unknown[] {
 export interface BatchKind {
   readonly old: boolean;
   readonly repeat: boolean;
+  /** Whose lane numbers these are. */
+  readonly installation: string;
+  /** The lanes were just made or seen: they need not be asked for. */
+  readonly lanesSeen: boolean;
 }
 
-export function batchValues(placed: readonly Placed[], { old, repeat }: BatchKind): { parts: Parts; values: unknown[] } {
+/** Each lane once, as an array literal. */
+export const laneList = (placed: readonly Placed[]): string => `{${[...new Set(placed.map((p) => p.lane.id))].join(",")}}`;
+
+export function batchValues(
+  placed: readonly Placed[],
+  { old, repeat, installation, lanesSeen }: BatchKind,
+): { parts: Parts; values: unknown[] } {
   const has = (pick: (p: Placed) => unknown) => placed.some((p) => pick(p) !== null && pick(p) !== undefined);
   const ordering = (p: Placed) => (p.lane.kind === KIND_ORDERED ? p.message.orderingKey : null);
   const free = (p: Placed) => [
@@ -81,6 +92,7 @@ export function batchValues(placed: readonly Placed[], { old, repeat }: BatchKin
       list((p) => p.message.payloadHash, keyed),
     );
   }
+  values.push(installation, lanesSeen ? "{}" : laneList(placed));
   return { parts, values };
 }
 

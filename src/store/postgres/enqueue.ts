@@ -10,12 +10,12 @@ import { clockSql } from "./clock-sql.ts";
 import { createCoalescer } from "./coalesce.ts";
 import type { Queryable } from "./connection.ts";
 import type { Db } from "./db.ts";
-import { batchValues, shortValues } from "./enqueue-values.ts";
+import { batchValues, laneList, shortValues } from "./enqueue-values.ts";
 import { KIND_ORDERED, type LaneInfo } from "./lane-table.ts";
 import { DAY_MS, dayOf, daysAround, ensurePartitions } from "./partitions.ts";
 import { isMissingPartition, isUniqueViolation } from "./sql-errors.ts";
 import { enqueueBatch, enqueueOne, findKeys, type Parts, type Short, sameMessage } from "./statements/enqueue.ts";
-import { queryIn, refusePool, requireBlock } from "./transaction.ts";
+import { queryIn, refusePool, requireBlock, wrongDatabase } from "./transaction.ts";
 
 /** An id whose time is further off than this comes from a broken clock; it gets no partition of its own. */
 const CLOCK_OFF_MS_MAX = 9 * DAY_MS;
@@ -38,12 +38,46 @@ export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void
     if (messages.length === 0) return [];
     // Asked without a promise first: a caller's transaction waits for every turn that this takes.
     const placed = placeKnown(db, messages, days) ?? (await place(db, messages, days));
-    if (tx) return insertIn(db, placed, tx, { now });
-    const alone = messages.length === 1 || atomic === "each";
+    if (tx) return insertIn(db, placed, tx, { now }).catch(strayedIn(db, messages, days, tx, { now }));
+    return insertOwn(placed, atomic, now).catch(async (thrown) => {
+      if (!(thrown instanceof Strayed)) throw thrown;
+      // Retired meanwhile, or the database behind our url is another one than it was: the lanes are looked up or made again.
+      await db.lanes.readInstallation();
+      db.lanes.forget(thrown.lanes);
+      return insertOwn(await place(db, messages, days), atomic, now);
+    });
+  };
+
+  async function insertOwn(placed: readonly Placed[], atomic: "all" | "each", now: Date | undefined): Promise<Accepted[]> {
+    const alone = placed.length === 1 || atomic === "each";
     if (alone && now === undefined) return Promise.all(placed.map(one));
     const accepted = alone ? await insertOneByOne(db, placed, repeats, { now }) : await insertAll(db, placed, repeats, { now });
     if (alone || !accepted.some((a) => a.kind === "conflict")) told(placed.map((p) => p.lane));
     return accepted;
+  }
+}
+
+/** Nothing was inserted because of where the statement ran: in another database, or with a lane that is gone. */
+class Strayed extends Error {
+  readonly lanes: number[];
+  readonly database: boolean;
+  constructor(where: string, placed: readonly Placed[]) {
+    super(`enqueue: another ${where}`);
+    this.database = where === "database";
+    this.lanes = placed.map(({ lane }) => lane.id);
+  }
+}
+
+/**
+ * A caller's transaction of another database is refused. A lane that is gone, or that was made after the transaction took its snapshot, is
+ * looked up or made again outside of it; from here on it cannot go, because the transaction has read the table of lanes.
+ */
+function strayedIn(db: Db, messages: readonly NewMessage[], days: Set<number>, tx: Transaction, at: At) {
+  return async (thrown: unknown): Promise<Accepted[]> => {
+    if (!(thrown instanceof Strayed)) throw thrown;
+    if (thrown.database) throw wrongDatabase(db);
+    db.lanes.forget(thrown.lanes);
+    return insertIn(db, await place(db, messages, days), tx, { ...at, lanesSeen: true });
   };
 }
 
@@ -51,7 +85,7 @@ export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void
 function placeKnown(db: Db, messages: readonly NewMessage[], days: ReadonlySet<number>): Placed[] | undefined {
   const placed: Placed[] = [];
   for (const message of messages) {
-    const lane = db.lanes.known(message.topic, message.tenantId, message.priority, message.orderingKey);
+    const lane = db.lanes.known(message);
     if (!lane || !days.has(dayOf(idTimeMs(message.id)))) return undefined;
     placed.push({ message, lane });
   }
@@ -60,44 +94,50 @@ function placeKnown(db: Db, messages: readonly NewMessage[], days: ReadonlySet<n
 
 /** Makes what is missing on connections of our own: inside a caller's transaction it would be too late, or undone with it. */
 async function place(db: Db, messages: readonly NewMessage[], days: Set<number>): Promise<Placed[]> {
-  const placed: Placed[] = [];
-  for (const message of messages) {
-    const { topic, tenantId, priority, orderingKey, id } = message;
-    placed.push({ message, lane: await db.lanes.of(topic, tenantId, priority, orderingKey) });
+  const lanes = await db.lanes.of(messages);
+  for (const { id } of messages) {
     const day = dayOf(idTimeMs(id));
     if (days.has(day) || Math.abs(day - db.clock.wallMs()) > CLOCK_OFF_MS_MAX) continue;
     await ensurePartitions(db.connection, db.s, [day]);
     days.add(day);
   }
-  return placed;
+  return messages.map((message, i) => ({ message, lane: lanes[i] as LaneInfo }));
 }
 
 /** Where a statement of an enqueue runs: returns rows as arrays. */
 type Run = (text: string, values: unknown[], name?: string) => Promise<(string | null)[][]>;
 
+interface Within extends At {
+  /** The lanes need not be asked for. */
+  readonly lanesSeen?: boolean | undefined;
+}
+
 /** How a statement of an enqueue is to be made. */
-interface How extends At {
+interface How extends Within {
   /** An id may be there already. */
   readonly repeat: boolean;
 }
 
 /** Sends one short or one batch statement; returns the ids that were not inserted because they or their keys exist. */
-async function insert(db: Db, placed: readonly Placed[], run: Run, { repeat, now }: How): Promise<Set<string>> {
+async function insert(db: Db, placed: readonly Placed[], run: Run, how: How): Promise<Set<string>> {
+  const { repeat, now, lanesSeen = false } = how;
+  const { installation } = db.lanes;
   const clock = clockSql(now);
   const nowMs = now?.getTime() ?? db.clock.wallMs();
   const old = placed.some(({ message }) => nowMs - idTimeMs(message.id) > DAY_MS);
   const [only] = placed;
-  if (placed.length === 1 && only && !old && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
+  if (placed.length === 1 && only && !old && !lanesSeen && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
     const keyed = only.message.key !== null;
     const rows =
       now === undefined
-        ? await runNamed(db, run, { keyed, repeat }, shortValues(only))
-        : await run(enqueueOne(db.s, clock, { keyed, repeat }), shortValues(only));
+        ? await runNamed(db, run, { keyed, repeat }, shortValues(only, installation))
+        : await run(enqueueOne(db.s, clock, { keyed, repeat }), shortValues(only, installation));
     if (rows.length > 0) return new Set();
     return new Set([only.message.id]);
   }
-  const { parts, values } = batchValues(placed, { old, repeat: repeat || old });
+  const { parts, values } = batchValues(placed, { old, repeat: repeat || old, installation, lanesSeen });
   const [row] = await run(enqueueBatch(db.s, clock, parts), values, now === undefined ? batchName(parts) : undefined);
+  if (row?.[2]) throw new Strayed(row[2], placed);
   return new Set(row?.[0]?.split(",") ?? []);
 }
 
@@ -118,7 +158,13 @@ function runNamed(db: Db, run: Run, { keyed, repeat }: Short, values: unknown[])
 const batchName = (parts: Parts): string => `mg_enqueue_${Object.values(parts).map(Number).join("")}`;
 
 /** Whose the missing ones are; a key whose owner is gone again (pruned in between) stays undefined. */
-async function judge(db: Db, placed: readonly Placed[], missing: Set<string>, run: Run): Promise<(Accepted | undefined)[]> {
+async function judge(
+  db: Db,
+  placed: readonly Placed[],
+  missing: Set<string>,
+  run: Run,
+  { lanesSeen }: How,
+): Promise<(Accepted | undefined)[]> {
   const results: (Accepted | undefined)[] = placed.map(({ message }) =>
     missing.has(message.id) ? undefined : { kind: "accepted", id: message.id },
   );
@@ -126,8 +172,12 @@ async function judge(db: Db, placed: readonly Placed[], missing: Set<string>, ru
   const asked = placed.flatMap(({ message, lane }, i) =>
     missing.has(message.id) && message.key !== null ? [{ i, topic_id: lane.topicId, tenant: lane.tenant, key: message.key }] : [],
   );
-  const owners = asked.length > 0 ? await run(findKeys(db.s), [JSON.stringify(asked)]) : [];
-  for (const [index, id, hash] of owners) {
+  const where = [db.lanes.installation, lanesSeen ? "{}" : laneList(placed)];
+  for (const [index, id, hash] of await run(findKeys(db.s), [JSON.stringify(asked), ...where])) {
+    if (index === null) {
+      if (id) throw new Strayed(id, placed);
+      continue;
+    }
     const i = Number(index);
     const message = placed[i]?.message as NewMessage;
     // The same id means that an earlier try of this very call did commit.
@@ -177,7 +227,7 @@ function spread(placed: readonly Placed[], repeats: Map<number, number>, results
   return all;
 }
 
-async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: At): Promise<Accepted[]> {
+async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: Within): Promise<Accepted[]> {
   const run: Run = (text, values, name) => queryIn(db, tx, text, values, name);
   await requireBlock(db, tx);
   if (placed.length === 1) {
@@ -202,10 +252,10 @@ async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: 
 
 /** Judges the missing; a key that was pruned between the two statements is simply inserted again, once. */
 async function settled(db: Db, placed: readonly Placed[], missing: Set<string>, run: Run, how: How): Promise<Accepted[]> {
-  const results = await judge(db, placed, missing, run);
+  const results = await judge(db, placed, missing, run, how);
   const again = placed.filter((_, i) => results[i] === undefined);
   if (again.length > 0) {
-    const second = await judge(db, again, await insert(db, again, run, how), run);
+    const second = await judge(db, again, await insert(db, again, run, how), run, how);
     for (const [i, p] of placed.entries()) results[i] ??= second[again.indexOf(p)];
   }
   return results.map((result) => {

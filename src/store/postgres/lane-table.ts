@@ -1,10 +1,12 @@
 /**
- * Lanes and topics by name and by number, cached. A lane is made on a connection of our own and never in the caller's
- * transaction: a lane that is rolled back under a cached number would swallow messages.
+ * Lanes and topics by name and by number, cached, and whose numbers they are. Lanes are made on a connection of our own and never in the
+ * caller's transaction: a lane that is rolled back under a cached number would swallow messages. The caches are bounded; what falls
+ * out of them is read again.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import type { Ordering, Suspicion } from "../../message/message.ts";
+import type { Suspicion } from "../../message/message.ts";
 import type { Connection, Row } from "./connection.ts";
+import { createTopicNames, unknownTopic } from "./topic-names.ts";
 
 /** lane.kind */
 export const KIND_ORDERED = 3;
@@ -19,52 +21,61 @@ export interface LaneInfo {
   readonly kind: number;
 }
 
+/** What decides the lane of a message on its way in. */
+export interface LaneOf {
+  readonly topic: string;
+  readonly tenantId: string | null;
+  readonly priority: number;
+  readonly orderingKey: string | null;
+}
+
 export interface LaneTable {
-  /** The lane of a message on its way in; throws `unknown_topic`. */
-  of(topic: string, tenantId: string | null, priority: number, orderingKey: string | null): Promise<LaneInfo>;
+  /** The installation that the numbers belong to, as it was read last. */
+  readonly installation: string;
+  /** Reads which installation this is, and forgets every number of another. */
+  readInstallation(): Promise<void>;
+  /** The lanes of messages on their way in, in their order; the missing ones are made in one statement. Throws `unknown_topic`. */
+  of(messages: readonly LaneOf[]): Promise<LaneInfo[]>;
   /** Without a round trip, when every part is known already. */
-  known(topic: string, tenantId: string | null, priority: number, orderingKey: string | null): LaneInfo | undefined;
+  known(message: LaneOf): LaneInfo | undefined;
   /** The sibling where suspects of this lane wait (or where they return to). */
   sibling(lane: LaneInfo, suspicion: Suspicion): Promise<LaneInfo>;
   byId(ids: Iterable<number>): Promise<Map<number, LaneInfo>>;
-  /** Forgets which topics exist: one was put or deleted. Lanes themselves never change. */
+  /** These may be gone: the next one who needs them asks. */
+  forget(ids: Iterable<number>): void;
+  /** Forgets which topics exist: one was put or deleted. */
   forgetTopics(): void;
 }
 
+/** Topic, tenant, priority, kind. */
+type Place = readonly [topic: string, tenant: string, priority: number, kind: number];
+
 const SELECT = "select l.id, l.topic_id, t.name, l.tenant, l.priority, l.kind";
-/** Topics change rarely and say so by a hint; this bounds how long a lost hint can matter. */
-const TOPICS_TTL_MS = 5_000;
+/** About 20 MB of them. */
+export const LANES_KEPT_MAX = 50_000;
+const nameOf = (place: Place): string => place.join("\u0000");
 
-const nameOf = (topic: string, tenant: string, priority: number, kind: number) =>
-  `${topic}\u0000${tenant}\u0000${priority}\u0000${kind}`;
+const missingSql = (s: string) => `insert into ${s}.lane (topic_id, tenant, priority, kind)
+  select distinct t.id, x.tenant, x.priority, x.kind
+  from json_to_recordset($1::text::json) x(topic text, tenant text, priority smallint, kind smallint) join ${s}.topic t on t.name = x.topic
+  where not exists (select from ${s}.lane l where l.topic_id = t.id and l.tenant = x.tenant and l.priority = x.priority and l.kind = x.kind)
+  order by 1, 2, 3, 4 on conflict do nothing`;
 
-/** Which topics exist and how they are ordered, read again after a while or a hint. */
-function createTopicNames(connection: Connection, s: string, monotonicMs: () => number) {
-  let topics = new Map<string, Ordering>();
-  let readAt = Number.NEGATIVE_INFINITY;
-  const fresh = () => monotonicMs() - readAt < TOPICS_TTL_MS;
-  return {
-    known: (topic: string) => fresh() && topics.has(topic),
-    async require(topic: string): Promise<void> {
-      if (fresh() && topics.has(topic)) return;
-      const text = `select name, definition::json ->> 'ordering' from ${s}.topic where not deleted`;
-      const rows = await connection.rows("read topics", text, [], { reads: true });
-      topics = new Map(rows.map(([name, ordering]) => [name as string, ordering as Ordering]));
-      readAt = monotonicMs();
-      if (!topics.has(topic)) throw unknownTopic(topic);
-    },
-    kindOf: (topic: string, orderingKey: string | null) =>
-      orderingKey !== null && topics.get(topic) !== "none" ? KIND_ORDERED : 0,
-    forget() {
-      readAt = Number.NEGATIVE_INFINITY;
-    },
-  };
-}
+const findSql = (s: string) => `${SELECT}
+  from json_to_recordset($1::text::json) x(topic text, tenant text, priority smallint, kind smallint) join ${s}.topic t on t.name = x.topic
+  join ${s}.lane l on l.topic_id = t.id and l.tenant = x.tenant and l.priority = x.priority and l.kind = x.kind`;
 
 export function createLaneTable(connection: Connection, s: string, monotonicMs: () => number): LaneTable {
   const byName = new Map<string, LaneInfo>();
   const byNumber = new Map<number, LaneInfo>();
   const topics = createTopicNames(connection, s, monotonicMs);
+  let installation = "";
+
+  function drop(lane: LaneInfo): void {
+    byNumber.delete(lane.id);
+    const name = nameOf([lane.topic, lane.tenant, lane.priority, lane.kind]);
+    if (byName.get(name)?.id === lane.id) byName.delete(name);
+  }
 
   function remember([id, topicId, topic, tenant, priority, kind]: Row): LaneInfo {
     const lane = {
@@ -76,57 +87,97 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
       kind: Number(kind),
     };
     byNumber.set(lane.id, lane);
-    byName.set(nameOf(lane.topic, lane.tenant, lane.priority, lane.kind), lane);
+    byName.set(nameOf([lane.topic, lane.tenant, lane.priority, lane.kind]), lane);
+    // The one that came first goes first: in use or not, it costs one look to have it again.
+    if (byNumber.size > LANES_KEPT_MAX) drop(byNumber.values().next().value as LaneInfo);
     return lane;
   }
 
-  async function make(topic: string, tenant: string, priority: number, kind: number): Promise<LaneInfo> {
-    const cached = byName.get(nameOf(topic, tenant, priority, kind));
-    if (cached) return cached;
-    const values = [topic, tenant, priority, kind];
-    await connection.rows(
-      "make a lane",
-      `insert into ${s}.lane (topic_id, tenant, priority, kind) select id, $2::text, $3::smallint, $4::smallint from ${s}.topic where name = $1 on conflict do nothing`,
-      values,
-    );
-    const find = `${SELECT} from ${s}.lane l join ${s}.topic t on t.id = l.topic_id where t.name = $1 and l.tenant = $2 and l.priority = $3 and l.kind = $4`;
-    const [row] = await connection.rows("find a lane", find, values, { reads: true });
-    if (!row) throw unknownTopic(topic);
-    return remember(row);
+  /** In the order given. */
+  async function make(places: readonly Place[]): Promise<LaneInfo[]> {
+    const found = new Map<string, LaneInfo>();
+    const missing = new Map<string, Place>();
+    for (const place of places) {
+      const name = nameOf(place);
+      const lane = byName.get(name);
+      if (lane) found.set(name, lane);
+      else missing.set(name, place);
+    }
+    if (missing.size > 0) {
+      const wanted = [...missing.values()].map(([topic, tenant, priority, kind]) => ({ topic, tenant, priority, kind }));
+      const values = [JSON.stringify(wanted)];
+      const find = async () => {
+        for (const row of await connection.rows("find lanes", findSql(s), values, { reads: true })) {
+          const lane = remember(row);
+          found.set(nameOf([lane.topic, lane.tenant, lane.priority, lane.kind]), lane);
+        }
+      };
+      await find();
+      if ([...missing.keys()].some((name) => !found.has(name))) {
+        await connection.rows("make lanes", missingSql(s), values);
+        await find();
+      }
+    }
+    return places.map((place) => {
+      const lane = found.get(nameOf(place));
+      if (!lane) throw unknownTopic(place[0]);
+      return lane;
+    });
   }
 
-  const placeOf = (topic: string, tenantId: string | null, priority: number, orderingKey: string | null) => {
-    const kind = topics.kindOf(topic, orderingKey);
-    return [topic, tenantId ?? "", kind === KIND_ORDERED ? 0 : priority, kind] as const;
+  const placeOf = ({ topic, tenantId, priority, orderingKey }: LaneOf): Place => {
+    const ordered = topics.ordered(topic, orderingKey);
+    return [topic, tenantId ?? "", ordered ? 0 : priority, ordered ? KIND_ORDERED : 0];
   };
 
   return {
-    known: (topic, tenantId, priority, orderingKey) =>
-      topics.known(topic) ? byName.get(nameOf(...placeOf(topic, tenantId, priority, orderingKey))) : undefined,
-    async of(topic, tenantId, priority, orderingKey) {
-      await topics.require(topic);
-      return make(...placeOf(topic, tenantId, priority, orderingKey));
+    get installation() {
+      return installation;
     },
-    sibling: (lane, suspicion) =>
-      lane.kind === KIND_ORDERED || lane.kind === suspicion
-        ? Promise.resolve(lane)
-        : make(lane.topic, lane.tenant, lane.priority, suspicion),
+    async readInstallation() {
+      const [row] = await connection.rows("read the installation", `select id::text from ${s}.installation`, [], { reads: true });
+      if (!row?.[0]) {
+        throw new MakegoodError("schema_outdated", `${s}.installation has no row: insert one (\`insert into … default values\`)`);
+      }
+      if (row[0] === installation) return;
+      installation = row[0];
+      byName.clear();
+      byNumber.clear();
+      topics.forget();
+    },
+    known: (message) => (topics.known(message.topic) ? byName.get(nameOf(placeOf(message))) : undefined),
+    async of(messages) {
+      await topics.require(messages.map(({ topic }) => topic));
+      return make(messages.map(placeOf));
+    },
+    async sibling(lane, suspicion) {
+      if (lane.kind === KIND_ORDERED || lane.kind === suspicion) return lane;
+      const [sibling] = await make([[lane.topic, lane.tenant, lane.priority, suspicion]]);
+      return sibling as LaneInfo;
+    },
     async byId(ids) {
-      const missing = [...new Set(ids)].filter((id) => !byNumber.has(id));
+      const found = new Map<number, LaneInfo>();
+      const missing: number[] = [];
+      for (const id of new Set(ids)) {
+        const lane = byNumber.get(id);
+        if (lane) found.set(id, lane);
+        else missing.push(id);
+      }
       if (missing.length > 0) {
         const text = `${SELECT} from ${s}.lane l join ${s}.topic t on t.id = l.topic_id where l.id = any($1::int[])`;
-        for (const row of await connection.rows("find lanes", text, [missing], { reads: true })) remember(row);
+        for (const row of await connection.rows("find lanes", text, [missing], { reads: true })) {
+          const lane = remember(row);
+          found.set(lane.id, lane);
+        }
       }
-      return byNumber;
+      return found;
+    },
+    forget(ids) {
+      for (const id of ids) {
+        const lane = byNumber.get(id);
+        if (lane) drop(lane);
+      }
     },
     forgetTopics: topics.forget,
   };
-}
-
-function unknownTopic(topic: string): MakegoodError {
-  return new MakegoodError(
-    "unknown_topic",
-    `there is no topic ${JSON.stringify(topic)}: declare it in code or in the config file, or PUT /api/v1/topics/${topic}`,
-    { topic },
-  );
 }

@@ -97,6 +97,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
       await connection.open();
       if (options.migrate === "check") await requireSchema();
       else await migrateUp(connection, schema);
+      await lanes.readInstallation();
       await ensurePartitions(connection, s, daysAround(clock.wallMs()));
       await ensureMonths(connection, s, monthsAround(clock.wallMs()));
       await readDurability();

@@ -20,15 +20,17 @@ export function isTransient(thrown: unknown): boolean {
   return state === "40001" || state === "40P01" || state === "55P03" || state === "57014";
 }
 
-/** A conflict that only whoever owns the transaction can try again, also inside what an ORM makes of its driver's error. */
-export function isLostTransaction(thrown: unknown, depth = 0): boolean {
+/** Whether it has such a state, also inside what an ORM makes of its driver's error. */
+export function hasSqlState(thrown: unknown, state: RegExp, depth = 0): boolean {
   if (typeof thrown !== "object" || thrown === null || depth > 4) return false;
-  // P2034 is Prisma's own name for both.
-  if (/^(40001|40P01|P2034)$/.test(sqlState(thrown))) return true;
+  if (state.test(sqlState(thrown))) return true;
   const { cause, driverError, meta, driverAdapterError, originalCode } = thrown as Record<string, unknown>;
-  if (originalCode === "40001" || originalCode === "40P01") return true;
-  return [cause, driverError, meta, driverAdapterError].some((inner) => isLostTransaction(inner, depth + 1));
+  if (typeof originalCode === "string" && state.test(originalCode)) return true;
+  return [cause, driverError, meta, driverAdapterError].some((inner) => hasSqlState(inner, state, depth + 1));
 }
+
+/** A conflict that only whoever owns the transaction can try again; P2034 is Prisma's own name for both. */
+export const isLostTransaction = (thrown: unknown): boolean => hasSqlState(thrown, /^(40001|40P01|P2034)$/);
 
 export function isMissingPartition(thrown: unknown): boolean {
   return sqlState(thrown) === "23514" && /no partition of relation/.test((thrown as SqlError).message ?? "");

@@ -5,7 +5,7 @@
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Transaction } from "../store.ts";
 import type { Db } from "./db.ts";
-import { isLostTransaction } from "./sql-errors.ts";
+import { hasSqlState, isLostTransaction } from "./sql-errors.ts";
 
 interface MaybePg {
   readonly totalCount?: unknown;
@@ -55,11 +55,26 @@ export async function requireBlock(db: Db, tx: Transaction): Promise<void> {
 
 type Rows = (string | null)[][];
 
+/** A schema, a table, a column or a function of ours is not there. */
+const NOT_OUR_TABLES = /^(3F000|42P01|42703|42883)$/;
+
+export function wrongDatabase(db: Db, cause?: unknown): MakegoodError {
+  const { host, port } = db.connection.address;
+  return new MakegoodError(
+    "wrong_database",
+    `\`tx\` is a transaction of another database than this store's (schema ${db.s} at ${host}:${port}), so nothing was written: ` +
+      "begin it on the database of the store's url, or leave `tx` out",
+    {},
+    cause,
+  );
+}
+
 /** Runs a statement of ours in it. Nothing is tried again here: a conflict has undone the caller's own work, too. */
 export async function queryIn(db: Db, tx: Transaction, text: string, values: unknown[], name?: string): Promise<Rows> {
   try {
     return await rowsIn(db, tx, text, values, name);
   } catch (thrown) {
+    if (hasSqlState(thrown, NOT_OUR_TABLES)) throw wrongDatabase(db, thrown);
     if (!isLostTransaction(thrown)) throw thrown;
     const message = `enqueue: a concurrent transaction won (${errorText(thrown)}); run the whole transaction again`;
     throw new MakegoodError("retry_transaction", message, {}, thrown);

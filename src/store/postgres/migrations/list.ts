@@ -9,6 +9,7 @@ import { sizedEnqueue } from "./0005-sized-enqueue.ts";
 import { recovery } from "./0006-recovery.ts";
 import { redrive } from "./0007-redrive.ts";
 import { recoveryViews } from "./0008-recovery-views.ts";
+import { installation } from "./0009-installation.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
   recovery,
   redrive,
   recoveryViews,
+  installation,
 ];

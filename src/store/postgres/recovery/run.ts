@@ -50,15 +50,13 @@ class LanesMissing {
   }
 }
 
-const laneOf = (db: Db, m: NewMessage) => db.lanes.known(m.topic, m.tenantId, m.priority, m.orderingKey);
-
 function insideOf(db: RecoveryDb, client: Queryable, lanes: Set<string>): Inside {
   const typed = client as unknown as { query(config: object): Promise<{ rows: Row[] }> };
   async function tryEnqueue(messages: readonly NewMessage[], { now }: At): Promise<Accepted[]> {
     if (messages.length === 0) return [];
-    if (messages.some((m) => !laneOf(db, m))) throw new LanesMissing(messages);
+    if (messages.some((m) => !db.lanes.known(m))) throw new LanesMissing(messages);
     const accepted = await db.enqueue(messages, { tx: client as Transaction, now });
-    for (const message of messages) lanes.add(String(laneOf(db, message)?.id));
+    for (const message of messages) lanes.add(String(db.lanes.known(message)?.id));
     return accepted;
   }
   return {
@@ -93,7 +91,7 @@ export async function within<T>(db: RecoveryDb, during: string, work: (inside: I
     } catch (thrown) {
       if (!(thrown instanceof LanesMissing)) throw fenced(thrown);
       if (tries >= LANES_TRIES_MAX) throw new MakegoodError("retry_transaction", `${during}: topics keep changing; run it again`);
-      for (const m of thrown.messages) await db.lanes.of(m.topic, m.tenantId, m.priority, m.orderingKey);
+      await db.lanes.of(thrown.messages);
     }
   }
 }

@@ -11,6 +11,19 @@ export const SEPARATOR = "\u001e";
 const nudge = (s: string, clock: string, lane: string) =>
   `(select pg_notify(${channelLiteral(s)}, ${lane}) from ${s}.waiter w where w.until > ${clock} limit 1)`;
 
+/**
+ * Whether the statement runs where it was meant to: in our own database, whose installation this is, and with lanes that are still there.
+ * A snapshot that is older than a retired lane still shows it, so transactions with one snapshot for all of it pin what they see.
+ */
+const atHome = (s: string, installation: string, lanes: string) =>
+  `i.id = ${installation}::text::uuid and (select count(*) from ${s}.lane l where l.id = any (${lanes})) = cardinality(${lanes})
+      and (current_setting('transaction_isolation') = 'read committed' or ${s}.pin_lanes(${lanes}))`;
+
+/** Why a statement inserted nothing although nothing was there: `database`, `lane`, or null when neither is the reason. */
+const strayed = (s: string, installation: string, lanes: string) =>
+  `case when not exists (select from ${s}.installation i where i.id = ${installation}::text::uuid) then 'database'
+    when (select count(*) from ${s}.lane l where l.id = any (${lanes}::text::int[])) < cardinality(${lanes}::text::int[]) then 'lane' end`;
+
 export interface Short {
   readonly keyed: boolean;
   /**
@@ -21,18 +34,19 @@ export interface Short {
 }
 
 /**
- * Parameters: id, lane, payload, delay ms, traceparent, schema version [, topic id, tenant, key, hash]. Returns one row if it was
- * inserted. The ready row is the statement itself, not one more part of it: each part costs a caller's transaction time.
+ * Parameters: id, lane, payload, delay ms, traceparent, schema version, installation [, topic id, tenant, key, hash]. Returns one row if it
+ * was inserted. The ready row is the statement itself, not one more part of it: each part costs a caller's transaction time.
  */
 export function enqueueOne(s: string, clock: string, { keyed, repeat }: Short): string {
   const columns = `id, lane_id, payload, traceparent, schema_version${keyed ? ", key" : ""}`;
-  const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $9::text" : ""}`;
+  const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $10::text" : ""}`;
+  const home = `from ${s}.installation i where ${atHome(s, "$7", "array[$2::text::int]")}`;
   const source = keyed
     ? `k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
-         select $7::text::int, $8::text, $9::text, $1::text::uuid, $10::text::uuid
+         select $8::text::int, $9::text, $10::text, $1::text::uuid, $11::text::uuid ${home}
          ${repeat ? "on conflict do nothing " : ""}returning id),
        m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, id, ${values} from k)`
-    : `k as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values}
+    : `k as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values} ${home}
          ${repeat ? "on conflict do nothing " : ""}returning id)`;
   return `with ${source}
     insert into ${s}.ready (due, id, lane_id, bytes) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int, octet_length($3::text) from k
@@ -58,8 +72,8 @@ export interface Parts {
 
 /**
  * Parameters: ids, lanes, payloads [, delays] [, keys] [, ordering keys] [, traceparents] [, versions] [, codes, errors] [, refused or not]
- * [, of those with a key, in the order of their keys: topics, tenants, keys, ids, hashes].
- * Returns the ids that were not inserted, comma separated.
+ * [, of those with a key, in the order of their keys: topics, tenants, keys, ids, hashes], installation, lanes to be asked for.
+ * Returns the ids that were not inserted, comma separated, and why nothing was, if it was for where the statement ran.
  */
 export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   let n = 0;
@@ -92,14 +106,15 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   const due = parts.delayed ? `${clock} + delay_ms * interval '1 ms'` : clock;
 
   const ctes = [
-    `r as materialized (select * from unnest(${columns.map(([, value]) => value).join(", ")}) as r(${names.join(", ")}))`,
+    `r as materialized (select * from unnest(${columns.map(([, value]) => value).join(", ")}) as r(${names.join(", ")})
+      where exists (select from h))`,
   ];
   if (parts.keyed) {
     // As they come: whoever sends them has sorted them, so that two batches cannot wait for each other.
     ctes.push(`k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
       select topic_id, coalesce(tenant, ''), key, id, hash
       from unnest(${[list("int"), text(), text(), list("uuid"), list("uuid")].join(", ")}) x(topic_id, tenant, key, id, hash)
-      ${parts.repeat ? "on conflict do nothing returning id" : ""})`);
+      where exists (select from h) ${parts.repeat ? "on conflict do nothing returning id" : ""})`);
   }
   const down = parts.handedDown ? ", handed_down" : "";
   const downValue = parts.handedDown ? ", case when direct_code is not null or direct_error is not null then true end" : "";
@@ -120,13 +135,22 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   }
   ctes.push(`q as (insert into ${s}.ready (due, id, lane_id, bytes)
     select ${due}, id, lane_id, octet_length(payload) from r where ${parts.ordered ? "ordering_key is null and " : ""}${parts.rejected ? "not rejected and " : ""}(${fresh}))`);
+  const [installation, lanes] = [`$${++n}`, `$${++n}`];
+  ctes.unshift(
+    `h as materialized (select true from ${s}.installation i where ${atHome(s, installation, `${lanes}::text::int[]`)})`,
+  );
   return `with ${ctes.join(",\n")}
-    select ${parts.repeat ? "(select string_agg(r.id::text, ',') from r where r.id not in (select id from m))" : "null::text"} as a, ${nudge(s, clock, "''")}::text as b`;
+    select ${parts.repeat ? "(select string_agg(r.id::text, ',') from r where r.id not in (select id from m))" : "null::text"} as a, ${nudge(s, clock, "''")}::text as b,
+      case when not exists (select from h) then ${strayed(s, installation, lanes)} end as c`;
 }
 
-/** Whose the keys are. Asked only after an insert came back short, in a second statement: the first one's snapshot cannot see a row that committed meanwhile. */
+/**
+ * Whose the keys are, after a first row that says whether it was for where we are. Asked only after an insert came back short, in a second
+ * statement: the first one's snapshot cannot see a row that committed meanwhile. Parameters: keys, installation, lanes.
+ */
 export function findKeys(s: string): string {
-  return `select x.i::text as a, d.id::text as b, replace(d.hash::text, '-', '') as c
+  return `select null::text as a, ${strayed(s, "$2", "$3")} as b, null::text as c union all
+    select x.i::text, d.id::text, replace(d.hash::text, '-', '')
     from json_to_recordset($1::text::json) x(i int, topic_id int, tenant text, key text)
     join ${s}.dedupe d on d.topic_id = x.topic_id and d.tenant = x.tenant and d.key = x.key`;
 }
