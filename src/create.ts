@@ -26,7 +26,7 @@ import { MakegoodError } from "./message/errors.ts";
 import { DEFAULTS } from "./message/limits.ts";
 import { RETRY_POLICIES, type RetryPolicy } from "./message/retry-policy.ts";
 import { issueText, type StandardResult, type StandardSchemaV1 } from "./message/standard-schema.ts";
-import type { TopicRecord } from "./message/topic.ts";
+import { CARRIERS, type TopicRecord } from "./message/topic.ts";
 import { createEvents, type EventListener, type Events } from "./observe/events.ts";
 import { type Clock, systemClock } from "./platform/clock.ts";
 import { createIds } from "./platform/ids.ts";
@@ -34,10 +34,10 @@ import { type Random, systemRandom } from "./platform/random.ts";
 import type { Recovery } from "./recovery/recovery.ts";
 import type { RecoveryOptions } from "./recovery/settings.ts";
 import { isRecoveryTopic } from "./recovery/topics.ts";
-import { createAddressGuard } from "./sink/address-guard.ts";
+import { type AddressGuard, createAddressGuard } from "./sink/address-guard.ts";
 import { functionSink, reject } from "./sink/function.ts";
 import type { Sink } from "./sink/sink.ts";
-import { createSink, type SinkDeps } from "./sink/sinks.ts";
+import { checkSink, createSink, type SinkDeps } from "./sink/sinks.ts";
 import { auditOf } from "./store/audit.ts";
 import type { Ladder } from "./store/fallback.ts";
 import type { Store } from "./store/store.ts";
@@ -88,12 +88,14 @@ export interface Makegood extends Client, AsyncDisposable {
 export async function createMakegood(options: MakegoodOptions): Promise<Makegood> {
   const { store, clock = systemClock, random = systemRandom } = options;
   checkOptions(options);
+  const guard = createAddressGuard({ allow: options.sinkAllow });
+  checkDeclared(options.topics ?? [], guard);
   const events = createEvents();
   if (options.onEvent) events.on(options.onEvent);
   const ids = createIds(clock, random);
   const declared = new Map(withCarriers(options.topics ?? []).map((topic) => [topic.name, topic]));
   let recovery: OpenedRecovery | null = null;
-  const makeSink = createSinkMaker(options, declared, (record) => recovery?.sinkOf(record), events, { clock, random });
+  const makeSink = createSinkMaker(options, declared, (record) => recovery?.sinkOf(record), events, { guard, clock, random });
   const topics = new TopicTable({ store, clock, events, makeSink });
   const parts = { store, topics, declared, events, ids, clock, random };
   const fallback = await openFallback(options, parts).catch(async (error) => {
@@ -189,15 +191,26 @@ function checkOptions({ concurrency, pollMs, drainMs, keptMs, openWithinMs, topi
   if (problems.length > 0) throw new MakegoodError("invalid_config", problems.join("; "), { problems });
 }
 
+/** The same check as for a topic that comes over the API or from a file: its messages must not wait for a sink that can never be. */
+function checkDeclared(topics: readonly AnyTopic[], guard: AddressGuard): void {
+  for (const { name, definition } of topics) {
+    const problems = (["sink", ...CARRIERS] as const).flatMap((field) => {
+      const sink = definition[field];
+      return sink === undefined ? [] : checkSink(sink, guard).map((reason) => `${field}: ${reason}`);
+    });
+    if (problems.length > 0)
+      throw new MakegoodError("invalid_topic", `topic ${name}: ${problems.join("; ")}`, { topic: name, problems });
+  }
+}
+
 /** A topic's sink in this process: the caller's choice, the declared object or function, else what the record describes. */
 function createSinkMaker(
   options: MakegoodOptions,
   declared: ReadonlyMap<string, AnyTopic>,
   ownSink: (record: TopicRecord) => Sink | null | undefined,
   events: Events,
-  { clock, random }: Pick<SinkDeps, "clock" | "random">,
+  deps: Omit<SinkDeps, "log">,
 ): (record: TopicRecord) => Sink | null {
-  const guard = createAddressGuard({ allow: options.sinkAllow });
   const log = options.log ?? ((line: string) => events.emit({ type: "lifecycle", what: "notice", detail: { line } }));
   const made = (record: TopicRecord): Sink | null => {
     const chosen = options.sinkFor?.(record);
@@ -207,7 +220,7 @@ function createSinkMaker(
     if (topic?.handler) return handlerSink(topic);
     const own = ownSink(record);
     if (own !== undefined) return own;
-    return record.sink.kind === "function" ? null : createSink(record.sink, { guard, clock, random, log });
+    return record.sink.kind === "function" ? null : createSink(record.sink, { ...deps, log });
   };
   return (record) => {
     const sink = made(record);
