@@ -31,6 +31,7 @@ export class Attempt implements DeliverContext {
   /** What is to be written, once it is known. */
   settle: Settle | null = null;
   #controller: AbortController | undefined;
+  #aborted: ((reason: Error) => void) | undefined;
 
   constructor(message: ClaimedMessage, lane: LaneEntry, lease: LeaseState) {
     this.message = message;
@@ -46,11 +47,19 @@ export class Attempt implements DeliverContext {
     return this.#controller.signal;
   }
 
+  onAbort(listener: (reason: Error) => void): void {
+    this.#aborted = listener;
+    if (this.cut !== null) listener(cutReason(this.cut, this.timeoutMs));
+  }
+
   abort(cut: Cut, nowMs: number): void {
     if (this.cut !== null) return;
     this.cut = cut;
     this.cutMs = nowMs;
-    this.#controller?.abort(cutReason(cut, this.timeoutMs));
+    if (!this.#controller && !this.#aborted) return;
+    const reason = cutReason(cut, this.timeoutMs);
+    this.#controller?.abort(reason);
+    this.#aborted?.(reason);
   }
 }
 
@@ -90,9 +99,10 @@ export function runAttempt(attempt: Attempt, sink: Sink): Outcome | Promise<Outc
     return thrown(error, attempt);
   }
   if (isPromise(answer)) {
+    const failed = (error: unknown): Outcome => thrown(error, attempt);
     return sink.probe
-      ? answer.then((outcome) => probed(valid(outcome), delivery, attempt, sink)).catch((error) => thrown(error, attempt))
-      : answer.then(valid).catch((error) => thrown(error, attempt));
+      ? answer.then((outcome) => probed(valid(outcome), delivery, attempt, sink)).catch(failed)
+      : answer.then(valid, failed);
   }
   const outcome = valid(answer);
   return outcome.kind === "unknown" && sink.probe ? probed(outcome, delivery, attempt, sink) : outcome;

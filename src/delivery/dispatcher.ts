@@ -152,7 +152,9 @@ export class Dispatcher {
     const sent = ready.length > 0 && this.#claimer.claimFrom(ready, nowMs);
     // Room left after the first round: a second one may overlap with it.
     if (sent && this.#claimer.ready) return 0;
-    if (open && !sent && this.#claimer.underWay === 0 && this.#look.begun) this.#idle.rest(nowMs);
+    // A lane whose topic has all it may hold is a backlog, not a reason to wait for hints.
+    const backlog = ready.some(({ topic }) => topic.held > 0);
+    if (open && !sent && !backlog && this.#claimer.underWay === 0 && this.#look.begun) this.#idle.rest(nowMs);
     const lookMs = this.#look.dueMs(!this.#idle.waiting);
     if (nowMs >= lookMs) this.#track(this.#look.look());
     const dueMs = open ? Math.min(this.#lanes.nextDueMs(nowMs), this.#probeDueMs) : Number.POSITIVE_INFINITY;

@@ -8,6 +8,8 @@ import type { TopicEntry } from "./topic-table.ts";
 
 /** One slot is freed so seldom that others would feel it: above this, a topic may not take them all. */
 const SLOW_MS = 1_000;
+/** Four of these one after the other are still soon. */
+const FAST_MS = 25;
 
 export interface TenantState extends PlanTenant {
   held: number;
@@ -66,9 +68,10 @@ export function useEntry(topic: TopicState, entry: TopicEntry | undefined): void
   topic.tenantRunningMax = tenantConcurrency ?? Number.POSITIVE_INFINITY;
 }
 
-/** How many are held for each that may run: a fast sink should find the next one waiting, a slow one need not. */
+/** How many are held for each that may run: a fast sink should find the next ones waiting, a slow one need not. */
 function heldPerRunning(topic: TopicState): number {
-  return topic.slow ? 1 : 2;
+  if (topic.slow) return 1;
+  return topic.paceMs < FAST_MS ? 4 : 2;
 }
 
 export function tenantOf(topic: TopicState, tenantId: string | null): TenantState {
@@ -119,7 +122,10 @@ export interface Crowd {
 export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, crowd: Crowd): number {
   if (!hasSink || !isOpen(topic, nowMs)) return 0;
   if (topic.breaker.admits(nowMs) === "one" || topic.entry?.rest.why) return topic.held === 0 ? 1 : 0;
-  const room = topic.runningMax * heldPerRunning(topic) - topic.held;
+  const holdsMax = topic.runningMax * heldPerRunning(topic);
+  const room = holdsMax - topic.held;
+  // With every slot busy and more waiting here, each that ends would fetch one: a claim waits until it is worth its way.
+  if (topic.running >= topic.runningMax && topic.held > topic.running && room * 4 < holdsMax) return 0;
   if (!topic.slow) return Math.max(0, room);
   // All slots are its own, and none of it waits here for one: whoever comes gets the next that is free.
   if (crowd.served < 2) return Math.max(0, crowd.more ? Math.min(room, crowd.concurrency - crowd.slowHeld) : room);

@@ -29,7 +29,7 @@ export function exchange(
   clock: Clock,
 ): Promise<Answer> {
   return new Promise((resolve) => {
-    const running = new Exchange(resolve, context.signal, timeoutMs, clock);
+    const running = new Exchange(resolve, context, timeoutMs, clock);
     // undici's own timeouts count from chunk to chunk, so a trickle never ends; the deadline here is the only one.
     if (running.start()) dispatcher.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0 }, running);
   });
@@ -37,14 +37,15 @@ export function exchange(
 
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: Answer) => void;
-  readonly #signal: AbortSignal;
+  readonly #context: DeliverContext;
   readonly #timeoutMs: number;
   readonly #clock: Clock;
   readonly #startedMs: number;
-  readonly #cut = (): void => this.#cutShort();
   #deadline: Timer | undefined;
   #bodyTimer: Timer | undefined;
   #controller: Dispatcher.DispatchController | undefined;
+  #signal: AbortSignal | undefined;
+  #signalled: (() => void) | undefined;
   #settled: boolean;
   #ended: boolean;
   #status = 0;
@@ -53,9 +54,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0;
   #kept: Buffer[] = [];
 
-  constructor(resolve: (answer: Answer) => void, signal: AbortSignal, timeoutMs: number, clock: Clock) {
+  constructor(resolve: (answer: Answer) => void, context: DeliverContext, timeoutMs: number, clock: Clock) {
     this.#resolve = resolve;
-    this.#signal = signal;
+    this.#context = context;
     this.#timeoutMs = timeoutMs;
     this.#clock = clock;
     this.#startedMs = clock.monotonicMs();
@@ -65,13 +66,22 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** False when it is over before it began. */
   start(): boolean {
-    if (this.#signal.aborted) {
-      this.#cutShort();
-      return false;
-    }
-    this.#deadline = this.#clock.after(this.#timeoutMs, this.#cut);
-    this.#signal.addEventListener("abort", this.#cut, { once: true });
+    const context = this.#context;
+    if (context.onAbort) context.onAbort((reason) => this.#cutShort(reason));
+    else this.#listen(context.signal);
+    if (this.#settled) return false;
+    this.#deadline = this.#clock.after(this.#timeoutMs, () => this.#cutShort(null));
     return true;
+  }
+
+  #listen(signal: AbortSignal): void {
+    if (signal.aborted) {
+      this.#cutShort(signal.reason);
+      return;
+    }
+    this.#signal = signal;
+    this.#signalled = () => this.#cutShort(signal.reason);
+    signal.addEventListener("abort", this.#signalled, { once: true });
   }
 
   /** undici calls this right before it writes to a connected socket: from here on the receiver may have acted. */
@@ -111,16 +121,17 @@ class Exchange implements Dispatcher.DispatchHandler {
     else this.#settle({ kind: "failed", outcome: outcomeOfFailure(error, this.#controller !== undefined) });
   }
 
-  #cutShort(): void {
+  #cutShort(reason: unknown): void {
+    if (this.#settled) return;
     if (this.#status > 0) {
       this.#enough();
       return;
     }
+    const timeoutMs = this.#timeoutMs;
     const elapsedMs = this.#clock.monotonicMs() - this.#startedMs;
-    const reason: unknown = this.#signal.reason;
     // Timers may fire a little early, and the worker's own deadline may win the race by a moment: late is late.
-    const late = elapsedMs >= this.#timeoutMs - 5 || (reason instanceof Error && reason.name === "TimeoutError");
-    this.#settle({ kind: "failed", outcome: outcomeOfCut(this.#controller !== undefined, late, this.#timeoutMs) });
+    const late = elapsedMs >= timeoutMs - 5 || (reason instanceof Error && reason.name === "TimeoutError");
+    this.#settle({ kind: "failed", outcome: outcomeOfCut(this.#controller !== undefined, late, timeoutMs) });
     this.#drop();
   }
 
@@ -146,9 +157,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     // Never decompressed: a few bytes of gzip can become gigabytes, for words that only a person would read.
     const encoded = this.#encoding !== null && this.#encoding !== "identity";
-    const body = encoded
-      ? `(a body encoded as ${this.#encoding})`
-      : Buffer.concat(this.#kept).toString("utf8", 0, BODY_KEPT_BYTES);
+    const body = encoded ? `(a body encoded as ${this.#encoding})` : textOf(this.#kept);
     this.#settle({ kind: "answered", status: this.#status, retryAfter: this.#retryAfter, body });
   }
 
@@ -157,10 +166,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settled = true;
     this.#kept = [];
     this.#deadline?.cancel();
-    this.#signal.removeEventListener("abort", this.#cut);
+    if (this.#signalled) this.#signal?.removeEventListener("abort", this.#signalled);
     this.#resolve(answer);
   }
 }
+
+const textOf = (kept: readonly Buffer[]): string =>
+  kept.length === 0 ? "" : Buffer.concat(kept).toString("utf8", 0, BODY_KEPT_BYTES);
 
 function firstOf(value: unknown): string | null {
   const first: unknown = Array.isArray(value) ? value[0] : value;

@@ -74,9 +74,10 @@ export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Pos
       if (closed !== undefined) return failed({ kind: "unserved", code: "sink_closed", error: "the sink is closed" });
       const timeoutMs = Math.min(options.timeoutMs ?? context.timeoutMs, context.timeoutMs);
       running++;
-      const answer = await exchange(pool, { ...request, headers: [...fixed, ...headers], body }, context, timeoutMs, clock);
+      const answer = await exchange(pool, { ...request, headers: fixed.concat(headers), body }, context, timeoutMs, clock);
       if (--running === 0) idle();
-      return answer.kind === "failed" ? answer : { ...answer, body: shown(answer.body, secrets) };
+      if (answer.kind === "failed" || answer.body === "") return answer;
+      return { ...answer, body: shown(answer.body, secrets) };
     },
     /** Attempts under way end by themselves, each within its own deadline; nothing else is waited for. */
     close() {

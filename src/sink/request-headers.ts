@@ -49,6 +49,7 @@ export function messageHeaders(delivery: Delivery): string[] {
 }
 
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+const NO_PARENT = "0".repeat(16);
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** The message's own trace, or one made of its id: all attempts of a message are one trace even if nobody started it. */
@@ -57,7 +58,9 @@ export function traceparentOf(delivery: Pick<Delivery, "id" | "traceparent">): s
   if (given !== null && TRACEPARENT.test(given)) return given;
   const { id } = delivery;
   const hex = UUID.test(id) ? id.replaceAll("-", "") : createHash("sha256").update(id).digest("hex").slice(0, 32);
-  const made = `00-${hex}-${hex.slice(16)}-01`;
+  const parent = hex.slice(16);
+  // All zeros would mean that there is no parent (and cover an id of zeros).
+  if (parent === NO_PARENT) return traceparentOf({ id: `zero ${id}`, traceparent: null });
   // Sampled (01): a receiver that follows its parent's decision would otherwise never record a delivery.
-  return TRACEPARENT.test(made) ? made : traceparentOf({ id: `zero ${id}`, traceparent: null });
+  return `00-${hex}-${parent}-01`;
 }

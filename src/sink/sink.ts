@@ -22,6 +22,8 @@ export interface Delivery {
 export interface DeliverContext {
   /** Aborted when the deadline passes, the claim is lost or the worker shuts down. Made on first use: reading it costs. */
   readonly signal: AbortSignal;
+  /** The same moment without the price of a signal: one listener, told why, at once when it is past. Absent: use the signal. */
+  onAbort?(listener: (reason: Error) => void): void;
   /** The total time this attempt has. */
   readonly timeoutMs: number;
 }

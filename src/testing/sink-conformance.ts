@@ -77,11 +77,22 @@ export function testDelivery(over: Partial<Delivery> = {}): Delivery {
   };
 }
 
-/** A context as a worker makes it: the signal aborts at the deadline, or earlier by `abort()`. */
-export function testContext(
-  timeoutMs: number = TIMEOUT_MS,
-  clock: Clock = systemClock,
-): DeliverContext & Disposable & { abort(): void } {
+export type TestContext = DeliverContext & Disposable & { abort(): void };
+
+/** A context as a worker makes it, with the listener that costs no signal. */
+function listenedContext(): TestContext {
+  const context = testContext();
+  return {
+    ...context,
+    onAbort(listener) {
+      if (context.signal.aborted) listener(context.signal.reason);
+      else context.signal.addEventListener("abort", () => listener(context.signal.reason), { once: true });
+    },
+  };
+}
+
+/** A context with nothing but a signal: it aborts at the deadline, or earlier by `abort()`. */
+export function testContext(timeoutMs: number = TIMEOUT_MS, clock: Clock = systemClock): TestContext {
   const controller = new AbortController();
   const timer = clock.after(timeoutMs, () => controller.abort(new DOMException("the deadline passed", "TimeoutError")));
   return {
@@ -106,8 +117,14 @@ export function sinkConformance(name: string, harness: SinkHarness): SinkCase[] 
     ...inRig("sends the same key in every attempt", "accept", (rig) => sameKey(rig, keyOf)),
     ...inRig("does not mix concurrent deliveries", "accept", (rig) => notMixed(rig, bodyOf, keyOf)),
     ...inRig("keeps the deadline when the receiver never answers", "hang", keepsDeadline),
-    ...inRig("settles promptly when the attempt is aborted", "hang", settlesOnAbort),
-    ...inRig("answers with an outcome when the attempt was aborted before it began", "accept", abortedBefore),
+    ...inRig("settles promptly when the attempt is aborted", "hang", (rig) => settlesOnAbort(rig, testContext())),
+    ...inRig("settles promptly when its listener is told to abort", "hang", (rig) => settlesOnAbort(rig, listenedContext())),
+    ...inRig("answers with an outcome when the attempt was aborted before it began", "accept", (rig) =>
+      abortedBefore(rig, testContext()),
+    ),
+    ...inRig("answers with an outcome when its listener is told at once", "accept", (rig) =>
+      abortedBefore(rig, listenedContext()),
+    ),
     ...inRig("answers a broken receiver with an outcome, never with a throw", "break", brokenReceiver),
     ...inRig("delivers again as soon as the receiver is well", "break", recovers),
     ...inRig("can be closed, and closed again", "accept", closesTwice),
@@ -183,9 +200,8 @@ async function keepsDeadline(rig: SinkRig): Promise<void> {
   assertFailed(outcome, ["unknown", "retry"]);
 }
 
-async function settlesOnAbort(rig: SinkRig): Promise<void> {
+async function settlesOnAbort(rig: SinkRig, context: TestContext): Promise<void> {
   rig.behave("hang");
-  const context = testContext();
   const pending = Promise.resolve(rig.sink.deliver(testDelivery(), context));
   await sleep(systemClock, 100);
   const startedMs = systemClock.monotonicMs();
@@ -196,8 +212,7 @@ async function settlesOnAbort(rig: SinkRig): Promise<void> {
   assertFailed(outcome, ["unknown", "retry"]);
 }
 
-async function abortedBefore(rig: SinkRig): Promise<void> {
-  const context = testContext();
+async function abortedBefore(rig: SinkRig, context: TestContext): Promise<void> {
   context.abort();
   const outcome = await rig.sink.deliver(testDelivery(), context);
   context[Symbol.dispose]();
