@@ -21,10 +21,8 @@ import { pruneAudit } from "./maintenance/jobs/prune-audit.ts";
 import { pruneSettled } from "./maintenance/jobs/prune-settled.ts";
 import { reclaimExpired } from "./maintenance/jobs/reclaim-expired.ts";
 import { type Maintenance, startMaintenance } from "./maintenance/maintenance.ts";
-import type { DecideRules } from "./message/decide.ts";
 import { MakegoodError } from "./message/errors.ts";
 import { DEFAULTS } from "./message/limits.ts";
-import { RETRY_POLICIES, type RetryPolicy } from "./message/retry-policy.ts";
 import { issueText, type StandardResult, type StandardSchemaV1 } from "./message/standard-schema.ts";
 import { CARRIERS, type TopicRecord } from "./message/topic.ts";
 import { createEvents, type EventListener, type Events } from "./observe/events.ts";
@@ -257,8 +255,7 @@ interface MaintenanceParts {
 function createMaintenanceSwitch({ keptMs, auditKeptMs, pollMs }: MakegoodOptions, parts: MaintenanceParts) {
   const { store, events, clock, random } = parts;
   const owner = `maintenance-${parts.ids()}`;
-  const fallback: DecideRules = { policy: RETRY_POLICIES.get("exponential") as RetryPolicy, ordering: "key", onUnknown: "retry" };
-  const rulesOf = (topic: string): DecideRules => parts.topics.entry(topic)?.rules ?? fallback;
+  const rulesOf = (topic: string) => parts.topics.entry(topic)?.rules;
   // A lost message comes back within its lease and this long.
   const everyMs = Math.min(5_000, Math.max(1_000, pollMs ?? DEFAULTS.pollMs));
   const reclaim = reclaimExpired({ store, owner, random, events, rulesOf, everyMs });

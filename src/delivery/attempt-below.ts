@@ -3,7 +3,7 @@
  * policy: due times, attempts, breaker, unknown outcomes, as a worker would. What was delivered leaves; everything else goes up with
  * its attempts when the store is back. What carries an ordering key, or holds unknown outcomes, waits for a store.
  */
-import { decide } from "../message/decide.ts";
+import { conclude } from "../message/conclude.ts";
 import type { Outcome } from "../message/outcome.ts";
 import type { Settlement } from "../message/settlement.ts";
 import type { Events } from "../observe/events.ts";
@@ -109,8 +109,9 @@ export async function attemptTaken(
   const { message, attempt } = taken;
   const spent = attempt > entry.rules.policy.attemptsMax;
   const tried = spent ? SPENT : await deps.tries.run(entry, message, { ...how, attempt });
-  const decided = { attempt, base: 0, handedDown: message.directTry !== undefined, suspicion: 0 } as const;
-  const settlement = decide(decided, outcomeOf(tried), entry.rules, deps.random.next());
+  const claim = { lease: "", token: "" };
+  const claimed = { id: message.id, claim, attempt, base: 0, handedDown: message.directTry !== undefined, suspicion: 0 } as const;
+  const { settlement } = conclude(claimed, outcomeOf(tried), entry.rules, deps.random.next());
   const written =
     settlement.kind === "delivered" ? taken.delivered() : taken.failed(afterTry(settlement, spent ? null : tried.ms));
   // What could not be written costs a repeat with the same key, never the entry.

@@ -2,9 +2,8 @@
  * While the primary store is away, what the secondary store took is attempted there, under claims of that store, on its topic's policy. Whatever
  * is not delivered goes up with its attempts when the primary is back. What carries an ordering key, or holds unknown outcomes, waits.
  */
-import { decide } from "../message/decide.ts";
+import { conclude, released } from "../message/conclude.ts";
 import type { ClaimedMessage } from "../message/message.ts";
-import type { Settlement } from "../message/settlement.ts";
 import { inBackground, within } from "../platform/clock.ts";
 import { startLoop } from "../platform/loop.ts";
 import type { Lane, Store } from "../store/store.ts";
@@ -107,13 +106,9 @@ function claim({ secondary, owner }: SecondaryDeps, { lane, entry, limit }: DueL
 async function attempt(deps: SecondaryDeps, claimed: ClaimedMessage, entry: TopicEntry, signal: AbortSignal): Promise<void> {
   const { attempt: number } = claimed;
   const tried = await deps.tries.run(entry, claimed, { attempt: number, timeoutMs: entry.timeoutMs, signal, triesMax: 1 });
-  const settlement = decide(claimed, outcomeOf(tried), entry.rules, deps.random.next());
-  const [written] = await settle(deps, claimed, settlement, tried.ms);
-  if (written === "settled") announce(deps.events, claimed, settlement, tried.ms);
-}
-
-function settle({ secondary }: SecondaryDeps, { id, claim, attempt }: ClaimedMessage, settlement: Settlement, ms: number | null) {
-  return secondary.settle([{ id, claim, attempt, durationMs: ms, settlement }]);
+  const settle = conclude(claimed, outcomeOf(tried), entry.rules, deps.random.next(), tried.ms);
+  const [written] = await deps.secondary.settle([settle]);
+  if (written === "settled") announce(deps.events, claimed, settle.settlement, tried.ms);
 }
 
 /** Claims whose process is gone: nobody else may be there to find them while the primary is away. */
@@ -122,7 +117,6 @@ async function takeBack(deps: SecondaryDeps): Promise<void> {
   const lost = await secondary.reclaim({ owner, leaseMs: LEASE_MARGIN_MS, limit: RECLAIM_MAX });
   for (const one of lost) {
     const entry = topics.entry(one.topic);
-    const settlement: Settlement = entry ? decide(one, { kind: "lost" }, entry.rules, random.next()) : { kind: "release" };
-    await settle(deps, one, settlement, null);
+    await secondary.settle([entry ? conclude(one, { kind: "lost" }, entry.rules, random.next()) : released(one)]);
   }
 }

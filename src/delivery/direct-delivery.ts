@@ -3,7 +3,7 @@
  * order is the other way round: kept first, then taken by its id, tried as its first attempt and settled, on whatever rung it landed.
  */
 import { inspect } from "node:util";
-import { decide } from "../message/decide.ts";
+import { conclude } from "../message/conclude.ts";
 import { errorText, isMakegoodError } from "../message/errors.ts";
 import { DEFAULTS, LIMITS } from "../message/limits.ts";
 import type { DirectTry, NewMessage } from "../message/message.ts";
@@ -216,12 +216,10 @@ export class DirectDelivery {
     const [claimed] = (await within(clock, store.claim(request), call.untilMs - clock.monotonicMs()).catch(() => null)) ?? [];
     if (!claimed) return { ...stored, ...NOT_CLAIMED };
     const tried = await this.#try({ ...call, timeoutMs: this.#leftMs(call) }, claimed.attempt);
-    const { id, claim, attempt } = claimed;
-    const settlement = decide(claimed, tried.outcome, (call.entry as TopicEntry).rules, random.next());
-    const settle = { id, claim, attempt, durationMs: tried.ms, settlement };
+    const settle = conclude(claimed, tried.outcome, (call.entry as TopicEntry).rules, random.next(), tried.ms);
     // Not settled in time: the lease ends, the message comes back with the same key, and the receiver knows it.
     await within(clock, store.settle([settle]), call.untilMs - clock.monotonicMs()).catch(() => null);
-    return { ...stored, ...directOf(tried), kind: kindOf(tried, settlement.kind) };
+    return { ...stored, ...directOf(tried), kind: kindOf(tried, settle.settlement.kind) };
   }
 
   /** Its first attempt from the journal or from memory. What was delivered is nowhere any more. */

@@ -3,9 +3,8 @@
  * One coarse sweep watches all deadlines and leases, so that an attempt costs no timer; synchronous outcomes cost no
  * promise.
  */
-import { decide } from "../message/decide.ts";
+import { conclude, released } from "../message/conclude.ts";
 import type { Outcome } from "../message/outcome.ts";
-import type { Settlement } from "../message/settlement.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
@@ -41,7 +40,6 @@ const GRACE_MS = 1_000;
 const BURST_MS = 20;
 /** What waits longer than this for its start was claimed too early. */
 const WAITED_MS = 500;
-const RELEASE: Settlement = Object.freeze({ kind: "release" });
 
 export class Runner {
   readonly #options: RunnerOptions;
@@ -190,14 +188,14 @@ export class Runner {
     if (outcome.kind !== "interrupted" && outcome.kind !== "unserved") paced(topic, durationMs);
     judgeSink(attempt, outcome, nowMs, this.#options);
     if (outcome.kind !== "delivered" && !isOpen(topic, nowMs)) this.releaseWhere((waiting) => waiting === topic);
-    const settlement = decide(message, outcome, rules, outcome.kind === "delivered" ? 0 : random.next());
-    settler.add(attempt, settlement, Math.round(durationMs), nowMs);
+    const chance = outcome.kind === "delivered" ? 0 : random.next();
+    settler.add(attempt, conclude(message, outcome, rules, chance, durationMs), nowMs);
   }
 
   #release(attempt: Attempt): void {
     const nowMs = this.#options.clock.monotonicMs();
     this.#end(attempt, nowMs);
-    this.#options.settler.add(attempt, RELEASE, null, nowMs);
+    this.#options.settler.add(attempt, released(attempt.message), nowMs);
   }
 
   /** Not ours to settle any more. */

@@ -5,7 +5,7 @@
  */
 import { errorText, isMakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
-import type { Settle, Settlement } from "../message/settlement.ts";
+import type { Settle } from "../message/settlement.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
@@ -70,10 +70,9 @@ export class Settler {
   }
 
   /** `nowMs`: when the outcome was known. Its lease counts it as finished already. */
-  add(attempt: Attempt, settlement: Settlement, durationMs: number | null, nowMs: number): void {
-    const { message, lease } = attempt;
-    const { id, claim, attempt: number } = message;
-    attempt.settle = { id, claim, attempt: number, durationMs, settlement: writable(settlement) };
+  add(attempt: Attempt, settle: Settle, nowMs: number): void {
+    const { lease } = attempt;
+    attempt.settle = settle;
     let part = this.#parts.get(lease);
     if (!part) {
       part = { sinceMs: nowMs, attempts: [] };
@@ -215,17 +214,4 @@ export class Settler {
 /** An error of another kind than ours is taken for the message's fault, unless it is alone. */
 function mayTryAgain(error: unknown): boolean {
   return isMakegoodError(error) && error.retryable;
-}
-
-// PostgreSQL has no NUL in a text, and an error may quote anything a receiver said.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g;
-
-/** Error texts within their limit and without what a store cannot keep. */
-function writable(settlement: Settlement): Settlement {
-  if (settlement.kind === "delivered" || settlement.kind === "release" || settlement.error === null) return settlement;
-  const error = settlement.error.slice(0, LIMITS.errorBytesMax).replace(UNWRITABLE, "\ufffd");
-  const bytes = Buffer.from(error);
-  const fits = bytes.length <= LIMITS.errorBytesMax;
-  return { ...settlement, error: fits ? bytes.toString() : bytes.subarray(0, LIMITS.errorBytesMax - 3).toString() };
 }

@@ -104,3 +104,17 @@ export const importCycles: Rule = (tree) => {
   for (const file of tree) if (!state.has(file.path)) visit(file);
   return found;
 };
+
+/** What becomes of a message is decided in one place, and everybody goes there by the same door. */
+export const decidedOnce: Rule = (tree) =>
+  tree
+    .filter(({ path }) => path !== "src/message/conclude.ts")
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target, kind }) => target === "src/message/decide.ts" && kind === "value")
+        .map(({ line }) => ({
+          file: path,
+          line,
+          text: "only conclude() calls decide(): call conclude() of message/conclude.ts",
+        })),
+    );

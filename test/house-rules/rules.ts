@@ -5,7 +5,7 @@
 import { bannedCalls, bannedWords, defaultExports, suppressions, testCode } from "./content-rules.ts";
 import { EXCEPTIONS, type Exception } from "./exceptions.ts";
 import { functionSpans } from "./functions.ts";
-import { adapterImports, barrels, doors, importCycles, importDirection, unknownRoom } from "./import-rules.ts";
+import { adapterImports, barrels, decidedOnce, doors, importCycles, importDirection, unknownRoom } from "./import-rules.ts";
 import { readTree, type SourceFile } from "./source.ts";
 
 export interface Violation {
@@ -100,6 +100,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "adapter-imports": adapterImports,
   "import-cycle": importCycles,
   barrel: barrels,
+  "decided-once": decidedOnce,
   "door-exports-only": doors,
   "file-size": fileSize,
   "function-size": functionSize,

@@ -2,7 +2,8 @@
  * Finds leases that ran out (a crash, a stall, a cut network) and decides what becomes of what was in them. The store takes
  * them over under new tokens first, so whoever held them can no longer settle (I4); that also makes two of these at once safe.
  */
-import { type DecideRules, decide } from "../../message/decide.ts";
+import { conclude } from "../../message/conclude.ts";
+import type { DecideRules } from "../../message/decide.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
 import type { Settle } from "../../message/settlement.ts";
 import type { Events } from "../../observe/events.ts";
@@ -15,7 +16,7 @@ export interface ReclaimOptions {
   readonly owner: string;
   readonly random: Random;
   readonly events: Events;
-  readonly rulesOf: (topic: string) => DecideRules;
+  readonly rulesOf: (topic: string) => DecideRules | undefined;
   readonly everyMs: number;
 }
 
@@ -24,13 +25,8 @@ const BATCH = 500;
 const TAKEOVER_MS = 10_000;
 
 export function reclaimExpired({ store, owner, random, events, rulesOf, everyMs }: ReclaimOptions): MaintenanceJob {
-  const settleOf = (message: ClaimedMessage): Settle => ({
-    id: message.id,
-    claim: message.claim,
-    attempt: message.attempt,
-    durationMs: null,
-    settlement: decide(message, { kind: "lost" }, rulesOf(message.topic), random.next()),
-  });
+  const settleOf = (message: ClaimedMessage): Settle =>
+    conclude(message, { kind: "lost" }, rulesOf(message.topic), random.next());
 
   return {
     name: "reclaim-expired",

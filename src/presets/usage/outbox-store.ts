@@ -4,7 +4,8 @@
  * nothing and is told `lost` (DO-3), and another namespace's messages are never taken (DO-8).
  */
 import { reclaimExpired } from "../../maintenance/jobs/reclaim-expired.ts";
-import { type DecideRules, decide } from "../../message/decide.ts";
+import { conclude } from "../../message/conclude.ts";
+import type { DecideRules } from "../../message/decide.ts";
 import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
@@ -89,12 +90,11 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
   }
 
   async function settleHeld(one: Held, outcome: Outcome): Promise<SettleResult> {
-    const { id, claim, attempt } = one.message;
+    const { id } = one.message;
     // After its lease a message belongs to whoever claims it next.
     forgetEnded();
     if (held.get(id) !== one) return "lost";
-    const settlement = decide(one.message, outcome, one.rules, systemRandom.next());
-    const settles = [{ id, claim, attempt, durationMs: null, settlement }];
+    const settles = [conclude(one.message, outcome, one.rules, systemRandom.next())];
     const [result = "lost"] = await store.settle(settles).catch((error: unknown) => {
       one.doubtful = true;
       throw error;

@@ -3,10 +3,9 @@
  * were made there go with it and are never thrown away. What a person holds or has replayed there stays, and ordered messages that
  * were begun there.
  */
-import { type DecideRules, decide } from "../../message/decide.ts";
+import { conclude, released } from "../../message/conclude.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { AttemptRecord, ClaimedMessage, MessageView, NewMessage } from "../../message/message.ts";
-import { RETRY_POLICIES, type RetryPolicy } from "../../message/retry-policy.ts";
 import type { Settlement } from "../../message/settlement.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { HandedDown } from "../handed-down.ts";
@@ -28,7 +27,6 @@ const LEASE_MS = 10_000;
 const MOVED: Settlement = { kind: "delivered", outcome: "delivered" };
 const CONFLICT = "key_conflict";
 const INTERRUPTED = "move_interrupted";
-const LOST_RULES: DecideRules = { policy: RETRY_POLICIES.get("exponential") as RetryPolicy, ordering: "key", onUnknown: "retry" };
 
 /** Returns how many the primary store has now that were only below before. */
 export async function moveUp(deps: MoveDeps): Promise<number> {
@@ -46,12 +44,10 @@ async function takeBack(deps: MoveDeps): Promise<void> {
   const { secondary, owner, topics } = deps;
   for (;;) {
     const lost = await secondary.reclaim({ owner, leaseMs: LEASE_MS, limit: BATCH });
-    await settleAll(deps, lost, (i) => {
-      const one = lost[i] as ClaimedMessage;
-      return one.attempt === 1 && topics.includes(one.topic)
-        ? { kind: "release" }
-        : decide(one, { kind: "lost" }, LOST_RULES, 0.5);
-    });
+    const isMove = ({ attempt, topic }: ClaimedMessage): boolean => attempt === 1 && topics.includes(topic);
+    if (lost.length > 0) {
+      await secondary.settle(lost.map((one) => (isMove(one) ? released(one) : conclude(one, { kind: "lost" }, undefined, 0.5))));
+    }
     if (lost.length < BATCH) return;
   }
 }

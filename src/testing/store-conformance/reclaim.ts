@@ -3,7 +3,7 @@
  * in it comes back once, under a new token.
  */
 import assert from "node:assert/strict";
-import { decide } from "../../message/decide.ts";
+import { conclude } from "../../message/conclude.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
 import { retryPolicy } from "../../message/retry-policy.ts";
 import type { Store } from "../../store/store.ts";
@@ -14,12 +14,12 @@ function reclaim(scene: Scene, ms: number, limit = 100, store: Store = scene.sto
   return store.reclaim({ owner: "other", leaseMs: 30_000, limit, ...scene.at(ms) });
 }
 
-/** What the kernel does with a lost claim: decide() judges, settle() writes. */
+/** What the kernel does with a lost claim: conclude() judges, settle() writes. */
 async function settleLost(scene: Scene, ms: number, lost: readonly ClaimedMessage[]): Promise<void> {
   const policy = retryPolicy({ policy: "exponential", attemptsMax: 3, jitter: "none" });
   assert.ok(policy);
   for (const message of lost) {
-    const settlement = decide(message, { kind: "lost" }, { policy, ordering: "none", onUnknown: "retry" }, 0);
+    const { settlement } = conclude(message, { kind: "lost" }, { policy, ordering: "none", onUnknown: "retry" });
     await scene.settled(ms, [message], settlement);
   }
 }
