@@ -42,10 +42,10 @@ function valuesOf(results, peer, metric) {
   return byRound;
 }
 
-function measured(results, { ours: whose = "makegood", metric, kind, against }) {
+function measured(results, { ours: whose = "makegood", metric, kind, against, theirs: other = metric }) {
   const ours = valuesOf(results, whose, metric);
   if (kind === "own") return [...ours.values()];
-  const theirs = valuesOf(results, against, metric);
+  const theirs = valuesOf(results, against, other);
   const ratios = [];
   for (const [round, value] of ours) {
     if (!theirs.has(round)) continue;
@@ -61,7 +61,8 @@ function targetTable(results) {
     const title = `${titlePrefix(target)}${{ ...metrics, ...redisMetrics, ...settlementMetrics }[target.metric]}`;
     const question = target.kind === "own" ? title : title.replace(/, (µs|ms|\S+\/s)$/, "");
     const own = target.ours === undefined ? "" : `on ${nameOf(target.ours)}`;
-    const against = { ratio: `× ${nameOf(target.against)}`, inverse: `${nameOf(target.against)} / ours`, own }[target.kind];
+    const their = target.theirs === undefined ? "" : `'s ${metrics[target.theirs]}`;
+    const against = { ratio: `× ${nameOf(target.against)}${their}`, inverse: `${nameOf(target.against)} / ours`, own }[target.kind];
     return [question, against, wanted(target), formatSpread(values), verdict(target, values), String(values.length)];
   });
   const asked = isComplete(results) ? rows : rows.filter((row) => row.at(-1) !== "0");
