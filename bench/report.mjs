@@ -62,7 +62,9 @@ function targetTable(results) {
     const question = target.kind === "own" ? title : title.replace(/, (µs|ms|\S+\/s)$/, "");
     const own = target.ours === undefined ? "" : `on ${nameOf(target.ours)}`;
     const their = target.theirs === undefined ? "" : `'s ${metrics[target.theirs]}`;
-    const against = { ratio: `× ${nameOf(target.against)}${their}`, inverse: `${nameOf(target.against)} / ours`, own }[target.kind];
+    const against = { ratio: `× ${nameOf(target.against)}${their}`, inverse: `${nameOf(target.against)} / ours`, own }[
+      target.kind
+    ];
     return [question, against, wanted(target), formatSpread(values), verdict(target, values), String(values.length)];
   });
   const asked = isComplete(results) ? rows : rows.filter((row) => row.at(-1) !== "0");

@@ -5,7 +5,7 @@
 import type { AnyTopic } from "../delivery/topic.ts";
 import { type TopicTable, UNDECLARED } from "../delivery/topic-table.ts";
 import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
-import type { TopicDefinition, TopicRecord } from "../message/topic.ts";
+import { BREAKER_CLOSED, type TopicDefinition, type TopicRecord } from "../message/topic.ts";
 import { inBackground, sleep, within } from "../platform/clock.ts";
 import type { Store } from "../store/store.ts";
 import type { FallbackOptions, FallbackParts } from "./open-fallback.ts";
@@ -161,6 +161,5 @@ export function once(work: () => Promise<void>): () => Promise<void> {
 
 /** A declared topic as it will be, while the store that keeps its state cannot be asked. */
 function undeclared(definition: TopicDefinition, source: "code" | "file"): TopicRecord {
-  const breaker = { state: "closed", probeInMs: 0, trips: 0, reason: null } as const;
-  return { ...definition, source, revision: UNDECLARED, paused: false, disabledReason: null, breaker };
+  return { ...definition, source, revision: UNDECLARED, paused: false, disabledReason: null, breaker: BREAKER_CLOSED };
 }

@@ -63,7 +63,7 @@ export class Breaker {
     this.#resetting = true;
     this.#endProbe();
     this.#call("breaker_reset", async () => {
-      const closed = { state: "closed", probeInMs: 0, trips: 0, reason: null } as const;
+      const closed = { state: "closed", probeInMs: 0, trips: 0, reason: null, tenants: [] } as const;
       try {
         await this.#orAlone(this.#deps.topics.reset(this.#name), () => this.#learn(entry, closed));
         this.#learn(entry, closed);
@@ -118,7 +118,7 @@ export class Breaker {
     const forMs = cooldownMs(entry.record.breaker.trips);
     this.#call("breaker_trip", async () => {
       const { trips } = entry.record.breaker;
-      const opened = { state: "open", probeInMs: forMs, trips: trips + 1, reason } as const;
+      const opened = { state: "open", probeInMs: forMs, trips: trips + 1, reason, tenants: [] } as const;
       try {
         const tripping = this.#deps.topics.trip(this.#name, forMs, reason);
         this.#learn(entry, await this.#orAlone(tripping, () => this.#learn(entry, opened)));

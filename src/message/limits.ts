@@ -23,6 +23,9 @@ export const LIMITS = {
   leaseMsMax: 12 * 3_600_000,
   retryAfterMsMax: 3_600_000,
   responseBytesMax: 65_536,
+  /** Tenants of one topic that are held alone; one more, and the topic is. */
+  heldTenantsMax: 20,
+  heldReasonCharsMax: 200,
   /** A claim's whole prefetch of payload bytes, whatever the number of messages. */
   claimBytesMax: 16 * 1_048_576,
 } as const;

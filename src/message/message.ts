@@ -72,6 +72,8 @@ export interface ClaimedMessage {
   /** Handed down by `deliver()`, so that its waits stand before attempts, not after them. */
   readonly handedDown: boolean;
   readonly suspicion: Suspicion;
+  /** It failed before and waited in a lane apart; always false for suspects and for what carries an ordering key. */
+  readonly retried: boolean;
 }
 
 /** A message as it is read back: its fixed part, and where it stands now. */

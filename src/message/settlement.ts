@@ -12,8 +12,14 @@ interface Failed {
 
 export type Settlement =
   | { readonly kind: "delivered"; readonly outcome: "delivered" | "duplicate" }
-  /** Back to pending after `delayMs`. Not counted: the attempt number is given out again. */
-  | ({ readonly kind: "retry"; readonly delayMs: number; readonly counted: boolean; readonly suspicion: Suspicion } & Failed)
+  /** Back to pending after `delayMs`. Not counted: the attempt number is given out again. `retried`: it failed, and waits apart from those that never did. */
+  | ({
+      readonly kind: "retry";
+      readonly delayMs: number;
+      readonly counted: boolean;
+      readonly suspicion: Suspicion;
+      readonly retried?: boolean | undefined;
+    } & Failed)
   /** `blocksOrder`: a strict topic's dead head keeps its ordering key closed until a person decides. */
   | ({ readonly kind: "dead"; readonly blocksOrder: boolean } & Failed)
   /** Pending, never due, until a person replays, resolves or discards it. */

@@ -51,10 +51,19 @@ export interface BreakerState {
   readonly state: "closed" | "open" | "half_open";
   /** Milliseconds until an open breaker may be probed, by the store's clock; 0 when it may be now. */
   readonly probeInMs: number;
-  /** How often it opened without a success in between: the cool-down grows with it. */
+  /** How often it opened, or let a message that failed before be tried, without closing in between: the rest between those grows with it. */
   readonly trips: number;
   readonly reason: string | null;
+  /** Tenants that are held alone while the others go on; none while the whole topic is held. */
+  readonly tenants: readonly HeldTenant[];
 }
+
+export interface HeldTenant {
+  readonly tenantId: string;
+  readonly reason: string;
+}
+
+export const BREAKER_CLOSED: BreakerState = Object.freeze({ state: "closed", probeInMs: 0, trips: 0, reason: null, tenants: [] });
 
 /** A topic as all workers see it. */
 export interface TopicRecord extends TopicDefinition {

@@ -51,8 +51,8 @@ export interface EnqueueOptions extends At {
 }
 
 /**
- * A lane is the unit of fairness, priority, pause and claim order: the messages of one topic, tenant and priority
- * (ordered ones and suspects have lanes of their own). A claim names lanes and how many messages it wants from each.
+ * A lane is the unit of fairness, priority, pause and claim order: the messages of one topic, tenant and priority (ordered ones,
+ * suspects and those that failed before have lanes of their own). A claim names lanes and how many messages it wants from each.
  */
 export interface Lane {
   readonly lane: string;
@@ -60,6 +60,8 @@ export interface Lane {
   readonly tenantId: string | null;
   readonly priority: number;
   readonly suspicion: Suspicion;
+  /** Its messages failed before: they wait beside those that never did, not before them. Never true of ordered ones and suspects. */
+  readonly retried: boolean;
   /** Its messages carry ordering keys: at most one of each key is in flight. */
   readonly ordered: boolean;
   /** Milliseconds until its first message is due; negative: how long that one has been waiting. */
@@ -69,7 +71,8 @@ export interface Lane {
 export interface ClaimRequest extends At {
   readonly owner: string;
   readonly leaseMs: number;
-  readonly lanes: readonly { readonly lane: string; readonly limit: number }[];
+  /** Each lane once. `newest`: those that became due last come first, where their lane has no order to keep. */
+  readonly lanes: readonly { readonly lane: string; readonly limit: number; readonly newest?: boolean | undefined }[];
   /**
    * Takes exactly these instead, whatever `lanes` says and due or not: a direct try under a claim, a move to another store. What is not
    * pending, is held or carries an ordering key is left out.

@@ -5,6 +5,11 @@
 import type { BreakerState, TopicDefinition, TopicRecord, TopicSource } from "../message/topic.ts";
 import type { At } from "./store.ts";
 
+/** Whose breaker: a tenant's that is held alone, or (null or absent) the topic's. */
+export interface BreakerOf extends At {
+  readonly tenantId?: string | null | undefined;
+}
+
 export type TopicDelete = "deleted" | "not_found" | "in_use" | "read_only";
 
 export interface TopicStore {
@@ -21,12 +26,21 @@ export interface TopicStore {
   pause(name: string, paused: boolean): Promise<TopicRecord | null>;
   disable(name: string, reason: string): Promise<void>;
 
-  /** Opens the breaker (or opens it again after a failed probe) for `cooldownMs`. */
-  trip(name: string, cooldownMs: number, reason: string, at?: At): Promise<BreakerState>;
   /**
-   * Asks for the right to probe an open breaker whose cool-down has passed: true for exactly one owner until `leaseMs` is over.
+   * Opens the breaker for `cooldownMs`; one that is open and may not be probed yet stays as it is. Of a tenant: holds that one alone, unless
+   * the topic is held already, or too many tenants are: then it opens the topic's. The topic's takes the tenants' place.
    */
-  probe(name: string, owner: string, leaseMs: number, at?: At): Promise<boolean>;
-  /** Closes the breaker: a probe was delivered. */
-  reset(name: string): Promise<void>;
+  trip(name: string, cooldownMs: number, reason: string, of?: BreakerOf): Promise<BreakerState>;
+  /**
+   * Asks to try one message of what is held once the cool-down has passed: true for exactly one owner until `leaseMs` is over, over the
+   * topic and all its tenants. `restMs`: for one that failed before; the next of those after this time.
+   */
+  probe(
+    name: string,
+    owner: string,
+    leaseMs: number,
+    of?: BreakerOf & { readonly restMs?: number | undefined },
+  ): Promise<boolean>;
+  /** Closes the breaker: the receiver lives. Of a tenant: lets that one go; of the topic: all. */
+  reset(name: string, of?: Pick<BreakerOf, "tenantId">): Promise<void>;
 }

@@ -4,7 +4,7 @@
  */
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { At, ClaimRequest } from "../store.ts";
-import { claimable, laneOf, unpark, unparkClaimed } from "./lanes.ts";
+import { claimable, isApart, laneOf, unpark, unparkClaimed } from "./lanes.ts";
 import { type Lease, nowMs, type State, type Stored } from "./state.ts";
 
 export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
@@ -22,7 +22,7 @@ export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
   state.leases.set(lease.id, lease);
   const chosen = taken.map(({ stored }) => stored);
   if (request.ids) for (const stored of chosen) unpark(state, stored);
-  else unparkClaimed(state, chosen);
+  else unparkClaimed(state, chosen, new Set(request.lanes.flatMap(({ lane, newest }) => (newest ? [lane] : []))));
   for (const { stored, lane } of taken) {
     stored.status = "processing";
     stored.attempts++;
@@ -35,10 +35,11 @@ export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
 function choose(state: State, request: ClaimRequest, now: number): { stored: Stored; lane: string }[] {
   const taken = new Map<string, { stored: Stored; lane: string }>();
   let bytesLeft = request.bytesMax ?? Number.POSITIVE_INFINITY;
-  for (const { lane, limit } of request.lanes) {
+  for (const { lane, limit, newest } of request.lanes) {
     const found = state.lanes.get(lane);
     let left = limit;
-    for (const stored of found ? claimable(found) : []) {
+    const waiting = found ? claimable(found) : [];
+    for (const stored of newest && !found?.ordered ? waiting.filter(({ dueMs }) => dueMs <= now).reverse() : waiting) {
       if (left <= 0 || stored.dueMs > now) break;
       if (taken.has(stored.message.id)) continue;
       bytesLeft -= Buffer.byteLength(stored.message.payload);
@@ -110,6 +111,7 @@ function claimed(state: State, lease: Lease, payload: (stored: Stored) => string
       base: stored.base,
       handedDown: directTry !== undefined,
       suspicion: stored.suspicion,
+      retried: isApart(stored),
     };
   });
 }

@@ -81,6 +81,7 @@ function admit(message: NewMessage, ordered: boolean, now: number): Stored {
     generation: 0,
     revision: 0,
     suspicion: 0,
+    retried: false,
     dueMs,
     heldReason: null,
     diedMs: null,

@@ -37,6 +37,7 @@ function replay(state: State, stored: Stored, now: number): void {
   stored.generation++;
   stored.base = stored.attempts;
   stored.suspicion = 0;
+  stored.retried = false;
   stored.dueMs = now;
   stored.heldReason = null;
   stored.diedMs = null;

@@ -23,18 +23,17 @@ export function unpark(state: State, stored: Stored): void {
   tidy(state, stored);
 }
 
-/** Takes what a claim chose out of where it waits. In a lane without order that is always its front: one cut for all of it. */
-export function unparkClaimed(state: State, chosen: readonly Stored[]): void {
+/** Takes what a claim chose out of where it waits. In a lane without order that is its front, unless the newest were asked for: one cut for all of it. */
+export function unparkClaimed(state: State, chosen: readonly Stored[], newest: ReadonlySet<string>): void {
   const fronts = new Map<LaneState, { last: Stored; count: number }>();
   for (const stored of chosen) {
+    const lane = laneOf(state, stored);
     if (stored.ordered) {
       // Closed before it is taken out, so that the key of an only message does not vanish and open again.
       keyOf(state, stored).inFlight = true;
       unpark(state, stored);
-    } else {
-      const lane = laneOf(state, stored);
-      fronts.set(lane, { last: stored, count: (fronts.get(lane)?.count ?? 0) + 1 });
-    }
+    } else if (newest.has(lane.lane)) unpark(state, stored);
+    else fronts.set(lane, { last: stored, count: (fronts.get(lane)?.count ?? 0) + 1 });
   }
   for (const [lane, { last, count }] of fronts) {
     if (lane.due[count - 1] !== last) throw new Error(`memory store: ${last.message.id} is not where it should be waiting`);
@@ -47,13 +46,19 @@ export function unparkClaimed(state: State, chosen: readonly Stored[]): void {
 export function laneOf(state: State, stored: Stored): LaneState {
   const { topic, tenantId, priority } = stored.message;
   const suspicion = stored.ordered ? 0 : stored.suspicion;
-  const lane = JSON.stringify([topic, tenantId, priority, suspicion, stored.ordered]);
+  const retried = isApart(stored);
+  const lane = JSON.stringify([topic, tenantId, priority, suspicion, retried, stored.ordered]);
   let found = state.lanes.get(lane);
   if (!found) {
-    found = { lane, topic, tenantId, priority, suspicion, ordered: stored.ordered, due: [], keys: new Map() };
+    found = { lane, topic, tenantId, priority, suspicion, retried, ordered: stored.ordered, due: [], keys: new Map() };
     state.lanes.set(lane, found);
   }
   return found;
+}
+
+/** Whether it waits in the lane of those that failed before. */
+export function isApart({ ordered, suspicion, retried }: Stored): boolean {
+  return retried && suspicion === 0 && !ordered;
 }
 
 /** The ordering key of an ordered message. */
@@ -94,8 +99,8 @@ export function listLanes(state: State, at?: At): Lane[] {
   const lanes: Lane[] = [];
   for (const found of state.lanes.values()) {
     const first = claimable(found)[0];
-    const { lane, topic, tenantId, priority, suspicion, ordered } = found;
-    if (first) lanes.push({ lane, topic, tenantId, priority, suspicion, ordered, dueInMs: first.dueMs - now });
+    const { lane, topic, tenantId, priority, suspicion, retried, ordered } = found;
+    if (first) lanes.push({ lane, topic, tenantId, priority, suspicion, retried, ordered, dueInMs: first.dueMs - now });
   }
   return lanes;
 }

@@ -40,6 +40,7 @@ function apply(state: State, stored: Stored, settlement: Settlement, now: number
     case "retry":
       if (!settlement.counted) stored.attempts--;
       stored.suspicion = settlement.suspicion;
+      stored.retried = settlement.retried === true;
       stored.dueMs = now + settlement.delayMs;
       break;
     case "hold":

@@ -21,6 +21,7 @@ export interface Stored {
   generation: number;
   revision: number;
   suspicion: Suspicion;
+  retried: boolean;
   dueMs: number;
   heldReason: string | null;
   diedMs: number | null;
@@ -51,6 +52,7 @@ export interface LaneState {
   readonly tenantId: string | null;
   readonly priority: number;
   readonly suspicion: Suspicion;
+  readonly retried: boolean;
   readonly ordered: boolean;
   /** Unordered ones by (due, id); held ones are not in it. */
   readonly due: Stored[];
@@ -74,7 +76,12 @@ export interface TopicState {
   paused: boolean;
   disabledReason: string | null;
   /** Null: closed. */
-  breaker: { openUntilMs: number; probeUntilMs: number | null; reason: string | null } | null;
+  breaker: { openUntilMs: number; reason: string | null } | null;
+  /** Until when nobody else may probe; with the topic closed, one of the held tenants. */
+  probeUntilMs: number | null;
+  restUntilMs: number | null;
+  /** Tenant → reason. */
+  readonly heldTenants: Map<string, string>;
   trips: number;
 }
 

@@ -2,9 +2,16 @@
  * The topics seam in memory: definitions, pause, disabled sinks and breakers. A breaker is open until its cool-down has
  * passed, then one owner at a time may probe it.
  */
-import type { BreakerState, TopicDefinition, TopicRecord, TopicSource } from "../../message/topic.ts";
+import { LIMITS } from "../../message/limits.ts";
+import {
+  BREAKER_CLOSED,
+  type BreakerState,
+  type TopicDefinition,
+  type TopicRecord,
+  type TopicSource,
+} from "../../message/topic.ts";
 import type { At } from "../store.ts";
-import type { TopicDelete, TopicStore } from "../topics.ts";
+import type { BreakerOf, TopicDelete, TopicStore } from "../topics.ts";
 import { hint, nowMs, type State, type TopicState } from "./state.ts";
 
 /** `alive` throws when the store is closed. */
@@ -43,6 +50,9 @@ function put(state: State, definition: TopicDefinition, source: TopicSource): To
     paused: false,
     disabledReason: null,
     breaker: null,
+    probeUntilMs: null,
+    restUntilMs: null,
+    heldTenants: new Map<string, string>(),
     trips: 0,
   };
   const equal = known !== undefined && plain(known.definition) === plain(definition);
@@ -95,38 +105,76 @@ function disable(state: State, name: string, reason: string): void {
   changed(state);
 }
 
-function trip(state: State, name: string, cooldownMs: number, reason: string, at?: At): BreakerState {
+function trip(state: State, name: string, cooldownMs: number, reason: string, of?: BreakerOf): BreakerState {
   const topic = state.topics.get(name);
-  if (!topic) return { state: "closed", probeInMs: 0, trips: 0, reason: null };
-  const now = nowMs(state, at);
-  topic.trips++;
-  topic.breaker = { openUntilMs: now + cooldownMs, probeUntilMs: null, reason };
+  if (!topic) return BREAKER_CLOSED;
+  const now = nowMs(state, of);
+  const { tenantId = null } = of ?? {};
+  if (tenantId === null || mustOpen(topic, tenantId)) open(topic, now, cooldownMs, reason);
+  else if (topic.breaker === null && !topic.heldTenants.has(tenantId))
+    topic.heldTenants.set(tenantId, reason.slice(0, LIMITS.heldReasonCharsMax));
   changed(state);
   return breaker(topic, now);
 }
 
-function probe(state: State, name: string, _owner: string, leaseMs: number, at?: At): boolean {
-  const open = state.topics.get(name)?.breaker;
-  const now = nowMs(state, at);
-  if (!open || now < (open.probeUntilMs ?? open.openUntilMs)) return false;
-  open.probeUntilMs = now + leaseMs;
-  changed(state);
+/** Too many tenants are held for one more to be held alone. */
+function mustOpen({ breaker, heldTenants }: TopicState, tenantId: string): boolean {
+  return breaker === null && !heldTenants.has(tenantId) && heldTenants.size >= LIMITS.heldTenantsMax;
+}
+
+function open(topic: TopicState, now: number, cooldownMs: number, reason: string): void {
+  const untilMs = topic.probeUntilMs ?? topic.breaker?.openUntilMs ?? now;
+  // Two workers that saw the same failures open it once.
+  if (topic.breaker !== null && untilMs > now && (topic.probeUntilMs === null || now + cooldownMs <= untilMs)) return;
+  topic.trips++;
+  topic.breaker = { openUntilMs: now + cooldownMs, reason };
+  topic.probeUntilMs = null;
+  topic.heldTenants.clear();
+}
+
+function probe(
+  state: State,
+  name: string,
+  _owner: string,
+  leaseMs: number,
+  of?: BreakerOf & { readonly restMs?: number | undefined },
+): boolean {
+  const topic = state.topics.get(name);
+  const now = nowMs(state, of);
+  const { tenantId = null, restMs } = of ?? {};
+  if (!topic) return false;
+  const held = tenantId === null ? topic.breaker !== null : topic.breaker === null && topic.heldTenants.has(tenantId);
+  if (!held || now < (topic.probeUntilMs ?? topic.breaker?.openUntilMs ?? now)) return false;
+  if (restMs !== undefined) {
+    if (now < (topic.restUntilMs ?? now)) return false;
+    topic.restUntilMs = now + restMs;
+    topic.trips++;
+  }
+  topic.probeUntilMs = now + leaseMs;
   return true;
 }
 
-function reset(state: State, name: string): void {
+function reset(state: State, name: string, of?: Pick<BreakerOf, "tenantId">): void {
   const topic = state.topics.get(name);
-  if (!topic || (topic.breaker === null && topic.trips === 0)) return;
-  topic.breaker = null;
-  topic.trips = 0;
+  if (!topic) return;
+  const { tenantId = null } = of ?? {};
+  if (tenantId === null) {
+    topic.heldTenants.clear();
+    topic.breaker = null;
+  } else if (!topic.heldTenants.delete(tenantId)) return;
+  if (topic.breaker === null && topic.heldTenants.size === 0) {
+    topic.probeUntilMs = null;
+    topic.restUntilMs = null;
+    topic.trips = 0;
+  }
   changed(state);
 }
 
-function breaker({ breaker, trips }: TopicState, now: number): BreakerState {
-  if (!breaker) return { state: "closed", probeInMs: 0, trips, reason: null };
-  const { openUntilMs, probeUntilMs, reason } = breaker;
-  const probeInMs = Math.max(0, (probeUntilMs ?? openUntilMs) - now);
-  return { state: probeUntilMs === null ? "open" : "half_open", probeInMs, trips, reason };
+function breaker({ breaker, probeUntilMs, trips, heldTenants }: TopicState, now: number): BreakerState {
+  const tenants = [...heldTenants].map(([tenantId, reason]) => ({ tenantId, reason }));
+  const probeInMs = Math.max(0, (probeUntilMs ?? breaker?.openUntilMs ?? now) - now);
+  if (!breaker) return { state: "closed", probeInMs, trips, reason: null, tenants };
+  return { state: probeUntilMs === null ? "open" : "half_open", probeInMs, trips, reason: breaker.reason, tenants };
 }
 
 function record(state: State, topic: TopicState, at?: At): TopicRecord;

@@ -8,8 +8,14 @@ import type { Suspicion } from "../../message/message.ts";
 import type { Connection, Row } from "./connection.ts";
 import { createTopicNames, unknownTopic } from "./topic-names.ts";
 
-/** lane.kind */
+/** lane.kind: 0 plain, 1 and 2 suspects, and these. */
 export const KIND_ORDERED = 3;
+export const KIND_RETRIED = 4;
+
+/** What a lane's kind says of its messages; how far an ordered one is suspected stands in its row. */
+export function kindSays(kind: number): { readonly suspicion: Suspicion; readonly retried: boolean } {
+  return { suspicion: (kind < KIND_ORDERED ? kind : 0) as Suspicion, retried: kind === KIND_RETRIED };
+}
 
 export interface LaneInfo {
   readonly id: number;
@@ -17,7 +23,6 @@ export interface LaneInfo {
   readonly topic: string;
   readonly tenant: string;
   readonly priority: number;
-  /** 0 plain, 1 and 2 suspects, 3 ordered. */
   readonly kind: number;
 }
 
@@ -38,8 +43,8 @@ export interface LaneTable {
   of(messages: readonly LaneOf[]): Promise<LaneInfo[]>;
   /** Without a round trip, when every part is known already. */
   known(message: LaneOf): LaneInfo | undefined;
-  /** The sibling where suspects of this lane wait (or where they return to). */
-  sibling(lane: LaneInfo, suspicion: Suspicion): Promise<LaneInfo>;
+  /** The siblings where suspects of these lanes wait, or what failed before (or where they return to), in their order. */
+  siblings(messages: readonly { lane: LaneInfo; suspicion: Suspicion; retried: boolean }[]): Promise<LaneInfo[]>;
   byId(ids: Iterable<number>): Promise<Map<number, LaneInfo>>;
   /** These may be gone: the next one who needs them asks. */
   forget(ids: Iterable<number>): void;
@@ -150,11 +155,13 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
       await topics.require(messages.map(({ topic }) => topic));
       return make(messages.map(placeOf));
     },
-    async sibling(lane, suspicion) {
-      if (lane.kind === KIND_ORDERED || lane.kind === suspicion) return lane;
-      const [sibling] = await make([[lane.topic, lane.tenant, lane.priority, suspicion]]);
-      return sibling as LaneInfo;
-    },
+    siblings: (messages) =>
+      make(
+        messages.map(({ lane: { topic, tenant, priority, kind }, suspicion, retried }): Place => {
+          const back = suspicion === 0 && retried ? KIND_RETRIED : suspicion;
+          return [topic, tenant, priority, kind === KIND_ORDERED ? kind : back];
+        }),
+      ),
     async byId(ids) {
       const found = new Map<number, LaneInfo>();
       const missing: number[] = [];

@@ -11,6 +11,7 @@ import {
   type TopicSource,
 } from "../../message/topic.ts";
 import type { TopicStore } from "../topics.ts";
+import { createBreakers } from "./breakers.ts";
 import { clockSql, perClock } from "./clock-sql.ts";
 import type { Row } from "./connection.ts";
 import type { Db } from "./db.ts";
@@ -19,8 +20,8 @@ const BREAKER_STATES = ["closed", "open", "half_open"] as const;
 
 const columns = (clock: string) => `name, definition, secrets, source, revision::text, paused::text, disabled_reason,
   (case when breaker_state = 2 and probe_until < ${clock} then 1 else breaker_state end)::text,
-  greatest(0, case when breaker_state = 2 then extract(epoch from (probe_until - ${clock})) else extract(epoch from (breaker_until - ${clock})) end * 1000)::bigint::text,
-  breaker_trips::text, breaker_reason`;
+  greatest(0, case when breaker_state <> 1 then extract(epoch from (probe_until - ${clock})) else extract(epoch from (breaker_until - ${clock})) end * 1000)::bigint::text,
+  breaker_trips::text, breaker_reason, nullif(held_tenants, '{}')::text`;
 
 function record(row: Row): TopicRecord {
   return {
@@ -45,9 +46,13 @@ function withSecrets(definition: TopicDefinition, text: string | null): TopicDef
   return { ...definition, ...Object.fromEntries(sinks) };
 }
 
-function breakerOf([state, inMs, trips, reason]: readonly (string | null | undefined)[]): BreakerState {
-  const name = BREAKER_STATES[Number(state)] ?? "closed";
-  return { state: name, probeInMs: name === "closed" ? 0 : Number(inMs ?? 0), trips: Number(trips), reason: reason ?? null };
+function breakerOf([code, inMs, trips, reason, held]: readonly (string | null | undefined)[]): BreakerState {
+  const state = BREAKER_STATES[Number(code)] ?? "closed";
+  const tenants = Object.entries(JSON.parse(held ?? "{}") as Record<string, string>).map(([tenantId, why]) => ({
+    tenantId,
+    reason: why,
+  }));
+  return { state, probeInMs: Number(inMs ?? 0), trips: Number(trips), reason: reason ?? null, tenants };
 }
 
 /** The definition as stored: fixed order of fields, no secrets, so that equal definitions are equal texts. */
@@ -102,7 +107,8 @@ export function createTopics(db: Db, told: () => void): TopicStore {
         on conflict (name) do update set definition = excluded.definition, secrets = excluded.secrets, source = excluded.source,
           disabled_reason = null, deleted = false, revision = t.revision + 1, updated_at = ${now},
           paused = t.paused and not t.deleted, breaker_state = case when t.deleted then 0 else t.breaker_state end,
-          breaker_trips = case when t.deleted then 0 else t.breaker_trips end, breaker_reason = case when t.deleted then null else t.breaker_reason end
+          breaker_trips = case when t.deleted then 0 else t.breaker_trips end, breaker_reason = case when t.deleted then null else t.breaker_reason end,
+          held_tenants = case when t.deleted then '{}' else t.held_tenants end
         where ($4 <> 'api' or t.source = 'api' or t.deleted)
           and (t.deleted or (t.disabled_reason is not null and $4 = 'api') or (t.definition, coalesce(t.secrets, ''), t.source) <> (excluded.definition, coalesce(excluded.secrets, ''), excluded.source))`,
         [definition.name, text, secrets, source],
@@ -130,34 +136,6 @@ export function createTopics(db: Db, told: () => void): TopicStore {
     async disable(name, reason) {
       await change(`update ${s}.topic set disabled_reason = $2, revision = revision + 1 where name = $1`, [name, reason]);
     },
-    async trip(name, cooldownMs, reason, at) {
-      const clock = clockSql(at?.now);
-      await change(
-        `update ${s}.topic set breaker_state = 1, breaker_until = ${clock} + $2::bigint * interval '1 ms', breaker_trips = breaker_trips + 1,
-          breaker_reason = $3, probe_owner = null, probe_until = null
-        where name = $1 and (breaker_state <> 1 or breaker_until <= ${clock}) returning 1`,
-        [name, cooldownMs, reason],
-      );
-      const [stored] = await read(name, at?.now);
-      return stored?.breaker ?? { state: "closed", probeInMs: 0, trips: 0, reason: null };
-    },
-    async probe(name, owner, leaseMs, at) {
-      const clock = clockSql(at?.now);
-      const rows = await connection.rows(
-        "probe a breaker",
-        `update ${s}.topic set breaker_state = 2, probe_owner = $2, probe_until = ${clock} + $3::bigint * interval '1 ms'
-        where name = $1 and ((breaker_state = 1 and breaker_until <= ${clock}) or (breaker_state = 2 and probe_until <= ${clock})) returning 1`,
-        [name, owner, leaseMs],
-      );
-      if (rows.length > 0) told();
-      return rows.length > 0;
-    },
-    async reset(name) {
-      await change(
-        `update ${s}.topic set breaker_state = 0, breaker_until = null, breaker_trips = 0, breaker_reason = null, probe_owner = null, probe_until = null
-        where name = $1 and breaker_state <> 0`,
-        [name],
-      );
-    },
+    ...createBreakers(db, change, read),
   };
 }

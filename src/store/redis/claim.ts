@@ -16,7 +16,9 @@ export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"
   async function claim(request: ClaimRequest): Promise<ClaimedMessage[]> {
     db.port();
     const lanes = new Map<string, number>();
-    for (const { lane, limit } of request.lanes) if (limit > 0) lanes.set(lane, (lanes.get(lane) ?? 0) + limit);
+    for (const { lane, limit, newest } of request.lanes) {
+      if (limit > 0) lanes.set(lane, newest ? -limit : (lanes.get(lane) ?? 0) + limit);
+    }
     if ((request.ids ?? [...lanes]).length === 0) return [];
     const claim = { lease: chance(), token: chance() };
     const { owner, leaseMs, bytesMax = "" } = request;

@@ -119,11 +119,22 @@ export function claimedOf(row: readonly (string | number)[], at: number, lane: s
     attempt: Number(row[at + 2]),
     base: rest === "" ? 0 : Number(rest.slice(0, bar)),
     handedDown: rest !== "" && rest.slice(bar + 1) === "1",
-    suspicion: suspicionOf(lane),
+    ...kindOf(lane),
   };
 }
 
-const suspicionOf = (lane: string): Suspicion => (lane.startsWith("u") ? (Number(lane[1]) as Suspicion) : 0);
+/** The digit of a lane: how far its messages are suspected; what failed before and is no suspect has this one. */
+const RETRIED = 4;
+
+function kindOf(lane: string): Pick<Lane, "suspicion" | "retried"> {
+  const digit = lane.startsWith("u") ? Number(lane[1]) : 0;
+  return { suspicion: (digit === RETRIED ? 0 : digit) as Suspicion, retried: digit === RETRIED };
+}
+
+/** The digit of the lane that a message goes back to. */
+export function laneDigit(suspicion: Suspicion, retried: boolean): number {
+  return suspicion === 0 && retried ? RETRIED : suspicion;
+}
 
 /** `attempt|outcome|counted|at|duration|next due|[code, error]`; the last part may hold anything. */
 export function attemptOf(text: string): AttemptRecord {
@@ -173,7 +184,7 @@ export function laneName(topic: string, tenant: string, priority: number): strin
   return `u0:${priority}:${topic}:${tenant}`;
 }
 
-/** `u<suspicion>:<priority>:<topic>:<tenant>`, or `o:0:<topic>:<tenant>`; a topic has no colon, a tenant may. */
+/** `u<digit>:<priority>:<topic>:<tenant>`, or `o:0:<topic>:<tenant>`; a topic has no colon, a tenant may. */
 export function laneOf(lane: string, dueInMs: number): Lane {
   const [kind = "", priority, topic = ""] = lane.split(":", 3);
   const tenant = lane.slice(kind.length + (priority as string).length + topic.length + 3);
@@ -182,7 +193,7 @@ export function laneOf(lane: string, dueInMs: number): Lane {
     topic,
     tenantId: tenant === "" ? null : tenant,
     priority: number(priority),
-    suspicion: number(kind.slice(1) || "0") as Suspicion,
+    ...kindOf(lane),
     ordered: kind === "o",
     dueInMs,
   };

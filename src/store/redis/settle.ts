@@ -5,6 +5,7 @@ import { LIMITS } from "../../message/limits.ts";
 import type { Settle, Settlement } from "../../message/settlement.ts";
 import type { At, SettleResult } from "../store.ts";
 import type { Db } from "./db.ts";
+import { laneDigit } from "./rows.ts";
 import { SETTLE } from "./scripts/settle.ts";
 
 const PIECE = LIMITS.batchMessagesMax;
@@ -83,7 +84,8 @@ function pushArgs(args: (string | number)[], { attempt, durationMs, settlement }
     case "retry":
       args.push("r", attempt);
       row(settlement.outcome, settlement.counted);
-      args.push(settlement.delayMs, settlement.counted ? 1 : 0, settlement.suspicion, detail(settlement));
+      args.push(settlement.delayMs, settlement.counted ? 1 : 0, laneDigit(settlement.suspicion, settlement.retried === true));
+      args.push(detail(settlement));
       return;
     case "hold":
       args.push("h", attempt);

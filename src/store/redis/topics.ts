@@ -1,7 +1,14 @@
 /**
  * The topics seam in Redis: one hash for each topic, each change one script, so that all workers agree.
  */
-import type { BreakerState, TopicDefinition, TopicRecord, TopicSource } from "../../message/topic.ts";
+import { LIMITS } from "../../message/limits.ts";
+import {
+  BREAKER_CLOSED,
+  type BreakerState,
+  type TopicDefinition,
+  type TopicRecord,
+  type TopicSource,
+} from "../../message/topic.ts";
 import type { TopicDelete, TopicStore } from "../topics.ts";
 import type { Db } from "./db.ts";
 import type { Epoch } from "./epoch.ts";
@@ -17,8 +24,6 @@ import {
 } from "./scripts/topics.ts";
 
 type Row = readonly (string | null)[];
-
-const CLOSED: BreakerState = { state: "closed", probeInMs: 0, trips: 0, reason: null };
 
 /** The same text for definitions that mean the same: members sorted, absent and undefined alike. */
 function definitionText(definition: TopicDefinition): string {
@@ -42,10 +47,15 @@ function recordOf(row: Row, now: number): TopicRecord {
 }
 
 function breakerOf(row: Row, now: number): BreakerState {
-  const [open, probe, trips, reason] = row.slice(5);
-  if (open === null || open === undefined) return { ...CLOSED, trips: Number(trips ?? 0) };
-  const probeInMs = Math.max(0, Number(probe ?? open) - now);
-  return { state: probe ? "half_open" : "open", probeInMs, trips: Number(trips ?? 0), reason: reason ?? null };
+  const [open, probe, tripsText, reason, held] = row.slice(5);
+  const trips = Number(tripsText ?? 0);
+  const probeInMs = Math.max(0, Number(probe ?? open ?? now) - now);
+  const tenants = Object.entries(JSON.parse(held ?? "{}") as Record<string, string>).map(([tenantId, reason]) => ({
+    tenantId,
+    reason,
+  }));
+  if (open === null || open === undefined) return { ...BREAKER_CLOSED, probeInMs, trips, tenants };
+  return { state: probe ? "half_open" : "open", probeInMs, trips, reason: reason ?? null, tenants };
 }
 
 /** `told` hears in this process that a topic changed; `epoch` remembers what is declared. */
@@ -83,17 +93,16 @@ export function createTopics(db: Db, told: () => void, epoch: Pick<Epoch, "learn
       return row ? recordOf(row, now as number) : null;
     },
     disable: async (name, reason) => void (await change(db.run(DISABLE_TOPIC, keys(name), [name, reason]))),
-    async trip(name, cooldownMs, reason, at) {
-      const [now, row] = (await change(db.run(TRIP_TOPIC, keys(name), [name, cooldownMs, reason], at))) as [number?, Row?];
-      return row ? breakerOf(row, now as number) : CLOSED;
+    async trip(name, cooldownMs, reason, of) {
+      const { heldReasonCharsMax, heldTenantsMax } = LIMITS;
+      const args = [name, cooldownMs, reason, of?.tenantId ?? "", reason.slice(0, heldReasonCharsMax), heldTenantsMax];
+      const [now, row] = (await change(db.run(TRIP_TOPIC, keys(name), args, of))) as [number?, Row?];
+      return row ? breakerOf(row, now as number) : BREAKER_CLOSED;
     },
-    async probe(name, _owner, leaseMs, at) {
-      const granted = (await db.run(PROBE_TOPIC, keys(name), [name, leaseMs], at)) === 1;
-      if (granted) told();
-      return granted;
-    },
-    async reset(name) {
-      if ((await db.run(RESET_TOPIC, keys(name), [name])) === 1) told();
+    probe: async (name, _owner, leaseMs, of) =>
+      (await db.run(PROBE_TOPIC, keys(name), [name, leaseMs, of?.tenantId ?? "", of?.restMs ?? ""], of)) === 1,
+    async reset(name, of) {
+      if ((await db.run(RESET_TOPIC, keys(name), [name, of?.tenantId ?? ""])) === 1) told();
     },
   };
 }

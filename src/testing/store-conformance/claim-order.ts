@@ -36,6 +36,7 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
       base: 0,
       handedDown: false,
       suspicion: 0,
+      retried: false,
     });
   },
 

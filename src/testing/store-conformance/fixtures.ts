@@ -64,8 +64,8 @@ export function newMessage(id: string, fields: Partial<NewMessage> = {}): NewMes
 export const DELIVERED: Settlement = { kind: "delivered", outcome: "delivered" };
 export const RELEASE: Settlement = { kind: "release" };
 
-export function retry(delayMs = 0, counted = true, suspicion: Suspicion = 0): Settlement {
-  return { kind: "retry", delayMs, counted, suspicion, outcome: "retry", code: "http_503", error: "unavailable" };
+export function retry(delayMs = 0, counted = true, suspicion: Suspicion = 0, retried = false): Settlement {
+  return { kind: "retry", delayMs, counted, suspicion, retried, outcome: "retry", code: "http_503", error: "unavailable" };
 }
 
 export function dead(blocksOrder = false): Settlement {

@@ -2,6 +2,7 @@
  * The Store conformance suite: what every store must do, contention and fencing included. It knows no test runner; with
  * vitest a file is three lines: `for (const c of storeConformance(h)) it(`${c.group}: ${c.name}`, c.run)`.
  */
+import { breakerCases } from "./breakers.ts";
 import { claimOrderCases } from "./claim-order.ts";
 import { contentionCases } from "./contention.ts";
 import { dedupeCases } from "./dedupe.ts";
@@ -17,9 +18,10 @@ import { orderingContentionCases } from "./ordering-contention.ts";
 import { pagingCases } from "./paging.ts";
 import { pruneCases } from "./prune.ts";
 import { reclaimCases } from "./reclaim.ts";
+import { retriedCases } from "./retried.ts";
 import { play, type Scene } from "./scene.ts";
 import { settleCases } from "./settle.ts";
-import { breakerCases, topicCases } from "./topics.ts";
+import { topicCases } from "./topics.ts";
 import { traitCases } from "./traits.ts";
 import { noTransactionCases, transactionCases } from "./transactions.ts";
 import { wakeCases } from "./wake.ts";
@@ -36,6 +38,7 @@ export function storeConformance(harness: StoreHarness): Case[] {
     ["fencing", fencingCases],
     ["settle", settleCases],
     ["reclaim", reclaimCases],
+    ["retried", retriedCases],
     ["intervene", { ...interveneCases, ...interveneRaceCases }],
     ["paging", pagingCases],
     ["prune", pruneCases],

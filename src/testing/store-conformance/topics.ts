@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { TopicRecord } from "../../message/topic.ts";
-import { DELIVERED, dead, definition, hold, MINUTE, PLAIN, refused, SECOND, sorted, TOPICS } from "./fixtures.ts";
+import { DELIVERED, dead, definition, hold, MINUTE, PLAIN, refused, sorted, TOPICS } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 const NAME = "api/topic";
@@ -34,7 +34,7 @@ export const topicCases: Record<string, (scene: Scene) => Promise<void>> = {
     await put(scene);
     const { revision, ...record } = await topic(scene);
     assert.ok(Number.isInteger(revision));
-    const breaker = { state: "closed", probeInMs: 0, trips: 0, reason: null };
+    const breaker = { state: "closed", probeInMs: 0, trips: 0, reason: null, tenants: [] };
     assert.deepEqual(record, { ...DEFINITION, source: "api", paused: false, disabledReason: null, breaker });
   },
 
@@ -158,56 +158,5 @@ export const topicCases: Record<string, (scene: Scene) => Promise<void>> = {
     const claimed = await scene.takeOne(2);
     assert.equal(claimed.id, id);
     await scene.settled(3, [claimed], DELIVERED);
-  },
-};
-
-export const breakerCases: Record<string, (scene: Scene) => Promise<void>> = {
-  "a trip opens the breaker for its cool-down and is counted": async (scene) => {
-    const state = await scene.store.topics.trip(PLAIN, 30 * SECOND, "5 failures", scene.at(0));
-    assert.deepEqual(state, { state: "open", probeInMs: 30_000, trips: 1, reason: "5 failures" });
-    assert.deepEqual((await topic(scene, 10 * SECOND, PLAIN)).breaker, { ...state, probeInMs: 20_000 });
-    assert.equal((await topic(scene, MINUTE, PLAIN)).breaker.probeInMs, 0);
-    const listed = (await scene.store.topics.list(scene.at(10 * SECOND))).find(({ name }) => name === PLAIN);
-    assert.equal(listed?.breaker.probeInMs, 20_000);
-  },
-
-  "no probe of a closed breaker, nor before the cool-down has passed": async (scene) => {
-    assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(0)), false);
-    await scene.store.topics.trip(PLAIN, 30 * SECOND, "down", scene.at(0));
-    assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(29 * SECOND)), false);
-    assert.equal(await scene.store.topics.probe("test/unknown", "a", 10_000, scene.at(0)), false);
-  },
-
-  "one owner probes; another may when that one does not come back": async (scene) => {
-    await scene.store.topics.trip(PLAIN, 30 * SECOND, "down", scene.at(0));
-    assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(31 * SECOND)), true);
-    assert.equal((await topic(scene, 32 * SECOND, PLAIN)).breaker.state, "half_open");
-    assert.equal(await scene.store.topics.probe(PLAIN, "b", 10_000, scene.at(32 * SECOND)), false);
-    assert.equal(await scene.store.topics.probe(PLAIN, "b", 10_000, scene.at(42 * SECOND)), true);
-  },
-
-  "many ask at once: one may probe": async (scene) => {
-    const instances = await scene.instances(10);
-    await scene.store.topics.trip(PLAIN, SECOND, "down", scene.at(0));
-    const asked = instances.map((store, i) => store.topics.probe(PLAIN, `owner-${i}`, 10_000, scene.at(2 * SECOND)));
-    assert.equal((await Promise.all(asked)).filter(Boolean).length, 1);
-  },
-
-  "a failed probe opens it again, and a reset closes it and forgets the trips": async (scene) => {
-    await scene.store.topics.trip(PLAIN, 30 * SECOND, "down", scene.at(0));
-    await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(31 * SECOND));
-    const again = await scene.store.topics.trip(PLAIN, 60 * SECOND, "still down", scene.at(32 * SECOND));
-    assert.deepEqual(again, { state: "open", probeInMs: 60_000, trips: 2, reason: "still down" });
-    assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(50 * SECOND)), false);
-    await scene.store.topics.reset(PLAIN);
-    const { state, trips, probeInMs } = (await topic(scene, 51 * SECOND, PLAIN)).breaker;
-    assert.deepEqual([state, trips, probeInMs], ["closed", 0, 0]);
-    assert.equal(await scene.store.topics.probe(PLAIN, "a", 10_000, scene.at(200 * SECOND)), false);
-  },
-
-  "a new definition leaves the breaker as it is": async (scene) => {
-    await scene.store.topics.trip(PLAIN, 30 * SECOND, "down", scene.at(0));
-    await scene.store.topics.put({ ...definition(PLAIN), concurrency: 9 }, "code");
-    assert.equal((await topic(scene, SECOND, PLAIN)).breaker.state, "open");
   },
 };

@@ -10,6 +10,7 @@ import { recovery } from "./0006-recovery.ts";
 import { redrive } from "./0007-redrive.ts";
 import { recoveryViews } from "./0008-recovery-views.ts";
 import { installation } from "./0009-installation.ts";
+import { breaker } from "./0010-breaker.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   redrive,
   recoveryViews,
   installation,
+  breaker,
 ];

@@ -22,8 +22,8 @@ const cut = `select tid, id, lane_id, due, attempts, base
 /** Of one lane and few: what costs a batch of hundreds nothing is most of the time of a single message that somebody waits for. */
 const FEW = 16;
 
-/** Parameters: lanes, how many of each, their watermarks (due, id), owner, lease ms, bytes. */
-const claimSql = (s: string, few: boolean) =>
+/** Parameters: lanes, how many of each, their watermarks (due, id), owner, lease ms, bytes. `newest`: from the other end. */
+const claimSql = (s: string, few: boolean, newest = false) =>
   perClock(
     (clock) => `with
   c as materialized (
@@ -32,7 +32,7 @@ const claimSql = (s: string, few: boolean) =>
     cross join lateral (
       select r.ctid as tid, r.* from ${s}.ready r
       where r.lane_id = l.lane and r.due <= ${clock} and (r.due, r.id) > (l.low_due, l.low_id)
-      order by r.due, r.id limit l.n for update skip locked) r),
+      order by r.due${newest ? " desc" : ""}, r.id${newest ? " desc" : ""} limit l.n for update skip locked) r),
   ${
     few
       ? `b as materialized (${cut})`
@@ -47,26 +47,35 @@ const claimSql = (s: string, few: boolean) =>
   select b.id, b.lane_id, b.attempts + 1, b.base, ${BODY_COLUMNS}, null::smallint from b ${bodyOf(s, "b.id")}`,
   );
 
+interface Wanted {
+  readonly id: number;
+  readonly limit: number;
+  readonly newest: boolean;
+}
+
+const bytesOf = (claimed: readonly ClaimedMessage[]): number => claimed.reduce((sum, m) => sum + Buffer.byteLength(m.payload), 0);
+
 export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequest) => Promise<ClaimedMessage[]> {
   const many = claimSql(db.s, false);
   const few = claimSql(db.s, true);
+  const fromTheEnd = claimSql(db.s, true, true);
   const rotation: Rotation = new Map();
 
-  async function claimPlain(
-    lanes: readonly { id: number; limit: number }[],
-    request: ClaimRequest,
-    bytesMax: number,
-  ): Promise<ClaimedMessage[]> {
+  function valuesOf(lanes: readonly Wanted[], request: ClaimRequest, bytesMax: number): unknown[] {
     const marks = lanes.map(({ id }) => watermarks.of(id, request.now));
-    const values = [
-      lanes.map((l) => l.id),
-      lanes.map((l) => l.limit),
-      marks.map((m) => m.due),
-      marks.map((m) => m.id),
-      request.owner,
-      request.leaseMs,
-      bytesMax,
-    ];
+    const { owner, leaseMs } = request;
+    const named = [lanes.map((l) => l.id), lanes.map((l) => l.limit), marks.map((m) => m.due), marks.map((m) => m.id)];
+    return [...named, owner, leaseMs, bytesMax];
+  }
+
+  /** Few, seldom, and nobody's place in a lane is learned from them. */
+  async function claimNewest(lanes: readonly Wanted[], request: ClaimRequest, bytesMax: number): Promise<ClaimedMessage[]> {
+    const rows = await db.connection.rows("claim", fromTheEnd(request.now), valuesOf(lanes, request, bytesMax));
+    return claimedRows(rows, await db.lanes.byId(lanes.map((l) => l.id)));
+  }
+
+  async function claimPlain(lanes: readonly Wanted[], request: ClaimRequest, bytesMax: number): Promise<ClaimedMessage[]> {
+    const values = valuesOf(lanes, request, bytesMax);
     const isFew = lanes.length === 1 && (lanes[0]?.limit ?? 0) <= FEW;
     const name = request.now === undefined ? (isFew ? "mg_claim_few" : "mg_claim") : undefined;
     const rows = await db.connection.rows("claim", (isFew ? few : many)(request.now), values, { name });
@@ -76,14 +85,22 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
 
   return async function claim(request) {
     if (request.ids) return claimNamed(db, request.ids, request);
-    const wanted = request.lanes.map(({ lane, limit }) => ({ id: Number(lane), limit })).filter(({ limit }) => limit > 0);
+    const wanted = request.lanes
+      .map(({ lane, limit, newest = false }): Wanted => ({ id: Number(lane), limit, newest }))
+      .filter(({ limit }) => limit > 0);
     if (wanted.length === 0) return [];
     const known = await db.lanes.byId(wanted.map((l) => l.id));
     const bytesMax = request.bytesMax ?? Number.MAX_SAFE_INTEGER;
-    const plain = wanted.filter(({ id }) => known.get(id)?.kind !== KIND_ORDERED);
-    const ordered = wanted.filter(({ id }) => known.get(id)?.kind === KIND_ORDERED);
+    const isOrdered = ({ id }: Wanted) => known.get(id)?.kind === KIND_ORDERED;
+    const plain = wanted.filter((lane) => !lane.newest && !isOrdered(lane));
+    const newest = wanted.filter((lane) => lane.newest && !isOrdered(lane));
+    const ordered = wanted.filter(isOrdered);
     const claimed = plain.length > 0 ? await claimPlain(plain, request, bytesMax) : [];
-    const used = claimed.reduce((sum, m) => sum + Buffer.byteLength(m.payload), 0);
+    let used = bytesOf(claimed);
+    if (newest.length > 0 && (used === 0 || used < bytesMax)) {
+      claimed.push(...(await claimNewest(newest, request, bytesMax - used)));
+      used = bytesOf(claimed);
+    }
     if (ordered.length === 0 || used >= bytesMax) return claimed;
     const rest = { bytesMax: bytesMax - used, atLeastOne: used === 0 };
     return [...claimed, ...(await claimOrdered(db, rotation, ordered, request, rest))];

@@ -3,7 +3,7 @@
  */
 import type { ClaimedMessage } from "../../../message/message.ts";
 import type { Row } from "../connection.ts";
-import { KIND_ORDERED, type LaneInfo } from "../lane-table.ts";
+import { KIND_ORDERED, kindSays, type LaneInfo } from "../lane-table.ts";
 
 /** The columns of a body, in the order in which they come back. */
 export const BODY = "key, ordering_key, payload, traceparent, schema_version, handed_down";
@@ -67,7 +67,8 @@ export function claimedRows(rows: readonly Row[], lanes: Map<number, LaneInfo>):
       attempt: Number(row[2]),
       base: Number(row[3]),
       handedDown: row[9] === "t",
-      suspicion: (lane.kind === KIND_ORDERED ? Number(row[10]) : lane.kind) as ClaimedMessage["suspicion"],
+      ...kindSays(lane.kind),
+      ...(lane.kind === KIND_ORDERED && { suspicion: Number(row[10]) as ClaimedMessage["suspicion"] }),
     };
   });
 }

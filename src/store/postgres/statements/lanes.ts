@@ -3,11 +3,10 @@
  * the depth). A lane's first live row may stand behind all that was claimed since the last vacuum, so lanes that are known to hold
  * more are not looked into. How often to look is the caller's to decide.
  */
-import type { Suspicion } from "../../../message/message.ts";
 import type { At, Lane } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
-import { KIND_ORDERED } from "../lane-table.ts";
+import { KIND_ORDERED, kindSays } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";
 
 const lanesSql = (s: string) =>
@@ -57,7 +56,7 @@ export function createLanes(db: Db, watermarks: Watermarks): (at?: At) => Promis
         topic: lane.topic,
         tenantId: lane.tenant === "" ? null : lane.tenant,
         priority: lane.priority,
-        suspicion: (lane.kind === KIND_ORDERED ? 0 : lane.kind) as Suspicion,
+        ...kindSays(lane.kind),
         ordered: lane.kind === KIND_ORDERED,
         dueInMs: Number(row[1]),
       });

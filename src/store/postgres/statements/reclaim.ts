@@ -6,7 +6,7 @@ import type { ClaimedMessage } from "../../../message/message.ts";
 import type { At } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
-import { KIND_ORDERED, type LaneInfo } from "../lane-table.ts";
+import { KIND_ORDERED, kindSays, type LaneInfo } from "../lane-table.ts";
 
 const fenceSql = (s: string) =>
   perClock(
@@ -61,7 +61,8 @@ export function createReclaim(
         attempt: Number(row[3]),
         base: Number(row[4]),
         handedDown: row[6] === "true",
-        suspicion: (lane.kind === KIND_ORDERED ? Number(row[9]) : lane.kind) as ClaimedMessage["suspicion"],
+        ...kindSays(lane.kind),
+        ...(lane.kind === KIND_ORDERED && { suspicion: Number(row[9]) as ClaimedMessage["suspicion"] }),
       };
     });
   };

@@ -162,12 +162,14 @@ async function mixedValues(db: Db, open: OpenLeases, groups: readonly Settle[][]
   const columns: unknown[][] = Array.from({ length: 17 }, () => []);
   const all = groups.flatMap((group, g) => group.map((one) => ({ one, g: g + 1, facts: open.factsOf(one) as MessageFacts })));
   const lanes = await db.lanes.byId(all.map(({ facts }) => facts.lane));
+  const back = await lanesBack(
+    db,
+    all.map(({ one, facts }) => ({ one, lane: lanes.get(facts.lane) as LaneInfo })),
+  );
   for (const { one, g, facts } of all) {
     const { id, attempt, durationMs, settlement } = one;
     const lane = lanes.get(facts.lane) as LaneInfo;
     const failed = settlement.kind === "retry" || settlement.kind === "dead" || settlement.kind === "hold";
-    // Where suspects wait is made before they are sent there.
-    const back = settlement.kind === "retry" ? await db.lanes.sibling(lane, settlement.suspicion) : lane;
     const row: unknown[] = [
       id,
       g,
@@ -176,7 +178,7 @@ async function mixedValues(db: Db, open: OpenLeases, groups: readonly Settle[][]
       OUTCOME_CODES[settlement.kind === "release" ? "interrupted" : settlement.outcome],
       settlement.kind === "retry" || settlement.kind === "hold" ? settlement.counted : true,
       settlement.kind === "retry" ? settlement.delayMs : 0,
-      back.id,
+      (back.get(one) ?? lane).id,
       facts.base,
       lane.kind === KIND_ORDERED,
       settlement.kind === "retry" ? settlement.suspicion : 0,
@@ -192,6 +194,17 @@ async function mixedValues(db: Db, open: OpenLeases, groups: readonly Settle[][]
     });
   }
   return columns;
+}
+
+/** Where suspects and those that failed wait is made before they are sent there. */
+async function lanesBack(db: Db, all: readonly { one: Settle; lane: LaneInfo }[]): Promise<Map<Settle, LaneInfo>> {
+  const retries = all.flatMap(({ one, lane }) =>
+    one.settlement.kind === "retry"
+      ? [{ one, lane, suspicion: one.settlement.suspicion, retried: one.settlement.retried === true }]
+      : [],
+  );
+  const siblings = await db.lanes.siblings(retries);
+  return new Map(retries.map(({ one }, i) => [one, siblings[i] as LaneInfo]));
 }
 
 /** What a receiver said must never keep an outcome from being written: no NUL, no half characters, bounded (DO-17). */

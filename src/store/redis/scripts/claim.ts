@@ -64,7 +64,7 @@ for lane in pairs(infos) do list_lane(lane) end
 return reply
 `;
 
-/** Lane and limit for each lane. */
+/** Lane and limit for each lane; a limit below zero: as many of the newest. */
 export const CLAIM = script(
   "claim",
   "settles",
@@ -72,7 +72,13 @@ export const CLAIM = script(
 for i = 9, #ARGV, 2 do
   local lane = ARGV[i]
   local line = P .. 'l:' .. lane
-  local ids, before = full and {} or call('ZRANGEBYSCORE', line, '-inf', stamp, 'LIMIT', 0, ARGV[i + 1]), #taken
+  local limit, ids, before = tonumber(ARGV[i + 1]), {}, #taken
+  local newest = limit < 0 and sub(lane, 1, 1) ~= 'o'
+  if newest and not full then
+    ids = call('ZREVRANGEBYSCORE', line, stamp, '-inf', 'LIMIT', 0, -limit)
+  elseif not full then
+    ids = call('ZRANGEBYSCORE', line, '-inf', stamp, 'LIMIT', 0, math.abs(limit))
+  end
   for _, id in ipairs(ids) do
     local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'p', 'n', 'ba', 'dt')
     if m.err or m[1] ~= 'p' or not (m[2] and m[3]) then
@@ -84,7 +90,7 @@ for i = 9, #ARGV, 2 do
     end
   end
   -- All that was seen was taken: it leaves from the front in one cut.
-  if #ids > 0 and #taken == before + #ids then
+  if #ids > 0 and #taken == before + #ids and not newest then
     for n = before + 1, #taken do taken[n].cut = true end
     cuts[line] = #ids
   end

@@ -13,7 +13,8 @@ export function script(name: string, kind: ScriptKind, body: string): Script {
 /**
  * P: the prefix of every key. now: the caller's moment, or the server's clock; `stamp` is its text, because Redis writes a number
  * slowly. me: who is asking, for wake hints. ID: where the id begins in the key of a message.
- * Lanes are named `u<suspicion>:<priority>:<topic>:<tenant>`, ordered ones `o:0:<topic>:<tenant>`.
+ * Lanes are named `u<digit>:<priority>:<topic>:<tenant>`, ordered ones `o:0:<topic>:<tenant>`; the digit is the suspicion, or 4 for what
+ * failed before and is no suspect. It stands in the field `su` of a message, whose lane is made from it.
  * What never changes about a message is one text, its head: topic, tenant, priority, ordering key, key and extra with a NUL between
  * them, which no text of a message may hold.
  */

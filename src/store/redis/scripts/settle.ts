@@ -9,7 +9,7 @@ import { script } from "./script.ts";
  * arguments: how many leases; for each lease its token, how many settles, and the settles. Each of these begins with its kind, the
  * attempt, and the row of the attempt before and after its moment; further
  * - `d` delivered and `u` released unstarted: nothing;
- * - `r` retry: delay, counted, suspicion, detail;
+ * - `r` retry: delay, counted, digit of its lane, detail;
  * - `h` hold: counted, reason, detail;
  * - `x` dead: whether it blocks its order, detail.
  * Answers with 1 or 0 for each message (none: all were settled), and the lanes that have new work.
@@ -46,7 +46,7 @@ local function judge(message, e, lane)
   end
   if m[2] ~= ARGV[at + 1] then return false end
   done[message] = true
-  -- Suspected otherwise than before: another lane.
+  -- Suspected otherwise than before, or failed for the first time: another lane.
   if kind == 'r' and sub(lane, 1, 1) == 'u' then lane = 'u' .. ARGV[at + 6] .. sub(lane, 3) end
   local info = info_of(lane, STATE[kind])
   m.at, m.e, m.lane, m.info = at, e, lane, info

@@ -5,7 +5,7 @@
 import { script } from "./script.ts";
 
 const READ = `local function read(name)
-  return call('HMGET', P .. 't:' .. name, 'definition', 'source', 'revision', 'paused', 'disabled', 'open', 'probe', 'trips', 'reason')
+  return call('HMGET', P .. 't:' .. name, 'definition', 'source', 'revision', 'paused', 'disabled', 'open', 'probe', 'trips', 'reason', 'held', 'rest')
 end
 local name = ARGV[4]
 local key = P .. 't:' .. name
@@ -87,40 +87,76 @@ return 1
 `,
 );
 
-/** Topic, cool-down, reason. A breaker that is open already is not opened twice by two workers that saw the same failures. */
+/** Held tenants with their reasons, as one text. */
+const HELD = `local held = known[10] and cjson.decode(known[10]) or {}
+local function holds()
+  local count = 0
+  for _ in pairs(held) do count = count + 1 end
+  return count
+end
+local function write_held()
+  if next(held) then call('HSET', key, 'held', cjson.encode(held)) else call('HDEL', key, 'held') end
+end
+`;
+
+/**
+ * Topic, cool-down, reason, tenant (empty: the topic), reason of a tenant, how many of those. A breaker that is open already is not opened
+ * twice by two workers that saw the same failures.
+ */
 export const TRIP_TOPIC = script(
   "trip a breaker",
   "settles",
   `${READ}local known = read(name)
 if not known[1] then return {} end
-if not known[6] or known[7] or tonumber(known[6]) <= now then
-  call('HSET', key, 'open', math.floor(now + tonumber(ARGV[5])), 'reason', ARGV[6], 'trips', (tonumber(known[8]) or 0) + 1)
-  call('HDEL', key, 'probe')
+${HELD}local tenant, open, probe, until_ms = ARGV[7], tonumber(known[6]), tonumber(known[7]), now + tonumber(ARGV[5])
+if tenant ~= '' and (open or held[tenant] or holds() < tonumber(ARGV[9])) then
+  if not open and not held[tenant] then
+    held[tenant] = ARGV[8]
+    write_held()
+    changed()
+  end
+elseif not open or (probe or open) <= now or (probe and until_ms > probe) then
+  call('HSET', key, 'open', math.floor(until_ms), 'reason', ARGV[6], 'trips', (tonumber(known[8]) or 0) + 1)
+  call('HDEL', key, 'probe', 'held')
   changed()
 end
 return { now, read(name) }
 `,
 );
 
-/** Topic, lease. */
+/** Topic, lease, tenant (empty: the topic), rest (empty: for one that never failed). */
 export const PROBE_TOPIC = script(
   "probe a breaker",
   "settles",
   `${READ}local known = read(name)
-if not known[1] or not known[6] or now < tonumber(known[7] or known[6]) then return 0 end
+if not known[1] then return 0 end
+${HELD}local tenant, rest = ARGV[6], tonumber(ARGV[7])
+if tenant == '' and not known[6] or tenant ~= '' and (known[6] or not held[tenant]) then return 0 end
+if now < tonumber(known[7] or known[6] or 0) or rest and now < tonumber(known[11] or 0) then return 0 end
 call('HSET', key, 'probe', math.floor(now + tonumber(ARGV[5])))
-changed()
+if rest then call('HSET', key, 'rest', math.floor(now + rest), 'trips', (tonumber(known[8]) or 0) + 1) end
 return 1
 `,
 );
 
-/** Topic. */
+/** Topic, tenant (empty: the topic). */
 export const RESET_TOPIC = script(
   "reset a breaker",
   "settles",
   `${READ}local known = read(name)
-if not known[1] or not (known[6] or known[8]) then return 0 end
-call('HDEL', key, 'open', 'probe', 'reason', 'trips')
+if not known[1] then return 0 end
+${HELD}local tenant = ARGV[5]
+if tenant == '' then
+  if not (known[6] or known[8] or known[10]) then return 0 end
+  held = {}
+  call('HDEL', key, 'open', 'reason')
+elseif not held[tenant] then
+  return 0
+else
+  held[tenant] = nil
+end
+write_held()
+if tenant == '' or not (known[6] or next(held)) then call('HDEL', key, 'probe', 'rest', 'trips') end
 changed()
 return 1
 `,

@@ -1,0 +1,117 @@
+/**
+ * Lanes of messages that failed before: apart from those that never did, so that a probe finds one of the latter and retries take
+ * nobody's place. And the other end of a lane, from which a probe may take.
+ */
+import assert from "node:assert/strict";
+import { DELIVERED, idsOf, KEYED, retry, SECOND, seen, sorted } from "./fixtures.ts";
+import type { Scene } from "./scene.ts";
+
+const fresh = { lanes: ({ retried }: { retried: boolean }) => !retried };
+const apart = { lanes: ({ retried }: { retried: boolean }) => retried };
+const failed = (delayMs = 0, counted = true) => retry(delayMs, counted, 0, true);
+
+export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
+  "N1: a message that failed comes back in a lane of its own, with its topic, tenant and priority": async (scene) => {
+    const [first, second] = await scene.accept(0, { tenantId: "t1", priority: 3 }, { tenantId: "t1", priority: 3 });
+    await scene.settled(2, await scene.take(1, 1), failed(SECOND));
+    const lanes = (await scene.store.lanes(scene.at(3))).map(({ lane, ...rest }) => rest);
+    const same = { topic: "test/plain", tenantId: "t1", priority: 3, suspicion: 0, ordered: false };
+    assert.deepEqual(
+      lanes.sort((a, b) => Number(a.retried) - Number(b.retried)),
+      [
+        { ...same, retried: false, dueInMs: -3 },
+        { ...same, retried: true, dueInMs: SECOND - 1 },
+      ],
+    );
+    const never = await scene.takeOne(2 * SECOND, fresh);
+    assert.deepEqual([never.id, never.retried], [second, false]);
+    const again = await scene.takeOne(2 * SECOND, apart);
+    assert.deepEqual([again.id, again.retried, again.attempt, again.suspicion], [first, true, 2, 0]);
+    await scene.settled(3 * SECOND, [never, again], DELIVERED);
+  },
+
+  "N1: what failed uncharged counts as having failed, and keeps its number": async (scene) => {
+    const [id] = await scene.accept(0);
+    await scene.settled(2, await scene.take(1, 1), failed(0, false));
+    await scene.nothing(3, fresh);
+    const again = await scene.takeOne(3, apart);
+    assert.deepEqual([again.id, again.attempt, again.retried], [id, 1, true]);
+    const { attempts } = await scene.store.history(id as string);
+    assert.deepEqual(
+      attempts.map(({ counted }) => counted),
+      [false],
+    );
+  },
+
+  "a suspect is a suspect first, and comes back apart once it is none; a replay begins anew": async (scene) => {
+    const [id] = await scene.accept(0);
+    await scene.settled(2, await scene.take(1, 1), retry(0, false, 1, true));
+    const suspect = await scene.takeOne(3);
+    assert.deepEqual([suspect.suspicion, suspect.retried], [1, false]);
+    await scene.settled(4, [suspect], failed());
+    const again = await scene.takeOne(5);
+    assert.deepEqual([again.suspicion, again.retried], [0, true]);
+    const died = { kind: "dead", blocksOrder: false, outcome: "reject", code: "no", error: "no" } as const;
+    await scene.settled(6, [again], died);
+    await scene.store.intervene({ id: id as string, action: "replay", actor: "person", reason: null, ...scene.at(7) });
+    assert.equal((await scene.takeOne(8)).retried, false);
+  },
+
+  "what is given back unstarted, or taken over from a lost lease, is where it was": async (scene) => {
+    await scene.accept(0);
+    await scene.settled(2, await scene.take(1, 1), failed());
+    await scene.settled(4, await scene.take(1, 3, apart), { kind: "release" });
+    const held = await scene.takeOne(5, apart);
+    assert.equal(held.retried, true);
+    const [lost] = await scene.store.reclaim({ owner: "other", leaseMs: 30_000, limit: 10, ...scene.at(60 * SECOND) });
+    assert.deepEqual([lost?.id, lost?.retried, lost?.suspicion], [held.id, true, 0]);
+  },
+
+  "a direct claim finds it wherever it waits": async (scene) => {
+    const [id] = await scene.accept(0);
+    await scene.settled(2, await scene.take(1, 1), failed(60 * SECOND));
+    const request = { owner: "a", leaseMs: 30_000, lanes: [], ids: [id as string] };
+    const [claimed] = await scene.store.claim({ ...request, ...scene.at(3) });
+    assert.deepEqual([claimed?.id, claimed?.retried], [id, true]);
+  },
+
+  "ordered: a head that failed keeps its key's order, and only its key waits": async (scene) => {
+    const ids = await scene.accept(0, ...["a", "a", "b"].map((orderingKey) => ({ topic: KEYED, orderingKey })));
+    const heads = await scene.take(2, 1);
+    const head = heads.find(({ id }) => id === ids[0]);
+    const other = heads.find(({ id }) => id === ids[2]);
+    assert.ok(head && other);
+    await scene.settled(2, [head], failed(SECOND));
+    await scene.settled(2, [other], DELIVERED);
+    await scene.nothing(3);
+    const again = await scene.takeOne(2 * SECOND);
+    assert.deepEqual([again.id, again.attempt, again.retried], [ids[0], 2, false]);
+    assert.equal((await seen(scene.store, ids[1] as string)).status, "pending");
+  },
+
+  "N1: the newest first, when asked for: what became due last, and nothing that is not due": async (scene) => {
+    const [oldest, , third, newest, late] = await scene.accept(0, {}, {}, { delayMs: 10 }, { delayMs: 20 }, { delayMs: 9_000 });
+    const [lane] = await scene.store.lanes(scene.at(100));
+    assert.ok(lane);
+    const claim = (ms: number, limit: number, newestFirst: boolean) =>
+      scene.store.claim({
+        owner: "a",
+        leaseMs: 30_000,
+        lanes: [{ lane: lane.lane, limit, newest: newestFirst }],
+        ...scene.at(ms),
+      });
+    assert.deepEqual(sorted(idsOf(await claim(100, 2, true))), sorted([third as string, newest as string]));
+    const [front] = await claim(101, 1, false);
+    assert.equal(front?.id, oldest);
+    assert.equal((await claim(10_000, 1, true))[0]?.id, late);
+    assert.equal((await claim(10_001, 5, true)).length, 1);
+    assert.deepEqual(await scene.store.lanes(scene.at(10_002)), []);
+  },
+
+  "the newest of an ordered lane are its heads, like any": async (scene) => {
+    const [first] = await scene.accept(0, ...[1, 2].map(() => ({ topic: KEYED, orderingKey: "k" })));
+    const [lane] = await scene.store.lanes(scene.at(1));
+    const lanes = [{ lane: lane?.lane as string, limit: 5, newest: true }];
+    assert.deepEqual(idsOf(await scene.store.claim({ owner: "a", leaseMs: 30_000, lanes, ...scene.at(1) })), [first]);
+  },
+};
