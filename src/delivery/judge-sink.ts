@@ -27,6 +27,8 @@ export function judgeSink(attempt: Attempt, outcome: Outcome, nowMs: number, con
       return;
     case "retry":
       attempt.alert = outcome.alert === true;
+      if (outcome.receiver === "answers") topic.breaker.proved();
+      if (outcome.receiver !== undefined) return;
       topic.breaker.failed(attempt.message.id, attempt.startedMs, nowMs, `${outcome.code}: ${outcome.error}`);
       return;
     case "unknown":

@@ -109,6 +109,8 @@ export class SinkTries {
       case "retry":
       case "unknown":
         if (outcome.code === "aborted") return;
+        if (outcome.kind === "retry" && outcome.receiver === "answers") breaker.proved();
+        if (outcome.kind === "retry" && outcome.receiver !== undefined) return;
         breaker.failed(id, startedMs, this.#deps.clock.monotonicMs(), `${outcome.code}: ${outcome.error}`);
     }
   }

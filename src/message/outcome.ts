@@ -22,6 +22,11 @@ export type Outcome =
       /** Credentials or configuration look wrong: a person should look, retrying alone will not help. */
       readonly alert?: boolean | undefined;
       readonly outage?: boolean | undefined;
+      /**
+       * What it says about the receiver besides the message. `unasked`: nothing was sent or dialled, so nothing. `answers`: it lives, and only this
+       * message has to wait. Absent: it failed.
+       */
+      readonly receiver?: "unasked" | "answers" | undefined;
     }
   | { readonly kind: "reject"; readonly code: string; readonly error: string }
   | {

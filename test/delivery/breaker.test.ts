@@ -48,6 +48,25 @@ describe("the breaker", () => {
     await mg.close();
   });
 
+  it.each(["unasked", "answers"] as const)(
+    "N4: failures that say `%s` of the receiver open nothing, by a worker or by deliver()",
+    async (about) => {
+      const { state, sink } = receiver();
+      state.answer = { ...DOWN, kind: "retry", receiver: about } as Outcome;
+      const down = topic("a/down", { sink, retry: { attemptsMax: 1 } });
+      const { mg, count, of } = await setUp([down]);
+      for (let n = 0; n < 8; n++) await mg.deliver(down, n);
+      mg.work();
+      await mg.enqueueMany(
+        down,
+        Array.from({ length: 20 }, (_, n) => ({ payload: n })),
+      );
+      await until(async () => (await count("dead")) >= 20);
+      expect(of("breaker")).toEqual([]);
+      await mg.close();
+    },
+  );
+
   it("is shared: the other worker stops too, and only one of them probes", async () => {
     const clock = fastClock(10);
     const { state, sink } = receiver();
