@@ -48,18 +48,22 @@ async function main() {
   const stored = async () =>
     new Map(await sql.rows("read", `select event_id, payload from "${schemas[0]}".audit_record`, [], { reads: true }));
   let storage = await startStorage(databaseUrl, schemas[0], 0);
+  const store = createPostgresStore({ url: databaseUrl, schema: schemas[1] });
   const audit = createAuditClient({
     url: storage.url,
     actor: "example-producer",
-    // What waits survives a crash of the producer, too.
-    store: createPostgresStore({ url: databaseUrl, schema: schemas[1] }),
+    // What waits survives a crash of the producer, too. The store stays ours: whoever made it closes it.
+    store,
     timeoutMs: TIMEOUT_MS,
     budgetMs: BUDGET_MS,
     // Half seconds instead of the policy's minutes and hours, so that the example ends soon.
     retry: { policy: "audit", tableMs: [500, 500, 500, 500, 500, 500] },
     pollMs: 100,
   });
-  atTheEnd(() => audit.close({ drainMs: 1_000 }));
+  atTheEnd(async () => {
+    await audit.close({ drainMs: 1_000 });
+    await store.close();
+  });
   await until("the producer's own store is open", () => audit.makegood());
 
   const written = new Map();

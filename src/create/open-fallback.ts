@@ -30,6 +30,8 @@ export interface FallbackOptions {
   readonly maskFields?: readonly string[] | undefined;
   /** Gets the lines of the ERROR log that hold what only memory has, or nothing; absent: standard error. */
   readonly errorLog?: ((line: string) => void) | undefined;
+  /** True: what a store takes in deliver() that survives nothing is written to the ERROR log in whole, as what only memory has always is. */
+  readonly logsUnsafe?: boolean | undefined;
   /** Says by name that the memory store may be used although durable messages are known: they stay where they are (DF-29). */
   readonly allowMemory?: "despite-durable-entries" | undefined;
   /** True: close() leaves the store open, because somebody else uses it too. */
@@ -92,7 +94,8 @@ export async function openFallback(options: FallbackOptions, parts: FallbackPart
   const rungs = { primary: store, opened, ready, secondary, secondaryReady, journal };
   const drains = !memoryOnly || !journal;
   const away = !opened();
-  const ladder = createLadder({ ...rungs, form, drains, topics: names, ids, clock, events, errorLog });
+  const { logsUnsafe = false } = options;
+  const ladder = createLadder({ ...rungs, form, logsUnsafe, drains, topics: names, ids, clock, events, errorLog });
   const known = async (): Promise<void> => {
     await whenOpened();
     if (journal && !memoryOnly) await rememberStore(store, journal, clock);

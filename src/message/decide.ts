@@ -96,7 +96,8 @@ function failed(
   if (spent >= rules.policy.attemptsMax) {
     return { kind: "dead", blocksOrder: rules.ordering === "strict", outcome, code, error };
   }
-  const delayMs = Math.max(retryDelayMs(rules.policy, message.handedDown ? spent + 1 : spent, random), askedMs);
+  const step = message.handedDown || rules.policy.waitsFirst ? spent + 1 : spent;
+  const delayMs = Math.max(retryDelayMs(rules.policy, step, random), askedMs);
   return { kind: "retry", delayMs, counted: true, suspicion: message.suspicion, outcome, code, error };
 }
 

@@ -23,6 +23,8 @@ export interface RetryPolicy {
   readonly jitter: "equal" | "none";
   /** Null: exponential from `baseMs`, doubling, capped at `maxMs`. */
   readonly tableMs: readonly number[] | null;
+  /** True: wait n always stands before attempt n, also of a message that nobody has tried before. */
+  readonly waitsFirst?: boolean | undefined;
 }
 
 const MINUTE = 60_000;
@@ -51,7 +53,8 @@ export const RETRY_POLICIES: ReadonlyMap<string, RetryPolicy> = new Map(
     exponential("exponential", DEFAULTS.attemptsMax, DEFAULTS.retryBaseMs, DEFAULTS.retryMaxMs),
     table("table", [1_000, 5_000, 30_000, 5 * MINUTE]),
     table("settlement", [1 * MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 10 * MINUTE]),
-    table("audit", [1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 1 * HOUR, 4 * HOUR, 24 * HOUR]),
+    // AUD-19: six attempts, the last of them 24 hours after the fifth and 29 h 21 min after the record was queued.
+    { ...table("audit", [1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 1 * HOUR, 4 * HOUR, 24 * HOUR]), waitsFirst: true },
     exponential("usage", DEFAULTS.attemptsMax, 1_000, 300_000),
     exponential("recovery-reclaim", 3, 1 * MINUTE, 24 * HOUR),
     exponential("recovery-outbox", 5, 30_000, 1 * HOUR),
@@ -70,12 +73,14 @@ export function retryPolicy(config: RetryConfig): RetryPolicy | undefined {
     maxMs: config.maxMs ?? (config.tableMs ? Math.max(...config.tableMs) : named.maxMs),
     jitter: config.jitter ?? named.jitter,
     tableMs,
+    waitsFirst: named.waitsFirst,
   };
 }
 
 /**
  * The wait around attempt `n` (from 1). An enqueued message waits `delay(n)` after failed attempt n; one handed down by
- * `deliver()` waits `delay(n)` before attempt n, because its direct try already was the attempt that failed first.
+ * `deliver()` waits `delay(n)` before attempt n, because its direct try already was the attempt that failed first; so does
+ * every message of a policy that waits first.
  */
 export function retryDelayMs(policy: RetryPolicy, n: number, random: number): number {
   const step = Math.max(1, n);

@@ -3,14 +3,15 @@
  * already, 202 the database failed and the record is queued (EV-15), 400 it does not fit and is quarantined, 422 its event id belongs
  * to another record, 507 the database is full, 503 nothing could take it: the last two mean that the producer keeps it.
  */
-import { createHash } from "node:crypto";
 import type { DeliverResult } from "../delivery/deliver.ts";
-import { LIMITS } from "../message/limits.ts";
 import { isTraceparent } from "../message/validate.ts";
-import { faultText, type RecordFault, readRecord } from "../presets/audit/record.ts";
-import { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType } from "../presets/audit/registry.ts";
-import { asItCameKey, EVENT_CONFLICT, type Quarantined } from "../presets/audit/store-sink.ts";
-import { auditTopic, QUARANTINE_TOPIC } from "../presets/audit/topics.ts";
+import { createIds } from "../platform/ids.ts";
+import { quarantineMessage } from "../presets/audit/quarantine.ts";
+import { faultText, type RecordFault } from "../presets/audit/record.ts";
+import { AUDIT_NAMESPACE, AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType } from "../presets/audit/registry.ts";
+import { isSameData, readEither } from "../presets/audit/seed-record.ts";
+import { EVENT_CONFLICT } from "../presets/audit/store-sink.ts";
+import { auditTopic } from "../presets/audit/topics.ts";
 import { auditOf } from "../store/audit.ts";
 import { readText } from "./body.ts";
 import { type ApiRequest, type Handler, json } from "./http.ts";
@@ -26,33 +27,39 @@ type Result = "success" | "fallback" | "validation_error" | "failed";
 
 /** Path → handler, one for each registered type. */
 export function auditHandlers(kernel: Kernel): readonly { readonly path: string; readonly handler: Handler }[] {
+  const newId = createIds(kernel.clock);
   return AUDIT_TYPES.map((kind) => ({
     path: `${AUDIT_PATH}/${kind.type}`,
-    handler: (request) => post(kernel, kind, request),
+    handler: (request) => post(kernel, kind, request, newId),
   }));
 }
 
-async function post(kernel: Kernel, kind: Kind, request: ApiRequest): Promise<Reply> {
+async function post(kernel: Kernel, kind: Kind, request: ApiRequest, newId: () => string): Promise<Reply> {
   if (auditOf(kernel.mg.store) === null) {
     const detail = `audit records need PostgreSQL, and this server's store is ${kernel.mg.store.traits.name}`;
     return problem("needs_postgres", detail);
   }
   const text = await readText(request, kernel.payloadBytesMax);
   if (!text.ok) return text.reply;
-  const read = readRecord(kind, text.value);
+  const { actor } = request;
+  const read = readEither(kind, text.value, { newId, actor, occurredMs: kernel.clock.wallMs() });
   if (!read.ok) return quarantine(kernel, kind, text.value, read.faults);
   const traceparent = request.header("traceparent");
-  const { eventId } = read.record;
+  const { eventId, payload } = read.record;
   const result = await kernel.mg.deliver(auditTopic(kind.type), null, {
-    payloadText: text.value,
+    payloadText: payload,
     key: eventId,
     timeoutMs: WRITE_MS,
     budgetMs: BUDGET_MS,
     traceparent: isTraceparent(traceparent) ? traceparent : null,
   });
+  const conflicts = result.code === "key_conflict";
+  if (conflicts && isSameData(kind, eventId, payload)) {
+    tell(kernel, kind, "fallback", null);
+    return json(202, { event_id: eventId, status: "queued" });
+  }
   // A queued record that contradicts it was first: this one is kept beside it, and the worker will tell which one came second.
-  const kept =
-    result.code === "key_conflict" ? await keep(kernel, kind, text.value, "its event id belongs to another record") : null;
+  const kept = conflicts ? await keep(kernel, kind, text.value, "its event id belongs to another record") : null;
   const [outcome, reply] = answer(eventId, result, kept?.quarantined ?? false);
   tell(kernel, kind, outcome, result.code);
   return reply;
@@ -107,13 +114,7 @@ async function quarantine(kernel: Kernel, kind: Kind, text: string, faults: read
 
 /** Kept as a dead letter with its whole text: a replay judges it again and stores it once it fits (CON-16, DA-15). */
 async function keep(kernel: Kernel, kind: Kind, text: string, reason: string) {
-  const payload: Quarantined = { audit_type: kind.type, reason, record: text };
-  // The same text again is the same dead letter: a producer in a loop fills nothing.
-  const hash = createHash("sha256").update(`${kind.type}\n${text}`).digest("hex");
-  const whole = JSON.stringify(payload);
-  const fits = Buffer.byteLength(whole) <= LIMITS.payloadBytesMax;
-  const [key, payloadText] = fits ? [hash, whole] : [asItCameKey(kind.type, hash), text];
-  const options = { key, payloadText, timeoutMs: WRITE_MS, budgetMs: BUDGET_MS };
-  const result = await kernel.mg.deliver(QUARANTINE_TOPIC, null, options);
+  const { topic, ...message } = quarantineMessage(AUDIT_NAMESPACE, kind.type, reason, text);
+  const result = await kernel.mg.deliver(topic, null, { ...message, timeoutMs: WRITE_MS, budgetMs: BUDGET_MS });
   return { quarantined: result.stored !== null && result.survives !== "nothing", id: result.id, code: result.code };
 }

@@ -32,6 +32,8 @@ export interface LadderOptions {
   readonly ids: () => string;
   readonly clock: Clock;
   readonly events: Events;
+  /** True: what a store takes that survives nothing is in the ERROR log, too. */
+  readonly logsUnsafe?: boolean | undefined;
   /** Gets one whole line of the ERROR log, without its end. */
   readonly errorLog: (line: string) => void;
 }
@@ -105,6 +107,8 @@ export function createLadder(options: LadderOptions): Ladder {
           loop.nudge();
           below.came();
         }
+        if (options.logsUnsafe && asked.put.kind === "stored" && asked.put.survives === "nothing" && !asked.put.duplicate)
+          say(errorLog, entryLine(entry, `${rung.name} survives nothing`, form));
         return asked.put;
       }
       if (asked.kind === "late") resting.set(rung.name, clock.monotonicMs() + REST_MS);

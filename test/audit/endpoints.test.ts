@@ -9,6 +9,7 @@ import { createMakegood } from "../../src/create.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { quarantineSink } from "../../src/presets/audit/store-sink.ts";
+import { readAuditEntry } from "../../src/presets/audit/stream-entry.ts";
 import { auditTopics } from "../../src/presets/audit/topics.ts";
 import { makegoodOptions } from "../../src/server/serve.ts";
 import { createMemoryAudit } from "../../src/store/memory/audit.ts";
@@ -19,7 +20,7 @@ import { configOf, startTestServer } from "../server/support.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 import { startCli } from "../support/processes.ts";
 import { startRedis } from "../support/redis-server.ts";
-import { envelope, TYPES } from "./records.ts";
+import { DATA, envelope, TYPES } from "./records.ts";
 import { type AuditServer, startAuditServer } from "./support.ts";
 
 const json = async (response: Response) => (await response.json()) as Record<string, unknown>;
@@ -87,6 +88,34 @@ describe("the audit endpoints", () => {
     expect(await sink.deliver(sent as Parameters<typeof sink.deliver>[0], context)).toEqual({ kind: "delivered" });
   });
 
+  it.each(TYPES)("N13: %s in the seed's own shape is wrapped as on the stream, once for each id and text", async (type) => {
+    const text = ` { "id" : "seed-${type}", "big" : 12345678901234567890.10, ${JSON.stringify(DATA[type]).slice(1)}`;
+    const first = await server.post(type, text);
+    const { event_id } = (await json(first)) as { event_id: string };
+    expect(first.status).toBe(201);
+    expect((await server.stored()).get(event_id)).toContain(`"data":${text}}`);
+    const { data } = readAuditEntry("audit-dlq", { id: "1-1", fields: { audit_type: type, audit_data: text } }).payloadText.match(
+      /(?<data>"data":.*)$/s,
+    )!.groups as { data: string };
+    expect((await server.stored()).get(event_id)?.endsWith(data)).toBe(true);
+    const second = await server.post(type, text);
+    expect([second.status, await json(second)]).toEqual([200, { event_id, status: "duplicate" }]);
+    expect((await server.post(type, text.replace("12345", "54321"))).status).toBe(201);
+    // Whoever borrows the event id of such a record for another one contradicts it.
+    const forged = await server.post(type, envelope(event_id, type));
+    expect([forged.status, await json(forged)]).toMatchObject([422, { code: "key_conflict" }]);
+  });
+
+  it("N13: the seed's shape without what its type needs: 400 says what is missing, and a replay after a fix stores it", async () => {
+    const response = await server.post("ai-decisions", { id: "an-9", confidence: 0.5 });
+    expect([response.status, await json(response)]).toMatchObject([400, { errors: [{ field: "data.fingerprint" }] }]);
+    const record = JSON.stringify({ id: "an-9", ...DATA["ai-decisions"] });
+    const payload = { audit_type: "ai-decisions", reason: "x", record };
+    const { id } = await server.mg().enqueue("audit/quarantine", payload);
+    await vi.waitFor(async () => expect(await server.mg().store.get(id)).toMatchObject({ status: "delivered" }), 10_000);
+    expect([...(await server.stored()).values()].some((text) => text.endsWith(`"data":${record}}`))).toBe(true);
+  });
+
   it("DA-26: 413 above a mebibyte, 415 for another media type, 404 for a type nobody registered", async () => {
     expect((await server.post("executions", { ...envelope("big"), big: "x".repeat(1_100_000) })).status).toBe(413);
     const xml = await fetch(`${server.url}/api/v1/audit/executions`, { method: "POST", body: "<x/>" });
@@ -134,11 +163,13 @@ describe("while the database fails", () => {
     }
     expect(await server.metric(/audit_write_attempts_total.*"executions".*"fallback"/)).toBe(10);
     expect(await server.metric(/audit_write_failures_total.*"executions"/)).toBe(10);
+    // N13: in the seed's shape, twice: one record.
+    for (let i = 0; i < 2; i++) expect((await server.post("executions", { id: "s-1", workflow: "w" })).status).toBe(202);
     await server.stop();
     server.databaseUp();
     await server.start();
-    await vi.waitFor(async () => expect((await server.stored()).size).toBe(10), { timeout: 20_000, interval: 100 });
-    expect(await server.stored()).toEqual(texts);
+    await vi.waitFor(async () => expect((await server.stored()).size).toBe(11), { timeout: 20_000, interval: 100 });
+    expect(new Map([...(await server.stored())].filter(([eventId]) => texts.has(eventId)))).toEqual(texts);
     await rm(directory, { recursive: true, force: true });
   });
 });

@@ -75,7 +75,11 @@ describe("the five scenarios", () => {
   it("AUD-21: the service is down: queued at once, stored when it is back, across a restart of the producer", async () => {
     await using server = await startAuditServer();
     const schema = freshSchema();
-    const own = () => createPostgresStore({ url: databaseUrl(), schema });
+    const stores: ReturnType<typeof createPostgresStore>[] = [];
+    const own = () => {
+      stores.push(createPostgresStore({ url: databaseUrl(), schema }));
+      return stores.at(-1)!;
+    };
     const first = client(server.url, { store: own() });
     await opened(first);
     await server.stop();
@@ -83,12 +87,14 @@ describe("the five scenarios", () => {
     const results = await Promise.all(ids.map((id) => timed(first.aiDecision(envelope(id, "ai-decisions") as never))));
     expect(new Set(results.map(({ kind, survives }) => `${kind} ${survives}`))).toEqual(new Set(["queued power-loss"]));
     expect(await first.close({ drainMs: 500 })).toEqual({ pending: 100 });
+    // N7: the store is the caller's, and so is its end.
+    await stores[0]?.check();
     await server.start();
     const second = client(server.url, { store: own() });
-    await opened(second);
     await storedAll(server, ids);
     expect(await second.deadLetters()).toBe(0);
     await second.close();
+    for (const store of stores) await store.close();
     await dropSchema(schema);
   });
 
@@ -166,7 +172,9 @@ describe("the five scenarios", () => {
     expect(result).toMatchObject({ kind: "queued", survives: "nothing" });
     await server.start();
     expect((await timed(alone.write("executions", envelope("later")))).kind).toBe("stored");
-    expect(await alone.close({ drainMs: 100 })).toEqual({ pending: 1 });
+    // What only memory holds is tried from there.
+    await storedAll(server, ["alone", "later"]);
+    expect(await alone.close({ drainMs: 100 })).toEqual({ pending: 0 });
   });
 });
 

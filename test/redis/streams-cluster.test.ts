@@ -54,8 +54,10 @@ describe("on a cluster", () => {
       const mg = await createMakegood({ store: createMemoryStore(), topics: auditTopics(audit), pollMs: 10 });
       mg.work();
       const doors = startAuditStream({ mg, redis });
+      const added = Date.now() - 120_000;
       const add = (type: string, data: string) =>
-        redis.send("audit-dlq", ["XADD", "audit-dlq", "*", "audit_type", type, "audit_data", data]);
+        // Added two minutes ago: the first wait is over (AUD-19).
+        redis.send("audit-dlq", ["XADD", "audit-dlq", `${added}-*`, "audit_type", type, "audit_data", data]);
       await add("executions", JSON.stringify(envelope("e-1")));
       await add("nobody", "{}");
       await until(async () => (await audit.get("e-1")) !== null);

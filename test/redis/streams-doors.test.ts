@@ -5,6 +5,9 @@
 import { createClient } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createMakegood, createMemoryStore, type Makegood, MakegoodError, topic } from "../../src/index.ts";
+import { decide } from "../../src/message/decide.ts";
+import { retryPolicy } from "../../src/message/retry-policy.ts";
+import { systemRandom } from "../../src/platform/random.ts";
 import {
   type AuditStreamOptions,
   auditTopics,
@@ -21,6 +24,9 @@ import { until } from "../delivery/support.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 
 const DEAD = "audit:dead-letter";
+
+/** The id of an entry that was added two minutes ago: its first wait is over (AUD-19). */
+const WAITED = `${Date.now() - 120_000}-*`;
 
 describe("the seeds' streams", () => {
   let server: RedisServer;
@@ -39,7 +45,7 @@ describe("the seeds' streams", () => {
   };
   const openAudit = (over: Partial<AuditStreamOptions> = {}) => keep(startAuditStream({ mg, redis, onNotice, ...over }));
   const addRecord = (type: string, data: string) =>
-    send("XADD", "audit-dlq", "*", "audit_type", type, "audit_data", data, "created_at", "1767225600", "retry_count", "0");
+    send("XADD", "audit-dlq", WAITED, "audit_type", type, "audit_data", data, "created_at", "1767225600", "retry_count", "0");
   const length = async (stream: string): Promise<number> => Number(await send("XLEN", stream));
   const published = async (): Promise<Record<string, string>[]> =>
     ((await send("XRANGE", DEAD, "-", "+")) as [string, string[]][]).map(([, flat]) =>
@@ -81,6 +87,32 @@ describe("the seeds' streams", () => {
     await until(async () => (await length("audit-dlq")) === 0);
     expect(await doors.depth()).toMatchObject({ unprocessed: 0 });
     expect(((await send("XINFO", "GROUPS", "audit-dlq")) as unknown[][])[0]).toContain("audit-retry-workers");
+  });
+
+  it("AUD-19, N13: an entry waits before its first attempt, has six of them, and uses the 24 hours", async () => {
+    let tries = 0;
+    const failing = { ...audit, write: () => Promise.reject(new Error(`failure ${++tries}`)) };
+    const store = createMemoryStore();
+    const other = await createMakegood({ store, topics: auditTopics(failing), pollMs: 10, recovery: false });
+    other.work();
+    const random = { ...systemRandom, next: () => 0.999_999 };
+    openAudit({ mg: other, random });
+    await send("XADD", "audit-dlq", "*", "audit_type", "executions", "audit_data", JSON.stringify(envelope("e-1")));
+    await until(async () => (await store.list({ limit: 1 })).data.length === 1);
+    const [message] = (await store.list({ limit: 1 })).data;
+    const waitMs = Number(message?.dueAt) - Date.now();
+    expect(waitMs).toBeGreaterThan(45_000);
+    expect(waitMs).toBeLessThanOrEqual(60_000);
+    expect([message?.attempts, tries]).toEqual([0, 0]);
+    // The same entry, its waits gone by: one attempt each, and the waits in between are those of the table.
+    const rules = { policy: retryPolicy({ policy: "audit", jitter: "none" })!, ordering: "key", onUnknown: "retry" } as const;
+    const failed = { kind: "retry", code: "write_failed", error: "x" } as const;
+    const settled = [1, 2, 3, 4, 5, 6].map((attempt) =>
+      decide({ attempt, base: 0, handedDown: false, suspicion: 0 }, failed, rules, 0),
+    );
+    const minutes = settled.map((one) => (one.kind === "retry" ? one.delayMs / 60_000 : one.kind));
+    expect(minutes).toEqual([5, 15, 60, 240, 1_440, "dead"]);
+    await other.close({ drainMs: 0 });
   });
 
   it("DA-12: two pods with one name are two consumers, and the group's name is the caller's", async () => {
@@ -170,7 +202,7 @@ describe("the seeds' streams", () => {
     expect(await doors.depth()).toBeNull();
     await own.start();
     const text = JSON.stringify(envelope("e-1"));
-    await own.ask("XADD", "audit-dlq", "*", "audit_type", "executions", "audit_data", text);
+    await own.ask("XADD", "audit-dlq", WAITED, "audit_type", "executions", "audit_data", text);
     await until(async () => (await audit.get("e-1")) !== null);
     await doors.stop();
     // Nothing of a door that was stopped is left: the name is gone from the group.
@@ -184,7 +216,7 @@ describe("the seeds' streams", () => {
     const own = await startRedis(["--appendonly", "no", "--maxmemory-policy", "allkeys-lru"]);
     const doors = openAudit({ redis: own.url });
     const text = JSON.stringify(envelope("e-1"));
-    await own.ask("XADD", "audit-dlq", "*", "audit_type", "executions", "audit_data", text);
+    await own.ask("XADD", "audit-dlq", WAITED, "audit_type", "executions", "audit_data", text);
     await until(async () => (await audit.get("e-1")) !== null);
     await until(() => of("not_durable").length > 0);
     // Of one of the two: the other Redis is as it should be.

@@ -13,6 +13,8 @@ import { startReceiver } from "../support/receiver.ts";
 import { DURABLE, type RedisServer, startRedis } from "../support/redis-server.ts";
 import { freshPrefix } from "../support/redis-store.ts";
 
+/** The id of an entry that was added two minutes ago: its first wait is over (AUD-19). */
+const WAITED = `${Date.now() - 120_000}-*`;
 const AUDIT = ["work", "--topics", "audit/*"];
 
 describe("the seeds' streams, started by the command line", () => {
@@ -53,7 +55,7 @@ describe("the seeds' streams, started by the command line", () => {
       "retry_count",
       "0",
     ];
-    return redis.ask("XADD", "audit-dlq", "*", ...fields);
+    return redis.ask("XADD", "audit-dlq", WAITED, ...fields);
   };
   const stored = (): Promise<string[]> =>
     withClient(async (client) => {
@@ -114,7 +116,7 @@ describe("the seeds' streams, started by the command line", () => {
 
     await addRecord("e-1");
     await until("the record is stored", async () => (await stored()).includes("e-1"));
-    await redis.ask("XADD", "audit-dlq", "*", "audit_type", "nobody", "audit_data", '{"kept":true}');
+    await redis.ask("XADD", "audit-dlq", WAITED, "audit_type", "nobody", "audit_data", '{"kept":true}');
     await until("the dead letter is published", async () => (await length("audit:dead-letter")) === 1);
     const [dead] = await fieldsOf("audit:dead-letter");
     expect(dead).toMatchObject({ topic: "audit/quarantine", last_code: "invalid_record" });
@@ -209,7 +211,7 @@ describe("the seeds' streams, started by the command line", () => {
     const sender = await start(["work", "--topics", "audit-write/*"], env);
     await addRecord("e-1");
     await until("the service has stored it", async () => (await stored()).includes("e-1"));
-    await redis.ask("XADD", "audit-dlq", "*", "audit_type", "executions", "audit_data", "{half");
+    await redis.ask("XADD", "audit-dlq", WAITED, "audit_type", "executions", "audit_data", "{half");
     await until("the dead letter is published", async () => (await length("audit:dead-letter")) === 1);
     expect(await fieldsOf("audit:dead-letter")).toMatchObject([{ topic: "audit-write/quarantine" }]);
     expect(sender.facts.filter(({ message }) => String(message).startsWith("this process reads a stream"))).toEqual([]);

@@ -2,17 +2,16 @@
  * The producer's side: sinks that post a record to its endpoint of the audit service. A record that does not fit is rejected before
  * it is sent (AUD-22), so it becomes a dead letter with its text and never a silent loss; errors are redacted (DA-25).
  */
-import type { Outcome } from "../../message/outcome.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createPoster } from "../../sink/poster.ts";
 import { messageHeaders } from "../../sink/request-headers.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { httpVerdict, outcomeOfAnswer, type Verdict } from "../../sink/verdict.ts";
+import { invalid, judgeAgain, NOT_REGISTERED } from "./quarantine.ts";
 import { faultText, readRecord } from "./record.ts";
-import { redact, redacted } from "./redact.ts";
-import { AUDIT_PATH, type AuditKind, auditKind } from "./registry.ts";
+import { redacted } from "./redact.ts";
+import { AUDIT_PATH, type AuditKind } from "./registry.ts";
 import type { Service } from "./service.ts";
-import { INVALID_RECORD, type Quarantined } from "./store-sink.ts";
 
 export interface ClientSinkOptions {
   /** The audit service, for example http://data-storage:8080. */
@@ -47,22 +46,16 @@ export function clientSink(kind: AuditKind, options: ClientSinkOptions): Sink {
   };
 }
 
-/** Judges a quarantined record again each time: a replay after a fix sends it, until then it stays what it is. */
+/** A replay after a fix sends it; until then it stays what it is. */
 export function clientQuarantineSink(sinkOf: (type: string) => Sink | undefined): Sink {
   return {
     kind: "http",
     deliver(delivery, context) {
-      const { audit_type, record } = (JSON.parse(delivery.payload) ?? {}) as Partial<Quarantined>;
-      const kind = auditKind(String(audit_type));
-      const sink = kind === null ? undefined : sinkOf(kind.type);
-      if (!sink || kind === null || typeof record !== "string") return invalid("nobody registered this audit type");
-      const read = readRecord(kind, record);
-      if (!read.ok) return invalid(faultText(read.faults));
-      return sink.deliver({ ...delivery, payload: record, idempotencyKey: read.record.eventId }, context);
+      const judged = judgeAgain(delivery);
+      if ("refused" in judged) return judged.refused;
+      const { eventId, payload } = judged.record;
+      const sink = sinkOf(judged.kind.type);
+      return sink?.deliver({ ...delivery, payload, idempotencyKey: eventId }, context) ?? invalid(NOT_REGISTERED);
     },
   };
-}
-
-function invalid(reason: string): Outcome {
-  return { kind: "reject", code: INVALID_RECORD, error: redact(reason) };
 }

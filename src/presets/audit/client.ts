@@ -5,32 +5,32 @@
  */
 import { createMakegood, type Makegood, type MakegoodOptions } from "../../create.ts";
 import type { DeliverResult } from "../../delivery/deliver.ts";
-import { errorText } from "../../message/errors.ts";
+import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
-import { payloadText } from "../../message/validate.ts";
+import { payloadHash } from "../../message/validate.ts";
 import type { EventListener } from "../../observe/events.ts";
-import { type Clock, systemClock } from "../../platform/clock.ts";
+import { type Clock, systemClock, within } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
 import type { Sink } from "../../sink/sink.ts";
+import { entryLine } from "../../store/error-line.ts";
+import type { HandedDown } from "../../store/handed-down.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Store } from "../../store/store.ts";
-import { type Draft, draftOf, quarantineOf, withDefaults } from "./draft.ts";
-import { createOpening } from "./opening.ts";
-import {
-  type AiDecisionData,
-  type AuditEnvelope,
-  type EffectivenessData,
-  type ExecutionData,
-  isEventId,
-  type NotificationData,
-  type OrchestrationData,
-  type SignalProcessingData,
+import { type Draft, draftOf, quarantined } from "./draft.ts";
+import type {
+  AiDecisionData,
+  AuditEnvelope,
+  EffectivenessData,
+  ExecutionData,
+  NotificationData,
+  OrchestrationData,
+  SignalProcessingData,
 } from "./record.ts";
 import { redact } from "./redact.ts";
-import { AUDIT_CLIENT_NAMESPACE } from "./registry.ts";
+import { AUDIT_CLIENT_NAMESPACE, auditKind } from "./registry.ts";
+import { isSameData } from "./seed-record.ts";
 import { senderSinks, senderTopics } from "./sender.ts";
-import { createWaitingRoom } from "./waiting-room.ts";
 
 export interface AuditClientOptions {
   /** The audit service, for example http://data-storage:8080 (the seed's DATA_STORAGE_URL). */
@@ -71,15 +71,18 @@ export interface AuditResult {
   readonly error: string | null;
 }
 
+/** A whole record, or the seed's own shape: the data alone, with an `id` that says which record it is (AUD-7). */
+export type AuditInput<Data extends object = Record<string, unknown>> = AuditEnvelope<Data> | (Data & { readonly data?: never });
+
 export interface AuditClient extends AsyncDisposable {
   /** `type`: a registered type or one of its other names. */
-  write(type: string, record: AuditEnvelope): Promise<AuditResult>;
-  orchestration(record: AuditEnvelope<OrchestrationData>): Promise<AuditResult>;
-  signalProcessing(record: AuditEnvelope<SignalProcessingData>): Promise<AuditResult>;
-  aiDecision(record: AuditEnvelope<AiDecisionData>): Promise<AuditResult>;
-  execution(record: AuditEnvelope<ExecutionData>): Promise<AuditResult>;
-  notification(record: AuditEnvelope<NotificationData>): Promise<AuditResult>;
-  effectiveness(record: AuditEnvelope<EffectivenessData>): Promise<AuditResult>;
+  write(type: string, record: AuditInput): Promise<AuditResult>;
+  orchestration(record: AuditInput<OrchestrationData>): Promise<AuditResult>;
+  signalProcessing(record: AuditInput<SignalProcessingData>): Promise<AuditResult>;
+  aiDecision(record: AuditInput<AiDecisionData>): Promise<AuditResult>;
+  execution(record: AuditInput<ExecutionData>): Promise<AuditResult>;
+  notification(record: AuditInput<NotificationData>): Promise<AuditResult>;
+  effectiveness(record: AuditInput<EffectivenessData>): Promise<AuditResult>;
   /** How many records wait here; null: the store does not say. */
   pending(): Promise<number | null>;
   /** How many quarantined or undeliverable records a person should look at; null: the store does not say. */
@@ -96,74 +99,92 @@ const DRAIN_MS = 10_000;
 const ASK_MS = 1_000;
 
 export function createAuditClient(options: AuditClientOptions): AuditClient {
-  const { clock = systemClock, random = systemRandom, timeoutMs = TIMEOUT_MS } = options;
+  const { clock = systemClock, random = systemRandom, timeoutMs = TIMEOUT_MS, actor } = options;
   const budgetMs = options.budgetMs ?? timeoutMs + REST_MS;
-  const store = options.store ?? createMemoryStore({ clock, random });
+  const { url, token, headers, onEvent, errorLog = (line: string) => void process.stderr.write(`${line}\n`) } = options;
   const ids = createIds(clock, random);
-  const { url, token, headers } = options;
   const sinks = senderSinks({ url, token, headers, clock, timeoutMs });
-  const tell = (error: unknown, during: string, consecutive = 1): void =>
-    options.onEvent?.({ type: "store_error", during, error: redact(errorText(error)), consecutive });
-  const room = createWaitingRoom(sinks, timeoutMs, (error) => tell(error, "audit_waiting_room"));
-  const opening = createOpening({
-    clock,
-    open: () => openMakegood({ ...options, clock, random }, store, sinks),
-    failed: (error, consecutive) => tell(error, "audit_open", consecutive),
-    ready: (mg) => void room.moveTo(mg),
-  });
+  const tell = (error: unknown, during: string): void =>
+    onEvent?.({ type: "store_error", during, error: redact(errorText(error)), consecutive: 1 });
+  const own = options.store || options.secondary ? null : ownStore(options, clock, random);
+  const making = start({ ...options, clock, random, errorLog }, own, sinks, tell);
+  making.catch((error) => tell(error, "audit_open"));
   let closing: Promise<{ pending: number | null }> | undefined;
 
-  async function write(type: string, record: AuditEnvelope): Promise<AuditResult> {
-    let eventId = ids();
+  /** A client that is closed tries nothing any more; a store of the caller's may still take the record. */
+  async function send(mg: Makegood, draft: Draft, leftMs: number): Promise<DeliverResult> {
+    const { topic, key, payloadText, record } = draft;
+    if (closing === undefined || payloadText === undefined)
+      return mg.deliver(topic, record, { key, payloadText, timeoutMs, budgetMs: leftMs });
+    const entry = entryOf(draft, ids(), clock);
+    const put = await mg.ladder.put(entry, clock.monotonicMs() + leftMs);
+    const told = { id: entry.message.id, key, code: "closed", error: "the client is closed", status: null, tries: 0 };
+    if (put.kind === "stored") return { ...told, kind: "queued", stored: put.rung, survives: put.survives };
+    return {
+      ...told,
+      kind: "refused",
+      code: put.kind === "conflict" ? "key_conflict" : put.code,
+      stored: null,
+      survives: "nothing",
+    };
+  }
+
+  async function write(type: string, record: object): Promise<AuditResult> {
+    const startMs = clock.monotonicMs();
+    const leftMs = (): number => Math.max(1, budgetMs - (clock.monotonicMs() - startMs));
+    let draft: Draft | null = null;
     try {
-      const given = record as Record<string, unknown> | null;
-      if (isEventId(given?.event_id)) eventId = given.event_id;
-      const occurredAt = new Date(clock.wallMs()).toISOString();
-      const full = withDefaults(given, { event_id: eventId, occurred_at: occurredAt, actor: options.actor });
-      const draft = draftOf(type, eventId, full);
-      const startMs = clock.monotonicMs();
-      const mg = closing !== undefined ? null : await opening.get(Math.min(budgetMs / 3, ASK_MS));
-      // What has no text goes along as it is: deliver() refuses it and writes what can be shown of it to the ERROR log.
-      const send = ({ topic: name, key, text }: Draft): Promise<DeliverResult> => {
-        const leftMs = Math.max(1, budgetMs - (clock.monotonicMs() - startMs));
-        if (!mg) return room.write(name, text ?? payloadText(full), key);
-        return mg.deliver(name, full, { key, payloadText: text, timeoutMs, budgetMs: leftMs });
-      };
-      let result = await send(draft);
-      // Another record that waits here has its event id: both are kept, and the service will tell which one came second.
-      if (result.kind === "refused" && result.code === "key_conflict" && draft.text !== undefined)
-        result = await send(
-          quarantineOf({ ...draft, text: draft.text }, draft.auditType, "its event id belongs to another record"),
-        );
-      const answer = resultOf(result, eventId);
-      mg?.events.emit({ type: "audit", auditType: draft.auditType, ...RESULTS[answer.kind], code: answer.code });
+      draft = draftOf(type, record, { newId: ids, actor, occurredMs: clock.wallMs() });
+      const mg = await within(clock, making, budgetMs / 3);
+      if (!mg) throw new MakegoodError("store_unavailable", "the client could not start in time");
+      let result = await send(mg, draft, leftMs());
+      if (result.kind === "refused" && result.code === "key_conflict") result = await contradicted(mg, draft, result, leftMs());
+      const answer = resultOf(result, draft.eventId);
+      mg.events.emit({ type: "audit", auditType: draft.auditType, ...RESULTS[answer.kind], code: answer.code });
       return answer;
-    } catch (error) {
-      tell(error, "audit_write");
-      return { kind: "logged", eventId, survives: "nothing", code: "write_failed", error: redact(errorText(error)) };
+    } catch (thrown) {
+      const error = redact(errorText(thrown));
+      if (draft?.payloadText !== undefined) errorLog(entryLine(entryOf(draft, ids(), clock), error, {}));
+      tell(thrown, "audit_write");
+      return { kind: "logged", eventId: draft?.eventId ?? ids(), survives: "nothing", code: "write_failed", error };
     }
   }
 
+  /** Another record that waits here has its event id: both are kept, and the service will tell which one came second. */
+  async function contradicted(mg: Makegood, draft: Draft, result: DeliverResult, leftMs: number): Promise<DeliverResult> {
+    const { payloadText, auditType, eventId } = draft;
+    const kind = auditKind(auditType);
+    if (payloadText === undefined || kind === null) return result;
+    if (isSameData(kind, eventId, payloadText))
+      return { ...result, kind: "queued", stored: "primary", survives: mg.store.traits.survives };
+    return send(mg, quarantined(draft, auditType, "its event id belongs to another record", payloadText), leftMs);
+  }
+
   const counted = async (which: (status: string, resolution: string | null) => boolean): Promise<number | null> => {
-    const mg = await opening.get(ASK_MS);
-    const counts = await mg?.store.counts().catch(() => null);
-    if (!counts) return null;
-    const below = mg?.ladder.status().waiting ?? { journal: 0, memory: 0 };
-    const ours = counts.filter((one) => one.topic.startsWith(`${AUDIT_CLIENT_NAMESPACE}/`));
-    const stored = ours.filter(({ status, resolution }) => which(status, resolution)).reduce((sum, { count }) => sum + count, 0);
-    return stored + (which("pending", null) ? room.size + below.journal + below.memory : 0);
+    const mg = await making.catch(() => null);
+    const { journal = 0, memory = 0 } = mg?.ladder.status().waiting ?? {};
+    const below = which("pending", null) ? journal + memory : 0;
+    if (!mg?.opened()) return which("pending", null) ? below : null;
+    const counts = await mg.store.counts().catch(() => null);
+    const ours = counts?.filter((one) => one.topic.startsWith(`${AUDIT_CLIENT_NAMESPACE}/`) && which(one.status, one.resolution));
+    return ours ? ours.reduce((sum, { count }) => sum + count, below) : null;
   };
   const pending = () => counted((status) => status === "pending" || status === "processing");
 
   async function shutDown(drainMs: number): Promise<{ pending: number | null }> {
-    await opening.stop();
-    const mg = opening.opened;
-    if (mg) await room.moveTo(mg);
-    const left = mg ? await pending() : room.size;
+    const mg = await making.catch(() => null);
+    const left = await pending();
     await mg?.close({ drainMs });
     await Promise.allSettled([...sinks.values()].map(async (sink) => sink.close?.()));
-    for (const one of [options.secondary, store]) await one?.close().catch((error) => tell(error, "audit_close"));
+    // Whoever made a store closes it.
+    await own?.close();
     return { pending: left };
+  }
+
+  async function makegood(): Promise<Makegood | null> {
+    const mg = await making.catch(() => null);
+    await within(clock, mg?.whenOpened() ?? Promise.resolve(), ASK_MS).catch(() => null);
+    return mg?.opened() ? mg : null;
   }
 
   const close: AuditClient["close"] = ({ drainMs = DRAIN_MS } = {}) => {
@@ -180,7 +201,7 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
     effectiveness: (record) => write("effectiveness", record),
     pending,
     deadLetters: () => counted((status, resolution) => status === "dead" && resolution === "open"),
-    makegood: () => opening.get(ASK_MS),
+    makegood,
     close,
     [Symbol.asyncDispose]: async () => void (await close()),
   };
@@ -220,26 +241,37 @@ function kindOf({ kind, status, stored }: DeliverResult): AuditResult["kind"] {
   }
 }
 
-async function openMakegood(
+/** Where records wait of a caller who gave no store: in memory, or below it, where the journal is the first that keeps them. */
+function ownStore({ journal }: AuditClientOptions, clock: Clock, random: Random): Store {
+  const memory = createMemoryStore({ clock, random });
+  if (journal === undefined) return memory;
+  return { ...memory, traits: { ...memory.traits, name: "none" }, open: () => new Promise(() => {}) };
+}
+
+/** One Makegood, and its ladder is the only fallback. A journal that cannot be opened keeps nobody from sending records. */
+async function start(
   options: AuditClientOptions & { clock: Clock; random: Random },
-  store: Store,
+  own: Store | null,
   sinks: ReadonlyMap<string, Sink>,
+  tell: (error: unknown, during: string) => void,
 ): Promise<Makegood> {
-  const { secondary, journal, errorLog, pollMs, onEvent, clock, random, retry } = options;
+  const { journal, errorLog, pollMs, onEvent, clock, random, retry, work = true } = options;
+  const [store, secondary] = options.store
+    ? [options.store, options.secondary]
+    : [own ?? (options.secondary as Store), undefined];
   const topics = senderTopics(sinks, retry);
-  // The store stays ours: an opening that failed half way must not close it for the next one.
-  const mg = await createMakegood({
-    store,
-    secondary,
-    journal,
-    errorLog,
-    topics,
-    pollMs,
-    onEvent,
-    clock,
-    random,
-    sharedStore: true,
+  const parts = { store, secondary, errorLog, topics, pollMs, onEvent, clock, random };
+  const how = { ...parts, sharedStore: true, openWithinMs: 0, logsUnsafe: true } as const;
+  const mg = await createMakegood({ ...how, journal }).catch((error) => {
+    if (journal === undefined) throw error;
+    tell(error, "audit_journal");
+    return createMakegood(how);
   });
-  if (options.work ?? true) mg.work({ topics: [`${AUDIT_CLIENT_NAMESPACE}/*`] });
+  if (work) mg.work({ topics: [`${AUDIT_CLIENT_NAMESPACE}/*`] });
   return mg;
+}
+
+function entryOf({ topic, key, payloadText: payload = "" }: Draft, id: string, clock: Clock): HandedDown {
+  const rest = { tenantId: null, delayMs: 0, priority: 0, orderingKey: null, traceparent: null, schemaVersion: null };
+  return { message: { ...rest, id, topic, key, payload, payloadHash: payloadHash(payload) }, atMs: clock.wallMs() };
 }
