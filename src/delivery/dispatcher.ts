@@ -10,6 +10,7 @@ import { type Clock, sleep } from "../platform/clock.ts";
 import { type Loop, startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
 import type { Store, WakeHint } from "../store/store.ts";
+import { type Announcer, startAnnouncer } from "./announcer.ts";
 import { Breaker } from "./breaker.ts";
 import { Claimer } from "./claimer.ts";
 import { Idle } from "./idle.ts";
@@ -55,6 +56,7 @@ export class Dispatcher {
   readonly #idle: Idle;
   readonly #health: StoreHealth;
   readonly #loop: Loop;
+  readonly #announcer: Announcer;
   readonly #unsubscribe: (() => void)[];
   #stopping: Promise<void> | undefined;
   #state: WorkerStatus["state"] = "working";
@@ -120,6 +122,9 @@ export class Dispatcher {
         return Math.max(10, health.restUntilMs - clock.monotonicMs());
       },
     });
+    const { patterns } = options;
+    const chooses = (name: string): boolean => this.#chooses(name);
+    this.#announcer = startAnnouncer({ topicStore, topics, owner, patterns, chooses, clock });
     this.#unsubscribe = [store.wake((hint) => this.#hinted(hint)), topics.watch(() => this.#topicsChanged())];
     events.emit({ type: "lifecycle", what: "worker_started", detail: { owner, topics: options.patterns, concurrency } });
   }
@@ -273,6 +278,7 @@ export class Dispatcher {
     const { clock, events } = this.#options;
     this.#state = "draining";
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    const silent = this.#announcer.stop();
     await this.#loop.stop();
     const startedMs = clock.monotonicMs();
     await this.#runner.drain(drainMs);
@@ -282,6 +288,7 @@ export class Dispatcher {
     this.#runner.close();
     this.#state = "stopped";
     await this.#idle.stop();
+    await silent;
     events.emit({ type: "lifecycle", what: "worker_stopped", detail: { owner: this.owner, leases: this.#leases.size } });
   }
 

@@ -28,6 +28,9 @@ export const LIMITS = {
   heldReasonCharsMax: 200,
   /** A claim's whole prefetch of payload bytes, whatever the number of messages. */
   claimBytesMax: 16 * 1_048_576,
+  /** Notes of workers that a store keeps, and topics that one note names of each kind. */
+  workersMax: 500,
+  noteTopicsMax: 2_000,
 } as const;
 
 export const DEFAULTS = {

@@ -1,8 +1,9 @@
 /**
- * The topics seam: definitions, pause, disabled sinks and breaker state, shared by all workers of one store so that they
- * agree. Small and separate from the path of a message; every store has it.
+ * The topics seam: definitions, pause, disabled sinks, breaker state and who serves them, shared by all workers of one store
+ * so that they agree. Small and separate from the path of a message; every store has it.
  */
 import type { BreakerState, TopicDefinition, TopicRecord, TopicSource } from "../message/topic.ts";
+import type { WorkerNote } from "../message/worker-note.ts";
 import type { At } from "./store.ts";
 
 /** Whose breaker: a tenant's that is held alone, or (null or absent) the topic's. */
@@ -43,4 +44,12 @@ export interface TopicStore {
   ): Promise<boolean>;
   /** Closes the breaker: the receiver lives. Of a tenant: lets that one go; of the topic: all. */
   reset(name: string, of?: Pick<BreakerOf, "tenantId">): Promise<void>;
+
+  /**
+   * Replaces what this worker says of itself and keeps it for `ttlMs`; 0: it is gone. No hint is given. Of more than
+   * LIMITS.workersMax the newest are kept.
+   */
+  announce(note: WorkerNote, ttlMs: number, at?: At): Promise<void>;
+  /** What the workers said of themselves that is not past its time. */
+  workers(at?: At): Promise<WorkerNote[]>;
 }

@@ -4,6 +4,7 @@
  */
 import type { AttemptRecord, NewMessage, ProvenanceRecord, Resolution, Status, Suspicion } from "../../message/message.ts";
 import type { TopicDefinition, TopicSource } from "../../message/topic.ts";
+import type { WorkerNote } from "../../message/worker-note.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
 import type { At, WakeHint } from "../store.ts";
@@ -94,6 +95,7 @@ export interface State {
   readonly lanes: Map<string, LaneState>;
   readonly leases: Map<string, Lease>;
   readonly topics: Map<string, TopicState>;
+  readonly workers: Map<string, { note: WorkerNote; untilMs: number }>;
   readonly leaders: Map<string, { owner: string; term: bigint; untilMs: number }>;
   readonly listeners: Set<(hint: WakeHint) => void>;
   leasesMade: number;
@@ -110,6 +112,7 @@ export function createState(clock: Clock, random: Random): State {
     lanes: new Map(),
     leases: new Map(),
     topics: new Map(),
+    workers: new Map(),
     leaders: new Map(),
     listeners: new Set(),
     leasesMade: 0,

@@ -13,6 +13,7 @@ import {
 import type { At } from "../store.ts";
 import type { BreakerOf, TopicDelete, TopicStore } from "../topics.ts";
 import { hint, nowMs, type State, type TopicState } from "./state.ts";
+import { announce, workers } from "./workers.ts";
 
 /** `alive` throws when the store is closed. */
 export function createTopics(state: State, alive: () => void): TopicStore {
@@ -32,6 +33,8 @@ export function createTopics(state: State, alive: () => void): TopicStore {
     trip: on(trip),
     probe: on(probe),
     reset: on(reset),
+    announce: on(announce),
+    workers: on(workers),
   };
 }
 

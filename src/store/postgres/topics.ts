@@ -15,6 +15,7 @@ import { createBreakers } from "./breakers.ts";
 import { clockSql, perClock } from "./clock-sql.ts";
 import type { Row } from "./connection.ts";
 import type { Db } from "./db.ts";
+import { createWorkers } from "./workers.ts";
 
 const BREAKER_STATES = ["closed", "open", "half_open"] as const;
 
@@ -137,5 +138,6 @@ export function createTopics(db: Db, told: () => void): TopicStore {
       await change(`update ${s}.topic set disabled_reason = $2, revision = revision + 1 where name = $1`, [name, reason]);
     },
     ...createBreakers(db, change, read),
+    ...createWorkers(db),
   };
 }

@@ -22,6 +22,7 @@ import {
   RESET_TOPIC,
   TRIP_TOPIC,
 } from "./scripts/topics.ts";
+import { createWorkers } from "./workers.ts";
 
 type Row = readonly (string | null)[];
 
@@ -92,6 +93,7 @@ export function createTopics(db: Db, told: () => void, epoch: Pick<Epoch, "learn
       const [now, row] = (await change(db.run(PAUSE_TOPIC, keys(name), [name, paused ? 1 : 0]))) as [number?, Row?];
       return row ? recordOf(row, now as number) : null;
     },
+    ...createWorkers(db),
     disable: async (name, reason) => void (await change(db.run(DISABLE_TOPIC, keys(name), [name, reason]))),
     async trip(name, cooldownMs, reason, of) {
       const { heldReasonCharsMax, heldTenantsMax } = LIMITS;

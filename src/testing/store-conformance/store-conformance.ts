@@ -25,6 +25,7 @@ import { topicCases } from "./topics.ts";
 import { traitCases } from "./traits.ts";
 import { noTransactionCases, transactionCases } from "./transactions.ts";
 import { wakeCases } from "./wake.ts";
+import { workerCases } from "./workers.ts";
 
 /** The cases a store must pass; each opens a fresh store and closes it again. They may run at once. */
 export function storeConformance(harness: StoreHarness): Case[] {
@@ -44,6 +45,7 @@ export function storeConformance(harness: StoreHarness): Case[] {
     ["prune", pruneCases],
     ["leadership", leadershipCases],
     ["topics", { ...topicCases, ...breakerCases }],
+    ["workers", workerCases],
     ["wake", wakeCases],
     ["limits", limitCases],
     ["traits", traitCases],

@@ -11,6 +11,7 @@ import { redrive } from "./0007-redrive.ts";
 import { recoveryViews } from "./0008-recovery-views.ts";
 import { installation } from "./0009-installation.ts";
 import { breaker } from "./0010-breaker.ts";
+import { workers } from "./0011-workers.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   recoveryViews,
   installation,
   breaker,
+  workers,
 ];

@@ -1,0 +1,30 @@
+/**
+ * WORKERS in PostgreSQL: what each worker says of itself, a row rewritten in place. What is past its time or beyond the limit goes
+ * with the next word of anybody, unless somebody else is just removing it: nobody waits for another's row.
+ */
+import { LIMITS } from "../../message/limits.ts";
+import type { WorkerNote } from "../../message/worker-note.ts";
+import type { TopicStore } from "../topics.ts";
+import { clockSql } from "./clock-sql.ts";
+import type { Db } from "./db.ts";
+
+const announceSql = (s: string, clock: string) => `with
+  old as (delete from ${s}.worker where owner in (select owner from ${s}.worker where until <= ${clock} and owner <> $1 limit 100 for update skip locked)),
+  over as (delete from ${s}.worker where owner in (select owner from ${s}.worker where owner <> $1 and until > ${clock}
+    order by until desc, owner offset ${LIMITS.workersMax - 1} limit 100 for update skip locked))
+insert into ${s}.worker (owner, note, until) values ($1, $2, ${clock} + $3::bigint * interval '1 ms')
+on conflict (owner) do update set note = excluded.note, until = excluded.until`;
+
+export function createWorkers({ connection, s }: Db): Pick<TopicStore, "announce" | "workers"> {
+  return {
+    async announce({ owner, ...note }, ttlMs, at) {
+      const text = ttlMs > 0 ? announceSql(s, clockSql(at?.now)) : `delete from ${s}.worker where owner = $1`;
+      await connection.rows("announce a worker", text, ttlMs > 0 ? [owner, JSON.stringify(note), ttlMs] : [owner]);
+    },
+    async workers(at) {
+      const text = `select owner, note from ${s}.worker where until > ${clockSql(at?.now)} order by until desc limit ${LIMITS.workersMax}`;
+      const rows = await connection.rows("read workers", text, [], { reads: true });
+      return rows.map(([owner, note]) => ({ owner, ...JSON.parse(note as string) }) as WorkerNote);
+    },
+  };
+}
