@@ -5,6 +5,7 @@
 import { withCarriers } from "./create/carrier-topics.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
 import { type OpenedRecovery, openRecovery } from "./create/open-recovery.ts";
+import { createWatches } from "./create/watches.ts";
 import { lent, occasional } from "./create/wrapped-sink.ts";
 import { createAcceptance } from "./delivery/acceptance.ts";
 import { startBelowAttempts } from "./delivery/attempt-below.ts";
@@ -14,6 +15,7 @@ import { type Client, createClient } from "./delivery/client.ts";
 import { createDeliver, type Deliver } from "./delivery/deliver.ts";
 import { startDispatcher } from "./delivery/dispatcher.ts";
 import { SinkTries } from "./delivery/sink-tries.ts";
+import type { StoreWatch } from "./delivery/store-watch.ts";
 import type { AnyTopic } from "./delivery/topic.ts";
 import { TopicTable } from "./delivery/topic-table.ts";
 import type { StopOptions, Worker, WorkOptions } from "./delivery/worker.ts";
@@ -26,6 +28,7 @@ import { DEFAULTS } from "./message/limits.ts";
 import { issueText, type StandardResult, type StandardSchemaV1 } from "./message/standard-schema.ts";
 import { CARRIERS, type TopicRecord } from "./message/topic.ts";
 import { createEvents, type EventListener, type Events } from "./observe/events.ts";
+import type { Finding } from "./observe/finding.ts";
 import { type Clock, systemClock } from "./platform/clock.ts";
 import { createIds } from "./platform/ids.ts";
 import { type Random, systemRandom } from "./platform/random.ts";
@@ -77,6 +80,10 @@ export interface Makegood extends Client, AsyncDisposable {
   opened(): boolean;
   /** Resolves when it is open; rejects with what keeps it from being used at all, with the signal's reason, or as `closed`. */
   whenOpened(signal?: AbortSignal): Promise<void>;
+  /** How the primary store stands, from the last time it was asked; never waits for it unless told to. */
+  readonly watch: Pick<StoreWatch, "state" | "fresh" | "often">;
+  /** Everything that is not as it should be, as far as this process knows. */
+  findings(): Finding[];
   /** Starts delivering; the first worker also starts maintenance. */
   work(options?: WorkOptions): Worker;
   /** Stops every worker, finishes what is being accepted, closes sinks and store. Idempotent. */
@@ -102,7 +109,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     throw error;
   });
   const { ladder } = fallback;
-  const acceptance = createAcceptance({ store, clock, random, events });
+  const watch = createWatches(store, options.secondary ?? null, fallback.opened, { clock, events });
+  const acceptance = createAcceptance({ store, clock, random, events, watch: watch.primary });
   const builder = createMessageBuilder({ topics, declared, ids });
   const { opened, whenOpened } = fallback;
   const client = createClient({ store, opened, whenOpened, acceptance, builder, events, clock });
@@ -150,6 +158,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   }
 
   async function shutDown(stop: StopOptions): Promise<void> {
+    watch.stop();
     await Promise.all([...workers].map((worker) => worker.stop(stop)));
     await direct.close();
     const drainMs = stop.drainMs ?? options.drainMs ?? DEFAULTS.drainMs;
@@ -168,7 +177,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   };
   const { deliver } = direct;
   const face = recovery?.recovery ?? null;
-  const whole = { ...client, deliver, ladder, recovery: face, opened, whenOpened, store, events, work, close };
+  const status = { opened, whenOpened, watch: watch.primary, findings: watch.findings };
+  const whole = { ...client, ...status, deliver, ladder, recovery: face, store, events, work, close };
   return { ...whole, [Symbol.asyncDispose]: () => close() };
 }
 

@@ -8,12 +8,15 @@ import type { Events } from "../observe/events.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import type { Store, Transaction } from "../store/store.ts";
+import type { StoreWatch } from "./store-watch.ts";
 
 export interface AcceptanceOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   readonly events: Events;
+  /** Hears what an enqueue was refused with, and that one was accepted: what the store says of itself is one thing, this is another. */
+  readonly watch: Pick<StoreWatch, "refused" | "accepted">;
 }
 
 export interface Acceptance {
@@ -26,7 +29,7 @@ export interface Acceptance {
 const TRIES_MAX = 6;
 const TRY_WAIT_MS = 50;
 
-export function createAcceptance({ store, clock, random, events }: AcceptanceOptions): Acceptance {
+export function createAcceptance({ store, clock, random, events, watch }: AcceptanceOptions): Acceptance {
   const closing = new AbortController();
   const underWay = new Set<Promise<unknown>>();
 
@@ -35,8 +38,10 @@ export function createAcceptance({ store, clock, random, events }: AcceptanceOpt
       signal?.throwIfAborted();
       try {
         const results = await store.enqueue(messages);
+        watch.accepted();
         return failed === 0 ? results : results.map((result, i) => ownRow(result, messages[i] as NewMessage));
       } catch (error) {
+        watch.refused(error);
         if (!mayTryAgain(error) || failed + 1 >= TRIES_MAX || closing.signal.aborted) throw error;
         events.emit({ type: "store_error", during: "enqueue", error: errorText(error), consecutive: failed + 1 });
         await sleep(clock, TRY_WAIT_MS * 2 ** failed * (0.5 + random.next() / 2), signal ?? closing.signal);

@@ -121,6 +121,10 @@ export type MakegoodEvent =
       readonly bytes?: number | undefined;
       readonly detail?: string | undefined;
     }
+  /** A store's own word on what an accepted message survives has changed while it was in use. */
+  | { readonly type: "durability"; readonly store: string; readonly survives: string; readonly before: string }
+  /** What a store had accepted is gone. */
+  | { readonly type: "store_lost_data"; readonly store: string; readonly what: string }
   | { readonly type: "store_error"; readonly during: string; readonly error: string; readonly consecutive: number }
   | { readonly type: "lifecycle"; readonly what: string; readonly detail?: Readonly<Record<string, unknown>> | undefined };
 

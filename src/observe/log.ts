@@ -102,9 +102,12 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
       if (event.rung === "primary") return null;
       return event.survives === "nothing" ? "error" : "warn";
     case "store_error":
+    case "store_lost_data":
     case "rung_failed":
     case "quarantined":
       return "error";
+    case "durability":
+      return "warn";
     case "journal_note":
       return "warn";
     case "audit":
@@ -151,6 +154,10 @@ function wordsOf(event: MakegoodEvent): string {
       return "this process cannot deliver a topic and leaves it to others for a while";
     case "store_error":
       return "the store failed";
+    case "store_lost_data":
+      return "the store lost what it had accepted";
+    case "durability":
+      return `what is accepted now survives ${event.survives}`;
     case "audit":
       return AUDIT_WORDS[event.result];
     case "recovery_ingest":

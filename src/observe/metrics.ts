@@ -5,6 +5,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { auditMetrics } from "./audit-metrics.ts";
 import type { Events, MakegoodEvent } from "./events.ts";
+import type { Finding } from "./finding.ts";
 import { recoveryMetrics } from "./recovery-metrics.ts";
 
 /** What is asked of the store, as plain values: this room does not know stores. */
@@ -23,8 +24,17 @@ export interface Levels {
   }[];
   /** How long ago the store said so; null: it never did. */
   readonly ageMs: number | null;
-  /** Whether it answers now. */
+  /** Whether it would accept an enqueue, as far as is known. */
   readonly up: boolean;
+  /** How the store stands beside that; absent: nobody watches it. */
+  readonly store?: StoreLevels | undefined;
+}
+
+export interface StoreLevels {
+  readonly survives: "nothing" | "process-crash" | "power-loss";
+  /** How old the last answer to the question whether it would accept is. */
+  readonly checkedAgeMs: number;
+  readonly findings: readonly Finding[];
 }
 
 export interface MetricsOptions {
@@ -42,6 +52,7 @@ export interface Metrics {
 
 const TOPICS_MAX = 1_000;
 const CODES_MAX = 50;
+const SURVIVES = { nothing: 0, "process-crash": 1, "power-loss": 2 } as const;
 const BREAKER = { closed: 0, half_open: 1, open: 2 } as const;
 
 export function createMetrics({ events, version, levels }: MetricsOptions): Metrics {
@@ -101,6 +112,11 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
   const reclaimed = counter("reclaimed_total", "Messages taken over from an expired lease.");
   const claimLost = counter("claim_lost_total", "Outcomes not written because the claim was lost.", ["topic"]);
   const storeErrors = counter("store_errors_total", "Calls to the store that failed.", ["during"]);
+  const lostData = counter("store_data_lost_total", "Times that a store lost what it had accepted.", ["store"]);
+  const durability = counter("store_durability_changes_total", "Changes of what accepted messages survive.", [
+    "store",
+    "survives",
+  ]);
   const trips = counter("breaker_trips_total", "Breakers opened by this process.", ["topic"]);
   const interventions = counter("interventions_total", "Replays, resolutions and discards.", ["action"]);
   const pruned = counter("pruned_total", "Settled messages deleted after their retention.");
@@ -146,6 +162,8 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
     claim_lost: ({ topic }) => claimLost.inc({ topic: label(topic) }),
     reclaimed: ({ count }) => reclaimed.inc(count),
     store_error: ({ during }) => storeErrors.inc({ during }),
+    store_lost_data: ({ store }) => lostData.inc({ store }),
+    durability: ({ store, survives }) => durability.inc({ store, survives }),
     intervened: ({ action }) => interventions.inc({ action }),
     pruned: ({ count }) => pruned.inc(count),
     redrive({ changed }) {
@@ -167,12 +185,15 @@ function levelGauges(register: Registry, label: (topic: string) => string, level
   const oldest = gauge("oldest_pending_seconds", "Age of the oldest pending message.", ["topic"]);
   const breaker = gauge("breaker_state", "0 closed, 1 half open, 2 open.", ["topic"]);
   const paused = gauge("topic_paused", "1 while a topic is paused.", ["topic"]);
-  const up = gauge("store_up", "1 when the store answers.");
+  const up = gauge("store_up", "1 when the store would accept an enqueue.");
+  const survives = gauge("store_survives", "What accepted messages survive: 0 nothing, 1 a process crash, 2 a power loss.");
+  const checked = gauge("store_checked_age_seconds", "How long ago the store last said whether it would accept.");
+  const findings = gauge("findings", "What is not as it should be, by kind; see /health.", ["what", "severity"]);
   const age = gauge("levels_age_seconds", "How old the numbers of the store are.");
 
   return async function refresh(): Promise<void> {
     const now = await levels();
-    for (const one of [messages, deadLetters, oldest, breaker, paused]) one.reset();
+    for (const one of [messages, deadLetters, oldest, breaker, paused, findings]) one.reset();
     for (const { topic, status, resolution, count, oldestMs } of now.messages) {
       const name = label(topic);
       messages.inc({ topic: name, status }, count);
@@ -184,6 +205,11 @@ function levelGauges(register: Registry, label: (topic: string) => string, level
       paused.set({ topic: label(one.topic) }, one.paused ? 1 : 0);
     }
     up.set(now.up ? 1 : 0);
+    if (now.store) {
+      survives.set(SURVIVES[now.store.survives]);
+      checked.set(now.store.checkedAgeMs / 1_000);
+      for (const { what, severity } of now.store.findings) findings.inc({ what, severity });
+    }
     age.set(now.ageMs === null ? Number.NaN : now.ageMs / 1_000);
   };
 }

@@ -44,9 +44,12 @@ export function createApp(options: AppOptions): App {
     events: kernel.mg.events,
     version: kernel.version,
     levels: async () => {
-      const { value, error, ageMs } = await health.levels(LEVELS_WAIT_MS);
+      const { value, ageMs } = await health.levels(LEVELS_WAIT_MS);
+      const state = kernel.mg.watch.state();
       const breakers = value?.topics.map(({ name, breaker, paused }) => ({ topic: name, state: breaker.state, paused }));
-      return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: error === null };
+      const { survives } = kernel.mg.store.traits;
+      const store = { survives, checkedAgeMs: state.ageMs, findings: kernel.mg.findings() };
+      return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: state.error === null, store };
     },
   });
   const hono = new Hono();

@@ -31,7 +31,10 @@ export function probeHandlers(health: Health, metrics: Metrics): ProbeHandlers {
         return problem("not_ready", detail, { members: { checks }, headers: NO_STORE });
       }
       if (!request.query.has("verbose")) return text(200, "ok\n");
-      return text(200, `${checks.map((check) => `[+] ${check.name} ok`).join("\n")}\nready\n`);
+      return text(
+        200,
+        `${checks.map(({ name, detail }) => `[+] ${name} ok${detail === null ? "" : `: ${detail}`}`).join("\n")}\nready\n`,
+      );
     },
     async health() {
       const summary = await health.summary();

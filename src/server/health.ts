@@ -1,13 +1,14 @@
 /**
  * Whether this process lives, can accept, and how everything stands. None of it waits for a store that hangs: /health
- * answers within a tenth of a second with what was last known and says how old that is.
+ * answers within a tenth of a second with what was last known and says how old that is. Ready means that an enqueue would be accepted.
  */
-import { MakegoodError } from "../message/errors.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import { billingOfCounts } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
+import type { LadderStatus } from "../store/fallback.ts";
 import type { StatusCount } from "../store/store.ts";
 import { countJson } from "./contract.ts";
+import { FINDINGS_MAX, findingJson, processFindings, reasonsOf, statusOf, topicFindings } from "./findings.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Answer, createLastAnswer } from "./last-answer.ts";
 
@@ -47,33 +48,32 @@ const TOPICS_MAX = 1_000;
 
 export function createHealth(kernel: Kernel): Health {
   const { clock } = kernel;
-  const { store } = kernel.mg;
+  const { store, watch, ladder } = kernel.mg;
   const freshLevels = async (): Promise<Levels> => {
     const [counts, topics] = await Promise.all([store.counts(), store.topics.list()]);
     return { counts, topics };
   };
-  const check = createLastAnswer(clock, READY_KEPT_MS, async () => {
-    await store.check();
-    if (!kernel.mg.opened()) throw new MakegoodError("store_unavailable", "it answers again and is being opened");
-  });
   const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels);
   const delivered = countDelivered(kernel);
   return {
     delivered,
     levels: (waitMs) => levels.read(waitMs),
     async ready() {
-      const { error } = await check.read(READY_WAIT_MS);
+      const { error } = await watch.fresh(READY_KEPT_MS, READY_WAIT_MS);
       const draining = kernel.draining();
       return [
         { name: "store", ok: error === null, detail: error && `${store.traits.name} ${error}` },
         { name: "accepting", ok: !draining, detail: draining ? "shutting down" : null },
+        // Never a reason not to be ready: deliver() has somewhere to put a message as long as the process lives.
+        { name: "deliver", ok: true, detail: deliverText(ladder.status(), error === null) },
       ];
     },
-    async summary() {
-      const [checked, known] = await Promise.all([check.read(SUMMARY_WAIT_MS), levels.read(SUMMARY_WAIT_MS)]);
-      return summarize(kernel, checked, known);
-    },
+    summary: async () => summarize(kernel, await levels.read(SUMMARY_WAIT_MS)),
   };
+}
+
+function deliverText({ survives }: LadderStatus, accepts: boolean): string {
+  return accepts ? "into the primary store" : `only below the primary store; what is taken now survives ${survives}`;
 }
 
 /** Bounded like every label: topics beyond the first thousand share a line. */
@@ -87,30 +87,39 @@ function countDelivered(kernel: Kernel): Map<string, number> {
   return delivered;
 }
 
-function summarize(kernel: Kernel, checked: Answer<void>, known: Answer<Levels>): HealthJson {
-  const { name, survives } = kernel.mg.store.traits;
+function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
+  const { mg } = kernel;
+  const { name, survives } = mg.store.traits;
+  const state = mg.watch.state();
+  const ladder = mg.ladder.status();
   const topics = known.value?.topics ?? [];
   const counts = known.value?.counts ?? [];
-  const names = (which: (topic: TopicRecord) => boolean): string[] => topics.filter(which).map((topic) => topic.name);
-  const open = names((topic) => topic.breaker.state !== "closed");
-  const disabled = names((topic) => topic.disabledReason !== null);
-  const paused = names((topic) => topic.paused);
   const dispatcher = kernel.dispatcher();
-
-  const down = checked.error === null ? [] : [`the store does not answer: ${checked.error}`];
-  const worse: string[] = [];
-  if (open.length > 0) worse.push(`breaker open: ${open.join(", ")}`);
-  if (disabled.length > 0) worse.push(`sink disabled: ${disabled.join(", ")}`);
-  if (known.error !== null) worse.push("the counts are old");
-  if (dispatcher?.state === "stopped") worse.push("the dispatcher has stopped");
-  if (dispatcher && dispatcher.storeFailures > 0) worse.push("the dispatcher cannot reach the store");
-  if (kernel.draining()) worse.push("shutting down");
-  const status = down.length > 0 ? "unhealthy" : worse.length > 0 ? "degraded" : "healthy";
+  const findings = [...mg.findings(), ...topicFindings(topics), ...processFindings(kernel, known)];
+  const names = (which: (topic: TopicRecord) => boolean): string[] => topics.filter(which).map((topic) => topic.name);
+  const checkedAt = new Date(state.checkedAtMs).toISOString();
   return {
-    status,
-    reasons: [...down, ...worse],
+    status: statusOf(findings),
+    reasons: reasonsOf(findings),
+    findings: findings.slice(0, FINDINGS_MAX).map(findingJson),
     version: kernel.version,
-    store: { name, survives, up: checked.error === null, error: checked.error, answered_in_ms: checked.tookMs },
+    checked_at: checkedAt,
+    age_ms: state.ageMs,
+    store: {
+      name,
+      survives,
+      up: state.error === null,
+      error: state.error,
+      answered_in_ms: state.tookMs,
+      checked_at: checkedAt,
+      age_ms: state.ageMs,
+    },
+    deliver: {
+      into: state.error === null && ladder.primary === "up" ? "primary" : "below",
+      survives: ladder.survives,
+      waiting_below: ladder.waiting,
+      quarantined: ladder.quarantined,
+    },
     dispatcher: dispatcher && {
       state: dispatcher.state,
       running: dispatcher.running,
@@ -118,12 +127,17 @@ function summarize(kernel: Kernel, checked: Answer<void>, known: Answer<Levels>)
       unsettled: dispatcher.unsettled,
       store_failures: dispatcher.storeFailures,
     },
-    topics: { count: topics.length, paused, breaker_open: open, sink_disabled: disabled },
+    topics: {
+      count: topics.length,
+      paused: names((topic) => topic.paused),
+      breaker_open: names((topic) => topic.breaker.state !== "closed"),
+      sink_disabled: names((topic) => topic.disabledReason !== null),
+    },
     counts: counts.map(countJson),
     counts_age_ms: known.ageMs,
     // CON-5: only where settlement is kept in this store.
     ...(topics.some((topic) => topic.name === BILLING)
-      ? { billing: billingOfCounts(counts, kernel.mg.store.traits, checked.error === null) }
+      ? { billing: billingOfCounts(counts, mg.store.traits, state.error === null) }
       : {}),
   };
 }

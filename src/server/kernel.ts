@@ -10,7 +10,10 @@ import type { Recovery } from "../recovery/recovery.ts";
 import type { SinkCheck } from "./contract-topic.ts";
 
 export interface Kernel {
-  readonly mg: Pick<Makegood, "store" | "events" | "opened" | "enqueueText" | "deliver" | "replay" | "resolve" | "discard">;
+  readonly mg: Pick<
+    Makegood,
+    "store" | "events" | "ladder" | "watch" | "findings" | "enqueueText" | "deliver" | "replay" | "resolve" | "discard"
+  >;
   /** Null where the store keeps no recovery records, or recovery is switched off: the endpoints answer 501. */
   readonly recovery: Recovery | null;
   readonly log: Log;

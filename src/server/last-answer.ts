@@ -1,6 +1,6 @@
 /**
  * The last answer of something that may hang: asks at most once at a time and never makes a caller wait longer than it
- * said it would. What comes back says how old it is.
+ * said it would. What comes back says how old it is. A slow answer is no failure; one that does not come for five seconds is.
  */
 import { errorText } from "../message/errors.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
@@ -8,7 +8,7 @@ import { type Clock, sleep } from "../platform/clock.ts";
 export interface Answer<T> {
   /** Undefined until the first good answer. */
   readonly value: T | undefined;
-  /** Why the last question failed, or that it has not been answered yet; null when it was answered. */
+  /** Why the last question failed, or that it has had no answer for long; null when it was answered, or is not late yet. */
   readonly error: string | null;
   /** How long ago the last good answer came. */
   readonly ageMs: number | null;
@@ -19,6 +19,8 @@ export interface LastAnswer<T> {
   /** An answer at most `keptMs` old if one can be had within `waitMs`; else the last one, marked with what is wrong. */
   read(waitMs: number): Promise<Answer<T>>;
 }
+
+const SILENT_MS = 5_000;
 
 export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Promise<T>): LastAnswer<T> {
   let value: T | undefined;
@@ -57,9 +59,8 @@ export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Pro
         late.abort();
       }
       const now = clock.monotonicMs();
-      // A question without an answer is a failure as soon as somebody has waited for it.
       const silentMs = underWay === null ? 0 : Math.round(now - (underWay as { since: number }).since);
-      const silence = silentMs > 0 && !fresh ? `no answer for ${silentMs} ms` : null;
+      const silence = silentMs >= SILENT_MS ? `no answer for ${silentMs} ms` : null;
       return { value, error: silence ?? error, ageMs: answeredAtMs === null ? null : Math.round(now - answeredAtMs), tookMs };
     },
   };

@@ -22,6 +22,9 @@ import { AUDIT_KEPT_DAYS, DAY_MS } from "./settings.ts";
 import { startStreams, streamTopics } from "./streams.ts";
 import { VERSION } from "./version.ts";
 
+/** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */
+const PROBE_MS = 1_000;
+
 export interface ServeOptions {
   readonly config: Config;
   readonly log: Log;
@@ -87,6 +90,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       ...withoutStore(config, log, options.failed),
     });
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
+    mg.watch.often(PROBE_MS);
     logEvents(mg.events, log);
     sayAudit(config, store, log);
     sayRecovery(config, store, log);

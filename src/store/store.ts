@@ -21,7 +21,7 @@ import type { TopicStore } from "./topics.ts";
 /** What a store is, stated so that others can rely on it; the conformance suite checks that it is true. */
 export interface StoreTraits {
   readonly name: string;
-  /** What an accepted message survives. */
+  /** What an accepted message survives, as the store last knew it: a server may be set otherwise while it runs. */
   readonly survives: "nothing" | "process-crash" | "power-loss";
   /** Whether `enqueue` can take part in a transaction of the caller's. */
   readonly callerTransactions: boolean;
@@ -34,6 +34,18 @@ export interface StoreTraits {
 /** All a caller's transaction must offer. An adapter (makegood/adapters) makes it from an ORM's own. */
 export interface Transaction {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+export interface CheckHow {
+  /** Also asks again what `traits.survives` says, which follows what the server is set to now. */
+  readonly durability?: boolean | undefined;
+  /** Also tries a write as an enqueue makes it, and takes it back: for whoever has just been refused. */
+  readonly write?: boolean | undefined;
+}
+
+export interface Checked {
+  /** When this instance last noticed that the store lost what it held (a flush, a restart without its data); null: never. */
+  readonly lost: { readonly atMs: number; readonly what: string } | null;
 }
 
 /** Set only by tests and simulation; absent, the store's own clock is the authority. */
@@ -156,8 +168,8 @@ export interface Store {
   /** Connects and brings the schema up to date (or checks it). */
   open(): Promise<void>;
   close(): Promise<void>;
-  /** Resolves when the store can accept now; throws `store_unavailable` or what else is wrong. */
-  check(): Promise<void>;
+  /** Resolves when the store would accept an enqueue now; throws what that would be refused with. */
+  check(how?: CheckHow): Promise<Checked>;
 
   /** Results in the order of the messages. Accepted means durable (I1), once the transaction commits. */
   enqueue(messages: readonly NewMessage[], options?: EnqueueOptions): Promise<Accepted[]>;

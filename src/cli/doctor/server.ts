@@ -26,6 +26,8 @@ export async function checkServer(url: string, token: string | null): Promise<Fi
 
 const STATUS = { healthy: "ok", degraded: "warn", unhealthy: "fail" } as const;
 
+const SEVERITY: Readonly<Record<string, Finding["status"]>> = { unhealthy: "fail", degraded: "warn", note: "ok" };
+
 async function health(response: Response): Promise<Finding[]> {
   if (response.status === 401) return [finding("health", "fail", "a token is needed: set MAKEGOOD_TOKEN")];
   const summary = (await response.json()) as {
@@ -33,10 +35,15 @@ async function health(response: Response): Promise<Finding[]> {
     reasons: string[];
     version: string;
     store?: { name: string; survives: string };
+    findings?: { what: string; topic: string | null; reason: string; since: string | null; severity: string }[];
   };
-  const { status, reasons, version, store } = summary;
+  const { status, reasons, version, store, findings = [] } = summary;
   return [
     finding("health", STATUS[status] ?? "fail", [status, ...reasons].join("; ")),
+    ...findings.map(({ what, topic, reason, since, severity }) => {
+      const where = [topic, since && `since ${since}`].filter((one) => one).join(", ");
+      return finding(what, SEVERITY[severity] ?? "warn", where === "" ? reason : `${reason} (${where})`);
+    }),
     finding("version", "ok", version),
     finding("durability", store?.survives === "power-loss" ? "ok" : "warn", `${store?.name} survives ${store?.survives}`),
   ];

@@ -42,7 +42,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store & Wit
     topics: createTopics(state, alive),
     recovery: createMemoryRecovery(state, alive),
     open: async () => alive(),
-    check: async () => alive(),
+    check: async () => {
+      alive();
+      return { lost: null };
+    },
     close: async () => {
       closed = true;
       state.listeners.clear();

@@ -9,6 +9,7 @@ import type { WithRecovery } from "../recovery.ts";
 import type { Store, StoreTraits } from "../store.ts";
 import { createPostgresAudit } from "./audit/audit.ts";
 import { ensureMonths, monthsAround } from "./audit/months.ts";
+import { createCheck } from "./check.ts";
 import { type ConnectionOptions, createConnection } from "./connection.ts";
 import type { Db } from "./db.ts";
 import { createEnqueue } from "./enqueue.ts";
@@ -50,6 +51,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
   const wake = createWake(db, options, clock);
   const open = createOpenLeases();
   const reads = createReads(db);
+  const check = createCheck(db);
   const work = (changed: Iterable<string>) => {
     for (const lane of new Set(changed)) wake.local({ kind: "work", lane });
   };
@@ -72,16 +74,6 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     return claimed;
   };
 
-  async function readDurability(): Promise<void> {
-    const [row] = await connection.rows(
-      "read settings",
-      "select current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes')",
-      [],
-      { reads: true },
-    );
-    traits.survives = row?.[0] === "on" && row[1] !== "off" && row[2] === "on" ? "power-loss" : "process-crash";
-  }
-
   async function requireSchema(): Promise<void> {
     const missing = (await migrationStatus(connection, schema)).filter((m) => !m.applied);
     if (missing.length === 0) return;
@@ -100,7 +92,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
       await lanes.readInstallation();
       await ensurePartitions(connection, s, daysAround(clock.wallMs()));
       await ensureMonths(connection, s, monthsAround(clock.wallMs()));
-      await readDurability();
+      traits.survives = (await check.ask()).survives;
       if (closed) throw new MakegoodError("closed", "open: this store is closed");
       if (connection.direct) traits.wake = "push";
       wake.open();
@@ -110,20 +102,11 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
       await wake.close();
       await connection.close();
     },
-    async check() {
-      await requireSchema();
-      const [row] = await connection.rows(
-        "check",
-        "select pg_is_in_recovery()::text, current_setting('default_transaction_read_only')",
-        [],
-        { reads: true },
-      );
-      if (row?.[0] === "true" || row?.[1] === "on") {
-        throw new MakegoodError(
-          "store_unavailable",
-          "the server is read-only (a standby, or default_transaction_read_only): connect to the primary",
-        );
-      }
+    async check(how) {
+      const { survives, lost } = await check.ask();
+      traits.survives = survives;
+      if (how?.write) await check.write();
+      return { lost };
     },
     enqueue,
     lanes: createLanes(db, watermarks),

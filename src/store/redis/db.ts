@@ -5,20 +5,30 @@ import { MakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
 import type { At } from "../store.ts";
+import type { Epoch } from "./epoch.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { runLua, type Script } from "./lua.ts";
 import type { RedisPort } from "./port.ts";
-import { asStoreError } from "./redis-errors.ts";
+import { asStoreError, replyCode } from "./redis-errors.ts";
+import { LOST_DATA } from "./scripts/script.ts";
+
+/** How often one call meets data that is new again before it gives up. */
+const LOSSES_MAX = 3;
 
 export interface Db {
   readonly keys: Keyspace;
   readonly clock: Clock;
   readonly random: Random;
-  /** Who we are among those who give wake hints. */
+  /** Who we are among those who give wake hints; 16 characters. */
   readonly instance: string;
   port(): RedisPort;
-  /** `keys` without the root for the fixed ones; every script gets root, moment and instance before its own arguments. */
+  /**
+   * `keys` without the root for the fixed ones; every script gets root, moment and instance before its own arguments. When Redis lost
+   * its data nothing ran: topics are declared again first, and then it runs.
+   */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[], at?: At): Promise<unknown>;
+  /** Likewise, on whatever data is there. */
+  unmarked(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /** A plain command on one key. */
   command(during: string, key: string, args: readonly string[], writes?: boolean): Promise<unknown>;
 }
@@ -29,9 +39,10 @@ export interface DbOptions {
   readonly random: Random;
   /** Throws `closed` once the store is. */
   readonly port: () => RedisPort;
+  readonly epoch: Pick<Epoch, "mark" | "look">;
 }
 
-export function createDb({ keys, clock, random, port }: DbOptions): Db {
+export function createDb({ keys, clock, random, port, epoch }: DbOptions): Db {
   const instance = Buffer.from(random.bytes(8)).toString("hex");
   return {
     keys,
@@ -41,8 +52,18 @@ export function createDb({ keys, clock, random, port }: DbOptions): Db {
     port,
     async run(script, named, args, at) {
       const moment = at?.now === undefined ? "" : String(at.now.getTime());
-      return runLua(port(), script, named, [keys.root, moment, instance, ...args.map(String)]);
+      const texts = args.map(String);
+      for (let losses = 0; ; losses++) {
+        try {
+          return await runLua(port(), script, named, [keys.root, moment, instance + epoch.mark(), ...texts]);
+        } catch (error) {
+          if (replyCode(error) !== LOST_DATA) throw error;
+          if (losses >= LOSSES_MAX) throw lostAgain(script.name);
+          await epoch.look();
+        }
+      }
     },
+    unmarked: (script, named, args) => runLua(port(), script, named, [keys.root, "", instance, ...args.map(String)]),
     async command(during, key, args, writes = false) {
       try {
         return await port().send(key, args);
@@ -51,6 +72,10 @@ export function createDb({ keys, clock, random, port }: DbOptions): Db {
       }
     },
   };
+}
+
+function lostAgain(during: string): MakegoodError {
+  return new MakegoodError("store_unavailable", `${during}: Redis loses its data again and again; nothing was done`, { during });
 }
 
 export function closedError(): MakegoodError {

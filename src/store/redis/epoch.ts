@@ -1,56 +1,83 @@
 /**
  * Notices that Redis lost what it held: a restart without persistence, a flush, a failover to an empty node. The data carries a
- * mark from its first day; another mark means other data. What a store knew of topics is then declared again, so that work goes on.
+ * mark from its first day, and every script looks at it; another mark, or none, means other data. What a store knew of topics is
+ * then declared again, so that work goes on.
  */
 import type { TopicDefinition, TopicSource } from "../../message/topic.ts";
+import type { Checked } from "../store.ts";
 import type { TopicStore } from "../topics.ts";
 import type { Db } from "./db.ts";
 import { CHECK } from "./scripts/upkeep.ts";
 
 export interface Epoch {
+  /** The mark that the data has to have; empty before the first look. */
+  mark(): string;
   /** Asks whether Redis would take a write now, and whether the data is still the same; if not, returns when topics are there again. */
   look(): Promise<void>;
   /** How often the data was lost so far, and topics were declared again. */
   losses(): number;
-  /** Remembers a topic, to declare it again. */
-  learn(definition: TopicDefinition, source: TopicSource): void;
+  /** The last time. */
+  lost(): Checked["lost"];
+  /** Remembers a topic, to declare it again; absent: paused as before. */
+  learn(definition: TopicDefinition, source: TopicSource, paused?: boolean): void;
+  /** Remembers that it is paused, or is not: who paused it does not want it to run because the data is gone. */
+  paused(name: string, paused: boolean): void;
   forget(name: string): void;
 }
 
-/** `lost` hears that the data is gone, once for each time. */
-export function createEpoch(db: Db, topics: () => Pick<TopicStore, "put">, lost: (message: string) => void): Epoch {
-  const known = new Map<string, { definition: TopicDefinition; source: TopicSource }>();
-  let born: string | undefined;
+const WHAT =
+  "Redis lost what it held (a restart without persistence, a flush, or a failover to an empty node): " +
+  "messages that were accepted before are gone, topics were declared again";
+
+/** `told` hears that the data is gone, once for each time. */
+export function createEpoch(
+  db: () => Db,
+  topics: () => Pick<TopicStore, "put" | "pause">,
+  told: (message: string) => void,
+): Epoch {
+  const known = new Map<string, { definition: TopicDefinition; source: TopicSource; paused: boolean }>();
+  let born = "";
   let losses = 0;
+  let last: Checked["lost"] = null;
   let restored: Promise<void> = Promise.resolve();
 
   async function restore(before: string): Promise<void> {
     try {
-      for (const { definition, source } of [...known.values()]) await topics().put(definition, source);
+      for (const { definition, source, paused } of [...known.values()]) {
+        await topics().put(definition, source);
+        if (paused) await topics().pause(definition.name, true);
+      }
     } catch (error) {
       // Whoever looks next tries again.
       born = before;
       throw error;
     }
     losses++;
-    lost(
-      "Redis lost what it held (a restart without persistence, a flush, or a failover to an empty node): " +
-        "messages that were accepted before are gone, topics were declared again",
-    );
+    last = { atMs: db().clock.wallMs(), what: WHAT };
+    told(WHAT);
   }
 
   return {
+    mark: () => born,
     async look() {
-      const mark = Buffer.from(db.random.bytes(8)).toString("hex");
-      const found = String(await db.run(CHECK, [db.keys.key("meta")], [mark]));
+      const { random, keys, unmarked } = db();
+      const mark = Buffer.from(random.bytes(8)).toString("hex");
+      const found = String(await unmarked(CHECK, [keys.key("meta")], [mark]));
       const before = born;
       born = found;
       // Many callers find out at the same moment: the first one mends it, all wait.
-      if (before !== undefined && found !== before) restored = restore(before);
+      if (before !== "" && found !== before) restored = restore(before);
       await restored;
     },
     losses: () => losses,
-    learn: (definition, source) => void known.set(definition.name, { definition, source }),
+    lost: () => last,
+    learn(definition, source, paused = known.get(definition.name)?.paused ?? false) {
+      known.set(definition.name, { definition, source, paused });
+    },
+    paused(name, paused) {
+      const topic = known.get(name);
+      if (topic) topic.paused = paused;
+    },
     forget: (name) => void known.delete(name),
   };
 }

@@ -51,7 +51,13 @@ export interface RedisStore extends Store {
 export function createRedisStore(options: RedisStoreOptions): RedisStore {
   let port: RedisPort | undefined = typeof options.redis === "string" ? undefined : options.redis;
   let closed = false;
-  const db = createDb({
+  const epoch: Epoch = createEpoch(
+    () => db,
+    () => topics,
+    (message) => options.onLoss?.(message),
+  );
+  const db: Db = createDb({
+    epoch,
     keys: createKeyspace(options.prefix ?? "makegood"),
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
@@ -77,14 +83,10 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     return found;
   }
 
-  const epoch: Epoch = createEpoch(
-    db,
-    () => topics,
-    (message) => options.onLoss?.(message),
-  );
   const topics = createTopics(db, () => wake.local({ kind: "topics" }), epoch);
   const reconcile = createReconcile(db);
-  const enqueueOnce = createEnqueue(db, work, requireReplicas(db, options.replicas));
+  const replicated = requireReplicas(db, options.replicas);
+  const enqueueOnce = createEnqueue(db, work, replicated);
 
   /** A topic that we declared and that is not there: either somebody deleted it, or everything is gone. */
   const enqueue: Store["enqueue"] = async (messages, how) => {
@@ -126,7 +128,12 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
       // A port that was handed in belongs to whoever made it.
       if (typeof options.redis === "string") await port?.close();
     },
-    check: () => epoch.look(),
+    async check(how) {
+      await epoch.look();
+      if (replicated) await replicated();
+      if (how?.durability) await durability();
+      return { lost: epoch.lost() };
+    },
     enqueue,
     ...createClaims(db),
     settle: createSettle(db, work),

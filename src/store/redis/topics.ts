@@ -60,7 +60,7 @@ function breakerOf(row: Row, now: number): BreakerState {
 }
 
 /** `told` hears in this process that a topic changed; `epoch` remembers what is declared. */
-export function createTopics(db: Db, told: () => void, epoch: Pick<Epoch, "learn" | "forget">): TopicStore {
+export function createTopics(db: Db, told: () => void, epoch: Pick<Epoch, "learn" | "forget" | "paused">): TopicStore {
   const keys = (name: string) => [db.keys.topic(name), db.keys.key("topics")];
   async function change<T>(result: Promise<T>): Promise<T> {
     const reply = await result;
@@ -81,7 +81,7 @@ export function createTopics(db: Db, told: () => void, epoch: Pick<Epoch, "learn
     },
     async list(at) {
       const [now, ...rows] = (await db.run(READ_TOPICS, [db.keys.key("topics")], [""], at)) as [number, ...Row[]];
-      for (const row of rows) epoch.learn(JSON.parse(row[0] as string) as TopicDefinition, row[1] as TopicSource);
+      for (const row of rows) epoch.learn(JSON.parse(row[0] as string) as TopicDefinition, row[1] as TopicSource, row[3] === "1");
       return rows.map((row) => recordOf(row, now)).sort((a, b) => (a.name < b.name ? -1 : 1));
     },
     async delete(name, source) {
@@ -91,6 +91,7 @@ export function createTopics(db: Db, told: () => void, epoch: Pick<Epoch, "learn
     },
     async pause(name, paused) {
       const [now, row] = (await change(db.run(PAUSE_TOPIC, keys(name), [name, paused ? 1 : 0]))) as [number?, Row?];
+      if (row) epoch.paused(name, paused);
       return row ? recordOf(row, now as number) : null;
     },
     ...createWorkers(db),

@@ -20,6 +20,17 @@ export const traitCases: Record<string, (scene: Scene) => Promise<void>> = {
     await scene.store.idle("worker", false);
   },
 
+  "a check says that an enqueue would be accepted, and leaves nothing behind": async (scene) => {
+    const { store } = scene;
+    assert.deepEqual(await store.check(), { lost: null });
+    const before = await store.counts({ delivered: true });
+    const { survives } = store.traits;
+    assert.deepEqual(await store.check({ durability: true, write: true }), { lost: null });
+    assert.equal(store.traits.survives, survives);
+    assert.deepEqual(await store.counts({ delivered: true }), before);
+    assert.deepEqual(await store.lanes(), []);
+  },
+
   "a closed store refuses with `closed`, and closing twice is no error": async (scene) => {
     const { store } = scene;
     await store.close();

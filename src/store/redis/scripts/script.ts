@@ -4,6 +4,9 @@
  */
 import { luaScript, type Script, type ScriptKind } from "../lua.ts";
 
+/** What a script answers when the data is not the data that its caller knows: nothing was done. */
+export const LOST_DATA = "LOSTDATA";
+
 export function script(name: string, kind: ScriptKind, body: string): Script {
   let text = body;
   for (const [names, lua] of [...PIECES].reverse()) if (names.test(text)) text = `${lua}${text}`;
@@ -12,14 +15,18 @@ export function script(name: string, kind: ScriptKind, body: string): Script {
 
 /**
  * P: the prefix of every key. now: the caller's moment, or the server's clock; `stamp` is its text, because Redis writes a number
- * slowly. me: who is asking, for wake hints. ID: where the id begins in the key of a message.
+ * slowly. me: who is asking, for wake hints; after these 16 characters the mark that the data had when we last looked: another one, or
+ * none, means other data, and then nothing is done at all (see epoch.ts). ID: where the id begins in the key of a message.
  * Lanes are named `u<digit>:<priority>:<topic>:<tenant>`, ordered ones `o:0:<topic>:<tenant>`; the digit is the suspicion, or 4 for what
  * failed before and is no suspect. It stands in the field `su` of a message, whose lane is made from it.
  * What never changes about a message is one text, its head: topic, tenant, priority, ordering key, key and extra with a NUL between
  * them, which no text of a message may hold.
  */
-const BEGIN = `local P, now, me = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local call, sub, match, ID = redis.call, string.sub, string.match, #ARGV[1] + 3
+const BEGIN = `local call, sub, match, ID = redis.call, string.sub, string.match, #ARGV[1] + 3
+local P, now, me = ARGV[1], tonumber(ARGV[2]), sub(ARGV[3], 1, 16)
+if #ARGV[3] > 16 and call('HGET', P .. 'meta', 'born') ~= sub(ARGV[3], 17) then
+  return redis.error_reply('${LOST_DATA} this is not the data that was here before')
+end
 if not now then
   local t = call('TIME')
   now = t[1] * 1000 + math.floor(t[2] / 1000)

@@ -1,0 +1,16 @@
+/**
+ * What is not as it should be, as a fact with a beginning: health, doctor, metrics and the status page show the same list. Whoever
+ * knows of something adds to the list; nobody acts on it.
+ */
+export interface Finding {
+  /** One word for the kind, the same for ever: `store_refuses`, `store_lost_data`, … */
+  readonly what: string;
+  /** The topic it is about; null: all of them. */
+  readonly topic: string | null;
+  /** What a person should read. */
+  readonly reason: string;
+  /** Wall clock; null: nobody knows. */
+  readonly sinceMs: number | null;
+  /** `unhealthy`: nothing can be accepted. `degraded`: works, and somebody should look. `note`: as somebody wanted it. */
+  readonly severity: "unhealthy" | "degraded" | "note";
+}

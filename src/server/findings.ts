@@ -1,0 +1,66 @@
+/**
+ * The list of what is not as it should be, as the API shows it: what every part of the kernel found, what the topics say, and what
+ * this process is doing. The status is the worst of them.
+ */
+import type { TopicRecord } from "../message/topic.ts";
+import type { Finding } from "../observe/finding.ts";
+import type { Levels } from "./health.ts";
+import type { Kernel } from "./kernel.ts";
+import type { Answer } from "./last-answer.ts";
+
+/** I10: so many are shown; the status counts all. */
+export const FINDINGS_MAX = 200;
+
+export function topicFindings(topics: readonly TopicRecord[]): Finding[] {
+  return topics.flatMap(({ name, breaker, disabledReason }) => {
+    const found: Finding[] = [];
+    if (breaker.state !== "closed") {
+      found.push(finding("breaker_open", breaker.reason ?? "its receiver failed", "degraded", name));
+    }
+    if (disabledReason !== null) found.push(finding("sink_disabled", disabledReason, "degraded", name));
+    return found;
+  });
+}
+
+export function processFindings(kernel: Kernel, known: Answer<Levels>): Finding[] {
+  const found: Finding[] = [];
+  const dispatcher = kernel.dispatcher();
+  const add = (what: string, reason: string): void => void found.push(finding(what, reason, "degraded"));
+  if (known.error !== null) add("counts_old", "the counts are old");
+  if (dispatcher?.state === "stopped") add("dispatcher_stopped", "the dispatcher has stopped");
+  if (dispatcher && dispatcher.storeFailures > 0) add("dispatcher_cut_off", "the dispatcher cannot reach the store");
+  if (kernel.draining()) add("draining", "shutting down");
+  return found;
+}
+
+function finding(what: string, reason: string, severity: Finding["severity"], topic: string | null = null): Finding {
+  return { what, topic, reason, sinceMs: null, severity };
+}
+
+export function statusOf(findings: readonly Finding[]): "healthy" | "degraded" | "unhealthy" {
+  if (findings.some(({ severity }) => severity === "unhealthy")) return "unhealthy";
+  return findings.some(({ severity }) => severity === "degraded") ? "degraded" : "healthy";
+}
+
+const OF_TOPICS: ReadonlyMap<string, string> = new Map([
+  ["breaker_open", "breaker open"],
+  ["sink_disabled", "sink disabled"],
+]);
+
+/** As sentences, the worst first; topics with the same trouble share one. */
+export function reasonsOf(findings: readonly Finding[]): string[] {
+  const down: string[] = [];
+  const worse: string[] = [];
+  const topics = new Map<string, string[]>();
+  for (const { what, topic, reason, severity } of findings) {
+    if (severity === "note") continue;
+    const shared = OF_TOPICS.get(what);
+    if (shared !== undefined && topic !== null) topics.set(shared, [...(topics.get(shared) ?? []), topic]);
+    else (severity === "unhealthy" ? down : worse).push(topic === null ? reason : `${topic}: ${reason}`);
+  }
+  return [...down, ...[...topics].map(([shared, names]) => `${shared}: ${names.join(", ")}`), ...worse].slice(0, FINDINGS_MAX);
+}
+
+export function findingJson({ what, topic, reason, sinceMs, severity }: Finding): Readonly<Record<string, unknown>> {
+  return { what, topic, reason, since: sinceMs === null ? null : new Date(sinceMs).toISOString(), severity };
+}
