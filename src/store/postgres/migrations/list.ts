@@ -12,6 +12,7 @@ import { recoveryViews } from "./0008-recovery-views.ts";
 import { installation } from "./0009-installation.ts";
 import { breaker } from "./0010-breaker.ts";
 import { workers } from "./0011-workers.ts";
+import { lists } from "./0012-lists.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   installation,
   breaker,
   workers,
+  lists,
 ];

@@ -11,13 +11,13 @@ export const SEPARATOR = "\u001e";
 const nudge = (s: string, clock: string, lane: string) =>
   `(select pg_notify(${channelLiteral(s)}, ${lane}) from ${s}.waiter w where w.until > ${clock} limit 1)`;
 
-/**
- * Whether the statement runs where it was meant to: in our own database, whose installation this is, and with lanes that are still there.
- * A snapshot that is older than a retired lane still shows it, so transactions with one snapshot for all of it pin what they see.
- */
+/** A snapshot that is older than a retired lane still shows it: a transaction with one snapshot for all of it pins what it sees. */
+const pinned = (s: string, lanes: string) =>
+  `(current_setting('transaction_isolation') = 'read committed' or ${s}.pin_lanes(${lanes}))`;
+
+/** Whether the statement runs where it was meant to: in our own database, whose installation this is, and with lanes that are still there. */
 const atHome = (s: string, installation: string, lanes: string) =>
-  `i.id = ${installation}::text::uuid and (select count(*) from ${s}.lane l where l.id = any (${lanes})) = cardinality(${lanes})
-      and (current_setting('transaction_isolation') = 'read committed' or ${s}.pin_lanes(${lanes}))`;
+  `i.id = ${installation}::text::uuid and (select count(*) from ${s}.lane l where l.id = any (${lanes})) = cardinality(${lanes}) and ${pinned(s, lanes)}`;
 
 /** Why a statement inserted nothing although nothing was there: `database`, `lane`, or null when neither is the reason. */
 const strayed = (s: string, installation: string, lanes: string) =>
@@ -40,7 +40,8 @@ export interface Short {
 export function enqueueOne(s: string, clock: string, { keyed, repeat }: Short): string {
   const columns = `id, lane_id, payload, traceparent, schema_version${keyed ? ", key" : ""}`;
   const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $10::text" : ""}`;
-  const home = `from ${s}.installation i where ${atHome(s, "$7", "array[$2::text::int]")}`;
+  // As atHome, for one lane: two descents and nothing to count.
+  const home = `from ${s}.installation i, ${s}.lane l where i.id = $7::text::uuid and l.id = $2::text::int and ${pinned(s, "array[l.id]")}`;
   const source = keyed
     ? `k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
          select $8::text::int, $9::text, $10::text, $1::text::uuid, $11::text::uuid ${home}

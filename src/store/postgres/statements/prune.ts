@@ -4,6 +4,7 @@
  */
 import type { PruneRequest } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
+import { ensureDayIndexes } from "../day-indexes.ts";
 import type { Db } from "../db.ts";
 import { DAY_MS, dayOfPartition, daysAround, ensurePartitions, partitionSuffix } from "../partitions.ts";
 
@@ -100,6 +101,7 @@ export function createPrune(db: Db): (request: PruneRequest) => Promise<number> 
     const [time] = await run(`select extract(epoch from ${clock})::text`);
     const nowMs = Number(time?.[0]) * 1_000;
     await ensurePartitions(connection, s, daysAround(nowMs));
+    await ensureDayIndexes(connection, s);
     let count = await pruneKept(clock, keptMs, limit);
     for (const [table, attached, pending] of await run(detachedSql, [s.replaceAll('"', "")])) {
       const day = dayOfPartition(table as string);
