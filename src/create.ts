@@ -2,19 +2,18 @@
  * Wiring: the only file that knows every room. It makes the parts, hands each what it needs of the others as plain objects,
  * starts everything it builds and stops it in the opposite order.
  */
+import { startBelowWorkers } from "./create/below-workers.ts";
 import { withCarriers } from "./create/carrier-topics.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
 import { type OpenedRecovery, openRecovery } from "./create/open-recovery.ts";
 import { createWatches } from "./create/watches.ts";
 import { lent, occasional } from "./create/wrapped-sink.ts";
 import { createAcceptance } from "./delivery/acceptance.ts";
-import { startBelowAttempts } from "./delivery/attempt-below.ts";
-import { startSecondaryAttempts } from "./delivery/attempt-secondary.ts";
+import { Breakers } from "./delivery/breakers.ts";
 import { createMessageBuilder } from "./delivery/build-message.ts";
 import { type Client, createClient } from "./delivery/client.ts";
 import { createDeliver, type Deliver } from "./delivery/deliver.ts";
 import { startDispatcher } from "./delivery/dispatcher.ts";
-import { SinkTries } from "./delivery/sink-tries.ts";
 import type { StoreWatch } from "./delivery/store-watch.ts";
 import type { AnyTopic } from "./delivery/topic.ts";
 import { TopicTable } from "./delivery/topic-table.ts";
@@ -115,12 +114,11 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const { opened, whenOpened } = fallback;
   const client = createClient({ store, opened, whenOpened, acceptance, builder, events, clock });
   recovery = openRecovery(options.recovery, { store, topics, builder, events, ids, clock });
-  const tries = new SinkTries({ store, topics, ids, clock, random, events });
-  const secondary = options.secondary ?? null;
-  const direct = createDeliver({ store, secondary, ladder, tries, topics, builder, ids, clock, random, events });
-  const attempts = { below: ladder.below, tries, topics, clock, random, events };
-  const below = startBelowAttempts(attempts);
-  const aside = secondary && startSecondaryAttempts({ ...attempts, secondary, owner: `below-${ids()}` });
+  const breakers = new Breakers({ topicStore: store.topics, topics, owner: `process-${ids()}`, clock, events });
+  const direct = createDeliver({ store, ladder, topics, breakers, builder, ids, clock, random, events });
+  const pollMs = options.pollMs ?? DEFAULTS.pollMs;
+  const aside = { secondary: options.secondary ?? null, pollMs };
+  const below = startBelowWorkers({ ...aside, ladder, topics, breakers, events, ids, clock, random });
   const maintenance = createMaintenanceSwitch(options, { store, topics, events, ids, clock, random });
   const workers = new Set<Worker>();
   let closing: Promise<void> | undefined;
@@ -130,13 +128,14 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     const dispatcher = startDispatcher({
       store,
       topics,
+      breakers,
       events,
       clock,
       random,
       owner: `worker-${ids()}`,
       patterns: how.topics ?? ["*"],
       concurrency: how.concurrency ?? options.concurrency ?? DEFAULTS.concurrency,
-      pollMs: options.pollMs ?? DEFAULTS.pollMs,
+      pollMs,
       drainMs: options.drainMs ?? DEFAULTS.drainMs,
     });
     const all = how.maintenance ?? true;
@@ -161,9 +160,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     watch.stop();
     await Promise.all([...workers].map((worker) => worker.stop(stop)));
     await direct.close();
-    const drainMs = stop.drainMs ?? options.drainMs ?? DEFAULTS.drainMs;
-    await Promise.all([below.close(drainMs), aside?.close(drainMs)]);
-    await tries.close();
+    await below.close(stop.drainMs ?? options.drainMs ?? DEFAULTS.drainMs);
+    await breakers.close();
     await fallback.close();
     await acceptance.close();
     await topics.close();

@@ -1,7 +1,7 @@
 /**
- * One try at the sink: a claimed message on its way to an outcome. It has one total deadline, an abort signal that is made
- * only if the sink reads it, and costs no promise where the sink needs none. A throw is a retry; what is cut short after it
- * began is `unknown`.
+ * One try at a sink, a message on its way to an outcome: an attempt under a claim, or deliver()'s before anything is stored. It has one
+ * total deadline, an abort signal that is made only if the sink reads it, and costs no promise where the sink needs none. A throw is
+ * a retry; what is cut short after it began is `unknown`.
  */
 import { errorText } from "../message/errors.ts";
 import type { ClaimedMessage } from "../message/message.ts";
@@ -12,14 +12,18 @@ import type { LaneEntry } from "./lanes.ts";
 import type { LeaseState } from "./leases.ts";
 import type { SinkHandle } from "./topic-table.ts";
 
-export type Cut = "deadline" | "lost" | "shutdown";
+export type Cut = "deadline" | "lost" | "shutdown" | "caller";
 
-export class Attempt implements DeliverContext {
-  readonly message: ClaimedMessage;
-  readonly lane: LaneEntry;
-  readonly lease: LeaseState;
+/** What a sink is told of a message. */
+export type Sent = Pick<
+  ClaimedMessage,
+  "id" | "topic" | "tenantId" | "key" | "payload" | "traceparent" | "schemaVersion" | "attempt"
+>;
+
+export class Try<Message extends Sent = Sent> implements DeliverContext {
+  readonly message: Message;
   handle: SinkHandle | null = null;
-  timeoutMs = 0;
+  timeoutMs: number;
   startedMs = 0;
   /** Why and when it was aborted. */
   cut: Cut | null = null;
@@ -28,15 +32,12 @@ export class Attempt implements DeliverContext {
   over: boolean = false;
   /** A person should look at it. */
   alert = false;
-  /** What is to be written, once it is known. */
-  settle: Settle | null = null;
   #controller: AbortController | undefined;
   #aborted: ((reason: Error) => void) | undefined;
 
-  constructor(message: ClaimedMessage, lane: LaneEntry, lease: LeaseState) {
+  constructor(message: Message, timeoutMs: number) {
     this.message = message;
-    this.lane = lane;
-    this.lease = lease;
+    this.timeoutMs = timeoutMs;
   }
 
   get signal(): AbortSignal {
@@ -63,6 +64,20 @@ export class Attempt implements DeliverContext {
   }
 }
 
+/** A try under a claim. */
+export class Attempt extends Try<ClaimedMessage> {
+  readonly lane: LaneEntry;
+  readonly lease: LeaseState;
+  /** What is to be written, once it is known. */
+  settle: Settle | null = null;
+
+  constructor(message: ClaimedMessage, lane: LaneEntry, lease: LeaseState) {
+    super(message, 0);
+    this.lane = lane;
+    this.lease = lease;
+  }
+}
+
 function cutReason(cut: Cut, timeoutMs: number): Error {
   switch (cut) {
     case "deadline":
@@ -71,10 +86,12 @@ function cutReason(cut: Cut, timeoutMs: number): Error {
       return new DOMException("the claim was lost: another worker owns the message now", "AbortError");
     case "shutdown":
       return new DOMException("the worker is shutting down", "AbortError");
+    case "caller":
+      return new DOMException("the caller's signal was aborted", "AbortError");
   }
 }
 
-function deliveryOf(message: ClaimedMessage): Delivery {
+function deliveryOf(message: Sent): Delivery {
   const { id, key } = message;
   return {
     id,
@@ -90,7 +107,7 @@ function deliveryOf(message: ClaimedMessage): Delivery {
 }
 
 /** Runs the sink. The promise, where there is one, never rejects. */
-export function runAttempt(attempt: Attempt, sink: Sink): Outcome | Promise<Outcome> {
+export function runTry(attempt: Try, sink: Sink): Outcome | Promise<Outcome> {
   const delivery = deliveryOf(attempt.message);
   let answer: Outcome | Promise<Outcome>;
   try {
@@ -109,7 +126,7 @@ export function runAttempt(attempt: Attempt, sink: Sink): Outcome | Promise<Outc
 }
 
 /** An unknown effect is asked about before it is judged, within the same deadline. */
-async function probed(outcome: Outcome, delivery: Delivery, attempt: Attempt, sink: Sink): Promise<Outcome> {
+async function probed(outcome: Outcome, delivery: Delivery, attempt: Try, sink: Sink): Promise<Outcome> {
   if (outcome.kind !== "unknown" || !sink.probe || attempt.cut === "lost") return outcome;
   try {
     const answer = valid(await sink.probe(delivery, attempt));
@@ -123,7 +140,7 @@ function isPromise(value: unknown): value is Promise<Outcome> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-function thrown(error: unknown, attempt: Attempt): Outcome {
+function thrown(error: unknown, attempt: Try): Outcome {
   if (attempt.cut !== null) return cutShort(attempt);
   return { kind: "retry", code: "handler_error", error: errorText(error) };
 }
@@ -131,21 +148,22 @@ function thrown(error: unknown, attempt: Attempt): Outcome {
 const KINDS: ReadonlySet<string> = new Set(["delivered", "duplicate", "retry", "reject", "unknown", "disable", "unserved"]);
 
 /** A sink written in plain JavaScript may return anything; what is not an answer of a sink is a failed attempt. */
-export function valid(outcome: Outcome | null | undefined): Outcome {
+function valid(outcome: Outcome | null | undefined): Outcome {
   if (outcome && KINDS.has(outcome.kind)) return outcome;
   const kind = String(outcome?.kind);
   return { kind: "retry", code: "invalid_outcome", error: `the sink returned ${kind}, which is not an outcome of a sink` };
 }
 
-/** The outcome of an attempt that was aborted before its sink answered. */
-export function cutShort(attempt: Attempt): Outcome {
+/** The outcome of a try that was aborted before its sink answered. */
+export function cutShort(attempt: Try): Outcome {
   if (attempt.cut === "shutdown") return { kind: "interrupted" };
-  const error = `no answer within ${attempt.timeoutMs} ms: whether it took effect is not known`;
-  return { kind: "unknown", code: "timeout", error };
+  const aborted = attempt.cut === "caller";
+  const error = aborted ? "the try was cut short" : `no answer within ${Math.round(attempt.timeoutMs)} ms`;
+  return { kind: "unknown", code: aborted ? "aborted" : "timeout", error: `${error}: whether it took effect is not known` };
 }
 
 /** Our own shutdown is nobody's failure: only an answer that ends the message counts after it. */
-export function afterCut(attempt: Attempt, outcome: Outcome): Outcome {
+export function afterCut(attempt: Try, outcome: Outcome): Outcome {
   if (attempt.cut !== "shutdown") return outcome;
   const ended = outcome.kind === "delivered" || outcome.kind === "duplicate" || outcome.kind === "reject";
   return ended || outcome.kind === "unserved" ? outcome : { kind: "interrupted" };

@@ -7,7 +7,7 @@ import { LIMITS } from "../message/limits.ts";
 import type { ClaimedMessage } from "../message/message.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Store } from "../store/store.ts";
+import type { WorkStore } from "../store/store.ts";
 import { Attempt } from "./attempt.ts";
 import type { LaneEntry, LaneTable } from "./lanes.ts";
 import type { LeaseTable } from "./leases.ts";
@@ -18,7 +18,7 @@ import type { Settler } from "./settler.ts";
 import type { StoreHealth } from "./store-health.ts";
 
 export interface ClaimerOptions {
-  readonly store: Store;
+  readonly store: WorkStore;
   readonly owner: string;
   readonly clock: Clock;
   readonly events: Events;

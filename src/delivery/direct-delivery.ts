@@ -1,33 +1,30 @@
 /**
- * One deliver() call, step by step: build the message, try the sink if nothing stands in the way, and hand it down. With `storeFirst` the
- * order is the other way round: kept first, then taken by its id, tried as its first attempt and settled, on whatever rung it landed.
+ * One deliver() call, step by step: build the message, attempt it under the caller's own claim if nothing stands in the way, and hand it down
+ * as what became of it. With `storeFirst` it is kept first, then claimed by its id, attempted and settled, on whatever rung it landed.
  */
 import { inspect } from "node:util";
 import { conclude } from "../message/conclude.ts";
 import { errorText, isMakegoodError } from "../message/errors.ts";
 import { DEFAULTS, LIMITS } from "../message/limits.ts";
-import type { DirectTry, NewMessage } from "../message/message.ts";
-import { retryDelayMs } from "../message/retry-policy.ts";
-import type { Settlement } from "../message/settlement.ts";
+import type { ClaimedMessage, NewMessage } from "../message/message.ts";
+import type { Settle } from "../message/settlement.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, within } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import type { Ladder, PutDown } from "../store/fallback.ts";
-import type { Store } from "../store/store.ts";
-import { attemptTaken } from "./attempt-below.ts";
+import type { Store, WorkStore } from "../store/store.ts";
+import type { Breakers } from "./breakers.ts";
 import type { MessageBuilder } from "./build-message.ts";
 import type { DeliverOptions, DeliverResult } from "./deliver.ts";
-import { EXTRA_MS, type Tried } from "./direct-try.ts";
-import type { Obstacle, SinkTries } from "./sink-tries.ts";
+import { DirectAttempts, EXTRA_MS, type Obstacle, type Tried } from "./direct-attempt.ts";
 import type { AnyTopic } from "./topic.ts";
 import type { TopicEntry, TopicTable } from "./topic-table.ts";
 
 export interface DeliverDeps {
   readonly store: Store;
-  readonly secondary: Store | null;
   readonly ladder: Ladder;
-  readonly tries: SinkTries;
   readonly topics: TopicTable;
+  readonly breakers: Breakers;
   readonly builder: MessageBuilder;
   readonly ids: () => string;
   readonly clock: Clock;
@@ -54,10 +51,12 @@ const NOT_TRIED: Direct = { code: null, error: null, status: null, tries: 0, bod
 
 export class DirectDelivery {
   readonly #deps: DeliverDeps;
+  readonly #attempts: DirectAttempts;
   readonly #owner: string;
 
   constructor(deps: DeliverDeps) {
     this.#deps = deps;
+    this.#attempts = new DirectAttempts(deps);
     this.#owner = `deliver-${deps.ids()}`;
   }
 
@@ -122,38 +121,45 @@ export class DirectDelivery {
     if (message.delayMs > 0) return no("delayed", "it is to be delivered later");
     if (message.orderingKey !== null) return no("ordered", "it waits for its turn among those with its ordering key");
     if (options.signal?.aborted) return no("aborted", "the caller's signal was aborted");
-    return this.#deps.tries.obstacle(entry);
+    return this.#attempts.obstacle(entry);
   }
 
+  /** Under the caller's own claim: nothing is stored of what was delivered, and everything else as what the attempt made of it. */
   async #tryFirst(call: Call): Promise<DeliverResult> {
-    const { message, entry } = call;
-    const tried = await this.#try(call, 0);
+    const { message } = call;
+    const { tried, settle } = await this.#attempt(call, ownClaim(message), call.timeoutMs);
     const direct = directOf(tried);
-    const { outcome } = tried;
-    if (outcome.kind === "delivered" || outcome.kind === "duplicate") return ended(outcome.kind, message, direct);
     const { code, error } = direct;
-    // Nobody tried: whoever can deliver it finds it due, with no try of ours on its record.
-    if (outcome.kind === "unserved") return this.#store(call, message, { ...direct, tries: 0 });
-    if (outcome.kind === "reject") return this.#store(call, { ...message, directTry: { code, error, rejected: true } }, direct);
-    const asked = outcome.kind === "retry" ? Math.min(outcome.retryAfterMs ?? 0, LIMITS.retryAfterMsMax) : 0;
-    const policy = (entry as TopicEntry).rules.policy;
-    const delayMs = Math.max(retryDelayMs(policy, 1, this.#deps.random.next()), asked);
-    const directTry: DirectTry = { code, error };
-    return this.#store(call, { ...message, delayMs, directTry }, direct);
+    const { settlement } = settle;
+    switch (settlement.kind) {
+      case "delivered":
+        return ended(settlement.outcome, message, direct);
+      case "dead":
+        return this.#store(call, { ...message, directTry: { code, error, rejected: true } }, direct);
+      case "release":
+        // Nobody tried: whoever can deliver it finds it due, with no try of ours on its record.
+        return this.#store(call, message, { ...direct, tries: 0 });
+      default: {
+        const delayMs = settlement.kind === "retry" ? settlement.delayMs : 0;
+        return this.#store(call, { ...message, delayMs, directTry: { code, error } }, direct);
+      }
+    }
   }
 
-  async #try({ message, entry, timeoutMs, options }: Call, attempt: number): Promise<Tried> {
-    const { signal } = options;
-    const tried = await this.#deps.tries.run(entry as TopicEntry, message, { attempt, timeoutMs, signal });
-    this.#told(message, tried);
-    return tried;
-  }
-
-  #told({ id, topic }: NewMessage, tried: Tried): void {
+  /** From a claim to an outcome and what is to be written. */
+  async #attempt(
+    { entry, options }: Call,
+    claimed: ClaimedMessage,
+    timeoutMs: number,
+  ): Promise<{ tried: Tried; settle: Settle }> {
+    const { random, events } = this.#deps;
+    const topic = entry as TopicEntry;
+    const tried = await this.#attempts.run(topic, claimed, timeoutMs, options.signal);
     const { outcome, tries, ms } = tried;
-    if (tries === 0) return;
     const { code, error } = directOf(tried);
-    this.#deps.events.emit({ type: "direct", topic, id, outcome: outcome.kind, tries, ms, code, error });
+    if (tries > 0)
+      events.emit({ type: "direct", topic: topic.name, id: claimed.id, outcome: outcome.kind, tries, ms, code, error });
+    return { tried, settle: conclude(claimed, outcome, topic.rules, random.next(), ms) };
   }
 
   /** Down the ladder. */
@@ -202,35 +208,26 @@ export class DirectDelivery {
     const put = await ladder.put({ message, atMs: clock.wallMs() }, call.untilMs - Math.min(call.timeoutMs, RUNGS_MS / 2));
     const stored = await this.#stored(call, message, NOT_TRIED, put);
     if (stored.kind !== "queued" || stored.id !== message.id) return stored;
-    if (stored.stored === "primary") return this.#claimed(call, this.#deps.store, leaseMs, stored);
-    if (holdsUnknown(call)) return { ...stored, ...UNHELD };
-    const { secondary } = this.#deps;
-    if (stored.stored === "secondary" && secondary) return this.#claimed(call, secondary, leaseMs, stored);
-    return this.#below(call, stored);
+    const rung = put.kind === "stored" ? put.rung : "primary";
+    if (rung !== "primary" && holdsUnknown(call)) return { ...stored, ...UNHELD };
+    return this.#claimed(call, ladder.storeOf(rung), leaseMs, stored);
   }
 
   /** Its first attempt, under a claim of the store that has it. */
-  async #claimed(call: Call, store: Store, leaseMs: number, stored: DeliverResult): Promise<DeliverResult> {
-    const { clock, random } = this.#deps;
+  async #claimed(call: Call, store: WorkStore, leaseMs: number, stored: DeliverResult): Promise<DeliverResult> {
+    const { clock } = this.#deps;
     const request = { owner: this.#owner, leaseMs, lanes: [], ids: [stored.id] };
     const [claimed] = (await within(clock, store.claim(request), call.untilMs - clock.monotonicMs()).catch(() => null)) ?? [];
     if (!claimed) return { ...stored, ...NOT_CLAIMED };
-    const tried = await this.#try({ ...call, timeoutMs: this.#leftMs(call) }, claimed.attempt);
-    const settle = conclude(claimed, tried.outcome, (call.entry as TopicEntry).rules, random.next(), tried.ms);
+    const { tried, settle } = await this.#attempt(call, claimed, this.#leftMs(call));
     // Not settled in time: the lease ends, the message comes back with the same key, and the receiver knows it.
     await within(clock, store.settle([settle]), call.untilMs - clock.monotonicMs()).catch(() => null);
-    return { ...stored, ...directOf(tried), kind: kindOf(tried, settle.settlement.kind) };
-  }
-
-  /** Its first attempt from the journal or from memory. What was delivered is nowhere any more. */
-  async #below(call: Call, stored: DeliverResult): Promise<DeliverResult> {
-    const taken = await this.#deps.ladder.below.take(stored.id).catch(() => null);
-    if (!taken) return { ...stored, ...NOT_CLAIMED };
-    const how = { timeoutMs: this.#leftMs(call), signal: call.options.signal };
-    const { tried, kind } = await attemptTaken(this.#deps, taken, call.entry as TopicEntry, how);
-    this.#told(call.message, tried);
-    if (kind === "delivered") return ended(kindOf(tried, kind) as "delivered" | "duplicate", call.message, directOf(tried));
-    return { ...stored, ...directOf(tried), kind: kindOf(tried, kind) };
+    const direct = directOf(tried);
+    const { settlement } = settle;
+    if (settlement.kind !== "delivered") return { ...stored, ...direct, kind: settlement.kind === "dead" ? "dead" : "queued" };
+    // What was delivered from the journal or from memory is nowhere any more.
+    const gone = stored.stored === "journal" || stored.stored === "memory";
+    return gone ? ended(settlement.outcome, call.message, direct) : { ...stored, ...direct, kind: settlement.outcome };
   }
 
   #leftMs({ timeoutMs, untilMs }: Call): number {
@@ -246,9 +243,10 @@ const UNHELD = {
 
 const holdsUnknown = ({ entry }: Call): boolean => entry?.rules.onUnknown === "hold";
 
-function kindOf({ outcome }: Tried, settled: Settlement["kind"]): DeliverResult["kind"] {
-  if (outcome.kind === "delivered" || outcome.kind === "duplicate") return outcome.kind;
-  return settled === "dead" ? "dead" : "queued";
+/** The right to attempt it is the caller's: nobody else has it yet. Its number is 0, and its wait stands before attempt 1. */
+function ownClaim(message: NewMessage): ClaimedMessage {
+  const claim = { lease: "", token: "" };
+  return { ...message, claim, lane: "", attempt: 0, base: 0, handedDown: true, suspicion: 0, retried: false };
 }
 
 function ended(kind: "delivered" | "duplicate", { id, key }: NewMessage, direct: Direct): DeliverResult {

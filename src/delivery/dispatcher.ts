@@ -9,9 +9,9 @@ import type { Events } from "../observe/events.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
 import { type Loop, startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
-import type { Store, WakeHint } from "../store/store.ts";
+import type { WakeHint, WorkStore } from "../store/store.ts";
 import { type Announcer, startAnnouncer } from "./announcer.ts";
-import { Breaker } from "./breaker.ts";
+import type { Breakers } from "./breakers.ts";
 import { Claimer } from "./claimer.ts";
 import { Idle } from "./idle.ts";
 import { type LaneEntry, LaneTable } from "./lanes.ts";
@@ -27,8 +27,9 @@ import type { TopicTable } from "./topic-table.ts";
 import type { StopOptions, WorkerStatus } from "./worker.ts";
 
 export interface DispatcherOptions {
-  readonly store: Store;
+  readonly store: WorkStore;
   readonly topics: TopicTable;
+  readonly breakers: Breakers;
   readonly events: Events;
   readonly clock: Clock;
   readonly random: Random;
@@ -37,6 +38,8 @@ export interface DispatcherOptions {
   readonly concurrency: number;
   readonly pollMs: number;
   readonly drainMs: number;
+  /** True: claims nothing that does not start at once, and neither it nor what it asks of the topics keeps the process alive. */
+  readonly aside?: boolean | undefined;
 }
 
 /** How long the outcomes of a drained worker may take to be written. */
@@ -56,7 +59,7 @@ export class Dispatcher {
   readonly #idle: Idle;
   readonly #health: StoreHealth;
   readonly #loop: Loop;
-  readonly #announcer: Announcer;
+  readonly #announcer: Announcer | null;
   readonly #unsubscribe: (() => void)[];
   #stopping: Promise<void> | undefined;
   #state: WorkerStatus["state"] = "working";
@@ -66,11 +69,11 @@ export class Dispatcher {
   #probeDueMs = Number.POSITIVE_INFINITY;
 
   constructor(options: DispatcherOptions) {
-    const { store, topics, events, clock, random, owner, concurrency, pollMs } = options;
+    const { store, topics, breakers, events, clock, random, owner, concurrency, pollMs, aside = false } = options;
     this.#options = options;
     this.owner = owner;
     const track = (call: Promise<unknown>): void => this.#track(call);
-    const prefetch = createPrefetch(concurrency);
+    const prefetch = createPrefetch(concurrency, aside ? concurrency : undefined);
     const lanes = new LaneTable((name) => this.#topic(name));
     const health = new StoreHealth(clock, random, events);
     const leases = new LeaseTable({ store, clock, events, lost: (lease) => this.#runner.lost(lease) });
@@ -86,10 +89,9 @@ export class Dispatcher {
       room: () => this.#nudge(),
     });
     const freed = (): void => this.#nudge();
-    const topicStore = store.topics;
     this.#runner = new Runner({
       topics,
-      topicStore,
+      breakers,
       clock,
       random,
       events,
@@ -124,8 +126,10 @@ export class Dispatcher {
     });
     const { patterns } = options;
     const chooses = (name: string): boolean => this.#chooses(name);
-    this.#announcer = startAnnouncer({ topicStore, topics, owner, patterns, chooses, clock });
-    this.#unsubscribe = [store.wake((hint) => this.#hinted(hint)), topics.watch(() => this.#topicsChanged())];
+    const { topicStore } = breakers;
+    this.#announcer = aside ? null : startAnnouncer({ topicStore, topics, owner, patterns, chooses, clock });
+    const changed = (): void => this.#topicsChanged();
+    this.#unsubscribe = [store.wake((hint) => this.#hinted(hint)), topics.watch(changed, !aside), breakers.watch(changed)];
     events.emit({ type: "lifecycle", what: "worker_started", detail: { owner, topics: options.patterns, concurrency } });
   }
 
@@ -199,17 +203,8 @@ export class Dispatcher {
   #topic(name: string): TopicState {
     let state = this.#states.get(name);
     if (!state) {
-      const { store, topics, clock, events, owner } = this.#options;
-      const breaker = new Breaker(name, {
-        topics: store.topics,
-        owner,
-        clock,
-        events,
-        entry: (topic) => topics.entry(topic),
-        changed: () => this.#topicsChanged(),
-        track: (call) => this.#track(call),
-      });
-      state = createTopicState(name, this.#chooses(name), breaker);
+      const { topics, breakers } = this.#options;
+      state = createTopicState(name, this.#chooses(name), breakers.of(name));
       useEntry(state, topics.entry(name));
       this.#states.set(name, state);
     }
@@ -275,15 +270,15 @@ export class Dispatcher {
   }
 
   async #stop(drainMs: number): Promise<void> {
-    const { clock, events } = this.#options;
+    const { clock, events, aside } = this.#options;
     this.#state = "draining";
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
-    const silent = this.#announcer.stop();
+    const silent = this.#announcer?.stop();
     await this.#loop.stop();
     const startedMs = clock.monotonicMs();
     await this.#runner.drain(drainMs);
     // A claim under way may still bring something: it is given back on arrival.
-    await this.#claimsOver(Math.max(1_000, drainMs - (clock.monotonicMs() - startedMs)));
+    await this.#claimsOver(aside ? 1_000 : Math.max(1_000, drainMs - (clock.monotonicMs() - startedMs)));
     await this.#settler.close(SETTLE_AT_STOP_MS);
     this.#runner.close();
     this.#state = "stopped";

@@ -2,7 +2,7 @@
  * Tells the store whether this worker wants hints from other processes: yes before it rests, no while there is a backlog,
  * because then the next claim follows anyway and hints would only cost their senders.
  */
-import type { Store } from "../store/store.ts";
+import type { WorkStore } from "../store/store.ts";
 import type { StoreHealth } from "./store-health.ts";
 
 /** Said again now and then: a store forgets who waits, so that nobody sends hints to the dead. */
@@ -10,7 +10,7 @@ const AGAIN_MS = 10_000;
 const FULL_CLAIMS = 2;
 
 export interface IdleOptions {
-  readonly store: Store;
+  readonly store: WorkStore;
   readonly owner: string;
   readonly health: StoreHealth;
   readonly track: (call: Promise<unknown>) => void;

@@ -5,19 +5,19 @@
 import { errorText } from "../message/errors.ts";
 import type { Outcome } from "../message/outcome.ts";
 import type { Events } from "../observe/events.ts";
-import type { TopicStore } from "../store/topics.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Try } from "./attempt.ts";
+import type { Breakers } from "./breakers.ts";
 import type { Why } from "./rest.ts";
 import type { TopicState } from "./topic-state.ts";
 
 export interface JudgeContext {
-  readonly topicStore: TopicStore;
+  readonly breakers: Breakers;
   readonly events: Events;
-  readonly track: (call: Promise<unknown>) => void;
 }
 
-export function judgeSink(attempt: Attempt, outcome: Outcome, nowMs: number, context: JudgeContext): void {
-  const { topic } = attempt.lane;
+type Judged = Pick<TopicState, "name" | "breaker" | "entry">;
+
+export function judgeSink(attempt: Try, topic: Judged, outcome: Outcome, nowMs: number, context: JudgeContext): void {
   if (outcome.kind !== "unserved" && outcome.kind !== "interrupted") topic.entry?.rest.end();
   switch (outcome.kind) {
     case "delivered":
@@ -38,23 +38,22 @@ export function judgeSink(attempt: Attempt, outcome: Outcome, nowMs: number, con
       disable(topic, `${outcome.code}: ${outcome.error}`, context);
       return;
     case "unserved":
-      leaveToOthers(attempt, outcome, nowMs, context);
+      leaveToOthers(attempt, topic, outcome, nowMs, context);
   }
 }
 
 /** The sink may have been replaced since: what the old one lacked says nothing about the new one. */
-function leaveToOthers(attempt: Attempt, { code, error }: Why, nowMs: number, { events }: JudgeContext): void {
-  const { entry } = attempt.lane.topic;
+function leaveToOthers(attempt: Try, { entry }: Judged, { code, error }: Why, nowMs: number, { events }: JudgeContext): void {
   const restMs = entry && entry.handle === attempt.handle ? entry.rest.begin({ code, error }, nowMs) : null;
   events.emit({ type: "unserved", topic: attempt.message.topic, id: attempt.message.id, code, error, restMs });
 }
 
-function disable(topic: TopicState, reason: string, { topicStore, events, track }: JudgeContext): void {
+function disable(topic: Judged, reason: string, { breakers, events }: JudgeContext): void {
   if (!topic.entry || topic.entry.record.disabledReason !== null) return;
   topic.entry.record = { ...topic.entry.record, disabledReason: reason };
   events.emit({ type: "sink_disabled", topic: topic.name, reason });
-  track(
-    topicStore.disable(topic.name, reason).catch((error) => {
+  breakers.track(
+    breakers.topicStore.disable(topic.name, reason).catch((error) => {
       events.emit({ type: "store_error", during: "disable", error: errorText(error), consecutive: 1 });
     }),
   );

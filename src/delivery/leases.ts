@@ -7,7 +7,7 @@ import type { Claim } from "../message/message.ts";
 import { leaseHeadroomMs } from "../message/validate-topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Store } from "../store/store.ts";
+import type { WorkStore } from "../store/store.ts";
 
 export interface LeaseState {
   readonly claim: Claim;
@@ -25,7 +25,7 @@ export interface LeaseState {
 }
 
 export interface LeaseTableOptions {
-  readonly store: Store;
+  readonly store: WorkStore;
   readonly clock: Clock;
   readonly events: Events;
   /** Told when the store says that a lease is not ours any more. */

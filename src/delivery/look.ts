@@ -4,7 +4,7 @@
  * weigh anything.
  */
 import type { Clock } from "../platform/clock.ts";
-import type { Store } from "../store/store.ts";
+import type { WorkStore } from "../store/store.ts";
 import type { LaneTable } from "./lanes.ts";
 import type { StoreHealth } from "./store-health.ts";
 
@@ -12,7 +12,7 @@ const SOON_MS = 20;
 const AGAIN_MS = 100;
 
 export interface LookOptions {
-  readonly store: Store;
+  readonly store: WorkStore;
   readonly clock: Clock;
   readonly lanes: LaneTable;
   readonly health: StoreHealth;

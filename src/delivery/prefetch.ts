@@ -22,8 +22,9 @@ export interface Prefetch {
   tooMuch(): void;
 }
 
-export function createPrefetch(concurrency: number): Prefetch {
-  const heldMax = Math.max(HELD_MAX, concurrency);
+/** `atMost`: what is held, whatever the sink does. */
+export function createPrefetch(concurrency: number, atMost = HELD_MAX): Prefetch {
+  const heldMax = Math.max(atMost, concurrency);
   let target = Math.min(2 * concurrency, heldMax);
   const shrink = (): void => {
     target = Math.max(concurrency, target >> 1);

@@ -8,19 +8,19 @@ import type { Outcome } from "../message/outcome.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
-import type { TopicStore } from "../store/topics.ts";
-import { type Attempt, afterCut, cutShort, runAttempt } from "./attempt.ts";
+import { type Attempt, afterCut, cutShort, runTry } from "./attempt.ts";
+import type { Breakers } from "./breakers.ts";
 import { judgeSink } from "./judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
 import { isOpen, paced, stillRunning, type TopicState } from "./topic-state.ts";
-import type { SinkHandle, TopicTable } from "./topic-table.ts";
+import type { SinkHandle, TopicEntry, TopicTable } from "./topic-table.ts";
 import { Waiting } from "./waiting.ts";
 
 export interface RunnerOptions {
   readonly topics: TopicTable;
-  readonly topicStore: TopicStore;
+  readonly breakers: Breakers;
   readonly clock: Clock;
   readonly random: Random;
   readonly events: Events;
@@ -40,6 +40,12 @@ const GRACE_MS = 1_000;
 const BURST_MS = 20;
 /** What waits longer than this for its start was claimed too early. */
 const WAITED_MS = 500;
+
+/** Its last attempts ended with the processes that made them, where nobody could take them back: it is not tried once more (I6). */
+const SPENT: Outcome = { kind: "reject", code: "attempts_spent", error: "its attempts ended with the processes that made them" };
+
+const isSpent = ({ message }: Attempt, { rules }: TopicEntry): boolean =>
+  message.attempt - message.base > rules.policy.attemptsMax;
 
 export class Runner {
   readonly #options: RunnerOptions;
@@ -152,7 +158,7 @@ export class Runner {
     attempt.lane.tenant.running++;
     attempt.timeoutMs = topic.entry.timeoutMs;
     attempt.startedMs = nowMs;
-    const outcome = runAttempt(attempt, handle.sink);
+    const outcome = isSpent(attempt, topic.entry) ? SPENT : runTry(attempt, handle.sink);
     if (outcome instanceof Promise) {
       this.#running.add(attempt);
       void outcome.then((answer) => this.#answered(attempt, answer));
@@ -186,7 +192,7 @@ export class Runner {
     const durationMs = nowMs - attempt.startedMs;
     const outcome = afterCut(attempt, answer);
     if (outcome.kind !== "interrupted" && outcome.kind !== "unserved") paced(topic, durationMs);
-    judgeSink(attempt, outcome, nowMs, this.#options);
+    if (outcome !== SPENT) judgeSink(attempt, topic, outcome, nowMs, this.#options);
     if (outcome.kind !== "delivered" && !isOpen(topic, nowMs)) this.releaseWhere((waiting) => waiting === topic);
     const chance = outcome.kind === "delivered" ? 0 : random.next();
     settler.add(attempt, conclude(message, outcome, rules, chance, durationMs), nowMs);

@@ -9,12 +9,12 @@ import type { Settle } from "../message/settlement.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
-import type { SettleResult, Store } from "../store/store.ts";
+import type { SettleResult, WorkStore } from "../store/store.ts";
 import type { Attempt } from "./attempt.ts";
 import type { LeaseState } from "./leases.ts";
 
 export interface SettlerOptions {
-  readonly store: Store;
+  readonly store: WorkStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly events: Events;

@@ -60,6 +60,8 @@ export class TopicTable {
   readonly #watchers = new Set<() => void>();
   readonly #closing = new Set<Promise<void>>();
   #loop: Loop | undefined;
+  /** Watchers that want it. */
+  #refreshing = 0;
   #unsubscribe: (() => void) | undefined;
   #current: Promise<unknown> = Promise.resolve();
   #next: Promise<void> | undefined;
@@ -134,9 +136,11 @@ export class TopicTable {
     if (handle.retired && handle.users === 0) this.#close(handle);
   }
 
-  /** Calls back after each refresh; the first watcher starts the clock, the last one stops it. */
-  watch(listener: () => void): () => void {
+  /** Calls back after each refresh; the first watcher starts the clock, the last one stops it, except for those who only listen. */
+  watch(listener: () => void, refreshes = true): () => void {
     this.#watchers.add(listener);
+    if (!refreshes) return () => this.#watchers.delete(listener);
+    this.#refreshing++;
     this.#listen();
     this.#loop ??= startLoop({
       clock: this.#options.clock,
@@ -150,8 +154,9 @@ export class TopicTable {
       },
     });
     return () => {
-      this.#watchers.delete(listener);
-      if (this.#watchers.size > 0 || !this.#loop) return;
+      if (!this.#watchers.delete(listener)) return;
+      this.#refreshing--;
+      if (this.#refreshing > 0 || !this.#loop) return;
       void this.#loop.stop();
       this.#loop = undefined;
     };

@@ -2,10 +2,8 @@
  * What deliver() sees of the fallback ladder: one way down, where the first rung that accepts wins, and one way up, where entries only
  * ever go to a store that does not have them yet (CON-8).
  */
-import type { NewMessage } from "../message/message.ts";
 import type { HandedDown } from "./handed-down.ts";
-import type { StoreTraits } from "./store.ts";
-import type { AfterTry } from "./tried-below.ts";
+import type { StoreTraits, WorkStore } from "./store.ts";
 
 export type RungName = "primary" | "secondary" | "journal" | "memory";
 export type Survives = StoreTraits["survives"];
@@ -58,31 +56,6 @@ export interface WaitingBelow {
   readonly dead: boolean;
 }
 
-/** Taken for one attempt: until one of the three is called, nobody else in this process attempts it or moves it up. */
-export interface TakenBelow {
-  readonly message: NewMessage;
-  /** From 1, over all processes that had it. */
-  readonly attempt: number;
-  /** The receiver has it: it leaves. */
-  delivered(): Promise<void>;
-  /** It stays, with what the attempt told. */
-  failed(after: AfterTry): Promise<void>;
-  /** No attempt was made after all. */
-  release(): Promise<void>;
-}
-
-/** What waits in the journal and in memory of this process, for attempts while no store can be asked (DF-12). */
-export interface Below {
-  /** True while the primary store failed when it was last used: otherwise what waits goes up instead. */
-  readonly storeAway: boolean;
-  /** Calls back when something has come here. */
-  watch(listener: () => void): () => void;
-  /** Oldest first. */
-  list(): Iterable<WaitingBelow>;
-  /** Null: it is not here any more, or somebody is busy with it. */
-  take(id: string): Promise<TakenBelow | null>;
-}
-
 export interface Ladder {
   /** Each rung once, within the time that is left. Never rejects. */
   put(entry: HandedDown, untilMs: number): Promise<PutDown>;
@@ -91,7 +64,10 @@ export interface Ladder {
   /** Moves what waits below into the primary store. Rejects when the primary cannot be used. */
   drain(): Promise<Drained>;
   status(): LadderStatus;
-  readonly below: Below;
+  /** What waits in the journal and in memory of this process, to be worked on while no store can be asked (DF-12). */
+  readonly below: WorkStore;
+  /** The store that has what was put on this rung. */
+  storeOf(rung: RungName): WorkStore;
   /** One last drain, as far as the time allows. */
   close(withinMs?: number): Promise<void>;
 }

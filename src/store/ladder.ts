@@ -132,8 +132,7 @@ export function createLadder(options: LadderOptions): Ladder {
   }
 
   const below = createBelow({
-    ...{ memory, journal, busy, clock },
-    storeAway: () => state.primary === "down",
+    ...{ memory, journal, busy, clock, ids: options.ids },
     ended: () => {
       if (state.primary === "up") loop.nudge();
     },
@@ -141,6 +140,7 @@ export function createLadder(options: LadderOptions): Ladder {
   return {
     put,
     below,
+    storeOf: (rung) => (rung === "primary" ? primary : rung === "secondary" && secondary ? secondary : below),
     lament: (why, fields, text) => say(errorLog, refusedLine(clock.wallMs(), why, fields, text, form)),
     drain,
     status: () => statusOf(state.primary, rungs, memory, journal),

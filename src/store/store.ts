@@ -161,6 +161,9 @@ export interface Leadership {
   readonly owner: string;
 }
 
+/** What a dispatcher needs of a store: what is not one may be served, too. */
+export type WorkStore = Pick<Store, "lanes" | "claim" | "extend" | "settle" | "wake" | "idle">;
+
 export interface Store {
   readonly traits: StoreTraits;
   readonly topics: TopicStore;

@@ -261,7 +261,7 @@ describe("it never throws", () => {
     ["a bad id", 1, { id: "7" }, "invalid_message"],
     ["a negative delay", 1, { delayMs: -1 }, "invalid_message"],
   ])("%s is refused, and its whole text goes to the ERROR log", async (_, payload, options, code) => {
-    const { mg, lines } = await ladderScene({ url: "http://127.0.0.1:9/" });
+    const { mg, lines } = await ladderScene({ url: "http://127.0.0.1:4999/" });
     const result = await mg.deliver(TOPIC, payload, options);
     expect(result).toMatchObject({ kind: "refused", code, stored: null, survives: "nothing", tries: 0 });
     expect(lines).toHaveLength(1);
@@ -287,7 +287,7 @@ describe("it never throws", () => {
   it("I8: a text that is given keeps its bytes, also while nobody can be asked about the topic", async () => {
     const primary = fragile();
     const directory = await freshDirectory();
-    const { mg } = await ladderScene({ url: "http://127.0.0.1:9/", store: primary.store, journal: { directory } });
+    const { mg } = await ladderScene({ url: "http://127.0.0.1:4999/", store: primary.store, journal: { directory } });
     primary.mode = "refuses";
     const payloadText = '{"big": 12345678901234567890, "a":1,"a":2}';
     const result = await mg.deliver("test/declared-elsewhere", undefined, { payloadText });

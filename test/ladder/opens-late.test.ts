@@ -70,7 +70,7 @@ describe("a PostgreSQL that opens after three seconds", () => {
   it("enqueue() promises the store alone: it waits for a moment, then it is unavailable and says why", async () => {
     await using proxy = await startProxy(targetOf(databaseUrl()));
     const store = createPostgresStore({ url: proxy.via(databaseUrl()), schema: await migrated() });
-    const { mg } = await late(proxy, () => ladderScene({ url: "http://127.0.0.1:9", store, openWithinMs: 0 }));
+    const { mg } = await late(proxy, () => ladderScene({ url: "http://127.0.0.1:4999/", store, openWithinMs: 0 }));
     await expect(mg.enqueue(TOPIC, 1)).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("not open yet"),
@@ -129,7 +129,7 @@ describe("a store that never opens", () => {
   it("whenOpened() ends with its signal", async () => {
     const primary = fragile();
     primary.mode = "hangs";
-    const { mg } = await ladderScene({ url: "http://127.0.0.1:9", store: primary.store, openWithinMs: 0 });
+    const { mg } = await ladderScene({ url: "http://127.0.0.1:4999/", store: primary.store, openWithinMs: 0 });
     const controller = new AbortController();
     const waiting = expect(mg.whenOpened(controller.signal)).rejects.toThrow("no longer");
     controller.abort(new Error("no longer"));

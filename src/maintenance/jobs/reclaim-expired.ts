@@ -12,7 +12,7 @@ import type { Store } from "../../store/store.ts";
 import type { MaintenanceJob } from "../job.ts";
 
 export interface ReclaimOptions {
-  readonly store: Store;
+  readonly store: Pick<Store, "reclaim" | "settle">;
   readonly owner: string;
   readonly random: Random;
   readonly events: Events;

@@ -1,10 +1,15 @@
 /**
- * What waits in memory and in the journal, as the room that makes attempts sees it (DF-12). An entry that is taken is busy: the way up leaves it
- * alone until its attempt has ended, so a store that comes back in the middle of an attempt gets it afterwards or not at all.
+ * What waits in memory and in the journal of this process, as a store that can be worked on (DF-12): a dispatcher claims and settles there as
+ * anywhere. An entry that is claimed is busy: the way up leaves it alone until it is settled, so a store that comes back in the middle of an
+ * attempt gets it afterwards or not at all. Leases do not end here: whoever holds them is this process.
  */
+import type { ClaimedMessage, NewMessage } from "../../message/message.ts";
+import type { Settle, Settlement } from "../../message/settlement.ts";
 import type { Clock } from "../../platform/clock.ts";
-import type { Below, TakenBelow } from "../fallback.ts";
+import type { WaitingBelow } from "../fallback.ts";
 import type { Journal } from "../journal.ts";
+import type { Lane, WorkStore } from "../store.ts";
+import type { AfterTry, FailedTry } from "../tried-below.ts";
 import type { MemoryRung } from "./memory-rung.ts";
 
 export interface BelowOptions {
@@ -12,76 +17,133 @@ export interface BelowOptions {
   readonly journal?: Journal | undefined;
   /** Ids that are being attempted or moved. */
   readonly busy: Set<string>;
-  readonly storeAway: () => boolean;
   readonly clock: Clock;
+  readonly ids: () => string;
   /** An attempt has ended: what is left may be moved up. */
   readonly ended: () => void;
 }
 
-export function createBelow(options: BelowOptions): Below & { came(): void } {
-  const { memory, journal, busy } = options;
-  const watchers = new Set<() => void>();
+/** What does not count must not be tried without a pause either. */
+const UNCOUNTED_MS = 1_000;
 
-  /** Whatever happens to the mark, the entry is free again. */
-  async function end(id: string, mark: () => Promise<void> | void): Promise<void> {
+interface Taken {
+  readonly message: NewMessage;
+  readonly attempt: number;
+  readonly journal: Journal | null;
+}
+
+export function createBelow(options: BelowOptions): WorkStore & { came(): void } {
+  const { memory, journal, busy, clock } = options;
+  const watchers = new Set<Parameters<WorkStore["wake"]>[0]>();
+  /** By token. */
+  const claims = new Map<string, Taken>();
+
+  function* waiting(): Generator<WaitingBelow> {
+    for (const one of memory.list()) if (!busy.has(one.id)) yield one;
+    for (const one of journal?.list() ?? []) if (!busy.has(one.id)) yield one;
+  }
+
+  /** Those that no order and no verdict keeps back. */
+  function* free(): Generator<WaitingBelow> {
+    for (const one of waiting()) if (!one.ordered && !one.dead) yield one;
+  }
+
+  function dueIn(lanes: Parameters<WorkStore["claim"]>[0]["lanes"]): string[] {
+    const left = new Map(lanes.map(({ lane, limit }) => [lane, limit]));
+    const nowMs = clock.wallMs();
+    const due: string[] = [];
+    for (const { id, topic, dueAtMs } of free()) {
+      const room = left.get(topic) ?? 0;
+      if (room === 0 || dueAtMs > nowMs) continue;
+      left.set(topic, room - 1);
+      due.push(id);
+    }
+    return due;
+  }
+
+  async function take(id: string): Promise<ClaimedMessage | null> {
+    if (busy.has(id)) return null;
+    busy.add(id);
+    const taken = await read(id).catch(() => null);
+    if (!taken) {
+      busy.delete(id);
+      return null;
+    }
+    const { message, attempt } = taken;
+    const token = options.ids();
+    claims.set(token, taken);
+    const { topic, directTry } = message;
+    const fixed = { base: 0, handedDown: directTry !== undefined, suspicion: 0, retried: false } as const;
+    return { ...message, claim: { lease: token, token }, lane: topic, attempt, ...fixed };
+  }
+
+  async function read(id: string): Promise<Taken | null> {
+    const entry = memory.get(id);
+    if (entry) return { message: entry.message, attempt: (entry.tried?.failed.length ?? 0) + 1, journal: null };
+    const begun = await journal?.begin(id);
+    return begun && journal ? { message: begun.entry.message, attempt: begun.attempt, journal } : null;
+  }
+
+  async function settle({ id, claim, settlement, durationMs }: Settle): Promise<"settled" | "lost"> {
+    const taken = claims.get(claim.token);
+    if (!taken || !claims.delete(claim.token)) return "lost";
+    const rung = taken.journal;
+    const after = settlement.kind === "release" ? null : afterTry(settlement, durationMs);
     try {
-      await mark();
+      // Removed only now: until it was delivered, a crash leaves it to whoever comes next, with the same key.
+      if (settlement.kind === "delivered") await (rung ? rung.done([id]) : memory.done(id));
+      else if (rung) await rung.ended(id, after);
+      else if (after) memory.ended(id, after, clock.wallMs());
+    } catch {
+      // What could not be written costs a repeat with the same key, never the entry.
     } finally {
       busy.delete(id);
       options.ended();
     }
-  }
-
-  function fromMemory(id: string): TakenBelow | null {
-    const entry = memory.get(id);
-    if (!entry) return null;
-    return {
-      message: entry.message,
-      attempt: (entry.tried?.failed.length ?? 0) + 1,
-      delivered: () => end(id, () => memory.done(id)),
-      failed: (after) => end(id, () => memory.ended(id, after, options.clock.wallMs())),
-      release: () => end(id, () => {}),
-    };
-  }
-
-  async function fromJournal(id: string): Promise<TakenBelow | null> {
-    const begun = await journal?.begin(id);
-    if (!begun || !journal) return null;
-    return {
-      message: begun.entry.message,
-      attempt: begun.attempt,
-      // Removed only now: until it was delivered, a crash leaves it to whoever comes next, with the same key.
-      delivered: () => end(id, () => journal.done([id])),
-      failed: (after) => end(id, () => journal.ended(id, after)),
-      release: () => end(id, () => journal.ended(id, null)),
-    };
+    return "settled";
   }
 
   return {
-    get storeAway() {
-      return options.storeAway();
+    async lanes() {
+      const nowMs = clock.wallMs();
+      const lanes = new Map<string, Lane>();
+      for (const { topic, dueAtMs } of free()) {
+        const dueInMs = dueAtMs - nowMs;
+        if (dueInMs < (lanes.get(topic)?.dueInMs ?? Number.POSITIVE_INFINITY)) lanes.set(topic, laneOf(topic, dueInMs));
+      }
+      return [...lanes.values()];
     },
-    watch(listener) {
+    async claim({ lanes, ids }) {
+      const claimed: ClaimedMessage[] = [];
+      for (const id of ids ?? dueIn(lanes)) {
+        const one = await take(id);
+        if (one) claimed.push(one);
+      }
+      return claimed;
+    },
+    extend: async (given) => given.map(({ token }) => (claims.has(token) ? "extended" : "lost")),
+    settle: (settles) => Promise.all(settles.map(settle)),
+    wake(listener) {
       watchers.add(listener);
       return () => watchers.delete(listener);
     },
+    idle: async () => {},
     came() {
-      for (const watcher of watchers) watcher();
-    },
-    *list() {
-      for (const one of memory.list()) if (!busy.has(one.id)) yield one;
-      for (const one of journal?.list() ?? []) if (!busy.has(one.id)) yield one;
-    },
-    async take(id) {
-      if (busy.has(id)) return null;
-      busy.add(id);
-      let taken: TakenBelow | null = null;
-      try {
-        taken = fromMemory(id) ?? (await fromJournal(id));
-        return taken;
-      } finally {
-        if (!taken) busy.delete(id);
-      }
+      for (const watcher of watchers) watcher({ kind: "work", lane: null });
     },
   };
+}
+
+const laneOf = (topic: string, dueInMs: number): Lane => ({
+  ...{ lane: topic, topic, tenantId: null, priority: 0, suspicion: 0, retried: false, ordered: false, dueInMs },
+});
+
+function afterTry(settlement: Exclude<Settlement, { kind: "release" }>, ms: number | null): AfterTry {
+  if (settlement.kind === "delivered") return { failed: null, delayMs: 0, dead: false };
+  const { code, error } = settlement;
+  const failed: FailedTry = { outcome: settlement.outcome as FailedTry["outcome"], code, error, ms };
+  if (settlement.kind === "dead") return { failed, delayMs: 0, dead: true };
+  const delayMs = settlement.kind === "retry" ? settlement.delayMs : 0;
+  if (settlement.counted) return { failed, delayMs, dead: false };
+  return { failed: null, delayMs: Math.max(delayMs, UNCOUNTED_MS), dead: false };
 }
