@@ -44,6 +44,11 @@ export interface TopicOptions<Out = unknown> {
   readonly timeoutMs?: number | undefined;
   readonly concurrency?: number | undefined;
   readonly tenantConcurrency?: number | undefined;
+  /** How many attempts are begun in a second over all workers, one second's worth at once; likewise for one tenant. */
+  readonly ratePerSecond?: number | undefined;
+  readonly tenantRatePerSecond?: number | undefined;
+  /** How many attempts at once over all processes. */
+  readonly concurrencyTotal?: number | undefined;
   /** `key` (default): messages that carry an ordering key are delivered in order; others are not affected. */
   readonly ordering?: Ordering | undefined;
   readonly onUnknown?: "retry" | "hold" | undefined;
@@ -70,6 +75,7 @@ export function topic(name: string, options: TopicOptions & { readonly schema?: 
     leaseMs: options.leaseMs ?? DEFAULTS.leaseMs,
     concurrency: options.concurrency ?? null,
     tenantConcurrency: options.tenantConcurrency ?? null,
+    ...limitsOf(options),
     ordering: options.ordering ?? "key",
     ...Object.fromEntries(carriers.map((carrier) => [carrier.name, carrier.config])),
   };
@@ -87,6 +93,12 @@ export function topic(name: string, options: TopicOptions & { readonly schema?: 
         .map((own) => [own.name, { handler: own.handler, sink: own.object }]),
     ),
   });
+}
+
+/** Only those that are set: absent and undefined must not make two definitions out of one. */
+function limitsOf({ ratePerSecond, tenantRatePerSecond, concurrencyTotal }: TopicOptions): Partial<TopicDefinition> {
+  const limits = Object.entries({ ratePerSecond, tenantRatePerSecond, concurrencyTotal });
+  return Object.fromEntries(limits.filter(([, value]) => value !== undefined));
 }
 
 interface ReadSink {

@@ -34,6 +34,12 @@ export interface TopicDefinition {
   readonly concurrency: number | null;
   /** How many at once for one tenant in one process; null: half of what the topic has while others wait. */
   readonly tenantConcurrency: number | null;
+  /** How many attempts are begun in a second over all workers, `burstOf` it at once; absent: as many as can be. */
+  readonly ratePerSecond?: number | undefined;
+  /** Likewise for one tenant of the topic. */
+  readonly tenantRatePerSecond?: number | undefined;
+  /** How many attempts at once over all processes; absent: as many as there are places for. */
+  readonly concurrencyTotal?: number | undefined;
   readonly ordering: Ordering;
   /** Where the recovery engine brings a dead letter instead, when somebody chooses so; absent: nowhere. */
   readonly fallback?: SinkConfig | undefined;

@@ -4,6 +4,7 @@
  */
 import { MakegoodError } from "./errors.ts";
 import { DEFAULTS, LIMITS } from "./limits.ts";
+import { RATE_MAX, RATE_MIN } from "./rate.ts";
 import { RETRY_POLICIES, type RetryConfig } from "./retry-policy.ts";
 import { CARRIERS, type SinkConfig, type TopicDefinition } from "./topic.ts";
 import { isTopicName } from "./validate.ts";
@@ -34,6 +35,13 @@ export function topicProblems(topic: TopicDefinition): string[] {
   range("leaseMs", topic.leaseMs, LIMITS.leaseMsMin, LIMITS.leaseMsMax);
   range("concurrency", topic.concurrency, 1, 100_000);
   range("tenantConcurrency", topic.tenantConcurrency, 1, 100_000);
+  range("concurrencyTotal", topic.concurrencyTotal, 1, 100_000);
+  for (const field of ["ratePerSecond", "tenantRatePerSecond"] as const) {
+    const rate = topic[field];
+    if (rate !== undefined && !(Number.isFinite(rate) && rate >= RATE_MIN && rate <= RATE_MAX)) {
+      problems.push(`${field} must be a number from ${RATE_MIN} to ${RATE_MAX}`);
+    }
+  }
   range("schemaVersion", topic.schemaVersion, 0, 2_147_483_647);
   if (!["none", "key", "strict"].includes(topic.ordering)) problems.push("ordering must be none, key or strict");
   problems.push(...sinkProblems("sink", topic.sink, topic.leaseMs), ...retryProblems(topic.retry));

@@ -4,6 +4,7 @@
  */
 import { DEFAULTS, LIMITS } from "../message/limits.ts";
 import type { Ordering } from "../message/message.ts";
+import { RATE_MAX, RATE_MIN } from "../message/rate.ts";
 import { RETRY_POLICIES, type RetryConfig, retryPolicy } from "../message/retry-policy.ts";
 import { CARRIERS, type SinkConfig, type TopicDefinition, type TopicRecord } from "../message/topic.ts";
 import { attemptTimeoutMs, leaseHeadroomMs, topicProblems } from "../message/validate-topic.ts";
@@ -38,6 +39,10 @@ export interface TopicJson {
   readonly lease_ms: number;
   readonly concurrency: number | null;
   readonly tenant_concurrency: number | null;
+  /** Over all workers. */
+  readonly rate_per_second: number | null;
+  readonly tenant_rate_per_second: number | null;
+  readonly concurrency_total: number | null;
   readonly ordering: Ordering;
   readonly paused: boolean;
   readonly source: TopicRecord["source"];
@@ -88,6 +93,9 @@ export function readTopic(name: string, value: unknown, rules: TopicRules): Topi
     leaseMs,
     concurrency: fields.integer("concurrency", 1, CONCURRENCY_MAX) ?? null,
     tenantConcurrency: fields.integer("tenant_concurrency", 1, CONCURRENCY_MAX) ?? null,
+    ratePerSecond: fields.number("rate_per_second", RATE_MIN, RATE_MAX),
+    tenantRatePerSecond: fields.number("tenant_rate_per_second", RATE_MIN, RATE_MAX),
+    concurrencyTotal: fields.integer("concurrency_total", 1, CONCURRENCY_MAX),
     ordering: fields.oneOf("ordering", ["none", "key", "strict"]) ?? "key",
   };
   const paused = fields.boolean("paused");
@@ -216,6 +224,9 @@ export function topicJson(topic: TopicRecord): TopicJson {
     lease_ms: topic.leaseMs,
     concurrency: topic.concurrency,
     tenant_concurrency: topic.tenantConcurrency,
+    rate_per_second: topic.ratePerSecond ?? null,
+    tenant_rate_per_second: topic.tenantRatePerSecond ?? null,
+    concurrency_total: topic.concurrencyTotal ?? null,
     ordering: topic.ordering,
     paused: topic.paused,
     source: topic.source,

@@ -14,6 +14,7 @@ export interface Fields {
   /** Own members only: nothing on a prototype is ever seen. */
   text(name: string): string | undefined;
   integer(name: string, min: number, max: number): number | undefined;
+  number(name: string, min: number, max: number): number | undefined;
   boolean(name: string): boolean | undefined;
   oneOf<T extends string>(name: string, allowed: readonly T[]): T | undefined;
   list<T>(name: string, max: number, isOne: (value: unknown) => value is T, what: string): T[] | undefined;
@@ -56,6 +57,12 @@ export function readFields(value: unknown, path: string, faults: FieldFault[]): 
       if (found === undefined) return undefined;
       const fits = typeof found === "number" && Number.isInteger(found) && found >= min && found <= max;
       return fits ? found : fault(name, `must be an integer from ${min} to ${max}`);
+    },
+    number(name, min, max) {
+      const found = get(name);
+      if (found === undefined) return undefined;
+      const fits = typeof found === "number" && found >= min && found <= max;
+      return fits ? found : fault(name, `must be a number from ${min} to ${max}`);
     },
     boolean(name) {
       const found = get(name);

@@ -11,6 +11,28 @@ export interface BreakerOf extends At {
   readonly tenantId?: string | null | undefined;
 }
 
+export interface StartsWanted {
+  readonly topic: string;
+  /** The share of one tenant (null: of those without one) within the topic's; absent: the topic's own. */
+  readonly tenantId?: string | null | undefined;
+  readonly perSecond: number;
+  /** Below 0: so many were allotted and not used. */
+  readonly amount: number;
+}
+
+export interface StartsAllotted {
+  readonly granted: number;
+  /** Milliseconds until there is one more; 0: there is now. */
+  readonly nextInMs: number;
+}
+
+export interface SlotsWanted {
+  readonly topic: string;
+  /** The topic's own limit, over all owners. */
+  readonly total: number;
+  readonly wants: number;
+}
+
 export type TopicDelete = "deleted" | "not_found" | "in_use" | "read_only";
 
 export interface TopicStore {
@@ -52,4 +74,15 @@ export interface TopicStore {
   announce(note: WorkerNote, ttlMs: number, at?: At): Promise<void>;
   /** What the workers said of themselves that is not past its time. */
   workers(at?: At): Promise<WorkerNote[]>;
+
+  /**
+   * Starts of attempts, so that all workers together keep to a topic's rate: as many as there are now, in the order given, each bucket named
+   * at most once in a call. A bucket holds `burstOf(perSecond)` at most and begins full.
+   */
+  allot(wanted: readonly StartsWanted[], at?: At): Promise<StartsAllotted[]>;
+  /**
+   * How many attempts of each topic this owner may have at once from now on and for `ttlMs`, replacing what it had: never more than `total`
+   * over all owners whose time is not over. In the order given.
+   */
+  occupy(owner: string, wanted: readonly SlotsWanted[], ttlMs: number, at?: At): Promise<number[]>;
 }

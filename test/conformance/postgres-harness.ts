@@ -9,7 +9,7 @@ import type { StoreHarness } from "../../src/testing/store-conformance/harness.t
 import { beginTransaction, databaseUrl, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
 const TABLES =
-  "topic, lane, audit_event, audit_record, message, message_kept, dedupe, ready, ready_ordered, order_lock, held, lease, attempt, dead_letter, provenance, waiter, leader, worker";
+  "topic, lane, audit_event, audit_record, message, message_kept, dedupe, ready, ready_ordered, order_lock, held, lease, attempt, dead_letter, provenance, waiter, leader, worker, starts, slot";
 
 export function postgresHarness(options: Partial<PostgresStoreOptions> = {}): StoreHarness {
   const idle: string[] = [];

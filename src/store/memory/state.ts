@@ -96,6 +96,10 @@ export interface State {
   readonly leases: Map<string, Lease>;
   readonly topics: Map<string, TopicState>;
   readonly workers: Map<string, { note: WorkerNote; untilMs: number }>;
+  /** Bucket → how many starts it held then. */
+  readonly starts: Map<string, { tokens: number; atMs: number }>;
+  /** Topic → owner → how many attempts it may have at once, and until when. */
+  readonly slots: Map<string, Map<string, { held: number; untilMs: number }>>;
   readonly leaders: Map<string, { owner: string; term: bigint; untilMs: number }>;
   readonly listeners: Set<(hint: WakeHint) => void>;
   leasesMade: number;
@@ -113,6 +117,8 @@ export function createState(clock: Clock, random: Random): State {
     leases: new Map(),
     topics: new Map(),
     workers: new Map(),
+    starts: new Map(),
+    slots: new Map(),
     leaders: new Map(),
     listeners: new Set(),
     leasesMade: 0,

@@ -12,6 +12,7 @@ import {
 } from "../../message/topic.ts";
 import type { At } from "../store.ts";
 import type { BreakerOf, TopicDelete, TopicStore } from "../topics.ts";
+import { allot, occupy } from "./allot.ts";
 import { hint, nowMs, type State, type TopicState } from "./state.ts";
 import { announce, workers } from "./workers.ts";
 
@@ -35,6 +36,8 @@ export function createTopics(state: State, alive: () => void): TopicStore {
     reset: on(reset),
     announce: on(announce),
     workers: on(workers),
+    allot: on(allot),
+    occupy: on(occupy),
   };
 }
 

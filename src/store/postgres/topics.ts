@@ -11,6 +11,7 @@ import {
   type TopicSource,
 } from "../../message/topic.ts";
 import type { TopicStore } from "../topics.ts";
+import { createAllot } from "./allot.ts";
 import { createBreakers } from "./breakers.ts";
 import { clockSql, perClock } from "./clock-sql.ts";
 import type { Row } from "./connection.ts";
@@ -59,6 +60,7 @@ function breakerOf([code, inMs, trips, reason, held]: readonly (string | null | 
 /** The definition as stored: fixed order of fields, no secrets, so that equal definitions are equal texts. */
 function definitionText({ name, sink, retry, schemaVersion, leaseMs, ...more }: TopicDefinition): [string, string | null] {
   const { concurrency, tenantConcurrency, ordering, fallback, compensation } = more;
+  const { ratePerSecond, tenantRatePerSecond, concurrencyTotal } = more;
   const shown = (config: SinkConfig | undefined) => config && { ...config, secrets: undefined };
   const text = JSON.stringify({
     name,
@@ -71,6 +73,10 @@ function definitionText({ name, sink, retry, schemaVersion, leaseMs, ...more }: 
     ordering,
     fallback: shown(fallback),
     compensation: shown(compensation),
+    // Absent from the text where they are unset, so that it is the same as it was before there were any.
+    ratePerSecond,
+    tenantRatePerSecond,
+    concurrencyTotal,
   });
   const secrets: Secrets = { sink: sink.secrets, fallback: fallback?.secrets, compensation: compensation?.secrets };
   const kept = SINKS.filter((name) => secrets[name]);
@@ -139,5 +145,6 @@ export function createTopics(db: Db, told: () => void): TopicStore {
     },
     ...createBreakers(db, change, read),
     ...createWorkers(db),
+    ...createAllot(db),
   };
 }

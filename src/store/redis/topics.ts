@@ -10,6 +10,7 @@ import {
   type TopicSource,
 } from "../../message/topic.ts";
 import type { TopicDelete, TopicStore } from "../topics.ts";
+import { createAllot } from "./allot.ts";
 import type { Db } from "./db.ts";
 import type { Epoch } from "./epoch.ts";
 import {
@@ -95,6 +96,7 @@ export function createTopics(db: Db, told: () => void, epoch: Pick<Epoch, "learn
       return row ? recordOf(row, now as number) : null;
     },
     ...createWorkers(db),
+    ...createAllot(db),
     disable: async (name, reason) => void (await change(db.run(DISABLE_TOPIC, keys(name), [name, reason]))),
     async trip(name, cooldownMs, reason, of) {
       const { heldReasonCharsMax, heldTenantsMax } = LIMITS;

@@ -2,6 +2,8 @@
  * The Store conformance suite: what every store must do, contention and fencing included. It knows no test runner; with
  * vitest a file is three lines: `for (const c of storeConformance(h)) it(`${c.group}: ${c.name}`, c.run)`.
  */
+
+import { allotCases } from "./allot.ts";
 import { breakerCases } from "./breakers.ts";
 import { claimOrderCases } from "./claim-order.ts";
 import { contentionCases } from "./contention.ts";
@@ -46,6 +48,7 @@ export function storeConformance(harness: StoreHarness): Case[] {
     ["leadership", leadershipCases],
     ["topics", { ...topicCases, ...breakerCases }],
     ["workers", workerCases],
+    ["allot", allotCases],
     ["wake", wakeCases],
     ["limits", limitCases],
     ["traits", traitCases],

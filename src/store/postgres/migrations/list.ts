@@ -13,6 +13,7 @@ import { installation } from "./0009-installation.ts";
 import { breaker } from "./0010-breaker.ts";
 import { workers } from "./0011-workers.ts";
 import { lists } from "./0012-lists.ts";
+import { allot } from "./0013-allot.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -28,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   breaker,
   workers,
   lists,
+  allot,
 ];
