@@ -2,12 +2,13 @@
  * From messages to accepted ones: one store call, tried again with the same ids when its COMMIT is in doubt, so that the
  * result is one row whatever was lost on the way. Inside the caller's transaction nothing is tried twice.
  */
-import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
+import { errorText, MakegoodError } from "../message/errors.ts";
 import type { Accepted, NewMessage } from "../message/message.ts";
 import type { Events } from "../observe/events.ts";
-import { type Clock, sleep } from "../platform/clock.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import type { Store, Transaction } from "../store/store.ts";
+import { persistently } from "./persistently.ts";
 import type { StoreWatch } from "./store-watch.ts";
 
 export interface AcceptanceOptions {
@@ -26,15 +27,17 @@ export interface Acceptance {
   close(): Promise<void>;
 }
 
-const TRIES_MAX = 6;
-const TRY_WAIT_MS = 50;
-
 export function createAcceptance({ store, clock, random, events, watch }: AcceptanceOptions): Acceptance {
   const closing = new AbortController();
   const underWay = new Set<Promise<unknown>>();
 
-  async function write(messages: readonly NewMessage[], signal?: AbortSignal): Promise<Accepted[]> {
-    for (let failed = 0; ; failed++) {
+  function write(messages: readonly NewMessage[], signal?: AbortSignal): Promise<Accepted[]> {
+    const again = (error: unknown, failed: number): boolean => {
+      if (closing.signal.aborted) return false;
+      events.emit({ type: "store_error", during: "enqueue", error: errorText(error), consecutive: failed });
+      return true;
+    };
+    return persistently({ clock, random, signal: signal ?? closing.signal, again }, async (failed) => {
       signal?.throwIfAborted();
       try {
         const results = await store.enqueue(messages);
@@ -42,11 +45,9 @@ export function createAcceptance({ store, clock, random, events, watch }: Accept
         return failed === 0 ? results : results.map((result, i) => ownRow(result, messages[i] as NewMessage));
       } catch (error) {
         watch.refused(error);
-        if (!mayTryAgain(error) || failed + 1 >= TRIES_MAX || closing.signal.aborted) throw error;
-        events.emit({ type: "store_error", during: "enqueue", error: errorText(error), consecutive: failed + 1 });
-        await sleep(clock, TRY_WAIT_MS * 2 ** failed * (0.5 + random.next() / 2), signal ?? closing.signal);
+        throw error;
       }
-    }
+    });
   }
 
   function track<T>(promise: Promise<T>): Promise<T> {
@@ -74,9 +75,4 @@ export function createAcceptance({ store, clock, random, events, watch }: Accept
 /** A row that carries this call's own id was written by this call, in a try whose answer was lost. */
 function ownRow(result: Accepted, message: NewMessage): Accepted {
   return result.kind === "duplicate" && result.id === message.id ? { kind: "accepted", id: result.id } : result;
-}
-
-function mayTryAgain(error: unknown): boolean {
-  if (!isMakegoodError(error)) return false;
-  return error.code === "outcome_unknown" || error.code === "store_unavailable" || error.code === "retry_transaction";
 }

@@ -22,16 +22,21 @@ export interface MaintenanceOptions {
   readonly random: Random;
   readonly events: Events;
   readonly jobs: readonly MaintenanceJob[];
+  /** Whose leadership it is, where others have theirs. */
+  readonly name?: string | undefined;
 }
 
-export function startMaintenance({ store, owner, clock, random, events, jobs }: MaintenanceOptions): Maintenance {
+export function startMaintenance(options: MaintenanceOptions): Maintenance {
+  const { store, owner, clock, random, events, jobs, name = "maintenance" } = options;
   const ledOnes = jobs.some(({ where }) => where === "leader");
-  const leader = ledOnes ? startLeader({ store, name: "maintenance", owner, clock, events }) : null;
-  const loops = jobs.map((job) =>
-    startLoop({
+  const leader = ledOnes ? startLeader({ store, name, owner, clock, events }) : null;
+  const loops = jobs.map((job) => {
+    let first = job.firstEach ?? false;
+    return startLoop({
       clock,
       step: async (signal) => {
-        if (job.where === "each" || leader?.held) await job.run(signal);
+        if (first || job.where === "each" || leader?.held) await job.run(signal);
+        first = false;
         // Processes that were started together drift apart.
         return job.everyMs * (0.9 + random.next() * 0.2);
       },
@@ -39,8 +44,8 @@ export function startMaintenance({ store, owner, clock, random, events, jobs }: 
         events.emit({ type: "store_error", during: job.name, error: errorText(error), consecutive });
         return Math.min(Math.max(job.everyMs, 1_000), 60_000);
       },
-    }),
-  );
+    });
+  });
   events.emit({ type: "lifecycle", what: "maintenance_started", detail: { jobs: jobs.map(({ name }) => name) } });
   return {
     async stop() {

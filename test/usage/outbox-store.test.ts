@@ -206,6 +206,16 @@ describe("OBX-11: claim_batch, ack, nack", () => {
     expect(await stage.usage.health()).toMatchObject({ status: "degraded", deadLetters: 1 });
   });
 
+  it("tenants take turns where there are more of them than places in a batch", async () => {
+    await using stage = await usageStage();
+    await stage.mg.store.topics.put(topic("mini-chat/other").definition, "api");
+    for (let i = 0; i < 24; i++) await stage.mg.enqueue("mini-chat/other", { i }, { tenantId: `t-${i % 6}` });
+    const store = outbox(stage);
+    const tenants: (string | null)[] = [];
+    for (let i = 0; i < 3; i++) tenants.push(...(await store.claim_batch({ ...CFG, batch_size: 2 })).map((one) => one.tenant_id));
+    expect(new Set(tenants).size).toBe(6);
+  });
+
   it("a batch or a lease out of range is refused", async () => {
     await using stage = await usageStage();
     for (const cfg of [

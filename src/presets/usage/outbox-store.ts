@@ -10,7 +10,7 @@ import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
 import type { Outcome } from "../../message/outcome.ts";
-import { RETRY_POLICIES, type RetryPolicy, retryPolicy } from "../../message/retry-policy.ts";
+import { retryPolicy } from "../../message/retry-policy.ts";
 import type { Settle } from "../../message/settlement.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { createEvents } from "../../observe/events.ts";
@@ -49,12 +49,11 @@ export interface OutboxStore {
 }
 
 const ROUNDS_MAX = 4;
-const FALLBACK: DecideRules = { policy: RETRY_POLICIES.get("usage") as RetryPolicy, ordering: "key", onUnknown: "retry" };
 
 /** A claim that has not been answered yet. */
 interface Held {
   readonly message: ClaimedMessage;
-  readonly rules: DecideRules;
+  readonly rules: DecideRules | undefined;
   /** Monotonic; by then the lease is over by the store's clock, too. */
   readonly untilMs: number;
   /** Answers of one claim go one after the other. */
@@ -66,18 +65,22 @@ interface Held {
 export function createOutboxStore({ store, workerId, namespace, clock = systemClock }: OutboxStoreOptions): OutboxStore {
   const held = new Map<string, Held>();
   let topics = new Map<string, TopicRecord>();
-  const rulesOf = (topic: string): DecideRules => rulesFor(topics.get(topic)) ?? FALLBACK;
+  let last = "";
+  const rulesOf = (topic: string): DecideRules | undefined => rulesFor(topics.get(topic));
   // CON-20: what a crashed worker held comes back also where no other worker of ours looks after it.
   const reclaim = reclaimExpired({ store, owner: workerId, random: systemRandom, events: createEvents(), rulesOf, everyMs: 0 });
 
   async function claimRound(wanted: number, cfg: ClaimCfg): Promise<ClaimedMessage[]> {
     const due = (await store.lanes()).filter(({ topic, dueInMs }) => dueInMs <= 0 && isOpen(topics.get(topic), namespace));
-    const share = Math.max(1, Math.floor(wanted / Math.max(1, due.length)));
+    if (due.length === 0) return [];
+    const share = Math.max(1, Math.floor(wanted / due.length));
+    // Where there are more lanes than places, the next round begins with those that had none.
+    due.sort((a, b) => (a.lane < b.lane ? -1 : 1));
+    const inTurn = [...due.filter(({ lane }) => lane > last), ...due.filter(({ lane }) => lane <= last)].slice(0, wanted);
+    last = inTurn.at(-1)?.lane ?? "";
     // A suspect is claimed alone (docs/decisions/0003).
-    const lanes = due.slice(0, wanted).map(({ lane, suspicion }) => ({ lane, limit: suspicion > 0 ? 1 : share }));
-    return lanes.length === 0
-      ? []
-      : store.claim({ owner: workerId, leaseMs: cfg.lease_duration, lanes, bytesMax: LIMITS.claimBytesMax });
+    const lanes = inTurn.map(({ lane, suspicion }) => ({ lane, limit: suspicion > 0 ? 1 : share }));
+    return store.claim({ owner: workerId, leaseMs: cfg.lease_duration, lanes, bytesMax: LIMITS.claimBytesMax });
   }
 
   /** The claim is kept until the store has answered: what failed may be answered again for as long as the lease lives. */
@@ -94,12 +97,12 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
     // After its lease a message belongs to whoever claims it next.
     forgetEnded();
     if (held.get(id) !== one) return "lost";
-    const settles = [conclude(one.message, outcome, one.rules, systemRandom.next())];
-    const [result = "lost"] = await store.settle(settles).catch((error: unknown) => {
+    const settle = conclude(one.message, outcome, one.rules, systemRandom.next());
+    const [result = "lost"] = await store.settle([settle]).catch((error: unknown) => {
       one.doubtful = true;
       throw error;
     });
-    const ours = result === "lost" && one.doubtful && (await isWritten(settles[0] as Settle));
+    const ours = result === "lost" && one.doubtful && (await isWritten(settle));
     if (held.get(id) === one) held.delete(id);
     return ours ? "settled" : result;
   }
@@ -141,7 +144,7 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
       return claimed.map(messageOf);
     },
     ack: (id) => settle(id, { kind: "delivered" }),
-    nack: (id, error) => settle(id, { kind: "retry", code: "nack", error: error.slice(0, LIMITS.errorBytesMax / 4) }),
+    nack: (id, error) => settle(id, { kind: "retry", code: "nack", error }),
   };
 }
 

@@ -4,10 +4,11 @@
  * then may a client be told that the turn is over (EV-35).
  */
 import type { Makegood } from "../../create.ts";
-import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
-import { type Clock, sleep, systemClock } from "../../platform/clock.ts";
+import { isInDoubt, persistently } from "../../delivery/persistently.ts";
+import { MakegoodError } from "../../message/errors.ts";
+import { type Clock, systemClock } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
-import { systemRandom } from "../../platform/random.ts";
+import { systemRandom as random } from "../../platform/random.ts";
 import type { At, Transaction } from "../../store/store.ts";
 import type { FinalizeResult, QuotaGap, QuotaUsage, ReserveResult, Turn, TurnRef, UsageStore } from "../../store/usage.ts";
 import { type UsageHealth, usageHealth } from "./health.ts";
@@ -67,9 +68,6 @@ export interface Usage extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-const TRIES_MAX = 6;
-const TRY_WAIT_MS = 50;
-
 export async function createUsage({ mg, store, topic, clock = systemClock }: UsageOptions): Promise<Usage> {
   refuseApart(mg.store.traits, store);
   await store.open();
@@ -101,7 +99,7 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
         return hand(turn, inside);
       },
     };
-    const result = await persistently(clock, tx !== undefined, () => store.finalize(request, work));
+    const result = await persistently({ clock, random, once: tx !== undefined }, () => store.finalize(request, work));
     const ours = result.kind === "already" && result.turn.finalizationId === request.finalizationId;
     return ours ? { kind: "finalized", turn: result.turn } : result;
   }
@@ -123,7 +121,7 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
       return answer(await finalizeOnce(ref, end, { ...options, storeContent: watched }));
     } catch (error) {
       // In the caller's transaction only the caller can begin again; a database that is away is no reason to call the turn failed.
-      if (!lost || options.tx || mayTryAgain(error) || end.outcome !== "completed") throw error;
+      if (!lost || options.tx || isInDoubt(error) || end.outcome !== "completed") throw error;
       const failed: TurnEnd = { ...end, outcome: "failed", reason: "content_not_stored" };
       return answer(await finalizeOnce(ref, failed, { now: options.now }));
     }
@@ -149,13 +147,11 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
     store,
     reserve: async (input, options = {}) => {
       const reservation = reservationOf(input);
-      let tries = 0;
-      const result = await persistently(clock, options.tx !== undefined, () => {
-        tries++;
-        return store.reserve(reservation, options);
+      return persistently({ clock, random, once: options.tx !== undefined }, async (failed) => {
+        const result = await store.reserve(reservation, options);
+        // An earlier try of this very call did commit, and only its answer was lost.
+        return failed > 0 && result.kind === "exists" ? { kind: "reserved", turn: result.turn } : result;
       });
-      // An earlier try of this very call did commit, and only its answer was lost.
-      return tries > 1 && result.kind === "exists" ? { kind: "reserved", turn: result.turn } : result;
     },
     progress: async (ref) => store.progress(refOf(ref)),
     finalize,
@@ -195,20 +191,4 @@ function refuseApart(traits: Makegood["store"]["traits"], store: UsageStore): vo
   if (store.traits.transactions === traits.callerTransactions) return;
   const text = `usage is kept in ${store.traits.name} and messages in ${traits.name}: the usage preset needs both in one PostgreSQL`;
   throw new MakegoodError("invalid_config", text);
-}
-
-async function persistently<T>(clock: Clock, once: boolean, call: () => Promise<T>): Promise<T> {
-  for (let failed = 0; ; failed++) {
-    try {
-      return await call();
-    } catch (error) {
-      if (once || !mayTryAgain(error) || failed + 1 >= TRIES_MAX) throw error;
-      await sleep(clock, TRY_WAIT_MS * 2 ** failed * (0.5 + systemRandom.next() / 2));
-    }
-  }
-}
-
-function mayTryAgain(error: unknown): boolean {
-  if (!isMakegoodError(error)) return false;
-  return error.code === "outcome_unknown" || error.code === "store_unavailable" || error.code === "retry_transaction";
 }

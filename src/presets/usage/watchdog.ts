@@ -3,11 +3,11 @@
  * leaks and every reserve has its message. One worker does it for all, but two at once do no harm: silence is judged again under
  * the turn's lock, and finalising is a compare-and-set.
  */
-import { startLeader } from "../../maintenance/leader.ts";
+import { startMaintenance } from "../../maintenance/maintenance.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { startLoop } from "../../platform/loop.ts";
+import { systemRandom } from "../../platform/random.ts";
 import type { At, Store } from "../../store/store.ts";
 import type { TurnRef, UsageStore } from "../../store/usage.ts";
 
@@ -33,6 +33,7 @@ export interface WatchdogDeps {
 }
 
 export const IDLE_MS = { min: 60_000, usual: 300_000, max: 3_600_000 } as const;
+const NAME = "usage-watchdog";
 const BATCH = 100;
 const ROUNDS_MAX = 100;
 
@@ -58,7 +59,7 @@ export async function sweep(deps: WatchdogDeps, idleMs: number, at: At = {}, sig
       if (signal?.aborted) break;
       const done = await deps.abort(ref, idleMs, at).catch((error: unknown) => {
         const text = `turn ${ref.turnId}: ${errorText(error)}`;
-        deps.events.emit({ type: "store_error", during: "usage-watchdog", error: text, consecutive: 1 });
+        deps.events.emit({ type: "store_error", during: NAME, error: text, consecutive: 1 });
         return false;
       });
       if (done) finalized++;
@@ -71,27 +72,10 @@ export async function sweep(deps: WatchdogDeps, idleMs: number, at: At = {}, sig
 }
 
 export function startWatchdog(deps: WatchdogDeps, options: WatchdogOptions = {}): Watchdog {
-  const { store, events, clock, owner } = deps;
   const idleMs = checkIdleMs(options.idleMs ?? IDLE_MS.usual);
   const everyMs = Math.max(100, options.everyMs ?? 60_000);
-  const leader = startLeader({ store, name: "usage-watchdog", owner, clock, events });
-  let looked = false;
-  const loop = startLoop({
-    clock,
-    step: async (signal) => {
-      // The first look is everybody's: a process often starts because the one that led has just died, and its lease still runs.
-      if (leader.held || !looked) await sweep(deps, idleMs, {}, signal);
-      looked = true;
-      return everyMs;
-    },
-    failed: (error, consecutive) => {
-      events.emit({ type: "store_error", during: "usage-watchdog", error: errorText(error), consecutive });
-      return Math.min(everyMs, 1_000 * 2 ** Math.min(consecutive, 6));
-    },
-  });
-  const stop = async (): Promise<void> => {
-    await loop.stop();
-    await leader.stop();
-  };
+  const run = async (signal: AbortSignal): Promise<void> => void (await sweep(deps, idleMs, {}, signal));
+  const chore = { name: NAME, everyMs, where: "leader", firstEach: true, run } as const;
+  const { stop } = startMaintenance({ ...deps, random: systemRandom, name: NAME, jobs: [chore] });
   return { stop, [Symbol.asyncDispose]: stop };
 }
