@@ -10,6 +10,8 @@ import type { Intervention, Store } from "../../src/store/store.ts";
 export interface Entry {
   readonly message: NewMessage;
   readonly ordered: boolean;
+  /** Counted as they were accepted. */
+  readonly place: number;
   status: Status | "pruned";
   attempts: number;
   base: number;
@@ -61,6 +63,7 @@ export class Model {
       this.entries.set(message.id, {
         message,
         ordered: message.orderingKey !== null && orderedTopic(message.topic),
+        place: this.entries.size,
         status: "pending",
         attempts: 0,
         base: 0,
@@ -86,7 +89,7 @@ export class Model {
       (other) =>
         other.status !== "processing" &&
         !(other.status === "dead" && other.blocks) &&
-        !(other.status === "pending" && other.message.id < entry.message.id),
+        !(other.status === "pending" && other.place < entry.place),
     );
   }
 

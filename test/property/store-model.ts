@@ -26,8 +26,10 @@ export async function runStoreModel(open: () => Promise<Store>, options: ModelRu
         for (const topic of TOPICS) await store.topics.put(topic, "code");
         const startMs = systemClock.wallMs();
         const model = new Model();
-        // Ids are made by the model's clock: after days of retention they are days younger too.
-        const nextId = createIds({ ...systemClock, wallMs: () => startMs + model.nowMs });
+        // Ids are made by the model's clock: after days of retention they are days younger too. Two producers whose clocks differ take turns.
+        const makers = [0, 250].map((off) => createIds({ ...systemClock, wallMs: () => startMs + model.nowMs + off }));
+        let made = 0;
+        const nextId = () => (makers[++made % 2] as () => string)();
         const real: Real = { store, startMs, nextId };
         await fc.asyncModelRun(() => ({ model, real }), list);
         for (const entry of model.entries.values()) await agrees(entry, real);

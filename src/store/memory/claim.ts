@@ -4,7 +4,7 @@
  */
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { At, ClaimRequest } from "../store.ts";
-import { claimable, isApart, laneOf, unpark, unparkClaimed } from "./lanes.ts";
+import { isApart, laneOf, unpark, unparkClaimed } from "./lanes.ts";
 import { type Lease, nowMs, type State, type Stored } from "./state.ts";
 
 export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
@@ -38,7 +38,7 @@ function choose(state: State, request: ClaimRequest, now: number): { stored: Sto
   for (const { lane, limit, newest } of request.lanes) {
     const found = state.lanes.get(lane);
     let left = limit;
-    const waiting = found ? claimable(found) : [];
+    const waiting = found?.due ?? [];
     for (const stored of newest && !found?.ordered ? waiting.filter(({ dueMs }) => dueMs <= now).reverse() : waiting) {
       if (left <= 0 || stored.dueMs > now) break;
       if (taken.has(stored.message.id)) continue;

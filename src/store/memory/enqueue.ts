@@ -55,7 +55,7 @@ function write(state: State, fresh: readonly NewMessage[], now: number): void {
   const lanes = new Set<string>();
   for (const message of fresh) {
     const ordered = message.orderingKey !== null && state.topics.get(message.topic)?.definition.ordering !== "none";
-    const stored = admit(message, ordered, now);
+    const stored = admit(message, ordered, now, ++state.accepted);
     if (stored.status === "dead") stored.diedMark = ++state.marks;
     state.messages.set(message.id, stored);
     const scope = dedupeScope(message);
@@ -69,12 +69,13 @@ function write(state: State, fresh: readonly NewMessage[], now: number): void {
 }
 
 /** Order stands above priority and an ordering key means nothing where there is no order: one of the two is set aside for good. */
-function admit(message: NewMessage, ordered: boolean, now: number): Stored {
+function admit(message: NewMessage, ordered: boolean, now: number, seq: number): Stored {
   const dueMs = now + message.delayMs;
   const stored: Stored = {
     message: ordered ? { ...message, priority: 0 } : { ...message, orderingKey: null },
     ordered,
     createdMs: now,
+    seq,
     status: "pending",
     attempts: 0,
     base: 0,

@@ -1,6 +1,7 @@
 /**
- * Where pending messages wait: a list by (due, id) for each lane, and for ordered lanes a list by id for each ordering key.
- * Nothing else knows how a lane is named.
+ * Where pending messages wait: for each lane a list by (due, id) of what may be claimed once it is due, and for each ordering key
+ * a list in the order in which they were accepted, whose head stands in the lane's list while its key is open. Nothing else knows
+ * how a lane is named.
  */
 import type { At, Lane } from "../store.ts";
 import { type LaneState, nowMs, type OrderingKey, type State, type Stored } from "./state.ts";
@@ -8,32 +9,40 @@ import { type LaneState, nowMs, type OrderingKey, type State, type Stored } from
 type Order = (a: Stored, b: Stored) => number;
 
 const byId: Order = (a, b) => (a.message.id < b.message.id ? -1 : a.message.id > b.message.id ? 1 : 0);
+const byPlace: Order = (a, b) => a.seq - b.seq;
 export const byDue: Order = (a, b) => a.dueMs - b.dueMs || byId(a, b);
 
 /** Puts a pending message where it waits. A held one that is not ordered waits nowhere: it is never due. */
 export function park(state: State, stored: Stored): void {
-  if (stored.ordered) insert(keyOf(state, stored).waiting, stored, byId);
-  else if (stored.heldReason === null) insert(laneOf(state, stored).due, stored, byDue);
+  if (stored.ordered) {
+    const key = keyOf(state, stored);
+    insert(key.waiting, stored, byPlace);
+    show(laneOf(state, stored), key);
+  } else if (stored.heldReason === null) insert(laneOf(state, stored).due, stored, byDue);
 }
 
 /** Takes a pending message out of where it waits. Call before its due time or suspicion changes. */
 export function unpark(state: State, stored: Stored): void {
-  if (stored.ordered) remove(keyOf(state, stored).waiting, stored, byId);
+  if (stored.ordered) remove(keyOf(state, stored).waiting, stored, byPlace);
   else if (stored.heldReason === null) remove(laneOf(state, stored).due, stored, byDue);
   tidy(state, stored);
 }
 
-/** Takes what a claim chose out of where it waits. In a lane without order that is its front, unless the newest were asked for: one cut for all of it. */
+/** Takes what a claim chose out of where it waits. In each lane that is its front, unless the newest were asked for: one cut for all of it. */
 export function unparkClaimed(state: State, chosen: readonly Stored[], newest: ReadonlySet<string>): void {
   const fronts = new Map<LaneState, { last: Stored; count: number }>();
   for (const stored of chosen) {
     const lane = laneOf(state, stored);
-    if (stored.ordered) {
-      // Closed before it is taken out, so that the key of an only message does not vanish and open again.
-      keyOf(state, stored).inFlight = true;
+    if (!stored.ordered && newest.has(lane.lane)) {
       unpark(state, stored);
-    } else if (newest.has(lane.lane)) unpark(state, stored);
-    else fronts.set(lane, { last: stored, count: (fronts.get(lane)?.count ?? 0) + 1 });
+      continue;
+    }
+    fronts.set(lane, { last: stored, count: (fronts.get(lane)?.count ?? 0) + 1 });
+    if (!stored.ordered) continue;
+    const key = keyOf(state, stored);
+    remove(key.waiting, stored, byPlace);
+    key.inFlight = true;
+    key.shown = null;
   }
   for (const [lane, { last, count }] of fronts) {
     if (lane.due[count - 1] !== last) throw new Error(`memory store: ${last.message.id} is not where it should be waiting`);
@@ -67,38 +76,38 @@ export function keyOf(state: State, stored: Stored): OrderingKey {
   const name = stored.message.orderingKey ?? "";
   let key = keys.get(name);
   if (!key) {
-    key = { waiting: [], inFlight: false, blockedBy: null };
+    key = { waiting: [], shown: null, inFlight: false, blockedBy: null };
     keys.set(name, key);
   }
   return key;
 }
 
-/** Drops what has become empty, so that lanes and keys do not pile up (I10). */
+/** Puts the head of a key into its lane's list, or takes it out. Call after any change of the key. */
+function show(lane: LaneState, key: OrderingKey): void {
+  const head = key.inFlight || key.blockedBy !== null ? undefined : key.waiting[0];
+  const next = head?.heldReason === null ? head : null;
+  if (next === key.shown) return;
+  if (key.shown) remove(lane.due, key.shown, byDue);
+  if (next) insert(lane.due, next, byDue);
+  key.shown = next;
+}
+
+/** Shows what a change of its key made claimable, and drops what has become empty, so that lanes and keys do not pile up (I10). */
 export function tidy(state: State, stored: Stored): void {
   const lane = laneOf(state, stored);
   if (stored.ordered) {
     const key = keyOf(state, stored);
+    show(lane, key);
     if (key.waiting.length === 0 && !key.inFlight && key.blockedBy === null) lane.keys.delete(stored.message.orderingKey ?? "");
   }
   if (lane.due.length === 0 && lane.keys.size === 0) state.lanes.delete(lane.lane);
-}
-
-/** The messages of a lane that may be claimed once they are due, first one first. */
-export function claimable(lane: LaneState): Stored[] {
-  if (!lane.ordered) return lane.due;
-  const heads: Stored[] = [];
-  for (const key of lane.keys.values()) {
-    const head = key.waiting[0];
-    if (head && head.heldReason === null && !key.inFlight && key.blockedBy === null) heads.push(head);
-  }
-  return heads.sort(byDue);
 }
 
 export function listLanes(state: State, at?: At): Lane[] {
   const now = nowMs(state, at);
   const lanes: Lane[] = [];
   for (const found of state.lanes.values()) {
-    const first = claimable(found)[0];
+    const first = found.due[0];
     const { lane, topic, tenantId, priority, suspicion, retried, ordered } = found;
     if (first) lanes.push({ lane, topic, tenantId, priority, suspicion, retried, ordered, dueInMs: first.dueMs - now });
   }

@@ -15,6 +15,8 @@ export interface Stored {
   /** Decided once, when it was accepted: a later change of the topic's ordering does not move what already waits. */
   readonly ordered: boolean;
   readonly createdMs: number;
+  /** Its place among the messages of its ordering key: counted as they were accepted. */
+  readonly seq: number;
   status: Status;
   /** Counted at claim; given back by what is released or not counted. */
   attempts: number;
@@ -40,8 +42,10 @@ export interface Stored {
 
 /** The messages of one ordering key. */
 export interface OrderingKey {
-  /** Pending ones, lowest id first; the head may be waiting or held and then blocks the rest. */
+  /** Pending ones in their order; the head may be waiting or held and then blocks the rest. */
   readonly waiting: Stored[];
+  /** The head, while it is in its lane's list of what may be claimed. */
+  shown: Stored | null;
   inFlight: boolean;
   /** The dead head of a strict topic that keeps the key closed until a person decides. */
   blockedBy: string | null;
@@ -55,7 +59,7 @@ export interface LaneState {
   readonly suspicion: Suspicion;
   readonly retried: boolean;
   readonly ordered: boolean;
-  /** Unordered ones by (due, id); held ones are not in it. */
+  /** By (due, place); held ones are not in it, and of each ordering key only the head while nothing of it is in flight. */
   readonly due: Stored[];
   readonly keys: Map<string, OrderingKey>;
 }
@@ -103,6 +107,7 @@ export interface State {
   readonly leaders: Map<string, { owner: string; term: bigint; untilMs: number }>;
   readonly listeners: Set<(hint: WakeHint) => void>;
   leasesMade: number;
+  accepted: number;
   /** Raised by every death, and by every death that comes to a group. */
   marks: number;
 }
@@ -122,6 +127,7 @@ export function createState(clock: Clock, random: Random): State {
     leaders: new Map(),
     listeners: new Set(),
     leasesMade: 0,
+    accepted: 0,
     marks: 0,
   };
 }

@@ -15,24 +15,33 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+const orderOf = ({ placed: { message, lane } }: Waiting): string | null =>
+  message.orderingKey === null ? null : `${lane.id}\u0000${message.orderingKey}`;
+
 export function createCoalescer(
   insert: (batch: readonly Placed[]) => Promise<Accepted[]>,
   told: (lanes: readonly LaneInfo[]) => void,
 ): (placed: Placed) => Promise<Accepted> {
   let waiting: Waiting[] = [];
+  /** Ordering keys under way: what comes after them goes after them. */
+  const ordering = new Set<string>();
   let flying = 0;
   let scheduled = false;
 
-  /** Takes what may go together: a key that is in the batch already waits for the next one. */
+  /** Takes what may go together: a key that is in the batch already waits for the next one, and whoever comes after it in its order. */
   function take(): Waiting[] {
     const keys = new Set<string>();
+    const passed = new Set(ordering);
     const batch: Waiting[] = [];
     const rest: Waiting[] = [];
     for (const entry of waiting) {
       const { message, lane } = entry.placed;
       const name = message.key === null ? message.id : `${lane.topicId}\u0000${lane.tenant}\u0000${message.key}`;
-      if (batch.length >= BATCH_MAX || keys.has(name)) rest.push(entry);
-      else {
+      const order = orderOf(entry);
+      if (batch.length >= BATCH_MAX || keys.has(name) || (order !== null && passed.has(order))) {
+        rest.push(entry);
+        if (order !== null) passed.add(order);
+      } else {
         keys.add(name);
         batch.push(entry);
       }
@@ -42,8 +51,11 @@ export function createCoalescer(
   }
 
   async function flush(): Promise<void> {
-    flying++;
     const batch = take();
+    if (batch.length === 0) return;
+    flying++;
+    const orders = batch.map(orderOf).filter((order) => order !== null);
+    for (const order of orders) ordering.add(order);
     try {
       const accepted = await insert(batch.map((entry) => entry.placed));
       told(batch.map((entry) => entry.placed.lane));
@@ -54,6 +66,7 @@ export function createCoalescer(
       await oneByOne(batch, error);
     } finally {
       flying--;
+      for (const order of orders) ordering.delete(order);
       schedule();
     }
   }

@@ -32,12 +32,13 @@ export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void
   const days = new Set(daysAround(db.clock.wallMs()));
   const repeats: Repeats = { untilMs: Number.NEGATIVE_INFINITY };
   const one = createCoalescer((batch) => insertEach(db, batch, repeats, {}), told);
+  const inTurn = createTurns((messages: readonly NewMessage[]) => place(db, messages, days));
 
   return async function enqueue(messages, { tx, atomic = "all", now } = {}) {
     if (tx) refusePool(tx);
     if (messages.length === 0) return [];
     // Asked without a promise first: a caller's transaction waits for every turn that this takes.
-    const placed = placeKnown(db, messages, days) ?? (await place(db, messages, days));
+    const placed = (inTurn.free(messages) && placeKnown(db, messages, days)) || (await inTurn.place(messages));
     if (tx) return insertIn(db, placed, tx, { now }).catch(strayedIn(db, messages, days, tx, { now }));
     return insertOwn(placed, atomic, now).catch(async (thrown) => {
       if (!(thrown instanceof Strayed)) throw thrown;
@@ -78,6 +79,28 @@ function strayedIn(db: Db, messages: readonly NewMessage[], days: Set<number>, t
     if (thrown.database) throw wrongDatabase(db);
     db.lanes.forget(thrown.lanes);
     return insertIn(db, await place(db, messages, days), tx, { ...at, lanesSeen: true });
+  };
+}
+
+/** Messages with an order are placed in the order of their calls, so that none overtakes one that has to wait for its lane. */
+function createTurns(place: (messages: readonly NewMessage[]) => Promise<Placed[]>) {
+  let last: Promise<unknown> = Promise.resolve();
+  let placing = 0;
+  const ordered = (messages: readonly NewMessage[]) => messages.some(({ orderingKey }) => orderingKey !== null);
+  return {
+    free: (messages: readonly NewMessage[]) => placing === 0 || !ordered(messages),
+    place(messages: readonly NewMessage[]): Promise<Placed[]> {
+      if (!ordered(messages)) return place(messages);
+      placing++;
+      const mine = last.then(() => place(messages));
+      // A step later than the caller: until it has gone on, nobody goes past it.
+      last = mine
+        .catch(() => {})
+        .then(() => {
+          placing--;
+        });
+      return mine;
+    },
   };
 }
 

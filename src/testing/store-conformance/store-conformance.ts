@@ -15,8 +15,10 @@ import type { Case, StoreHarness } from "./harness.ts";
 import { interveneCases, interveneRaceCases } from "./intervene.ts";
 import { leadershipCases } from "./leadership.ts";
 import { limitCases } from "./limits.ts";
+import { manyKeysCases } from "./many-keys.ts";
 import { orderingCases } from "./ordering.ts";
 import { orderingContentionCases } from "./ordering-contention.ts";
+import { placeCases } from "./ordering-place.ts";
 import { pagingCases } from "./paging.ts";
 import { pruneCases } from "./prune.ts";
 import { reclaimCases } from "./reclaim.ts";
@@ -29,15 +31,21 @@ import { noTransactionCases, transactionCases } from "./transactions.ts";
 import { wakeCases } from "./wake.ts";
 import { workerCases } from "./workers.ts";
 
-/** The cases a store must pass; each opens a fresh store and closes it again. They may run at once. */
-export function storeConformance(harness: StoreHarness): Case[] {
+/** How many ordering keys stand in the way of others; the largest number takes minutes and is for whoever asks for it. */
+const MANY_KEYS = [10, 1_000];
+const MANY_KEYS_LARGE = 100_000;
+
+/** The cases a store must pass; each opens a fresh store and closes it again. They may run at once. `large`: those that take minutes, too. */
+export function storeConformance(harness: StoreHarness, { large = false }: { readonly large?: boolean } = {}): Case[] {
+  const manyKeys = (large ? [...MANY_KEYS, MANY_KEYS_LARGE] : MANY_KEYS).map(manyKeysCases);
   const groups: [group: string, cases: Record<string, (scene: Scene) => Promise<void>>][] = [
     ["enqueue", enqueueCases],
     ["dedupe", dedupeCases],
     ["transactions", harness.transaction ? transactionCases : noTransactionCases],
     ["claim order", claimOrderCases],
     ["handed down", { ...directTryCases, ...namedClaimCases }],
-    ["ordering", { ...orderingCases, ...orderingContentionCases }],
+    ["ordering", { ...orderingCases, ...placeCases, ...orderingContentionCases }],
+    ["many keys", Object.assign({}, ...manyKeys)],
     ["fencing", fencingCases],
     ["settle", settleCases],
     ["reclaim", reclaimCases],

@@ -14,6 +14,7 @@ import { breaker } from "./0010-breaker.ts";
 import { workers } from "./0011-workers.ts";
 import { lists } from "./0012-lists.ts";
 import { allot } from "./0013-allot.ts";
+import { order, orderIndexes } from "./0014-order.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -30,4 +31,6 @@ export const MIGRATIONS: readonly Migration[] = [
   workers,
   lists,
   allot,
+  order,
+  orderIndexes,
 ];

@@ -26,17 +26,17 @@ const replaySql = (
   s: string,
   clock: string,
 ) => `with d as (update ${s}.dead_letter d set resolution = ${RESOLUTION_CODES.replayed}, generation = d.generation + 1, revision = d.revision + 1,
-    settled_at = ${clock} where ${STANDS} returning d.id, d.lane_id, d.attempts),
+    settled_at = ${clock} where ${STANDS} returning d.id, d.lane_id, d.attempts, coalesce(d.seq, 0) as seq),
   ${freed(s)},
-  m as (select d.id, d.attempts, b.bytes, b.ordering_key, l.kind, case when l.kind in (0, 3) then l.id else coalesce(p.id, l.id) end as lane_id
+  m as (select d.id, d.attempts, d.seq, b.bytes, b.ordering_key, l.kind, case when l.kind in (0, 3) then l.id else coalesce(p.id, l.id) end as lane_id
     from d join ${s}.lane l on l.id = d.lane_id
     left join ${s}.lane p on p.topic_id = l.topic_id and p.tenant = l.tenant and p.priority = l.priority and p.kind = 0
     left join lateral (select ordering_key, octet_length(payload) as bytes from ${s}.message where id = d.id
       union all select ordering_key, octet_length(payload) from ${s}.message_kept where id = d.id limit 1) b on true),
   r as (insert into ${s}.ready (due, id, lane_id, attempts, base, bytes)
     select ${clock}, id, lane_id, attempts, attempts, bytes from m where kind <> 3 returning lane_id),
-  o as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due, attempts, base)
-    select lane_id, ordering_key, id, ${clock}, attempts, attempts from m where kind = 3 returning lane_id),
+  o as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, seq, due, attempts, base)
+    select lane_id, ordering_key, id, seq, ${clock}, attempts, attempts from m where kind = 3 returning lane_id),
   ${noted(s, clock, "replay")}
   select distinct lane_id::text from (select lane_id from r union all select lane_id from o) x`;
 

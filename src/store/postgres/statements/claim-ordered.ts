@@ -1,83 +1,103 @@
 /**
- * CLAIM of messages with ordering keys: only the head of a key (lowest id among visible rows), only when it is due and nothing
- * of its key is in flight. The head is chosen from the snapshot, *that* row is locked, then its order_lock must succeed: taking
- * "the first unlocked one" instead would hand out the second message while the first is being claimed.
+ * CLAIM of messages with ordering keys: only the head of a key (lowest number among visible rows), only when it is due and nothing
+ * of its key is in flight; of all heads, those due longest. A row that is seen and waits for another is marked `behind` and not seen
+ * again until its key opens, so however many are blocked, delayed or closed, nobody else is hidden by them (docs/decisions/0005).
  */
 import type { ClaimedMessage } from "../../../message/message.ts";
 import type { ClaimRequest } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
-import { BODY, BODY_COLUMNS, bodyOf, claimedRows, headOf, leaseOf } from "./claimed.ts";
+import { BODY, BODY_COLUMNS, bodyOf, claimedRows, leaseOf, UNHURRIED } from "./claimed.ts";
 
-/** The key each lane's next claim starts after, so that many keys take turns. */
-export type Rotation = Map<number, string>;
+/** Rows that are looked at beyond those wanted: at first, and again where some of them turned out to be behind others. */
+const SPARE = 16;
+const SPARE_AGAIN = 1_000;
+/** How often one claim looks again; what is left then is for the next one. */
+const ROUNDS_MAX = 20;
 
-/** Keys looked at per lane and claim: waiting or busy heads must not make a claim walk through all keys. */
-const KEYS_MAX = 1_000;
-
-const orderedSql = perSchema((s) =>
+/**
+ * Parameters: lanes, how many of each, owner, lease ms, bytes, at least one, spare. The head is chosen from the snapshot, *that* row is
+ * locked, then its order_lock must succeed: taking "the first unlocked one" instead would hand out the second message while the first
+ * is being claimed. What a row waits for is held while the row is marked, and whoever takes that away shows the next one. Nobody waits
+ * here for a lock. Each probe is one descent by its limit, whatever the planner thinks of the sizes.
+ */
+export const orderedSql = perSchema((s) =>
   perClock(
     (clock) => `with
-  h as materialized (
-    select h.lane_id, h.ordering_key, h.id from unnest($1::int[], $2::int[], $3::text[]) l(lane, n, after) cross join lateral (
-      with recursive k(ordering_key, depth) as (
-        (select r.ordering_key, 1 from ${s}.ready_ordered r where r.lane_id = l.lane and r.ordering_key > l.after collate "C" order by r.ordering_key limit 1)
-        union all
-        select (select r.ordering_key from ${s}.ready_ordered r where r.lane_id = l.lane and r.ordering_key > k.ordering_key order by r.ordering_key limit 1), depth + 1
-        from k where k.ordering_key is not null and depth < ${KEYS_MAX})
-      select h.* from k cross join lateral (
-        select * from ${s}.ready_ordered r where r.lane_id = l.lane and r.ordering_key = k.ordering_key order by r.id limit 1) h
-      where k.ordering_key is not null and h.due <= ${clock}
-        and not exists (select from ${s}.order_lock o where o.lane_id = l.lane and o.ordering_key = k.ordering_key)
-      limit l.n) h),
+  c as materialized (
+    select l.n as wanted, r.* from unnest($1::int[], $2::int[]) l(lane, n) cross join lateral (
+      select r.* from ${s}.ready_ordered r where r.lane_id = l.lane and not r.behind and r.due <= ${clock}
+      order by r.due, r.seq, r.id limit l.n + $7::int for update skip locked) r),
+  k as materialized (
+    select c.*, h.id as head, h.behind as forgotten, o.id as holder from c cross join lateral (
+      select h.id, h.behind from ${s}.ready_ordered h where h.lane_id = c.lane_id and h.ordering_key = c.ordering_key order by h.seq, h.id limit 1) h
+    left join lateral (select o.id from ${s}.order_lock o where o.lane_id = c.lane_id and o.ordering_key = c.ordering_key limit 1) o on true),
+  x as materialized (
+    select o.id from (select distinct holder from k) k cross join lateral (
+      select o.id from ${s}.order_lock o where o.id = k.holder limit 1 for share skip locked) o
+    union all
+    select r.id from (select distinct head from k where holder is null and head <> id) k cross join lateral (
+      select r.id from ${s}.ready_ordered r where r.id = k.head limit 1 for share skip locked) r),
+  z as (update ${s}.ready_ordered set behind = true where id = any (array(
+    select k.id from k join x on x.id = coalesce(k.holder, k.head) where k.holder is not null or k.head <> k.id)) returning 1),
+  -- cannot be, but for an intervention of the version before or one that was cut off
+  y as (update ${s}.ready_ordered set behind = false where id = any (array(select head from k where holder is null and forgotten)) returning 1),
   g as materialized (
-    select r.* from ${s}.ready_ordered r join h using (lane_id, ordering_key, id) order by r.lane_id, r.ordering_key for update of r skip locked),
-  -- suspects of killing workers are not mixed with others: the oldest head says whose turn it is
-  e as materialized (select suspicion from g order by id limit 1),
-  t as (select g.*, row_number() over (order by g.lane_id, g.ordering_key) as o from g join e using (suspicion)
-    order by g.lane_id, g.ordering_key limit (select case suspicion when 0 then null when 1 then 8 else 1 end from e)),
+    select * from (select k.*, row_number() over (partition by lane_id order by due, seq, id) as place from k where holder is null and head = id) k
+    where place <= wanted),
+  -- suspects of killing workers are not mixed with others: the head due longest says whose turn it is
+  e as materialized (select suspicion from g order by due, seq, id limit 1),
+  t as (select g.*, row_number() over (order by g.lane_id, g.place) as o from g join e using (suspicion)
+    order by g.lane_id, g.place limit (select case suspicion when 0 then null when 1 then 8 else 1 end from e)),
   w as materialized (
-    select t.id, t.lane_id, t.due, t.attempts, t.base, t.suspicion, t.o, ${BODY_COLUMNS},
+    select t.id, t.lane_id, t.ordering_key as of_key, t.seq, t.attempts, t.base, t.suspicion, t.o, ${BODY_COLUMNS},
       sum(octet_length(coalesce(m.payload, k.payload))) over (order by t.o rows unbounded preceding) as bytes
     from t ${bodyOf(s, "t.id")}),
-  lk as (insert into ${s}.order_lock (lane_id, ordering_key, id)
-    select lane_id, ordering_key, id from w where ($7::boolean and o = 1) or coalesce(bytes, 0) <= $6::bigint order by lane_id, ordering_key
+  lk as (insert into ${s}.order_lock (lane_id, ordering_key, id, seq)
+    select lane_id, of_key, id, seq from w where ($6::boolean and o = 1) or coalesce(bytes, 0) <= $5::bigint order by lane_id, of_key
     on conflict do nothing returning id),
   b as materialized (select w.*, row_number() over (order by w.o) as p from w join lk using (id) order by w.o),
-  d as (delete from ${s}.ready_ordered r using b where r.id = b.id),
-  n as (${leaseOf(s, clock, "b", "max(suspicion)", "$4", "$5")})
-  ${headOf("null")}
+  d as (delete from ${s}.ready_ordered where id = any (array(select id from b))),
+  n as (${leaseOf(s, clock, "b", "max(suspicion)", "$3", "$4")})
+  select null::uuid, null::int, null::int, null::smallint, (select id::text from n), (select token::text from n),
+    ((select count(*) from z) + (select count(*) from y))::text, null, null::int, null::boolean, null::smallint where ${UNHURRIED}
   union all
   (select b.id, b.lane_id, b.attempts + 1, b.base, ${BODY}, b.suspicion from b order by b.p)`,
   ),
 );
 
+export interface Bytes {
+  readonly bytesMax: number;
+  readonly atLeastOne: boolean;
+}
+
 export async function claimOrdered(
   db: Db,
-  rotation: Rotation,
   lanes: readonly { id: number; limit: number }[],
   request: ClaimRequest,
-  { bytesMax, atLeastOne }: { bytesMax: number; atLeastOne: boolean },
+  { bytesMax, atLeastOne }: Bytes,
 ): Promise<ClaimedMessage[]> {
-  const rows = await db.connection.rows("claim ordered", orderedSql(db.s)(request.now), [
-    lanes.map((l) => l.id),
-    lanes.map((l) => l.limit),
-    lanes.map((l) => rotation.get(l.id) ?? ""),
-    request.owner,
-    request.leaseMs,
-    bytesMax,
-    atLeastOne,
-  ]);
-  const claimed = claimedRows(rows, await db.lanes.byId(lanes.map((l) => l.id)));
-  for (const { id, limit } of lanes) {
-    const mine = claimed.filter((m) => m.lane === String(id));
-    const last = mine.at(-1)?.orderingKey;
-    const started = rotation.get(id) ?? "";
-    if (last && mine.length >= limit) rotation.set(id, last);
-    else if (started !== "" && mine.length === 0) rotation.set(id, "");
-    else rotation.delete(id);
+  const known = await db.lanes.byId(lanes.map((l) => l.id));
+  const name = request.now === undefined ? "mg_claim_ordered" : undefined;
+  const all: ClaimedMessage[] = [];
+  const left = new Map(lanes.map(({ id, limit }) => [id, limit]));
+  let bytes = bytesMax;
+  for (let round = 0; round < ROUNDS_MAX && left.size > 0 && (bytes > 0 || all.length === 0); round++) {
+    const usual = [request.owner, request.leaseMs, bytes, atLeastOne && all.length === 0, round === 0 ? SPARE : SPARE_AGAIN];
+    const values = [[...left.keys()], [...left.values()], ...usual];
+    const rows = await db.connection.rows("claim ordered", orderedSql(db.s)(request.now), values, { name });
+    const claimed = claimedRows(rows, known);
+    all.push(...claimed);
+    for (const { lane, payload } of claimed) {
+      bytes -= Buffer.byteLength(payload);
+      const wanted = (left.get(Number(lane)) as number) - 1;
+      if (wanted > 0) left.set(Number(lane), wanted);
+      else left.delete(Number(lane));
+    }
+    // Nothing was in the way of others: what came is what there is.
+    if (rows[0]?.[6] === "0") break;
   }
-  return claimed;
+  return all;
 }
 
 /** Statements of a schema are made once. */

@@ -11,7 +11,7 @@ import type { Db } from "../db.ts";
 import { KIND_ORDERED } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";
 import { claimNamed } from "./claim-named.ts";
-import { claimOrdered, type Rotation } from "./claim-ordered.ts";
+import { claimOrdered } from "./claim-ordered.ts";
 import { BODY_COLUMNS, bodyOf, claimedRows, headOf, leaseOf } from "./claimed.ts";
 
 /** Where the batch ends so that its payloads stay below the limit; the first one comes in any case. */
@@ -59,7 +59,6 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
   const many = claimSql(db.s, false);
   const few = claimSql(db.s, true);
   const fromTheEnd = claimSql(db.s, true, true);
-  const rotation: Rotation = new Map();
 
   function valuesOf(lanes: readonly Wanted[], request: ClaimRequest, bytesMax: number): unknown[] {
     const marks = lanes.map(({ id }) => watermarks.of(id, request.now));
@@ -103,6 +102,6 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
     }
     if (ordered.length === 0 || used >= bytesMax) return claimed;
     const rest = { bytesMax: bytesMax - used, atLeastOne: used === 0 };
-    return [...claimed, ...(await claimOrdered(db, rotation, ordered, request, rest))];
+    return [...claimed, ...(await claimOrdered(db, ordered, request, rest))];
   };
 }

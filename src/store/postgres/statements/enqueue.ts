@@ -106,8 +106,10 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   const fresh = parts.repeat ? "id in (select id from m)" : unknown;
   const due = parts.delayed ? `${clock} + delay_ms * interval '1 ms'` : clock;
 
+  // The place in its order, counted in the order of the call.
+  const place = parts.ordered ? `, case when ordering_key is not null then nextval('${s}.order_seq') end as seq` : "";
   const ctes = [
-    `r as materialized (select * from unnest(${columns.map(([, value]) => value).join(", ")}) as r(${names.join(", ")})
+    `r as materialized (select *${place} from unnest(${columns.map(([, value]) => value).join(", ")}) as r(${names.join(", ")})
       where exists (select from h))`,
   ];
   if (parts.keyed) {
@@ -131,8 +133,9 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
       select id, lane_id, 0, ${clock}, direct_code, direct_error from r where rejected and (${fresh}))`);
   }
   if (parts.ordered) {
-    ctes.push(`o as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due)
-      select lane_id, ordering_key, id, ${due} from r where ordering_key is not null${parts.rejected ? " and not rejected" : ""} and (${fresh}))`);
+    // Those of one key become visible together, so all but the first are behind from the start.
+    ctes.push(`o as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, seq, due, behind)
+      select lane_id, ordering_key, id, seq, ${due}, row_number() over (partition by lane_id, ordering_key order by seq) > 1 from r where ordering_key is not null${parts.rejected ? " and not rejected" : ""} and (${fresh}))`);
   }
   ctes.push(`q as (insert into ${s}.ready (due, id, lane_id, bytes)
     select ${due}, id, lane_id, octet_length(payload) from r where ${parts.ordered ? "ordering_key is null and " : ""}${parts.rejected ? "not rejected and " : ""}(${fresh}))`);

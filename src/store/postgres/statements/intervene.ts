@@ -16,25 +16,30 @@ const note = (s: string, clock: string, action: string, from: string) =>
 const revisionFits = (s: string) =>
   `($2::int is null or $2::int = coalesce((select d.revision from ${s}.dead_letter d where d.id = $1::uuid), 0))`;
 
+/** The one that waits behind a pending row that is taken away. */
+const nextOf = (s: string) => `select n.id from q cross join lateral (select r.id from ${s}.ready_ordered r
+      where r.lane_id = q.lane_id and r.ordering_key = q.ordering_key and r.id <> q.id order by r.seq, r.id limit 1 for update skip locked) n`;
+
 /** Takes the pending row of a message that is held (or, for discard, of any pending one). */
 const takePending = (s: string, heldOnly: boolean) => `
   g as (delete from ${s}.held where id = $1::uuid and ${revisionFits(s)} returning id),
   p as (delete from ${s}.ready where id = $1::uuid and ${heldOnly ? "id in (select id from g)" : revisionFits(s)} returning id, lane_id, attempts, bytes),
-  q as (delete from ${s}.ready_ordered where id = $1::uuid and ${heldOnly ? "id in (select id from g)" : revisionFits(s)} returning id, lane_id, ordering_key, attempts)`;
+  q as (delete from ${s}.ready_ordered where id = $1::uuid and ${heldOnly ? "id in (select id from g)" : revisionFits(s)} returning id, lane_id, ordering_key, attempts, seq),
+  n as (update ${s}.ready_ordered r set behind = false from (${nextOf(s)}) n where r.id = n.id)`;
 
 const replaySql = (s: string) =>
   perClock(
     (clock) => `with ${takePending(s, true)},
   d as (update ${s}.dead_letter set resolution = ${RESOLUTION_CODES.replayed}, generation = generation + 1, revision = revision + 1, settled_at = ${clock}
-    where id = $1::uuid and resolution = 0 and ($2::int is null or revision = $2::int) returning id, lane_id, attempts),
+    where id = $1::uuid and resolution = 0 and ($2::int is null or revision = $2::int) returning id, lane_id, attempts, coalesce(seq, 0) as seq),
   f as (delete from ${s}.order_lock using d where order_lock.id = d.id),
-  m as (select d.id, d.lane_id, d.attempts, b.bytes, b.ordering_key, l.kind from d join ${s}.lane l on l.id = d.lane_id
+  m as (select d.id, d.lane_id, d.attempts, d.seq, b.bytes, b.ordering_key, l.kind from d join ${s}.lane l on l.id = d.lane_id
     left join lateral (select ordering_key, octet_length(payload) as bytes from ${s}.message where id = d.id union all select ordering_key, octet_length(payload) from ${s}.message_kept where id = d.id limit 1) b on true),
   r1 as (insert into ${s}.ready (due, id, lane_id, attempts, base, bytes)
     select ${clock}, id, coalesce((select n.id from ${s}.lane c join ${s}.lane n on n.topic_id = c.topic_id and n.tenant = c.tenant and n.priority = c.priority and n.kind = 0
       where c.id = x.lane_id), lane_id), attempts, attempts, bytes from (select id, lane_id, attempts, bytes from m where kind <> 3 union all select * from p) x returning lane_id),
-  r2 as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due, attempts, base)
-    select lane_id, ordering_key, id, ${clock}, attempts, attempts from (select id, lane_id, ordering_key, attempts from m where kind = 3 union all select * from q) x returning lane_id),
+  r2 as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, seq, due, attempts, base)
+    select lane_id, ordering_key, id, seq, ${clock}, attempts, attempts from (select id, lane_id, ordering_key, attempts, seq from m where kind = 3 union all select * from q) x returning lane_id),
   i as (insert into ${s}.dead_letter (id, lane_id, attempts, generation, resolution, settled_at)
     select id, lane_id, attempts, 1, ${RESOLUTION_CODES.replayed}, ${clock} from (select id, lane_id, attempts from p union all select id, lane_id, attempts from q) x
     on conflict (id) do update set generation = dead_letter.generation + 1, revision = dead_letter.revision + 1, attempts = excluded.attempts),

@@ -9,7 +9,7 @@ import type { Db } from "../db.ts";
 import { KIND_ORDERED, kindSays } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";
 
-const lanesSql = (s: string) =>
+export const lanesSql = (s: string) =>
   perClock(
     (clock) => `with recursive
     -- the gaps between the lanes that are known
@@ -19,19 +19,13 @@ const lanesSql = (s: string) =>
       union all
       select n.lane_id, n.due, a.until from a cross join lateral
         (select r.lane_id, r.due from ${s}.ready r where r.lane_id > a.lane_id and r.lane_id < a.until order by r.lane_id, r.due, r.id limit 1) n),
-    o(lane_id) as (
-      (select lane_id from ${s}.ready_ordered order by lane_id limit 1)
+    o(lane_id, due) as (
+      (select r.lane_id, r.due from ${s}.ready_ordered r where not r.behind order by r.lane_id, r.due, r.seq, r.id limit 1)
       union all
-      select (select r.lane_id from ${s}.ready_ordered r where r.lane_id > o.lane_id order by r.lane_id limit 1) from o where o.lane_id is not null)
+      select n.lane_id, n.due from o cross join lateral
+        (select r.lane_id, r.due from ${s}.ready_ordered r where not r.behind and r.lane_id > o.lane_id order by r.lane_id, r.due, r.seq, r.id limit 1) n)
     select lane_id::text, (extract(epoch from (due - ${clock})) * 1000)::bigint::text
-      from (select lane_id, due from a union all select * from unnest($1::int[], $2::timestamptz[])) p(lane_id, due) where due < 'infinity'
-    union all
-    select o.lane_id::text, (extract(epoch from (h.due - ${clock})) * 1000)::bigint::text from o cross join lateral
-      (select min(f.due) as due from
-        (select distinct on (r.ordering_key) r.due, r.ordering_key from
-          (select * from ${s}.ready_ordered r where r.lane_id = o.lane_id order by r.ordering_key, r.id limit 500) r order by r.ordering_key, r.id) f
-        where f.due < 'infinity' and not exists (select from ${s}.order_lock k where k.lane_id = o.lane_id and k.ordering_key = f.ordering_key)) h
-    where o.lane_id is not null and h.due is not null`,
+      from (select lane_id, due from a union all select * from unnest($1::int[], $2::timestamptz[]) union all select lane_id, due from o) p(lane_id, due) where due < 'infinity'`,
   );
 
 const LANE_MIN = 0;

@@ -7,6 +7,7 @@ import { clockSql } from "../clock-sql.ts";
 import { ensureDayIndexes } from "../day-indexes.ts";
 import type { Db } from "../db.ts";
 import { DAY_MS, dayOfPartition, daysAround, ensurePartitions, partitionSuffix } from "../partitions.ts";
+import { createMendOrder } from "./mend-order.ts";
 
 /**
  * Settled longer ago than the retention: $1 is the retention in ms. What a lease still names stays until that lease has ended:
@@ -96,7 +97,10 @@ export function createPrune(db: Db): (request: PruneRequest) => Promise<number> 
     return rows.length;
   }
 
+  const mendOrder = createMendOrder(db);
+
   return async function prune({ keptMs, limit, now }) {
+    await mendOrder();
     const clock = clockSql(now);
     const [time] = await run(`select extract(epoch from ${clock})::text`);
     const nowMs = Number(time?.[0]) * 1_000;

@@ -55,16 +55,16 @@ const mixedSql = (s: string) =>
       select x.*, case when counted then n else n - 1 end as attempts from x where kind <> 5 and coalesce(id in (select message_id from a), false)
       union all
       select x.*, n - 1 from x where kind = 5 and not exists (select from ${s}.attempt p where p.message_id = x.id and p.lease_id = x.lease_id)),
-    f as (delete from ${s}.order_lock k using z where z.ordered and k.id = z.id and not (z.kind = 3 and z.blocks) returning k.lane_id, k.ordering_key, k.id),
-    ro as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, due, attempts, base, suspicion)
-      select f.lane_id, f.ordering_key, z.id, z.again, z.attempts, z.base, z.suspicion from z join f on f.id = z.id where z.ordered and z.kind in (2, 4, 5)),
+    f as (delete from ${s}.order_lock k using z where z.ordered and k.id = z.id and not (z.kind = 3 and z.blocks) returning k.lane_id, k.ordering_key, k.id, coalesce(k.seq, 0) as seq),
+    ro as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, seq, due, attempts, base, suspicion)
+      select f.lane_id, f.ordering_key, z.id, f.seq, z.again, z.attempts, z.base, z.suspicion from z join f on f.id = z.id where z.ordered and z.kind in (2, 4, 5)),
     r as (insert into ${s}.ready (due, id, lane_id, attempts, base, bytes)
       select again, id, lane_id, attempts, base, bytes from z where kind in (2, 4, 5) and not ordered),
     h as (insert into ${s}.held (id, reason, at) select id, reason, ${clock} from z where kind = 4
       on conflict (id) do update set reason = excluded.reason, at = excluded.at),
-    d as (insert into ${s}.dead_letter (id, lane_id, attempts, died_at, code, error)
-      select id, lane_id, attempts, ${clock}, code, error from z where kind = 3
-      on conflict (id) do update set resolution = 0, attempts = excluded.attempts, died_at = excluded.died_at, died_xid = excluded.died_xid, settled_at = null,
+    d as (insert into ${s}.dead_letter (id, lane_id, attempts, died_at, code, error, seq)
+      select id, lane_id, attempts, ${clock}, code, error, case when ordered then (select k.seq from ${s}.order_lock k where k.id = z.id) end from z where kind = 3
+      on conflict (id) do update set resolution = 0, seq = excluded.seq, attempts = excluded.attempts, died_at = excluded.died_at, died_xid = excluded.died_xid, settled_at = null,
         code = excluded.code, error = excluded.error, revision = dead_letter.revision + 1),
     e as (delete from ${s}.lease using l where lease.id = l.id and l.ends),
     u as (update ${s}.lease t set

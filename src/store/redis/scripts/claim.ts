@@ -10,7 +10,7 @@ export const CLAIMED_WIDTH = 6;
 /** Owner, lease time, bytes, lease, token; what follows names lanes or messages. */
 const BEGIN = `local owner, lease_ms, bytes, lease, token = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8]
 fits('SCARD', P .. 'lanes') zset(P .. 'leased')
-local taken, size, full, infos = {}, 0, false, {}
+local taken, late, size, full, infos = {}, {}, 0, false, {}
 local function info_of(lane)
   local info = infos[lane]
   if not info then
@@ -34,12 +34,18 @@ local function take(id, lane, m)
     local _, _, _, okey = head_of(m[2])
     fits_order(lane, okey)
     m.okey = okey
+    -- The version before put it in front of others.
+    if is_late(P .. 'o:' .. lane .. okey, id) then
+      late[#late + 1] = m
+      return
+    end
   end
   taken[#taken + 1] = m
 end
 `;
 
-const END = `if #taken == 0 then return {} end
+const END = `for _, m in ipairs(late) do rehead(m.lane, m.okey) end
+if #taken == 0 then return {} end
 local reply, open, last = {}, { 't', token, 'o', owner }, 0
 for n, m in ipairs(taken) do
   local id, info, attempt = m.id, m.info, '1'

@@ -118,11 +118,12 @@ if plain then results = {} end
 if #fresh == 0 then return { results, {} } end
 
 -- Nothing has been written so far; from here on nothing is refused.
-local lanes, seen, unlisted, heads, numbers, keys, unusual = {}, {}, {}, {}, {}, {}, {}
+local lanes, seen, unlisted, heads, numbers, keys, unusual, ordered = {}, {}, {}, {}, {}, {}, {}, 0
 for _, m in ipairs(fresh) do
   local at = first + 4 * m - 4
   local group, rest = groups[ARGV[at]], ARGV[at + 2]
   numbers[group.topic] = (numbers[group.topic] or 0) + 1
+  if group.okey then ordered = ordered + 1 end
   if rest ~= '' then
     local delay, direct, extra = match(rest, '^([^\\n]*)\\n([^\\n]*)\\n(.*)$')
     -- Refused for good in its direct try: a dead letter from the start.
@@ -130,6 +131,7 @@ for _, m in ipairs(fresh) do
   end
   if rest ~= '' and unusual[m].dead then
     zset(P .. 's:o:' .. group.topic)
+    if group.okey then fits('HLEN', P .. 'meta') end
   elseif not group.used then
     group.used = true
     zset(group.pending)
@@ -162,6 +164,14 @@ local function write_unusual(message, head, payload, more)
 end
 -- The first write is also the look at its key.
 for topic, number in pairs(numbers) do call('HINCRBY', P .. 'accepted', topic, number) end
+-- Whatever others accepted before gets its place first; then ours, in the order of the calls.
+for _, group in ipairs(heads) do place_late(P .. 'o:' .. group.lane .. group.okey) end
+local place
+if ordered > 0 then
+  -- It begins at the time: should the counter alone be lost, it goes on above all that it gave.
+  call('HSETNX', P .. 'meta', 'order', stamp)
+  place = call('HINCRBY', P .. 'meta', 'order', ordered) - ordered
+end
 for _, m in ipairs(fresh) do
   local at = first + 4 * m - 4
   local group, message = groups[ARGV[at]], KEYS[4 + m]
@@ -171,6 +181,10 @@ for _, m in ipairs(fresh) do
   else
     call('HSET', message, 'h', head, 'p', ARGV[at + 3], 'c', stamp, 'st', 'p')
   end
+  if group.okey then
+    place = place + 1
+    call('HSET', message, 'sq', place)
+  end
   if scope_of[m] then
     keys[#keys + 1] = scope_of[m]
     keys[#keys + 1] = id
@@ -179,7 +193,7 @@ for _, m in ipairs(fresh) do
     add(P .. 's:o:' .. group.topic, '0', id)
   else
     add(group.pending, '0', id)
-    if group.okey then add(P .. 'o:' .. group.lane .. group.okey, '0', id) else add(group.line, due, id) end
+    if group.okey then add(P .. 'o:' .. group.lane .. group.okey, place, id) else add(group.line, due, id) end
   end
 end
 write_sets()

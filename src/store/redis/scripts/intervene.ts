@@ -40,7 +40,7 @@ call('HSET', key, unpack(fields))
 if okey then
   call('ZREM', P .. 'o:' .. before .. okey, id)
   if call('HGET', P .. 'k:' .. before, okey) == 'b' .. id then call('HDEL', P .. 'k:' .. before, okey) end
-  if target == 'p' then call('ZADD', P .. 'o:' .. after .. okey, 0, id) end
+  if target == 'p' then call('ZADD', P .. 'o:' .. after .. okey, place_of(id), id) end
 else
   call('ZREM', P .. 'l:' .. before, id)
   if target == 'p' then add(P .. 'l:' .. after, stamp, id) end

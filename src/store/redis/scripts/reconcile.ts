@@ -15,8 +15,8 @@ local ids = call('ZRANGEBYLEX', set, after == '' and '-' or '(' .. after, '+', '
 local mended, lanes = 0, {}
 local function wait_again(id, lane, okey, due)
   if okey then
-    zset(P .. 'o:' .. lane .. okey)
-    call('ZADD', P .. 'o:' .. lane .. okey, 0, id)
+    fits_order(lane, okey)
+    call('ZADD', P .. 'o:' .. lane .. okey, place_of(id), id)
     rehead(lane, okey)
   else
     zset(P .. 'l:' .. lane)

@@ -20,7 +20,8 @@ export function script(name: string, kind: ScriptKind, body: string): Script {
  * Lanes are named `u<digit>:<priority>:<topic>:<tenant>`, ordered ones `o:0:<topic>:<tenant>`; the digit is the suspicion, or 4 for what
  * failed before and is no suspect. It stands in the field `su` of a message, whose lane is made from it.
  * What never changes about a message is one text, its head: topic, tenant, priority, ordering key, key and extra with a NUL between
- * them, which no text of a message may hold.
+ * them, which no text of a message may hold. A message with an order has its place in it, sq, counted as they were accepted; without
+ * one it was accepted by the version before, and its place is 0: before all others, by its id.
  */
 const BEGIN = `local call, sub, match, ID = redis.call, string.sub, string.match, #ARGV[1] + 3
 local P, now, me = ARGV[1], tonumber(ARGV[2]), sub(ARGV[3], 1, 16)
@@ -148,6 +149,37 @@ local function fits_order(lane, okey)
   zset(P .. 'l:' .. lane)
   zset(P .. 'o:' .. lane .. okey)
   fits('HLEN', P .. 'k:' .. lane)
+  fits('HLEN', P .. 'meta')
+end
+`,
+  ],
+  [
+    /\b(place_of)\(/,
+    `local function place_of(id) return call('HGET', P .. 'm:' .. id, 'sq') or '0' end
+`,
+  ],
+  [
+    /\b(is_late|place_late|rehead)\(/,
+    `-- Whether a process of the version before accepted it after others that have a place: its place 0 would put it before them. What was
+-- claimed before is rightly in front: only a head is ever claimed.
+local function is_late(line, id)
+  local m = call('HMGET', P .. 'm:' .. id, 'sq', 'n', 'c')
+  if m[1] or m[2] then return false end
+  local first = call('ZRANGEBYSCORE', line, '(0', '+inf', 'LIMIT', 0, 1)[1]
+  return first and tonumber(m[3] or 0) > tonumber(call('HGET', P .. 'm:' .. first, 'c') or 0)
+end
+-- Gives those their place: the end, as it is now.
+local function place_late(line)
+  if call('ZCOUNT', line, 0, 0) == 0 then return end
+  local late = {}
+  for _, id in ipairs(call('ZREVRANGEBYSCORE', line, 0, 0, 'LIMIT', 0, 100)) do
+    if is_late(line, id) then table.insert(late, 1, id) end
+  end
+  for _, id in ipairs(late) do
+    local place = call('HINCRBY', P .. 'meta', 'order', 1)
+    call('HSET', P .. 'm:' .. id, 'sq', place)
+    call('ZADD', line, place, id)
+  end
 end
 `,
   ],
@@ -159,6 +191,7 @@ local function rehead(lane, okey)
   local state = call('HGET', P .. 'k:' .. lane, okey)
   local kind = state and sub(state, 1, 1)
   if kind == 'f' or kind == 'b' then return list_lane(lane) end
+  place_late(P .. 'o:' .. lane .. okey)
   local first = call('ZRANGE', P .. 'o:' .. lane .. okey, 0, 0)[1]
   local before = state and sub(state, 2)
   if before and before ~= first then call('ZREM', P .. 'l:' .. lane, before) end

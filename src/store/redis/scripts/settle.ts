@@ -91,7 +91,7 @@ local function row(m, due, detail)
 end
 local function give_back(m, id, due)
   if m.okey then
-    add(P .. 'o:' .. m.lane .. m.okey, '0', id)
+    add(P .. 'o:' .. m.lane .. m.okey, place_of(id), id)
   elseif due then
     add(m.info.line, due, id)
     lanes[m.lane] = true

@@ -1,0 +1,37 @@
+/**
+ * The group `many keys` with 100,000 keys on every store: minutes, so only with MAKEGOOD_SOAK=1 (`npm run soak:order`); the suites beside
+ * this one have it with 10 and 1,000.
+ */
+import { createClient } from "redis";
+import { beforeAll, describe, it } from "vitest";
+import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { fromNodeRedis } from "../../src/store/redis/index.ts";
+import { type StoreHarness, storeConformance } from "../../src/testing/index.ts";
+import { type RedisServer, startRedis } from "../support/redis-server.ts";
+import { redisHarness } from "../support/redis-store.ts";
+import { postgresHarness } from "./postgres-harness.ts";
+
+const soak = process.env.MAKEGOOD_SOAK === "1";
+const SOAK_MS = 1_800_000;
+let server: RedisServer;
+
+const memory: StoreHarness = {
+  name: "memory",
+  async open() {
+    const store = createMemoryStore();
+    await store.open();
+    return store;
+  },
+};
+
+describe.runIf(soak)("100,000 ordering keys", () => {
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  const redis = redisHarness("redis", async () => fromNodeRedis(createClient({ url: server.url })));
+  for (const harness of [memory, postgresHarness(), redis]) {
+    for (const { group, name, run } of storeConformance(harness, { large: true })) {
+      if (group === "many keys" && name.includes("100,000")) it(`${harness.name}: ${name}`, run, SOAK_MS);
+    }
+  }
+});

@@ -1,0 +1,257 @@
+#!lua flags=allow-oom
+local P, now, me = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local call, sub, match, ID = redis.call, string.sub, string.match, #ARGV[1] + 3
+if not now then
+  local t = call('TIME')
+  now = t[1] * 1000 + math.floor(t[2] / 1000)
+end
+local stamp = string.format('%.0f', now)
+-- A command with many arguments, in pieces that fit Lua's stack.
+local function many(command, key, list)
+  if #list <= 2000 then
+    if #list > 0 then call(command, key, unpack(list)) end
+    return
+  end
+  for from = 1, #list, 2000 do
+    call(command, key, unpack(list, from, math.min(from + 1999, #list)))
+  end
+end
+-- The answers of HMGET for any number of fields.
+local function read_many(key, fields)
+  if #fields <= 2000 then return call('HMGET', key, unpack(fields)) end
+  local values = {}
+  for from = 1, #fields, 2000 do
+    local to = math.min(from + 1999, #fields)
+    local piece = call('HMGET', key, unpack(fields, from, to))
+    for n = from, to do values[n] = piece[n - from + 1] end
+  end
+  return values
+end
+-- Reads a key that will be written, once: a wrong type is an error here, before the first write.
+local checked = {}
+local function fits(command, key)
+  local size = checked[key]
+  if not size then
+    size = call(command, key)
+    checked[key] = size
+  end
+  return size
+end
+local function zset(key) return fits('ZCARD', key) end
+local function topic_of(lane) return match(lane, '^[^:]*:[^:]*:([^:]*):') end
+-- Topic, tenant, priority, ordering key (nil: none) and key.
+local function head_of(head)
+  local topic, tenant, priority, okey, key = match(head, '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z')
+  return topic, tenant, priority, okey ~= '' and okey or nil, key
+end
+-- Additions and removals of sorted sets, gathered so that each set is written once.
+local added, removed = {}, {}
+local function add(key, score, member)
+  local list = added[key]
+  if not list then list = {} added[key] = list end
+  local size = #list
+  list[size + 1] = score
+  list[size + 2] = member
+end
+local function remove(key, member)
+  local list = removed[key]
+  if not list then list = {} removed[key] = list end
+  list[#list + 1] = member
+end
+local function write_sets()
+  for key, list in pairs(removed) do many('ZREM', key, list) end
+  for key, list in pairs(added) do many('ZADD', key, list) end
+  added, removed = {}, {}
+end
+local function list_lane(lane)
+  if call('EXISTS', P .. 'l:' .. lane) == 1 then
+    call('SADD', P .. 'lanes', lane)
+  else
+    call('SREM', P .. 'lanes', lane)
+  end
+end
+-- Reads what rehead() will write.
+local function fits_order(lane, okey)
+  fits('SCARD', P .. 'lanes')
+  zset(P .. 'l:' .. lane)
+  zset(P .. 'o:' .. lane .. okey)
+  fits('HLEN', P .. 'k:' .. lane)
+end
+-- Puts the head of an ordering key into its lane, or takes it out. The key's state is f<id> in flight, b<id> blocked by a dead
+-- head, h<id> the head that is or was in the lane.
+local function rehead(lane, okey)
+  local state = call('HGET', P .. 'k:' .. lane, okey)
+  local kind = state and sub(state, 1, 1)
+  if kind == 'f' or kind == 'b' then return list_lane(lane) end
+  local first = call('ZRANGE', P .. 'o:' .. lane .. okey, 0, 0)[1]
+  local before = state and sub(state, 2)
+  if before and before ~= first then call('ZREM', P .. 'l:' .. lane, before) end
+  if first then
+    local due = call('HMGET', P .. 'm:' .. first, 'du', 'c', 'he')
+    if due[3] then call('ZREM', P .. 'l:' .. lane, first) else call('ZADD', P .. 'l:' .. lane, due[1] or due[2] or stamp, first) end
+    call('HSET', P .. 'k:' .. lane, okey, 'h' .. first)
+  elseif state then
+    call('HDEL', P .. 'k:' .. lane, okey)
+  end
+  list_lane(lane)
+end
+-- A hint that is lost does no harm, so it must never break what was written before it.
+local function tell(hint)
+  if call('EXISTS', P .. 'waiters') == 1 then redis.pcall('PUBLISH', P .. 'wake', me .. ' ' .. hint) end
+end
+local function tell_lanes(lanes)
+  if #lanes > 0 then tell(#lanes == 1 and lanes[1] or '') end
+end
+-- What cannot be read is set aside where people can find it, instead of standing in the way of all others.
+local function quarantine(id) call('ZADD', P .. 'quarantine', stamp, id) end
+local STATE = { d = 'd', r = 'p', h = 'p', u = 'p', x = 'o' }
+local WIDTH = { d = 4, u = 4, r = 8, h = 7, x = 6 }
+local L, at, n = tonumber(ARGV[4]), 5, 0
+local judged, done, infos, emptied, gone = {}, {}, {}, {}, {}
+zset(P .. 'leased')
+-- The sets that a change into this state writes, looked at once.
+local function info_of(lane, state)
+  local name = state .. lane
+  local info = infos[name]
+  if not info then
+    local topic = topic_of(lane)
+    info = { line = P .. 'l:' .. lane, flying = P .. 's:i:' .. topic, set = P .. 's:' .. state .. ':' .. topic, ordered = sub(lane, 1, 1) == 'o' }
+    zset(info.flying) zset(info.set)
+    if state == 'p' then fits('SCARD', P .. 'lanes') zset(info.line) end
+    if state == 'd' then zset(P .. 'settled') end
+    infos[name] = info
+  end
+  return info
+end
+local function judge(message, e, lane)
+  local kind, m = ARGV[at], redis.pcall('HMGET', message, 'st', 'n', 'hn')
+  if m.err or m[1] ~= 'i' then
+    done[message] = true
+    zset(P .. 'quarantine')
+    emptied[#emptied + 1] = { e, sub(message, ID) }
+    return false
+  end
+  if m[2] ~= ARGV[at + 1] then return false end
+  done[message] = true
+  -- Suspected otherwise than before: another lane.
+  if kind == 'r' and sub(lane, 1, 1) == 'u' then lane = 'u' .. ARGV[at + 6] .. sub(lane, 3) end
+  local info = info_of(lane, STATE[kind])
+  m.at, m.e, m.lane, m.info = at, e, lane, info
+  if info.ordered then
+    local _, _, _, okey = head_of(call('HGET', message, 'h'))
+    fits_order(lane, okey)
+    m.okey = okey
+  end
+  if kind == 'u' then
+    local due = call('HMGET', message, 'du', 'c')
+    m.due = due[1] or due[2]
+  end
+  return m
+end
+for l = 1, L do
+  local e, token, count, fields = KEYS[4 + l], ARGV[at], tonumber(ARGV[at + 1]), { 't' }
+  for k = 1, count do fields[k + 1] = sub(KEYS[4 + L + n + k], ID) end
+  local held = read_many(e, fields)
+  at = at + 2
+  for k = 1, count do
+    n = n + 1
+    local message, lane = KEYS[4 + L + n], held[k + 1]
+    judged[n] = held[1] == token and lane and not done[message] and judge(message, e, lane) or false
+    at = at + WIDTH[ARGV[at]]
+  end
+end
+local lanes, heads = {}, {}
+local function leave(e, id)
+  local list = gone[e]
+  if not list then list = {} gone[e] = list end
+  list[#list + 1] = id
+end
+-- What a lease names and nobody can read any more would keep that lease for ever.
+for _, one in ipairs(emptied) do
+  leave(one[1], one[2])
+  quarantine(one[2])
+end
+-- The row of an attempt, for all that was started (I5).
+local function row(m, due, detail)
+  local number = m[3] and string.format('%.0f', m[3] + 1) or '1'
+  return number, ARGV[m.at + 2] .. stamp .. ARGV[m.at + 3] .. due .. '|' .. detail
+end
+local function give_back(m, id, due)
+  if m.okey then
+    add(P .. 'o:' .. m.lane .. m.okey, '0', id)
+  elseif due then
+    add(m.info.line, due, id)
+    lanes[m.lane] = true
+  end
+end
+local function uncounted(m, message) call('HSET', message, 'n', string.format('%.0f', m[2] - 1)) end
+local APPLY = {
+  d = function(m, message, id)
+    local number, text = row(m, '', '')
+    call('HSET', message, 'st', 'd', 'hn', number, 'h' .. number, text)
+    add(P .. 'settled', stamp, id)
+  end,
+  u = function(m, message, id)
+    call('HSET', message, 'st', 'p')
+    uncounted(m, message)
+    give_back(m, id, m.due)
+  end,
+  r = function(m, message, id)
+    local due = string.format('%.0f', math.floor(now + tonumber(ARGV[m.at + 4])))
+    local number, text = row(m, due, ARGV[m.at + 7])
+    call('HSET', message, 'st', 'p', 'du', due, 'su', ARGV[m.at + 6], 'hn', number, 'h' .. number, text, 'lf', number)
+    if ARGV[m.at + 5] ~= '1' then uncounted(m, message) end
+    give_back(m, id, due)
+  end,
+  h = function(m, message, id)
+    local number, text = row(m, '', ARGV[m.at + 6])
+    call('HSET', message, 'st', 'p', 'he', ARGV[m.at + 5], 'hn', number, 'h' .. number, text, 'lf', number)
+    if ARGV[m.at + 4] ~= '1' then uncounted(m, message) end
+    give_back(m, id, nil)
+  end,
+  x = function(m, message, id)
+    local number, text = row(m, '', ARGV[m.at + 5])
+    call('HSET', message, 'st', 'o', 'di', stamp, 'hn', number, 'h' .. number, text, 'lf', number)
+  end,
+}
+local results, all = {}, true
+for k, m in ipairs(judged) do
+  results[k] = m and 1 or 0
+  if m then
+    local message, kind = KEYS[4 + L + k], ARGV[m.at]
+    local id = sub(message, ID)
+    APPLY[kind](m, message, id)
+    remove(m.info.flying, id)
+    add(m.info.set, '0', id)
+    if m.okey then
+      if kind == 'x' and ARGV[m.at + 4] == '1' then
+        call('HSET', P .. 'k:' .. m.lane, m.okey, 'b' .. id)
+      else
+        call('HDEL', P .. 'k:' .. m.lane, m.okey)
+      end
+      heads[#heads + 1] = m
+      lanes[m.lane] = true
+    end
+    leave(m.e, id)
+  else
+    all = false
+  end
+end
+write_sets()
+-- The lease goes with the last message in it.
+for e, ids in pairs(gone) do
+  if call('HLEN', e) - #ids <= 2 then
+    call('DEL', e)
+    call('ZREM', P .. 'leased', sub(e, ID))
+  else
+    many('HDEL', e, ids)
+  end
+end
+for _, m in ipairs(heads) do rehead(m.lane, m.okey) end
+local told = {}
+for lane in pairs(lanes) do
+  list_lane(lane)
+  told[#told + 1] = lane
+end
+tell_lanes(told)
+return { all and {} or results, told }
