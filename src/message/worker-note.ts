@@ -32,12 +32,15 @@ export interface Hold {
 export interface Served {
   /** Null: somebody serves it, or it cannot be told. */
   why(topic: Pick<TopicRecord, "name" | "sink">): Hold | null;
+  /** Workers that would serve it and cannot, whether or not others can. */
+  unable(name: string): readonly (Hold & { readonly owner: string })[];
 }
 
 const REASONS_SHOWN = 3;
 
 export function servedBy(notes: readonly WorkerNote[]): Served {
   const workers = notes.map((note) => ({
+    owner: note.owner,
     patterns: note.patterns,
     functions: note.functions && new Set(note.functions),
     unserved: new Map(note.unserved.map((one) => [one.topic, one])),
@@ -57,6 +60,11 @@ export function servedBy(notes: readonly WorkerNote[]): Served {
       const texts = new Set(reasons.map((one) => (one?.code === first.code ? one.error : `${one?.code}: ${one?.error}`)));
       return { code: first.code, reason: [...texts].slice(0, REASONS_SHOWN).join("; ") };
     },
+    unable: (name) =>
+      workers.flatMap(({ owner, unserved }) => {
+        const found = unserved.get(name);
+        return found ? [{ owner, code: found.code, reason: found.error }] : [];
+      }),
   };
 }
 

@@ -21,6 +21,8 @@ export interface Levels {
     readonly topic: string;
     readonly state: "closed" | "half_open" | "open";
     readonly paused: boolean;
+    /** Why nothing of it is attempted, in a word; null: it is being delivered. */
+    readonly held: string | null;
   }[];
   /** How long ago the store said so; null: it never did. */
   readonly ageMs: number | null;
@@ -189,11 +191,13 @@ function levelGauges(register: Registry, label: (topic: string) => string, level
   const survives = gauge("store_survives", "What accepted messages survive: 0 nothing, 1 a process crash, 2 a power loss.");
   const checked = gauge("store_checked_age_seconds", "How long ago the store last said whether it would accept.");
   const findings = gauge("findings", "What is not as it should be, by kind; see /health.", ["what", "severity"]);
+  const held = gauge("topic_held", "1 while nothing of a topic is attempted, by why.", ["topic", "code"]);
+  const codeLabel = cappedLabels(CODES_MAX);
   const age = gauge("levels_age_seconds", "How old the numbers of the store are.");
 
   return async function refresh(): Promise<void> {
     const now = await levels();
-    for (const one of [messages, deadLetters, oldest, breaker, paused, findings]) one.reset();
+    for (const one of [messages, deadLetters, oldest, breaker, paused, held, findings]) one.reset();
     for (const { topic, status, resolution, count, oldestMs } of now.messages) {
       const name = label(topic);
       messages.inc({ topic: name, status }, count);
@@ -203,6 +207,7 @@ function levelGauges(register: Registry, label: (topic: string) => string, level
     for (const one of now.breakers) {
       breaker.set({ topic: label(one.topic) }, BREAKER[one.state]);
       paused.set({ topic: label(one.topic) }, one.paused ? 1 : 0);
+      if (one.held !== null) held.set({ topic: label(one.topic), code: codeLabel(one.held) }, 1);
     }
     up.set(now.up ? 1 : 0);
     if (now.store) {

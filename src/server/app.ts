@@ -3,6 +3,7 @@
  * turns whatever goes wrong into problem+json. It needs no socket, so the CLI and any framework can call it.
  */
 import { type Context, Hono } from "hono";
+import { holdOf } from "../message/worker-note.ts";
 import { createMetrics, type Metrics } from "../observe/metrics.ts";
 import { actorOf, crossOrigin, type HostRule, isAllowedHost, type Token } from "./auth.ts";
 import { createHealth, type Health } from "./health.ts";
@@ -46,7 +47,12 @@ export function createApp(options: AppOptions): App {
     levels: async () => {
       const { value, ageMs } = await health.levels(LEVELS_WAIT_MS);
       const state = kernel.mg.watch.state();
-      const breakers = value?.topics.map(({ name, breaker, paused }) => ({ topic: name, state: breaker.state, paused }));
+      const breakers = value?.topics.map((topic) => ({
+        topic: topic.name,
+        state: topic.breaker.state,
+        paused: topic.paused,
+        held: holdOf(topic, value.served)?.code ?? null,
+      }));
       const { survives } = kernel.mg.store.traits;
       const store = { survives, checkedAgeMs: state.ageMs, findings: kernel.mg.findings() };
       return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: state.error === null, store };

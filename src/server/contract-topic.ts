@@ -8,6 +8,7 @@ import { RATE_MAX, RATE_MIN } from "../message/rate.ts";
 import { RETRY_POLICIES, type RetryConfig, retryPolicy } from "../message/retry-policy.ts";
 import { CARRIERS, type SinkConfig, type TopicDefinition, type TopicRecord } from "../message/topic.ts";
 import { attemptTimeoutMs, leaseHeadroomMs, topicProblems } from "../message/validate-topic.ts";
+import { type Hold, holdOf, type Served } from "../message/worker-note.ts";
 import { type FieldFault, type Fields, readFields } from "./fields.ts";
 
 export interface SinkJson {
@@ -54,6 +55,10 @@ export interface TopicJson {
     readonly trips: number;
     readonly reason: string | null;
   };
+  /** Why nothing of it is attempted now; null: it is being delivered. */
+  readonly held: Hold | null;
+  /** Workers that would serve it and cannot, while others may: the first few. */
+  readonly not_served_by: readonly (Hold & { readonly owner: string })[];
 }
 
 /** Says what is wrong with a sink, at declaration: its address, its headers, its secrets. */
@@ -72,9 +77,10 @@ export type TopicRead =
 const KINDS = ["http", "webhook", "notify"] as const;
 const OUTCOMES = ["delivered", "duplicate", "retry", "reject", "unknown"] as const;
 const CONCURRENCY_MAX = 100_000;
+const UNABLE_SHOWN = 10;
 const INT32_MAX = 2_147_483_647;
 /** What a GET adds; allowed in a PUT and ignored, so that what was read can be sent back. */
-const SHOWN_ONLY = ["name", "source", "revision", "disabled_reason", "breaker"];
+const SHOWN_ONLY = ["name", "source", "revision", "disabled_reason", "breaker", "held", "not_served_by"];
 /** Shown instead of a header's value that looks like a credential, and refused where a value is meant. */
 export const REDACTED = "[redacted]";
 const CREDENTIAL = /auth|cookie|token|secret|passw|api-?key|signature|credential/i;
@@ -205,7 +211,7 @@ function readJitter(retry: Fields): "equal" | "none" | undefined {
   return retry.oneOf("jitter", ["equal", "none"]);
 }
 
-export function topicJson(topic: TopicRecord): TopicJson {
+export function topicJson(topic: TopicRecord, served: Served): TopicJson {
   const retry = retryPolicy(topic.retry);
   return {
     name: topic.name,
@@ -238,6 +244,8 @@ export function topicJson(topic: TopicRecord): TopicJson {
       trips: topic.breaker.trips,
       reason: topic.breaker.reason,
     },
+    held: holdOf(topic, served),
+    not_served_by: served.unable(topic.name).slice(0, UNABLE_SHOWN),
   };
 }
 

@@ -3,7 +3,8 @@
  * may be added later; none is changed or removed.
  */
 import type { AttemptRecord, MessageView, ProvenanceRecord } from "../message/message.ts";
-import type { TopicRecord } from "../message/topic.ts";
+import { heldBy, type Standing, whyPending } from "../message/why-pending.ts";
+import type { Hold } from "../message/worker-note.ts";
 import type { Page, StatusCount } from "../store/store.ts";
 
 export interface EnqueuedJson {
@@ -42,7 +43,10 @@ export interface MessageJson {
   readonly generation: number;
   readonly revision: number;
   readonly resolution: MessageView["resolution"];
+  /** A word: what keeps it from being attempted. */
   readonly held_reason: string | null;
+  /** Why it is pending, always told: what holds it, when it is due, or that it waits for its turn. */
+  readonly pending_reason: Hold | null;
   readonly next_attempt_at: string | null;
   readonly created_at: string;
   readonly died_at: string | null;
@@ -62,16 +66,7 @@ export interface CountJson {
 
 const instant = (date: Date | null): string | null => (date === null ? null : date.toISOString());
 
-/** Why nothing happens to a pending message: its own hold first, else what its topic is in. */
-export function heldReason(message: MessageView, topic: TopicRecord | null): string | null {
-  if (message.status !== "pending") return null;
-  if (message.heldReason !== null || topic === null) return message.heldReason;
-  if (topic.paused) return "topic_paused";
-  if (topic.disabledReason !== null) return "sink_disabled";
-  return topic.breaker.state === "closed" ? null : "breaker_open";
-}
-
-export function messageJson(message: MessageView, topic: TopicRecord | null): MessageJson {
+export function messageJson(message: MessageView, standing: Standing): MessageJson {
   return {
     id: message.id,
     topic: message.topic,
@@ -84,7 +79,8 @@ export function messageJson(message: MessageView, topic: TopicRecord | null): Me
     generation: message.generation,
     revision: message.revision,
     resolution: message.resolution,
-    held_reason: heldReason(message, topic),
+    held_reason: heldBy(message, standing)?.code ?? null,
+    pending_reason: whyPending(message, standing),
     next_attempt_at: instant(message.dueAt),
     created_at: message.createdAt.toISOString(),
     died_at: instant(message.diedAt),
@@ -118,9 +114,9 @@ export function withPayload(object: object, payload: string): string {
 }
 
 /** A page of messages as JSON text, each with or without its payload. */
-export function pageText(page: Page, topics: ReadonlyMap<string, TopicRecord>, payloads: boolean): string {
+export function pageText(page: Page, standing: (topic: string) => Standing, payloads: boolean): string {
   const data = page.data.map((message) => {
-    const object = messageJson(message, topics.get(message.topic) ?? null);
+    const object = messageJson(message, standing(message.topic));
     return payloads ? withPayload(object, message.payload) : JSON.stringify(object);
   });
   return `{"data":[${data.join(",")}],"next_cursor":${JSON.stringify(page.nextCursor)}}`;

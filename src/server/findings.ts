@@ -3,6 +3,7 @@
  * this process is doing. The status is the worst of them.
  */
 import type { TopicRecord } from "../message/topic.ts";
+import type { Hold } from "../message/worker-note.ts";
 import type { Finding } from "../observe/finding.ts";
 import type { Levels } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
@@ -20,6 +21,24 @@ export function topicFindings(topics: readonly TopicRecord[]): Finding[] {
     if (disabledReason !== null) found.push(finding("sink_disabled", disabledReason, "degraded", name));
     return found;
   });
+}
+
+export interface NotServed extends Hold {
+  readonly topic: string;
+}
+
+/** Topics that nobody can deliver although something of them waits. */
+export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
+  if (!levels) return [];
+  const waiting = new Set(levels.counts.filter(({ status }) => status === "pending").map(({ topic }) => topic));
+  return levels.topics.flatMap((topic) => {
+    const why = waiting.has(topic.name) && !topic.paused ? levels.served.why(topic) : null;
+    return why ? [{ topic: topic.name, ...why }] : [];
+  });
+}
+
+export function notServedFinding({ topic, code, reason }: NotServed): Finding {
+  return finding("not_served", `not served (${code}: ${reason})`, "degraded", topic);
 }
 
 export function processFindings(kernel: Kernel, known: Answer<Levels>): Finding[] {

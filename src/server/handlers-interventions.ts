@@ -12,6 +12,7 @@ import { type Handler, jsonText, type Parsed, parsed, refused } from "./http.ts"
 import type { Kernel } from "./kernel.ts";
 import { checkJson } from "./payload-scanner.ts";
 import { problem } from "./problem.ts";
+import { standingOf } from "./standing.ts";
 
 const BODY_BYTES = 65_536;
 
@@ -25,8 +26,7 @@ export function interventionHandler(kernel: Kernel, action: Intervention["action
     const id = request.params.get("id") ?? "";
     if (!isUuid(id)) return noSuchMessage(id);
     const message = await kernel.mg[action](id, { actor: request.actor, ...asked.value });
-    const topic = await kernel.mg.store.topics.get(message.topic);
-    return jsonText(200, withPayload(messageJson(message, topic), message.payload));
+    return jsonText(200, withPayload(messageJson(message, await standingOf(kernel, message.topic)), message.payload));
   };
 }
 

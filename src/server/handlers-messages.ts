@@ -16,6 +16,7 @@ import { keyFault, type Posted, type PostedMessage, readPosted } from "./contrac
 import { type ApiRequest, type Handler, json, jsonText, type Parsed, parsed, refused } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
 import { type ProblemItem, problem, type Reply } from "./problem.ts";
+import { standingOf, standings } from "./standing.ts";
 
 const STATUSES: readonly Status[] = ["pending", "processing", "delivered", "dead"];
 const RESOLUTIONS: readonly Resolution[] = ["open", "resolved", "discarded"];
@@ -39,13 +40,13 @@ export function messageHandlers(kernel: Kernel): { post: Handler; get: Handler; 
       const id = request.params.get("id") ?? "";
       const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
       if (!message) return noSuchMessage(id);
-      const [history, topic, origin] = await Promise.all([
+      const [history, standing, origin] = await Promise.all([
         kernel.mg.store.history(id),
-        kernel.mg.store.topics.get(message.topic),
+        standingOf(kernel, message.topic),
         kernel.recovery?.origin(id) ?? null,
       ]);
       const object = {
-        ...messageJson(message, topic),
+        ...messageJson(message, standing),
         ...(origin === null ? {} : { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
         timeline: history.attempts.map(attemptJson),
         provenance: history.provenance.map(provenanceJson),
@@ -56,8 +57,8 @@ export function messageHandlers(kernel: Kernel): { post: Handler; get: Handler; 
       const query = readQuery(request.query);
       if (!query.ok) return query.reply;
       const filter = { ...query.value.filter, payload: query.value.payloads };
-      const [page, topics] = await Promise.all([kernel.mg.store.list(filter), kernel.mg.store.topics.list()]);
-      return jsonText(200, pageText(page, new Map(topics.map((topic) => [topic.name, topic])), query.value.payloads));
+      const [page, standing] = await Promise.all([kernel.mg.store.list(filter), standings(kernel)]);
+      return jsonText(200, pageText(page, standing, query.value.payloads));
     },
   };
 }

@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import type { Status } from "../message/message.ts";
 import type { TopicRecord } from "../message/topic.ts";
-import type { StatusCount } from "../store/store.ts";
-import type { Health } from "./health.ts";
+import { holdOf, type Served } from "../message/worker-note.ts";
+import type { Health, Levels } from "./health.ts";
 import type { Handler } from "./http.ts";
 
 const STYLE = `:root{color-scheme:light dark;--ink:#1a1a1a;--paper:#fff;--line:#767676;--link:#0b57d0}
@@ -29,15 +29,14 @@ const WAIT_MS = 1_000;
 export function pageHandler(health: Health): Handler {
   return async () => {
     const [summary, levels] = await Promise.all([health.summary(), health.levels(WAIT_MS)]);
-    const topics = levels.value?.topics ?? [];
-    const counts = levels.value?.counts ?? [];
+    const known = levels.value;
     const reasons = summary.reasons.map((reason) => `<li>${escapeHtml(reason)}</li>`).join("");
     const body = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Makegood: ${summary.status}</title><style>${STYLE}</style></head>
 <body><header><h1>Makegood</h1></header>
 <main><p>Status: <strong>${summary.status}</strong></p>${reasons === "" ? "" : `<ul>${reasons}</ul>`}
-${topics.length === 0 ? "<p>No topic has been declared yet.</p>" : table(topics, counts, health.delivered)}
+${!known || known.topics.length === 0 ? "<p>No topic has been declared yet.</p>" : table(known, health.delivered)}
 <nav aria-label="API"><h2>Look further</h2><ul>
 <li><a href="/api/v1/topics">Topics</a></li>
 <li><a href="/api/v1/messages">Messages</a></li>
@@ -49,7 +48,7 @@ ${topics.length === 0 ? "<p>No topic has been declared yet.</p>" : table(topics,
   };
 }
 
-function table(topics: readonly TopicRecord[], counts: readonly StatusCount[], delivered: ReadonlyMap<string, number>): string {
+function table({ topics, counts, served }: Levels, delivered: ReadonlyMap<string, number>): string {
   const sums = new Map<string, number>();
   for (const { topic, status, count } of counts) {
     const cell = `${topic} ${status}`;
@@ -59,7 +58,7 @@ function table(topics: readonly TopicRecord[], counts: readonly StatusCount[], d
     const cells = STATUSES.map((status) => `<td class="n">${sums.get(`${topic.name} ${status}`) ?? 0}</td>`).join("");
     const done = `<td class="n">${delivered.get(topic.name) ?? 0}</td>`;
     const link = `/api/v1/topics/${topic.name.split("/").map(encodeURIComponent).join("/")}`;
-    return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(topic.name)}</a></th>${cells}${done}<td>${escapeHtml(stateOf(topic))}</td></tr>`;
+    return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(topic.name)}</a></th>${cells}${done}<td>${escapeHtml(stateOf(topic, served))}</td></tr>`;
   });
   const more = topics.length > ROWS_MAX ? `<p>… and ${topics.length - ROWS_MAX} more topics.</p>` : "";
   const heads = STATUSES.map((status) => `<th scope="col" class="n">${status}</th>`).join("");
@@ -68,11 +67,13 @@ function table(topics: readonly TopicRecord[], counts: readonly StatusCount[], d
 <tbody>${rows.join("\n")}</tbody></table></div>${more}`;
 }
 
-function stateOf(topic: TopicRecord): string {
+function stateOf(topic: TopicRecord, served: Served): string {
+  const hold = holdOf(topic, served);
+  if (hold === null) return "delivering";
   if (topic.paused) return "paused";
-  if (topic.disabledReason !== null) return `sink disabled: ${topic.disabledReason}`;
+  if (topic.disabledReason !== null) return `sink disabled: ${hold.reason}`;
   if (topic.breaker.state !== "closed") return `breaker ${topic.breaker.state.replace("_", " ")}`;
-  return "delivering";
+  return `not served: ${hold.code}: ${hold.reason}`;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };

@@ -9,6 +9,7 @@ import { type ApiRequest, type Handler, json } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
 import { checkJson } from "./payload-scanner.ts";
 import { problem, type Reply } from "./problem.ts";
+import { servedNow } from "./standing.ts";
 
 const BODY_BYTES = 262_144;
 
@@ -28,12 +29,13 @@ export function topicHandlers(kernel: Kernel): TopicHandlers {
     async get(request) {
       const name = nameOf(request);
       const topic = isTopicName(name) ? await topics.get(name) : null;
-      return topic ? json(200, topicJson(topic)) : noSuchTopic(name);
+      return topic ? json(200, topicJson(topic, await servedNow(kernel.mg.store))) : noSuchTopic(name);
     },
     async list(request) {
       const unknown = [...request.query.keys()];
       if (unknown.length > 0) return problem("invalid_query", `unknown parameter ${unknown[0]?.slice(0, 100)}`);
-      return json(200, { data: (await topics.list()).map(topicJson), next_cursor: null });
+      const [records, served] = await Promise.all([topics.list(), servedNow(kernel.mg.store)]);
+      return json(200, { data: records.map((topic) => topicJson(topic, served)), next_cursor: null });
     },
     async remove(request) {
       const name = nameOf(request);
@@ -68,7 +70,7 @@ async function putTopic(kernel: Kernel, request: ApiRequest): Promise<Reply> {
   if (put === "read_only") return readOnly(name);
   const paused = read.paused === undefined || read.paused === put.paused ? put : await topics.pause(name, read.paused);
   kernel.log.info(before ? "a topic was replaced" : "a topic was declared", { topic: name, actor: request.actor });
-  return json(before ? 200 : 201, topicJson(paused ?? put));
+  return json(before ? 200 : 201, topicJson(paused ?? put, await servedNow(kernel.mg.store)));
 }
 
 async function setPaused(kernel: Kernel, request: ApiRequest, paused: boolean): Promise<Reply> {
@@ -78,7 +80,7 @@ async function setPaused(kernel: Kernel, request: ApiRequest, paused: boolean): 
   const topic = isTopicName(name) ? await kernel.mg.store.topics.pause(name, paused) : null;
   if (!topic) return noSuchTopic(name);
   kernel.log.info(paused ? "a topic was paused" : "a topic was resumed", { topic: name, actor: request.actor });
-  return json(200, topicJson(topic));
+  return json(200, topicJson(topic, await servedNow(kernel.mg.store)));
 }
 
 function nameOf(request: ApiRequest): string {

@@ -3,19 +3,31 @@
  * answers within a tenth of a second with what was last known and says how old that is. Ready means that an enqueue would be accepted.
  */
 import type { TopicRecord } from "../message/topic.ts";
+import type { Served } from "../message/worker-note.ts";
 import { billingOfCounts } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
 import type { StatusCount } from "../store/store.ts";
 import { countJson } from "./contract.ts";
-import { FINDINGS_MAX, findingJson, processFindings, reasonsOf, statusOf, topicFindings } from "./findings.ts";
+import {
+  FINDINGS_MAX,
+  findingJson,
+  notServedFinding,
+  processFindings,
+  reasonsOf,
+  statusOf,
+  topicFindings,
+  unservedTopics,
+} from "./findings.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Answer, createLastAnswer } from "./last-answer.ts";
+import { servedNow } from "./standing.ts";
 
 export interface Levels {
   /** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
   readonly counts: readonly StatusCount[];
   readonly topics: readonly TopicRecord[];
+  readonly served: Served;
 }
 
 export interface ReadyCheck {
@@ -50,8 +62,8 @@ export function createHealth(kernel: Kernel): Health {
   const { clock } = kernel;
   const { store, watch, ladder } = kernel.mg;
   const freshLevels = async (): Promise<Levels> => {
-    const [counts, topics] = await Promise.all([store.counts(), store.topics.list()]);
-    return { counts, topics };
+    const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
+    return { counts, topics, served };
   };
   const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels);
   const delivered = countDelivered(kernel);
@@ -95,7 +107,13 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
   const topics = known.value?.topics ?? [];
   const counts = known.value?.counts ?? [];
   const dispatcher = kernel.dispatcher();
-  const findings = [...mg.findings(), ...topicFindings(topics), ...processFindings(kernel, known)];
+  const notServed = unservedTopics(known.value);
+  const findings = [
+    ...mg.findings(),
+    ...topicFindings(topics),
+    ...notServed.map(notServedFinding),
+    ...processFindings(kernel, known),
+  ];
   const names = (which: (topic: TopicRecord) => boolean): string[] => topics.filter(which).map((topic) => topic.name);
   const checkedAt = new Date(state.checkedAtMs).toISOString();
   return {
@@ -132,6 +150,7 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
       paused: names((topic) => topic.paused),
       breaker_open: names((topic) => topic.breaker.state !== "closed"),
       sink_disabled: names((topic) => topic.disabledReason !== null),
+      not_served: notServed.slice(0, FINDINGS_MAX),
     },
     counts: counts.map(countJson),
     counts_age_ms: known.ageMs,

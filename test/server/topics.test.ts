@@ -73,6 +73,8 @@ describe.each(STORES)("on the $name store", ({ make }) => {
         revision: expect.any(Number),
         disabled_reason: null,
         breaker: { state: "closed", probe_in_ms: 0, trips: 0, reason: null },
+        held: { code: "topic_paused", reason: "a person paused the topic" },
+        not_served_by: [],
       });
       expect((await put("full/one", definition)).status).toBe(200);
       const listed = await (await server.api("/api/v1/topics")).text();

@@ -77,9 +77,19 @@ export async function startScript(path: string, options: Fact): Promise<Process>
   return start([path, JSON.stringify({ dist: await builtDist(), ...options })], {}, tmpdir());
 }
 
-async function start(args: readonly string[], env: Record<string, string>, cwd: string): Promise<Process> {
+/** A shell command that sets the stage (a limit, say) and becomes the program that it is given as `$0` and `$@`. */
+export async function startShell(command: string, args: readonly string[]): Promise<Process> {
+  return start(["-c", command, ...args], {}, tmpdir(), "/bin/sh");
+}
+
+async function start(
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+  program = process.execPath,
+): Promise<Process> {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, args, { cwd, env: { PATH, HOME, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, args, { cwd, env: { PATH, HOME, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const facts: Fact[] = [];
   const waiting = new Set<() => void>();
   let stderr = "";

@@ -130,7 +130,9 @@ function headOf(text: string): Head {
 
 function show(io: Io, text: string): void {
   const { message, payload } = headOf(text);
-  const { timeline = [], provenance = [], ...fields } = message;
+  const { timeline = [], provenance = [], pending_reason: why, ...rest } = message;
+  // A server of the version before gives none.
+  const fields = { ...rest, pending_reason: why ? `${why.code}: ${why.reason}` : null };
   const shown = Object.entries(fields).filter(([, value]) => value !== null);
   const width = Math.max(...shown.map(([name]) => name.length));
   say(io, ...shown.map(([name, value]) => `${name.padEnd(width)}  ${String(value)}`));

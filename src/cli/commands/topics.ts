@@ -112,8 +112,10 @@ async function list(io: Io, api: Api, json: boolean): Promise<ExitCode> {
   return EXIT.ok;
 }
 
-function stateOf(topic: TopicJson): string {
-  if (topic.paused) return "paused";
-  if (topic.disabled_reason !== null) return "sink disabled";
-  return topic.breaker.state === "closed" ? "delivering" : `breaker ${topic.breaker.state}`;
+function stateOf({ paused, disabled_reason, breaker, held }: TopicJson): string {
+  if (paused) return "paused";
+  if (disabled_reason !== null) return "sink disabled";
+  if (breaker.state !== "closed") return `breaker ${breaker.state}`;
+  // A server of the version before says nothing of it.
+  return held ? `not served: ${held.code}` : "delivering";
 }

@@ -5,10 +5,11 @@ import { errorText } from "../../message/errors.ts";
 import { systemClock } from "../../platform/clock.ts";
 import type { Config } from "../../server/config.ts";
 import { attestation } from "../../server/open-store.ts";
-import { connectRedis, readDurability, survivesOf } from "../../store/redis/index.ts";
+import { connectRedis, createRedisStore, readDurability, survivesOf } from "../../store/redis/index.ts";
+import { checkDelivery } from "./delivery.ts";
 import { clockSkew, type Finding, finding } from "./finding.ts";
 
-export async function checkRedisStore({ redis_url, redis_attest }: Config): Promise<Finding[]> {
+export async function checkRedisStore({ store, redis_url, redis_attest, redis_prefix }: Config): Promise<Finding[]> {
   if (redis_url === null) return [];
   const beganMs = systemClock.monotonicMs();
   try {
@@ -27,10 +28,12 @@ export async function checkRedisStore({ redis_url, redis_attest }: Config): Prom
         }),
       );
       const kind = `Redis${port.cluster ? " Cluster" : ""}, examined in ${tookMs} ms; survives ${survivesOf(found)}`;
+      const delivery = store === "redis" ? await checkDelivery(createRedisStore({ redis: port, prefix: redis_prefix })) : [];
       return [
         finding("redis", "ok", kind),
         ...facts,
         clockSkew(Number(seconds) * 1_000 + Number(micros) / 1_000, askedMs + half, half),
+        ...delivery,
       ];
     } finally {
       await port.close();

@@ -6,8 +6,15 @@ import { errorText } from "../../message/errors.ts";
 import { createLog } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { storeUrl } from "../../server/open-store.ts";
-import { type Connection, createConnection, daysAhead, migrationStatus } from "../../store/postgres/index.ts";
+import {
+  type Connection,
+  createConnection,
+  createPostgresStore,
+  daysAhead,
+  migrationStatus,
+} from "../../store/postgres/index.ts";
 import type { CommandContext } from "../run.ts";
+import { checkDelivery } from "./delivery.ts";
 import { clockSkew, type Finding, finding } from "./finding.ts";
 import { checkRedisStore } from "./redis.ts";
 
@@ -36,7 +43,12 @@ async function checkPostgres({ io, config }: CommandContext): Promise<Finding[]>
     const tookMs = Math.round(systemClock.monotonicMs() - beganMs);
     const where = found.embedded ? "embedded" : `${connection.address.host}:${connection.address.port}`;
     const reached = finding("store", "ok", `PostgreSQL, ${where}, connected in ${tookMs} ms`);
-    return [reached, pooler(connection), ...(await server(connection)), ...(await schema(connection, config.schema))];
+    const facts = [reached, pooler(connection), ...(await server(connection))];
+    const tables = await schema(connection, config.schema);
+    if (tables[0]?.status !== "ok") return [...facts, ...tables];
+    const store = createPostgresStore({ url: found.url, schema: config.schema, poolMax: 2 });
+    undo.push(() => store.close());
+    return [...facts, ...tables, ...(await checkDelivery(store))];
   } catch (error) {
     return [finding("store", "fail", errorText(error))];
   } finally {
