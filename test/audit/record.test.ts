@@ -7,11 +7,12 @@ import { decide } from "../../src/message/decide.ts";
 import { MakegoodError } from "../../src/message/errors.ts";
 import { retryPolicy } from "../../src/message/retry-policy.ts";
 import { readRecord, recordSchema } from "../../src/presets/audit/record.ts";
-import { outcomeOfWrite, redact } from "../../src/presets/audit/redact.ts";
 import { AUDIT_TYPES, auditKind } from "../../src/presets/audit/registry.ts";
-import { createService } from "../../src/presets/audit/service.ts";
+import { createService } from "../../src/presets/audit/sender.ts";
 import { quarantineSink } from "../../src/presets/audit/store-sink.ts";
 import { auditTopics } from "../../src/presets/audit/topics.ts";
+import { outcomeOfWrite } from "../../src/presets/audit/write-outcome.ts";
+import { redact } from "../../src/sink/redact.ts";
 import { createMemoryAudit } from "../../src/store/memory/audit.ts";
 import { DATA, envelope, TYPES } from "./records.ts";
 
@@ -170,11 +171,15 @@ describe("errors", () => {
 
   it("EV-23: refused credentials and wrong addresses are about the service, never about the record", () => {
     const service = createService();
-    for (const status of [401, 403, 404, 429, 502, 503, 504, 507]) {
+    // N15: what is not there or moved is a wrong address for settlement and audit alike (isAddressFault).
+    for (const status of [301, 308, 401, 403, 404, 405, 410, 421, 429, 502, 503, 504, 507]) {
       const outcome = service.judge("e", { kind: "retry", code: `http_${status}`, error: "x" });
       expect(outcome, String(status)).toMatchObject({ kind: "retry", outage: true });
     }
-    expect(service.judge("e", { kind: "retry", code: "http_401", error: "x" })).toMatchObject({ alert: true });
+    for (const code of ["http_301", "http_401", "http_404"])
+      expect(service.judge("e", { kind: "retry", code, error: "x" }), code).toMatchObject({ alert: true });
+    const unserved = { kind: "unserved", code: "address_refused", error: "x" } as const;
+    expect(service.judge("e", unserved)).toEqual(unserved);
     expect(service.judge("e", { kind: "retry", code: "http_500", error: "x" })).not.toHaveProperty("outage");
     expect(service.judge("e", { kind: "reject", code: "http_400", error: "x" })).toMatchObject({ kind: "reject" });
   });

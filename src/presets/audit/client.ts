@@ -8,10 +8,10 @@ import type { DeliverResult } from "../../delivery/deliver.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
 import { payloadHash } from "../../message/validate.ts";
-import type { EventListener } from "../../observe/events.ts";
 import { type Clock, systemClock, within } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
+import { redact } from "../../sink/redact.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { entryLine } from "../../store/error-line.ts";
 import type { HandedDown } from "../../store/handed-down.ts";
@@ -27,23 +27,18 @@ import type {
   OrchestrationData,
   SignalProcessingData,
 } from "./record.ts";
-import { redact } from "./redact.ts";
 import { AUDIT_CLIENT_NAMESPACE, auditKind } from "./registry.ts";
 import { isSameData } from "./seed-record.ts";
-import { senderSinks, senderTopics } from "./sender.ts";
+import { type SenderOptions, senderSinks, senderTopics } from "./sender.ts";
 
-export interface AuditClientOptions {
-  /** The audit service, for example http://data-storage:8080 (the seed's DATA_STORAGE_URL). */
-  readonly url: string;
-  readonly token?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+/** `secondary`, `journal` and the rest: as createMakegood takes them. */
+export interface AuditClientOptions
+  extends Omit<SenderOptions, "timeoutMs" | "clock">,
+    Pick<MakegoodOptions, "secondary" | "journal" | "errorLog" | "pollMs" | "onEvent" | "clock" | "random"> {
   /** The actor of records that name none. */
   readonly actor?: string | undefined;
-  /** Where records wait that the service could not take. Absent: memory, which survives nothing. */
+  /** Where records wait that the service could not take; it stays the caller's. Absent: the journal, else memory and the ERROR log. */
   readonly store?: Store | undefined;
-  readonly secondary?: MakegoodOptions["secondary"];
-  readonly journal?: MakegoodOptions["journal"];
-  readonly errorLog?: MakegoodOptions["errorLog"];
   /** One try at the service. */
   readonly timeoutMs?: number | undefined;
   /** A whole write, whatever happens. */
@@ -52,10 +47,6 @@ export interface AuditClientOptions {
   readonly retry?: RetryConfig | undefined;
   /** False: this process only writes; another one with the same store delivers what waits. */
   readonly work?: boolean | undefined;
-  readonly pollMs?: number | undefined;
-  readonly onEvent?: EventListener | undefined;
-  readonly clock?: Clock | undefined;
-  readonly random?: Random | undefined;
 }
 
 /**
@@ -107,7 +98,10 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
   const tell = (error: unknown, during: string): void =>
     onEvent?.({ type: "store_error", during, error: redact(errorText(error)), consecutive: 1 });
   const own = options.store || options.secondary ? null : ownStore(options, clock, random);
-  const making = start({ ...options, clock, random, errorLog }, own, sinks, tell);
+  const { store = own ?? options.secondary, journal, pollMs, retry, work } = options;
+  const secondary = store === options.secondary ? undefined : options.secondary;
+  const parts = { store: store as Store, secondary, journal, pollMs, retry, work, onEvent, errorLog, clock, random };
+  const making = start(parts, sinks, tell);
   making.catch((error) => tell(error, "audit_open"));
   let closing: Promise<{ pending: number | null }> | undefined;
 
@@ -140,7 +134,8 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
       let result = await send(mg, draft, leftMs());
       if (result.kind === "refused" && result.code === "key_conflict") result = await contradicted(mg, draft, result, leftMs());
       const answer = resultOf(result, draft.eventId);
-      mg.events.emit({ type: "audit", auditType: draft.auditType, ...RESULTS[answer.kind], code: answer.code });
+      const { result: counted } = KINDS[answer.kind];
+      mg.events.emit({ type: "audit", auditType: draft.auditType, result: counted, code: answer.code });
       return answer;
     } catch (thrown) {
       const error = redact(errorText(thrown));
@@ -207,38 +202,26 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
   };
 }
 
-const RESULTS = {
-  stored: { result: "success" },
-  duplicate: { result: "success" },
-  accepted: { result: "success" },
-  queued: { result: "fallback" },
-  quarantined: { result: "validation_error" },
-  logged: { result: "failed" },
+/** What each kind counts as, and what it survives where that is not for our own store to say. */
+const KINDS = {
+  stored: { result: "success", survives: "power-loss" },
+  duplicate: { result: "success", survives: "power-loss" },
+  accepted: { result: "success", survives: "process-crash" },
+  queued: { result: "fallback", survives: null },
+  quarantined: { result: "validation_error", survives: null },
+  logged: { result: "failed", survives: "nothing" },
 } as const;
 
 function resultOf(result: DeliverResult, eventId: string): AuditResult {
-  const { survives, code } = result;
-  const error = result.error === null ? null : redact(result.error);
   const kind = kindOf(result);
-  // What the service holds is as durable as the service says, not as our own store.
-  return { kind, eventId, survives: kind === "queued" || kind === "quarantined" ? survives : SURVIVES[kind], code, error };
+  const error = result.error === null ? null : redact(result.error);
+  return { kind, eventId, survives: KINDS[kind].survives ?? result.survives, code: result.code, error };
 }
 
-const SURVIVES = { stored: "power-loss", duplicate: "power-loss", accepted: "process-crash", logged: "nothing" } as const;
-
 function kindOf({ kind, status, stored }: DeliverResult): AuditResult["kind"] {
-  switch (kind) {
-    case "delivered":
-      return status === 202 ? "accepted" : "stored";
-    case "duplicate":
-      return "duplicate";
-    case "queued":
-      return "queued";
-    case "dead":
-      return stored === null ? "logged" : "quarantined";
-    case "refused":
-      return "logged";
-  }
+  if (kind === "delivered") return status === 202 ? "accepted" : "stored";
+  if (kind === "dead") return stored === null ? "logged" : "quarantined";
+  return kind === "refused" ? "logged" : kind;
 }
 
 /** Where records wait of a caller who gave no store: in memory, or below it, where the journal is the first that keeps them. */
@@ -250,18 +233,11 @@ function ownStore({ journal }: AuditClientOptions, clock: Clock, random: Random)
 
 /** One Makegood, and its ladder is the only fallback. A journal that cannot be opened keeps nobody from sending records. */
 async function start(
-  options: AuditClientOptions & { clock: Clock; random: Random },
-  own: Store | null,
+  { journal, retry, work = true, ...options }: Omit<MakegoodOptions, "topics"> & Pick<AuditClientOptions, "retry" | "work">,
   sinks: ReadonlyMap<string, Sink>,
   tell: (error: unknown, during: string) => void,
 ): Promise<Makegood> {
-  const { journal, errorLog, pollMs, onEvent, clock, random, retry, work = true } = options;
-  const [store, secondary] = options.store
-    ? [options.store, options.secondary]
-    : [own ?? (options.secondary as Store), undefined];
-  const topics = senderTopics(sinks, retry);
-  const parts = { store, secondary, errorLog, topics, pollMs, onEvent, clock, random };
-  const how = { ...parts, sharedStore: true, openWithinMs: 0, logsUnsafe: true } as const;
+  const how = { ...options, topics: senderTopics(sinks, retry), sharedStore: true, openWithinMs: 0, logsUnsafe: true } as const;
   const mg = await createMakegood({ ...how, journal }).catch((error) => {
     if (journal === undefined) throw error;
     tell(error, "audit_journal");

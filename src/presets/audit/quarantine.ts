@@ -5,10 +5,10 @@
 import { LIMITS } from "../../message/limits.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import { payloadHash } from "../../message/validate.ts";
+import { redact } from "../../sink/redact.ts";
 import type { Delivery } from "../../sink/sink.ts";
 import type { AuditRecord } from "../../store/audit.ts";
 import { faultText } from "./record.ts";
-import { redact } from "./redact.ts";
 import { type AuditKind, auditKind, QUARANTINE } from "./registry.ts";
 import { readEither } from "./seed-record.ts";
 

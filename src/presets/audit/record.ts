@@ -24,32 +24,14 @@ export interface AuditEnvelope<Data extends object = Record<string, unknown>> {
   readonly [unknown: string]: unknown;
 }
 
-export interface OrchestrationData {
-  readonly phase: string;
-  readonly [more: string]: unknown;
-}
-export interface SignalProcessingData {
-  readonly fingerprint: string;
-  readonly [more: string]: unknown;
-}
-export interface AiDecisionData {
-  readonly fingerprint: string;
-  /** From 0 to 1. */
-  readonly confidence: number;
-  readonly [more: string]: unknown;
-}
-export interface ExecutionData {
-  readonly workflow: string;
-  readonly [more: string]: unknown;
-}
-export interface NotificationData {
-  readonly channel: string;
-  readonly [more: string]: unknown;
-}
-export interface EffectivenessData {
-  readonly score: number;
-  readonly [more: string]: unknown;
-}
+type And<Least extends object> = Least & { readonly [more: string]: unknown };
+export type OrchestrationData = And<{ readonly phase: string }>;
+export type SignalProcessingData = And<{ readonly fingerprint: string }>;
+/** `confidence`: from 0 to 1. */
+export type AiDecisionData = And<{ readonly fingerprint: string; readonly confidence: number }>;
+export type ExecutionData = And<{ readonly workflow: string }>;
+export type NotificationData = And<{ readonly channel: string }>;
+export type EffectivenessData = And<{ readonly score: number }>;
 
 export interface RecordFault {
   /** A path such as `data.confidence`; `.` is the record as a whole. */

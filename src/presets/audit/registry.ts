@@ -31,34 +31,23 @@ export interface AuditKind {
 
 const text = (name: string): Minimum => ({ name, kind: "text" });
 const number = (name: string, min?: number, max?: number): Minimum => ({ name, kind: "number", min, max });
+const kind = <T extends string>(type: T, producer: string, minimum: readonly Minimum[], ...aliases: string[]) =>
+  ({ type, producer, minimum, aliases }) as const;
 
 export const AUDIT_TYPES = [
-  {
-    type: "orchestration",
-    producer: "remediation orchestrator",
-    minimum: [text("phase")],
-    aliases: ["remediation_orchestration"],
-  },
-  {
-    type: "signal-processing",
-    producer: "remediation processor",
-    minimum: [text("fingerprint")],
-    aliases: ["signal_processing"],
-  },
-  {
-    type: "ai-decisions",
-    producer: "AI analysis",
-    minimum: [text("fingerprint"), number("confidence", 0, 1)],
-    aliases: ["ai_decisions", "ai_analysis", "ai-analysis"],
-  },
-  {
-    type: "executions",
-    producer: "workflow execution",
-    minimum: [text("workflow")],
-    aliases: ["workflow_execution", "workflow-execution"],
-  },
-  { type: "notifications", producer: "notification", minimum: [text("channel")], aliases: ["notification"] },
-  { type: "effectiveness", producer: "effectiveness monitor", minimum: [number("score")], aliases: ["effectiveness_monitor"] },
+  kind("orchestration", "remediation orchestrator", [text("phase")], "remediation_orchestration"),
+  kind("signal-processing", "remediation processor", [text("fingerprint")], "signal_processing"),
+  kind(
+    "ai-decisions",
+    "AI analysis",
+    [text("fingerprint"), number("confidence", 0, 1)],
+    "ai_decisions",
+    "ai_analysis",
+    "ai-analysis",
+  ),
+  kind("executions", "workflow execution", [text("workflow")], "workflow_execution", "workflow-execution"),
+  kind("notifications", "notification", [text("channel")], "notification"),
+  kind("effectiveness", "effectiveness monitor", [number("score")], "effectiveness_monitor"),
 ] as const satisfies readonly AuditKind[];
 
 export type AuditType = (typeof AUDIT_TYPES)[number]["type"];

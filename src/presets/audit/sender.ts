@@ -1,25 +1,114 @@
 /**
- * The producer's topics, `audit-write/*`: each posts its records to an endpoint of the audit service. The audit client delivers
- * through them, and so does a worker that has no database of its own and is told where the service is (DATA_STORAGE_URL).
+ * The producer's side: topics `audit-write/*`, each of which posts its records to an endpoint of the audit service. The audit client delivers
+ * through them, and so does a worker that has no database of its own and is told where the service is (DATA_STORAGE_URL). A record that
+ * does not fit is rejected before it is sent (AUD-22), so it becomes a dead letter with its text; errors are redacted (DA-25).
  */
 import { type AnyTopic, topic } from "../../delivery/topic.ts";
+import type { Outcome } from "../../message/outcome.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { createPoster } from "../../sink/poster.ts";
+import { redacted } from "../../sink/redact.ts";
+import { messageHeaders } from "../../sink/request-headers.ts";
 import type { Sink } from "../../sink/sink.ts";
-import { type ClientSinkOptions, clientQuarantineSink, clientSink } from "./client-sink.ts";
-import { AUDIT_CLIENT_NAMESPACE, AUDIT_TYPES, QUARANTINE } from "./registry.ts";
-import { createService } from "./service.ts";
+import { httpVerdict, isAddressFault, outcomeOfAnswer, type Verdict } from "../../sink/verdict.ts";
+import { invalid, judgeAgain, NOT_REGISTERED } from "./quarantine.ts";
+import { faultText, readRecord } from "./record.ts";
+import { AUDIT_CLIENT_NAMESPACE, AUDIT_PATH, AUDIT_TYPES, type AuditKind, QUARANTINE } from "./registry.ts";
 
-export type SenderOptions = Omit<ClientSinkOptions, "service">;
+export interface SenderOptions {
+  /** The audit service, for example http://data-storage:8080. */
+  readonly url: string;
+  readonly token?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+}
 
 /** Topic → sink. */
 export function senderSinks(options: SenderOptions): ReadonlyMap<string, Sink> {
-  const shared = { ...options, service: createService() };
-  const types = AUDIT_TYPES.map((kind) => [`${AUDIT_CLIENT_NAMESPACE}/${kind.type}`, clientSink(kind, shared)] as const);
-  const sinks = new Map<string, Sink>(types);
-  const quarantine = clientQuarantineSink((type) => sinks.get(`${AUDIT_CLIENT_NAMESPACE}/${type}`));
-  return sinks.set(`${AUDIT_CLIENT_NAMESPACE}/${QUARANTINE}`, quarantine);
+  const service = createService();
+  const sinks = new Map(AUDIT_TYPES.map((kind) => [topicOf(kind.type), typeSink(kind, options, service)] as const));
+  return sinks.set(topicOf(QUARANTINE), {
+    kind: "http",
+    // A replay after a fix sends it; until then it stays what it is.
+    deliver(delivery, context) {
+      const judged = judgeAgain(delivery);
+      if ("refused" in judged) return judged.refused;
+      const { eventId, payload } = judged.record;
+      const sent = { ...delivery, payload, idempotencyKey: eventId };
+      return sinks.get(topicOf(judged.kind.type))?.deliver(sent, context) ?? invalid(NOT_REGISTERED);
+    },
+  });
 }
 
 export function senderTopics(sinks: ReadonlyMap<string, Sink>, retry: RetryConfig = { policy: "audit" }): AnyTopic[] {
   return [...sinks].map(([name, sink]) => topic(name, { sink, retry }));
+}
+
+const topicOf = (type: string): string => `${AUDIT_CLIENT_NAMESPACE}/${type}`;
+
+/** 200 is the endpoint's word for a record it had already. Another address or method is a wrong setting, not a wrong record (N15). */
+function verdictOf(status: number): Verdict {
+  return status === 200 ? "duplicate" : isAddressFault(status) ? "retry" : httpVerdict(status);
+}
+
+function typeSink(kind: AuditKind, { url, token, headers, timeoutMs, clock }: SenderOptions, service: Service): Sink {
+  const poster = createPoster(
+    {
+      url: `${url.replace(/\/+$/, "")}${AUDIT_PATH}/${kind.type}`,
+      headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+      timeoutMs,
+      trusted: true,
+    },
+    { clock },
+  );
+  return {
+    kind: "http",
+    async deliver(delivery, context) {
+      const read = readRecord(kind, delivery.payload);
+      if (!read.ok) return invalid(faultText(read.faults));
+      const answer = await poster.post(delivery.payload, messageHeaders(delivery), context);
+      const outcome = outcomeOfAnswer(answer, verdictOf, clock.wallMs());
+      // 202: the service has queued it; the caller may want to know.
+      const told = answer.kind === "answered" && outcome.kind === "delivered" ? { ...outcome, status: answer.status } : outcome;
+      return redacted(service.judge(delivery.idempotencyKey, told));
+    },
+    close: () => poster.close(),
+  };
+}
+
+/** Nothing was sent, something in front of the service answered for it, or a person has to change a setting first. */
+const AWAY = /^(?:connection_\w+|connect_timeout|dns|tls|sink_closed|http_(?:401|403|429|501|502|503|504|507))$/;
+const SETTINGS = /^http_(?:401|403|501)$/;
+/** So many different records without any answer in between: it is the service, not the record. */
+const SILENT_RECORDS = 5;
+
+export interface Service {
+  /** The outcome of one try, with `outage` where it says nothing about the record. */
+  judge(eventId: string, outcome: Outcome): Outcome;
+}
+
+/**
+ * What answers say about the audit service as a whole, one for all types. While it is away (refused, not there, full, overloaded, silent to
+ * several records in a row, or set up so that it takes nothing) records wait and spend no attempts, for a week if need be (CON-12, DA-28).
+ */
+export function createService(): Service {
+  const silent = new Set<string>();
+  return {
+    judge(eventId, outcome) {
+      if (outcome.kind === "unserved") return outcome;
+      if (outcome.kind === "unknown") {
+        if (silent.size < SILENT_RECORDS) silent.add(eventId);
+        return silent.size >= SILENT_RECORDS ? { ...outcome, outage: true } : outcome;
+      }
+      if (outcome.kind === "retry") {
+        const misplaced = isAddressFault(Number(/^http_(\d{3})$/.exec(outcome.code)?.[1]));
+        const alert = outcome.alert === true || misplaced || SETTINGS.test(outcome.code);
+        if (misplaced || AWAY.test(outcome.code)) return { ...outcome, outage: true, alert };
+      }
+      silent.clear();
+      return outcome;
+    },
+  };
 }

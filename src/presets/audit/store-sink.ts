@@ -7,9 +7,9 @@ import type { DeliverContext, Sink } from "../../sink/sink.ts";
 import type { AuditRecord, AuditStore } from "../../store/audit.ts";
 import { invalid, judgeAgain } from "./quarantine.ts";
 import { faultText, readRecord } from "./record.ts";
-import { outcomeOfWrite } from "./redact.ts";
 import type { AuditKind } from "./registry.ts";
 import { isSameData } from "./seed-record.ts";
+import { outcomeOfWrite } from "./write-outcome.ts";
 
 /** Another record has this event id: a person has to look. */
 export const EVENT_CONFLICT = "event_conflict";

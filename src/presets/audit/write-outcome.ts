@@ -1,29 +1,8 @@
 /**
- * Errors of the audit path, fit to be kept and shown: one line, at most 256 characters, without SQL, addresses' passwords or
- * tokens (DA-25). What a database says is never repeated, only its class.
+ * What a failed write to the audit seam means for its record. What a database says is never repeated, only its class (DA-25).
  */
 import { isMakegoodError } from "../../message/errors.ts";
 import type { Outcome } from "../../message/outcome.ts";
-import { oneLine } from "../../sink/one-line.ts";
-
-export const ERROR_CHARS_MAX = 256;
-
-const SECRETS: readonly [RegExp, string][] = [
-  [/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, "$1[redacted]@"],
-  [/\b(bearer|basic)\s+[\w.~+/=-]{4,}/gi, "$1 [redacted]"],
-  [/\b(password|passwd|pwd|secret|token|api[_-]?key|authorization)(["']?\s*[=:]\s*["']?)[^\s"',;&]+/gi, "$1$2[redacted]"],
-];
-
-export function redact(text: string): string {
-  let safe = text;
-  for (const [pattern, by] of SECRETS) safe = safe.replace(pattern, by);
-  return oneLine(safe, ERROR_CHARS_MAX);
-}
-
-/** The outcome with its error redacted. */
-export function redacted<T extends Outcome>(outcome: T): T {
-  return "error" in outcome ? { ...outcome, error: redact(outcome.error) } : outcome;
-}
 
 /** Not there at the moment, for any record: it waits and spends no attempt. */
 const AWAY: Readonly<Record<string, string>> = {
