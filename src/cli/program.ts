@@ -12,6 +12,7 @@ import { doctorCommand } from "./commands/doctor.ts";
 import { enqueueCommand } from "./commands/enqueue.ts";
 import { evaluateCommand } from "./commands/evaluate.ts";
 import { groupsCommand, suggestCommand } from "./commands/groups.ts";
+import { importCommand } from "./commands/import.ts";
 import { journalCommand } from "./commands/journal.ts";
 import { messagesCommand } from "./commands/messages.ts";
 import { migrateCommand } from "./commands/migrate.ts";
@@ -67,6 +68,7 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
     rulesCommand,
     actionsCommand,
     journalCommand,
+    importCommand,
     migrateCommand,
     doctorCommand,
     checkRedisCommand,

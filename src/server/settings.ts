@@ -126,7 +126,7 @@ export const SETTINGS = {
   redis_prefix: setting(
     "MAKEGOOD_REDIS_PREFIX",
     "makegood",
-    matching(/^[A-Za-z0-9_.-]{1,100}$/, "letters, digits and . _ -, at most 100"),
+    matching(/^[A-Za-z0-9_.:-]{1,100}$/, "letters, digits and . _ : -, at most 100"),
   ),
   redis_attest: setting<readonly string[]>(
     "MAKEGOOD_REDIS_ATTEST",

@@ -90,6 +90,8 @@ export interface ClaimRequest extends At {
    * pending, is held or carries an ordering key is left out.
    */
   readonly ids?: readonly string[] | undefined;
+  /** With `ids`: only those of them that are due, by the store's clock. */
+  readonly due?: boolean | undefined;
   /** The payload bytes of the whole batch; at least one message is claimed even if it alone is larger. */
   readonly bytesMax?: number | undefined;
 }

@@ -41,9 +41,10 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   maintenance: SEAMS,
   // Wiring: the only room that knows every engine.
   create: [...MIDDLE, ...ENGINES],
-  // The seeds' port and its memory adapter live with the Redis engine, and the port has a journal below it as a kernel store has;
-  // everything else a preset gets from create.
-  presets: [...MIDDLE, "store:redis", "store:memory", "store:journal", "create"],
+  // The seeds' port is a façade over any store. It stands where its users know it, at the door of the Redis engine.
+  "dlq-port": [...SEAMS, "store:redis", "store:memory"],
+  "store:redis": [...GROUND, "observe", "store", "dlq-port"],
+  presets: [...MIDDLE, "store:redis", "store:memory", "dlq-port", "create"],
   // The memory store has no door of its own: MAKEGOOD_STORE=memory.
   server: [...MIDDLE, "create", "presets", "store-door", "store:memory"],
   cli: [...MIDDLE, "create", "presets", "server", "store-door"],
@@ -61,6 +62,7 @@ export function roomOf(path: string): string | null {
   if (room === undefined || next === "") return null;
   const base = next.replace(/\.ts$/, "");
   if (room === "store") {
+    if (path.startsWith("src/store/redis/dlq-port/")) return "dlq-port";
     if (deeper === undefined) return base === "ladder" ? "store:ladder" : "store";
     return STORE_ENGINES.includes(next) ? `store:${next}` : null;
   }

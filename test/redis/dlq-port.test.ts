@@ -12,7 +12,6 @@ import { DURABLE, type RedisServer, startRedis } from "../support/redis-server.t
 import { dlqSuite, owed } from "./dlq-port-suite.ts";
 
 const sorted = (texts: readonly string[]): string[] => [...texts].sort((a, b) => (a < b ? -1 : 1));
-const P = "{finn:hounfour:dlq}";
 const START = Date.UTC(2026, 0, 1);
 
 dlqSuite("memory", async (options = {}) => {
@@ -90,6 +89,12 @@ describe("on Redis", () => {
       await send("FLUSHALL");
     });
 
+    const P = "{finn:hounfour:dlq}";
+    const idOf = async (reservationId: string): Promise<string> => {
+      const { data } = await open().store.list({ topic: "billing/finalize", key: reservationId, limit: 1 });
+      return data[0]?.id as string;
+    };
+
     it("DF-1, DF-2: nothing unsettled carries a time to live, and a lost payload is an alarm and a note, never silence", async () => {
       const store = open();
       await store.put(owed("r-1"));
@@ -97,7 +102,7 @@ describe("on Redis", () => {
       const claim = await store.claimForReplay("r-2");
       await store.terminalDrop("r-2", claim?.token as string, "exhausted");
       for (const key of (await send("KEYS", "*")) as string[]) expect([key, await send("PTTL", key)]).toEqual([key, -1]);
-      await send("DEL", `${P}:entry:r-1`);
+      await send("DEL", `${P}:m:${await idOf("r-1")}`);
       expect(await store.getReady()).toEqual([]);
       expect(alarms).toMatchObject([{ kind: "orphan", reservation_id: "r-1" }]);
       expect(await store.listQuarantine()).toMatchObject([{ kind: "orphan", reservation_id: "r-1" }]);
@@ -107,48 +112,39 @@ describe("on Redis", () => {
     it("DF-31: repair judges and removes in one script: an entry that came back meanwhile is left alone", async () => {
       const store = open();
       await store.put(owed("r-1"));
-      await send("DEL", `${P}:entry:r-1`);
-      // Another instance puts the entry again between the listing and the script.
-      const between: RedisPort = {
-        ...redis,
-        async send(key, args, options) {
-          const reply = await redis.send(key, args, options);
-          if (args[0] === "ZRANGEBYSCORE") await store.put(owed("r-1", { trace_id: "again" }));
-          return reply;
-        },
-      };
-      const found = await createRedisDLQStore(between, { onAlarm: (alarm) => alarms.push(alarm) }).getReady();
-      expect(found).toMatchObject([{ reservation_id: "r-1", trace_id: "again" }]);
-      expect(alarms).toEqual([]);
+      await send("DEL", `${P}:m:${await idOf("r-1")}`);
+      // Another instance puts the entry again before the repair looks: it is another message under the same reservation.
+      expect(await open().put(owed("r-1", { trace_id: "again" }))).toBe("created");
+      expect(await store.getReady()).toMatchObject([{ reservation_id: "r-1", trace_id: "again" }]);
+      expect(await store.getReady()).toHaveLength(1);
+      expect(await store.count()).toBe(1);
     });
 
     it("DF-32: payloads that no index leads to, and indexes that lead nowhere, are found and mended", async () => {
       const store = open();
       for (const id of ["fine", "unscheduled", "lost", "gone"]) await store.put(owed(id));
-      await send("ZREM", `${P}:schedule`, "unscheduled", "lost");
-      await send("ZREM", `${P}:created`, "lost");
-      await send("DEL", `${P}:entry:gone`);
-      expect(await store.reconcile()).toEqual({ checked: 4, mended: 2, quarantined: 1 });
-      expect(sorted(alarms.map(({ kind, reservation_id }) => `${kind} ${reservation_id}`))).toEqual([
-        "orphan gone",
-        "unscheduled lost",
-        "unscheduled unscheduled",
-      ]);
-      expect(sorted((await store.getReady()).map(({ reservation_id }) => reservation_id))).toEqual([
-        "fine",
-        "lost",
-        "unscheduled",
-      ]);
+      const [unscheduled, lost, gone] = [await idOf("unscheduled"), await idOf("lost"), await idOf("gone")];
+      const lane = `${P}:l:${(await store.store.lanes())[0]?.lane}`;
+      await send("ZREM", lane, unscheduled, lost);
+      await send("ZREM", `${P}:s:p:billing/finalize`, lost);
+      await send("DEL", `${P}:m:${gone}`);
+      expect(await store.reconcile()).toMatchObject({ checked: 3, quarantined: 1 });
+      expect(alarms).toMatchObject([{ kind: "orphan", reservation_id: "gone" }]);
+      const ready = (await store.getReady()).map(({ reservation_id }) => reservation_id);
+      expect(sorted(ready)).toEqual(["fine", "lost", "unscheduled"]);
+      expect(await store.claimForReplay("unscheduled")).not.toBeNull();
       expect(await store.reconcile()).toEqual({ checked: 3, mended: 0, quarantined: 0 });
     });
 
     it("DF-21: corrupt entries are set aside as they are, and the rest of the batch goes on", async () => {
       const store = open();
       for (const id of ["a", "json", "half", "number", "z"]) await store.put(owed(id));
-      await send("SET", `${P}:entry:json`, '{"reservation_id":');
-      await send("HDEL", `${P}:entry:half`, "actual_cost_micro");
-      await send("HSET", `${P}:entry:number`, "attempt_count", "many");
-      expect(await store.claimForReplay("number")).toBeNull();
+      const [json, half, number] = [await idOf("json"), await idOf("half"), await idOf("number")];
+      await send("DEL", `${P}:m:${json}`);
+      await send("SET", `${P}:m:${json}`, '{"reservation_id":');
+      await send("HDEL", `${P}:m:${half}`, "p");
+      await send("HSET", `${P}:m:${number}`, "n", "many");
+      await store.reconcile();
       expect((await store.getReady()).map(({ reservation_id }) => reservation_id)).toEqual(["a", "z"]);
       expect(sorted(alarms.map(({ kind, reservation_id }) => `${kind} ${reservation_id}`))).toEqual([
         "corrupt half",
@@ -156,35 +152,31 @@ describe("on Redis", () => {
         "corrupt number",
       ]);
       const kept = await store.listQuarantine();
-      expect(kept.find(({ reservation_id }) => reservation_id === "json")?.fields).toEqual({
-        redis_type: "string",
-        value: '{"reservation_id":',
-      });
-      expect(kept.find(({ reservation_id }) => reservation_id === "half")?.fields).toMatchObject({ tenant_id: "tenant-1" });
+      expect(kept.find(({ reservation_id }) => reservation_id === "json")?.fields).toEqual({ value: '{"reservation_id":' });
       expect(await store.count()).toBe(2);
     });
 
-    it("DF-21: a put over a corrupt entry sets that one aside and loses neither", async () => {
+    it("DF-21: a put over an entry whose payload is gone is kept, and the loss is told", async () => {
       const store = open();
-      await send("SET", `${P}:entry:r-1`, "rubbish");
-      expect(await store.put(owed("r-1"))).toBe("created");
+      await store.put(owed("r-1"));
+      await send("DEL", `${P}:m:${await idOf("r-1")}`);
+      expect(await open().put(owed("r-1"))).toBe("created");
       expect(await store.get("r-1")).toMatchObject({ reservation_id: "r-1" });
-      expect(await store.listQuarantine()).toMatchObject([{ kind: "corrupt", fields: { value: "rubbish" } }]);
+      expect(await store.reconcile()).toMatchObject({ quarantined: 1 });
+      expect(await store.listQuarantine()).toMatchObject([{ kind: "orphan" }]);
     });
 
     it("fails whole when an index is a key of another type, and works once it is gone", async () => {
       const store = open();
       await store.put(owed("r-1"));
-      await send("SET", `${P}:claimed`, "planted");
-      await expect(store.put(owed("r-2"))).rejects.toMatchObject({ code: "store_unavailable" });
+      await send("SET", `${P}:leased`, "planted");
       await expect(store.claimForReplay("r-1")).rejects.toMatchObject({ code: "store_unavailable" });
-      expect(await send("EXISTS", `${P}:entry:r-2`)).toBe(0);
-      expect(await send("HEXISTS", `${P}:entry:r-1`, "claim_token")).toBe(0);
-      await send("DEL", `${P}:claimed`);
+      expect(await store.get("r-1")).toMatchObject({ attempt_count: 1 });
+      await send("DEL", `${P}:leased`);
       expect(await store.claimForReplay("r-1")).not.toBeNull();
     });
 
-    it("DF-22: fifty due entries cost two commands", async () => {
+    it("DF-22: fifty due entries cost five commands", async () => {
       const store = open();
       for (let i = 0; i < 60; i++) await store.put(owed(`r-${i}`));
       const commands: unknown[] = [];
@@ -195,27 +187,25 @@ describe("on Redis", () => {
           return redis.send(key, args, options);
         },
       };
-      await createRedisDLQStore(counting).getReady();
+      const counted = createRedisDLQStore(counting);
+      await counted.getReady();
       commands.length = 0;
-      expect(await createRedisDLQStore(counting).getReady()).toHaveLength(50);
-      expect(commands).toEqual(["ZRANGEBYSCORE", "EVALSHA"]);
+      expect(await counted.getReady()).toHaveLength(50);
+      // The time, a page, a count, what was set aside.
+      expect(commands).toEqual(["TIME", "EVALSHA", "EVALSHA", "ZRANGE"]);
     });
 
-    it("DF-25: every key stands under one hash tag; without it the seeds' plain names", async () => {
-      const store = open();
-      await store.put(owed("{other}:r-1"));
-      await store.claimForReplay("{other}:r-1");
-      await store.put(owed("r-2"), { terminal: "http_422" });
-      await store.put(owed("r-2", { tenant_id: "x" }));
-      for (const key of (await send("KEYS", "*")) as string[]) expect(key.startsWith(`${P}:`)).toBe(true);
-      await send("FLUSHALL");
-      await open({ prefix: "finn:hounfour:dlq" }).put(owed("r-1"));
-      expect(sorted((await send("KEYS", "*")) as string[])).toEqual([
-        "finn:hounfour:dlq:created",
-        "finn:hounfour:dlq:entry:r-1",
-        "finn:hounfour:dlq:schedule",
-      ]);
-      expect(await send("ZRANGE", "finn:hounfour:dlq:schedule", "0", "-1")).toEqual(["r-1"]);
+    it("DF-25, FIN-17: every key stands under the seeds' prefix, in one hash tag, whether it is given with braces or without", async () => {
+      for (const prefix of [undefined, "finn:hounfour:dlq", P]) {
+        await send("FLUSHALL");
+        const store = open({ prefix });
+        await store.put(owed("{other}:r-1"));
+        await store.claimForReplay("{other}:r-1");
+        await store.put(owed("r-2"), { terminal: "http_422" });
+        await store.put(owed("r-2", { tenant_id: "x" }));
+        for (const key of (await send("KEYS", "*")) as string[]) expect(key.startsWith(`${P}:`)).toBe(true);
+        expect(await send("ZCARD", `${P}:s:i:billing/finalize`)).toBe(1);
+      }
     });
 
     it("DF-26: without a given time the server's clock decides", async () => {

@@ -30,7 +30,10 @@ function stepping(target, names) {
       step(`${name}:before`);
       if (options.away) throw new MakegoodError("store_unavailable", "the store is away");
       // A store that says yes and keeps nothing, to show that the loop finds out.
-      const call = options.forgets === "store" && name === "put" ? Promise.resolve("created") : target[name](...args);
+      const call =
+        options.forgets === "store" && name === "enqueue"
+          ? target.enqueue([]).then(() => [{ kind: "accepted", id: args[0][0].id }])
+          : target[name](...args);
       setImmediate(() => step(`${name}:during`));
       const answer = await call;
       step(`${name}:after`);
@@ -51,25 +54,26 @@ const clock = {
   },
 };
 
+const NAMES = options.away ? ["enqueue", "check"] : ["enqueue", "check", "lanes", "claim", "settle"];
+const { createJournal } = await load("store/journal/index.js");
+
 async function onPort() {
   const { Redis } = await import("ioredis");
   const { createRedisDLQStore } = await load("store/redis/dlq-port/redis-dlq-store.js");
   const { fromIoredis } = await load("store/redis/port.js");
   const redis = fromIoredis(new Redis({ host: "127.0.0.1", port: options.redisPort, lazyConnect: true }));
-  const plain = createRedisDLQStore(redis, { now: () => clock.wallMs() });
-  const names = Object.keys(plain).filter((name) => typeof plain[name] === "function");
-  return { clock, dlqStore: stepping(plain, names), journalDir: options.journalDir };
+  const port = createRedisDLQStore(redis, { now: () => clock.wallMs() });
+  const journal = options.journalDir && createJournal({ directory: options.journalDir, goneMs: 300, clock });
+  return { clock, dlqStore: { ...port, store: stepping(port.store, NAMES) }, makegood: journal ? { journal } : {} };
 }
 
 async function onPostgres() {
   const { createPostgresStore } = await load("store/postgres/index.js");
-  const { createJournal } = await load("store/journal/index.js");
   const plain = createPostgresStore({ url: options.url, schema: options.schema, poolMax: 4 });
-  const names = options.away ? ["enqueue", "check"] : ["enqueue", "check", "lanes", "claim", "settle"];
   // Gone sooner than by default: the next child does not wait for long.
   const journal = options.journalDir && createJournal({ directory: options.journalDir, goneMs: 300 });
   // Time is the database's, and the test moves it there; this is only what comes after a try.
-  return { dlqStore: stepping(plain, names), retryDelaysMs: [1], makegood: journal ? { journal } : {} };
+  return { dlqStore: stepping(plain, NAMES), retryDelaysMs: [1], makegood: journal ? { journal } : {} };
 }
 
 /** The journal's own calls of the disk. */

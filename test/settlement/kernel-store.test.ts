@@ -49,7 +49,8 @@ describe("on the memory store", () => {
     ["409 that agrees", { status: 409, body: { actualCostMicro: "1500000", state: "finalized" } }, "idempotent"],
     ["409 with another amount", { status: 409, body: { actualCostMicro: "1", state: "finalized" } }, "dead"],
     ["422", { status: 422 }, "dead"],
-    ["404", { status: 404 }, "dead"],
+    ["404 of the reservation", { status: 404, body: { error: "reservation_not_found" } }, "dead"],
+    ["404 of the address", { status: 404 }, "waits"],
     ["401", { status: 401 }, "waits"],
     ["503", { status: 503 }, "waits"],
     ["a reset", "reset", "waits"],
@@ -88,7 +89,7 @@ describe("on the memory store", () => {
     }
     expect(terminal).toEqual([0, 0, 0, 0, 1, 0]);
     expect(billing.callsOf(given.reservation_id)).toHaveLength(6);
-    expect(scene.kept.of("terminal drop")).toMatchObject([{ reservation_id: given.reservation_id, attempts: 5 }]);
+    expect(scene.kept.of("terminal drop")).toMatchObject([{ reservation_id: given.reservation_id, attempts: 6 }]);
     expect(scene.kept.of("DLQ replay")).toHaveLength(5);
   });
 
@@ -109,13 +110,20 @@ describe("on the memory store", () => {
     expect(scene.kept.of("conflict")).toHaveLength(1);
   });
 
-  it("DF-17: keys are per tenant: the same reservation of another tenant is found by what the receiver says of it", async () => {
+  it("DF-17: the same reservation of another tenant is a conflict to the client that kept the first, and to any other by what the receiver says", async () => {
     billing.answer({ status: 503 });
-    await using scene = onMemory({ reservationPath: "/api/internal/reservations/{id}" });
+    await using scene = onMemory();
+    await using other = onMemory({
+      dlqStore: scene.store,
+      clock: scene.clock,
+      reservationPath: "/api/internal/reservations/{id}",
+    });
     const [compared, bare] = [request(), request()];
     for (const one of [compared, bare]) {
+      const second = { ...one, tenant_id: "tenant-2" };
       await scene.client.finalize(one);
-      expect(await scene.client.finalize({ ...one, tenant_id: "tenant-2" })).toMatchObject({ status: "dlq", stored: "primary" });
+      expect(await scene.client.finalize(second)).toMatchObject({ reason: expect.stringContaining("key_conflict") });
+      expect(await other.client.finalize(second)).toMatchObject({ status: "dlq", stored: "primary" });
     }
     // One answers a repeat with the account it knows, the other with nothing, so that the reservation is read.
     billing.reservations(() => "honest");
@@ -123,7 +131,7 @@ describe("on the memory store", () => {
       nth <= 3 || reservationId === compared.reservation_id ? "honest" : { status: 409 },
     );
     scene.clock.move(TEN_MINUTES);
-    await scene.client.replayDeadLetters();
+    await other.client.replayDeadLetters();
     const all = await messages(scene.store);
     for (const { reservation_id } of [compared, bare]) {
       expect(billing.effectsOf(reservation_id)).toBe(1);
@@ -131,7 +139,7 @@ describe("on the memory store", () => {
       expect(ends).toContainEqual(["dead", "settled_differently"]);
       expect(ends.filter(([status]) => status === "delivered")).toHaveLength(1);
     }
-    expect(scene.client.counts()).toMatchObject({ unverified: 0 });
+    expect(all.filter(({ lastCode }) => lastCode === "key_conflict")).toHaveLength(2);
   });
 
   it("DF-18, FIN-43: what is invalid is a dead letter under an id of its own, and nothing is sent", async () => {
@@ -338,7 +346,7 @@ describe("on PostgreSQL", () => {
     expect(await client.finalize(request())).toMatchObject({ status: "dlq", stored: "memory", survives: "nothing" });
     expect(client.isDurable()).toBe(false);
     expect(await client.health()).toMatchObject({ dlq_size: null, dlq_durable: false });
-    await expect(client.ready()).rejects.toThrow();
+    await expect(client.ready({ timeoutMs: 50 })).rejects.toThrow("not open within");
     await client.close();
     await store.close();
   });

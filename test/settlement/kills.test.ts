@@ -89,14 +89,8 @@ const APPEND = [
 
 describe(`killed at each step (seed ${SEED})`, () => {
   it("DF-35: on Redis: nothing that was told is lost, and each reservation is settled once", async () => {
-    const replay = [step("getReady:before"), step("getReady:after"), ...around("claimForReplay")];
-    const write = [
-      ...around("delete"),
-      step("incrementAttempt:during"),
-      step("incrementAttempt:after"),
-      step("releaseClaim:during"),
-    ];
-    await rounds(() => onRedis(), [...SEND, ...around("put"), ...replay, ...write]);
+    const replay = [step("lanes:after"), ...around("claim"), ...around("settle")];
+    await rounds(() => onRedis(), [...SEND, ...around("enqueue"), ...replay]);
   });
 
   it("DF-35: on PostgreSQL: nothing that was told is lost, and each reservation is settled once", async () => {
@@ -108,7 +102,7 @@ describe(`killed at each step (seed ${SEED})`, () => {
 
   it("DF-35: Redis away, with a journal: what is on disk is found, replayed from there and moved up", async () => {
     const below = ["sign:after", "send:during"].map((at) => step(at, { away: true, idle: true }));
-    const [before, during, after] = around("put", { idle: true }) as [Step, Step, Step];
+    const [before, during, after] = around("enqueue", { idle: true }) as [Step, Step, Step];
     const [write, synced] = [APPEND.slice(0, 2), APPEND.slice(2)];
     const steps = [
       ...write,
@@ -135,7 +129,7 @@ describe(`killed at each step (seed ${SEED})`, () => {
 
 describe("the loop", () => {
   it.each([
-    ["a store", "store", step("getReady:before")],
+    ["a store", "store", step("lanes:after")],
     ["a disk", "disk", APPEND[2] as Step],
   ])("can fail: %s that forgets what it was given is found out", async (_name, forgets, at) => {
     const where = onRedis(forgets === "disk" ? await freshDirectory() : undefined);

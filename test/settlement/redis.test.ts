@@ -5,6 +5,7 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createRedisDLQStore } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
+import { fromIoredis } from "../../src/store/redis/port.ts";
 import { until } from "../support/processes.ts";
 import { type Billing, startBilling } from "./billing.ts";
 import { type RedisServer, startRedis } from "./redis.ts";
@@ -150,6 +151,49 @@ describe("durability", () => {
   });
 });
 
+describe("N10", () => {
+  it("an attestation is shown apart, and is no word of the server's", async () => {
+    await raw.call("ACL", "SETUSER", "blind", "on", "nopass", "~*", "&*", "+@all", "-config", "-info");
+    const blind = new Redis({ host: "127.0.0.1", port: redis.port, username: "blind", password: "x", lazyConnect: true });
+    const port = fromIoredis(blind);
+    await using scene = sceneOf(billing, { dlqStore: createRedisDLQStore(port, { attestedBy: "ada" }) });
+    await scene.client.ready();
+    await until("a sample", async () => (await scene.client.health()).dlq_size === 0);
+    expect(await scene.client.health()).toMatchObject({
+      dlq_aof_verified: false,
+      dlq_attested: "ada",
+      dlq_persistence: "verified",
+    });
+    expect(scene.client.isAofVerified()).toBe(false);
+    await scene.client.close();
+    await port.close();
+  });
+
+  it("payloads that are gone are named, whether they are due or not", async () => {
+    const alarms: string[] = [];
+    const store = storeOf({ onAlarm: ({ kind, reservation_id }) => void alarms.push(`${kind} ${reservation_id}`) });
+    billing.answer({ status: 503 });
+    const given = [request(), request()] as const;
+    {
+      await using scene = sceneOf(billing, { dlqStore: store });
+      for (const one of given) await scene.client.finalize(one);
+    }
+    for (const { id } of (await store.store.list({ topic: "billing/finalize", limit: 10 })).data)
+      await raw.del(`{finn:hounfour:dlq}:m:${id}`);
+    await using scene = sceneOf(billing, { dlqStore: store });
+    await scene.client.ready();
+    expect(
+      scene.kept
+        .of("unreadable")
+        .map(({ kind, reservation_id }) => `${kind} ${reservation_id}`)
+        .toSorted(),
+    ).toEqual(given.map(({ reservation_id }) => `orphan ${reservation_id}`));
+    expect(alarms.toSorted()).toEqual(given.map(({ reservation_id }) => `orphan ${reservation_id}`));
+    await until("a sample", async () => (await scene.client.health()).dlq_unreadable === 2);
+    expect(await scene.client.health()).toMatchObject({ ready_for_billing: false });
+  });
+});
+
 describe("replays", () => {
   it("DF-21: a corrupt entry is quarantined and the others are settled", async () => {
     const store = storeOf();
@@ -158,7 +202,8 @@ describe("replays", () => {
     const given = [request(), request(), request()];
     for (const one of given) await scene.client.finalize(one);
     const bad = (given[1] as (typeof given)[0]).reservation_id;
-    const key = `{finn:hounfour:dlq}:entry:${bad}`;
+    const { data } = await store.store.list({ topic: "billing/finalize", key: bad, limit: 1 });
+    const key = `{finn:hounfour:dlq}:m:${data[0]?.id}`;
     await raw.del(key);
     await raw.set(key, "{ not what we wrote");
     billing.answer("honest");
@@ -166,6 +211,10 @@ describe("replays", () => {
     expect(await scene.client.replayDeadLetters()).toMatchObject({ replayed: 2, succeeded: 2 });
     expect((await store.listQuarantine()).map(({ reservation_id }) => reservation_id)).toEqual([bad]);
     expect(await scene.client.replayDeadLetters()).toMatchObject({ replayed: 0 });
+    // N10: it is named in a line, counted, and nobody says that all is well.
+    expect(scene.kept.of("unreadable")).toMatchObject([{ level: "error", kind: "corrupt", reservation_id: bad }]);
+    await until("a sample", async () => (await scene.client.health()).dlq_unreadable === 1);
+    expect(await scene.client.health()).toMatchObject({ dlq_durable: true, dlq_aof_verified: true, ready_for_billing: false });
   });
 
   it("two instances replay the same 1,000 entries: each once", async () => {
@@ -173,7 +222,8 @@ describe("replays", () => {
     const given = Array.from({ length: 1_000 }, () => request());
     const kept = { reason: "test", response_status: null, attempt_count: 1 };
     await Promise.all(given.map((one) => stores[0].put({ ...one, ...kept }, { delayMs: 0 })));
-    const scenes = stores.map((dlqStore) => sceneOf(billing, { dlqStore }));
+    // A hundred at once on a busy machine: none of them may be late, for a late one would be sent again.
+    const scenes = stores.map((dlqStore) => sceneOf(billing, { dlqStore, timeoutMs: 20_000 }));
     const sums = await Promise.all(
       scenes.map(async ({ client }) => {
         let replayed = 0;

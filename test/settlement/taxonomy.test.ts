@@ -2,7 +2,8 @@
  * Every answer of the billing service and what becomes of the obligation (T-6, DF-19, DF-20): settled, waiting, or a dead letter.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Billing, type Reply, startBilling } from "./billing.ts";
+import { until } from "../support/processes.ts";
+import { type Billing, type Reply, startBilling, testSigner } from "./billing.ts";
 import { request, sceneOf, TEN_MINUTES } from "./scene.ts";
 
 let billing: Billing;
@@ -20,7 +21,8 @@ const agreed = (call: { reservationId: string; accountId: string; actualCostMicr
 });
 
 const SETTLED = [200, 201, 202, 204];
-const REJECTED = [301, 302, 400, 402, 404, 405, 410, 413, 422];
+const REJECTED = [400, 402, 413, 422];
+const MISPLACED = [301, 302, 307, 308, 404, 405, 410, 421];
 const RETRIED = [401, 403, 408, 425, 429, 500, 502, 503, 504, 507];
 
 describe("statuses", () => {
@@ -55,6 +57,42 @@ describe("statuses", () => {
     expect(await scene.client.replayDeadLetters()).toEqual({ replayed: 1, succeeded: 1, failed: 0, terminal: 0 });
     expect(await scene.client.getDLQSize()).toBe(0);
     expect(billing.ledger.get(given.reservation_id)).toMatchObject({ amount: given.actual_cost_micro });
+  });
+
+  it.each(MISPLACED)(
+    "N15: %i of the whole address waits with an alarm; of this reservation it is a dead letter (DF-19)",
+    async (status) => {
+      billing.answer({ status, body: "<html>nothing here</html>" });
+      await using scene = sceneOf(billing);
+      const [waits, dies] = [request(), request()];
+      expect(await scene.client.finalize(waits)).toMatchObject({
+        status: "dlq",
+        reason: expect.stringContaining(`http_${status}: `),
+      });
+      expect(await scene.store.get(waits.reservation_id)).toMatchObject({ attempt_count: 1, response_status: status });
+      expect(scene.kept.of("refuses our credentials or configuration")).toMatchObject([{ code: `http_${status}` }]);
+      billing.answer({ status, body: { reservationId: dies.reservation_id, state: "unknown" } });
+      await scene.client.finalize(dies);
+      expect(await scene.store.getTerminal(dies.reservation_id)).toMatchObject({ resolution: "open", response_status: status });
+    },
+  );
+
+  it("N12, FIN-67: nothing of what the receiver says is kept, logged or shown", async () => {
+    const secret = "4111111111111111 ada@example.org";
+    for (const status of [301, 400, 404, 409, 422, 429, 500]) {
+      billing.answer({ status, body: status === 409 ? { state: "failed", note: secret } : `card ${secret}` });
+      await using scene = sceneOf(billing, { maxRetries: 1 });
+      const given = request();
+      const result = await scene.client.finalize(given);
+      scene.clock.move(TEN_MINUTES);
+      await scene.client.replayDeadLetters();
+      const messages = await scene.store.store.list({ limit: 10 });
+      const histories = await Promise.all(messages.data.map(({ id }) => scene.store.store.history(id)));
+      const kept = [await scene.store.get(given.reservation_id), await scene.store.listTerminal()];
+      const all = JSON.stringify([result, scene.kept.lines, messages, histories, kept, await scene.client.health()]);
+      expect(all).not.toMatch(/4111|example\.org/);
+      expect(all).toContain(status === 409 ? "settled_differently" : `http_${status}`);
+    }
   });
 
   it.each([401, 403])("DF-19: %i also rings the alarm", async (status) => {
@@ -110,7 +148,7 @@ describe("without an answer", () => {
     expect(await scene.client.getDLQSize()).toBe(1);
   });
 
-  it("EV-8: five failures close the gate; nothing is sent and no attempt spent until one call has found out", async () => {
+  it("EV-8: five failures open the breaker; what was not sent spends no attempt, and all are settled when the service is back", async () => {
     billing.answer({ status: 503 });
     await using scene = sceneOf(billing);
     const before = billing.calls.length;
@@ -118,15 +156,33 @@ describe("without an answer", () => {
     for (const one of given) expect(await scene.client.finalize(one)).toMatchObject({ status: "dlq" });
     expect(billing.calls.length - before).toBe(5);
     expect(await scene.client.getDLQSize()).toBe(8);
-    scene.clock.move(TEN_MINUTES);
-    // One probe fails: seven entries keep what attempts they have.
-    expect(await scene.client.replayDeadLetters()).toMatchObject({ replayed: 1, failed: 1 });
     billing.answer("honest");
     scene.clock.move(TEN_MINUTES);
-    expect(await scene.client.replayDeadLetters()).toMatchObject({ failed: 0, terminal: 0 });
-    expect(await scene.client.replayDeadLetters()).toMatchObject({ failed: 0 });
+    await until("all are settled", async () => {
+      await scene.client.replayDeadLetters();
+      return (await scene.client.getDLQSize()) === 0;
+    });
     expect(given.filter(({ reservation_id }) => billing.ledger.has(reservation_id))).toHaveLength(8);
   });
+
+  it.each(["signing_failed", "settlement_in_progress"])(
+    "N4: %s of one tenant, again and again, stops no other tenant",
+    async (code) => {
+      const good = testSigner();
+      const s2sSigner = {
+        sign: (claims: Parameters<typeof good.sign>[0]) =>
+          code === "signing_failed" && claims.tenantId === "bad" ? Promise.reject(new Error("no key")) : good.sign(claims),
+      };
+      billing.answer(({ accountId }) => (accountId === "bad" ? { status: 409, body: { state: "processing" } } : "honest"));
+      await using scene = sceneOf(billing, { s2sSigner });
+      for (let n = 0; n < 12; n++) {
+        expect(await scene.client.finalize(request({ tenant_id: "bad" }))).toMatchObject({
+          reason: expect.stringContaining(code),
+        });
+        expect(await scene.client.finalize(request())).toEqual({ ok: true, status: "finalized" });
+      }
+    },
+  );
 });
 
 describe("DF-20: a 409 is as good as what stands in it", () => {

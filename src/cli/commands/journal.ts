@@ -7,10 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { createMakegood } from "../../create.ts";
+import { topic } from "../../delivery/topic.ts";
 import { errorText } from "../../message/errors.ts";
 import { createLog } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
+import { TOPIC as BILLING } from "../../presets/settlement/topic.ts";
 import type { Config } from "../../server/config.ts";
 import { openStore } from "../../server/open-store.ts";
 import { declareFileTopics, makegoodOptions } from "../../server/serve.ts";
@@ -162,10 +164,15 @@ async function importDirectory(io: Io, config: Config, directory: string, sum: I
   const opened = await openStore({ config, log });
   try {
     const journal = createJournal({ directory, sealKey: config.seal_key ?? undefined });
+    const found = (await readJournal({ directory, sealKey: config.seal_key ?? undefined })).entries;
+    // Settlement declares its topic in code: what its journal holds must not wait for that (N11).
+    const billing = found.some(({ entry }) => entry?.message.topic === BILLING);
+    const topics = billing ? [topic(BILLING, { retry: "settlement", ordering: "none" })] : [];
     const counted = { moved: 0, duplicates: 0, conflicts: 0 };
     const mg = await createMakegood({
       ...makegoodOptions(config, opened.store, log, systemClock),
       journal,
+      topics,
       // The loop may be faster than the call below: all that was moved counts, whoever did it.
       onEvent: (event) => {
         if (event.type !== "drained") return;

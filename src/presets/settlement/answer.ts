@@ -1,11 +1,11 @@
 /**
  * What the billing service's answer means: the kernel's table of statuses (DF-19), except 409, which is only as good as
  * what stands in it (DF-20). The same amount and a settled state is a duplicate; another amount, account or end is a dead letter for a person.
- * The same comparison judges a reservation that was read because a 409 carried nothing.
+ * The same comparison judges a reservation that was read because a 409 carried nothing. The words are ours: nothing of the body is kept (FIN-67).
  */
 import { DUPLICATE, type Outcome } from "../../message/outcome.ts";
 import type { Answer } from "../../sink/exchange.ts";
-import { httpVerdict, outcomeOfAnswer } from "../../sink/verdict.ts";
+import { httpVerdict, isAddressFault, outcomeOfAnswer } from "../../sink/verdict.ts";
 import { parseMicro, readMicro } from "./money.ts";
 import type { FinalizeRequest } from "./request.ts";
 
@@ -19,13 +19,29 @@ export interface Judged {
 
 type Answered = Extract<Answer, { kind: "answered" }>;
 
-/** `body` is the raw text; `shown` is the same made safe to keep. */
-export function judge(answer: Answered, shown: string, request: FinalizeRequest, wallMs: number): Judged {
-  if (answer.status !== 409) {
-    const outcome = outcomeOfAnswer({ ...answer, body: shown }, httpVerdict, wallMs);
-    return { outcome, unverified: false, normalised: false };
-  }
-  return judgeReservation(answer.body, request);
+export function judge(answer: Answered, request: FinalizeRequest, wallMs: number): Judged {
+  const { status } = answer;
+  if (status === 409) return judgeReservation(answer.body, request);
+  const judged = outcomeOfAnswer({ ...answer, body: "" }, httpVerdict, wallMs);
+  return {
+    outcome: isAddressFault(status) && !isNamed(answer.body, request) ? misplaced(status) : judged,
+    unverified: false,
+    normalised: false,
+  };
+}
+
+/** N15: a wrong address must not make dead letters of all that is owed; a person puts it right, and it goes on. */
+function misplaced(status: number): Outcome {
+  const error = `the receiver answered ${status}: it settles nothing at this address; check billingUrl`;
+  return { kind: "retry", code: `http_${status}`, error, alert: true };
+}
+
+/** DF-19: a reservation that the service does not know or that is gone says so in its answer. */
+function isNamed(body: string, request: FinalizeRequest): boolean {
+  const said = read(body);
+  if (said === null) return false;
+  if (pick(said, ["reservationId", "reservation_id"]) === request.reservation_id) return true;
+  return ["error", "code", "type", "title", "message"].some((name) => /reservation/i.test(String(pick(said, [name]) ?? "")));
 }
 
 /** `text` is what the receiver says about the reservation: the body of a 409, or the reservation itself. */
@@ -37,7 +53,11 @@ export function judgeReservation(text: string, request: FinalizeRequest): Judged
     case "unknown":
       return { outcome: DUPLICATE, unverified: true, normalised };
     case "pending":
-      return { outcome: { kind: "retry", code: "settlement_in_progress", error: detail }, unverified: false, normalised };
+      return {
+        outcome: { kind: "retry", code: "settlement_in_progress", error: detail, receiver: "answers" },
+        unverified: false,
+        normalised,
+      };
     case "disagrees":
       return { outcome: { kind: "reject", code: "settled_differently", error: detail }, unverified: false, normalised };
   }

@@ -1,27 +1,26 @@
 /**
  * The settlement client: finalize() settles a reservation with the billing service or keeps it until that is possible, and
- * never throws; replayDeadLetters() tries what is due. It is a thin composition: one transport, one decision, and the store it is given.
+ * never throws; replayDeadLetters() tries what is due. It is the seeds' words over a topic, a sink and one Makegood.
  */
-import type { DecideRules } from "../../message/decide.ts";
 import { errorText } from "../../message/errors.ts";
-import { type RetryPolicy, retryPolicy } from "../../message/retry-policy.ts";
 import { createLog } from "../../observe/log.ts";
-import { type Clock, systemClock } from "../../platform/clock.ts";
+import { type Clock, inBackground, systemClock } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
-import { type Random, systemRandom } from "../../platform/random.ts";
-import type { DLQStore } from "../../store/redis/dlq-port/dlq-store.ts";
+import { type Loop, startLoop } from "../../platform/loop.ts";
+import { systemRandom } from "../../platform/random.ts";
+import type { DLQPort, PersistenceCheck } from "../../store/redis/dlq-port/dlq-store.ts";
 import { createMemoryDLQStore } from "../../store/redis/dlq-port/memory-dlq-store.ts";
+import { createDLQPort } from "../../store/redis/dlq-port/port.ts";
+import { isRedisStore, redisPort } from "../../store/redis/dlq-port/redis-dlq-store.ts";
+import type { Store } from "../../store/store.ts";
 import { type Admission, createAdmission } from "./admission.ts";
-import { type BillingHealth, createBillingHealth, type KnownPersistence } from "./health.ts";
+import { type BillingHealth, createBillingHealth, type Known } from "./health.ts";
+import { createKeeping, type Keeping, type KeepingOptions } from "./keeping.ts";
 import { createLines, type Lines } from "./lines.ts";
 import { parseMicro } from "./money.ts";
-import { isKernelStore, type Obligations } from "./obligations.ts";
-import { checkOptions, type SettlementOptions } from "./options.ts";
+import { checkOptions, isStore, type SettlementOptions } from "./options.ts";
 import { type FinalizeResult, NO_REPLAYS, type ReplayCounts } from "./outcome.ts";
-import { overPort } from "./over-port.ts";
-import { overStore } from "./over-store.ts";
 import { type FinalizeRequest, type Obligation, readRequest } from "./request.ts";
-import { createTicker } from "./ticker.ts";
 import { createTransport, type Transport } from "./transport.ts";
 
 /** Since the client was made. */
@@ -51,20 +50,22 @@ export interface SettlementClient extends AsyncDisposable {
   /** The `billing` block of a health answer, within a tenth of a second. */
   health(): Promise<BillingHealth>;
   counts(): SettlementCounts;
-  /** Resolves when the store is open and its persistence was looked at; rejects with what keeps it from being used. For a bootstrap (FIN-60). */
-  ready(): Promise<void>;
-  /** Replays now and then, jittered, without keeping the process alive. */
+  /**
+   * Resolves when the store is open and its persistence was looked at, however long that takes; rejects with what keeps it from being used at all, with
+   * the signal's reason, or when `timeoutMs` is over. For a bootstrap (FIN-60).
+   */
+  ready(options?: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined }): Promise<void>;
+  /** A worker replays what is due, without keeping the process alive; every `everyMs` the store is looked at and what was done is told. */
   start(options?: { readonly everyMs?: number | undefined }): void;
-  /** Ends the replays; a pass under way is waited for. The store stays open. */
+  /** Ends the replays; what is under way is waited for. The store stays open. */
   close(): Promise<void>;
 }
 
 const TIMEOUT_MS = 1_000;
 const MAX_RETRIES = 5;
 const MAX_PENDING = 50;
-const REPLAY_EVERY_MS = 60_000;
-/** DF-5: a claim outlives the longest call under it, and the writes after that. */
-const LEASE_MS = 60_000;
+const LOOK_EVERY_MS = 60_000;
+/** DF-5: a claim outlives the longest call under it. The kernel extends it while its worker lives, so what a crash leaves comes back soon. */
 const LEASE_HEADROOM_MS = 10_000;
 
 export function createSettlementClient(options: SettlementOptions): SettlementClient {
@@ -74,21 +75,21 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
   const tally = { finalized: 0, idempotent: 0, dlq: 0, unverified: 0, normalised: 0 };
   const transport = makeTransport(options, clock, lines, tally);
   const newId = createIds(clock, random);
-  const kept = makeObligations(options, { transport, clock, random, lines, newId });
-  const known: KnownPersistence = { state: "unknown" };
+  const kept = makeKeeping(options, { transport, clock, random, lines, newId });
+  const known: Known = { looked: { state: "unknown", attested: null, unreadable: 0 } };
   const health = createBillingHealth(kept, known, clock);
   const admission = makeAdmission(options, kept, clock);
-  const ticker = createTicker(clock, random, () => replayDeadLetters());
   let passing: Promise<ReplayCounts> | null = null;
+  let loop: Loop | null = null;
   const firstLook = look(true);
 
   async function look(announce: boolean): Promise<void> {
     try {
-      const { state, reason } = await kept.persistence();
-      known.state = state;
-      if (announce) lines.started(kept.kind, kept.durable() && state === "verified", state, reason);
+      const found = await kept.look();
+      known.looked = found;
+      if (announce) lines.started(kept.kind, kept.durable() && found.state === "verified", found.state, found.reason);
     } catch (error) {
-      known.state = "unknown";
+      known.looked = { ...known.looked, state: "unknown" };
       if (announce) lines.started(kept.kind, false, "unknown", errorText(error));
     }
   }
@@ -104,17 +105,19 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
   function lost({ request }: Obligation, error: unknown): FinalizeResult {
     const reason = `internal_error: ${errorText(error)}`;
     const created_at = new Date(clock.wallMs()).toISOString();
-    lines.storeFailed("finalize", errorText(error), { ...request, reason, response_status: null, attempt_count: 1, created_at });
+    const entry = { ...request, reason, response_status: null, attempt_count: 1, created_at, id: newId() };
+    lines.storeFailed("finalize", errorText(error), entry);
     return { ok: false, status: "dlq", reason, id: request.reservation_id, stored: "log", survives: "nothing" };
   }
 
   async function pass(): Promise<ReplayCounts> {
-    await look(false);
+    await firstLook;
     const counts = await kept.replay().catch((error) => {
       lines.storeFailed("replay", errorText(error));
       return NO_REPLAYS;
     });
-    if (counts.replayed > 0) lines.replayed(counts, await kept.size().catch(() => null), kept.kind);
+    await look(false);
+    if (counts.replayed > 0) lines.replayed(counts, (await kept.unsettled().catch(() => null))?.size ?? null, kept.kind);
     return counts;
   }
 
@@ -127,7 +130,7 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
   }
 
   async function close(): Promise<void> {
-    ticker.stop();
+    await loop?.stop();
     await firstLook;
     await passing;
     await kept.close();
@@ -135,35 +138,40 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
   }
 
   return {
-    async ready() {
+    async ready({ signal, timeoutMs } = {}) {
+      const limits = [signal, timeoutMs === undefined ? undefined : expiry(clock, timeoutMs)].filter((one) => one !== undefined);
+      await kept.opened(limits.length === 0 ? undefined : AbortSignal.any(limits));
       await firstLook;
-      await kept.opened();
-      await kept.persistence();
+      await look(false);
     },
     finalize,
     replayDeadLetters,
     admission,
-    getDLQSize: () => kept.size(),
-    getDLQOldestAgeMs: () => kept.oldestAgeMs(),
+    getDLQSize: async () => (await kept.unsettled()).size,
+    getDLQOldestAgeMs: async () => (await kept.unsettled()).oldestMs,
     isDurable: () => kept.durable(),
-    isAofVerified: () => kept.kind === "redis" && known.state === "verified",
+    isAofVerified: () => kept.kind === "redis" && known.looked.state === "verified" && known.looked.attested === null,
     health: () => health(),
     counts: () => ({ ...tally }),
-    start: ({ everyMs = REPLAY_EVERY_MS } = {}) => ticker.start(everyMs),
+    start({ everyMs = LOOK_EVERY_MS } = {}) {
+      if (loop !== null) return;
+      kept.work();
+      // DF-23: spread out, so that several instances do not come at the same moment.
+      const step = () => replayDeadLetters().then(() => everyMs / 2 + (everyMs / 2) * random.next());
+      loop = startLoop({ clock: inBackground(clock), step, failed: () => everyMs });
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-interface Parts {
-  readonly transport: Transport;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly lines: Lines;
-  readonly newId: () => string;
+function expiry(clock: Clock, ms: number): AbortSignal {
+  const over = new AbortController();
+  clock.after(ms, () => over.abort(new Error(`the store was not open within ${ms} ms`)), true);
+  return over.signal;
 }
 
-function makeAdmission({ maxPending = MAX_PENDING, maxExposureMicro }: SettlementOptions, kept: Obligations, clock: Clock) {
+function makeAdmission({ maxPending = MAX_PENDING, maxExposureMicro }: SettlementOptions, kept: Keeping, clock: Clock) {
   const caps = { maxPending, maxExposureMicro: maxExposureMicro === undefined ? null : parseMicro(maxExposureMicro) };
   return createAdmission(() => kept.waiting(maxPending), caps, clock);
 }
@@ -174,13 +182,9 @@ function makeTransport(
   lines: Lines,
   tally: { unverified: number; normalised: number },
 ): Transport {
+  const { billingUrl, s2sSigner, s2sSubjectMode = "service", timeoutMs = TIMEOUT_MS, reservationPath } = options;
   return createTransport({
-    billingUrl: options.billingUrl,
-    s2sSigner: options.s2sSigner,
-    s2sSubjectMode: options.s2sSubjectMode ?? "service",
-    timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
-    reservationPath: options.reservationPath,
-    clock,
+    ...{ billingUrl, s2sSigner, s2sSubjectMode, timeoutMs, reservationPath, clock },
     unverified(request) {
       tally.unverified++;
       lines.unverified(request);
@@ -191,19 +195,30 @@ function makeTransport(
   });
 }
 
-function makeObligations(options: SettlementOptions, parts: Parts): Obligations {
-  const { dlqStore, timeoutMs = TIMEOUT_MS, maxRetries = MAX_RETRIES, journalDir } = options;
-  const leaseMs = Math.max(LEASE_MS, timeoutMs + LEASE_HEADROOM_MS);
-  const retry = { policy: "settlement", attemptsMax: maxRetries, tableMs: options.retryDelaysMs };
-  const policy = retryPolicy(retry) as RetryPolicy;
-  const rules: DecideRules = { policy, ordering: "none", onUnknown: "retry" };
-  const memory = (): DLQStore => createMemoryDLQStore({ clock: parts.clock, random: parts.random, maxRetries });
-  if (dlqStore === undefined) return overPort({ ...parts, store: memory(), rules, leaseMs });
-  if (!isKernelStore(dlqStore)) return overPort({ ...parts, store: dlqStore, rules, leaseMs, journalDir });
-  const ladder = { ...options.makegood, ...(journalDir === undefined ? {} : { journal: { directory: journalDir } }) };
-  const below = overPort({ ...parts, store: memory(), rules, leaseMs });
-  // The kernel extends a lease while its worker lives, so it can be short: what a crash leaves behind comes back sooner.
-  return overStore({ ...parts, store: dlqStore, ladder, retry, timeoutMs, leaseMs: timeoutMs + LEASE_HEADROOM_MS, below });
+type Parts = Pick<KeepingOptions, "transport" | "clock" | "random" | "lines" | "newId">;
+
+function makeKeeping(options: SettlementOptions, parts: Parts): Keeping {
+  const { timeoutMs = TIMEOUT_MS, maxRetries = MAX_RETRIES, journalDir, retryDelaysMs, makegood } = options;
+  const dlqStore = options.dlqStore ?? createMemoryDLQStore(parts);
+  const retry = { policy: "settlement", attemptsMax: maxRetries, ...(retryDelaysMs ? { tableMs: retryDelaysMs } : {}) };
+  const ladder = { ...makegood, ...(journalDir === undefined ? {} : { journal: { directory: journalDir } }) };
+  const given = isStore(dlqStore)
+    ? { port: portOf(dlqStore, parts.clock), place: "primary" }
+    : { port: dlqStore as DLQPort, place: dlqStore.kind };
+  return createKeeping({ ...parts, ...given, ladder, retry, timeoutMs, leaseMs: timeoutMs + LEASE_HEADROOM_MS });
+}
+
+/** The port over a store that was given: it is opened by the Makegood, and what it survives is what it says of itself. */
+function portOf(store: Store, clock: Clock): DLQPort {
+  const open = async (): Promise<void> => {};
+  if (isRedisStore(store)) return redisPort(store, { open, clock });
+  const validatePersistence = async (): Promise<PersistenceCheck> => {
+    await store.check();
+    const { name, survives } = store.traits;
+    const reason = `${name} survives ${survives}`;
+    return { state: survives === "nothing" ? "failed" : "verified", reason, checked: {}, attested: null };
+  };
+  return createDLQPort({ store, clock, open, validatePersistence });
 }
 
 function toStandardError(line: string): void {

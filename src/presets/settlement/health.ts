@@ -4,7 +4,7 @@
  */
 import { type Clock, sleep } from "../../platform/clock.ts";
 import type { StatusCount, StoreTraits } from "../../store/store.ts";
-import type { Obligations } from "./obligations.ts";
+import type { Keeping, Looked } from "./keeping.ts";
 import { TOPIC } from "./topic.ts";
 
 export interface BillingHealth {
@@ -16,7 +16,11 @@ export interface BillingHealth {
   /** True only when it was read from the server (DF-9). */
   readonly dlq_aof_verified: boolean;
   readonly dlq_persistence: "verified" | "failed" | "unknown";
-  /** Whether what goes wrong now would be kept safely: durable, and shown to be (EV-12, FIN-6). */
+  /** Who vouches for what the server did not say; null: nobody has to, or nobody does. */
+  readonly dlq_attested: string | null;
+  /** Reservations whose payload is gone or cannot be read: each stands in the log. */
+  readonly dlq_unreadable: number;
+  /** Whether what goes wrong now would be kept safely: durable, and shown to be, with nothing unreadable (EV-12, FIN-6). */
   readonly ready_for_billing: boolean;
   /** How old the sample is. */
   readonly sampled_ms_ago: number | null;
@@ -32,23 +36,24 @@ const NOTHING_KNOWN: BillingHealth = {
   dlq_durable: false,
   dlq_aof_verified: false,
   dlq_persistence: "unknown",
+  dlq_attested: null,
+  dlq_unreadable: 0,
   ready_for_billing: false,
   sampled_ms_ago: null,
 };
 
-/** The last check of the store's persistence, kept up to date by whoever makes it. */
-export interface KnownPersistence {
-  state: BillingHealth["dlq_persistence"];
+/** What was last found out about the store, kept up to date by whoever looks. */
+export interface Known {
+  looked: Pick<Looked, "state" | "attested" | "unreadable">;
 }
 
-export function createBillingHealth(kept: Obligations, known: KnownPersistence, clock: Clock): () => Promise<BillingHealth> {
+export function createBillingHealth(kept: Keeping, known: Known, clock: Clock): () => Promise<BillingHealth> {
   let last: { readonly health: BillingHealth; readonly atMs: number } | null = null;
   let asking: Promise<void> | null = null;
 
   async function ask(): Promise<void> {
-    const [size, oldestMs] = await Promise.all([kept.size(), kept.oldestAgeMs()]);
-    const durable = kept.durable();
-    last = { health: block(kept.kind, size, oldestMs, durable, known.state), atMs: clock.monotonicMs() };
+    const { size, oldestMs } = await kept.unsettled();
+    last = { health: block(kept.kind, size, oldestMs, kept.durable(), known.looked), atMs: clock.monotonicMs() };
   }
 
   return async () => {
@@ -75,26 +80,34 @@ function block(
   size: number,
   oldestMs: number | null,
   durable: boolean,
-  state: BillingHealth["dlq_persistence"],
+  { state, attested, unreadable }: Known["looked"],
 ): BillingHealth {
   return {
     dlq_size: size,
     dlq_oldest_entry_age_ms: oldestMs,
     dlq_store_type: kind,
     dlq_durable: durable,
-    dlq_aof_verified: kind === "redis" && state === "verified",
+    dlq_aof_verified: kind === "redis" && state === "verified" && attested === null,
     dlq_persistence: state,
-    ready_for_billing: durable && state === "verified",
+    dlq_attested: attested,
+    dlq_unreadable: unreadable,
+    ready_for_billing: durable && state === "verified" && unreadable === 0,
     sampled_ms_ago: 0,
   };
 }
 
 /** The same block for a server that holds the topic in its own store: from counts that it has already. */
-export function billingOfCounts(counts: readonly StatusCount[], traits: StoreTraits, up: boolean): BillingHealth {
+export function billingOfCounts(
+  counts: readonly StatusCount[],
+  traits: StoreTraits,
+  up: boolean,
+  more: Partial<Known["looked"]> = {},
+): BillingHealth {
   const waiting = counts.filter(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
   const size = waiting.reduce((sum, { count }) => sum + count, 0);
   const ages = waiting.flatMap(({ oldestMs }) => (oldestMs === null ? [] : [oldestMs]));
   const durable = up && traits.survives !== "nothing";
   const state = traits.survives === "nothing" ? "failed" : up ? "verified" : "unknown";
-  return block(traits.name, size, ages.length === 0 ? null : Math.max(...ages), durable, state);
+  const oldestMs = ages.length === 0 ? null : Math.max(...ages);
+  return block(traits.name, size, oldestMs, durable, { state, attested: null, unreadable: 0, ...more });
 }

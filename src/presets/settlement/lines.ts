@@ -3,8 +3,10 @@
  * Whatever is kept in nothing but memory is written out whole, so that a person can settle it from the log (INV-2d).
  */
 import type { Outcome } from "../../message/outcome.ts";
-import type { Log } from "../../observe/log.ts";
-import type { JournalNote } from "../../store/journal.ts";
+import type { Log, LogFields } from "../../observe/log.ts";
+import { entryJson } from "../../store/handed-down.ts";
+import type { Quarantined } from "../../store/redis/dlq-port/dlq-store.ts";
+import { messageOf } from "../../store/redis/dlq-port/entry.ts";
 import type { ReplayCounts } from "./outcome.ts";
 import type { FinalizeRequest } from "./request.ts";
 
@@ -14,6 +16,10 @@ export interface KeptEntry extends FinalizeRequest {
   readonly response_status: number | null;
   readonly attempt_count: number;
   readonly created_at: string;
+  /** The message that it is, or would be. */
+  readonly id?: string | undefined;
+  /** It is a dead letter. */
+  readonly dead?: boolean | undefined;
 }
 
 export interface Lines {
@@ -28,8 +34,11 @@ export interface Lines {
   conflict(entry: KeptEntry, store: string): void;
   storeFailed(during: string, error: string, entry?: KeptEntry): void;
   /** Something about the journal's files that a person should know. */
-  journalNote(note: JournalNote): void;
-  claimLost(reservationId: string): void;
+  journalNote(note: Readonly<Record<string, unknown>>): void;
+  /** Told again although a person has closed it: nothing was kept. */
+  closed(entry: KeptEntry, resolution: string, store: string): void;
+  /** Its payload is gone, or is not what was written. */
+  unreadable(found: Quarantined): void;
   /** Credentials or configuration look wrong; a person should look. */
   alert(reservationId: string, outcome: Outcome): void;
   unverified(request: FinalizeRequest): void;
@@ -38,14 +47,19 @@ export interface Lines {
 
 const PREFIX = "[billing-finalize]";
 
-export function createLines(log: Log): Lines {
+export function createLines(given: Log): Lines {
   const said = (text: string): string => `${PREFIX} ${text}`;
+  const log = unbreakable(given);
   return {
     kept(entry, { store, durable }) {
       const { reservation_id, reason, attempt_count: attempt } = entry;
       const fields = { reservation_id, reason, attempt, store };
       if (durable) log.warn(said("DLQ: entry created"), fields);
-      else log.error(said("DLQ: entry created, not durable; settle it from this line if it is lost"), { ...fields, entry });
+      else
+        log.error(said("DLQ: entry created, not durable; settle it from this line if it is lost"), {
+          ...fields,
+          ...whole(entry),
+        });
     },
     terminal(entry, attempts, store) {
       const { reservation_id, tenant_id, actual_cost_micro, created_at, reason } = entry;
@@ -58,9 +72,16 @@ export function createLines(log: Log): Lines {
     conflict: (entry, store) =>
       log.error(said("DLQ conflict: this reservation is kept with another cost or tenant; the first stands"), { entry, store }),
     storeFailed: (during, error, entry) =>
-      log.error(said("DLQ STORE FAILURE"), { during, error, ...(entry === undefined ? {} : { entry }) }),
-    journalNote: (note) => log[note.what === "taken_over" ? "info" : "warn"](said("DLQ journal"), { ...note }),
-    claimLost: (reservation_id) => log.warn(said("DLQ claim lost: another instance has it now"), { reservation_id }),
+      log.error(said("DLQ STORE FAILURE"), { during, error, ...(entry === undefined ? {} : whole(entry)) }),
+    journalNote: (note) => log[note.what === "taken_over" ? "info" : "warn"](said("DLQ journal"), note),
+    closed: (entry, resolution, store) =>
+      log.error(said("DLQ closed: a person has ended this reservation; what was told now is kept nowhere"), {
+        resolution,
+        store,
+        ...whole(entry),
+      }),
+    unreadable: ({ kind, reservation_id, at, fields }) =>
+      log.error(said("DLQ payload unreadable: find out what was owed"), { kind, reservation_id, at, left: Object.keys(fields) }),
     alert(reservation_id, outcome) {
       if (outcome.kind !== "retry" || outcome.alert !== true) return;
       const { code, error } = outcome;
@@ -76,4 +97,24 @@ export function createLines(log: Log): Lines {
         reason,
       }),
   };
+}
+
+/** The entry in the seeds' words, and as `makegood journal import` reads it back (N11, DF-30). */
+function whole({ id, dead, ...entry }: KeptEntry): object {
+  const { created_at: _, ...request } = entry;
+  if (id === undefined) return { entry };
+  const message = messageOf(request, { id, key: entry.reservation_id, terminal: dead ? entry.reason : undefined });
+  return { entry, makegood_entry: JSON.parse(entryJson({ message, atMs: Date.parse(entry.created_at) })) };
+}
+
+/** N8: a log that throws changes no result, and ends no process. */
+function unbreakable(log: Log): Log {
+  const call = (level: keyof Log) => (text: string, fields?: LogFields) => {
+    try {
+      log[level](text, fields);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
+  return { debug: call("debug"), info: call("info"), warn: call("warn"), error: call("error") };
 }

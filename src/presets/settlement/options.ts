@@ -7,18 +7,20 @@ import { LIMITS } from "../../message/limits.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
-import type { DLQStore } from "../../store/redis/dlq-port/dlq-store.ts";
+import type { DLQPort, DLQStore } from "../../store/redis/dlq-port/dlq-store.ts";
 import type { Store } from "../../store/store.ts";
 import { parseMicro } from "./money.ts";
-import { isKernelStore } from "./obligations.ts";
 import type { ServiceSigner } from "./service-token.ts";
 
 export interface SettlementOptions {
   /** Where the billing service lives; `/api/internal/finalize` is called below it. */
   readonly billingUrl: string;
   readonly s2sSigner: ServiceSigner;
-  /** The seeds' port or a kernel store, opened and closed by whoever made it. Absent: memory, which survives nothing (FIN-2). */
-  readonly dlqStore?: DLQStore | Store | undefined;
+  /**
+   * A port of createRedisDLQStore or createMemoryDLQStore, or any store; both are the same to the client, and closed by whoever made them. Absent:
+   * memory, which survives nothing (FIN-2).
+   */
+  readonly dlqStore?: DLQPort | DLQStore | Store | undefined;
   /** One total deadline per call; 1,000 by default (EV-13). */
   readonly timeoutMs?: number | undefined;
   /** Replays before an obligation becomes a dead letter; 5 by default. */
@@ -36,9 +38,9 @@ export interface SettlementOptions {
   readonly journalDir?: string | undefined;
   /** For admission(): how many obligations may wait; 50 by default (EV-8), at most 1,000. */
   readonly maxPending?: number | undefined;
-  /** For admission(): how much may wait for one tenant, in micro, as text; absent: no cap. Needs a kernel store, which can tell. */
+  /** For admission(): how much may wait for one tenant, in micro, as text; absent: no cap. */
   readonly maxExposureMicro?: string | undefined;
-  /** With a kernel store: further options of the Makegood behind it, such as the lower rungs of the ladder. */
+  /** Further options of the Makegood behind it, such as the lower rungs of the ladder. */
   readonly makegood?: Partial<MakegoodOptions> | undefined;
   /** Absent: JSON lines on standard error. */
   readonly log?: Log | undefined;
@@ -70,6 +72,11 @@ export function checkOptions(options: SettlementOptions): void {
 /** What an option asks of the store that is given, or not. */
 function placeProblems({ dlqStore, journalDir, makegood, maxExposureMicro }: SettlementOptions): string[] {
   const problems: string[] = [];
+  if (dlqStore !== undefined && !isStore(dlqStore) && !isPort(dlqStore)) {
+    problems.push(
+      "dlqStore must be a port made by createRedisDLQStore or createMemoryDLQStore, or a store: give the store that yours stands on",
+    );
+  }
   if (journalDir !== undefined) {
     if (typeof journalDir !== "string" || journalDir === "") problems.push("journalDir must be the path of a directory");
     if (dlqStore === undefined) problems.push("journalDir stands below a dlqStore: give one");
@@ -77,8 +84,15 @@ function placeProblems({ dlqStore, journalDir, makegood, maxExposureMicro }: Set
   }
   if (maxExposureMicro !== undefined) {
     if (parseMicro(maxExposureMicro) === null) problems.push("maxExposureMicro must be a whole number in decimal text");
-    if (dlqStore === undefined || !isKernelStore(dlqStore))
-      problems.push("maxExposureMicro needs a kernel store: the port cannot tell what waits for a tenant");
   }
   return problems;
+}
+
+export function isStore(given: object): given is Store {
+  return "traits" in given && "enqueue" in given;
+}
+
+/** One of ours: it says which store it stands on. */
+export function isPort(given: object): given is DLQPort {
+  return "store" in given && "claimForReplay" in given;
 }

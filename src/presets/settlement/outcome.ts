@@ -14,6 +14,8 @@ export type FinalizeResult =
       /** Where it is now, and what it survives there. */
       readonly stored: string;
       readonly survives: "power-loss" | "process-crash" | "nothing";
+      /** A person has closed this reservation: nothing was kept again. */
+      readonly closed?: "resolved" | "discarded" | undefined;
     };
 
 /** `replayed` = `succeeded` + `failed` + `terminal`: every attempt of the pass, by what became of the obligation. */
@@ -27,12 +29,3 @@ export interface ReplayCounts {
 }
 
 export const NO_REPLAYS: ReplayCounts = Object.freeze({ replayed: 0, succeeded: 0, failed: 0, terminal: 0 });
-
-export function addCounts(a: ReplayCounts, b: ReplayCounts): ReplayCounts {
-  return {
-    replayed: a.replayed + b.replayed,
-    succeeded: a.succeeded + b.succeeded,
-    failed: a.failed + b.failed,
-    terminal: a.terminal + b.terminal,
-  };
-}

@@ -1,16 +1,15 @@
 /**
- * The topic `billing/finalize` of a kernel store: what its payload is, its sink, and its retry policy. The sink is the same
- * transport that the direct try uses.
+ * The topic `billing/finalize`: its sink, which is the same transport in the direct try and in every replay, and its retry policy.
  */
 import { type AnyTopic, topic } from "../../delivery/topic.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
-import { isTraceparent } from "../../message/validate.ts";
 import type { Sink } from "../../sink/sink.ts";
+import { TOPIC as NAME, payloadOf as payloadOfEntry } from "../../store/redis/dlq-port/entry.ts";
 import type { Lines } from "./lines.ts";
 import { type Obligation, readRequest } from "./request.ts";
 import type { Transport } from "./transport.ts";
 
-export const TOPIC = "billing/finalize";
+export const TOPIC = NAME;
 
 export interface TopicParts {
   readonly transport: Transport;
@@ -21,35 +20,32 @@ export interface TopicParts {
 }
 
 export function settlementTopic({ transport, lines, retry, timeoutMs, leaseMs }: TopicParts): AnyTopic {
-  return topic(TOPIC, {
-    sink: settlementSink(transport, lines),
-    retry,
-    timeoutMs,
-    leaseMs,
-    ordering: "none",
-    onUnknown: "retry",
-  });
-}
-
-/** The transport as the kernel sees it. What it cannot send it rejects, in the first try as in every replay. */
-function settlementSink(transport: Transport, lines: Lines): Sink {
-  return {
+  const sink: Sink = {
     kind: "function",
-    async deliver({ payload, key, id }, { signal, timeoutMs }) {
-      const { request, problem } = readRequest(JSON.parse(payload), () => key ?? id);
-      const marked = (JSON.parse(payload) as { problem?: unknown }).problem;
-      const why = typeof marked === "string" ? marked : problem;
-      if (why !== null) return { kind: "reject", code: "invalid_request", error: why };
-      const { outcome } = await transport.send(request, { signal, timeoutMs });
+    async deliver({ payload, key, id }, { signal, timeoutMs: withinMs }) {
+      const { request, problem } = readStored(payload, key ?? id);
+      if (problem !== null) return { kind: "reject", code: "invalid_request", error: problem };
+      const { outcome } = await transport.send(request, { signal, timeoutMs: withinMs });
       lines.alert(request.reservation_id, outcome);
       return outcome;
     },
   };
+  return topic(TOPIC, { sink, retry, timeoutMs, leaseMs, ordering: "none", onUnknown: "retry" });
 }
 
-/** A trace that travels as `traceparent` is no part of the payload: the same obligation told again is a duplicate, not a conflict. */
-export function payloadOf({ request, problem }: Obligation): Record<string, string> {
-  const { trace_id, ...payload } = request;
-  const traced = trace_id === "" || isTraceparent(trace_id) ? payload : { ...payload, trace_id };
-  return problem === null ? traced : { ...traced, problem };
+/** What a message of the topic asks for; what cannot be read is a problem like any other, and never sent. */
+export function readStored(payload: string, id: string): Obligation {
+  let value: unknown = null;
+  try {
+    value = JSON.parse(payload);
+  } catch {
+    return { ...readRequest(null, () => id), problem: "its payload cannot be read" };
+  }
+  const { request, problem } = readRequest(value, () => id);
+  const marked = (value as { problem?: unknown } | null)?.problem;
+  return { request, problem: typeof marked === "string" ? marked : problem };
+}
+
+export function payloadOf({ request, problem }: Obligation): object {
+  return payloadOfEntry(request, { problem });
 }

@@ -80,9 +80,7 @@ export function createTransport(options: TransportOptions): Transport {
     const waitMs = leftMs();
     const answer = await exchange(pool, message, { signal, timeoutMs: waitMs }, waitMs, clock);
     if (answer.kind === "failed") return { outcome: answer.outcome, status: null };
-    // Receivers echo what they were sent; a token that is still good must not reach a store or a log that way.
-    const shown = oneLine(answer.body.replaceAll(token.text, "[redacted]").trim(), SNIPPET_BYTES);
-    const first = judge(answer, shown, request, clock.wallMs());
+    const first = judge(answer, request, clock.wallMs());
     const judged = first.unverified ? ((await ask(request, leftMs, signal)) ?? first) : first;
     if (judged.unverified) options.unverified(request);
     if (judged.normalised) options.normalised(request);
@@ -149,7 +147,7 @@ async function sign(request: FinalizeRequest, options: TransportOptions, waitMs:
 
 /** Nothing was sent, and a person should look: no retry mends a broken key. */
 function unsigned(error: string): Signed {
-  return { kind: "retry", code: "signing_failed", error, alert: true };
+  return { kind: "retry", code: "signing_failed", error, alert: true, receiver: "unasked" };
 }
 
 function headersOf(request: FinalizeRequest, token: string): string[] {

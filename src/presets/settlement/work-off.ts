@@ -1,66 +1,85 @@
 /**
- * One pass of replays on a kernel store: a worker for this topic alone, for as long as something is due and may be attempted. Claims,
- * leases, breaker and decisions are the kernel's; what happened is read from its events.
+ * One pass of replays: a worker for this topic alone, for as long as something is due and may be attempted. Claims, leases, breaker and decisions
+ * are the kernel's; what happened is read from its events. While the store is away the kernel attempts what waits below by itself, and the
+ * pass waits for that.
  */
 import type { Makegood } from "../../create.ts";
 import type { Worker } from "../../delivery/worker.ts";
-import type { MessageView } from "../../message/message.ts";
 import type { MakegoodEvent } from "../../observe/events.ts";
-import { type Clock, sleep } from "../../platform/clock.ts";
-import type { Lines } from "./lines.ts";
+import { type Clock, sleep, within } from "../../platform/clock.ts";
 import { NO_REPLAYS, type ReplayCounts } from "./outcome.ts";
-import { readRequest } from "./request.ts";
 import { TOPIC } from "./topic.ts";
 
-const IDLE_LOOK_MS = 20;
+const LOOK_MS = 10;
 /** A pass ends after this, whatever is left: the next one goes on. */
 const PASS_MS_MAX = 60_000;
+/** What waits below is looked at every second. */
+const BELOW_MS = 1_300;
+const STORE_WAIT_MS = 1_500;
 
-/** A worker for as long as something is due and may be attempted; what it did is read from its events. */
-export async function workOff(mg: Makegood, clock: Clock, lines: Lines): Promise<ReplayCounts> {
+/** Never rejects: what was done before something failed was done all the same (DF-21). */
+export async function workOff(mg: Makegood, clock: Clock, failed: (error: unknown) => void): Promise<ReplayCounts> {
   const counts = { ...NO_REPLAYS };
-  const dead: string[] = [];
-  const forget = mg.events.on((event) => count(event, counts, dead));
-  const worker = mg.work({ topics: [TOPIC] });
+  const forget = mg.events.on((event) => count(event, counts));
   try {
-    const endMs = clock.monotonicMs() + PASS_MS_MAX;
-    while (clock.monotonicMs() < endMs && !(await isIdle(mg, worker))) await sleep(clock, IDLE_LOOK_MS);
+    if (mg.opened() && waitingBelow(mg) > 0) await within(clock, mg.ladder.drain(), STORE_WAIT_MS).catch(() => null);
+    if (mg.ladder.status().primary === "down") await fromBelow(mg, clock, counts);
+    else await fromStore(mg, clock);
+  } catch (error) {
+    failed(error);
   } finally {
-    await worker.stop();
     forget();
   }
-  for (const id of dead) await describeDead(mg, id, lines);
   return counts;
 }
 
-function count(event: MakegoodEvent, counts: { -readonly [K in keyof ReplayCounts]: number }, dead: string[]): void {
+const waitingBelow = (mg: Makegood): number => {
+  const { journal, memory } = mg.ladder.status().waiting;
+  return journal + memory;
+};
+
+async function fromBelow(mg: Makegood, clock: Clock, counts: ReplayCounts): Promise<void> {
+  let [seen, untilMs] = [-1, 0];
+  while (waitingBelow(mg) > 0) {
+    if (counts.replayed !== seen) [seen, untilMs] = [counts.replayed, clock.monotonicMs() + BELOW_MS];
+    if (clock.monotonicMs() > untilMs) return;
+    await sleep(clock, LOOK_MS);
+  }
+}
+
+async function fromStore(mg: Makegood, clock: Clock): Promise<void> {
+  if (await isIdle(mg, clock, null)) return;
+  const worker = mg.work({ topics: [TOPIC] });
+  try {
+    const endMs = clock.monotonicMs() + PASS_MS_MAX;
+    while (clock.monotonicMs() < endMs && !(await isIdle(mg, clock, worker))) await sleep(clock, LOOK_MS);
+  } finally {
+    await worker.stop();
+  }
+}
+
+function count(event: MakegoodEvent, counts: { -readonly [K in keyof ReplayCounts]: number }): void {
   // Attempt 0 is a direct try that deliver() made.
   if (event.type !== "attempt" || event.topic !== TOPIC || event.attempt === 0) return;
   counts.replayed++;
   if (event.status === "delivered") counts.succeeded++;
-  else if (event.status === "dead") {
-    counts.terminal++;
-    dead.push(event.id);
-  } else counts.failed++;
+  else if (event.status === "dead") counts.terminal++;
+  else counts.failed++;
 }
 
-async function isIdle(mg: Makegood, worker: Worker): Promise<boolean> {
-  const { running, waiting, unsettled: unwritten } = worker.status();
-  if (running + waiting + unwritten > 0) return false;
-  const due = (await mg.store.lanes()).some(({ topic: of, dueInMs }) => of === TOPIC && dueInMs <= 0);
-  if (!due) return true;
+async function isIdle(mg: Makegood, clock: Clock, worker: Worker | null): Promise<boolean> {
+  const { running = 0, waiting = 0, unsettled = 0 } = worker?.status() ?? {};
+  if (running + waiting + unsettled > 0) return false;
+  const lanes = await within(clock, mg.store.lanes(), STORE_WAIT_MS);
+  if (lanes === null) throw new Error(`the store did not answer within ${STORE_WAIT_MS} ms`);
+  if (!lanes.some(({ topic, dueInMs }) => topic === TOPIC && dueInMs <= 0)) return worker !== null || !(await isLeased(mg));
   const record = await mg.store.topics.get(TOPIC);
   if (record === null || record.paused || record.disabledReason !== null) return true;
   // An open breaker holds them; where its probe is due, the worker is about to make it.
   return record.breaker.state === "open" && record.breaker.probeInMs > 0;
 }
 
-async function describeDead(mg: Makegood, id: string, lines: Lines): Promise<void> {
-  const message: MessageView | null = await mg.store.get(id).catch(() => null);
-  if (message === null) return;
-  const { request } = readRequest(JSON.parse(message.payload), () => message.key ?? id);
-  const reason = `${message.lastCode}: ${message.lastError}`;
-  const created_at = message.createdAt.toISOString();
-  const entry = { ...request, reason, response_status: null, attempt_count: message.attempts, created_at };
-  lines.terminal(entry, message.attempts, mg.store.traits.name);
+/** Somebody is busy with something, or died with it: a worker takes that back. */
+async function isLeased(mg: Makegood): Promise<boolean> {
+  return (await mg.store.counts()).some(({ topic, status }) => topic === TOPIC && status === "processing");
 }

@@ -9,7 +9,9 @@ import { type Lease, nowMs, type State, type Stored } from "./state.ts";
 
 export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
   const now = nowMs(state, request);
-  const taken = request.ids ? named(state, request.ids) : choose(state, request, now);
+  const taken = request.ids
+    ? named(state, request.ids, request.due ? now : Number.POSITIVE_INFINITY)
+    : choose(state, request, now);
   if (taken.length === 0) return [];
   const lease: Lease = {
     id: String(++state.leasesMade),
@@ -53,10 +55,10 @@ function choose(state: State, request: ClaimRequest, now: number): { stored: Sto
 }
 
 /** Messages by their ids, due or not; what carries an ordering key is only ever taken in its order. */
-function named(state: State, ids: readonly string[]): { stored: Stored; lane: string }[] {
+function named(state: State, ids: readonly string[], dueUntilMs: number): { stored: Stored; lane: string }[] {
   return [...new Set(ids)].flatMap((id) => {
     const stored = state.messages.get(id);
-    if (stored?.status !== "pending" || stored.heldReason !== null || stored.ordered) return [];
+    if (stored?.status !== "pending" || stored.heldReason !== null || stored.ordered || stored.dueMs > dueUntilMs) return [];
     return [{ stored, lane: laneOf(state, stored).lane }];
   });
 }

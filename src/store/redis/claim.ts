@@ -27,7 +27,12 @@ export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"
     const names = [...lanes.keys()];
     const reply = (
       request.ids
-        ? await db.run(CLAIM_NAMED, [...keys, ...request.ids.map(db.keys.message)], [...usual, ...request.ids], request)
+        ? await db.run(
+            CLAIM_NAMED,
+            [...keys, ...request.ids.map(db.keys.message)],
+            [...usual, request.due ? 1 : 0, ...request.ids],
+            request,
+          )
         : await db.run(CLAIM, [...keys, ...names.map(db.keys.lane)], [...usual, ...[...lanes].flat()], request)
     ) as (string | number)[];
     const claimed: ClaimedMessage[] = [];

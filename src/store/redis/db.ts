@@ -37,12 +37,13 @@ export interface DbOptions {
   readonly keys: Keyspace;
   readonly clock: Clock;
   readonly random: Random;
+  readonly now?: (() => number) | undefined;
   /** Throws `closed` once the store is. */
   readonly port: () => RedisPort;
   readonly epoch: Pick<Epoch, "mark" | "look">;
 }
 
-export function createDb({ keys, clock, random, port, epoch }: DbOptions): Db {
+export function createDb({ keys, clock, random, port, now, epoch }: DbOptions): Db {
   const instance = Buffer.from(random.bytes(8)).toString("hex");
   return {
     keys,
@@ -51,7 +52,7 @@ export function createDb({ keys, clock, random, port, epoch }: DbOptions): Db {
     instance,
     port,
     async run(script, named, args, at) {
-      const moment = at?.now === undefined ? "" : String(at.now.getTime());
+      const moment = at?.now === undefined ? (now ? String(Math.floor(now())) : "") : String(at.now.getTime());
       const texts = args.map(String);
       for (let losses = 0; ; losses++) {
         try {

@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 
 export interface Keyspace {
-  /** What every key begins with: `{prefix}:`. */
+  /** What every key begins with: `{prefix}:`, or the prefix itself where it has a hash tag of its own. */
   readonly root: string;
   readonly channel: string;
   /** A key by its name below the root. */
@@ -16,15 +16,19 @@ export interface Keyspace {
   topic(name: string): string;
 }
 
-const PREFIX = /^[A-Za-z0-9_.-]{1,100}$/;
+const PREFIX = /^(?:[A-Za-z0-9_.:-]{1,100}|\{[A-Za-z0-9_.:-]{1,100}\}[A-Za-z0-9_.:-]{0,100})$/;
 
 export function createKeyspace(prefix: string): Keyspace {
   if (!PREFIX.test(prefix)) {
-    throw new MakegoodError("invalid_config", "The prefix of the Redis store may have letters, digits and . _ -, at most 100.", {
-      prefix,
-    });
+    throw new MakegoodError(
+      "invalid_config",
+      "The prefix of the Redis store may have letters, digits and . _ : -, at most 100.",
+      {
+        prefix,
+      },
+    );
   }
-  const root = `{${prefix}}:`;
+  const root = prefix.startsWith("{") ? `${prefix}:` : `{${prefix}}:`;
   return {
     root,
     channel: `${root}wake`,

@@ -8,8 +8,14 @@ import { RECONCILE_MESSAGES, RECONCILE_SET } from "./scripts/reconcile.ts";
 const PIECE = 200;
 const SETS_PER_STEP = 20;
 
-/** Each call goes on where the one before stopped. Returns how many were mended. */
-export function createReconcile(db: Db): () => Promise<number> {
+export interface Reconcile {
+  /** Goes on where the step before stopped. Returns how many were mended. */
+  step(): Promise<number>;
+  /** Steps until everything was looked at. */
+  all(): Promise<number>;
+}
+
+export function createReconcile(db: Db): Reconcile {
   let sets: { readonly state: string; readonly topic: string }[] = [];
   let after = "";
   let cursor = "0";
@@ -27,7 +33,7 @@ export function createReconcile(db: Db): () => Promise<number> {
     return mended;
   }
 
-  return async () => {
+  async function step(): Promise<number> {
     const args = [cursor, PIECE];
     const [next, found] = (await db.run(RECONCILE_MESSAGES, [db.keys.key("accepted")], args)) as [string, number];
     cursor = next;
@@ -38,5 +44,15 @@ export function createReconcile(db: Db): () => Promise<number> {
       after = "";
     }
     return found + (await overSets());
+  }
+
+  return {
+    step,
+    async all() {
+      let mended = 0;
+      do mended += await step();
+      while (cursor !== "0" || sets.length > 0);
+      return mended;
+    },
   };
 }

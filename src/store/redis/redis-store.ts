@@ -20,6 +20,7 @@ import { refuseInCluster, requireReplicas, type WantedReplicas } from "./replica
 import { fieldsOf, stateOf, viewOfFields } from "./rows.ts";
 import { INTERVENE } from "./scripts/intervene.ts";
 import { LEAD, PRUNE } from "./scripts/upkeep.ts";
+import { createSetAside, type SetAside } from "./set-aside.ts";
 import { createSettle } from "./settle.ts";
 import { createTopics } from "./topics.ts";
 import { createWake } from "./wake.ts";
@@ -41,11 +42,15 @@ export interface RedisStoreOptions {
   readonly replicas?: WantedReplicas | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
+  /** Set only by tests and simulation; absent, the server's clock is the authority. */
+  readonly now?: (() => number) | undefined;
 }
 
 export interface RedisStore extends Store {
   /** Reads again what the server says about its durability. */
   durability(): Promise<RedisDurability>;
+  /** What was found unreadable and set aside, oldest first. `look`: everything is looked at first, and mended where that is possible. */
+  setAside(look?: boolean): Promise<{ readonly mended: number; readonly found: SetAside[] }>;
 }
 
 export function createRedisStore(options: RedisStoreOptions): RedisStore {
@@ -61,6 +66,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     keys: createKeyspace(options.prefix ?? "makegood"),
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
+    now: options.now,
     port: () => {
       if (closed) throw closedError();
       if (!port) throw new MakegoodError("store_unavailable", "The Redis store is not open: it could not be reached so far.");
@@ -87,6 +93,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
   const reconcile = createReconcile(db);
   const replicated = requireReplicas(db, options.replicas);
   const enqueueOnce = createEnqueue(db, work, replicated);
+  const aside = createSetAside(db);
 
   /** A topic that we declared and that is not there: either somebody deleted it, or everything is gone. */
   const enqueue: Store["enqueue"] = async (messages, how) => {
@@ -105,6 +112,10 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     traits,
     topics,
     durability,
+    setAside: async (look = false) => ({
+      mended: look ? await createReconcile(db).all() : 0,
+      found: await aside(),
+    }),
     async open() {
       if (closed) throw closedError();
       if (!port) {
@@ -142,7 +153,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     ...createReads(db),
     intervene: (intervention) => intervene(db, intervention, () => work([])),
     async prune(request) {
-      await reconcile();
+      await reconcile.step();
       return prune(db, request);
     },
     async lead(name, owner, ttlMs, at) {

@@ -84,6 +84,16 @@ export const namedClaimCases: Record<string, (scene: Scene) => Promise<void>> = 
     assert.equal(await countOf(scene.store, "delivered"), 2);
   },
 
+  "DF-6, DF-26: named messages can be claimed only if they are due, by the store's clock": async (scene) => {
+    const ids = await scene.accept(0, { delayMs: MINUTE }, {}, { delayMs: SECOND });
+    const due = (ms: number) =>
+      scene.store.claim({ owner: "worker", leaseMs: 30_000, lanes: [], ids, due: true, ...scene.at(ms) });
+    assert.deepEqual(idsOf(await due(1)), [ids[1]]);
+    assert.deepEqual(idsOf(await due(SECOND)), [ids[2]]);
+    assert.deepEqual(await due(MINUTE - 1), []);
+    assert.deepEqual(idsOf(await due(MINUTE)), [ids[0]]);
+  },
+
   "I3: a claim by id leaves out what is in flight, settled, dead, held, ordered or unknown": async (scene) => {
     const ids = await scene.accept(0, {}, {}, {}, {}, { topic: KEYED, orderingKey: "o" }, REFUSED);
     const taken = await byId(scene, 1, ids.slice(0, 4));

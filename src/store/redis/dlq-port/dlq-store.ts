@@ -1,8 +1,9 @@
 /**
- * The seeds' store port for unsettled billing obligations (FIN-13…15), under their names. What it promises, in every adapter: the first put of a
- * reservation stands, attempts only grow until a person replays, nothing unsettled expires, and whoever holds no claim changes nothing.
- * This file knows no engine: a preset depends on it alone.
+ * The seeds' store port for unsettled billing obligations (FIN-13…15), under their names: a façade over any Store, whose messages its entries are. What
+ * it promises: the first put of a reservation stands, attempts only grow until a person replays, nothing unsettled expires, and whoever
+ * holds no claim changes nothing.
  */
+import type { Store } from "../../store.ts";
 
 /** The four fields of a finalize request; the cost is an integer in decimal text and is never computed with here. */
 export interface DLQRequest {
@@ -58,10 +59,13 @@ export interface PersistenceCheck {
   readonly reason: string;
   /** What was read, by its Redis name; empty where nothing could be read. */
   readonly checked: Readonly<Record<string, string>>;
+  /** Who vouches for what the server did not say; null: it said so itself (DF-9). */
+  readonly attested: string | null;
 }
 
 export interface DLQStore {
-  readonly kind: "redis" | "memory";
+  /** The engine's name: redis, memory, postgres. */
+  readonly kind: string;
   /** Whether an entry that was put now would survive: connected, and persistence verified or attested (DF-10, CON-36). */
   readonly durable: boolean;
 
@@ -83,7 +87,7 @@ export interface DLQStore {
   claimForReplay(reservationId: string, leaseMs?: number): Promise<DLQClaim | null>;
   /** False: the claim was lost; nothing was changed. */
   releaseClaim(reservationId: string, token: string): Promise<boolean>;
-  /** The new count; null when the claim was lost or the entry is gone. The claim stays until it is released. */
+  /** The new count; null when the claim was lost or the entry is gone. It is one write with the end of the claim; releaseClaim() only confirms it. */
   incrementAttempt(reservationId: string, token: string, next: NextAttempt): Promise<number | null>;
   /** Moves the entry to the terminal records. Token null: only while nobody holds a live claim. False: nothing was moved. */
   terminalDrop(reservationId: string, token: string | null, reason: string): Promise<boolean>;
@@ -112,10 +116,10 @@ export interface Quarantined {
 }
 
 /**
- * orphan: scheduled, but its payload is gone. unscheduled: a payload that no index led to; put back. corrupt: a payload that
- * cannot be read. conflict: a second obligation under the same reservation.
+ * orphan: kept, but its payload is gone. unscheduled: a payload that no index led to; put back. corrupt: a payload that cannot be
+ * read. conflict: a second obligation under the same reservation. closed: told again after a person closed its terminal record (N8).
  */
-export type AlarmKind = "orphan" | "unscheduled" | "corrupt" | "conflict";
+export type AlarmKind = "orphan" | "unscheduled" | "corrupt" | "conflict" | "closed";
 
 export interface DLQAlarm {
   readonly kind: AlarmKind;
@@ -143,12 +147,17 @@ export interface DLQOperations {
   listTerminal(limit?: number, offset?: number): Promise<TerminalRecord[]>;
   /** Puts an open terminal record back, due now, attempts starting from 0. */
   replayTerminal(reservationId: string): Promise<boolean>;
-  /** Closes an open terminal record; it is kept seven more days (FIN-21), then it is gone. */
+  /** Closes an open terminal record; it is kept as long as whatever is settled, seven days unless told (FIN-21). */
   resolveTerminal(reservationId: string, how: Resolve): Promise<boolean>;
   listQuarantine(limit?: number, offset?: number): Promise<Quarantined[]>;
   gauges(): Promise<DLQGauges>;
   /** Looks at indexes and payloads in both directions and mends what does not match, each find with an alarm (DF-32). */
   reconcile(): Promise<{ readonly checked: number; readonly mended: number; readonly quarantined: number }>;
+}
+
+/** An adapter of ours: whoever wants more than the port has takes the Store that it stands on. */
+export interface DLQPort extends DLQStore, DLQOperations {
+  readonly store: Store;
 }
 
 export interface Resolve {

@@ -1,33 +1,29 @@
 /**
- * What every adapter of the seeds' port agrees on: limits, which entry is acceptable, when two of them are the same
- * obligation, and how a date becomes milliseconds. Pure.
+ * What an entry of the seeds' port is as a message of the topic `billing/finalize`, and back: which entry is acceptable, when two are the
+ * same obligation, what of it stands in the payload. Pure. The settlement preset keeps its obligations in the same shape.
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import { LIMITS } from "../../../message/limits.ts";
-import { isWellFormed } from "../../../message/validate.ts";
-import type { DLQAlarm, DLQStoreOptions, NewDLQEntry, NextAttempt, PutOptions } from "./dlq-store.ts";
+import type { AttemptRecord, MessageView, NewMessage, ProvenanceRecord } from "../../../message/message.ts";
+import { isTraceparent, isWellFormed, payloadHash } from "../../../message/validate.ts";
+import type { DLQEntry, DLQRequest, DLQStoreOptions, NewDLQEntry, PutOptions, Quarantined, TerminalRecord } from "./dlq-store.ts";
 
-export const DLQ_LIMITS = {
-  maxRetries: 5,
-  batchLimit: 50,
-  batchLimitMax: 1_000,
-  pageMax: 1_000,
-  leaseMs: 60_000,
-  idBytesMax: 255,
-  textBytesMax: 4_096,
-  /** How long a closed terminal record is kept: the seven days that the seed gave to open ones (FIN-21, DF-3). */
-  closedKeptMs: 604_800_000,
-} as const;
+export const TOPIC = "billing/finalize";
+/** What the key of a quarantined contradiction begins with. */
+export const CONFLICT = "conflict-";
+export const DLQ_LIMITS = { maxRetries: 5, batchLimit: 50, leaseMs: 60_000, textBytesMax: 4_096 } as const;
+/** What the port itself writes as an attempt's code; an entry's reason is what came before. */
+export const PORT_CODES = { failed: "replay_failed", dropped: "terminal_drop" } as const;
 
 const invalid = (field: string, what: string): MakegoodError =>
   new MakegoodError("invalid_message", `${field} ${what}`, { field });
 
 export function checkId(id: unknown): asserts id is string {
-  checkText("reservation_id", id, DLQ_LIMITS.idBytesMax);
+  checkText("reservation_id", id, LIMITS.keyBytesMax);
   if (id === "") throw invalid("reservation_id", "must not be empty: quarantine it under an id of your own");
 }
 
-function checkText(field: string, value: unknown, bytesMax: number): asserts value is string {
+export function checkText(field: string, value: unknown, bytesMax: number = DLQ_LIMITS.textBytesMax): asserts value is string {
   if (typeof value !== "string") throw invalid(field, "must be a text");
   if (Buffer.byteLength(value) > bytesMax) throw invalid(field, `has more than ${bytesMax} bytes`);
   if (!isWellFormed(value)) throw invalid(field, "contains half of a surrogate pair and cannot be written as UTF-8");
@@ -35,54 +31,41 @@ function checkText(field: string, value: unknown, bytesMax: number): asserts val
 
 export function checkEntry(entry: NewDLQEntry, { delayMs, terminal }: PutOptions): void {
   checkId(entry.reservation_id);
-  for (const field of ["tenant_id", "actual_cost_micro", "trace_id", "reason"] as const)
-    checkText(field, entry[field], DLQ_LIMITS.textBytesMax);
+  for (const field of ["tenant_id", "actual_cost_micro", "trace_id", "reason"] as const) checkText(field, entry[field]);
   const { response_status: status, attempt_count: attempts } = entry;
   if (status !== null && !Number.isSafeInteger(status)) throw invalid("response_status", "must be a whole number or null");
   if (!Number.isSafeInteger(attempts) || attempts < 0) throw invalid("attempt_count", "must be a whole number from 0 on");
   if (delayMs !== undefined) checkDelay(delayMs);
-  if (terminal !== undefined) checkReason(terminal);
-  if (entry.created_at !== undefined) isoMs("created_at", entry.created_at);
-  if (entry.next_attempt_at !== undefined) isoMs("next_attempt_at", entry.next_attempt_at);
+  if (terminal !== undefined) checkText("reason", terminal);
+  for (const field of ["created_at", "next_attempt_at"] as const) if (entry[field] !== undefined) checkIso(field, entry[field]);
 }
 
-export function checkReason(reason: string): void {
-  checkText("reason", reason, DLQ_LIMITS.textBytesMax);
-}
-
-function checkDelay(delayMs: number): void {
-  if (!(delayMs >= 0 && delayMs <= LIMITS.delayMsMax))
-    throw invalid("delayMs", `must be a number from 0 to ${LIMITS.delayMsMax}`);
+export function checkDelay(delayMs: number): number {
+  if (delayMs >= 0 && delayMs <= LIMITS.delayMsMax) return Math.ceil(delayMs);
+  throw invalid("delayMs", `must be a number from 0 to ${LIMITS.delayMsMax}`);
 }
 
 export function checkLease(leaseMs: number): number {
-  if (leaseMs >= LIMITS.leaseMsMin && leaseMs <= LIMITS.leaseMsMax) return Math.ceil(leaseMs);
+  // One less: a lease of ours has ended at its last millisecond, one of the store only after it.
+  if (leaseMs >= LIMITS.leaseMsMin && leaseMs <= LIMITS.leaseMsMax) return Math.ceil(leaseMs) - 1;
   throw invalid("leaseMs", `must be a number from ${LIMITS.leaseMsMin} to ${LIMITS.leaseMsMax}`);
 }
 
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
-export function isoMs(field: string, text: string): number {
-  const ms = ISO.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms)) throw invalid(field, "must be an ISO-8601 date and time with its zone");
-  return Math.max(0, ms);
+function checkIso(field: string, text: string): void {
+  if (ISO.test(text) && !Number.isNaN(Date.parse(text))) return;
+  throw invalid(field, "must be an ISO-8601 date and time with its zone");
 }
 
-export const toIso = (ms: number): string => new Date(ms).toISOString();
-
-/** A date as it is, a delay on top of the store's own time. */
-export function nextAttempt(next: NextAttempt): { readonly atMs: number | null; readonly delayMs: number } {
-  if (!(next instanceof Date)) {
-    checkDelay(next.delayMs);
-    return { atMs: null, delayMs: Math.ceil(next.delayMs) };
-  }
-  const atMs = next.getTime();
-  if (Number.isNaN(atMs)) throw invalid("next", "is not a date");
-  return { atMs, delayMs: 0 };
+/** How far away a date is. */
+export function delayOf(next: Date, nowMs: number): number {
+  if (Number.isNaN(next.getTime())) throw invalid("next", "is not a date");
+  return checkDelay(Math.min(LIMITS.delayMsMax, Math.max(0, next.getTime() - nowMs)));
 }
 
 /** The obligation is who owes how much. Another trace or reason is the same obligation told again (DF-17). */
-export function sameObligation(a: NewDLQEntry, b: NewDLQEntry): boolean {
+export function sameObligation(a: DLQRequest, b: DLQRequest): boolean {
   return a.actual_cost_micro === b.actual_cost_micro && a.tenant_id === b.tenant_id;
 }
 
@@ -93,22 +76,153 @@ export function storeLimits({ maxRetries, batchLimit }: DLQStoreOptions): { maxR
   };
   return {
     maxRetries: whole("maxRetries", maxRetries ?? DLQ_LIMITS.maxRetries, LIMITS.attemptsMax),
-    batchLimit: whole("batchLimit", batchLimit ?? DLQ_LIMITS.batchLimit, DLQ_LIMITS.batchLimitMax),
+    batchLimit: whole("batchLimit", batchLimit ?? DLQ_LIMITS.batchLimit, LIMITS.pageMax),
   };
 }
 
-export function pageOf(limit: number, offset: number): { readonly from: number; readonly count: number } {
-  const from = Math.max(0, Math.floor(offset));
-  return { from, count: Math.min(DLQ_LIMITS.pageMax, Math.max(1, Math.floor(limit))) };
+/** What only a caller of the port says; absent from the payload where it says nothing new. */
+interface Extra {
+  readonly reason?: string;
+  readonly response_status?: number | null;
+  readonly attempt_count?: number;
+  readonly created_at?: string;
 }
 
-/** An alarm never changes what happens to an entry: a listener that throws is its own problem. */
-export function alarmBell(onAlarm: DLQStoreOptions["onAlarm"]): (alarm: DLQAlarm) => void {
-  return (alarm) => {
-    try {
-      onAlarm?.(alarm);
-    } catch {
-      // See above.
-    }
+/** A trace that travels as `traceparent` is no part of the payload: the same obligation told again is a duplicate, not a conflict. */
+export function payloadOf({ trace_id, ...request }: DLQRequest, more: { problem?: string | null; entry?: Extra } = {}): object {
+  const { reservation_id, tenant_id, actual_cost_micro } = request;
+  const traced = trace_id === "" || isTraceparent(trace_id) ? {} : { trace_id };
+  const problem = more.problem == null ? {} : { problem: more.problem };
+  const extra = more.entry === undefined || Object.keys(more.entry).length === 0 ? {} : { entry: more.entry };
+  return { reservation_id, tenant_id, actual_cost_micro, ...traced, ...problem, ...extra };
+}
+
+const REASON = /^([a-z0-9_]{1,64}): (.*)$/s;
+const statusOf = (reason: string): number | null => Number(/^http_([0-9]{3})\b/.exec(reason)?.[1] ?? Number.NaN) || null;
+
+interface Placed extends PutOptions {
+  readonly id: string;
+  readonly key: string;
+  /** Why it can never be sent. */
+  readonly problem?: string | undefined;
+}
+
+export function messageOf(entry: NewDLQEntry, how: Placed): NewMessage {
+  const { reason, response_status, attempt_count, created_at, trace_id, tenant_id } = entry;
+  const told = how.terminal ?? reason;
+  const extra: Extra = {
+    ...(told === reason ? {} : { reason }),
+    ...(response_status === statusOf(reason) ? {} : { response_status }),
+    ...(attempt_count === 1 ? {} : { attempt_count }),
+    ...(created_at === undefined ? {} : { created_at }),
+  };
+  const [, code = null, error = told] = REASON.exec(told) ?? [];
+  const payload = JSON.stringify(payloadOf(entry, { problem: how.problem, entry: extra }));
+  return {
+    ...{ id: how.id, topic: TOPIC, key: how.key, payload, payloadHash: payloadHash(payload) },
+    tenantId: isTenant(tenant_id) && how.problem === undefined ? tenant_id : null,
+    delayMs: Math.ceil(how.delayMs ?? 0),
+    ...{ priority: 0, orderingKey: null, schemaVersion: null },
+    traceparent: isTraceparent(trace_id) ? trace_id : null,
+    directTry: { code, error, ...(how.terminal === undefined ? {} : { rejected: true }) },
+  };
+}
+
+/** DF-17: a dead letter of its own that names both; once, however often it is told. */
+export function conflictOf(entry: NewDLQEntry, firstId: string, id: string): NewMessage {
+  const { reservation_id, tenant_id, actual_cost_micro } = entry;
+  const key = CONFLICT + payloadHash(JSON.stringify([reservation_id, tenant_id, actual_cost_micro]));
+  const problem = `reservation ${reservation_id} is kept with another cost or tenant as message ${firstId}; the first stands`;
+  return messageOf(entry, { id, key, problem, terminal: `key_conflict: ${problem}` });
+}
+
+export function quarantinedOf({ payload, createdAt }: MessageView): Quarantined {
+  const { entry: _, problem, ...fields } = fieldsOf(payload);
+  return {
+    kind: "conflict",
+    reservation_id: fields.reservation_id,
+    at: createdAt.toISOString(),
+    fields: { ...fields, reason: problem ?? "" },
+  };
+}
+
+const isTenant = (text: string): boolean =>
+  text !== "" && Buffer.byteLength(text) <= LIMITS.tenantIdBytesMax && !/\p{Cc}/u.test(text);
+
+export interface History {
+  readonly attempts: readonly AttemptRecord[];
+  readonly provenance: readonly ProvenanceRecord[];
+}
+
+/** The fields of a payload that are text; of one that cannot be read, none. */
+export function fieldsOf(payload: string): DLQRequest & { readonly entry: Extra; readonly problem: string | null } {
+  let given: Record<string, unknown> = {};
+  try {
+    given = Object(JSON.parse(payload)) as Record<string, unknown>;
+  } catch {
+    // A person sees by the empty fields that there is nothing to read.
+  }
+  const text = (name: string): string => (typeof given[name] === "string" ? (given[name] as string) : "");
+  return {
+    ...{ reservation_id: text("reservation_id"), tenant_id: text("tenant_id") },
+    ...{ actual_cost_micro: text("actual_cost_micro"), trace_id: text("trace_id") },
+    entry: Object(given.entry) as Extra,
+    problem: typeof given.problem === "string" ? given.problem : null,
+  };
+}
+
+/** Attempts since the last replay, and before it; what only dropped it is none (DF-15: the direct try is the first). */
+function countsOf(view: MessageView, { attempts, provenance }: History, first: number): { now: number; before: number } {
+  if (isPlain(view)) return { now: first + view.attempts, before: 0 };
+  const replayedAt = provenance.findLast(({ action }) => action === "replay")?.at ?? null;
+  const counted = attempts.filter((one) => one.counted && one.code !== PORT_CODES.dropped);
+  if (view.generation === 0 || replayedAt === null) return { now: first + counted.length, before: 0 };
+  const since = counted.filter(({ at }) => at > replayedAt).length;
+  return { now: since, before: first + counted.length - since };
+}
+
+/** Claims that ended without a word since the last replay (CON-27). */
+export function abandonedOf({ attempts, provenance }: History): number {
+  const since = provenance.findLast(({ action }) => action === "replay")?.at ?? new Date(0);
+  return attempts.filter(({ outcome, at }) => outcome === "lost" && at > since).length;
+}
+
+/** Its view says all there is to say: no replay, nothing of the port's own in it. */
+export function isPlain({ status, generation, lastCode }: MessageView): boolean {
+  return status === "pending" && generation === 0 && lastCode !== "lease_lost" && !isPorts(lastCode);
+}
+
+export function entryOf(view: MessageView, history: History): DLQEntry {
+  const { entry: extra, problem: _, ...request } = fieldsOf(view.payload);
+  const told = history.attempts.findLast(({ error, code, outcome }) => error !== null && outcome !== "lost" && !isPorts(code));
+  const said = told ? textOf(told.code, told.error) : textOf(view.lastCode, view.lastError);
+  const reason = (told?.attempt ?? 0) === 0 && extra.reason !== undefined ? extra.reason : said;
+  const { now } = countsOf(view, history, extra.attempt_count ?? 1);
+  const due = view.dueAt ?? history.attempts.findLast(({ nextDueAt }) => nextDueAt !== null)?.nextDueAt ?? view.createdAt;
+  return {
+    ...request,
+    trace_id: view.traceparent ?? request.trace_id,
+    reason,
+    response_status: extra.response_status === undefined ? statusOf(reason) : extra.response_status,
+    attempt_count: now,
+    next_attempt_at: due.toISOString(),
+    created_at: extra.created_at ?? view.createdAt.toISOString(),
+  };
+}
+
+const isPorts = (code: string | null): boolean => code === PORT_CODES.failed || code === PORT_CODES.dropped;
+const textOf = (code: string | null, error: string | null): string => (code === null ? (error ?? "") : `${code}: ${error}`);
+
+export function terminalOf(view: MessageView, history: History): TerminalRecord {
+  const closed = history.provenance.findLast(({ action }) => action !== "replay");
+  const last = history.attempts.at(-1);
+  return {
+    ...entryOf(view, history),
+    attempts_before: countsOf(view, history, fieldsOf(view.payload).entry.attempt_count ?? 1).before,
+    terminal_reason: last?.code === PORT_CODES.dropped ? (last.error ?? "") : textOf(view.lastCode, view.lastError),
+    terminal_at: (view.diedAt ?? view.createdAt).toISOString(),
+    resolution: view.resolution ?? "open",
+    resolved_by: closed?.actor ?? null,
+    resolved_reason: closed?.reason ?? null,
   };
 }

@@ -87,7 +87,7 @@ for i = 9, #ARGV, 2 do
   end
   for _, id in ipairs(ids) do
     local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'p', 'n', 'ba', 'dt')
-    if m.err or m[1] ~= 'p' or not (m[2] and m[3]) then
+    if m.err or m[1] ~= 'p' or not (m[2] and m[3] and tonumber(m[4] or '0')) then
       zset(P .. 'quarantine')
       lost[#lost + 1] = { line, id, lane }
     elseif not full then
@@ -111,15 +111,16 @@ for line, count in pairs(cuts) do call('ZREMRANGEBYRANK', line, 0, count - 1) en
 ${END}`,
 );
 
-/** The ids. What is not pending, is held or has an order to keep is left out. */
+/** 1: only what is due; then the ids. What is not pending, is held or has an order to keep is left out. */
 export const CLAIM_NAMED = script(
   "claim by id",
   "settles",
   `${BEGIN}local seen = {}
-for i = 9, #ARGV do
+for i = 10, #ARGV do
   local id = ARGV[i]
-  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'p', 'n', 'ba', 'dt', 'su', 'he')
-  if not (m.err or seen[id] or full) and m[1] == 'p' and m[2] and m[3] and not m[8] then
+  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'p', 'n', 'ba', 'dt', 'su', 'he', 'du')
+  local early = ARGV[9] == '1' and not m.err and tonumber(m[9] or '0') > now
+  if not (m.err or seen[id] or full or early) and m[1] == 'p' and m[2] and m[3] and not m[8] then
     seen[id] = true
     local topic, tenant, priority, okey = head_of(m[2])
     if not okey then take(id, lane_of(topic, tenant, priority, m[7], false), m) end

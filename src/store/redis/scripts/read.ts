@@ -37,7 +37,8 @@ while #found < want and looked < ${LOOKED_AT_MAX} do
     looked = looked + 1
     local fits_filter = true
     if tenant ~= '' or key ~= '' then
-      local _, of, _, _, its = head_of(call('HGET', P .. 'm:' .. below, 'h') or '')
+      local head = redis.pcall('HGET', P .. 'm:' .. below, 'h')
+      local _, of, _, _, its = head_of(type(head) == 'string' and head or '')
       fits_filter = (tenant == '' or of == tenant) and (key == '' or its == key)
     end
     if fits_filter then found[#found + 1] = below end
@@ -46,8 +47,9 @@ while #found < want and looked < ${LOOKED_AT_MAX} do
 end
 local reply = { below }
 for _, id in ipairs(found) do
-  local m = call('HMGET', P .. 'm:' .. id, 'h', 'c', 'st', 'n', 'g', 'r', 'du', 'he', 'di', 'lf')
-  if m[1] and m[3] then
+  -- What another hand has overwritten is left out here; the reconciliation sets it aside.
+  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'h', 'c', 'st', 'n', 'g', 'r', 'du', 'he', 'di', 'lf')
+  if not m.err and m[1] and m[3] then
     local failed = m[10] and call('HGET', P .. 'm:' .. id, 'h' .. m[10])
     local payload = ARGV[10] == '1' and call('HGET', P .. 'm:' .. id, 'p') or ''
     reply[#reply + 1] = { id, payload, failed, unpack(m, 1, 9) }
@@ -67,8 +69,8 @@ for _, topic in ipairs(call('HKEYS', P .. 'accepted')) do
     local set = P .. 's:' .. state .. ':' .. topic
     local number = call('ZCARD', set)
     if number > 0 then
-      local oldest = call('HGET', P .. 'm:' .. call('ZRANGE', set, 0, 0)[1], 'c')
-      reply[#reply + 1] = { topic, state, number, oldest }
+      local oldest = redis.pcall('HGET', P .. 'm:' .. call('ZRANGE', set, 0, 0)[1], 'c')
+      reply[#reply + 1] = { topic, state, number, type(oldest) == 'string' and oldest or false }
     end
   end
 end

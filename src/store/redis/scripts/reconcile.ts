@@ -26,8 +26,8 @@ local function wait_again(id, lane, okey, due)
   mended = mended + 1
 end
 for _, id in ipairs(ids) do
-  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'he', 'h', 'su', 'du', 'c', 'le')
-  if m.err or not (m[1] and m[3]) then
+  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'he', 'h', 'su', 'du', 'c', 'le', 'n')
+  if m.err or not (m[1] and m[3]) or not tonumber(m[8] or '0') or call('HEXISTS', P .. 'm:' .. id, 'p') == 0 then
     call('ZREM', set, id)
     quarantine(id)
     mended = mended + 1

@@ -1,0 +1,61 @@
+/**
+ * `makegood import --dlq-port`: moves what the seeds' port kept in its former layout into the Redis store that it stands on now, by
+ * put-if-absent. It can be stopped and run again at any time; `--dry-run` only counts.
+ */
+import type { Command } from "commander";
+import { errorText } from "../../message/errors.ts";
+import { connectRedis, importOldDLQ, type Moved } from "../../store/redis/index.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { complain, printJson, say } from "../io.ts";
+import type { CommandContext, Run } from "../run.ts";
+
+interface Options {
+  readonly dlqPort?: boolean;
+  readonly prefix: string;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+export function importCommand(program: Command, run: Run): void {
+  program
+    .command("import")
+    .description("move what an earlier layout holds into the store, if it is absent there; see also `journal import`")
+    .requiredOption("--dlq-port", "the settlement port's entries, terminal records and quarantine, in the Redis of REDIS_URL")
+    .option("--prefix <prefix>", "the port's prefix", "finn:hounfour:dlq")
+    .option("--dry-run", "count, and change nothing")
+    .option("--json", "print JSON, for a program to read")
+    .action((options: Options) =>
+      run((context) => importPort({ ...context, json: context.json || options.json === true }, options)),
+    );
+}
+
+async function importPort({ io, config, json }: CommandContext, { prefix, dryRun }: Options): Promise<ExitCode> {
+  if (config.redis_url === null) {
+    complain(io, "makegood: REDIS_URL is not set: it says where the port's entries are");
+    return EXIT.usage;
+  }
+  try {
+    const redis = await connectRedis(config.redis_url);
+    try {
+      const moved = await importOldDLQ(redis, {
+        prefix,
+        dryRun,
+        progress: (so) => (json ? undefined : say(io, `${words(so)} so far`)),
+        unreadable: (key, why) => complain(io, `makegood: ${key} stays where it is: ${why}`),
+      });
+      if (json) printJson(io, JSON.stringify({ ...moved, dry_run: dryRun === true }));
+      else say(io, `${words(moved)} ${dryRun ? "would be moved" : "moved"}, ${moved.duplicates} of them were there already`);
+      if (moved.conflicts > 0) complain(io, `${moved.conflicts} contradict what is stored and are dead letters of their own`);
+      if (moved.left > 0) complain(io, `${moved.left} cannot be read and stay where they are`);
+      return moved.left > 0 ? EXIT.failed : EXIT.ok;
+    } finally {
+      await redis.close();
+    }
+  } catch (error) {
+    complain(io, `makegood: ${errorText(error)}`);
+    return EXIT.failed;
+  }
+}
+
+const words = ({ entries, terminals, quarantined }: Readonly<Moved>): string =>
+  `${entries} entries, ${terminals} terminal records and ${quarantined} quarantined`;

@@ -1,0 +1,99 @@
+/**
+ * How the port finds its messages in a store: by reservation, by what is due, by what is dead. It remembers the ids that it has seen and
+ * nothing else; whatever it says was read from the store a moment ago.
+ */
+import type { MessageView } from "../../../message/message.ts";
+import { payloadHash } from "../../../message/validate.ts";
+import type { ListFilter, StatusCount, Store } from "../../store.ts";
+import { CONFLICT, checkId, fieldsOf, type History, isPlain, TOPIC } from "./entry.ts";
+
+export interface Obligations {
+  learn(reservationId: string, id: string): void;
+  knows(reservationId: string): boolean;
+  /** The reservation's message: of several lives the last. */
+  find(reservationId: string): Promise<MessageView | null>;
+  all(filter: Partial<ListFilter>): Promise<MessageView[]>;
+  /** Due by the store's clock, oldest first, and what waits. */
+  pending(): Promise<{ readonly due: MessageView[]; readonly waiting: MessageView[] }>;
+  /** The open dead letters, oldest first: terminal records, and what contradicts another. */
+  dead(): Promise<{ readonly terminal: MessageView[]; readonly conflicts: MessageView[] }>;
+  unsettled(): Promise<StatusCount[]>;
+  historyOf(view: MessageView): Promise<History>;
+}
+
+const KNOWN_MAX = 10_000;
+const PAGE = 1_000;
+
+/** The key of the next life of a reservation that was settled. */
+export const nextKey = (reservationId: string, id: string): string => `again-${payloadHash(`${reservationId}\n${id}`)}`;
+
+export function createObligations(store: Store, nowMs: () => Promise<number>): Obligations {
+  const known = new Map<string, string>();
+
+  function learn(reservationId: string, id: string): void {
+    known.delete(reservationId);
+    known.set(reservationId, id);
+    bound(known);
+  }
+
+  async function all(filter: Partial<ListFilter>): Promise<MessageView[]> {
+    const found: MessageView[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await store.list({ topic: TOPIC, limit: PAGE, ...filter, cursor });
+      found.push(...page.data);
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    return found;
+  }
+
+  async function find(reservationId: string): Promise<MessageView | null> {
+    checkId(reservationId);
+    const id = known.get(reservationId);
+    let view = id === undefined ? null : await store.get(id);
+    view ??= (await all({ key: reservationId })).at(-1) ?? null;
+    while (view?.status === "delivered") {
+      const next: MessageView | undefined = (await all({ key: nextKey(reservationId, view.id) })).at(-1);
+      if (!next) break;
+      view = next;
+    }
+    if (view) learn(reservationId, view.id);
+    return view;
+  }
+
+  return {
+    learn,
+    knows: (reservationId) => known.has(reservationId),
+    find,
+    all,
+    async pending() {
+      const atMs = await nowMs();
+      const views = (await all({ status: "pending" })).sort((a, b) => dueMs(a) - dueMs(b) || (a.id < b.id ? -1 : 1));
+      const due = views.filter((view) => dueMs(view) <= atMs);
+      for (const { id, payload } of due) learn(fieldsOf(payload).reservation_id, id);
+      return { due, waiting: views.slice(due.length) };
+    },
+    async dead() {
+      const views = (await all({ status: "dead", resolution: "open" })).reverse().sort((a, b) => diedMs(a) - diedMs(b));
+      const conflicts = views.filter(({ key }) => key?.startsWith(CONFLICT));
+      return { terminal: views.filter((view) => !conflicts.includes(view)), conflicts };
+    },
+    async unsettled() {
+      const counts = await store.counts();
+      return counts.filter(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
+    },
+    // What was never touched by hand says all of it itself: fifty due entries are no fifty questions (DF-22).
+    historyOf: async (view) => (isPlain(view) ? { attempts: [], provenance: [] } : store.history(view.id)),
+  };
+}
+
+const dueMs = ({ dueAt }: MessageView): number => dueAt?.getTime() ?? Number.POSITIVE_INFINITY;
+const diedMs = ({ diedAt }: MessageView): number => diedAt?.getTime() ?? 0;
+
+/** The oldest go first. */
+export function bound(map: Map<string, unknown>): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= KNOWN_MAX) return;
+    map.delete(oldest);
+  }
+}

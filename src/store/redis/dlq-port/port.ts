@@ -1,0 +1,266 @@
+/**
+ * The seeds' port over any Store: an entry is a message of the topic `billing/finalize`, its key the reservation; a claim is the store's claim of
+ * that id, an attempt one settle, a terminal record a dead letter, an operation an intervention. So every command and address of the
+ * kernel works on its entries (N11), and a worker may deliver them.
+ */
+import { isMakegoodError } from "../../../message/errors.ts";
+import type { MessageView } from "../../../message/message.ts";
+import type { Settlement } from "../../../message/settlement.ts";
+import { type Clock, systemClock } from "../../../platform/clock.ts";
+import { createIds } from "../../../platform/ids.ts";
+import { type Random, systemRandom } from "../../../platform/random.ts";
+import type { Store } from "../../store.ts";
+import { createClaims, DEFINITION, readToken, writeToken } from "./claims.ts";
+import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck, Quarantined } from "./dlq-store.ts";
+import * as entries from "./entry.ts";
+import { bound, createObligations, nextKey } from "./obligations.ts";
+
+export interface PortOptions extends DLQStoreOptions {
+  readonly store: Store;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+  /** The store's time. Absent: the clock's. It chooses what getReady() shows; whether a claim may be had is the store's own judgement. */
+  readonly nowMs?: (() => Promise<number>) | undefined;
+  /** Absent: the store is opened and the topic declared. */
+  readonly open?: (() => Promise<void>) | undefined;
+  readonly validatePersistence: () => Promise<PersistenceCheck>;
+  /** What the engine has set aside because it cannot be read; `look`: it looks at everything first. Absent: it has nothing of the kind. */
+  readonly setAside?: ((look: boolean) => Promise<SetAside>) | undefined;
+}
+
+export interface SetAside {
+  readonly mended: number;
+  readonly found: readonly Quarantined[];
+}
+
+const WHAT: Readonly<Record<AlarmKind, string>> = {
+  orphan: "its payload is gone; a note is in quarantine: find out what was owed",
+  unscheduled: "its payload was there and no index led to it; it is scheduled again",
+  corrupt: "its payload cannot be read; it is in quarantine as it was",
+  conflict: "a second obligation with another cost or tenant; the first stands, the second is in quarantine",
+  closed: "a person has closed its terminal record; nothing was kept again",
+};
+const PAGE_MAX = 1_000;
+const DELIVERED: Settlement = { kind: "delivered", outcome: "delivered" };
+
+export function createDLQPort(options: PortOptions): DLQPort {
+  const { store, clock = systemClock, random = systemRandom } = options;
+  const { maxRetries, batchLimit } = entries.storeLimits(options);
+  const nowMs = options.nowMs ?? (async () => clock.wallMs());
+  const newId = createIds(clock, random);
+  const owner = `dlq-port-${newId()}`;
+  const kept = createObligations(store, nowMs);
+  const { claimOf, write, told } = createClaims({ store, owner, random, find: kept.find });
+  const alarmed = new Set<string>();
+  let persistence: PersistenceCheck | null = null;
+  let answers = false;
+  let opening: Promise<void> | null = null;
+
+  function ring(kind: AlarmKind, reservation_id: string): void {
+    try {
+      options.onAlarm?.({ kind, reservation_id, detail: WHAT[kind] });
+    } catch {
+      // An alarm never changes what happens to an entry: a listener that throws is its own problem.
+    }
+  }
+
+  async function open(): Promise<void> {
+    if (options.open) return options.open();
+    await store.open();
+    if ((await store.topics.get(entries.TOPIC)) === null) await store.topics.put(DEFINITION, "code");
+  }
+
+  /** Whether the store answers is part of whether it is durable: every call finds out anew. Only a store that refuses us ends the call here. */
+  async function heard<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      opening ??= open().catch((error) => {
+        opening = null;
+        if (!isMakegoodError(error) || !error.retryable) throw error;
+      });
+      await opening;
+      const reply = await call();
+      answers = true;
+      return reply;
+    } catch (error) {
+      if (!isMakegoodError(error) || error.code !== "invalid_message") answers = false;
+      throw error;
+    }
+  }
+
+  async function put(entry: NewDLQEntry, how: Parameters<DLQPort["put"]>[1] = {}): ReturnType<DLQPort["put"]> {
+    entries.checkEntry(entry, how);
+    const { reservation_id: reservationId } = entry;
+    // Keys are per tenant: another tenant's is known if it was seen here, and otherwise to the receiver.
+    const seen = kept.knows(reservationId) ? await kept.find(reservationId) : null;
+    if (seen && seen.status !== "delivered") return against(seen, entry);
+    // A date is a delay for the store's clock to add (DF-26).
+    const dated = how.delayMs === undefined && entry.next_attempt_at !== undefined;
+    const delayMs = dated ? entries.delayOf(new Date(entry.next_attempt_at as string), await nowMs()) : how.delayMs;
+    for (let key = reservationId; ; ) {
+      const message = entries.messageOf(entry, { ...how, delayMs, key, id: newId() });
+      const [result] = await store.enqueue([message]);
+      if (result?.kind === "accepted") {
+        kept.learn(reservationId, message.id);
+        return "created";
+      }
+      const first = result ? await store.get(result.id) : null;
+      if (first && first.status !== "delivered") return against(first, entry);
+      // FIN-23: it was settled, and comes again.
+      if (first) key = nextKey(reservationId, first.id);
+    }
+  }
+
+  async function against(first: MessageView, entry: NewDLQEntry): ReturnType<DLQPort["put"]> {
+    const { reservation_id: reservationId } = entry;
+    kept.learn(reservationId, first.id);
+    if (entries.sameObligation(entries.fieldsOf(first.payload), entry)) {
+      if (first.resolution === "resolved" || first.resolution === "discarded") ring("closed", reservationId);
+      return "exists";
+    }
+    await store.enqueue([entries.conflictOf(entry, first.id, newId())]);
+    ring("conflict", reservationId);
+    return "conflict";
+  }
+
+  async function setAside(look: boolean): Promise<SetAside> {
+    const { mended, found } = (await options.setAside?.(look)) ?? { mended: 0, found: [] };
+    for (const { kind, reservation_id } of found) {
+      if (!alarmed.has(reservation_id)) ring(kind, reservation_id);
+      alarmed.add(reservation_id);
+    }
+    return { mended, found };
+  }
+
+  async function intervened(id: string, action: "replay" | "resolve" | "discard", actor: string, reason: string | null) {
+    const view = await kept.find(id);
+    if (view?.status !== "dead" || view.resolution !== "open") return false;
+    const { revision } = view;
+    return (await store.intervene({ id: view.id, action, actor, reason, revision })).kind === "done";
+  }
+
+  async function entryOf(view: MessageView) {
+    return entries.entryOf(view, await kept.historyOf(view));
+  }
+
+  async function terminalOf(view: MessageView) {
+    return entries.terminalOf(view, await store.history(view.id));
+  }
+
+  async function count(): Promise<number> {
+    return (await kept.unsettled()).reduce((sum, { count: of }) => sum + of, 0);
+  }
+
+  async function get(reservationId: string) {
+    const view = await kept.find(reservationId);
+    return view?.status === "pending" || view?.status === "processing" ? entryOf(view) : null;
+  }
+
+  const calls: Omit<DLQPort, "store" | "kind" | "durable" | "maxRetries" | "batchLimit" | "validatePersistence"> = {
+    put,
+    get,
+    count,
+    async getReady(before) {
+      const limitMs = before?.getTime() ?? Number.POSITIVE_INFINITY;
+      const { due, waiting } = await kept.pending();
+      const counted = (await kept.unsettled()).find(({ status }) => status === "pending")?.count ?? 0;
+      // FIN-25: more are counted than can be read: what is gone is named and set aside, and the rest goes on.
+      await setAside(counted > due.length + waiting.length);
+      const ready = due.filter(({ dueAt }) => (dueAt?.getTime() ?? 0) <= limitMs).slice(0, batchLimit);
+      return Promise.all(ready.map(entryOf));
+    },
+    delete: async (reservationId, token) => (await write(reservationId, token ?? null, DELIVERED)) !== null,
+    async oldestEntryAgeMs() {
+      const ages = (await kept.unsettled()).map(({ oldestMs }) => oldestMs ?? 0);
+      const views = [...(await kept.all({ status: "pending" })), ...(await kept.all({ status: "processing" }))];
+      const atMs = await nowMs();
+      const given = views.map(({ payload }) => entries.fieldsOf(payload).entry.created_at);
+      for (const at of given) if (at !== undefined) ages.push(atMs - Date.parse(at));
+      return ages.length === 0 ? null : Math.max(0, ...ages);
+    },
+    async claimForReplay(reservationId, leaseMs = entries.DLQ_LIMITS.leaseMs) {
+      const lease = entries.checkLease(leaseMs);
+      const view = await kept.find(reservationId);
+      const claimed = view && (await claimOf(view, lease, true));
+      const now = claimed && (await store.get(claimed.id));
+      if (!claimed || !now) return null;
+      const history = await store.history(claimed.id);
+      const token = writeToken(reservationId, claimed);
+      return { token, entry: entries.entryOf(now, history), abandoned: entries.abandonedOf(history) };
+    },
+    async releaseClaim(reservationId, token) {
+      return told.delete(token) || (await write(reservationId, token, { kind: "release" })) !== null;
+    },
+    async extendClaim(reservationId, token, leaseMs) {
+      const claim = told.has(token) ? null : readToken(reservationId, token);
+      return claim !== null && (await store.extend([claim.claim], entries.checkLease(leaseMs)))[0] === "extended";
+    },
+    async incrementAttempt(reservationId, token, next) {
+      const delayMs = next instanceof Date ? entries.delayOf(next, await nowMs()) : entries.checkDelay(next.delayMs);
+      const failed = { outcome: "retry", code: entries.PORT_CODES.failed, error: "the replay failed" } as const;
+      const claim = await write(reservationId, token, { kind: "retry", delayMs, counted: true, suspicion: 0, ...failed });
+      if (claim === null) return null;
+      told.set(token, claim);
+      bound(told);
+      return (await get(reservationId))?.attempt_count ?? null;
+    },
+    async terminalDrop(reservationId, token, reason) {
+      entries.checkText("reason", reason);
+      const died = { outcome: "reject", code: entries.PORT_CODES.dropped, error: reason } as const;
+      return (await write(reservationId, token, { kind: "dead", blocksOrder: false, ...died })) !== null;
+    },
+    async getTerminal(reservationId) {
+      const view = await kept.find(reservationId);
+      return view?.status === "dead" ? terminalOf(view) : null;
+    },
+    async listTerminal(limit = batchLimit, offset = 0) {
+      return Promise.all(pageOf((await kept.dead()).terminal, limit, offset).map(terminalOf));
+    },
+    replayTerminal: (reservationId) => intervened(reservationId, "replay", owner, null),
+    resolveTerminal: (reservationId, { as, actor, reason }) =>
+      intervened(reservationId, as === "resolved" ? "resolve" : "discard", actor, reason),
+    async listQuarantine(limit = batchLimit, offset = 0) {
+      const conflicts = (await kept.dead()).conflicts.map(entries.quarantinedOf);
+      return pageOf([...conflicts, ...(await setAside(false)).found], limit, offset);
+    },
+    async gauges() {
+      const { due, waiting } = await kept.pending();
+      const { terminal, conflicts } = await kept.dead();
+      const quarantined = conflicts.length + (await setAside(false)).found.length;
+      const claimed = (await kept.unsettled()).find(({ status }) => status === "processing")?.count ?? 0;
+      return { due: due.length, waiting: waiting.length, claimed, terminal: terminal.length, quarantined };
+    },
+    async reconcile() {
+      const before = alarmed.size;
+      const checked = await count();
+      const { mended } = await setAside(true);
+      return { checked, mended, quarantined: alarmed.size - before };
+    },
+  };
+
+  return {
+    ...guarded(calls, heard),
+    store,
+    kind: store.traits.name,
+    get durable() {
+      return answers && persistence?.state === "verified";
+    },
+    maxRetries,
+    batchLimit,
+    async validatePersistence() {
+      persistence = await options.validatePersistence();
+      if (Object.keys(persistence.checked).length > 0) answers = true;
+      return persistence;
+    },
+  };
+}
+
+/** Every call opens the store first and tells whether it answered. */
+function guarded<C extends object>(calls: C, heard: <T>(call: () => Promise<T>) => Promise<T>): C {
+  const wrapped = Object.entries(calls).map(([name, call]) => [name, (...args: unknown[]) => heard(async () => call(...args))]);
+  return Object.fromEntries(wrapped) as C;
+}
+
+function pageOf<T>(list: readonly T[], limit: number, offset: number): T[] {
+  const from = Math.max(0, Math.floor(offset));
+  return list.slice(from, from + Math.min(PAGE_MAX, Math.max(1, Math.floor(limit))));
+}
