@@ -34,7 +34,7 @@ export type { RecoveryOptions } from "./recovery/settings.ts";
 export { type FunctionSinkOptions, functionSink, reject, retry, unserved } from "./sink/function.ts";
 export { type HttpSinkOptions, httpSink } from "./sink/http.ts";
 export type { DeliverContext, Delivery, Sink } from "./sink/sink.ts";
-export type { Drained, LadderStatus } from "./store/fallback.ts";
+export type { Drained, Holding, LadderStatus } from "./store/fallback.ts";
 export { createMemoryStore } from "./store/memory/memory-store.ts";
 export { createMemoryUsageStore } from "./store/memory/usage.ts";
 export type { Store, Transaction } from "./store/store.ts";

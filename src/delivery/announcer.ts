@@ -27,6 +27,7 @@ const LOOK_MS = 1_000;
 const REPEAT_MS = 10_000;
 /** Two words may be lost before a worker counts as gone. */
 const KEPT_MS = 30_000;
+const FAILED_MS = 2_000;
 const STOP_MS = 1_000;
 const ERROR_CHARS_MAX = 300;
 
@@ -47,7 +48,7 @@ export function startAnnouncer(options: AnnouncerOptions): Announcer {
       return LOOK_MS;
     },
     // Who cannot say it does not deliver either, and that is told elsewhere.
-    failed: (_error, consecutive) => Math.min(REPEAT_MS, LOOK_MS * consecutive),
+    failed: () => FAILED_MS,
   });
   return {
     async stop() {

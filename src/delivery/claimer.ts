@@ -16,6 +16,7 @@ import type { Prefetch } from "./prefetch.ts";
 import type { Runner } from "./runner.ts";
 import type { Settler } from "./settler.ts";
 import type { StoreHealth } from "./store-health.ts";
+import { spend } from "./topic-state.ts";
 
 export interface ClaimerOptions {
   readonly store: WorkStore;
@@ -140,6 +141,7 @@ export class Claimer {
       const lane = lanes.of(message, message.topic);
       const lease = leases.take(message.claim, leaseMs, askedMs, nowMs, suspicion);
       lane.got++;
+      spend(lane.topic, lane.tenant, 1);
       bytes += message.payload.length;
       runner.take(new Attempt(message, lane, lease));
     }
@@ -153,6 +155,7 @@ export class Claimer {
       lane.asked += amount;
       lane.topic.held += amount;
       lane.tenant.held += amount;
+      spend(lane.topic, lane.tenant, amount);
       this.#asked += amount;
     }
     this.#underWay += sign;

@@ -70,6 +70,8 @@ export interface ClientOptions {
   readonly opened: () => boolean;
   readonly whenOpened: (signal?: AbortSignal) => Promise<void>;
   readonly clock: Clock;
+  /** False: something of these messages' ordering keys still lies below the store. */
+  readonly inTurn: (messages: readonly NewMessage[], withinMs: number) => Promise<boolean>;
   readonly acceptance: Acceptance;
   readonly builder: MessageBuilder;
   readonly events: Events;
@@ -88,8 +90,15 @@ export function createClient(options: ClientOptions): Client {
     throw new MakegoodError("store_unavailable", `the store is not open yet: it did not answer within ${OPENING_MS} ms`);
   }
 
+  /** What has an ordering key waits for those of its key that lie below the store: they came first. */
+  async function inTurn(messages: readonly NewMessage[]): Promise<void> {
+    if (await options.inTurn(messages, OPENING_MS)) return;
+    throw new MakegoodError("store_unavailable", "earlier messages of this ordering key wait below the store and go first");
+  }
+
   async function accept(messages: readonly NewMessage[], call: CallOptions): Promise<Enqueued[]> {
     call.signal?.throwIfAborted();
+    if (messages.some(({ orderingKey }) => orderingKey !== null)) await inTurn(messages);
     const results = await acceptance.accept(messages, call.tx, call.signal);
     const conflicts = results.flatMap((result, index) => (result.kind === "conflict" ? [conflict(result, index, messages)] : []));
     throwAll(conflicts, messages.length);

@@ -17,6 +17,7 @@ import type { Breakers } from "./breakers.ts";
 import type { MessageBuilder } from "./build-message.ts";
 import type { DeliverOptions, DeliverResult } from "./deliver.ts";
 import { DirectAttempts, EXTRA_MS, type Obstacle, type Tried } from "./direct-attempt.ts";
+import { createDirectLimits, type DirectLimits } from "./direct-limits.ts";
 import type { AnyTopic } from "./topic.ts";
 import type { TopicEntry, TopicTable } from "./topic-table.ts";
 
@@ -52,12 +53,14 @@ const NOT_TRIED: Direct = { code: null, error: null, status: null, tries: 0, bod
 export class DirectDelivery {
   readonly #deps: DeliverDeps;
   readonly #attempts: DirectAttempts;
+  readonly #limits: DirectLimits;
   readonly #owner: string;
 
   constructor(deps: DeliverDeps) {
     this.#deps = deps;
     this.#attempts = new DirectAttempts(deps);
     this.#owner = `deliver-${deps.ids()}`;
+    this.#limits = createDirectLimits(deps.store.topics, this.#owner, deps.clock);
   }
 
   async run(topic: AnyTopic | string, payload: unknown, options: DeliverOptions): Promise<DeliverResult> {
@@ -76,9 +79,14 @@ export class DirectDelivery {
     const call: Call = { message, entry, options, timeoutMs, untilMs: startedMs + budgetMs };
     const obstacle = this.#obstacle(call);
     if (obstacle !== null) return this.#store(call, message, { ...NOT_TRIED, ...obstacle });
-    // An unknown outcome that must be held can only be held under a claim.
-    if (options.storeFirst === true || holdsUnknown(call)) return this.#storeFirst(call);
-    return this.#tryFirst(call);
+    const entered = await this.#limits.enter(entry as TopicEntry, message.tenantId, timeoutMs);
+    if (entered && entered.obstacle !== null) return this.#store(call, message, { ...NOT_TRIED, ...entered.obstacle });
+    try {
+      // An unknown outcome that must be held can only be held under a claim.
+      return await (options.storeFirst === true || holdsUnknown(call) ? this.#storeFirst(call) : this.#tryFirst(call));
+    } finally {
+      entered?.leave();
+    }
   }
 
   refuse(topic: AnyTopic | string, text: string, options: DeliverOptions, code: string, error: string): DeliverResult {

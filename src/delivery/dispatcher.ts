@@ -17,6 +17,7 @@ import { Idle } from "./idle.ts";
 import { type LaneEntry, LaneTable } from "./lanes.ts";
 import { LeaseTable } from "./leases.ts";
 import { Look } from "./look.ts";
+import { Pacer } from "./pacer.ts";
 import { createPrefetch } from "./prefetch.ts";
 import { Runner } from "./runner.ts";
 import { announceSettled } from "./settled-event.ts";
@@ -57,6 +58,7 @@ export class Dispatcher {
   readonly #claimer: Claimer;
   readonly #look: Look;
   readonly #idle: Idle;
+  readonly #pacer: Pacer;
   readonly #health: StoreHealth;
   readonly #loop: Loop;
   readonly #announcer: Announcer | null;
@@ -67,6 +69,7 @@ export class Dispatcher {
   #served = 0;
   readonly #occasional = new Set<string>();
   #probeDueMs = Number.POSITIVE_INFINITY;
+  #paceDueMs = Number.POSITIVE_INFINITY;
 
   constructor(options: DispatcherOptions) {
     const { store, topics, breakers, events, clock, random, owner, concurrency, pollMs, aside = false } = options;
@@ -110,6 +113,10 @@ export class Dispatcher {
       this.#look.soon();
       this.#loop.nudge();
     };
+    this.#pacer = new Pacer({
+      ...{ topicStore: breakers.topicStore, owner, clock, events, concurrency, alone: aside, track },
+      changed: () => this.#loop.nudge(),
+    });
     this.#idle = new Idle({ store, owner, health, track, told });
     this.#lanes = lanes;
     this.#leases = leases;
@@ -156,6 +163,8 @@ export class Dispatcher {
     if (nowMs < this.#health.restUntilMs) return this.#health.restUntilMs - nowMs;
     const open = this.#claimer.ready;
     if (open && nowMs < this.#claimer.notBeforeMs) return this.#claimer.notBeforeMs - nowMs;
+    this.#pacer.keep(nowMs);
+    this.#paceDueMs = Number.POSITIVE_INFINITY;
     const ready = open ? this.#lanes.ready(nowMs) : [];
     if (ready.length > 0) this.#allow(ready, nowMs);
     const sent = ready.length > 0 && this.#claimer.claimFrom(ready, nowMs);
@@ -166,7 +175,7 @@ export class Dispatcher {
     if (open && !sent && !backlog && this.#claimer.underWay === 0 && this.#look.begun) this.#idle.rest(nowMs);
     const lookMs = this.#look.dueMs(!this.#idle.waiting);
     if (nowMs >= lookMs) this.#track(this.#look.look());
-    const dueMs = open ? Math.min(this.#lanes.nextDueMs(nowMs), this.#probeDueMs) : Number.POSITIVE_INFINITY;
+    const dueMs = open ? Math.min(this.#lanes.nextDueMs(nowMs), this.#probeDueMs, this.#paceDueMs) : Number.POSITIVE_INFINITY;
     return Math.max(1, Math.min(pollMs, dueMs - nowMs, nowMs >= lookMs ? pollMs : lookMs - nowMs));
   }
 
@@ -198,6 +207,7 @@ export class Dispatcher {
       topic.tenantLimit = tenantLimitOf(topic);
       topic.allowance = allowanceOf(topic, sink !== null, nowMs, crowd);
     }
+    this.#paceDueMs = this.#pacer.limit(asking, lanes, nowMs);
   }
 
   #topic(name: string): TopicState {
@@ -281,6 +291,7 @@ export class Dispatcher {
     await this.#claimsOver(aside ? 1_000 : Math.max(1_000, drainMs - (clock.monotonicMs() - startedMs)));
     await this.#settler.close(SETTLE_AT_STOP_MS);
     this.#runner.close();
+    await this.#pacer.stop();
     this.#state = "stopped";
     await this.#idle.stop();
     await silent;

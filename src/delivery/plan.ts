@@ -9,6 +9,8 @@ import { type Vessel, waterFill } from "./water-fill.ts";
 export interface PlanTenant {
   /** Claimed and not finished, and asked for. */
   readonly held: number;
+  /** How many more it may have now, whatever it holds: what is left of its own rate; absent: it has none. */
+  readonly allowance?: number | undefined;
 }
 
 export interface PlanTopic {
@@ -168,7 +170,9 @@ function giveInTurn<L extends PlanLane>(lanes: readonly L[], amount: number, pur
   let left = amount;
   for (const lane of lanes) {
     const ofTopic = lane.topic.allowance - (purse.byTopic.get(lane.topic) ?? 0);
-    const ofTenant = purse.tenantCap(lane) - lane.tenant.held - (purse.byTenant.get(lane.tenant) ?? 0);
+    const ofTenant =
+      Math.min(purse.tenantCap(lane) - lane.tenant.held, lane.tenant.allowance ?? Number.POSITIVE_INFINITY) -
+      (purse.byTenant.get(lane.tenant) ?? 0);
     const limit = Math.min(left, each, lane.appetite, ofTopic, ofTenant);
     if (limit <= 0) continue;
     left -= limit;
@@ -190,8 +194,12 @@ function share<L extends PlanLane>(lanes: readonly L[], amount: number, purse: P
   const appetite = (lane: L): number => (hungry ? Math.max(0, lane.appetite - (purse.grants.get(lane) ?? 0)) : amount);
   const topics = groups(lanes, (lane) => lane.topic).map(([topic, ofTopic]) => {
     const tenants = groups(ofTopic, (lane) => lane.tenant).map(([tenant, ofTenant]): Group<PlanTenant, L> => {
-      const held = tenant.held + (purse.byTenant.get(tenant) ?? 0);
-      const cap = Math.max(0, purse.tenantCap(ofTenant[0] as L) - held);
+      const given = purse.byTenant.get(tenant) ?? 0;
+      const held = tenant.held + given;
+      const cap = Math.max(
+        0,
+        Math.min(purse.tenantCap(ofTenant[0] as L) - held, (tenant.allowance ?? Number.POSITIVE_INFINITY) - given),
+      );
       return { key: tenant, lanes: ofTenant, held, max: Math.min(cap, sum(ofTenant, appetite)) };
     });
     const spent = purse.byTopic.get(topic) ?? 0;
@@ -267,7 +275,8 @@ function planSuspects<L extends PlanLane>(lanes: readonly L[], input: PlanInput<
   return claims;
 }
 
-const tenantRoom = ({ topic, tenant }: PlanLane): number => (topic.tenantLimit ?? Number.POSITIVE_INFINITY) - tenant.held;
+const tenantRoom = ({ topic, tenant }: PlanLane): number =>
+  Math.min((topic.tenantLimit ?? Number.POSITIVE_INFINITY) - tenant.held, tenant.allowance ?? Number.POSITIVE_INFINITY);
 
 function oldestFirst<L extends PlanLane>(lanes: readonly L[], suspicion: Suspicion): L[] {
   const found = lanes.filter((lane) => lane.suspicion === suspicion && tenantRoom(lane) > 0);

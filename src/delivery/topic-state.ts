@@ -11,11 +11,42 @@ const SLOW_MS = 1_000;
 /** Four of these one after the other are still soon. */
 const FAST_MS = 25;
 
+/** Starts that were allotted to this worker and not used yet. */
+export interface Starts {
+  /** Below 0: more was begun than was allotted (a probe), and is owed. */
+  left: number;
+  /** Monotonic: what is left by then goes back. */
+  lapseMs: number;
+  /** Monotonic: asked for again then at the earliest. */
+  askMs: number;
+}
+
+/** Places that this worker has of a topic's over all processes. */
+export interface Slots {
+  granted: number;
+  /** Monotonic: until when they are its own. */
+  untilMs: number;
+  askMs: number;
+  /** Monotonic: they are asked for again then, to be kept. */
+  renewMs: number;
+  /** The most that was held since then: what is beyond goes back. */
+  peak: number;
+}
+
+/** A claim asks for so many, or gives back what did not come. */
+export function spend(topic: TopicState, tenant: TenantState, amount: number): void {
+  if (topic.starts) topic.starts.left -= amount;
+  if (tenant.starts) tenant.starts.left -= amount;
+}
+
 export interface TenantState extends PlanTenant {
   held: number;
   running: number;
   /** Lanes that count towards it; with none, and nothing held, it may be forgotten. */
   lanes: number;
+  allowance: number | undefined;
+  /** What this worker has of the tenant's rate; null: it has none. */
+  starts: Starts | null;
 }
 
 export interface TopicState extends PlanTopic {
@@ -33,6 +64,9 @@ export interface TopicState extends PlanTopic {
   tenantRunningMax: number;
   allowance: number;
   tenantLimit: number | null;
+  /** What this worker has of the topic's rate and of its places over all processes; null: there is no such limit. */
+  starts: Starts | null;
+  slots: Slots | null;
   /** A moving average of attempts' durations; NaN before the first. */
   paceMs: number;
   slow: boolean;
@@ -52,6 +86,8 @@ export function createTopicState(name: string, chosen: boolean, breaker: Breaker
     tenantRunningMax: Number.POSITIVE_INFINITY,
     allowance: 0,
     tenantLimit: null,
+    starts: null,
+    slots: null,
     paceMs: Number.NaN,
     // Until it has shown otherwise: a first batch must not fill every slot with what turns out to take ten seconds.
     slow: true,
@@ -77,7 +113,7 @@ function heldPerRunning(topic: TopicState): number {
 export function tenantOf(topic: TopicState, tenantId: string | null): TenantState {
   let tenant = topic.tenants.get(tenantId);
   if (!tenant) {
-    tenant = { held: 0, running: 0, lanes: 0 };
+    tenant = { held: 0, running: 0, lanes: 0, allowance: undefined, starts: null };
     topic.tenants.set(tenantId, tenant);
   }
   return tenant;

@@ -19,3 +19,26 @@ export function bucketOf(tenantId: string | null | undefined): string {
 
 /** After this long without use every bucket is full, whatever its rate: it need not be kept. */
 export const BUCKET_KEPT_MS = 3_600_000;
+
+/** A bucket as it stood at a moment. */
+export interface Bucket {
+  readonly tokens: number;
+  readonly atMs: number;
+}
+
+/** A clock that was set back by more than this is a clock that was set, not a caller that is late. */
+const LATE_MS = 1_000;
+/** So near to a whole one that only rounding is missing. */
+const NEARLY = 1e-6;
+
+/** Takes as many as there are of `amount`, or puts some back (below 0); `nextInMs`: until there is one more. */
+export function takeFrom(bucket: Bucket | undefined, perSecond: number, amount: number, nowMs: number) {
+  const burst = burstOf(perSecond);
+  const before = bucket ?? { tokens: burst, atMs: nowMs };
+  const there = Math.min(burst, before.tokens + (Math.max(0, nowMs - before.atMs) * perSecond) / 1_000);
+  const granted = amount < 0 ? amount : Math.min(amount, Math.floor(Math.max(0, there) + NEARLY));
+  const tokens = Math.min(burst, there - granted);
+  const atMs = nowMs < before.atMs - LATE_MS ? nowMs : Math.max(nowMs, before.atMs);
+  const nextInMs = Math.max(0, ((1 - NEARLY - tokens) / perSecond) * 1_000);
+  return { bucket: { tokens, atMs } satisfies Bucket, granted, nextInMs };
+}

@@ -36,6 +36,13 @@ export interface StoreLevels {
   readonly survives: "nothing" | "process-crash" | "power-loss";
   /** How old the last answer to the question whether it would accept is. */
   readonly checkedAgeMs: number;
+  /** What lies below the primary store, by place. */
+  readonly below: readonly {
+    readonly place: string;
+    readonly count: number;
+    readonly quarantined: number;
+    readonly ageMs: number;
+  }[];
   readonly findings: readonly Finding[];
 }
 
@@ -193,6 +200,8 @@ function levelGauges(register: Registry, label: (topic: string) => string, level
   const findings = gauge("findings", "What is not as it should be, by kind; see /health.", ["what", "severity"]);
   const held = gauge("topic_held", "1 while nothing of a topic is attempted, by why.", ["topic", "code"]);
   const codeLabel = cappedLabels(CODES_MAX);
+  const below = gauge("held_below", "Messages that lie below the primary store, by place.", ["place", "state"]);
+  const belowAge = gauge("held_below_oldest_seconds", "Age of the oldest message below the primary store.", ["place"]);
   const age = gauge("levels_age_seconds", "How old the numbers of the store are.");
 
   return async function refresh(): Promise<void> {
@@ -213,6 +222,11 @@ function levelGauges(register: Registry, label: (topic: string) => string, level
     if (now.store) {
       survives.set(SURVIVES[now.store.survives]);
       checked.set(now.store.checkedAgeMs / 1_000);
+      for (const { place, count, quarantined, ageMs } of now.store.below) {
+        below.set({ place, state: "waiting" }, count);
+        below.set({ place, state: "quarantined" }, quarantined);
+        belowAge.set({ place }, ageMs / 1_000);
+      }
       for (const { what, severity } of now.store.findings) findings.inc({ what, severity });
     }
     age.set(now.ageMs === null ? Number.NaN : now.ageMs / 1_000);

@@ -54,7 +54,8 @@ export function createApp(options: AppOptions): App {
         held: holdOf(topic, value.served)?.code ?? null,
       }));
       const { survives } = kernel.mg.store.traits;
-      const store = { survives, checkedAgeMs: state.ageMs, findings: kernel.mg.findings() };
+      const below = belowOf(kernel);
+      const store = { survives, checkedAgeMs: state.ageMs, below, findings: kernel.mg.findings() };
       return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: state.error === null, store };
     },
   });
@@ -69,6 +70,14 @@ export function createApp(options: AppOptions): App {
   hono.notFound((context) => refuse(context, options, problem("not_found", "there is nothing at this address")));
   hono.onError((error, context) => send(context, unexpected(kernel, context, error)));
   return { fetch: (request) => hono.fetch(request), health, metrics };
+}
+
+/** What lies below the primary store, as metrics show it. */
+function belowOf({ mg, clock }: Kernel) {
+  const nowMs = clock.wallMs();
+  return mg.ladder.status().holdings.map(({ place, count, quarantined, oldestAtMs }) => {
+    return { place, count, quarantined, ageMs: oldestAtMs === null ? 0 : Math.max(0, nowMs - oldestAtMs) };
+  });
 }
 
 async function answer(context: Context, options: AppOptions, route: Route): Promise<Response> {

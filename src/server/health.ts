@@ -135,7 +135,12 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
     deliver: {
       into: state.error === null && ladder.primary === "up" ? "primary" : "below",
       survives: ladder.survives,
+      durable: ladder.durable,
       waiting_below: ladder.waiting,
+      holdings: ladder.holdings.map(({ place, count, quarantined, oldestAtMs, survives: what }) => ({
+        ...{ place, count, quarantined, survives: what },
+        oldest_at: oldestAtMs === null ? null : new Date(oldestAtMs).toISOString(),
+      })),
       quarantined: ladder.quarantined,
     },
     dispatcher: dispatcher && {

@@ -2,6 +2,7 @@
  * What deliver() sees of the fallback ladder: one way down, where the first rung that accepts wins, and one way up, where entries only
  * ever go to a store that does not have them yet (CON-8).
  */
+import type { NewMessage } from "../message/message.ts";
 import type { HandedDown } from "./handed-down.ts";
 import type { StoreTraits, WorkStore } from "./store.ts";
 
@@ -22,11 +23,26 @@ export type PutDown =
   /** Not even memory took it; its whole text is in the ERROR log. */
   | { readonly kind: "refused"; readonly code: string; readonly error: string };
 
+/** What lies in one place below the primary store. */
+export interface Holding {
+  readonly place: Exclude<RungName, "primary">;
+  /** Those that wait for the primary store; in the secondary store as of the last time it was asked. */
+  readonly count: number;
+  /** Those that the primary store would not take as they are, kept for a person. */
+  readonly quarantined: number;
+  /** Wall clock; null when nothing waits there. */
+  readonly oldestAtMs: number | null;
+  readonly survives: Survives;
+}
+
 export interface LadderStatus {
   /** False while the primary store failed when it was last used. */
   readonly primary: "up" | "down";
   /** What the next message handed down would survive, as far as it is known now. */
   readonly survives: Survives;
+  /** What everything that was accepted survives: never better than the worst place where something lies. */
+  readonly durable: Survives;
+  readonly holdings: readonly Holding[];
   readonly waiting: { readonly journal: number; readonly memory: number };
   readonly quarantined: number;
   /** Wall clock; null when nothing waits below. */
@@ -49,7 +65,9 @@ export interface Drained {
 export interface WaitingBelow {
   readonly id: string;
   readonly topic: string;
-  readonly ordered: boolean;
+  readonly orderingKey: string | null;
+  /** When it was handed down, wall clock. */
+  readonly atMs: number;
   /** Wall clock. */
   readonly dueAtMs: number;
   /** Its attempts have ended: it only waits for a store that takes it as a dead letter. */
@@ -59,6 +77,11 @@ export interface WaitingBelow {
 export interface Ladder {
   /** Each rung once, within the time that is left. Never rejects. */
   put(entry: HandedDown, untilMs: number): Promise<PutDown>;
+  /**
+   * Resolves when nothing of these messages' ordering keys lies below the primary store, as far as this process knows: at once, or when it was
+   * moved up. False: it still does after `withinMs`.
+   */
+  inTurn(messages: readonly NewMessage[], withinMs: number): Promise<boolean>;
   /** The whole text of what cannot be a message, to the ERROR log. */
   lament(why: string, fields: Readonly<Record<string, unknown>>, text: string): void;
   /** Moves what waits below into the primary store. Rejects when the primary cannot be used. */

@@ -3,17 +3,20 @@
  * wins, each is asked once, all within one time. After an outage a loop moves what waits below up again, by put-if-absent only.
  */
 import { errorText, MakegoodError } from "../message/errors.ts";
+import type { NewMessage } from "../message/message.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, inBackground, within } from "../platform/clock.ts";
 import { startLoop } from "../platform/loop.ts";
 import { entryLine, refusedLine } from "./error-line.ts";
-import type { Ladder, LadderStatus, PutDown, RungName, Survives } from "./fallback.ts";
+import type { Ladder, PutDown, RungName, Survives } from "./fallback.ts";
 import type { EntryForm, HandedDown } from "./handed-down.ts";
 import type { Journal } from "./journal.ts";
 import { createBelow } from "./ladder/below.ts";
 import { createDrain } from "./ladder/drain.ts";
-import { createMemoryRung, type MemoryRung } from "./ladder/memory-rung.ts";
-import type { Store } from "./store.ts";
+import { asideOf, type HeldAside, statusOf } from "./ladder/holdings.ts";
+import { KeysBelow } from "./ladder/keys-below.ts";
+import { createMemoryRung } from "./ladder/memory-rung.ts";
+import type { StatusCount, Store } from "./store.ts";
 
 export interface LadderOptions {
   readonly primary: Store;
@@ -59,7 +62,7 @@ export function createLadder(options: LadderOptions): Ladder {
   const memory = createMemoryRung();
   const resting = new Map<RungName, number>();
   const primaryAt = options.opened() ? "up" : "down";
-  // What the secondary holds is not counted here: it is looked at first, after each put to it, and now and then.
+  // What the secondary holds is not known here: it is looked at first, after each put to it, and now and then.
   const state = { primary: primaryAt as "up" | "down", below: secondary !== undefined, lookedMs: clock.monotonicMs() };
   const idleMs = secondary || journal ? IDLE_MS : ALONE_MS;
   const rungs: Rung[] = [storeRung("primary", primary, () => openNow(options))];
@@ -69,11 +72,16 @@ export function createLadder(options: LadderOptions): Ladder {
     state.primary = up ? "up" : "down";
   };
   const busy = new Set<string>();
-  const drain = createDrain({ ...options, memory, busy, told });
+  const keys = new KeysBelow();
+  const aside: HeldAside = { count: 0, quarantined: 0, oldestAtMs: null };
+  const counted = (counts: readonly StatusCount[]): void =>
+    void Object.assign(aside, asideOf(counts, options.topics(), clock.wallMs()));
+  const drain = createDrain({ ...options, memory, busy, keys, told, counted });
   const loop = startLoop({
     clock: inBackground(clock),
     step: async () => {
-      await journal?.takeOver();
+      const taken = (await journal?.takeOver()) ?? 0;
+      if (taken + keys.size > 0) keys.sawHere(waitingBelow());
       const nowMs = clock.monotonicMs();
       if (secondary && nowMs - state.lookedMs > LOOK_MS) state.below = true;
       const waiting = memory.size + (journal?.stats().waiting ?? 0);
@@ -91,9 +99,30 @@ export function createLadder(options: LadderOptions): Ladder {
     failed: (_error, consecutive) => Math.min(IDLE_MS, DRAIN_MS * consecutive),
   });
 
+  function* waitingBelow() {
+    yield* memory.list();
+    yield* journal?.list() ?? [];
+  }
+
+  async function inTurn(messages: readonly NewMessage[], withinMs: number): Promise<boolean> {
+    const held = (): boolean => messages.some((message) => keys.holds(message));
+    if (!held()) return true;
+    await within(clock, drain(), withinMs).catch(() => null);
+    return !held();
+  }
+
+  /** A rung above one that has something of the entry's ordering key would be overtaking it. */
+  const overtakes = (rung: RungName, { message }: HandedDown): boolean =>
+    (rung === "primary" && keys.holds(message)) || (rung === "secondary" && keys.heldHere(message));
+
   async function put(entry: HandedDown, untilMs: number): Promise<PutDown> {
     const failures: string[] = [];
+    if (state.primary === "up") await inTurn([entry.message], (untilMs - clock.monotonicMs()) / 2);
     for (const [i, rung] of rungs.entries()) {
+      if (overtakes(rung.name, entry)) {
+        failures.push(`${rung.name}: others of its ordering key wait below`);
+        continue;
+      }
       const nowMs = clock.monotonicMs();
       if ((resting.get(rung.name) ?? 0) > nowMs) {
         failures.push(`${rung.name}: did not answer lately`);
@@ -102,11 +131,7 @@ export function createLadder(options: LadderOptions): Ladder {
       const asked = await ask(rung, entry, shareMs(untilMs - nowMs, rungs.length - i), clock);
       if (asked.kind === "answered") {
         if (rung.name === "primary") state.primary = "up";
-        else {
-          state.below = true;
-          loop.nudge();
-          below.came();
-        }
+        else cameBelow(rung.name, entry, asked.put);
         if (options.logsUnsafe && asked.put.kind === "stored" && asked.put.survives === "nothing" && !asked.put.duplicate)
           say(errorLog, entryLine(entry, `${rung.name} survives nothing`, form));
         return asked.put;
@@ -119,6 +144,18 @@ export function createLadder(options: LadderOptions): Ladder {
     return inMemory(entry, failures.join("; "));
   }
 
+  function cameBelow(rung: RungName, { message, atMs }: HandedDown, put: PutDown): void {
+    if (put.kind === "stored") {
+      if (rung === "secondary") {
+        keys.cameAside(message);
+        if (!put.duplicate) Object.assign(aside, { count: aside.count + 1, oldestAtMs: aside.oldestAtMs ?? atMs });
+      } else keys.came(message);
+    }
+    state.below = true;
+    loop.nudge();
+    below.came();
+  }
+
   function inMemory(entry: HandedDown, why: string): PutDown {
     const { id, payload } = entry.message;
     if ((memory.get(id)?.message.payload ?? payload) !== payload) return { kind: "conflict", rung: "memory", id };
@@ -126,11 +163,12 @@ export function createLadder(options: LadderOptions): Ladder {
     say(errorLog, entryLine(entry, why, form));
     if (!memory.keep(entry))
       return { kind: "refused", code: "store_full", error: `nothing could keep it (${why}; memory: full)` };
-    loop.nudge();
-    below.came();
-    return { kind: "stored", rung: "memory", survives: "nothing", id, duplicate: false };
+    const put = { kind: "stored", rung: "memory", survives: "nothing", id, duplicate: false } as const;
+    cameBelow("memory", entry, put);
+    return put;
   }
 
+  keys.sawHere(waitingBelow());
   const below = createBelow({
     ...{ memory, journal, busy, clock, ids: options.ids },
     ended: () => {
@@ -140,10 +178,11 @@ export function createLadder(options: LadderOptions): Ladder {
   return {
     put,
     below,
+    inTurn,
     storeOf: (rung) => (rung === "primary" ? primary : rung === "secondary" && secondary ? secondary : below),
     lament: (why, fields, text) => say(errorLog, refusedLine(clock.wallMs(), why, fields, text, form)),
     drain,
-    status: () => statusOf(state.primary, rungs, memory, journal),
+    status: () => statusOf(state.primary, { primary, secondary, journal, memory, aside }),
     async close(withinMs = 1_000) {
       // A store that hangs must not keep a process from ending: what it was asked for is done again by whoever comes next.
       await within(clock, loop.stop(), withinMs);
@@ -160,24 +199,6 @@ function say(errorLog: (line: string) => void, line: string): void {
   } catch {
     // There is nobody left to tell.
   }
-}
-
-function statusOf(
-  primary: "up" | "down",
-  rungs: readonly Rung[],
-  memory: MemoryRung,
-  journal: Journal | undefined,
-): LadderStatus {
-  const stats = journal?.stats();
-  const ages = [stats?.oldestAtMs, memory.oldestAtMs].filter((atMs): atMs is number => atMs != null);
-  const next = primary === "up" ? rungs[0] : rungs[1];
-  return {
-    primary,
-    survives: next?.survives() ?? "nothing",
-    waiting: { journal: stats?.waiting ?? 0, memory: memory.size },
-    quarantined: stats?.quarantined ?? 0,
-    oldestAtMs: ages.length > 0 ? Math.min(...ages) : null,
-  };
 }
 
 /** What one rung may take of the time that is left: something over half, so that those below have theirs, an fsync included. */

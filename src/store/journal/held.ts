@@ -7,7 +7,6 @@ import type { HandedDown } from "../handed-down.ts";
 import { type AfterTry, LOST, readTried, readTry, type TriedBelow, triedMore, tryJson } from "../tried-below.ts";
 
 export interface Held extends WaitingBelow {
-  readonly atMs: number;
   readonly delayMs: number;
   /** Its direct try was a rejection. */
   readonly refused: boolean;
@@ -20,7 +19,7 @@ export interface Held extends WaitingBelow {
   begun: { readonly attempt: number; readonly atMs: number } | null;
 }
 
-type Known = Pick<Held, "id" | "topic" | "ordered" | "refused" | "atMs" | "delayMs" | "tried">;
+type Known = Pick<Held, "id" | "topic" | "orderingKey" | "refused" | "atMs" | "delayMs" | "tried">;
 
 function holding(known: Known, offset: number, bytes: number): Held {
   return {
@@ -41,7 +40,7 @@ function holding(known: Known, offset: number, bytes: number): Held {
 export function heldEntry({ message, atMs, tried }: HandedDown, offset: number, bytes: number): Held {
   const { id, topic, orderingKey, delayMs, directTry } = message;
   const refused = directTry?.rejected === true;
-  return holding({ id, topic, ordered: orderingKey !== null, refused, atMs, delayMs, tried: tried ?? null }, offset, bytes);
+  return holding({ id, topic, orderingKey, refused, atMs, delayMs, tried: tried ?? null }, offset, bytes);
 }
 
 /** From an entry's text; null: it is none. */
@@ -50,9 +49,9 @@ export function heldValue(value: unknown, offset: number, bytes: number): Held |
   const atMs = Date.parse(String(at));
   if (typeof id !== "string" || Number.isNaN(atMs)) return null;
   const delayMs = typeof delay_ms === "number" ? delay_ms : 0;
-  const ordered = typeof ordering_key === "string";
+  const orderingKey = typeof ordering_key === "string" ? ordering_key : null;
   const refused = (direct_try as { rejected?: unknown } | null | undefined)?.rejected === true;
-  return holding({ id, topic: String(topic), ordered, refused, atMs, delayMs, tried: readTried(tried) }, offset, bytes);
+  return holding({ id, topic: String(topic), orderingKey, refused, atMs, delayMs, tried: readTried(tried) }, offset, bytes);
 }
 
 /** An attempt begins; returns the mark to write. */

@@ -47,7 +47,7 @@ export function createBelow(options: BelowOptions): WorkStore & { came(): void }
 
   /** Those that no order and no verdict keeps back. */
   function* free(): Generator<WaitingBelow> {
-    for (const one of waiting()) if (!one.ordered && !one.dead) yield one;
+    for (const one of waiting()) if (one.orderingKey === null && !one.dead) yield one;
   }
 
   function dueIn(lanes: Parameters<WorkStore["claim"]>[0]["lanes"]): string[] {

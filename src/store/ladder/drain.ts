@@ -10,7 +10,8 @@ import { type Clock, within } from "../../platform/clock.ts";
 import type { Drained, RungName, WaitingBelow } from "../fallback.ts";
 import type { HandedDown } from "../handed-down.ts";
 import type { Journal } from "../journal.ts";
-import type { Store } from "../store.ts";
+import type { StatusCount, Store } from "../store.ts";
+import type { KeysBelow } from "./keys-below.ts";
 import type { MemoryRung } from "./memory-rung.ts";
 import { moveUp } from "./move-up.ts";
 import { type OfferDeps, type Offered, offer } from "./offer.ts";
@@ -28,6 +29,9 @@ export interface DrainOptions {
   readonly ids: () => string;
   readonly clock: Clock;
   readonly events: Events;
+  readonly keys: KeysBelow;
+  /** What the secondary store counts. */
+  readonly counted: (counts: readonly StatusCount[]) => void;
   /** Whether the primary could be used. */
   readonly told: (up: boolean) => void;
 }
@@ -68,6 +72,7 @@ async function drainOnce(options: DrainOptions, later: Map<string, number>): Pro
   } catch (error) {
     told(false);
     await improve(options);
+    if (options.secondary) await lookAside(options, options.secondary).catch(() => {});
     throw error;
   }
   told(true);
@@ -109,12 +114,13 @@ async function drainRung(
   later: Map<string, number>,
   total: Count,
 ): Promise<void> {
-  const { busy, events } = options;
+  const { busy, keys, events } = options;
   const count: Count = { moved: 0, duplicates: 0, conflicts: 0 };
   const seen = new Set<string>();
   try {
     for (;;) {
-      const ids = firstOf(from.list(), (id) => !busy.has(id) && !later.has(id) && !seen.has(id));
+      const free = (id: string): boolean => !busy.has(id) && !later.has(id) && !seen.has(id);
+      const ids = firstOf(from.list(), (one, chosen) => free(one.id) && keys.mayGo(one, chosen));
       if (ids.length === 0) break;
       // Before anything is waited for: from here on no attempt is made of them.
       for (const id of ids) busy.add(id);
@@ -132,11 +138,13 @@ async function drainRung(
   }
 }
 
-function firstOf(waiting: Iterable<WaitingBelow>, fits: (id: string) => boolean): string[] {
+type Fits = (one: WaitingBelow, chosen: ReadonlySet<string>) => boolean;
+
+function firstOf(waiting: Iterable<WaitingBelow>, fits: Fits): string[] {
   const ids = new Set<string>();
-  for (const { id } of waiting) {
+  for (const one of waiting) {
     if (ids.size >= BATCH) break;
-    if (fits(id)) ids.add(id);
+    if (fits(one, ids)) ids.add(one.id);
   }
   return [...ids];
 }
@@ -149,7 +157,7 @@ async function moveBatch(
   later: Map<string, number>,
   count: Count,
 ): Promise<void> {
-  const { clock, events } = options;
+  const { clock, keys, events } = options;
   const entries = await from.read(ids);
   const results = await offer(entries, offerTo(options.primary, options));
   const taken: string[] = [];
@@ -158,9 +166,12 @@ async function moveBatch(
     if (result.kind === "taken") taken.push(message.id);
     else if (result.kind === "later") later.set(message.id, clock.monotonicMs() + LATER_MS);
     else await from.quarantine(message.id, result.reason);
+    if (result.kind === "conflict" || result.kind === "never") keys.gone(message.id);
     tally(result, message, rung, events, count);
   }
   await from.done(taken);
+  // Only now: what comes for their keys meanwhile goes below as well.
+  for (const id of taken) keys.gone(id);
 }
 
 function offerTo(store: Store, { ids, clock }: DrainOptions): OfferDeps {
@@ -175,8 +186,9 @@ async function drainSecondary(options: DrainOptions, secondary: Store, total: Co
     await options.secondaryReady?.();
     const names = topics();
     await moveUp({ ...offerTo(primary, options), secondary, topics: names, told });
+    const counts = await lookAside(options, secondary);
     // What is being attempted there goes up when that has ended.
-    return !(await secondary.counts()).some(({ status, topic }) => status === "processing" && names.includes(topic));
+    return !counts.some(({ status, topic }) => status === "processing" && names.includes(topic));
   } catch (error) {
     // The secondary may be away in its turn: what it has is safe there and comes with the next round.
     events.emit({ type: "rung_failed", rung: "secondary", error: error instanceof Error ? error.message : String(error) });
@@ -184,6 +196,19 @@ async function drainSecondary(options: DrainOptions, secondary: Store, total: Co
   } finally {
     add(count, total, "secondary", events);
   }
+}
+
+/** What the secondary store has now, and of which topics it has ordered messages. */
+async function lookAside({ topics, keys, counted }: DrainOptions, secondary: Store): Promise<StatusCount[]> {
+  const names = topics();
+  const { mark } = keys;
+  const [lanes, counts] = await Promise.all([secondary.lanes(), secondary.counts()]);
+  keys.sawAside(
+    lanes.filter(({ ordered, topic }) => ordered && names.includes(topic)).map(({ topic }) => topic),
+    mark,
+  );
+  counted(counts);
+  return counts;
 }
 
 function tally(result: Offered, { id, topic, key }: NewMessage, rung: RungName, events: Events, count: Count): void {
@@ -209,25 +234,31 @@ function add(count: Count, total: Count, rung: RungName, events: Events): void {
 
 /** The primary is away: what is only in memory goes to the secondary or the journal, if one of them works again. */
 async function improve(options: DrainOptions): Promise<void> {
-  const { memory, busy } = options;
-  for (const id of firstOf(memory.list(), (one) => !busy.has(one))) {
+  const { memory, busy, keys } = options;
+  for (const id of firstOf(memory.list(), ({ id }) => !busy.has(id))) {
     const entry = memory.get(id);
     if (!entry || busy.has(id)) continue;
     busy.add(id);
     const kept = await keptBetter(entry, options).finally(() => busy.delete(id));
     if (!kept) return;
     memory.done(id);
+    if (kept === "journal") continue;
+    keys.gone(id);
+    keys.cameAside(entry.message);
   }
 }
 
-async function keptBetter(entry: HandedDown, options: DrainOptions): Promise<boolean> {
-  const { secondary, secondaryReady, journal } = options;
+async function keptBetter(entry: HandedDown, options: DrainOptions): Promise<"secondary" | "journal" | null> {
+  const { secondary, secondaryReady, journal, keys } = options;
+  const { message } = entry;
+  // Into the secondary only the first of its ordering key: what comes after it waits until the secondary has none.
+  const inOrder = message.orderingKey === null || keys.mayGo(message, new Set());
   try {
     await secondaryReady?.();
-    const [offered] = secondary ? await offer([entry], offerTo(secondary, options)) : [];
-    if (offered?.kind === "taken") return true;
+    const [offered] = secondary && inOrder ? await offer([entry], offerTo(secondary, options)) : [];
+    if (offered?.kind === "taken") return "secondary";
   } catch {
     // Away as well: the journal is next.
   }
-  return (await journal?.append(entry))?.kind === "kept";
+  return (await journal?.append(entry))?.kind === "kept" ? "journal" : null;
 }

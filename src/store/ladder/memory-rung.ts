@@ -61,5 +61,5 @@ export function createMemoryRung(): MemoryRung {
 function waitingOf({ message, atMs, tried }: HandedDown): WaitingBelow {
   const { id, topic, orderingKey, delayMs, directTry } = message;
   const dueAtMs = tried ? tried.atMs + tried.delayMs : atMs + delayMs;
-  return { id, topic, ordered: orderingKey !== null, dueAtMs, dead: directTry?.rejected === true || (tried?.dead ?? false) };
+  return { id, topic, orderingKey, atMs, dueAtMs, dead: directTry?.rejected === true || (tried?.dead ?? false) };
 }

@@ -3,6 +3,7 @@
  * maps, changed only by the functions beside this file, each of which runs without a pause: that is all its atomicity.
  */
 import type { AttemptRecord, NewMessage, ProvenanceRecord, Resolution, Status, Suspicion } from "../../message/message.ts";
+import type { Bucket } from "../../message/rate.ts";
 import type { TopicDefinition, TopicSource } from "../../message/topic.ts";
 import type { WorkerNote } from "../../message/worker-note.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -101,7 +102,7 @@ export interface State {
   readonly topics: Map<string, TopicState>;
   readonly workers: Map<string, { note: WorkerNote; untilMs: number }>;
   /** Bucket → how many starts it held then. */
-  readonly starts: Map<string, { tokens: number; atMs: number }>;
+  readonly starts: Map<string, Bucket>;
   /** Topic → owner → how many attempts it may have at once, and until when. */
   readonly slots: Map<string, Map<string, { held: number; untilMs: number }>>;
   readonly leaders: Map<string, { owner: string; term: bigint; untilMs: number }>;

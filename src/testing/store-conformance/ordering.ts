@@ -95,6 +95,20 @@ export const orderingCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.equal((await takeHead(scene, 3, first))[0]?.attempt, 1);
   },
 
+  "a suspect that is released is as suspect as before": async (scene) => {
+    await ordered(scene, KEYED, "a");
+    await scene.accept(0);
+    await scene.settled(2, await scene.take(2, 1), retry(0, false, 1));
+    const suspicions = async (ms: number): Promise<string[]> => {
+      const taken = await scene.take(2, ms);
+      await scene.settled(ms + 1, taken, RELEASE);
+      return sorted(taken.map(({ id, suspicion }) => `${id} ${suspicion}`));
+    };
+    // Or a message that kills workers goes on for as long as others cannot deliver it and give it back.
+    const before = await suspicions(3);
+    for (const ms of [5, 7]) assert.deepEqual(await suspicions(ms), before);
+  },
+
   "a held head blocks its key until it is discarded": async (scene) => {
     const [first, second] = await ordered(scene, KEYED, "a", "a");
     await scene.settled(2, await takeHead(scene, 1, first), hold());

@@ -40,10 +40,10 @@ const mixedSql = (s: string) =>
   perClock(
     (clock) => `with
     l as materialized (
-      select l.id, y.ends, y.g from ${s}.lease l join unnest($1::bigint[], $2::uuid[], $3::boolean[]) with ordinality y(id, token, ends, g)
+      select l.id, l.suspicion, y.ends, y.g from ${s}.lease l join unnest($1::bigint[], $2::uuid[], $3::boolean[]) with ordinality y(id, token, ends, g)
         on y.id = l.id and y.token = l.token order by l.id for no key update of l),
     x as materialized (
-      select x.*, l.id as lease_id,
+      select x.*, l.id as lease_id, l.suspicion as leased,
         case x.kind when 4 then 'infinity'::timestamptz when 2 then ${clock} + x.delay_ms * interval '1 ms' when 5 then ${clock} end as again
       from l join unnest($4::uuid[], $5::int[], $6::smallint[], $7::smallint[], $8::smallint[], $9::boolean[], $10::bigint[], $11::int[], $12::smallint[],
         $13::boolean[], $14::smallint[], $15::boolean[], $16::int[], $17::text[], $18::text[], $19::text[], $20::int[])
@@ -57,7 +57,7 @@ const mixedSql = (s: string) =>
       select x.*, n - 1 from x where kind = 5 and not exists (select from ${s}.attempt p where p.message_id = x.id and p.lease_id = x.lease_id)),
     f as (delete from ${s}.order_lock k using z where z.ordered and k.id = z.id and not (z.kind = 3 and z.blocks) returning k.lane_id, k.ordering_key, k.id, coalesce(k.seq, 0) as seq),
     ro as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, seq, due, attempts, base, suspicion)
-      select f.lane_id, f.ordering_key, z.id, f.seq, z.again, z.attempts, z.base, z.suspicion from z join f on f.id = z.id where z.ordered and z.kind in (2, 4, 5)),
+      select f.lane_id, f.ordering_key, z.id, f.seq, z.again, z.attempts, z.base, case when z.kind = 5 then z.leased else z.suspicion end from z join f on f.id = z.id where z.ordered and z.kind in (2, 4, 5)),
     r as (insert into ${s}.ready (due, id, lane_id, attempts, base, bytes)
       select again, id, lane_id, attempts, base, bytes from z where kind in (2, 4, 5) and not ordered),
     h as (insert into ${s}.held (id, reason, at) select id, reason, ${clock} from z where kind = 4
