@@ -38,7 +38,7 @@ const STOP_MS = 2_000;
 export function startBelowWorkers(options: BelowWorkersOptions): { close(drainMs: number): Promise<void> } {
   const { ladder, secondary, topics, breakers, events, random, pollMs } = options;
   const clock = inBackground(options.clock);
-  const away = (): boolean => ladder.status().primary === "down";
+  const away = (): boolean => ladder.away;
   const running: Dispatcher[] = [];
   let reclaiming: Maintenance | null = null;
 

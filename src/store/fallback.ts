@@ -87,6 +87,8 @@ export interface Ladder {
   /** Moves what waits below into the primary store. Rejects when the primary cannot be used. */
   drain(): Promise<Drained>;
   status(): LadderStatus;
+  /** The primary store is not open yet, or failed when it was last used. */
+  readonly away: boolean;
   /** What waits in the journal and in memory of this process, to be worked on while no store can be asked (DF-12). */
   readonly below: WorkStore;
   /** The store that has what was put on this rung. */

@@ -176,6 +176,9 @@ export function createLadder(options: LadderOptions): Ladder {
     },
   });
   return {
+    get away() {
+      return state.primary === "down";
+    },
     put,
     below,
     inTurn,

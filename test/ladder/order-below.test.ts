@@ -71,6 +71,19 @@ describe("order over the ladder", () => {
     await mg.close();
   });
 
+  it("one key that has to wait in the secondary store holds up no other key of its topic", async () => {
+    await using receiver = await startReceiver();
+    const [primary, secondary] = [fragile(), fragile()];
+    const { mg } = await ladderScene({ url: receiver.url, store: primary.store, secondary: secondary.store });
+    primary.mode = "refuses";
+    expect(await mg.deliver(TOPIC, 0, { ...ordered("k0"), delayMs: 3_600_000 })).toMatchObject({ stored: "secondary" });
+    primary.mode = "up";
+    await mg.ladder.drain();
+    expect(await mg.enqueue(TOPIC, 1, { key: "other", orderingKey: "p" })).toMatchObject({ inserted: true });
+    expect(await mg.deliver(TOPIC, 2, ordered("k2"))).toMatchObject({ stored: "secondary" });
+    await mg.close();
+  });
+
   it("in the next process, too: what it finds in the journal goes first", async () => {
     await using receiver = await startReceiver();
     const primary = fragile();

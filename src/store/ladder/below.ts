@@ -53,9 +53,11 @@ export function createBelow(options: BelowOptions): WorkStore & { came(): void }
     const nowMs = clock.wallMs();
     const due: string[] = [];
     for (const { id, topic, dueAtMs } of free()) {
-      const room = left.get(topic) ?? 0;
-      if (room === 0 || dueAtMs > nowMs) continue;
-      left.set(topic, room - 1);
+      if (left.size === 0) break;
+      const room = left.get(topic);
+      if (room === undefined || dueAtMs > nowMs) continue;
+      if (room > 1) left.set(topic, room - 1);
+      else left.delete(topic);
       due.push(id);
     }
     return due;

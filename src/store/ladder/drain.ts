@@ -4,7 +4,7 @@
  * is simply done again.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import type { NewMessage } from "../../message/message.ts";
+import type { MessageView, NewMessage } from "../../message/message.ts";
 import type { Events } from "../../observe/events.ts";
 import { type Clock, within } from "../../platform/clock.ts";
 import type { Drained, RungName, WaitingBelow } from "../fallback.ts";
@@ -38,6 +38,8 @@ export interface DrainOptions {
 
 const BATCH = 100;
 const CHECK_MS = 5_000;
+/** With more ordered messages of a topic than this in the secondary store, all keys of the topic count as being there. */
+const KEYS_MAX = 500;
 /** What a store would not take for a reason of its own is offered again after this. */
 const LATER_MS = 30_000;
 
@@ -198,15 +200,22 @@ async function drainSecondary(options: DrainOptions, secondary: Store, total: Co
   }
 }
 
-/** What the secondary store has now, and of which topics it has ordered messages. */
+/** What the secondary store has now, and which ordering keys. */
 async function lookAside({ topics, keys, counted }: DrainOptions, secondary: Store): Promise<StatusCount[]> {
   const names = topics();
   const { mark } = keys;
   const [lanes, counts] = await Promise.all([secondary.lanes(), secondary.counts()]);
-  keys.sawAside(
-    lanes.filter(({ ordered, topic }) => ordered && names.includes(topic)).map(({ topic }) => topic),
-    mark,
-  );
+  const found: MessageView[] = [];
+  const whole: string[] = [];
+  for (const topic of new Set(lanes.filter(({ ordered }) => ordered).map((lane) => lane.topic))) {
+    if (!names.includes(topic)) continue;
+    for (const status of ["pending", "processing"] as const) {
+      const { data, nextCursor } = await secondary.list({ status, topic, payload: false, limit: KEYS_MAX });
+      found.push(...data);
+      if (nextCursor !== null) whole.push(topic);
+    }
+  }
+  keys.sawAside(found, whole, mark);
   counted(counts);
   return counts;
 }

@@ -1,6 +1,6 @@
 /**
- * Which ordering keys have something below the primary store, as far as this process knows: exactly for its own journal and memory, by topic for
- * the secondary store. Whatever comes later for such a key goes below as well, and what lies there goes up in the order in which it came.
+ * Which ordering keys have something below the primary store, as far as this process knows: in its own journal and memory, and in the secondary
+ * store as of its last answer. Whatever comes later for such a key goes below as well, and what lies there goes up in the order in which it came.
  */
 import type { NewMessage } from "../../message/message.ts";
 import type { WaitingBelow } from "../fallback.ts";
@@ -11,7 +11,7 @@ export class KeysBelow {
   /** Key → ids in journal and memory, oldest first. */
   readonly #ids = new Map<string, Set<string>>();
   readonly #keys = new Map<string, string>();
-  /** Topics of which the secondary store has ordered messages → the count of puts when that was last seen. */
+  /** Keys of the secondary store, or whole topics where those are too many → the count of puts when that was last seen. */
   readonly #secondary = new Map<string, number>();
   #puts = 0;
 
@@ -30,8 +30,9 @@ export class KeysBelow {
   }
 
   /** Something of its key may lie in the secondary store. */
-  heldAside({ topic, orderingKey }: Keyed): boolean {
-    return orderingKey !== null && this.#secondary.has(topic);
+  heldAside(message: Keyed): boolean {
+    if (this.#secondary.size === 0 || message.orderingKey === null) return false;
+    return this.#secondary.has(message.topic) || this.#secondary.has(keyOf(message));
   }
 
   holds(message: Keyed): boolean {
@@ -46,8 +47,8 @@ export class KeysBelow {
     this.#keys.set(message.id, key);
   }
 
-  cameAside({ topic, orderingKey }: Keyed): void {
-    if (orderingKey !== null) this.#secondary.set(topic, ++this.#puts);
+  cameAside(message: Keyed): void {
+    if (message.orderingKey !== null) this.#secondary.set(keyOf(message), ++this.#puts);
   }
 
   gone(id: string): void {
@@ -63,7 +64,7 @@ export class KeysBelow {
   mayGo(one: Keyed, chosen: ReadonlySet<string>): boolean {
     const key = this.#keys.get(one.id);
     if (key === undefined) return true;
-    if (this.#secondary.has(one.topic)) return false;
+    if (this.heldAside(one)) return false;
     for (const id of this.#ids.get(key) ?? []) {
       if (id === one.id) return true;
       if (!chosen.has(id)) return false;
@@ -72,9 +73,10 @@ export class KeysBelow {
   }
 
   /** What the secondary store has, as it said itself when the puts stood at `mark`. */
-  sawAside(topics: Iterable<string>, mark: number): void {
-    for (const [topic, at] of this.#secondary) if (at <= mark) this.#secondary.delete(topic);
-    for (const topic of topics) if (!this.#secondary.has(topic)) this.#secondary.set(topic, mark);
+  sawAside(messages: Iterable<Keyed>, wholeTopics: Iterable<string>, mark: number): void {
+    for (const [key, at] of this.#secondary) if (at <= mark) this.#secondary.delete(key);
+    const keys = [...wholeTopics, ...[...messages].filter(({ orderingKey }) => orderingKey !== null).map(keyOf)];
+    for (const key of keys) if (!this.#secondary.has(key)) this.#secondary.set(key, mark);
   }
 
   /** What lies in journal and memory now: entries of processes that are gone have come, others have been taken over from us. */
