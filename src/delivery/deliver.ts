@@ -14,6 +14,8 @@ export interface DeliverOptions extends MessageFields {
   readonly budgetMs?: number | undefined;
   /** True: the message is kept first, in the first store that takes it, and the direct try is its first attempt there. */
   readonly storeFirst?: boolean | undefined;
+  /** True: the direct try keeps to no rate and total of the topic, which are there to hold back what waits, not what is asked for now. */
+  readonly unpaced?: boolean | undefined;
   /** The exact text to send and store, instead of printing `payload` again (I8); `payload` is then ignored. */
   readonly payloadText?: string | undefined;
   /** Ends the direct try; the message is stored all the same. */

@@ -79,7 +79,8 @@ export class DirectDelivery {
     const call: Call = { message, entry, options, timeoutMs, untilMs: startedMs + budgetMs };
     const obstacle = this.#obstacle(call);
     if (obstacle !== null) return this.#store(call, message, { ...NOT_TRIED, ...obstacle });
-    const entered = await this.#limits.enter(entry as TopicEntry, message.tenantId, timeoutMs);
+    const { unpaced = false } = options;
+    const entered = unpaced ? null : await this.#limits.enter(entry as TopicEntry, message.tenantId, timeoutMs);
     if (entered && entered.obstacle !== null) return this.#store(call, message, { ...NOT_TRIED, ...entered.obstacle });
     try {
       // An unknown outcome that must be held can only be held under a claim.

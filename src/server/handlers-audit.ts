@@ -20,7 +20,8 @@ import { type ProblemItem, problem, type Reply } from "./problem.ts";
 
 /** The database first, then a fresh limit of the same length for whatever queues. */
 const WRITE_MS = 3_000;
-const BUDGET_MS = 2 * WRITE_MS;
+/** The topics' rate is for what was queued, so that requests are not disturbed (AUD-14). */
+const HOW = { timeoutMs: WRITE_MS, budgetMs: 2 * WRITE_MS, unpaced: true } as const;
 
 type Kind = AuditKind & { readonly type: AuditType };
 type Result = "success" | "fallback" | "validation_error" | "failed";
@@ -49,8 +50,7 @@ async function post(kernel: Kernel, kind: Kind, request: ApiRequest, newId: () =
   const result = await kernel.mg.deliver(auditTopic(kind.type), null, {
     payloadText: payload,
     key: eventId,
-    timeoutMs: WRITE_MS,
-    budgetMs: BUDGET_MS,
+    ...HOW,
     traceparent: isTraceparent(traceparent) ? traceparent : null,
   });
   const conflicts = result.code === "key_conflict";
@@ -115,6 +115,6 @@ async function quarantine(kernel: Kernel, kind: Kind, text: string, faults: read
 /** Kept as a dead letter with its whole text: a replay judges it again and stores it once it fits (CON-16, DA-15). */
 async function keep(kernel: Kernel, kind: Kind, text: string, reason: string) {
   const { topic, ...message } = quarantineMessage(AUDIT_NAMESPACE, kind.type, reason, text);
-  const result = await kernel.mg.deliver(topic, null, { ...message, timeoutMs: WRITE_MS, budgetMs: BUDGET_MS });
+  const result = await kernel.mg.deliver(topic, null, { ...message, ...HOW });
   return { quarantined: result.stored !== null && result.survives !== "nothing", id: result.id, code: result.code };
 }

@@ -229,6 +229,18 @@ describe("serve", () => {
     expect(await keptMs({ MAKEGOOD_AUDIT_KEPT_DAYS: "forever" })).toBeNull();
   });
 
+  it("AUD-14, N13: what was queued is written at a rate; requests are not held to it, and are stored at once", async () => {
+    await using server = await startAuditServer();
+    const queued = Array.from({ length: 60 }, (_, i) => ({ payload: envelope(`q-${i}`), key: `q-${i}` }));
+    const startMs = performance.now();
+    await server.mg().enqueueMany("audit/executions", queued);
+    const posted = await Promise.all(Array.from({ length: 40 }, (_, i) => server.post("executions", envelope(`p-${i}`))));
+    expect(new Set(posted.map(({ status }) => status))).toEqual(new Set([201]));
+    await vi.waitFor(async () => expect((await server.stored()).size).toBe(100), { timeout: 30_000, interval: 50 });
+    // One second's worth at once, the other forty at twenty a second.
+    expect(performance.now() - startMs).toBeGreaterThan(1_500);
+  });
+
   it("EV-18: its own worker writes what is queued for every type", async () => {
     const schema = freshSchema();
     const store = createPostgresStore({ url: databaseUrl(), schema });

@@ -41,8 +41,11 @@ describe("the registry", () => {
     expect(auditTopics(null)).toEqual([]);
   });
 
-  it("DA-27: a worker's writes are bounded, so that requests find a connection", () => {
-    for (const { definition } of auditTopics(createMemoryAudit())) expect(definition.concurrency).toBe(4);
+  it("DA-27, N13: a worker's writes are bounded and rated, so that requests find a connection", () => {
+    const definitions = auditTopics(createMemoryAudit()).map(({ definition }) => definition);
+    // Fewer at once than a pool has connections, whatever waits in all of them.
+    expect(definitions.reduce((sum, { concurrency }) => sum + (concurrency ?? 99), 0)).toBeLessThan(10);
+    for (const { ratePerSecond } of definitions) expect(ratePerSecond).toBe(20);
   });
 
   it("DA-18: six attempts and no seventh, each after its own wait", () => {
@@ -192,5 +195,12 @@ describe("errors", () => {
     expect(silent("d")).toMatchObject({ outage: true });
     service.judge("e", { kind: "delivered" });
     expect(silent("d")).not.toHaveProperty("outage");
+    // Silence beside a refused connection is the same outage, unless one record alone met both: it may be what kills the service.
+    const refused = (id: string) => service.judge(id, { kind: "retry", code: "connection_refused", error: "x" });
+    refused("d");
+    expect(silent("d")).not.toHaveProperty("outage");
+    expect(silent("f")).toMatchObject({ outage: true });
+    service.judge("e", { kind: "delivered" });
+    expect(silent("f")).not.toHaveProperty("outage");
   });
 });

@@ -95,19 +95,26 @@ export interface Service {
  */
 export function createService(): Service {
   const silent = new Set<string>();
+  const missed = new Set<string>();
   return {
     judge(eventId, outcome) {
       if (outcome.kind === "unserved") return outcome;
       if (outcome.kind === "unknown") {
         if (silent.size < SILENT_RECORDS) silent.add(eventId);
-        return silent.size >= SILENT_RECORDS ? { ...outcome, outage: true } : outcome;
+        // Another record did not even get through: it is not this one that keeps the service from answering.
+        const away = silent.size >= SILENT_RECORDS || [...missed].some((other) => other !== eventId);
+        return away ? { ...outcome, outage: true } : outcome;
       }
       if (outcome.kind === "retry") {
         const misplaced = isAddressFault(Number(/^http_(\d{3})$/.exec(outcome.code)?.[1]));
         const alert = outcome.alert === true || misplaced || SETTINGS.test(outcome.code);
-        if (misplaced || AWAY.test(outcome.code)) return { ...outcome, outage: true, alert };
+        if (misplaced || AWAY.test(outcome.code)) {
+          if (missed.size < 2) missed.add(eventId);
+          return { ...outcome, outage: true, alert };
+        }
       }
       silent.clear();
+      missed.clear();
       return outcome;
     },
   };
