@@ -5,7 +5,7 @@
  */
 import type { Lane } from "../store/store.ts";
 import type { PlanLane } from "./plan.ts";
-import { type TenantState, type TopicState, tenantOf } from "./topic-state.ts";
+import { forgetTenant, type TenantState, type TopicState, tenantOf } from "./topic-state.ts";
 
 export interface LaneEntry extends PlanLane {
   readonly topic: TopicState;
@@ -24,11 +24,20 @@ export interface LaneEntry extends PlanLane {
   hintedAt: number;
   /** Counts a claim's messages while it is being taken in. */
   got: number;
+  /** The round of looks in which it was last named. */
+  round: number;
+}
+
+/** One answer of lanes(): whether it is the first and the last part of a round. */
+export interface Part {
+  readonly first: boolean;
+  readonly last: boolean;
 }
 
 const APPETITE_MIN = 16;
 const APPETITE_MAX = 1_000;
-const LANES_KEPT = 10_000;
+/** So many are known at once; where there are more, those that had their turn make room for others. */
+const LANES_KEPT = 2_000;
 
 type LaneIdentity = Pick<Lane, "lane" | "tenantId" | "priority" | "suspicion">;
 
@@ -43,6 +52,8 @@ export class LaneTable {
   readonly #lanes = new Map<string, LaneEntry>();
   readonly #topicOf: (name: string) => TopicState;
   #hints = 0;
+  #round = 0;
+  #roundMark = 0;
 
   constructor(topicOf: (name: string) => TopicState) {
     this.#topicOf = topicOf;
@@ -80,6 +91,7 @@ export class LaneTable {
         full: false,
         hintedAt: 0,
         got: 0,
+        round: 0,
       };
       entry.tenant.lanes++;
       this.#lanes.set(known.lane, entry);
@@ -92,20 +104,28 @@ export class LaneTable {
     return this.#hints;
   }
 
-  /** What lanes() answered: the whole truth of that moment, except for lanes hinted at since it was asked. */
-  seen(lanes: readonly Lane[], nowMs: number, mark: number): void {
-    const named = new Set<string>();
+  /**
+   * A part of what lanes() answers, the whole of it as a rule. With the last part of a round it is the truth: what no part named has nothing,
+   * except for lanes hinted at since the round began.
+   */
+  seen(lanes: readonly Lane[], nowMs: number, mark: number, { first, last }: Part = { first: true, last: true }): void {
+    if (first) {
+      this.#round++;
+      this.#roundMark = mark;
+    }
     for (const lane of lanes) {
       const entry = this.of(lane, lane.topic);
-      named.add(lane.lane);
+      entry.round = this.#round;
       const dueMs = nowMs + lane.dueInMs;
       if (entry.hintedAt > mark) dueAt(entry, dueMs);
       else entry.dueMs = dueMs;
     }
-    for (const entry of this.#lanes.values()) {
-      if (!named.has(entry.lane) && entry.hintedAt <= mark) entry.dueMs = Number.POSITIVE_INFINITY;
+    if (last) {
+      for (const entry of this.#lanes.values()) {
+        if (entry.round !== this.#round && entry.hintedAt <= this.#roundMark) entry.dueMs = Number.POSITIVE_INFINITY;
+      }
     }
-    this.#forget();
+    this.#makeRoom(nowMs);
   }
 
   /** What a claim brought from a lane; `bounded`: the byte limit may have cut it short. `mark`: from before the claim. */
@@ -137,13 +157,37 @@ export class LaneTable {
     return next;
   }
 
-  #forget(): void {
-    if (this.#lanes.size <= LANES_KEPT) return;
-    for (const { lane, dueMs, asked, topic, tenant, tenantId } of this.#lanes.values()) {
-      if (dueMs !== Number.POSITIVE_INFINITY || asked > 0) continue;
+  /** How many more lanes could be taken in: those that wait for their first turn here stay until they had it, so that none is passed over. */
+  room(nowMs: number): number {
+    let waiting = 0;
+    for (const entry of this.#lanes.values()) if (stays(entry, nowMs) === Stays.untilServed) waiting++;
+    return LANES_KEPT - waiting;
+  }
+
+  /** Those that have nothing go first, then those that had their turn, then those of closed topics; all are found again. */
+  #makeRoom(nowMs: number): void {
+    const over = this.#lanes.size - LANES_KEPT;
+    if (over <= 0) return;
+    const free = [...this.#lanes.values()]
+      .filter(({ asked }) => asked === 0)
+      .map((entry) => ({ entry, rank: stays(entry, nowMs) }));
+    free.sort((a, b) => a.rank - b.rank);
+    for (const { entry } of free.slice(0, over)) {
+      const { lane, topic, tenant, tenantId } = entry;
       this.#lanes.delete(lane);
       tenant.lanes--;
-      if (tenant.lanes === 0 && tenant.held === 0) topic.tenants.delete(tenantId);
+      forgetTenant(topic, tenantId, tenant);
     }
   }
+}
+
+/** What keeps a lane in the table, the least first. */
+const Stays = { empty: 0, later: 1, served: 2, closed: 3, untilServed: 4 } as const;
+const SOON_MS = 1_000;
+
+function stays({ dueMs, servedMs, topic }: LaneEntry, nowMs: number): number {
+  if (dueMs === Number.POSITIVE_INFINITY) return Stays.empty;
+  if (dueMs > nowMs + SOON_MS) return Stays.later;
+  if (servedMs !== Number.NEGATIVE_INFINITY) return Stays.served;
+  return topic.allowance <= 0 ? Stays.closed : Stays.untilServed;
 }

@@ -10,6 +10,9 @@ import type { StoreHealth } from "./store-health.ts";
 
 const SOON_MS = 20;
 const AGAIN_MS = 100;
+/** With more lanes than this they come in parts, one after the other: neither the store nor this process has to carry them all at once. */
+const PART = 1_000;
+const PART_MIN = 100;
 
 export interface LookOptions {
   readonly store: WorkStore;
@@ -25,6 +28,7 @@ export class Look {
   #lookedMs = Number.NEGATIVE_INFINITY;
   #wanted: "soon" | "again" | "poll" = "soon";
   #costMs = 0;
+  #after: string | undefined;
   #underWay: boolean = false;
 
   constructor(options: LookOptions) {
@@ -63,8 +67,15 @@ export class Look {
     const mark = lanes.mark;
     this.#underWay = true;
     this.#wanted = "poll";
+    const after = this.#after;
+    // No more than can be taken in: whoever was asked for and then dropped would be passed over.
+    const limit = Math.max(PART_MIN, Math.min(PART, lanes.room(askedMs)));
     try {
-      lanes.seen(await store.lanes(), clock.monotonicMs(), mark);
+      const found = await store.lanes({ after, limit });
+      this.#after = found.length < limit ? undefined : found.at(-1)?.lane;
+      const part = { first: after === undefined, last: this.#after === undefined };
+      lanes.seen(found, clock.monotonicMs(), mark, part);
+      if (!part.last) this.again();
       health.ok();
       this.#costMs += (Math.min(100, clock.monotonicMs() - askedMs) - this.#costMs) / 4;
     } catch (error) {

@@ -14,7 +14,7 @@ import { judgeSink } from "./judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
-import { isOpen, paced, stillRunning, type TopicState } from "./topic-state.ts";
+import { forgetTenant, isOpen, paced, stillRunning, type TopicState } from "./topic-state.ts";
 import type { SinkHandle, TopicEntry, TopicTable } from "./topic-table.ts";
 import { Waiting } from "./waiting.ts";
 
@@ -225,6 +225,7 @@ export class Runner {
       this.#waiting.ended(lane.topic, lane.tenant);
       this.#letGo(handle);
     }
+    if (lane.tenant.lanes === 0) forgetTenant(lane.topic, lane.tenantId, lane.tenant);
     if (this.#running.delete(attempt) && this.#running.size === 0) for (const emptied of this.#emptied) emptied();
   }
 

@@ -119,6 +119,11 @@ export function tenantOf(topic: TopicState, tenantId: string | null): TenantStat
   return tenant;
 }
 
+/** Nothing of it is known or held here any more: tenants come and go, what is kept of them must not grow. */
+export function forgetTenant(topic: TopicState, tenantId: string | null, tenant: TenantState): void {
+  if (tenant.lanes === 0 && tenant.held === 0 && topic.tenants.get(tenantId) === tenant) topic.tenants.delete(tenantId);
+}
+
 export function paced(topic: TopicState, durationMs: number): void {
   topic.paceMs = Number.isNaN(topic.paceMs) ? durationMs : topic.paceMs + (durationMs - topic.paceMs) / 8;
   topic.slow = topic.paceMs > SLOW_MS;

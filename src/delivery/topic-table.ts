@@ -106,7 +106,8 @@ export class TopicTable {
       this.#entries.set(name, { name, record, rules, timeoutMs, seenMs: nowMs, ...fresh });
       return;
     }
-    if (JSON.stringify(known.record.sink) !== JSON.stringify(record.sink)) this.#retire(known);
+    const same = known.record.sink === record.sink || JSON.stringify(known.record.sink) === JSON.stringify(record.sink);
+    if (!same) this.#retire(known);
     if (known.record.revision !== record.revision) {
       known.rules = this.#rules(record);
       known.timeoutMs = attemptTimeoutMs(record.sink, record.leaseMs);

@@ -36,7 +36,7 @@ const SAFE_HEADERS = {
 } as const;
 
 /** A scrape waits this long for fresh counts and then shows the last ones. */
-const LEVELS_WAIT_MS = 1_000;
+const LEVELS_WAIT_MS = 150;
 
 export function createApp(options: AppOptions): App {
   const { kernel } = options;

@@ -3,14 +3,13 @@
  * how many there are, dials only what the guard lets through, and follows no redirect.
  */
 import type { ConnectionOptions } from "node:tls";
-import { Pool } from "undici";
-import { LIMITS } from "../message/limits.ts";
 import type { Outcome } from "../message/outcome.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
-import { type AddressGuard, createAddressGuard, guardedConnector } from "./address-guard.ts";
+import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
 import { checkUrl } from "./check-target.ts";
 import { type Answer, exchange } from "./exchange.ts";
 import { oneLine } from "./one-line.ts";
+import { joinPool } from "./pools.ts";
 import { type FlatHeaders, fixedHeaders } from "./request-headers.ts";
 import type { DeliverContext } from "./sink.ts";
 
@@ -38,7 +37,8 @@ export interface Poster {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
-const CONNECTIONS_MAX = 256;
+/** For all that post to one receiver. */
+const CONNECTIONS_MAX = 1_024;
 const SNIPPET_BYTES = 1_000;
 
 export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Poster {
@@ -52,17 +52,11 @@ export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Pos
   const url = new URL(options.url);
   const fixed = fixedHeaders(options.headers);
   const secrets = secretsIn(options.headers);
-  const pool = new Pool(url.origin, {
-    connect: guardedConnector(guard, {
-      connectTimeoutMs: Math.min(options.timeoutMs ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS),
-      tls: options.tls,
-    }),
+  const { pool, leave } = joinPool(guard, {
+    origin: url.origin,
+    connectTimeoutMs: Math.min(options.timeoutMs ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS),
     connections: options.connectionsMax ?? CONNECTIONS_MAX,
-    pipelining: 1,
-    maxHeaderSize: LIMITS.responseBytesMax,
-    keepAliveMaxTimeout: 60_000,
-    // A connection that never ends would keep an address that the name left long ago.
-    maxRequestsPerClient: 1_000,
+    tls: options.tls,
   });
   const request = { origin: url.origin, path: url.pathname + url.search, method: "POST" } as const;
   let running = 0;
@@ -84,7 +78,7 @@ export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Pos
       closed ??= new Promise<void>((resolve) => {
         idle = resolve;
         if (running === 0) resolve();
-      }).then(() => pool.destroy());
+      }).then(leave);
       return closed;
     },
   };

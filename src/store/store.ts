@@ -80,6 +80,13 @@ export interface Lane {
   readonly dueInMs: number;
 }
 
+/** Which part of the lanes is asked for. */
+export interface Lanes extends At {
+  /** The last lane of the part before; absent: from the beginning. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
 export interface ClaimRequest extends At {
   readonly owner: string;
   readonly leaseMs: number;
@@ -179,8 +186,11 @@ export interface Store {
   /** Results in the order of the messages. Accepted means durable (I1), once the transaction commits. */
   enqueue(messages: readonly NewMessage[], options?: EnqueueOptions): Promise<Accepted[]>;
 
-  /** The lanes that hold pending messages, due or not; also what is due next. */
-  lanes(at?: At): Promise<Lane[]>;
+  /**
+   * The lanes that hold pending messages, due or not; also what is due next. All of them, or with `limit` a part in the store's own order:
+   * whoever has got that many goes on after the last one, and fewer are the end.
+   */
+  lanes(which?: Lanes): Promise<Lane[]>;
   /** Takes due messages: token and lease for each, attempt counted. One live claim per message (I3). */
   claim(request: ClaimRequest): Promise<ClaimedMessage[]>;
   /** Pushes the lease end of each claim's lease out to `leaseMs` from now. In the order given. */

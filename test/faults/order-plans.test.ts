@@ -55,7 +55,7 @@ async function pagesOf(text: string, values: unknown[]): Promise<{ pages: number
 }
 
 it("a look is a descent per lane", async () => {
-  const { pages, plan } = await pagesOf(lanesSql(s)(undefined), [[], [], [0], [2 ** 31 - 1]]);
+  const { pages, plan } = await pagesOf(lanesSql(s)(undefined), [[], [], [0], [2 ** 31 - 1], null, 0]);
   expect(plan).toContain("ready_ordered_due");
   expect(pages).toBeLessThan(100);
 });

@@ -3,11 +3,13 @@
  * anywhere. An entry that is claimed is busy: the way up leaves it alone until it is settled, so a store that comes back in the middle of an
  * attempt gets it afterwards or not at all. Leases do not end here: whoever holds them is this process.
  */
+
 import type { ClaimedMessage, NewMessage } from "../../message/message.ts";
 import type { Settle, Settlement } from "../../message/settlement.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { WaitingBelow } from "../fallback.ts";
 import type { Journal } from "../journal.ts";
+import { partOf } from "../part-of-lanes.ts";
 import type { Lane, WorkStore } from "../store.ts";
 import type { AfterTry, FailedTry } from "../tried-below.ts";
 import type { MemoryRung } from "./memory-rung.ts";
@@ -106,14 +108,14 @@ export function createBelow(options: BelowOptions): WorkStore & { came(): void }
   }
 
   return {
-    async lanes() {
+    async lanes(which) {
       const nowMs = clock.wallMs();
       const lanes = new Map<string, Lane>();
       for (const { topic, dueAtMs } of free()) {
         const dueInMs = dueAtMs - nowMs;
         if (dueInMs < (lanes.get(topic)?.dueInMs ?? Number.POSITIVE_INFINITY)) lanes.set(topic, laneOf(topic, dueInMs));
       }
-      return [...lanes.values()];
+      return partOf([...lanes.values()], which);
     },
     async claim({ lanes, ids }) {
       const claimed: ClaimedMessage[] = [];

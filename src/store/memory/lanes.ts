@@ -3,7 +3,8 @@
  * a list in the order in which they were accepted, whose head stands in the lane's list while its key is open. Nothing else knows
  * how a lane is named.
  */
-import type { At, Lane } from "../store.ts";
+import { partOf } from "../part-of-lanes.ts";
+import type { Lane, Lanes } from "../store.ts";
 import { type LaneState, nowMs, type OrderingKey, type State, type Stored } from "./state.ts";
 
 type Order = (a: Stored, b: Stored) => number;
@@ -103,15 +104,15 @@ export function tidy(state: State, stored: Stored): void {
   if (lane.due.length === 0 && lane.keys.size === 0) state.lanes.delete(lane.lane);
 }
 
-export function listLanes(state: State, at?: At): Lane[] {
-  const now = nowMs(state, at);
+export function listLanes(state: State, which?: Lanes): Lane[] {
+  const now = nowMs(state, which);
   const lanes: Lane[] = [];
   for (const found of state.lanes.values()) {
     const first = found.due[0];
     const { lane, topic, tenantId, priority, suspicion, retried, ordered } = found;
     if (first) lanes.push({ lane, topic, tenantId, priority, suspicion, retried, ordered, dueInMs: first.dueMs - now });
   }
-  return lanes;
+  return partOf(lanes, which);
 }
 
 function insert(list: Stored[], stored: Stored, order: Order): void {

@@ -56,8 +56,8 @@ export interface LaneTable {
 type Place = readonly [topic: string, tenant: string, priority: number, kind: number];
 
 const SELECT = "select l.id, l.topic_id, t.name, l.tenant, l.priority, l.kind";
-/** About 20 MB of them. */
-export const LANES_KEPT_MAX = 50_000;
+/** A few megabytes of them. */
+export const LANES_KEPT_MAX = 10_000;
 const nameOf = (place: Place): string => place.join("\u0000");
 
 const missingSql = (s: string) => `insert into ${s}.lane (topic_id, tenant, priority, kind)

@@ -12,7 +12,10 @@ export interface Watermark {
 
 export interface Watermarks {
   of(lane: number, now: Date | undefined): Watermark;
-  /** Lanes whose last claim brought all that it asked for, by their numbers: they are likely to hold more. */
+  /**
+   * Lanes whose last claim brought all that it asked for, by their numbers: they are likely to hold more. Only those of which enough was claimed
+   * that walking over it would be felt.
+   */
   all(): readonly { readonly lane: number; readonly due: string }[];
   /** `rows` as the claim returns them: a first one that says up to where each lane was read, then id, lane, … of each message. */
   advance(asked: readonly { id: number; limit: number }[], rows: readonly Row[]): void;
@@ -20,9 +23,12 @@ export interface Watermarks {
 
 const START: Watermark = { due: "-infinity", id: "00000000-0000-0000-0000-000000000000" };
 const AGE_MS_MAX = 500;
+const WORTH = 200;
+/** Beyond this many the old ones are cleared away. */
+const MARKS_MANY = 2_000;
 
 export function createWatermarks(monotonicMs: () => number): Watermarks {
-  const marks = new Map<number, Watermark & { since: number }>();
+  const marks = new Map<number, Watermark & { since: number; passed: number }>();
   return {
     of(lane, now) {
       const mark = marks.get(lane);
@@ -34,7 +40,7 @@ export function createWatermarks(monotonicMs: () => number): Watermarks {
     all() {
       const now = monotonicMs();
       return [...marks]
-        .filter(([, { since }]) => now - since <= AGE_MS_MAX)
+        .filter(([, { since, passed }]) => passed >= WORTH && now - since <= AGE_MS_MAX)
         .map(([lane, { due }]) => ({ lane, due }))
         .sort((a, b) => a.lane - b.lane);
     },
@@ -56,10 +62,12 @@ export function createWatermarks(monotonicMs: () => number): Watermarks {
         if (!last || !read || last.count < limit) marks.delete(lane);
         else {
           // The age counts from the first claim since the lane was last read from its beginning.
-          const since = marks.get(lane)?.since ?? monotonicMs();
-          marks.set(lane, { due: timestamp(read), id: last.id, since });
+          const { since, passed } = marks.get(lane) ?? { since: monotonicMs(), passed: 0 };
+          marks.set(lane, { due: timestamp(read), id: last.id, since, passed: passed + last.count });
         }
       }
+      if (marks.size <= MARKS_MANY) return;
+      for (const [lane, { since }] of marks) if (monotonicMs() - since > AGE_MS_MAX) marks.delete(lane);
     },
   };
 }

@@ -4,12 +4,17 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { MessageView } from "../../message/message.ts";
+import { systemClock } from "../../platform/clock.ts";
 import { isUuid } from "../../platform/ids.ts";
+import { partOf } from "../part-of-lanes.ts";
 import type { ListFilter, Page, StatusCount, Store } from "../store.ts";
 import type { Db } from "./db.ts";
 import { fieldsOf, historyOf, laneOf, lettersOf, stateOf, viewOfFields, viewOfRow } from "./rows.ts";
 import { LANES } from "./scripts/lanes.ts";
 import { COUNTS, LIST } from "./scripts/read.ts";
+
+/** How long one page may look for more; then it ends early, and its cursor goes on from there. */
+const LIST_MS_MAX = 500;
 
 export function createReads(db: Db): Pick<Store, "get" | "list" | "counts" | "history" | "lanes"> {
   const fields = async (id: string) => {
@@ -22,9 +27,12 @@ export function createReads(db: Db): Pick<Store, "get" | "list" | "counts" | "hi
       return found ? viewOfFields(id, found) : null;
     },
     history: async (id) => historyOf(await fields(id)),
-    async lanes(at) {
-      const [now, ...rest] = (await db.run(LANES, [db.keys.key("lanes")], [], at)) as [number, ...string[]];
-      return Array.from({ length: rest.length / 2 }, (_, i) => laneOf(rest[2 * i] as string, Number(rest[2 * i + 1]) - now));
+    async lanes(which) {
+      const [now, ...rest] = (await db.run(LANES, [db.keys.key("lanes")], [], which)) as [number, ...string[]];
+      const found = Array.from({ length: rest.length / 2 }, (_, i) =>
+        laneOf(rest[2 * i] as string, Number(rest[2 * i + 1]) - now),
+      );
+      return partOf(found, which);
     },
     list: (filter) => list(db, filter),
     counts: (options) => counts(db, options?.delivered === true),
@@ -37,16 +45,18 @@ async function list(db: Db, filter: ListFilter): Promise<Page> {
   const found: MessageView[] = [];
   let below = filter.cursor === undefined ? "" : readCursor(filter.cursor);
   if (letters === "") return { data: [], nextCursor: null };
-  // One more than the page, which tells whether there is a next one. Each call looks at a bounded number of messages.
+  const startedMs = systemClock.monotonicMs();
+  // One more than the page, which tells whether there is a next one. Each call looks at a bounded number of messages, and a page for a bounded time.
   do {
     const wanted = [filter.topic ?? "", filter.tenantId ?? "", filter.key ?? "", below, limit + 1 - found.length];
     const args = [letters, ...wanted, filter.payload === false ? 0 : 1];
     const [reached, ...rows] = (await db.run(LIST, [db.keys.key("accepted")], args)) as [string, ...(string | null)[][]];
     found.push(...rows.map(viewOfRow));
     below = reached;
-  } while (below !== "" && found.length <= limit);
+  } while (below !== "" && found.length <= limit && systemClock.monotonicMs() - startedMs < LIST_MS_MAX);
   const data = found.slice(0, limit);
-  return { data, nextCursor: found.length > limit ? writeCursor((data.at(-1) as MessageView).id) : null };
+  const goOnAt = found.length > limit ? (data.at(-1) as MessageView).id : below;
+  return { data, nextCursor: goOnAt === "" ? null : writeCursor(goOnAt) };
 }
 
 const writeCursor = (id: string): string => Buffer.from(id, "latin1").toString("base64url");

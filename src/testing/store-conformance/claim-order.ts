@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { Lane } from "../../store/store.ts";
-import { DELIVERED, hold, idsOf, OTHER, PLAIN, retry, SECOND, sorted } from "./fixtures.ts";
+import { DELIVERED, hold, idsOf, KEYED, OTHER, PLAIN, retry, SECOND, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = {
@@ -142,5 +142,20 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
     const ids = await scene.accept(0, { payload: JSON.stringify("x".repeat(5_000)) }, {});
     assert.deepEqual(idsOf(await scene.claim(1, { bytesMax: 10 })), [ids[0]]);
     assert.equal((await scene.takeOne(SECOND, { bytesMax: 10 })).id, ids[1]);
+  },
+
+  "N21: the lanes come in parts, each once, and a part that is not full is the end": async (scene) => {
+    const tenants = Array.from({ length: 25 }, (_, i) => ({ tenantId: `t${i}` }));
+    await scene.accept(0, ...tenants, { topic: KEYED, orderingKey: "k", tenantId: "t1" });
+    const parts: string[][] = [];
+    let after: string | undefined;
+    do {
+      const part = (await scene.store.lanes({ ...scene.at(1), after, limit: 10 })).map(({ lane }) => lane);
+      parts.push(part);
+      after = part.length < 10 ? undefined : part.at(-1);
+    } while (after !== undefined && parts.length < 10);
+    const all = (await scene.store.lanes(scene.at(1))).map(({ lane }) => lane);
+    assert.equal(all.length, 26);
+    assert.deepEqual(sorted(parts.flat()), sorted(all));
   },
 };

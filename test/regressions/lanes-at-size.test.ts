@@ -1,0 +1,78 @@
+/**
+ * N21: the missing lanes of a batch are made together, and what a worker keeps of very many lanes is bounded while each has its turn.
+ */
+import { describe, expect, it } from "vitest";
+import { LaneTable } from "../../src/delivery/lanes.ts";
+import { createTopicState, type TopicState } from "../../src/delivery/topic-state.ts";
+import { type Connection, createConnection } from "../../src/store/postgres/connection.ts";
+import { createLaneTable } from "../../src/store/postgres/lane-table.ts";
+import type { Lane } from "../../src/store/store.ts";
+import { definition, PLAIN } from "../../src/testing/store-conformance/fixtures.ts";
+import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
+
+describe("N21: lanes at size", () => {
+  it("a batch for 1,000 new tenants makes their lanes in one statement", async () => {
+    const store = await openStore();
+    await store.topics.put(definition(PLAIN), "code");
+    const connection = createConnection({ url: databaseUrl() });
+    await connection.open();
+    try {
+      const asked: string[] = [];
+      const counted: Connection = Object.create(connection, {
+        rows: { value: (...of: Parameters<Connection["rows"]>) => (asked.push(of[0]), connection.rows(...of)) },
+      });
+      const lanes = createLaneTable(counted, `"${store.schema}"`, () => performance.now());
+      const batch = Array.from({ length: 1_000 }, (_, i) => ({
+        topic: PLAIN,
+        tenantId: `t${i}`,
+        priority: 0,
+        orderingKey: null,
+      }));
+      const made = await lanes.of([...batch, ...batch]);
+      expect(new Set(made.map(({ id }) => id)).size).toBe(1_000);
+      expect(made[1_007]?.tenant).toBe("t7");
+      expect(asked).toEqual(["read topics", "find lanes", "make lanes", "find lanes"]);
+      expect(batch.every((one) => lanes.known(one) !== undefined)).toBe(true);
+    } finally {
+      await connection.close();
+      await store.close();
+      await dropSchema(store.schema);
+    }
+  });
+
+  it("a worker knows a bounded number of lanes at once, and every one of 5,000 has its turn", () => {
+    const topics = new Map<string, TopicState>();
+    const topicOf = (name: string): TopicState => {
+      const state = topics.get(name) ?? { ...createTopicState(name, true, undefined as never), allowance: 10 };
+      topics.set(name, state);
+      return state;
+    };
+    const table = new LaneTable(topicOf);
+    const all = Array.from({ length: 5_000 }, (_, i): Lane => {
+      const lane = String(i).padStart(5, "0");
+      const rest = { priority: 0, suspicion: 0, retried: false, ordered: false, dueInMs: -1 } as const;
+      return { lane, topic: `t/${i % 10}`, tenantId: `tenant-${i}`, ...rest };
+    });
+    const served = new Set<string>();
+    let at = 0;
+    for (let look = 0, ms = 0; look < 60; look++) {
+      const limit = Math.min(1_000, table.room(++ms));
+      const part = all.slice(at, at + limit);
+      const last = part.length < limit;
+      table.seen(part, ms, table.mark, { first: at === 0, last });
+      at = last ? 0 : at + limit;
+      const ready = table.ready(++ms).sort((a, b) => Math.max(0, a.servedMs) - Math.max(0, b.servedMs));
+      expect(ready.length).toBeLessThanOrEqual(2_000);
+      for (const entry of ready.slice(0, 200)) {
+        entry.servedMs = ms;
+        served.add(entry.lane);
+      }
+    }
+    expect(served.size).toBe(5_000);
+    const tenants = [...topics.values()].reduce((sum, { tenants: known }) => sum + known.size, 0);
+    expect(tenants).toBeLessThanOrEqual(2_000);
+    // A whole round that names none of them: nothing is left to claim.
+    table.seen([], 1_000, table.mark);
+    expect(table.ready(1_001)).toEqual([]);
+  });
+});
