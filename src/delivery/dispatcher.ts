@@ -199,8 +199,9 @@ export class Dispatcher {
         continue;
       }
       const sink = topics.sink(topic.entry);
-      const rests = nowMs < topic.entry.rest.untilMs;
-      if (sink && !rests && topic.chosen && !record.paused && record.disabledReason === null) {
+      const { untilMs } = topic.entry.rest;
+      if (nowMs < untilMs) this.#probeDueMs = Math.min(this.#probeDueMs, untilMs);
+      else if (sink && topic.chosen && !record.paused && record.disabledReason === null) {
         this.#probeDueMs = Math.min(this.#probeDueMs, nowMs + topic.breaker.seekProbe(nowMs));
       }
       useEntry(topic, topic.entry);

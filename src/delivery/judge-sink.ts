@@ -15,7 +15,8 @@ export interface JudgeContext {
   readonly events: Events;
 }
 
-type Judged = Pick<TopicState, "name" | "breaker" | "entry">;
+/** `running`: attempts of it that are under way here; absent: this one was alone. */
+type Judged = Pick<TopicState, "name" | "breaker" | "entry"> & Partial<Pick<TopicState, "running">>;
 
 export function judgeSink(attempt: Try, topic: Judged, outcome: Outcome, nowMs: number, context: JudgeContext): void {
   if (outcome.kind !== "unserved" && outcome.kind !== "interrupted") topic.entry?.rest.end();
@@ -43,8 +44,9 @@ export function judgeSink(attempt: Try, topic: Judged, outcome: Outcome, nowMs: 
 }
 
 /** The sink may have been replaced since: what the old one lacked says nothing about the new one. */
-function leaveToOthers(attempt: Try, { entry }: Judged, { code, error }: Why, nowMs: number, { events }: JudgeContext): void {
-  const restMs = entry && entry.handle === attempt.handle ? entry.rest.begin({ code, error }, nowMs) : null;
+function leaveToOthers(attempt: Try, topic: Judged, { code, error }: Why, nowMs: number, { events }: JudgeContext): void {
+  const { entry, running = 0 } = topic;
+  const restMs = entry && entry.handle === attempt.handle ? entry.rest.begin({ code, error }, running, nowMs) : null;
   events.emit({ type: "unserved", topic: attempt.message.topic, id: attempt.message.id, code, error, restMs });
 }
 

@@ -100,7 +100,7 @@ export function useEntry(topic: TopicState, entry: TopicEntry | undefined): void
   if (!topic.entry) return;
   const { leaseMs, concurrency, tenantConcurrency } = topic.entry.record;
   topic.leaseMs = leaseMs;
-  topic.runningMax = concurrency ?? Number.POSITIVE_INFINITY;
+  topic.runningMax = Math.min(concurrency ?? Number.POSITIVE_INFINITY, topic.entry.rest.room);
   topic.tenantRunningMax = tenantConcurrency ?? Number.POSITIVE_INFINITY;
 }
 

@@ -77,6 +77,25 @@ describe("a process that cannot now", () => {
     await mg.close();
   });
 
+  it("N9: that can a little runs as many at once as go well, and gives back few", async () => {
+    const places = { taken: 0 };
+    const only = topic("local/few", {
+      retry: { attemptsMax: 1 },
+      async sink() {
+        if (places.taken >= 5) throw unserved("no descriptor", { code: "no_descriptor" });
+        places.taken++;
+        await pause(5);
+        places.taken--;
+      },
+    });
+    const { mg, of, count } = await setUp([only], { concurrency: 50 });
+    for (let n = 0; n < 300; n++) await mg.enqueue(only, { n });
+    mg.work();
+    await until(async () => (await count("delivered")) === 300, 20_000);
+    expect(of("unserved").length).toBeLessThan(300);
+    await mg.close();
+  });
+
   it("deliver() stores what it could not try, due now and with no try on its record", async () => {
     const only = topic("local/only", { retry: { attemptsMax: 1 }, sink: () => unserved("no key", { code: "signing_failed" }) });
     const { mg, store, of } = await setUp([only]);
