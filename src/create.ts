@@ -108,7 +108,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     throw error;
   });
   const { ladder } = fallback;
-  const watch = createWatches(store, options.secondary ?? null, fallback.opened, { clock, events });
+  const watch = createWatches(store, options.secondary ?? null, fallback.opened, { clock, events, ladder });
   const acceptance = createAcceptance({ store, clock, random, events, watch: watch.primary });
   const builder = createMessageBuilder({ topics, declared, ids });
   const { opened, whenOpened } = fallback;

@@ -38,6 +38,24 @@ export function whyPending(message: MessageView, standing: Standing): Hold | nul
       ? { code: "delayed", reason: when }
       : { code: "retry", reason: `its last attempt failed (${lastCode}), the next is ${when}` };
   }
+  const limited = standing.topic && limitOf(standing.topic);
+  if (limited) return limited;
   const turn = orderingKey === null ? "" : "for its turn among those with its ordering key, or ";
   return { code: "due", reason: `due now, it waits ${turn}for a free place in a worker` };
+}
+
+/** What all workers together keep to, where the topic has such a limit. */
+function limitOf({ ratePerSecond, tenantRatePerSecond, concurrencyTotal }: TopicRecord): Hold | null {
+  const rates = [
+    ...(ratePerSecond === undefined ? [] : [`${ratePerSecond} of its topic`]),
+    ...(tenantRatePerSecond === undefined ? [] : [`${tenantRatePerSecond} of its tenant`]),
+  ];
+  if (rates.length > 0) {
+    return {
+      code: "rate_limited",
+      reason: `due now, it waits for its turn: attempts begun in a second are ${rates.join(" and ")}`,
+    };
+  }
+  if (concurrencyTotal === undefined) return null;
+  return { code: "concurrency_limited", reason: `due now, it waits for a place: ${concurrencyTotal} at once over all workers` };
 }

@@ -52,6 +52,14 @@ describe.each(STORES)("on the $name store", ({ make }) => {
     await until("health is well again", async () => (await get("/health")).status === "healthy", 15_000);
   });
 
+  it("waiting for its turn in a topic that has a rate over all workers", async () => {
+    await server.send("PUT", "/api/v1/topics/served/slow", { sink: { kind: "notify" }, rate_per_second: 0.01 });
+    const first = await post({ topic: "served/slow" });
+    await until("the first is delivered", async () => (await get(`/api/v1/messages/${first.id}`)).status === "delivered");
+    expect(await post({ topic: "served/slow" })).toMatchObject({ ...pending("rate_limited", "0.01"), attempts: 0 });
+    expect(await get("/api/v1/topics/served/slow")).toMatchObject({ rate_per_second: 0.01, held: null });
+  });
+
   it("paused, delayed, waiting for its next attempt", async () => {
     await server.send("PUT", "/api/v1/topics/served/paused", PAUSED);
     expect(await post({ topic: "served/paused" })).toMatchObject({
