@@ -271,6 +271,26 @@ describe("CON-8: the way up is put-if-absent only", () => {
     await expect.poll(() => receiver.arrivals.map(({ body }) => body)).toEqual(["0", "1", "2", "3", "4"]);
     await mg.close();
   });
+
+  it("N16: heads that were begun below stay there, and hide no other key however many they are", async () => {
+    await using receiver = await startReceiver();
+    const [primary, secondary] = [fragile(), fragile()];
+    const { mg } = await ladderScene({ url: receiver.url, store: primary.store, secondary: secondary.store });
+    primary.mode = "refuses";
+    for (let n = 0; n < 120; n++) await mg.deliver(TOPIC, n, { orderingKey: `a${n}` });
+    const lanes = (await secondary.store.lanes()).map(({ lane }) => ({ lane, limit: 1_000 }));
+    const claimed = await secondary.store.claim({ owner: "other", leaseMs: 30_000, lanes });
+    const told = { counted: true, outcome: "retry", code: "x", error: "y" } as const;
+    const retry: Settlement = { kind: "retry", delayMs: 0, suspicion: 0, ...told };
+    await secondary.store.settle(claimed.map(({ id, claim }) => ({ id, claim, attempt: 1, durationMs: 1, settlement: retry })));
+    const free = await mg.deliver(TOPIC, 1, { orderingKey: "z" });
+    primary.mode = "up";
+    await mg.ladder.drain();
+    expect(await primary.store.get(free.id)).toMatchObject({ status: "pending" });
+    expect(await secondary.store.get(claimed[0]?.id as string)).toMatchObject({ status: "pending", attempts: 1 });
+    expect(claimed).toHaveLength(120);
+    await mg.close();
+  });
 });
 
 describe("DF-29: memory mode while durable entries are known", () => {

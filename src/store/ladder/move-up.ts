@@ -70,24 +70,31 @@ async function movePending(deps: MoveDeps, topic: string): Promise<number> {
 const isOurs = ({ heldReason, orderingKey, generation }: MessageView): boolean =>
   heldReason === null && orderingKey === null && generation === 0;
 
-/** Ordered ones go up in their order: only the head of a key can be claimed, and it is settled before the next one is. */
+/**
+ * Ordered ones go up in their order: only the head of a key can be claimed, and it is settled before the next one is. Heads that were
+ * begun there stay; they are kept until the end, because given back at once they would be the first to come again and hide all others.
+ */
 async function moveOrdered(deps: MoveDeps): Promise<number> {
+  const { secondary, owner, topics } = deps;
+  const begun: ClaimedMessage[] = [];
   let moved = 0;
-  for (;;) {
-    const lanes = (await deps.secondary.lanes())
-      .filter(({ ordered, topic, dueInMs }) => ordered && dueInMs <= 0 && deps.topics.includes(topic))
-      .map(({ lane }) => ({ lane, limit: BATCH }));
-    if (lanes.length === 0) return moved;
-    const claimed = await deps.secondary.claim({ owner: deps.owner, leaseMs: LEASE_MS, lanes, bytesMax: LIMITS.claimBytesMax });
-    const begun = claimed.filter(({ attempt }) => attempt > 1);
+  try {
+    for (;;) {
+      const lanes = (await secondary.lanes())
+        .filter(({ ordered, topic, dueInMs }) => ordered && dueInMs <= 0 && topics.includes(topic))
+        .map(({ lane }) => ({ lane, limit: BATCH }));
+      if (lanes.length === 0) return moved;
+      const claimed = await secondary.claim({ owner, leaseMs: LEASE_MS, lanes, bytesMax: LIMITS.claimBytesMax });
+      const fresh = claimed.filter(({ attempt }) => attempt === 1);
+      const carried = await carry(deps, fresh, new Map());
+      if (carried === 0 && claimed.length === fresh.length) return moved;
+      moved += carried;
+      begun.push(...claimed.filter(({ attempt }) => attempt > 1));
+      const leases = new Map(begun.map(({ claim }) => [claim.lease, claim]));
+      await secondary.extend([...leases.values()], LEASE_MS);
+    }
+  } finally {
     await settleAll(deps, begun, () => ({ kind: "release" }));
-    const carried = await carry(
-      deps,
-      claimed.filter(({ attempt }) => attempt === 1),
-      new Map(),
-    );
-    if (carried === 0) return moved;
-    moved += carried;
   }
 }
 
