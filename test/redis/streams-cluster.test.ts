@@ -40,7 +40,11 @@ describe("on a cluster", () => {
       expect(await store.terminalDrop("a", claim?.token as string, "exhausted")).toBe(true);
       expect(await store.replayTerminal("a")).toBe(true);
       expect(await store.delete("b")).toBe(true);
-      await redis.send(`{finn:hounfour:dlq}:${kind}:schedule`, ["ZREM", `{finn:hounfour:dlq}:${kind}:schedule`, "c"]);
+      const { data } = await store.store.list({ topic: "billing/finalize", key: "c", limit: 1 });
+      for (const { lane } of await store.store.lanes()) {
+        const key = `{finn:hounfour:dlq}:${kind}:l:${lane}`;
+        await redis.send(key, ["ZREM", key, data[0]?.id as string]);
+      }
       expect(await store.reconcile()).toEqual({ checked: 2, mended: 1, quarantined: 0 });
       expect(await store.gauges()).toEqual({ due: 2, waiting: 0, claimed: 0, terminal: 0, quarantined: 1 });
       expect(await store.validatePersistence()).toMatchObject({ state: "verified" });

@@ -72,18 +72,21 @@ export function createDLQPort(options: PortOptions): DLQPort {
 
   /** Whether the store answers is part of whether it is durable: every call finds out anew. Only a store that refuses us ends the call here. */
   async function heard<T>(call: () => Promise<T>): Promise<T> {
+    let away: unknown = null;
     try {
-      opening ??= open().catch((error) => {
+      opening ??= open();
+      await opening.catch((error) => {
         opening = null;
         if (!isMakegoodError(error) || !error.retryable) throw error;
+        away = error;
       });
-      await opening;
       const reply = await call();
       answers = true;
       return reply;
     } catch (error) {
       if (!isMakegoodError(error) || error.code !== "invalid_message") answers = false;
-      throw error;
+      // Nobody could declare the topic yet: that is what is wrong.
+      throw isMakegoodError(error) && error.code === "unknown_topic" ? (away ?? error) : error;
     }
   }
 

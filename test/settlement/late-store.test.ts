@@ -1,0 +1,160 @@
+/**
+ * A store that opens late, a reservation that a person has closed, hooks that throw, and the client's own ERROR line: what the attack found (N2, N8, N11).
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createSettlementClient } from "../../src/presets/settlement/client.ts";
+import { readLine } from "../../src/store/error-line.ts";
+import { readJournal } from "../../src/store/journal/read-journal.ts";
+import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { freshDirectory } from "../journal/support.ts";
+import { until } from "../support/processes.ts";
+import { type Billing, startBilling, testSigner } from "./billing.ts";
+import { keptLog, movableClock, request, sceneOf, TEN_MINUTES } from "./scene.ts";
+
+let billing: Billing;
+beforeAll(async () => {
+  billing = await startBilling();
+});
+afterAll(() => billing[Symbol.asyncDispose]());
+
+/** Says that it is durable, and opens when it is told to. */
+function lateStore() {
+  const inner = createMemoryStore();
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const store: Store = {
+    ...inner,
+    traits: { ...inner.traits, name: "late", survives: "power-loss" },
+    open: () => opened.then(() => inner.open()),
+  };
+  return { store, inner, open };
+}
+
+describe("N2: a store that opens late", () => {
+  it("what fails meanwhile moves up, dead letters are listed, and nobody says ready before", async () => {
+    const { store, inner, open } = lateStore();
+    const kept = keptLog();
+    const makegood = { errorLog: () => undefined };
+    await using client = createSettlementClient({
+      billingUrl: billing.url,
+      s2sSigner: testSigner(),
+      dlqStore: store,
+      log: kept.log,
+      makegood,
+    });
+    billing.answer({ status: 503 });
+    const [waits, invalid] = [request(), request({ actual_cost_micro: "x" })];
+    for (const one of [waits, invalid]) {
+      expect(await client.finalize(one)).toMatchObject({ status: "dlq", stored: "memory", survives: "nothing" });
+    }
+    expect(client.isDurable()).toBe(false);
+    expect(await client.health()).toMatchObject({ dlq_durable: false, ready_for_billing: false });
+    await expect(client.ready({ timeoutMs: 30 })).rejects.toThrow("not open within");
+    await expect(client.ready({ signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
+    const ready = client.ready();
+    open();
+    await ready;
+    await until("moved up", async () => (await inner.list({ topic: "billing/finalize", limit: 10 })).data.length === 2);
+    const { data } = await inner.list({ topic: "billing/finalize", limit: 10 });
+    expect(data.map(({ status }) => status).toSorted()).toEqual(["dead", "pending"]);
+    await until("durable", () => client.isDurable());
+    await until("ready for billing", async () => (await client.health()).ready_for_billing);
+  });
+
+  it("with a journal it is on disk from the first call on", async () => {
+    const { store, open } = lateStore();
+    const directory = await freshDirectory();
+    const given = { billingUrl: billing.url, s2sSigner: testSigner(), dlqStore: store, log: keptLog().log };
+    await using client = createSettlementClient({ ...given, journalDir: directory });
+    billing.answer({ status: 503 });
+    const one = request();
+    expect(await client.finalize(one)).toMatchObject({ stored: "journal", survives: "power-loss" });
+    const { entries } = await readJournal({ directory });
+    expect(entries.map(({ entry }) => entry?.message.key)).toEqual([one.reservation_id]);
+    open();
+    await client.ready();
+  });
+});
+
+describe("N8", () => {
+  it.each(["resolved", "discarded"] as const)(
+    "a finalize for a reservation that was %s says so, in its result and in a line",
+    async (as) => {
+      await using scene = sceneOf(billing);
+      const given = request();
+      billing.answer({ status: 422 });
+      await scene.client.finalize(given);
+      await scene.store.resolveTerminal(given.reservation_id, { as, actor: "ada", reason: "by hand" });
+      billing.answer({ status: 503 });
+      for (const one of [given, { ...given, trace_id: "another" }]) {
+        expect(await scene.client.finalize(one)).toMatchObject({
+          status: "dlq",
+          closed: as,
+          reason: expect.stringContaining(`${as} by ada (by hand)`),
+        });
+      }
+      expect(scene.kept.of("DLQ closed")).toHaveLength(2);
+      expect(scene.kept.of("DLQ closed")[0]).toMatchObject({ level: "error", resolution: as, entry: given });
+    },
+  );
+
+  it("after replayTerminal there are exactly maxRetries replays", async () => {
+    await using scene = sceneOf(billing);
+    const given = request();
+    billing.answer({ status: 422 });
+    await scene.client.finalize(given);
+    billing.answer({ status: 500 });
+    await scene.store.replayTerminal(given.reservation_id);
+    let replayed = 0;
+    for (let n = 0; n < 8; n++) {
+      replayed += (await scene.client.replayDeadLetters()).replayed;
+      scene.clock.move(TEN_MINUTES);
+    }
+    expect(replayed).toBe(5);
+    expect(await scene.store.getTerminal(given.reservation_id)).toMatchObject({ resolution: "open" });
+  });
+
+  it("a log that throws changes no result and ends no process; members that are undefined are absent", async () => {
+    const throws = (): never => {
+      throw new Error("no log");
+    };
+    const log = { debug: throws, info: throws, warn: throws, error: throws };
+    await using scene = sceneOf(billing, { log });
+    billing.answer({ status: 503 });
+    const { trace_id: _, ...given } = request();
+    expect(await scene.client.finalize({ ...given, trace_id: undefined, event_id: undefined } as never)).toMatchObject({
+      status: "dlq",
+      id: given.reservation_id,
+    });
+    billing.answer("honest");
+    scene.clock.move(TEN_MINUTES);
+    expect(await scene.client.replayDeadLetters()).toMatchObject({ succeeded: 1 });
+  });
+});
+
+describe("N11", () => {
+  it("the client's ERROR line is read back by journal import, as what it was", async () => {
+    const lines: string[] = [];
+    const write = (_text: string, fields?: object): void => void lines.push(JSON.stringify({ level: "error", ...fields }));
+    const clock = movableClock();
+    const store = createMemoryDLQStore({ clock });
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: write };
+    await using scene = sceneOf(billing, { log, dlqStore: store, clock });
+    const [waits, dead] = [request(), request()];
+    billing.answer(({ reservationId }) => ({ status: reservationId === waits.reservation_id ? 503 : 422 }));
+    for (const one of [waits, dead]) await scene.client.finalize(one);
+    const read = lines.flatMap((line) => readLine(line, null) ?? []);
+    expect(read).toMatchObject([
+      { ok: true, entry: { message: { topic: "billing/finalize", key: waits.reservation_id, directTry: { code: "http_503" } } } },
+      { ok: true, entry: { message: { key: dead.reservation_id, directTry: { rejected: true } } } },
+    ]);
+    const stored = await store.store.list({ topic: "billing/finalize", limit: 10 });
+    for (const { id, payload } of stored.data) {
+      expect(read.find((one) => one.ok && one.entry.message.id === id)).toMatchObject({ entry: { message: { payload } } });
+    }
+  });
+});
