@@ -68,6 +68,8 @@ export class Try<Message extends Sent = Sent> implements DeliverContext {
 export class Attempt extends Try<ClaimedMessage> {
   readonly lane: LaneEntry;
   readonly lease: LeaseState;
+  /** Claimed although its breaker is open, to see whether the receiver is back. */
+  probe = false;
   /** What is to be written, once it is known. */
   settle: Settle | null = null;
 

@@ -1,14 +1,15 @@
 /**
- * The circuit breaker of one topic in one worker. Five different messages failing in a row open it; open, it holds messages
- * without spending attempts; when its cool-down is over one worker of all gets the probe and tries one message. The state
- * itself is the store's, shared by all workers; here is only what this worker saw and what it may do.
+ * The circuit breaker of one topic in one process, and of its tenants that fail alone. Open, it holds messages without spending attempts;
+ * the store, which all workers share, lets one of them try one message a second. A success lets two more be tried, and so on; after a
+ * few it closes. Here is only what this process saw and what it may do.
  */
 import { errorText, isMakegoodError } from "../message/errors.ts";
-import { DEFAULTS } from "../message/limits.ts";
-import type { BreakerState } from "../message/topic.ts";
+import { DEFAULTS, LIMITS } from "../message/limits.ts";
+import { BREAKER_CLOSED, type BreakerState } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { Clock, Timer } from "../platform/clock.ts";
 import type { TopicStore } from "../store/topics.ts";
+import { Evidence } from "./evidence.ts";
 import type { TopicEntry } from "./topic-table.ts";
 
 export interface BreakerDeps {
@@ -23,109 +24,238 @@ export interface BreakerDeps {
   readonly track: (call: Promise<unknown>) => void;
 }
 
-const COOLDOWN_BASE_MS = 1_000;
-const PROBE_MARGIN_MS = 2_000;
+/** What a breaker is told of an attempt. */
+export interface Seen {
+  readonly id: string;
+  readonly tenantId: string | null;
+  /** It never failed before: only such a failure says something about the receiver. */
+  readonly first: boolean;
+}
 
-export function cooldownMs(trips: number): number {
-  return Math.min(DEFAULTS.breakerCooldownMs, COOLDOWN_BASE_MS * 2 ** Math.min(trips, 30));
+/** How long the burst under way when it opens may take to end before the first probe. */
+const COOLDOWN_MS = 100;
+const PROBE_MS = 1_000;
+const ASK_MS = 250;
+/** 1 + 2 + 4: after so many successes of a chain of probes it closes. */
+const WINS = 7;
+const REST_MS = 1_000;
+
+/** How long what failed before rests between tries while it is open. */
+export function restMs(trips: number): number {
+  return Math.min(DEFAULTS.breakerCooldownMs, REST_MS * 2 ** Math.min(Math.max(0, trips - 1), 30));
+}
+
+/** Probes of what one breaker holds, each success calling for the next ones. */
+class Chain {
+  /** How many may be tried now, and until when. */
+  credit = 0;
+  untilMs = Number.NEGATIVE_INFINITY;
+  /** The credit is for one that failed before. */
+  retried = false;
+  /** Alternates: those that wait longest may all be poison, and so may the newest. */
+  newest = false;
+  askedMs = Number.NEGATIVE_INFINITY;
+  restedMs = Number.NEGATIVE_INFINITY;
+  wins = 0;
+  losses = 0;
+  lull: Timer | undefined;
+
+  /** How many of these may be tried now. */
+  room(nowMs: number, retried: boolean): number {
+    if (nowMs >= this.untilMs) return 0;
+    return this.wins > 0 || this.retried === retried ? this.credit : 0;
+  }
+
+  grant(count: number, nowMs: number): void {
+    this.credit = (nowMs < this.untilMs ? this.credit : 0) + count;
+    this.untilMs = nowMs + PROBE_MS;
+  }
+
+  end(): void {
+    this.credit = 0;
+    this.wins = 0;
+    this.losses = 0;
+    this.lull?.cancel();
+  }
 }
 
 export class Breaker {
   readonly #name: string;
   readonly #deps: BreakerDeps;
-  /** Failed messages since the last success → when. */
-  readonly #failed = new Map<string, number>();
-  /** This worker has the probe, until then and since then. */
-  #probeUntilMs = Number.NEGATIVE_INFINITY;
-  #probeSinceMs = Number.POSITIVE_INFINITY;
-  #askedMs = Number.NEGATIVE_INFINITY;
-  #tripping: boolean = false;
-  #resetting: boolean = false;
+  readonly #evidence = new Evidence();
+  /** Of the topic (null) and of tenants that are held alone. */
+  readonly #chains = new Map<string | null, Chain>();
+  readonly #calls = new Map<string | null, "trip" | "reset">();
+  #announced: BreakerState["state"] = "closed";
 
   constructor(name: string, deps: BreakerDeps) {
     this.#name = name;
     this.#deps = deps;
   }
 
-  /** `one`: only the probe. */
-  admits(nowMs: number): "all" | "one" | "none" {
-    if (this.#tripping) return "none";
-    const entry = this.#deps.entry(this.#name);
-    if (!entry || entry.record.breaker.state === "closed" || this.#resetting) return "all";
-    return nowMs < this.#probeUntilMs ? "one" : "none";
+  /** Whether it holds anything at all. */
+  get holds(): boolean {
+    const breaker = this.#deps.entry(this.#name)?.record.breaker;
+    return this.#calls.size > 0 || (breaker !== undefined && (breaker.state !== "closed" || breaker.tenants.length > 0));
+  }
+
+  /** `one`: only as a probe. */
+  admits(nowMs: number, tenantId: string | null = null): "all" | "one" | "none" {
+    const held = this.heldAs(tenantId);
+    if (held === undefined) return "all";
+    const chain = this.#chains.get(held);
+    return chain && (chain.room(nowMs, false) > 0 || chain.room(nowMs, true) > 0) ? "one" : "none";
+  }
+
+  /** How many messages may be tried as probes now; whoever starts them says so with take(). */
+  room(nowMs: number, tenantId: string | null, retried: boolean): number {
+    const held = this.heldAs(tenantId);
+    return held === undefined ? 0 : (this.#chains.get(held)?.room(nowMs, retried) ?? 0);
+  }
+
+  /** Uses up what room() gave. True: the newest are to be tried. */
+  take(tenantId: string | null, count: number): boolean {
+    const chain = this.#chain(this.heldAs(tenantId) ?? null);
+    chain.credit = Math.max(0, chain.credit - count);
+    return chain.newest;
   }
 
   /** Proof that the receiver lives: delivered, or an answer about the message itself. */
-  proved(): void {
-    if (this.#failed.size > 0) this.#failed.clear();
-    const entry = this.#deps.entry(this.#name);
-    if (!entry || entry.record.breaker.state === "closed" || this.#resetting || this.#tripping) return;
-    this.#resetting = true;
-    this.#endProbe();
-    this.#call("breaker_reset", async () => {
-      const closed = { state: "closed", probeInMs: 0, trips: 0, reason: null, tenants: [] } as const;
-      try {
-        await this.#orAlone(this.#deps.topics.reset(this.#name), () => this.#learn(entry, closed));
-        this.#learn(entry, closed);
-      } finally {
-        this.#resetting = false;
-      }
-    });
-  }
-
-  /** `startedMs`: when the attempt began; one from before the probe says nothing about the probe. */
-  failed(id: string, startedMs: number, nowMs: number, reason: string): void {
-    const entry = this.#deps.entry(this.#name);
-    if (!entry || this.#tripping) return;
-    if (entry.record.breaker.state !== "closed") {
-      if (nowMs < this.#probeUntilMs && startedMs >= this.#probeSinceMs) this.#trip(entry, reason);
+  proved(tenantId: string | null, nowMs: number): void {
+    this.#evidence.lived(tenantId);
+    const held = this.heldAs(tenantId);
+    if (held === undefined || this.#calls.has(held)) return;
+    const chain = this.#chain(held);
+    chain.wins++;
+    chain.losses = 0;
+    if (chain.wins >= WINS) {
+      this.#reset(held);
       return;
     }
-    this.#failed.delete(id);
-    this.#failed.set(id, nowMs);
-    for (const [old, atMs] of this.#failed) {
-      if (nowMs - atMs <= DEFAULTS.breakerWindowMs) break;
-      this.#failed.delete(old);
-    }
-    if (this.#failed.size >= DEFAULTS.breakerFailures) this.#trip(entry, reason);
+    chain.grant(2, nowMs);
+    chain.lull?.cancel();
+    // With nothing left to try, what was tried is all there is to know.
+    chain.lull = this.#deps.clock.after(PROBE_MS, () => this.#calm(held), true);
+    this.#deps.changed();
   }
 
-  /** Asks for the probe when the cool-down is over. Returns how long until it may be asked for; Infinity: not open. */
-  seekProbe(nowMs: number): number {
+  failed({ id, tenantId, first }: Seen, nowMs: number, reason: string): void {
+    const held = this.heldAs(tenantId);
+    if (held !== undefined) {
+      const chain = this.#chains.get(held);
+      if (!chain || chain.wins === 0) return;
+      // It lives, so a failure may be the message's own; as many as open it end the chain.
+      chain.losses++;
+      if (chain.losses >= DEFAULTS.breakerFailures) chain.end();
+      else chain.grant(1, nowMs);
+      return;
+    }
+    const verdict = first && this.#deps.entry(this.#name) ? this.#evidence.failed(id, tenantId, nowMs) : null;
+    if (verdict) this.#trip(verdict.tenantId, reason);
+  }
+
+  /** Asks the store to be the one who tries. Returns how long until it may be asked; Infinity: not held, or no need to. */
+  seekProbe(nowMs: number, tenantId: string | null = null, retried = false): number {
     const entry = this.#deps.entry(this.#name);
-    if (!entry || entry.record.breaker.state === "closed" || this.#tripping) return Number.POSITIVE_INFINITY;
-    if (nowMs < this.#probeUntilMs) return Number.POSITIVE_INFINITY;
-    const inMs = Math.max(entry.seenMs + entry.record.breaker.probeInMs - nowMs, this.#askedMs + 500 - nowMs);
+    const held = this.heldAs(tenantId);
+    if (!entry || held === undefined || this.#calls.has(held)) return Number.POSITIVE_INFINITY;
+    const chain = this.#chain(held);
+    if (chain.room(nowMs, retried) > 0) return Number.POSITIVE_INFINITY;
+    const restedMs = retried ? chain.restedMs : Number.NEGATIVE_INFINITY;
+    const inMs = Math.max(entry.seenMs + entry.record.breaker.probeInMs, chain.askedMs + ASK_MS, restedMs) - nowMs;
     if (inMs > 0) return inMs;
-    this.#askedMs = nowMs;
-    this.#call("breaker_probe", async () => {
-      const leaseMs = entry.timeoutMs + PROBE_MARGIN_MS;
-      const granted = (sinceMs: number): void => {
-        this.#probeSinceMs = sinceMs;
-        this.#probeUntilMs = sinceMs + leaseMs;
-        this.#learn(entry, { ...entry.record.breaker, state: "half_open", probeInMs: leaseMs });
-      };
-      const asking = this.#deps.topics.probe(this.#name, this.#deps.owner, leaseMs);
-      if (await this.#orAlone(asking, () => granted(this.#deps.clock.monotonicMs()))) granted(nowMs);
-    });
+    chain.askedMs = nowMs;
+    this.#call("breaker_probe", () => this.#ask(entry, held, chain, retried, nowMs));
     return Number.POSITIVE_INFINITY;
   }
 
-  #trip(entry: TopicEntry, reason: string): void {
-    this.#tripping = true;
-    this.#failed.clear();
-    this.#endProbe();
-    const forMs = cooldownMs(entry.record.breaker.trips);
-    this.#call("breaker_trip", async () => {
-      const { trips } = entry.record.breaker;
-      const opened = { state: "open", probeInMs: forMs, trips: trips + 1, reason, tenants: [] } as const;
-      try {
-        const tripping = this.#deps.topics.trip(this.#name, forMs, reason);
-        this.#learn(entry, await this.#orAlone(tripping, () => this.#learn(entry, opened)));
-      } finally {
-        this.#tripping = false;
-      }
+  async #ask(entry: TopicEntry, held: string | null, chain: Chain, retried: boolean, askedMs: number): Promise<void> {
+    const { topics, owner, clock } = this.#deps;
+    const rest = retried ? restMs(entry.record.breaker.trips) : undefined;
+    const grant = (sinceMs: number): void => {
+      const before = entry.record.breaker;
+      chain.retried = retried;
+      chain.newest = !chain.newest;
+      chain.grant(1, sinceMs);
+      if (rest !== undefined) chain.restedMs = sinceMs + rest;
+      const trips = before.trips + (retried ? 1 : 0);
+      if (held === null && before.state === "closed") return;
+      this.#learn(entry, { ...before, state: held === null ? "half_open" : before.state, probeInMs: PROBE_MS, trips });
+    };
+    const asking = topics.probe(this.#name, owner, PROBE_MS, { tenantId: held, restMs: rest });
+    if (await this.#orAlone(asking, () => grant(clock.monotonicMs()))) grant(clock.monotonicMs());
+    // Somebody else tries one, or what failed before rests: there is time.
+    else if (retried) chain.restedMs = askedMs + PROBE_MS;
+  }
+
+  /** Whose breaker holds a tenant's messages: null, the topic's. Undefined: nothing does. */
+  heldAs(tenantId: string | null): string | null | undefined {
+    const breaker = this.#deps.entry(this.#name)?.record.breaker;
+    if (!breaker) return undefined;
+    const call = this.#calls.get(null);
+    if (call === "trip" || (breaker.state !== "closed" && call !== "reset")) return null;
+    if (tenantId === null || (breaker.tenants.length === 0 && this.#calls.size === 0)) return undefined;
+    const own = this.#calls.get(tenantId);
+    if (own === "trip") return tenantId;
+    return own !== "reset" && breaker.tenants.some((one) => one.tenantId === tenantId) ? tenantId : undefined;
+  }
+
+  #chain(held: string | null): Chain {
+    let chain = this.#chains.get(held);
+    if (!chain) {
+      // Those that other workers let go are not ours to hear of.
+      if (this.#chains.size > LIMITS.heldTenantsMax)
+        for (const one of this.#chains.keys()) if (this.heldAs(one) !== one) this.#chains.delete(one);
+      chain = new Chain();
+      this.#chains.set(held, chain);
+    }
+    return chain;
+  }
+
+  #calm(held: string | null): void {
+    const chain = this.#chains.get(held);
+    if (chain && chain.wins > 0 && chain.losses === 0 && this.heldAs(held) === held) this.#reset(held);
+  }
+
+  #trip(tenantId: string | null, reason: string): void {
+    const entry = this.#deps.entry(this.#name);
+    if (!entry || this.#calls.has(tenantId)) return;
+    if (tenantId === null) this.#evidence.clear();
+    this.#chains.get(tenantId)?.end();
+    const { tenants, trips } = entry.record.breaker;
+    const opened: BreakerState =
+      tenantId === null
+        ? { state: "open", probeInMs: COOLDOWN_MS, trips: trips + 1, reason, tenants: [] }
+        : { ...entry.record.breaker, tenants: [...tenants, { tenantId, reason }] };
+    this.#change("trip", tenantId, reason, async () => {
+      const tripping = this.#deps.topics.trip(this.#name, COOLDOWN_MS, reason, { tenantId });
+      this.#learn(entry, await this.#orAlone(tripping, () => this.#learn(entry, opened)));
     });
+  }
+
+  #reset(held: string | null): void {
+    const entry = this.#deps.entry(this.#name);
+    if (!entry || this.#calls.has(held)) return;
+    this.#chains.get(held)?.end();
+    this.#change("reset", held, null, async () => {
+      const closed = (): void => {
+        const { breaker } = entry.record;
+        const tenants = breaker.tenants.filter(({ tenantId }) => tenantId !== held);
+        this.#learn(entry, held === null ? BREAKER_CLOSED : { ...breaker, tenants });
+        this.#chains.delete(held);
+      };
+      await this.#orAlone(this.#deps.topics.reset(this.#name, { tenantId: held }), closed);
+      closed();
+    });
+  }
+
+  /** While the call is under way what it is about to say holds here. */
+  #change(kind: "trip" | "reset", held: string | null, reason: string | null, call: () => Promise<void>): void {
+    this.#calls.set(held, kind);
+    this.#call(`breaker_${kind}`, () => call().finally(() => this.#calls.delete(held)));
+    if (held === null) return;
+    const state = kind === "trip" ? "open" : "closed";
+    this.#deps.events.emit({ type: "breaker", topic: this.#name, state, reason, tenantId: held });
   }
 
   /** While the store that all workers share cannot be asked, what this process saw holds for this process; the next refresh brings the store's word. */
@@ -136,15 +266,13 @@ export class Breaker {
     });
   }
 
-  #endProbe(): void {
-    this.#probeUntilMs = Number.NEGATIVE_INFINITY;
-    this.#probeSinceMs = Number.POSITIVE_INFINITY;
-  }
-
   /** The store's answer, at once: the next refresh would bring the same. */
   #learn(entry: TopicEntry, breaker: BreakerState): void {
     entry.record = { ...entry.record, breaker };
     entry.seenMs = this.#deps.clock.monotonicMs();
+    // A probe that failed changes nothing that anybody has to be told.
+    if (breaker.state === this.#announced) return;
+    this.#announced = breaker.state;
     this.#deps.events.emit({ type: "breaker", topic: this.#name, state: breaker.state, reason: breaker.reason });
   }
 

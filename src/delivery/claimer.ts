@@ -11,7 +11,7 @@ import type { WorkStore } from "../store/store.ts";
 import { Attempt } from "./attempt.ts";
 import type { LaneEntry, LaneTable } from "./lanes.ts";
 import type { LeaseTable } from "./leases.ts";
-import { type PlannedClaim, plan } from "./plan.ts";
+import { type Carry, type PlannedClaim, plan } from "./plan.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Runner } from "./runner.ts";
 import type { Settler } from "./settler.ts";
@@ -28,6 +28,7 @@ export interface ClaimerOptions {
   readonly runner: Runner;
   readonly settler: Settler;
   readonly prefetch: Prefetch;
+  readonly concurrency: number;
   readonly health: StoreHealth;
   /** Told after each claim: whether it brought all it asked for, and whether a lane ran dry. */
   readonly took: (full: boolean, dry: boolean) => void;
@@ -47,7 +48,8 @@ export class Claimer {
   #underWay = 0;
   #asked = 0;
   #bytesAsked = 0;
-  #carry = 0;
+  #retriedAsked = 0;
+  #carry: Carry = { aged: 0, retried: 0 };
   #plannedMs = Number.NEGATIVE_INFINITY;
   #planCostMs = 0;
 
@@ -78,15 +80,17 @@ export class Claimer {
     return this.#plannedMs + PLAN_COST_FACTOR * this.#planCostMs;
   }
 
-  /** Plans over the lanes and sends the claims. True when at least one was sent. */
-  claimFrom(lanes: readonly LaneEntry[], nowMs: number): boolean {
-    const { clock, runner, prefetch, leases, track } = this.#options;
+  /** Plans over the lanes and sends the claims, after those of probes. True when at least one was sent. */
+  claimFrom(lanes: readonly LaneEntry[], probes: readonly PlannedClaim<LaneEntry>[], nowMs: number): boolean {
+    const { clock, runner, prefetch, concurrency, leases, track } = this.#options;
     const room = prefetch.target - runner.waiting - runner.running - this.#asked;
     const planned = plan({
       lanes,
       nowMs,
       capacity: Math.min(prefetch.claimMax, room),
       total: prefetch.target,
+      slots: concurrency,
+      retriedHeld: runner.retried + this.#retriedAsked,
       carry: this.#carry,
       suspectGroups: leases.suspects(1) + (this.#suspects[1] as number),
       suspectSingles: leases.suspects(2) + (this.#suspects[2] as number),
@@ -95,21 +99,21 @@ export class Claimer {
     this.#plannedMs = nowMs;
     this.#planCostMs = lanes.length > LANES_MANY ? clock.monotonicMs() - nowMs : 0;
     const bytes = Math.max(0, LIMITS.claimBytesMax - runner.bytes - this.#bytesAsked);
-    const bytesMax = Math.max(1, Math.floor(Math.min(LIMITS.claimBytesMax / 2, bytes / Math.max(1, planned.claims.length))));
-    for (const claim of planned.claims) track(this.#claim(claim, bytesMax, nowMs));
-    return planned.claims.length > 0;
+    const claims = [...probes, ...planned.claims];
+    const bytesMax = Math.max(1, Math.floor(Math.min(LIMITS.claimBytesMax / 2, bytes / Math.max(1, claims.length))));
+    for (const claim of claims) track(this.#claim(claim, bytesMax, nowMs));
+    return claims.length > 0;
   }
 
   async #claim(planned: PlannedClaim<LaneEntry>, bytesMax: number, askedMs: number): Promise<void> {
     const { store, owner, clock, health, lanes, took, events } = this.#options;
-    const { leaseMs, suspicion } = planned;
     const mark = lanes.mark;
     this.#count(planned, bytesMax, 1);
     for (const { lane } of planned.lanes) lane.servedMs = askedMs;
     let messages: ClaimedMessage[];
     try {
-      const named = planned.lanes.map(({ lane, limit }) => ({ lane: lane.lane, limit }));
-      messages = await store.claim({ owner, leaseMs, lanes: named, bytesMax });
+      const named = planned.lanes.map(({ lane, limit, newest }) => ({ lane: lane.lane, limit, newest }));
+      messages = await store.claim({ owner, leaseMs: planned.leaseMs, lanes: named, bytesMax });
     } catch (error) {
       this.#count(planned, bytesMax, -1);
       health.failed("claim", error);
@@ -120,7 +124,7 @@ export class Claimer {
     this.#count(planned, bytesMax, -1);
     const nowMs = clock.monotonicMs();
     if (messages.length > 0) events.emit({ type: "claimed", count: messages.length, ms: nowMs - askedMs });
-    const bytes = this.#takeIn(messages, leaseMs, askedMs, nowMs, suspicion);
+    const bytes = this.#takeIn(messages, planned, askedMs, nowMs);
     const bounded = 2 * bytes >= bytesMax;
     let full = true;
     let dry = false;
@@ -134,16 +138,19 @@ export class Claimer {
     took(full, dry);
   }
 
-  #takeIn(messages: readonly ClaimedMessage[], leaseMs: number, askedMs: number, nowMs: number, suspicion: number): number {
+  #takeIn(messages: readonly ClaimedMessage[], planned: PlannedClaim<LaneEntry>, askedMs: number, nowMs: number): number {
     const { lanes, leases, runner } = this.#options;
+    const { leaseMs, suspicion, probe } = planned;
     let bytes = 0;
     for (const message of messages) {
-      const lane = lanes.of(message, message.topic);
+      const lane = lanes.of(message, message.topic, message.orderingKey !== null);
       const lease = leases.take(message.claim, leaseMs, askedMs, nowMs, suspicion);
       lane.got++;
       spend(lane.topic, lane.tenant, 1);
       bytes += message.payload.length;
-      runner.take(new Attempt(message, lane, lease));
+      const attempt = new Attempt(message, lane, lease);
+      attempt.probe = probe === true;
+      runner.take(attempt);
     }
     return bytes;
   }
@@ -156,6 +163,7 @@ export class Claimer {
       lane.topic.held += amount;
       lane.tenant.held += amount;
       spend(lane.topic, lane.tenant, amount);
+      if (lane.retried) this.#retriedAsked += amount;
       this.#asked += amount;
     }
     this.#underWay += sign;

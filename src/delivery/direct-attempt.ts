@@ -24,6 +24,8 @@ export interface Tried {
   readonly outcome: Outcome;
   readonly tries: number;
   readonly ms: number;
+  /** Made although the breaker is open, to see whether the receiver is back. */
+  readonly probe: boolean;
 }
 
 /** What stands in the way of a try. */
@@ -46,8 +48,8 @@ export class DirectAttempts {
     this.#deps = deps;
   }
 
-  /** Why nothing of the topic may be tried here now; null: it may. */
-  obstacle(entry: TopicEntry): Obstacle | null {
+  /** Why nothing of the topic, or of this tenant in it, may be tried here now; null: it may. */
+  obstacle(entry: TopicEntry, tenantId: string | null): Obstacle | null {
     const { paused, disabledReason, breaker: stored } = entry.record;
     if (paused) return { code: "topic_paused", error: "the topic is paused" };
     if (disabledReason !== null) return { code: "sink_disabled", error: disabledReason };
@@ -56,18 +58,22 @@ export class DirectAttempts {
     const { why, untilMs } = entry.rest;
     if (why && (nowMs < untilMs || this.#probing.has(entry.name))) return why;
     const breaker = this.#deps.breakers.of(entry.name);
-    const admits = breaker.admits(nowMs);
-    if (admits === "none") breaker.seekProbe(nowMs);
-    if (admits === "all" || (admits === "one" && !this.#probing.has(entry.name))) return null;
+    const admits = breaker.admits(nowMs, tenantId);
+    if (admits === "none") breaker.seekProbe(nowMs, tenantId);
+    if (admits !== "none") return null;
     return { code: "breaker_open", error: stored.reason ?? "the topic's breaker is open" };
   }
 
   async run(entry: TopicEntry, message: Sent, timeoutMs: number, signal?: AbortSignal): Promise<Tried> {
     const { topics, clock } = this.#deps;
     const handle = topics.sink(entry);
-    if (!handle) return { outcome: { kind: "unserved", code: "no_sink", error: "the topic's sink is gone" }, tries: 0, ms: 0 };
+    if (!handle)
+      return { outcome: { kind: "unserved", code: "no_sink", error: "the topic's sink is gone" }, tries: 0, ms: 0, probe: false };
     const startedMs = clock.monotonicMs();
-    const alone = this.#deps.breakers.of(entry.name).admits(startedMs) === "one" || entry.rest.why !== null;
+    const breaker = this.#deps.breakers.of(entry.name);
+    const probe = breaker.admits(startedMs, message.tenantId) === "one";
+    if (probe) breaker.take(message.tenantId, 1);
+    const alone = entry.rest.why !== null;
     if (alone) this.#probing.add(entry.name);
     handle.users++;
     try {
@@ -77,7 +83,7 @@ export class DirectAttempts {
       last.startedMs = startedMs;
       // What the caller cut short says nothing about the receiver.
       if (!(outcome.kind === "unknown" && outcome.code === "aborted")) this.#judge(last, entry, outcome, nowMs);
-      return { outcome, tries, ms: nowMs - startedMs };
+      return { outcome, tries, ms: nowMs - startedMs, probe };
     } finally {
       topics.release(handle);
       if (alone) this.#probing.delete(entry.name);

@@ -130,7 +130,7 @@ export class DirectDelivery {
     if (message.delayMs > 0) return no("delayed", "it is to be delivered later");
     if (message.orderingKey !== null) return no("ordered", "it waits for its turn among those with its ordering key");
     if (options.signal?.aborted) return no("aborted", "the caller's signal was aborted");
-    return this.#attempts.obstacle(entry);
+    return this.#attempts.obstacle(entry, message.tenantId);
   }
 
   /** Under the caller's own claim: nothing is stored of what was delivered, and everything else as what the attempt made of it. */
@@ -168,7 +168,7 @@ export class DirectDelivery {
     const { code, error } = directOf(tried);
     if (tries > 0)
       events.emit({ type: "direct", topic: topic.name, id: claimed.id, outcome: outcome.kind, tries, ms, code, error });
-    return { tried, settle: conclude(claimed, outcome, topic.rules, random.next(), ms) };
+    return { tried, settle: conclude({ ...claimed, probe: tried.probe }, outcome, topic.rules, random.next(), ms) };
   }
 
   /** Down the ladder. */

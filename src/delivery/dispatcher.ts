@@ -19,11 +19,12 @@ import { LeaseTable } from "./leases.ts";
 import { Look } from "./look.ts";
 import { Pacer } from "./pacer.ts";
 import { createPrefetch } from "./prefetch.ts";
+import { planProbes } from "./probes.ts";
 import { Runner } from "./runner.ts";
 import { announceSettled } from "./settled-event.ts";
 import { Settler } from "./settler.ts";
 import { StoreHealth } from "./store-health.ts";
-import { allowanceOf, createTopicState, isOpen, type TopicState, tenantLimitOf, useEntry } from "./topic-state.ts";
+import { allowanceOf, createTopicState, type TopicState, tenantLimitOf, useEntry } from "./topic-state.ts";
 import type { TopicTable } from "./topic-table.ts";
 import type { StopOptions, WorkerStatus } from "./worker.ts";
 
@@ -92,22 +93,10 @@ export class Dispatcher {
       room: () => this.#nudge(),
     });
     const freed = (): void => this.#nudge();
-    this.#runner = new Runner({
-      topics,
-      breakers,
-      clock,
-      random,
-      events,
-      concurrency,
-      prefetch,
-      settler,
-      leases,
-      freed,
-      track,
-    });
-    const runner = this.#runner;
+    const shared = { clock, events, concurrency, prefetch, settler, leases, track };
+    this.#runner = new Runner({ ...shared, topics, breakers, random, freed });
     const took = (full: boolean, dry: boolean): void => this.#took(full, dry);
-    this.#claimer = new Claimer({ store, owner, clock, events, lanes, leases, runner, settler, prefetch, health, took, track });
+    this.#claimer = new Claimer({ ...shared, store, owner, lanes, runner: this.#runner, health, took });
     this.#look = new Look({ store, clock, lanes, health, pollMs, looked: () => this.#loop.nudge() });
     const told = (): void => {
       this.#look.soon();
@@ -166,8 +155,8 @@ export class Dispatcher {
     this.#pacer.keep(nowMs);
     this.#paceDueMs = Number.POSITIVE_INFINITY;
     const ready = open ? this.#lanes.ready(nowMs) : [];
-    if (ready.length > 0) this.#allow(ready, nowMs);
-    const sent = ready.length > 0 && this.#claimer.claimFrom(ready, nowMs);
+    this.#probeDueMs = Number.POSITIVE_INFINITY;
+    const sent = ready.length > 0 && this.#claim(ready, nowMs);
     // Room left after the first round: a second one may overlap with it.
     if (sent && this.#claimer.ready) return 0;
     // A lane whose topic has all it may hold is a backlog, not a reason to wait for hints.
@@ -179,7 +168,14 @@ export class Dispatcher {
     return Math.max(1, Math.min(pollMs, dueMs - nowMs, nowMs >= lookMs ? pollMs : lookMs - nowMs));
   }
 
-  /** How much each topic of these lanes may have now; a breaker whose cool-down is over is asked about its probe. */
+  #claim(ready: readonly LaneEntry[], nowMs: number): boolean {
+    this.#allow(ready, nowMs);
+    const { open, claims, dueMs } = planProbes(ready, nowMs);
+    this.#probeDueMs = Math.min(this.#probeDueMs, dueMs);
+    return this.#claimer.claimFrom(open, claims, nowMs);
+  }
+
+  /** How much each topic of these lanes may have now. */
   #allow(lanes: readonly LaneEntry[], nowMs: number): void {
     const { topics, concurrency } = this.#options;
     const asking = new Set(lanes.map((lane) => lane.topic));
@@ -191,19 +187,14 @@ export class Dispatcher {
       if (this.#occasional.has(topic.name) && (topic.held > 0 || asking.has(topic))) served++;
     }
     const crowd = { concurrency, slowHeld, slowAsking, served, more: this.#occasional.size > 0 };
-    this.#probeDueMs = Number.POSITIVE_INFINITY;
     for (const topic of asking) {
-      const record = topic.entry?.record;
-      if (!record || !topic.entry) {
+      if (!topic.entry) {
         this.#track(this.#refreshTopics());
         continue;
       }
       const sink = topics.sink(topic.entry);
       const { untilMs } = topic.entry.rest;
       if (nowMs < untilMs) this.#probeDueMs = Math.min(this.#probeDueMs, untilMs);
-      else if (sink && topic.chosen && !record.paused && record.disabledReason === null) {
-        this.#probeDueMs = Math.min(this.#probeDueMs, nowMs + topic.breaker.seekProbe(nowMs));
-      }
       useEntry(topic, topic.entry);
       topic.tenantLimit = tenantLimitOf(topic);
       topic.allowance = allowanceOf(topic, sink !== null, nowMs, crowd);
@@ -261,7 +252,7 @@ export class Dispatcher {
     const nowMs = clock.monotonicMs();
     for (const topic of this.#states.values()) useEntry(topic, topics.entry(topic.name));
     this.#countServed();
-    this.#runner.releaseWhere((topic) => !isOpen(topic, nowMs));
+    this.#runner.releaseHeld(nowMs);
     this.#loop.nudge();
   }
 

@@ -3,6 +3,7 @@
  * its wish to be sent nothing more; and what it says about this process, which may have to leave the topic to others.
  */
 import { errorText } from "../message/errors.ts";
+import type { ClaimedMessage } from "../message/message.ts";
 import type { Outcome } from "../message/outcome.ts";
 import type { Events } from "../observe/events.ts";
 import type { Try } from "./attempt.ts";
@@ -20,20 +21,16 @@ type Judged = Pick<TopicState, "name" | "breaker" | "entry"> & Partial<Pick<Topi
 
 export function judgeSink(attempt: Try, topic: Judged, outcome: Outcome, nowMs: number, context: JudgeContext): void {
   if (outcome.kind !== "unserved" && outcome.kind !== "interrupted") topic.entry?.rest.end();
+  const { id, tenantId } = attempt.message;
+  if (outcome.kind === "retry") attempt.alert = outcome.alert === true;
+  if (provesLife(outcome)) topic.breaker.proved(tenantId, nowMs);
   switch (outcome.kind) {
-    case "delivered":
-    case "duplicate":
-    case "reject":
-      topic.breaker.proved();
-      return;
     case "retry":
-      attempt.alert = outcome.alert === true;
-      if (outcome.receiver === "answers") topic.breaker.proved();
-      if (outcome.receiver !== undefined) return;
-      topic.breaker.failed(attempt.message.id, attempt.startedMs, nowMs, `${outcome.code}: ${outcome.error}`);
-      return;
     case "unknown":
-      topic.breaker.failed(attempt.message.id, attempt.startedMs, nowMs, `${outcome.code}: ${outcome.error}`);
+      if (isEvidence(outcome)) {
+        const first = neverFailed(attempt.message);
+        topic.breaker.failed({ id, tenantId, first }, nowMs, `${outcome.code}: ${outcome.error}`);
+      }
       return;
     case "disable":
       disable(topic, `${outcome.code}: ${outcome.error}`, context);
@@ -41,6 +38,27 @@ export function judgeSink(attempt: Try, topic: Judged, outcome: Outcome, nowMs: 
     case "unserved":
       leaveToOthers(attempt, topic, outcome, nowMs, context);
   }
+}
+
+type Told = Pick<ClaimedMessage, "attempt"> & Partial<Pick<ClaimedMessage, "base" | "handedDown" | "suspicion" | "retried">>;
+
+/** An answer about the message itself, whichever it is. */
+export function provesLife(outcome: Outcome): boolean {
+  const { kind } = outcome;
+  return (
+    kind === "delivered" || kind === "duplicate" || kind === "reject" || (kind === "retry" && outcome.receiver === "answers")
+  );
+}
+
+/** Something was sent or dialled, and what came of it may be the receiver's trouble. */
+export function isEvidence(outcome: Extract<Outcome, { kind: "retry" | "unknown" }>): boolean {
+  return outcome.kind === "unknown" || outcome.receiver === undefined;
+}
+
+/** As far as its claim tells: an ordered one that failed without being charged cannot be told from one that never did. */
+export function neverFailed({ attempt, base = 0, handedDown, suspicion = 0, retried }: Told): boolean {
+  // Attempt 0 is the direct try itself.
+  return attempt === 0 || (!retried && suspicion === 0 && !handedDown && attempt - base <= 1);
 }
 
 /** The sink may have been replaced since: what the old one lacked says nothing about the new one. */

@@ -20,6 +20,7 @@ export interface LaneEntry extends PlanLane {
   /** The last claim brought all it asked for: a second one may overlap. */
   full: boolean;
   readonly tenantId: string | null;
+  readonly ordered: boolean;
   /** The table's count of hints when this lane last had one: a claim or a look that began before it must not overrule it. */
   hintedAt: number;
   /** Counts a claim's messages while it is being taken in. */
@@ -39,7 +40,7 @@ const APPETITE_MAX = 1_000;
 /** So many are known at once; where there are more, those that had their turn make room for others. */
 const LANES_KEPT = 2_000;
 
-type LaneIdentity = Pick<Lane, "lane" | "tenantId" | "priority" | "suspicion">;
+type LaneIdentity = Pick<Lane, "lane" | "tenantId" | "priority" | "suspicion" | "retried">;
 
 /** Something of the lane is due then; what was known to be due later is not forgotten. */
 export function dueAt(entry: LaneEntry, dueMs: number): void {
@@ -72,7 +73,7 @@ export class LaneTable {
     return true;
   }
 
-  of(known: LaneIdentity, topicName: string): LaneEntry {
+  of(known: LaneIdentity, topicName: string, ordered: boolean): LaneEntry {
     let entry = this.#lanes.get(known.lane);
     if (!entry) {
       const topic = this.#topicOf(topicName);
@@ -83,6 +84,8 @@ export class LaneTable {
         tenantId: known.tenantId,
         priority: known.priority,
         suspicion: known.suspicion,
+        retried: known.retried,
+        ordered,
         dueMs: Number.POSITIVE_INFINITY,
         laterMs: Number.POSITIVE_INFINITY,
         servedMs: Number.NEGATIVE_INFINITY,
@@ -114,7 +117,7 @@ export class LaneTable {
       this.#roundMark = mark;
     }
     for (const lane of lanes) {
-      const entry = this.of(lane, lane.topic);
+      const entry = this.of(lane, lane.topic, lane.ordered);
       entry.round = this.#round;
       const dueMs = nowMs + lane.dueInMs;
       if (entry.hintedAt > mark) dueAt(entry, dueMs);

@@ -1,7 +1,8 @@
 /**
  * Which lanes the next claims name and how much of each: fairness, priority and limits as one pure function. Higher priority
  * goes first and ages; lanes of one level share equally by topic and tenant; a fifth of every round goes to those who
- * were served longest ago, so that none starves; suspects of a lost lease are claimed in small groups of their own.
+ * were served longest ago, so that none starves; suspects of a lost lease are claimed in small groups of their own; what failed before
+ * gets a quarter of a round while others wait, and never more than half of the slots.
  */
 import type { Suspicion } from "../message/message.ts";
 import { type Vessel, waterFill } from "./water-fill.ts";
@@ -29,6 +30,8 @@ export interface PlanLane {
   readonly tenant: PlanTenant;
   readonly priority: number;
   readonly suspicion: Suspicion;
+  /** Its messages failed before. */
+  readonly retried: boolean;
   /** Monotonic moment its first message is due. */
   readonly dueMs: number;
   /** Monotonic moment it was last named in a claim. */
@@ -45,27 +48,40 @@ export interface PlanInput<L extends PlanLane> {
   readonly capacity: number;
   /** How many this worker holds at most: what half of it means for a tenant. */
   readonly total: number;
-  /** Fractions of a fifth left over from rounds before. */
-  readonly carry: number;
+  /** How many run at once. */
+  readonly slots: number;
+  /** Held of those that failed before. */
+  readonly retriedHeld: number;
+  readonly carry: Carry;
   /** Claims of suspects that are not finished. */
   readonly suspectGroups: number;
   readonly suspectSingles: number;
 }
 
+/** Fractions left over from rounds before: of the fifth for those who were passed over, of the quarter for those that failed. */
+export interface Carry {
+  readonly aged: number;
+  readonly retried: number;
+}
+
 export interface PlannedClaim<L> {
   readonly leaseMs: number;
   readonly suspicion: Suspicion;
-  readonly lanes: { readonly lane: L; readonly limit: number }[];
+  /** Of what a breaker holds, to see whether the receiver is back. */
+  readonly probe?: boolean;
+  readonly lanes: { readonly lane: L; readonly limit: number; readonly newest?: boolean }[];
 }
 
 export interface Plan<L> {
   readonly claims: PlannedClaim<L>[];
-  readonly carry: number;
+  readonly carry: Carry;
 }
 
 export const PLAN = {
   lanesMax: 200,
   agedShare: 0.2,
+  retriedShare: 0.25,
+  retriedSlots: 0.5,
   suspectGroupSize: 8,
   suspectGroupsMax: 4,
   claimsMax: 4,
@@ -87,18 +103,48 @@ export function plan<L extends PlanLane>(input: PlanInput<L>): Plan<L> {
   const capacity = Math.min(input.capacity, Number.MAX_SAFE_INTEGER) - used;
   if (capacity <= 0 || trusted.length === 0) return { claims, carry: input.carry };
 
-  const fifth = capacity * PLAN.agedShare + input.carry;
-  const aged = Math.min(capacity, Math.floor(fifth));
-  const chosen = choose(trusted, input.nowMs, aged > 0);
-  const purse = openPurse(chosen.all, input, claims);
-  // The fifth first: whoever was served longest ago, whatever its priority.
-  let left = capacity - giveInTurn(chosen.aged, aged, purse);
-  // Then by level; what the likely needs leave over goes round once more.
+  const fresh = trusted.filter(({ retried }) => !retried);
+  const again = choose(
+    trusted.filter(({ retried }) => retried),
+    input.nowMs,
+    false,
+  );
+  const quarter = fresh.length > 0 && again.all.length > 0 ? capacity * PLAN.retriedShare + input.carry.retried : 0;
+  const fifth = fresh.length > 0 ? capacity * PLAN.agedShare + input.carry.aged : input.carry.aged;
+  const aged = fresh.length > 0 ? Math.min(capacity, Math.floor(fifth)) : 0;
+  const chosen = choose(fresh, input.nowMs, aged > 0);
+  const all = [...chosen.all, ...again.all];
+  const purse = openPurse(all, input, claims);
+  // What failed before first, because it is bounded; whoever was served longest ago, whatever its priority.
+  let left =
+    capacity -
+    giveByLevel(
+      { levels: [again.all.sort(longestAgo)] },
+      retriedRoom(input, fresh.length > 0 ? Math.floor(quarter) : capacity),
+      purse,
+    );
+  // Then the fifth: whoever was served longest ago, whatever its priority.
+  left -= giveInTurn(chosen.aged, Math.min(left, aged), purse);
+  giveByLevel(chosen, left, purse);
+  claims.push(...byLease(all, purse));
+  const carry = { aged: Math.min(1, fifth - aged), retried: Math.min(1, quarter - Math.floor(quarter)) };
+  return { claims: claims.slice(0, PLAN.claimsMax), carry };
+}
+
+const longestAgo = (a: PlanLane, b: PlanLane): number => a.servedMs - b.servedMs || a.dueMs - b.dueMs;
+
+/** Slots stay free for messages that never failed, whether or not some wait now: one that fails may take its whole time to. */
+function retriedRoom<L extends PlanLane>({ slots, retriedHeld }: PlanInput<L>, amount: number): number {
+  return Math.max(0, Math.min(amount, Math.ceil(slots * PLAN.retriedSlots) - retriedHeld));
+}
+
+/** By level; what the likely needs leave over goes round once more. Returns what was given. */
+function giveByLevel<L extends PlanLane>({ levels }: Pick<Chosen<L>, "levels">, amount: number, purse: Purse<L>): number {
+  let left = amount;
   for (const hungry of [true, false]) {
-    for (const level of chosen.levels) left -= share(level, left, purse, hungry);
+    for (const level of levels) left -= share(level, left, purse, hungry);
   }
-  claims.push(...byLease(chosen.all, purse));
-  return { claims: claims.slice(0, PLAN.claimsMax), carry: Math.min(1, fifth - aged) };
+  return amount - left;
 }
 
 const total = (claim: PlannedClaim<unknown>): number => claim.lanes.reduce((sum, { limit }) => sum + limit, 0);
@@ -280,5 +326,5 @@ const tenantRoom = ({ topic, tenant }: PlanLane): number =>
 
 function oldestFirst<L extends PlanLane>(lanes: readonly L[], suspicion: Suspicion): L[] {
   const found = lanes.filter((lane) => lane.suspicion === suspicion && tenantRoom(lane) > 0);
-  return found.sort((a, b) => a.servedMs - b.servedMs || a.dueMs - b.dueMs);
+  return found.sort(longestAgo);
 }

@@ -10,11 +10,11 @@ import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import { type Attempt, afterCut, cutShort, runTry } from "./attempt.ts";
 import type { Breakers } from "./breakers.ts";
-import { judgeSink } from "./judge-sink.ts";
+import { judgeSink, neverFailed } from "./judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
-import { forgetTenant, isOpen, paced, stillRunning, type TopicState } from "./topic-state.ts";
+import { forgetTenant, mayStart, paced, stillRunning } from "./topic-state.ts";
 import type { SinkHandle, TopicEntry, TopicTable } from "./topic-table.ts";
 import { Waiting } from "./waiting.ts";
 
@@ -47,12 +47,15 @@ const SPENT: Outcome = { kind: "reject", code: "attempts_spent", error: "its att
 const isSpent = ({ message }: Attempt, { rules }: TopicEntry): boolean =>
   message.attempt - message.base > rules.policy.attemptsMax;
 
+const mayRun = ({ lane, probe }: Attempt, nowMs: number): boolean => mayStart(lane.topic, lane.tenantId, probe, nowMs);
+
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #waiting = new Waiting();
   readonly #running = new Set<Attempt>();
   readonly #emptied = new Set<() => void>();
   #bytes = 0;
+  #retried = 0;
   #bursting: boolean = false;
   #stopped: boolean = false;
   #turn: Timer | undefined;
@@ -72,6 +75,11 @@ export class Runner {
     return this.#waiting.length;
   }
 
+  /** How many it holds of those that failed before. */
+  get retried(): number {
+    return this.#retried;
+  }
+
   /** Payload bytes held, about: until they are settled, because until then they are in memory. */
   get bytes(): number {
     return this.#bytes;
@@ -87,6 +95,7 @@ export class Runner {
     const { topic, tenant } = attempt.lane;
     topic.held++;
     tenant.held++;
+    if (attempt.lane.retried) this.#retried++;
     this.#bytes += attempt.message.payload.length;
     this.#waiting.push(attempt);
   }
@@ -110,10 +119,15 @@ export class Runner {
   }
 
   /** Gives back what has not been started, as if it had never been claimed. */
-  releaseWhere(chosen: (topic: TopicState, index: number) => boolean): void {
-    const taken = this.#waiting.takeWhere(({ lane }, index) => chosen(lane.topic, index));
+  releaseWhere(chosen: (attempt: Attempt, index: number) => boolean): void {
+    const taken = this.#waiting.takeWhere(chosen);
     for (const attempt of taken) this.#release(attempt);
     if (taken.length > 0) this.#options.settler.consider(this.#running.size === 0);
+  }
+
+  /** Gives back what may not be started any more. */
+  releaseHeld(nowMs: number): void {
+    this.releaseWhere((attempt) => !mayRun(attempt, nowMs));
   }
 
   /** The lease belongs to somebody else: nothing under it may be started, and what runs is told to stop. */
@@ -147,7 +161,7 @@ export class Runner {
     const { topics, clock } = this.#options;
     const { topic } = attempt.lane;
     const handle =
-      topic.entry && LeaseTable.lasts(attempt.lease, nowMs) && isOpen(topic, nowMs) ? topics.sink(topic.entry) : null;
+      topic.entry && LeaseTable.lasts(attempt.lease, nowMs) && mayRun(attempt, nowMs) ? topics.sink(topic.entry) : null;
     if (!handle || !topic.entry) {
       this.#release(attempt);
       return nowMs;
@@ -193,9 +207,11 @@ export class Runner {
     const outcome = afterCut(attempt, answer);
     if (outcome.kind !== "interrupted" && outcome.kind !== "unserved") paced(topic, durationMs);
     if (outcome !== SPENT) judgeSink(attempt, topic, outcome, nowMs, this.#options);
-    if (outcome.kind !== "delivered" && !isOpen(topic, nowMs)) this.releaseWhere((waiting) => waiting === topic);
+    if (outcome.kind !== "delivered" && !mayStart(topic, message.tenantId, false, nowMs)) this.releaseHeld(nowMs);
     const chance = outcome.kind === "delivered" ? 0 : random.next();
-    settler.add(attempt, conclude(message, outcome, rules, chance, durationMs), nowMs);
+    // What never failed is not charged for the trouble it found (CON-12); an ordered one could not be told afterwards that it failed.
+    const probe = attempt.probe && message.orderingKey === null && neverFailed(message);
+    settler.add(attempt, conclude(probe ? { ...message, probe } : message, outcome, rules, chance, durationMs), nowMs);
   }
 
   #release(attempt: Attempt): void {
@@ -217,6 +233,7 @@ export class Runner {
     attempt.over = true;
     lane.topic.held--;
     lane.tenant.held--;
+    if (lane.retried) this.#retried--;
     lease.unfinished--;
     if (lease.unfinished === 0) this.#options.prefetch.batchDone(lease.size, nowMs - lease.receivedMs);
     if (handle) {

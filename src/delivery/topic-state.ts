@@ -134,12 +134,17 @@ export function stillRunning(topic: TopicState, forMs: number): void {
   if (forMs > SLOW_MS) topic.slow = true;
 }
 
-/** Whether anything of the topic may be attempted here now. */
-export function isOpen(topic: TopicState, nowMs: number): boolean {
+/** Whether anything of the topic may be attempted here now, if its breaker lets it. */
+export function isServed(topic: TopicState, nowMs: number): boolean {
   const entry = topic.entry;
   if (!topic.chosen || !entry || entry.gone) return false;
   const { paused, disabledReason } = entry.record;
-  return !paused && disabledReason === null && nowMs >= entry.rest.untilMs && topic.breaker.admits(nowMs) !== "none";
+  return !paused && disabledReason === null && nowMs >= entry.rest.untilMs;
+}
+
+/** Whether a message of this tenant may be started; `probe`: although its breaker holds it. */
+export function mayStart(topic: TopicState, tenantId: string | null, probe: boolean, nowMs: number): boolean {
+  return isServed(topic, nowMs) && (probe || topic.breaker.heldAs(tenantId) === undefined);
 }
 
 /** How many messages one tenant may hold; null: the plan's own half. */
@@ -161,8 +166,8 @@ export interface Crowd {
 
 /** How many more messages a topic may have, before tenants and capacity are looked at. */
 export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, crowd: Crowd): number {
-  if (!hasSink || !isOpen(topic, nowMs)) return 0;
-  if (topic.breaker.admits(nowMs) === "one" || topic.entry?.rest.why) return topic.held === 0 ? 1 : 0;
+  if (!hasSink || !isServed(topic, nowMs)) return 0;
+  if (topic.entry?.rest.why) return topic.held === 0 ? 1 : 0;
   const holdsMax = topic.runningMax * heldPerRunning(topic);
   const room = holdsMax - topic.held;
   // With every slot busy and more waiting here, each that ends would fetch one: a claim waits until it is worth its way.

@@ -15,7 +15,11 @@ export interface DecideRules {
 }
 
 /** What decide() reads of a claimed message. */
-export type Decided = Pick<ClaimedMessage, "attempt" | "base" | "handedDown" | "suspicion">;
+export interface Decided extends Pick<ClaimedMessage, "attempt" | "base" | "handedDown" | "suspicion"> {
+  readonly retried?: boolean | undefined;
+  /** It never failed and was tried to see whether its receiver is back: that it is not is not charged to it (CON-12). */
+  readonly probe?: boolean | undefined;
+}
 
 const DELIVERED: Settlement = Object.freeze({ kind: "delivered", outcome: "delivered" });
 const RELEASE: Settlement = Object.freeze({ kind: "release" });
@@ -42,6 +46,7 @@ export function decide(message: Decided, outcome: Outcome, rules: DecideRules, r
         delayMs: 0,
         counted: false,
         suspicion: message.suspicion,
+        retried: message.retried,
         outcome: "retry",
         code: outcome.code,
         error: outcome.error,
@@ -55,6 +60,7 @@ export function decide(message: Decided, outcome: Outcome, rules: DecideRules, r
         delayMs: 0,
         counted: false,
         suspicion: message.suspicion,
+        retried: message.retried,
         outcome: "interrupted",
         code: "shutdown",
         error: "the worker shut down before the sink answered",
@@ -70,11 +76,11 @@ export function decide(message: Decided, outcome: Outcome, rules: DecideRules, r
           error: outcome.error,
         };
       }
-      if (outcome.outage) return waited(message, outcome, rules, random, 0);
+      if (outcome.outage || message.probe) return waited(message, outcome, rules, random, 0);
       return failed(message, "unknown", outcome.code, outcome.error, rules, random, 0);
     case "retry": {
       const asked = Math.min(Math.max(outcome.retryAfterMs ?? 0, 0), LIMITS.retryAfterMsMax);
-      if (outcome.outage) return waited(message, outcome, rules, random, asked);
+      if (outcome.outage || message.probe) return waited(message, outcome, rules, random, asked);
       return failed(message, "retry", outcome.code, outcome.error, rules, random, asked);
     }
     case "lost":
@@ -98,10 +104,10 @@ function failed(
   }
   const step = message.handedDown || rules.policy.waitsFirst ? spent + 1 : spent;
   const delayMs = Math.max(retryDelayMs(rules.policy, step, random), askedMs);
-  return { kind: "retry", delayMs, counted: true, suspicion: message.suspicion, outcome, code, error };
+  return { kind: "retry", delayMs, counted: true, suspicion: message.suspicion, retried: true, outcome, code, error };
 }
 
-/** The receiver is away, for whatever message: the wait is the policy's, and the attempt's number is given out again (CON-12). */
+/** The receiver is away, for whatever message, or a probe found it so: the wait is the policy's, and the attempt's number is given out again (CON-12). */
 function waited(
   message: Decided,
   { kind, code, error }: Extract<Outcome, { kind: "retry" | "unknown" }>,
@@ -110,7 +116,7 @@ function waited(
   askedMs: number,
 ): Settlement {
   const delayMs = Math.max(retryDelayMs(policy, message.attempt - message.base, random), askedMs);
-  return { kind: "retry", delayMs, counted: false, suspicion: message.suspicion, outcome: kind, code, error };
+  return { kind: "retry", delayMs, counted: false, suspicion: message.suspicion, retried: true, outcome: kind, code, error };
 }
 
 /**
@@ -122,5 +128,6 @@ function lost(message: Decided, rules: DecideRules, random: number): Settlement 
   const error = "the lease expired: the worker crashed, stalled or was cut off";
   if (message.suspicion === 2) return failed(message, "lost", "lease_lost", error, rules, random, 0);
   const suspicion = Math.min(message.suspicion + 1, 2) as Suspicion;
-  return { kind: "retry", delayMs: 0, counted: false, suspicion, outcome: "lost", code: "lease_lost", error };
+  const { retried } = message;
+  return { kind: "retry", delayMs: 0, counted: false, suspicion, retried, outcome: "lost", code: "lease_lost", error };
 }

@@ -36,6 +36,8 @@ export type MakegoodEvent =
       readonly topic: string;
       readonly state: "open" | "half_open" | "closed";
       readonly reason: string | null;
+      /** Only this tenant is held, or let go; absent: the whole topic. */
+      readonly tenantId?: string | undefined;
     }
   | { readonly type: "sink_disabled"; readonly topic: string; readonly reason: string }
   | {

@@ -173,7 +173,7 @@ function wordsOf(event: MakegoodEvent): string {
     case "journal_note":
       return `journal: ${event.what.replaceAll("_", " ")}`;
     case "breaker":
-      return `the breaker is ${event.state.replace("_", " ")}`;
+      return `the breaker${event.tenantId === undefined ? "" : " of one tenant"} is ${event.state.replace("_", " ")}`;
     case "claim_lost":
       return "a claim was lost before its outcome could be written";
     case "reclaimed":

@@ -54,6 +54,8 @@ export interface TopicJson {
     readonly probe_in_ms: number;
     readonly trips: number;
     readonly reason: string | null;
+    /** Tenants that are held alone. */
+    readonly tenants: readonly { readonly tenant_id: string; readonly reason: string }[];
   };
   /** Why nothing of it is attempted now; null: it is being delivered. */
   readonly held: Hold | null;
@@ -243,6 +245,7 @@ export function topicJson(topic: TopicRecord, served: Served): TopicJson {
       probe_in_ms: topic.breaker.probeInMs,
       trips: topic.breaker.trips,
       reason: topic.breaker.reason,
+      tenants: topic.breaker.tenants.map(({ tenantId, reason }) => ({ tenant_id: tenantId, reason })),
     },
     held: holdOf(topic, served),
     not_served_by: served.unable(topic.name).slice(0, UNABLE_SHOWN),

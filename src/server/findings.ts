@@ -18,6 +18,9 @@ export function topicFindings(topics: readonly TopicRecord[]): Finding[] {
     if (breaker.state !== "closed") {
       found.push(finding("breaker_open", breaker.reason ?? "its receiver failed", "degraded", name));
     }
+    for (const { tenantId, reason } of breaker.tenants) {
+      found.push(finding("breaker_open", `only for tenant ${tenantId}: ${reason}`, "degraded", name));
+    }
     if (disabledReason !== null) found.push(finding("sink_disabled", disabledReason, "degraded", name));
     return found;
   });

@@ -69,7 +69,8 @@ function table({ topics, counts, served }: Levels, delivered: ReadonlyMap<string
 
 function stateOf(topic: TopicRecord, served: Served): string {
   const hold = holdOf(topic, served);
-  if (hold === null) return "delivering";
+  const held = topic.breaker.tenants.length;
+  if (hold === null) return held === 0 ? "delivering" : `delivering, ${held} tenant${held === 1 ? "" : "s"} held`;
   if (topic.paused) return "paused";
   if (topic.disabledReason !== null) return `sink disabled: ${hold.reason}`;
   if (topic.breaker.state !== "closed") return `breaker ${topic.breaker.state.replace("_", " ")}`;

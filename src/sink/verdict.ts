@@ -45,5 +45,7 @@ export function outcomeOfAnswer(answer: Answer, verdictOf: (status: number) => V
   const error = answer.body === "" ? `the receiver answered ${status}` : `the receiver answered ${status}: ${answer.body}`;
   if (kind !== "retry") return { kind, code, error };
   const alert = status === 401 || status === 403;
-  return { kind, code, error, retryAfterMs: retryAfterMs(answer.retryAfter, wallMs), alert };
+  // "In flight here already": an answer, and none of a receiver in trouble (N4).
+  const receiver = status === 409 ? ("answers" as const) : undefined;
+  return { kind, code, error, retryAfterMs: retryAfterMs(answer.retryAfter, wallMs), alert, receiver };
 }

@@ -68,6 +68,8 @@ export interface WaitingBelow {
   readonly orderingKey: string | null;
   /** When it was handed down, wall clock. */
   readonly atMs: number;
+  /** Tried before, directly or from here, and it failed. */
+  readonly retried: boolean;
   /** Wall clock. */
   readonly dueAtMs: number;
   /** Its attempts have ended: it only waits for a store that takes it as a dead letter. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cooldownMs } from "../../src/delivery/breaker.ts";
+import { restMs } from "../../src/delivery/breaker.ts";
 import { createMakegood, createMemoryStore, type Outcome, type Sink, topic } from "../../src/index.ts";
 import { fastClock, pause, setUp, until } from "./support.ts";
 
@@ -22,7 +22,7 @@ function receiver() {
 }
 
 describe("the breaker", () => {
-  it("opens after five different messages, holds the rest without spending attempts, probes with one, and closes (fault 33)", async () => {
+  it("opens after five different messages, holds the rest without spending attempts, probes with one a second, and closes (fault 33)", async () => {
     const clock = fastClock(10);
     const { state, sink } = receiver();
     const down = topic("a/down", { sink, retry });
@@ -35,15 +35,17 @@ describe("the breaker", () => {
     await until(() => of("breaker").some(({ state: now }) => now === "open"));
     const tried = state.calls;
     expect(tried).toBeLessThanOrEqual(10);
-    // Two seconds of its time, over several probes: one message each, no more.
-    await until(() => of("breaker").filter(({ state: now }) => now === "open").length >= 3);
-    expect(state.calls - tried).toBeLessThanOrEqual(of("breaker").filter(({ state: now }) => now === "half_open").length);
-    expect(of("attempt").length).toBeLessThanOrEqual(state.calls);
-    const untouched = await Promise.all(ids.map(async ({ id }) => (await store.get(id))?.attempts ?? 0));
-    expect(untouched.filter((attempts) => attempts === 0).length).toBeGreaterThan(280);
+    const sinceMs = clock.monotonicMs();
+    await until(() => state.calls >= tried + 5);
+    // One a second, the first at once.
+    expect(clock.monotonicMs() - sinceMs).toBeGreaterThan(3_500);
+    const charged = await Promise.all(ids.map(async ({ id }) => (await store.get(id))?.attempts ?? 0));
+    expect(charged.filter((attempts) => attempts > 0).length).toBeLessThanOrEqual(10);
+    expect(Math.max(...charged)).toBe(1);
     state.answer = { kind: "delivered" };
     await until(async () => (await count("delivered")) === 300, 20_000);
-    expect(of("breaker").at(-1)).toMatchObject({ state: "closed" });
+    // Told at each change, and not at each probe.
+    expect(of("breaker").map(({ state: now }) => now)).toEqual(["open", "half_open", "closed"]);
     expect((await store.topics.get("a/down"))?.breaker).toMatchObject({ state: "closed", trips: 0 });
     await mg.close();
   });
@@ -67,7 +69,7 @@ describe("the breaker", () => {
     },
   );
 
-  it("is shared: the other worker stops too, and only one of them probes", async () => {
+  it("is shared: the other worker stops too, and they probe one a second between them", async () => {
     const clock = fastClock(10);
     const { state, sink } = receiver();
     const down = topic("a/down", { sink, retry });
@@ -80,13 +82,117 @@ describe("the breaker", () => {
       down,
       Array.from({ length: 500 }, () => ({ payload: 0 })),
     );
-    await until(async () => (await store.topics.get("a/down"))?.breaker.state === "open");
-    await pause(20);
+    await until(async () => (await store.topics.get("a/down"))?.breaker.state !== "closed");
+    await pause(50);
     const before = state.calls;
-    await until(async () => ((await store.topics.get("a/down"))?.breaker.trips ?? 0) >= 3);
-    expect(state.calls - before).toBeLessThanOrEqual(4);
+    const sinceMs = clock.monotonicMs();
+    await until(() => state.calls >= before + 4);
+    expect(clock.monotonicMs() - sinceMs).toBeGreaterThan(2_500);
     expect(of("store_error")).toEqual([]);
     await other.close();
+    await mg.close();
+  });
+
+  it("N1: a failed probe leaves its row, is not charged, and its message does not probe again while others never failed", async () => {
+    const clock = fastClock(10);
+    const { state, sink } = receiver();
+    const down = topic("a/down", { sink, retry });
+    const { mg, store, count } = await setUp([down], { clock, concurrency: 5 });
+    const ids = await mg.enqueueMany(
+      down,
+      Array.from({ length: 40 }, (_, n) => ({ payload: n })),
+    );
+    mg.work();
+    await until(() => state.calls >= 20);
+    const rows = (await Promise.all(ids.map(({ id }) => store.history(id)))).map(({ attempts }) => attempts);
+    const uncharged = rows.filter((attempts) => attempts.some(({ counted }) => !counted));
+    expect(uncharged.length).toBeGreaterThanOrEqual(8);
+    expect(uncharged.every((attempts) => attempts.length === 1)).toBe(true);
+    state.answer = { kind: "delivered" };
+    await until(async () => (await count("delivered")) === 40, 20_000);
+    await mg.close();
+  });
+
+  it("N1: with nothing left that never failed, those that did are tried at their own times, more and more seldom, and are charged", async () => {
+    const clock = fastClock(10);
+    const { state, sink } = receiver();
+    const down = topic("a/down", { sink, retry });
+    const { mg, store, count } = await setUp([down], { clock, concurrency: 5 });
+    const ids = await mg.enqueueMany(
+      down,
+      Array.from({ length: 5 }, (_, n) => ({ payload: n })),
+    );
+    mg.work();
+    await until(() => state.calls >= 5);
+    const sinceMs = clock.monotonicMs();
+    await until(() => state.calls >= 9);
+    // Rests of 1, 2 and 4 s between four of them.
+    expect(clock.monotonicMs() - sinceMs).toBeGreaterThan(6_000);
+    const attempts = await Promise.all(ids.map(async ({ id }) => (await store.get(id))?.attempts ?? 0));
+    expect(attempts.reduce((sum, n) => sum + n, 0)).toBeGreaterThanOrEqual(8);
+    // One that never failed need not wait for them.
+    state.answer = { kind: "delivered" };
+    const atMs = clock.monotonicMs();
+    await mg.enqueue(down, "new");
+    await until(async () => (await count("delivered")) > 0);
+    expect(clock.monotonicMs() - atMs).toBeLessThan(4_000);
+    await until(async () => (await count("delivered")) === 6);
+    await mg.close();
+  });
+
+  it("N1: only the first failure of a message is evidence: poison that is tried again and again opens nothing", async () => {
+    const poison = topic("a/poison", {
+      sink: (payload) => (payload === "bad" ? Promise.reject(new Error("mine")) : Promise.resolve()),
+      retry: { attemptsMax: 30, baseMs: 1, maxMs: 1 },
+    });
+    const { mg, count, of } = await setUp([poison], { concurrency: 1 });
+    mg.work();
+    // Four at a time: never five first failures in a row.
+    for (let n = 0; n < 4; n++) {
+      await mg.enqueueMany(
+        poison,
+        ["bad", "bad", "bad", "good"].map((payload) => ({ payload })),
+      );
+      await until(async () => (await count("delivered")) === n + 1);
+    }
+    await until(async () => (await count("dead")) === 12);
+    expect(of("breaker")).toEqual([]);
+    await mg.close();
+  });
+
+  it("N1: a tenant that fails alone is held alone; when a second one joins it, the topic is held", async () => {
+    const clock = fastClock(10);
+    const failing = new Set(["t1"]);
+    const sink: Sink = {
+      kind: "http",
+      deliver: async ({ tenantId }) => {
+        await pause(1);
+        return failing.has(tenantId ?? "") ? DOWN : { kind: "delivered" };
+      },
+    };
+    const shared = topic("a/shared", { sink, retry: { ...retry, baseMs: 60_000, maxMs: 60_000 } });
+    const { mg, store, count, of } = await setUp([shared], { clock, concurrency: 4 });
+    const send = (tenantId: string, n: number) =>
+      mg.enqueueMany(
+        shared,
+        Array.from({ length: n }, () => ({ payload: 0, tenantId })),
+      );
+    mg.work();
+    await send("t1", 60);
+    const breaker = async () => (await store.topics.get("a/shared"))?.breaker;
+    await until(async () => ((await breaker())?.tenants.length ?? 0) > 0);
+    await send("t2", 200);
+    await until(async () => (await count("delivered")) === 200);
+    expect(await breaker()).toMatchObject({ state: "closed", tenants: [{ tenantId: "t1" }] });
+    expect(of("breaker")[0]).toMatchObject({ state: "open", tenantId: "t1" });
+    // Both away: the first failures of the second, with no success in between.
+    failing.add("t2").add("t3");
+    await send("t2", 4);
+    await send("t3", 4);
+    await until(async () => (await breaker())?.state !== "closed");
+    failing.clear();
+    await until(async () => (await breaker())?.state === "closed", 20_000);
+    expect((await breaker())?.tenants).toEqual([]);
     await mg.close();
   });
 
@@ -119,8 +225,8 @@ describe("the breaker", () => {
     await mg.close();
   });
 
-  it("cools down longer each time, up to thirty seconds", () => {
-    expect([0, 1, 2, 4, 5, 40].map(cooldownMs)).toEqual([1_000, 2_000, 4_000, 16_000, 30_000, 30_000]);
+  it("what failed before rests longer each time, up to thirty seconds", () => {
+    expect([0, 1, 2, 3, 5, 6, 40].map(restMs)).toEqual([1_000, 1_000, 2_000, 4_000, 16_000, 30_000, 30_000]);
   });
 });
 

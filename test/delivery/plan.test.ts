@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  type Carry,
   PLAN,
   type Plan,
   type PlanInput,
@@ -31,18 +32,23 @@ const lane = (topic: PlanTopic, with_: Partial<PlanLane> = {}): TestLane => ({
   tenant: { held: 0 },
   priority: 0,
   suspicion: 0,
+  retried: false,
   dueMs: 1_000_000,
   servedMs: Number.NEGATIVE_INFINITY,
   appetite: 1_000,
   ...with_,
 });
 
+const NO_CARRY: Carry = { aged: 0, retried: 0 };
+
 const input = <L extends PlanLane>(lanes: L[], with_: Partial<PlanInput<L>> = {}): PlanInput<L> => ({
   lanes,
   nowMs: 1_000_000,
   capacity: 100,
   total: 200,
-  carry: 0,
+  slots: 100,
+  retriedHeld: 0,
+  carry: NO_CARRY,
   suspectGroups: 0,
   suspectSingles: 0,
   ...with_,
@@ -156,7 +162,7 @@ describe("plan", () => {
     const topic = topicNamed("a/b");
     const high = lane(topic, { priority: 100 });
     const low = lane(topic, { priority: -100, dueMs: 999_999 });
-    let carry = 0;
+    let carry = NO_CARRY;
     const turns: string[] = [];
     for (let i = 0; i < 10; i++) {
       high.servedMs = 1_000_000;
@@ -165,6 +171,27 @@ describe("plan", () => {
       turns.push(given(planned, high) === 1 ? "high" : "low");
     }
     expect(turns.filter((turn) => turn === "low")).toHaveLength(2);
+  });
+
+  it("N1: what failed before gets a quarter while others wait, half of the slots at most, and never starves", () => {
+    const topic = topicNamed("a/b");
+    const fresh = lane(topic);
+    const again = lane(topic, { retried: true });
+    const both = plan(input([fresh, again]));
+    expect([given(both, fresh), given(both, again)]).toEqual([75, 25]);
+    expect(given(plan(input([again])), again)).toBe(50);
+    expect(given(plan(input([again], { retriedHeld: 45 })), again)).toBe(5);
+    expect(totalOf(plan(input([again], { retriedHeld: 50 })))).toBe(0);
+    const crowded = plan(input([fresh, again], { retriedHeld: 50 }));
+    expect([given(crowded, fresh), given(crowded, again)]).toEqual([100, 0]);
+    let carry = NO_CARRY;
+    let turns = 0;
+    for (let i = 0; i < 40; i++) {
+      const planned = plan(input([fresh, again], { capacity: 1, carry }));
+      carry = planned.carry;
+      turns += given(planned, again);
+    }
+    expect(turns).toBe(10);
   });
 
   it("keeps suspects apart: a few in a group, and singles, never with others", () => {
@@ -223,6 +250,7 @@ const worlds = fc
             fc.record({
               priority: fc.integer({ min: -100, max: 100 }),
               suspicion: fc.constantFrom(0 as const, 0 as const, 0 as const, 1 as const, 2 as const),
+              retried: fc.boolean(),
               dueMs: fc.integer({ min: 0, max: 1_000_000 }),
               servedMs: fc.oneof(fc.constant(Number.NEGATIVE_INFINITY), fc.integer({ min: 0, max: 1_000_000 })),
               appetite: fc.integer({ min: 1, max: 1_000 }),
@@ -290,7 +318,7 @@ describe("plan, whatever the world looks like", () => {
         }));
         const able = lanes.filter(({ topic }) => topic.allowance > 0);
         const served = new Set<PlanLane>();
-        let carry = 0;
+        let carry = NO_CARRY;
         for (let round = 1; round <= 30 * (able.length + 1) && served.size < able.length; round++) {
           const nowMs = 1_000_000 + round * 10;
           const planned = plan(input(lanes, { capacity, carry, nowMs }));

@@ -78,7 +78,7 @@ describe.each(STORES)("on the $name store", ({ make }) => {
         source: "api",
         revision: expect.any(Number),
         disabled_reason: null,
-        breaker: { state: "closed", probe_in_ms: 0, trips: 0, reason: null },
+        breaker: { state: "closed", probe_in_ms: 0, trips: 0, reason: null, tenants: [] },
         held: { code: "topic_paused", reason: "a person paused the topic" },
         not_served_by: [],
       });

@@ -117,5 +117,7 @@ function stateOf({ paused, disabled_reason, breaker, held }: TopicJson): string 
   if (disabled_reason !== null) return "sink disabled";
   if (breaker.state !== "closed") return `breaker ${breaker.state}`;
   // A server of the version before says nothing of it.
-  return held ? `not served: ${held.code}` : "delivering";
+  if (held) return `not served: ${held.code}`;
+  const tenants = breaker.tenants?.length ?? 0;
+  return tenants === 0 ? "delivering" : `delivering, ${tenants} tenant${tenants === 1 ? "" : "s"} held`;
 }

@@ -8,6 +8,8 @@ import { type AfterTry, LOST, readTried, readTry, type TriedBelow, triedMore, tr
 
 export interface Held extends WaitingBelow {
   readonly delayMs: number;
+  /** It had a direct try, which failed. */
+  readonly direct: boolean;
   /** Its direct try was a rejection. */
   readonly refused: boolean;
   readonly offset: number;
@@ -19,7 +21,7 @@ export interface Held extends WaitingBelow {
   begun: { readonly attempt: number; readonly atMs: number } | null;
 }
 
-type Known = Pick<Held, "id" | "topic" | "orderingKey" | "refused" | "atMs" | "delayMs" | "tried">;
+type Known = Pick<Held, "id" | "topic" | "orderingKey" | "direct" | "refused" | "atMs" | "delayMs" | "tried">;
 
 function holding(known: Known, offset: number, bytes: number): Held {
   return {
@@ -28,6 +30,9 @@ function holding(known: Known, offset: number, bytes: number): Held {
     bytes,
     reason: null,
     begun: null,
+    get retried() {
+      return this.direct || this.tried !== null;
+    },
     get dueAtMs() {
       return this.tried ? this.tried.atMs + this.tried.delayMs : this.atMs + this.delayMs;
     },
@@ -39,8 +44,8 @@ function holding(known: Known, offset: number, bytes: number): Held {
 
 export function heldEntry({ message, atMs, tried }: HandedDown, offset: number, bytes: number): Held {
   const { id, topic, orderingKey, delayMs, directTry } = message;
-  const refused = directTry?.rejected === true;
-  return holding({ id, topic, orderingKey, refused, atMs, delayMs, tried: tried ?? null }, offset, bytes);
+  const tries = { direct: directTry !== undefined, refused: directTry?.rejected === true };
+  return holding({ id, topic, orderingKey, ...tries, atMs, delayMs, tried: tried ?? null }, offset, bytes);
 }
 
 /** From an entry's text; null: it is none. */
@@ -51,7 +56,12 @@ export function heldValue(value: unknown, offset: number, bytes: number): Held |
   const delayMs = typeof delay_ms === "number" ? delay_ms : 0;
   const orderingKey = typeof ordering_key === "string" ? ordering_key : null;
   const refused = (direct_try as { rejected?: unknown } | null | undefined)?.rejected === true;
-  return holding({ id, topic: String(topic), orderingKey, refused, atMs, delayMs, tried: readTried(tried) }, offset, bytes);
+  const direct = direct_try !== undefined && direct_try !== null;
+  return holding(
+    { id, topic: String(topic), orderingKey, direct, refused, atMs, delayMs, tried: readTried(tried) },
+    offset,
+    bytes,
+  );
 }
 
 /** An attempt begins; returns the mark to write. */

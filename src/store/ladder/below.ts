@@ -8,6 +8,7 @@ import type { ClaimedMessage, NewMessage } from "../../message/message.ts";
 import type { Settle, Settlement } from "../../message/settlement.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { WaitingBelow } from "../fallback.ts";
+import type { HandedDown } from "../handed-down.ts";
 import type { Journal } from "../journal.ts";
 import { partOf } from "../part-of-lanes.ts";
 import type { Lane, WorkStore } from "../store.ts";
@@ -31,6 +32,7 @@ const UNCOUNTED_MS = 1_000;
 interface Taken {
   readonly message: NewMessage;
   readonly attempt: number;
+  readonly retried: boolean;
   readonly journal: Journal | null;
 }
 
@@ -54,13 +56,14 @@ export function createBelow(options: BelowOptions): WorkStore & { came(): void }
     const left = new Map(lanes.map(({ lane, limit }) => [lane, limit]));
     const nowMs = clock.wallMs();
     const due: string[] = [];
-    for (const { id, topic, dueAtMs } of free()) {
+    for (const one of free()) {
       if (left.size === 0) break;
-      const room = left.get(topic);
-      if (room === undefined || dueAtMs > nowMs) continue;
-      if (room > 1) left.set(topic, room - 1);
-      else left.delete(topic);
-      due.push(id);
+      const lane = laneName(one);
+      const room = left.get(lane);
+      if (room === undefined || one.dueAtMs > nowMs) continue;
+      if (room > 1) left.set(lane, room - 1);
+      else left.delete(lane);
+      due.push(one.id);
     }
     return due;
   }
@@ -77,15 +80,18 @@ export function createBelow(options: BelowOptions): WorkStore & { came(): void }
     const token = options.ids();
     claims.set(token, taken);
     const { topic, directTry } = message;
-    const fixed = { base: 0, handedDown: directTry !== undefined, suspicion: 0, retried: false } as const;
-    return { ...message, claim: { lease: token, token }, lane: topic, attempt, ...fixed };
+    const { retried } = taken;
+    const fixed = { base: 0, handedDown: directTry !== undefined, suspicion: 0, retried } as const;
+    return { ...message, claim: { lease: token, token }, lane: laneName({ topic, retried }), attempt, ...fixed };
   }
 
   async function read(id: string): Promise<Taken | null> {
     const entry = memory.get(id);
-    if (entry) return { message: entry.message, attempt: (entry.tried?.failed.length ?? 0) + 1, journal: null };
+    if (entry)
+      return { message: entry.message, attempt: (entry.tried?.failed.length ?? 0) + 1, retried: isRetried(entry), journal: null };
     const begun = await journal?.begin(id);
-    return begun && journal ? { message: begun.entry.message, attempt: begun.attempt, journal } : null;
+    if (!begun || !journal) return null;
+    return { message: begun.entry.message, attempt: begun.attempt, retried: isRetried(begun.entry), journal };
   }
 
   async function settle({ id, claim, settlement, durationMs }: Settle): Promise<"settled" | "lost"> {
@@ -111,9 +117,10 @@ export function createBelow(options: BelowOptions): WorkStore & { came(): void }
     async lanes(which) {
       const nowMs = clock.wallMs();
       const lanes = new Map<string, Lane>();
-      for (const { topic, dueAtMs } of free()) {
-        const dueInMs = dueAtMs - nowMs;
-        if (dueInMs < (lanes.get(topic)?.dueInMs ?? Number.POSITIVE_INFINITY)) lanes.set(topic, laneOf(topic, dueInMs));
+      for (const one of free()) {
+        const dueInMs = one.dueAtMs - nowMs;
+        const lane = laneName(one);
+        if (dueInMs < (lanes.get(lane)?.dueInMs ?? Number.POSITIVE_INFINITY)) lanes.set(lane, laneOf(one, dueInMs));
       }
       return partOf([...lanes.values()], which);
     },
@@ -138,9 +145,16 @@ export function createBelow(options: BelowOptions): WorkStore & { came(): void }
   };
 }
 
-const laneOf = (topic: string, dueInMs: number): Lane => ({
-  ...{ lane: topic, topic, tenantId: null, priority: 0, suspicion: 0, retried: false, ordered: false, dueInMs },
+type InLane = Pick<WaitingBelow, "topic" | "retried">;
+
+/** What failed before waits beside what did not, here too. */
+const laneName = ({ topic, retried }: InLane): string => (retried ? `again ${topic}` : topic);
+
+const laneOf = ({ topic, retried }: InLane, dueInMs: number): Lane => ({
+  ...{ lane: laneName({ topic, retried }), topic, tenantId: null, priority: 0, suspicion: 0, retried, ordered: false, dueInMs },
 });
+
+const isRetried = ({ message, tried }: HandedDown): boolean => message.directTry !== undefined || (tried ?? null) !== null;
 
 function afterTry(settlement: Exclude<Settlement, { kind: "release" }>, ms: number | null): AfterTry {
   if (settlement.kind === "delivered") return { failed: null, delayMs: 0, dead: false };

@@ -61,5 +61,14 @@ export function createMemoryRung(): MemoryRung {
 function waitingOf({ message, atMs, tried }: HandedDown): WaitingBelow {
   const { id, topic, orderingKey, delayMs, directTry } = message;
   const dueAtMs = tried ? tried.atMs + tried.delayMs : atMs + delayMs;
-  return { id, topic, orderingKey, atMs, dueAtMs, dead: directTry?.rejected === true || (tried?.dead ?? false) };
+  const retried = tried !== undefined || directTry !== undefined;
+  return {
+    id,
+    topic,
+    orderingKey,
+    atMs,
+    retried,
+    dueAtMs,
+    dead: directTry?.rejected === true || (tried?.dead ?? false),
+  };
 }

@@ -117,8 +117,10 @@ function trip(state: State, name: string, cooldownMs: number, reason: string, of
   const now = nowMs(state, of);
   const { tenantId = null } = of ?? {};
   if (tenantId === null || mustOpen(topic, tenantId)) open(topic, now, cooldownMs, reason);
-  else if (topic.breaker === null && !topic.heldTenants.has(tenantId))
+  else if (topic.breaker === null && !topic.heldTenants.has(tenantId)) {
     topic.heldTenants.set(tenantId, reason.slice(0, LIMITS.heldReasonCharsMax));
+    topic.probeUntilMs = Math.max(topic.probeUntilMs ?? now, now + cooldownMs);
+  }
   changed(state);
   return breaker(topic, now);
 }

@@ -13,7 +13,8 @@ type Change = (text: string, values: unknown[]) => Promise<readonly Row[]>;
 type Read = (name: string, now?: Date) => Promise<TopicRecord[]>;
 
 export function createBreakers({ connection, s }: Db, change: Change, read: Read): Pick<TopicStore, "trip" | "probe" | "reset"> {
-  const holdSql = `update ${s}.topic set held_tenants = held_tenants || jsonb_build_object($2::text, $3::text)
+  const holdSql = (clock: string) => `update ${s}.topic set held_tenants = held_tenants || jsonb_build_object($2::text, $3::text),
+      probe_until = greatest(probe_until, ${clock} + $4::bigint * interval '1 ms')
     where name = $1 and breaker_state = 0 and not jsonb_exists(held_tenants, $2)
       and (select count(*) from jsonb_object_keys(held_tenants)) < ${LIMITS.heldTenantsMax} returning 1`;
   const openSql = (
@@ -27,7 +28,7 @@ export function createBreakers({ connection, s }: Db, change: Change, read: Read
     async trip(name, cooldownMs, reason, of) {
       const { tenantId = null, now } = of ?? {};
       const told = reason.slice(0, LIMITS.heldReasonCharsMax);
-      const held = tenantId !== null && (await change(holdSql, [name, tenantId, told])).length > 0;
+      const held = tenantId !== null && (await change(holdSql(clockSql(now)), [name, tenantId, told, cooldownMs])).length > 0;
       const before = held || tenantId === null ? null : (await read(name, now))[0]?.breaker;
       const covered = before && (before.state !== "closed" || before.tenants.some((one) => one.tenantId === tenantId));
       if (!held && !covered) await change(openSql(clockSql(now)), [name, cooldownMs, reason]);

@@ -100,10 +100,11 @@ export const breakerCases: Record<string, (scene: Scene) => Promise<void>> = {
   "N1: a tenant is held alone, probed within the topic's one a second, and let go alone": async (scene) => {
     const { topics } = scene.store;
     const of = (tenantId: string, ms: number) => ({ tenantId, ...scene.at(ms) });
-    const held = await topics.trip(PLAIN, 0, "t1 fails", of("t1", 0));
+    const held = await topics.trip(PLAIN, 5, "t1 fails", of("t1", 0));
+    assert.equal(await topics.probe(PLAIN, "a", 1_000, of("t1", 4)), false, "its cool-down");
     assert.deepEqual(held, {
       state: "closed",
-      probeInMs: 0,
+      probeInMs: 5,
       trips: 0,
       reason: null,
       tenants: [{ tenantId: "t1", reason: "t1 fails" }],

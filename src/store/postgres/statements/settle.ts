@@ -31,6 +31,13 @@ const wholeSql = (s: string, again: boolean) =>
 const KINDS = { delivered: 1, retry: 2, dead: 3, hold: 4, release: 5 } as const;
 
 /**
+ * A released message goes back among those that waited as long: as the newest it would hide those that came after it from a probe. When it
+ * became due is not known any more; when it was made is, by its id.
+ */
+const backInPlace = (clock: string) =>
+  `case when x.ordered then ${clock} else least(${clock}, to_timestamp(('x' || left(replace(x.id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)) end`;
+
+/**
  * Any mixture. $1 leases, $2 tokens, $3 whether the lease ends with this call; then per message: $4 id, $5 which of these, from 1, $6 kind,
  * $7 attempt, $8 outcome, $9 counted, $10 delay ms, $11 lane it goes back to, $12 base, $13 ordered, $14 suspicion, $15 blocks order,
  * $16 duration, $17 code, $18 error, $19 hold reason, $20 bytes of its payload or null. The lock on the lease row keeps a reclaim out; the order by id keeps two settles
@@ -44,7 +51,7 @@ const mixedSql = (s: string) =>
         on y.id = l.id and y.token = l.token order by l.id for no key update of l),
     x as materialized (
       select x.*, l.id as lease_id, l.suspicion as leased,
-        case x.kind when 4 then 'infinity'::timestamptz when 2 then ${clock} + x.delay_ms * interval '1 ms' when 5 then ${clock} end as again
+        case x.kind when 4 then 'infinity'::timestamptz when 2 then ${clock} + x.delay_ms * interval '1 ms' when 5 then ${backInPlace(clock)} end as again
       from l join unnest($4::uuid[], $5::int[], $6::smallint[], $7::smallint[], $8::smallint[], $9::boolean[], $10::bigint[], $11::int[], $12::smallint[],
         $13::boolean[], $14::smallint[], $15::boolean[], $16::int[], $17::text[], $18::text[], $19::text[], $20::int[])
         x(id, g, kind, n, outcome, counted, delay_ms, lane_id, base, ordered, suspicion, blocks, ms, code, error, reason, bytes) on x.g = l.g),

@@ -113,6 +113,7 @@ if tenant ~= '' and (open or held[tenant] or holds() < tonumber(ARGV[9])) then
   if not open and not held[tenant] then
     held[tenant] = ARGV[8]
     write_held()
+    call('HSET', key, 'probe', math.floor(math.max(probe or 0, until_ms)))
     changed()
   end
 elseif not open or (probe or open) <= now or (probe and until_ms > probe) then
