@@ -17,6 +17,7 @@ import {
   RELEASE,
   retry,
   STRICT,
+  sorted,
 } from "../../src/testing/store-conformance/fixtures.ts";
 import { settles } from "../../src/testing/store-conformance/scene.ts";
 import { beginTransaction, dropSchema, openStore, withClient } from "../support/postgres.ts";
@@ -114,6 +115,29 @@ describe("order under contention", () => {
     for (const store of stores) await store.close();
     await dropSchema(schema);
   }, 120_000);
+
+  it("what is being taken away at this moment is nothing to wait behind", async () => {
+    const store = await openStore();
+    await store.topics.put(definition(STRICT, "strict"), "code");
+    const send = async (orderingKey: string, delayMs = 0) => {
+      const message = newMessage(nextId(), { topic: STRICT, orderingKey, delayMs });
+      await store.enqueue([message]);
+      return message.id;
+    };
+    // A key in flight and one that waits for a delayed head, each with one behind it that no claim has seen so far.
+    await send("flying");
+    expect(await claimSome(store)).toHaveLength(1);
+    const delayed = await send("delayed", 3_600_000);
+    const behind = [await send("flying"), await send("delayed")];
+    const { tx, commit } = await beginTransaction();
+    await tx.query(`delete from "${store.schema}".order_lock`);
+    await tx.query(`delete from "${store.schema}".ready_ordered where id = $1`, [delayed]);
+    expect(await claimSome(store)).toEqual([]);
+    await commit();
+    expect(sorted((await claimSome(store)).map(({ id }) => id))).toEqual(sorted(behind));
+    await store.close();
+    await dropSchema(store.schema);
+  });
 
   it("a head that another hand left behind is shown with the next upkeep, and by the next message of its key", async () => {
     const store = await openStore();

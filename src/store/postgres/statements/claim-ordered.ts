@@ -12,8 +12,9 @@ import { BODY, BODY_COLUMNS, bodyOf, claimedRows, leaseOf, UNHURRIED } from "./c
 /** Rows that are looked at beyond those wanted: at first, and again where some of them turned out to be behind others. */
 const SPARE = 16;
 const SPARE_AGAIN = 1_000;
-/** How often one claim looks again; what is left then is for the next one. */
-const ROUNDS_MAX = 20;
+/** How often one claim looks again: for long while it has nothing, hardly once a lease runs. What is left then is for the next claim. */
+const ROUNDS_MAX = 200;
+const ROUNDS_MAX_HELD = 3;
 
 /**
  * Parameters: lanes, how many of each, owner, lease ms, bytes, at least one, spare. The head is chosen from the snapshot, *that* row is
@@ -95,7 +96,7 @@ export async function claimOrdered(
       else left.delete(Number(lane));
     }
     // Nothing was in the way of others: what came is what there is.
-    if (rows[0]?.[6] === "0") break;
+    if (rows[0]?.[6] === "0" || (all.length > 0 && round >= ROUNDS_MAX_HELD)) break;
   }
   return all;
 }

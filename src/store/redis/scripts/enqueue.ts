@@ -176,14 +176,14 @@ for _, m in ipairs(fresh) do
   local at = first + 4 * m - 4
   local group, message = groups[ARGV[at]], KEYS[4 + m]
   local id, head, state, due = sub(message, ID), group.head .. ARGV[at + 1] .. '\\0', 'p', stamp
+  if group.okey then place = place + 1 end
   if unusual[m] then
     state, due = write_unusual(message, head, ARGV[at + 3], unusual[m])
+    if group.okey then call('HSET', message, 'sq', place) end
+  elseif group.okey then
+    call('HSET', message, 'h', head, 'p', ARGV[at + 3], 'c', stamp, 'st', 'p', 'sq', place)
   else
     call('HSET', message, 'h', head, 'p', ARGV[at + 3], 'c', stamp, 'st', 'p')
-  end
-  if group.okey then
-    place = place + 1
-    call('HSET', message, 'sq', place)
   end
   if scope_of[m] then
     keys[#keys + 1] = scope_of[m]
