@@ -7,8 +7,13 @@ export type { Turn, TurnOutcome, TurnRef, TurnSettlement, UsageStore } from "../
 export { type AuditClient, type AuditClientOptions, type AuditResult, createAuditClient } from "./audit/client.ts";
 export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record.ts";
 export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } from "./audit/registry.ts";
-export { type AuditStreamOptions, startAuditStream } from "./audit/stream.ts";
-export { type AuditStreamEntry, type AuditStreamMessage, readAuditEntry } from "./audit/stream-entry.ts";
+export {
+  type AuditStreamEntry,
+  type AuditStreamMessage,
+  type AuditStreamOptions,
+  readAuditEntry,
+  startAuditStream,
+} from "./audit/stream.ts";
 export { auditTopics } from "./audit/topics.ts";
 export {
   type RecoveryStreamOptions,
@@ -47,7 +52,6 @@ export {
   type VerifyingKey,
 } from "./settlement/verify-token.ts";
 export type { UsageHealth } from "./usage/health.ts";
-export { usageKey } from "./usage/ids.ts";
 export { createOutboxStore, type OutboxMessage, type OutboxStore, type OutboxStoreOptions } from "./usage/outbox-store.ts";
 export {
   createUsagePublishers,
@@ -62,5 +66,6 @@ export {
 export type { ReserveInput } from "./usage/reservation.ts";
 export type { ProviderUsage, TurnEnd } from "./usage/settle-turn.ts";
 export { snapshotSchema, type UsageSnapshot } from "./usage/snapshot.ts";
+export { usageKey } from "./usage/units.ts";
 export { createUsage, type Finalized, type FinalizeOptions, type Usage, type UsageOptions } from "./usage/usage.ts";
 export type { Watchdog, WatchdogOptions } from "./usage/watchdog.ts";

@@ -9,7 +9,7 @@ import { createMakegood } from "../../src/create.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { quarantineSink } from "../../src/presets/audit/store-sink.ts";
-import { readAuditEntry } from "../../src/presets/audit/stream-entry.ts";
+import { readAuditEntry } from "../../src/presets/audit/stream.ts";
 import { auditTopics } from "../../src/presets/audit/topics.ts";
 import { makegoodOptions } from "../../src/server/serve.ts";
 import { createMemoryAudit } from "../../src/store/memory/audit.ts";

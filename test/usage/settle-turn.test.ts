@@ -3,10 +3,9 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { creditsOf } from "../../src/presets/usage/credits.ts";
-import { usageId, usageKey } from "../../src/presets/usage/ids.ts";
 import { reservationOf } from "../../src/presets/usage/reservation.ts";
 import { settleTurn, type TurnEnd } from "../../src/presets/usage/settle-turn.ts";
+import { creditsOf, usageId, usageKey } from "../../src/presets/usage/units.ts";
 import type { Reservation } from "../../src/store/usage.ts";
 import { uuid } from "./scene.ts";
 

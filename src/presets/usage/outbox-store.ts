@@ -66,7 +66,7 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
   const held = new Map<string, Held>();
   let topics = new Map<string, TopicRecord>();
   let last = "";
-  const rulesOf = (topic: string): DecideRules | undefined => rulesFor(topics.get(topic));
+  const rulesOf = (topic: string) => rulesFor(topics.get(topic));
   // CON-20: what a crashed worker held comes back also where no other worker of ours looks after it.
   const reclaim = reclaimExpired({ store, owner: workerId, random: systemRandom, events: createEvents(), rulesOf, everyMs: 0 });
 
@@ -109,14 +109,8 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
 
   /** Whether an earlier try of the same answer was written, and only its own answer was lost. */
   async function isWritten({ id, attempt, settlement }: Settle): Promise<boolean> {
-    const { attempts } = await store.history(id);
-    const row = attempts.filter((one) => one.attempt === attempt).at(-1);
+    const row = (await store.history(id)).attempts.filter((one) => one.attempt === attempt).at(-1);
     return settlement.kind !== "release" && row?.outcome === settlement.outcome;
-  }
-
-  function hold(message: ClaimedMessage, leaseMs: number): void {
-    const untilMs = clock.monotonicMs() + leaseMs;
-    held.set(message.id, { message, rules: rulesOf(message.topic), untilMs, answer: Promise.resolve(), doubtful: false });
   }
 
   function forgetEnded(): void {
@@ -140,7 +134,8 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
         if (more.length === 0) break;
         claimed.push(...more);
       }
-      for (const message of claimed) hold(message, cfg.lease_duration);
+      const fresh = { untilMs: clock.monotonicMs() + cfg.lease_duration, answer: Promise.resolve(), doubtful: false };
+      for (const message of claimed) held.set(message.id, { ...fresh, message, rules: rulesOf(message.topic) });
       return claimed.map(messageOf);
     },
     ack: (id) => settle(id, { kind: "delivered" }),

@@ -6,8 +6,8 @@ import { type Topic, type TopicOptions, topic } from "../../delivery/topic.ts";
 import { MakegoodError } from "../../message/errors.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import type { DeliverContext, Delivery } from "../../sink/sink.ts";
-import { usageKey } from "./ids.ts";
 import { SNAPSHOT_VERSION, snapshotSchema, type UsageSnapshot } from "./snapshot.ts";
+import { usageKey } from "./units.ts";
 
 export const USAGE_TOPIC = "mini-chat/usage_snapshot";
 

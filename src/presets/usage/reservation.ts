@@ -4,9 +4,8 @@
  */
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Bucket, Reservation } from "../../store/usage.ts";
-import { creditsOf, isCount, RATE_MAX } from "./credits.ts";
-import { usageId } from "./ids.ts";
 import { isPublicName, PERIOD } from "./snapshot.ts";
+import { creditsOf, isCount, RATE_MAX, usageId } from "./units.ts";
 
 export interface ReserveInput {
   readonly tenantId: string;

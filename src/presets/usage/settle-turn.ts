@@ -4,7 +4,7 @@
  * never asked. There is no free cancel (EV-36, EV-37).
  */
 import type { Reservation, SettlementMethod, TurnOutcome, TurnSettlement } from "../../store/usage.ts";
-import { creditsMax, creditsOf, isCount } from "./credits.ts";
+import { creditsMax, creditsOf, isCount } from "./units.ts";
 
 export interface ProviderUsage {
   readonly inputTokens: number;

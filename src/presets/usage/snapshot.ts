@@ -4,7 +4,7 @@
  */
 import type { StandardResult, StandardSchemaV1 } from "../../message/standard-schema.ts";
 import type { Turn, TurnSettlement } from "../../store/usage.ts";
-import { isCount } from "./credits.ts";
+import { isCount } from "./units.ts";
 
 export const SNAPSHOT_VERSION = 1;
 

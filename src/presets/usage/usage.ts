@@ -12,11 +12,11 @@ import { systemRandom as random } from "../../platform/random.ts";
 import type { At, Transaction } from "../../store/store.ts";
 import type { FinalizeResult, QuotaGap, QuotaUsage, ReserveResult, Turn, TurnRef, UsageStore } from "../../store/usage.ts";
 import { type UsageHealth, usageHealth } from "./health.ts";
-import { usageId, usageKey } from "./ids.ts";
 import type { UsageTopic } from "./publishers.ts";
 import { type ReserveInput, reservationOf } from "./reservation.ts";
 import { settleTurn, type TurnEnd } from "./settle-turn.ts";
 import { snapshotOf } from "./snapshot.ts";
+import { usageId, usageKey } from "./units.ts";
 import {
   checkIdleMs,
   IDLE_MS,

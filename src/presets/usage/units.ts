@@ -1,0 +1,55 @@
+/**
+ * What a turn is counted in. Ids: every part of a key is a UUID written as 32 lower-case hex digits, so that one turn has one spelling and the parts cannot
+ * run into each other (DO-15). Credits: whole numbers all the way, each component rounded up by itself, within the database's 64 bits (EV-37).
+ */
+import { MakegoodError } from "../../message/errors.ts";
+
+const SPELLINGS = /^[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}$/;
+const NIL = /^0+$/;
+
+/** A UUID in any usual spelling as 32 lower-case hex digits; anything else, and the nil UUID, is refused. */
+export function usageId(field: string, value: unknown): string {
+  const text = typeof value === "string" ? value.toLowerCase() : "";
+  const id = SPELLINGS.test(text) ? text.replaceAll("-", "") : "";
+  if (id !== "" && !NIL.test(id)) return id;
+  throw new MakegoodError("invalid_message", `${field} must be a UUID that is not nil`, { field });
+}
+
+export interface KeyParts {
+  readonly tenantId: string;
+  readonly turnId: string;
+  readonly requestId: string;
+}
+
+/** `{tenant_id}/{turn_id}/{request_id}` (OBX-8): the identity of the charge, for the message and for whoever receives it (OBX-26). */
+export const usageKey = ({ tenantId, turnId, requestId }: KeyParts): string => `${tenantId}/${turnId}/${requestId}`;
+
+export const TOKENS_MAX = 1_000_000_000;
+export const RATE_MAX = 1_000_000_000n;
+
+/** How far the actual usage may pass the reserve before it is capped, in hundredths. */
+const TOLERANCE = 110n;
+
+export interface Rates {
+  /** Credits for 1,000 tokens. */
+  readonly inputRate: bigint;
+  readonly outputRate: bigint;
+}
+
+export function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= TOKENS_MAX;
+}
+
+export function creditsOf({ inputRate, outputRate }: Rates, inputTokens: number, outputTokens: number): bigint {
+  return component(inputTokens, inputRate) + component(outputTokens, outputRate);
+}
+
+function component(tokens: number, rate: bigint): bigint {
+  if (!isCount(tokens) || rate < 0n || rate > RATE_MAX) {
+    throw new MakegoodError("invalid_message", `${tokens} tokens at ${rate} credits for 1,000 are out of range`, { tokens });
+  }
+  return (BigInt(tokens) * rate + 999n) / 1_000n;
+}
+
+/** The most that a turn may be charged, whatever it used. */
+export const creditsMax = (reservedCredits: bigint): bigint => (reservedCredits * TOLERANCE) / 100n;
