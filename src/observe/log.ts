@@ -122,8 +122,9 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
     case "reclaimed":
     case "sink_disabled":
       return "warn";
-    case "intervened":
     case "lifecycle":
+      return event.what === "sink_not_made" ? "warn" : "info";
+    case "intervened":
       return "info";
     case "redrive":
       if (event.status === "running") return "debug";

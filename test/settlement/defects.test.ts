@@ -233,6 +233,26 @@ describe("isolation", () => {
     expect(scene.kept.of("credentials")).toMatchObject([{ code: "signing_failed" }]);
   });
 
+  it("Build 6: a key that is missing for days spends no attempt, and the obligation is settled when it is there", async () => {
+    const good = testSigner();
+    let broken: boolean = true;
+    const s2sSigner = {
+      sign: (claims: Parameters<typeof good.sign>[0]) => (broken ? Promise.reject(new Error("no key")) : good.sign(claims)),
+    };
+    billing.answer("honest");
+    await using scene = sceneOf(billing, { s2sSigner });
+    const given = request();
+    await scene.client.finalize(given);
+    for (let n = 0; n < 12; n++) {
+      scene.clock.move(TEN_MINUTES);
+      expect(await scene.client.replayDeadLetters()).toMatchObject({ replayed: 1, failed: 1, terminal: 0 });
+    }
+    broken = false;
+    scene.clock.move(TEN_MINUTES);
+    expect(await scene.client.replayDeadLetters()).toMatchObject({ succeeded: 1 });
+    expect(billing.ledger.has(given.reservation_id)).toBe(true);
+  });
+
   it("a signer that throws, hangs or answers nonsense ends as dlq within the deadline", async () => {
     billing.answer("honest");
     const signers = [

@@ -145,9 +145,12 @@ async function sign(request: FinalizeRequest, options: TransportOptions, waitMs:
   }
 }
 
-/** Nothing was sent, and a person should look: no retry mends a broken key. */
+/**
+ * Nothing was sent, and a person should look: no retry mends a broken key, so none is spent. Not `unserved`: the signer may fail for one
+ * tenant alone, and the others must not wait for it.
+ */
 function unsigned(error: string): Signed {
-  return { kind: "retry", code: "signing_failed", error, alert: true, receiver: "unasked" };
+  return { kind: "retry", code: "signing_failed", error, alert: true, receiver: "unasked", outage: true };
 }
 
 function headersOf(request: FinalizeRequest, token: string): string[] {
