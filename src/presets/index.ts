@@ -3,6 +3,20 @@
  */
 
 export { RECOVERY_TOPIC } from "../recovery/topics.ts";
+export {
+  createServiceSigner,
+  type ServiceClaims,
+  type ServiceSigner,
+  type ServiceSignerOptions,
+  type SigningKey,
+} from "../sink/service-token.ts";
+export {
+  createServiceVerifier,
+  type ServiceVerifier,
+  type ServiceVerifierOptions,
+  type Verified,
+  type VerifyingKey,
+} from "../sink/verify-service-token.ts";
 export type { Turn, TurnOutcome, TurnRef, TurnSettlement, UsageStore } from "../store/usage.ts";
 export { type AuditClient, type AuditClientOptions, type AuditResult, createAuditClient } from "./audit/client.ts";
 export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record.ts";
@@ -37,20 +51,6 @@ export { MICRO_CHARS_MAX, parseMicro, type ReadAmount, readMicro } from "./settl
 export type { SettlementOptions } from "./settlement/options.ts";
 export type { FinalizeResult, ReplayCounts } from "./settlement/outcome.ts";
 export type { FinalizeRequest } from "./settlement/request.ts";
-export {
-  createServiceSigner,
-  type ServiceClaims,
-  type ServiceSigner,
-  type ServiceSignerOptions,
-  type SigningKey,
-} from "./settlement/service-token.ts";
-export {
-  createServiceVerifier,
-  type ServiceVerifier,
-  type ServiceVerifierOptions,
-  type Verified,
-  type VerifyingKey,
-} from "./settlement/verify-token.ts";
 export type { UsageHealth } from "./usage/health.ts";
 export { createOutboxStore, type OutboxMessage, type OutboxStore, type OutboxStoreOptions } from "./usage/outbox-store.ts";
 export {

@@ -5,8 +5,8 @@
  */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { createServiceSigner, type ServiceSigner } from "../../src/presets/settlement/service-token.ts";
-import { createServiceVerifier } from "../../src/presets/settlement/verify-token.ts";
+import { createServiceSigner, type ServiceSigner } from "../../src/sink/service-token.ts";
+import { createServiceVerifier } from "../../src/sink/verify-service-token.ts";
 
 export const SECRET = "a secret of the tests that is long enough";
 export const ISSUER = "finn";

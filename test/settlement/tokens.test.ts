@@ -4,8 +4,8 @@
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader, SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { createServiceSigner } from "../../src/presets/settlement/service-token.ts";
-import { createServiceVerifier } from "../../src/presets/settlement/verify-token.ts";
+import { createServiceSigner } from "../../src/sink/service-token.ts";
+import { createServiceVerifier } from "../../src/sink/verify-service-token.ts";
 import { AUDIENCE, ISSUER, SECRET, startBilling, testSigner } from "./billing.ts";
 import { movableClock, request, sceneOf } from "./scene.ts";
 
@@ -160,7 +160,7 @@ describe("the token stays where it belongs", () => {
     await scene.client.finalize(given);
     const token = String(billing.calls[0]?.headers.authorization).replace("Bearer ", "");
     const entry = await scene.store.get(given.reservation_id);
-    expect(entry?.reason).toContain("[redacted]");
+    expect(entry?.reason).toContain("the receiver answered 500");
     expect(JSON.stringify([entry, scene.kept.lines])).not.toContain(token);
   });
 });

@@ -4,8 +4,9 @@
  */
 import type { Command } from "commander";
 import { errorText } from "../../message/errors.ts";
-import { connectRedis, importOldDLQ, type Moved } from "../../store/redis/index.ts";
+import { connectRedis } from "../../store/redis/index.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { importFormerPort, type Moved } from "../former-port.ts";
 import { complain, printJson, say } from "../io.ts";
 import type { CommandContext, Run } from "../run.ts";
 
@@ -37,7 +38,7 @@ async function importPort({ io, config, json }: CommandContext, { prefix, dryRun
   try {
     const redis = await connectRedis(config.redis_url);
     try {
-      const moved = await importOldDLQ(redis, {
+      const moved = await importFormerPort(redis, {
         prefix,
         dryRun,
         progress: (so) => (json ? undefined : say(io, `${words(so)} so far`)),

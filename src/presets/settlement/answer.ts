@@ -69,40 +69,11 @@ interface Comparison {
   readonly normalised: boolean;
 }
 
-const SETTLED = new Set([
-  "finalized",
-  "finalised",
-  "settled",
-  "committed",
-  "completed",
-  "idempotent",
-  "already_finalized",
-  "finalize_acked",
-]);
+const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+const SETTLED = words("finalized finalised settled committed completed idempotent already_finalized finalize_acked");
 /** Being settled, or not settled at all: in both cases to be asked again. */
-const UNDER_WAY = new Set([
-  "pending",
-  "processing",
-  "in_progress",
-  "finalizing",
-  "settling",
-  "finalize_pending",
-  "reserved",
-  "reserve_held",
-  "held",
-]);
-const ENDED_OTHERWISE = new Set([
-  "finalize_failed",
-  "released",
-  "voided",
-  "void",
-  "cancelled",
-  "canceled",
-  "expired",
-  "refunded",
-  "failed",
-  "rejected",
-]);
+const UNDER_WAY = words("pending processing in_progress finalizing settling finalize_pending reserved reserve_held held");
+const ENDED_OTHERWISE = words("finalize_failed released voided void cancelled canceled expired refunded failed rejected");
 
 /** Agreement needs both amount and state; one difference is enough to disagree. */
 function compare(body: string, request: FinalizeRequest): Comparison {

@@ -7,10 +7,10 @@ import { LIMITS } from "../../message/limits.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
+import type { ServiceSigner } from "../../sink/service-token.ts";
 import type { DLQPort, DLQStore } from "../../store/redis/dlq-port/dlq-store.ts";
 import type { Store } from "../../store/store.ts";
 import { parseMicro } from "./money.ts";
-import type { ServiceSigner } from "./service-token.ts";
 
 export interface SettlementOptions {
   /** Where the billing service lives; `/api/internal/finalize` is called below it. */

@@ -14,10 +14,10 @@ import { checkUrl } from "../../sink/check-target.ts";
 import { exchange } from "../../sink/exchange.ts";
 import { oneLine } from "../../sink/one-line.ts";
 import { headerText } from "../../sink/request-headers.ts";
+import type { ServiceSigner } from "../../sink/service-token.ts";
 import { type Judged, judge, judgeReservation } from "./answer.ts";
 import type { FinalizeRequest } from "./request.ts";
 import { checkReservationPath, readReservation, reservationPath } from "./reservation.ts";
-import type { ServiceSigner } from "./service-token.ts";
 
 export interface TransportOptions {
   readonly billingUrl: string;

@@ -113,22 +113,12 @@ async function checkPersistence(store: RedisStore, attestedBy: string): Promise<
 const told = (findings: readonly Finding[]): string =>
   [...new Set(findings.map(({ name, value, detail }) => `${name} ${value ?? "unknown"}: ${detail}`))].join("; ");
 
-/** The roots that the layout before this one could have: in a hash tag, or the seeds' plain names. */
-export const oldRoots = (prefix: string): string[] => (prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`]);
-
-/** One command on a key, in our errors. */
-export async function send(redis: RedisPort, key: string, ...args: string[]): Promise<unknown> {
-  try {
-    return await redis.send(key, [args[0] as string, key, ...args.slice(1)]);
-  } catch (error) {
-    throw asStoreError(error, `dlq ${args[0]}`, false);
-  }
-}
-
 /** DF-29: this store would not see what is owed there, and it would wait for ever. */
 async function refuseOldLayout(redis: RedisPort, prefix: string): Promise<void> {
-  const keys = oldRoots(prefix).flatMap((root) => ["schedule", "created", "terminals"].map((name) => root + name));
-  const sizes = await Promise.all(keys.map((key) => send(redis, key, "EXISTS")));
+  const roots = prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`];
+  const keys = roots.flatMap((root) => ["schedule", "created", "terminals"].map((name) => root + name));
+  const fail = (error: unknown) => Promise.reject(asStoreError(error, "dlq EXISTS", false));
+  const sizes = await Promise.all(keys.map((key) => redis.send(key, ["EXISTS", key]).catch(fail)));
   const found = keys.filter((_, i) => Number(sizes[i]) > 0);
   if (found.length === 0) return;
   const what = `Redis holds entries of the layout before this version (${found.join(", ")})`;

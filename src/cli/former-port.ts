@@ -2,10 +2,20 @@
  * The way out of the layout that the port had before it stood on a store (one hash per entry, sorted sets beside them), for `makegood import
  * --dlq-port`: entries, terminal records and quarantine are put if absent, and each is taken away only after the store has it.
  */
-import type { RedisPort } from "../port.ts";
-import { createRedisStore } from "../redis-store.ts";
-import type { DLQEntry, DLQPort, PutResult } from "./dlq-store.ts";
-import { DLQ_PREFIX, oldRoots, redisPort, send } from "./redis-dlq-store.ts";
+import {
+  createRedisStore,
+  type DLQEntry,
+  type DLQPort,
+  type PutResult,
+  type RedisPort,
+  redisPort,
+} from "../store/redis/index.ts";
+
+/** The roots that it could have: in a hash tag, or the seeds' plain names. */
+const rootsOf = (prefix: string): string[] => (prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`]);
+
+const send = (redis: RedisPort, key: string, ...args: string[]): Promise<unknown> =>
+  redis.send(key, [args[0] as string, key, ...args.slice(1)]);
 
 export interface Moved {
   entries: number;
@@ -20,7 +30,7 @@ export interface Moved {
 }
 
 export interface MoveOptions {
-  readonly prefix?: string | undefined;
+  readonly prefix: string;
   /** Looks and counts, and changes nothing. */
   readonly dryRun?: boolean | undefined;
   readonly progress?: ((moved: Readonly<Moved>) => void) | undefined;
@@ -30,13 +40,13 @@ export interface MoveOptions {
 const PAGE = 100;
 
 /** A kill in between is a duplicate at the next run. */
-export async function importOldDLQ(redis: RedisPort, options: MoveOptions): Promise<Moved> {
-  const { prefix = DLQ_PREFIX } = options;
+export async function importFormerPort(redis: RedisPort, options: MoveOptions): Promise<Moved> {
+  const { prefix } = options;
   const moved: Moved = { entries: 0, terminals: 0, quarantined: 0, duplicates: 0, conflicts: 0, left: 0 };
   const store = createRedisStore({ redis, prefix });
   const port = redisPort(store, {});
   try {
-    for (const root of oldRoots(prefix)) {
+    for (const root of rootsOf(prefix)) {
       const from = { redis, port, options, moved, root, seen: new Set<string>() };
       await moveAll(from, "schedule", "entry", "entries");
       await moveAll(from, "created", "entry", "entries");

@@ -5,7 +5,7 @@
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { errors, type JWTPayload, jwtVerify } from "jose";
-import { type Clock, systemClock } from "../../platform/clock.ts";
+import { type Clock, systemClock } from "../platform/clock.ts";
 import { checkCurve, refused, secretBytes, TOKEN_LIFETIME_MS_MAX } from "./service-token.ts";
 
 export type VerifyingKey = { readonly keyId?: string | undefined } & (

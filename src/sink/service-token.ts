@@ -4,10 +4,10 @@
  */
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
-import { MakegoodError } from "../../message/errors.ts";
-import { type Clock, systemClock } from "../../platform/clock.ts";
-import { createIds } from "../../platform/ids.ts";
-import { type Random, systemRandom } from "../../platform/random.ts";
+import { MakegoodError } from "../message/errors.ts";
+import { type Clock, systemClock } from "../platform/clock.ts";
+import { createIds } from "../platform/ids.ts";
+import { type Random, systemRandom } from "../platform/random.ts";
 
 /** What one token is asked for. */
 export interface ServiceClaims {
