@@ -79,9 +79,4 @@ export const EXCEPTIONS: readonly Exception[] = [
     what: "queueMicrotask",
     reason: "the platform's own name",
   },
-  ...["src/presets/settlement/over-port.ts", "src/presets/settlement/replay-pass.ts"].map((path) => ({
-    rule: "decided-once",
-    path,
-    reason: "the port's own replay, which goes when the port is a facade over a store",
-  })),
 ];
