@@ -9,13 +9,15 @@ import { RETRY_POLICIES, type RetryPolicy, retryPolicy } from "../message/retry-
 import type { TopicRecord } from "../message/topic.ts";
 import { attemptTimeoutMs } from "../message/validate-topic.ts";
 import type { Events } from "../observe/events.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { Clock, Timer } from "../platform/clock.ts";
 import { type Loop, startLoop } from "../platform/loop.ts";
 import type { Sink } from "../sink/sink.ts";
 import type { Store } from "../store/store.ts";
 import { Rest } from "./rest.ts";
 
 const REFRESH_MS = 1_000;
+const HINTS_MS = 100;
+const TOPICS_MANY = 100;
 /** With nobody at work the view may be older: only the way in reads it, and the store has the last word there. */
 const STALE_MS = 5_000;
 
@@ -63,6 +65,8 @@ export class TopicTable {
   /** Watchers that want it. */
   #refreshing = 0;
   #unsubscribe: (() => void) | undefined;
+  #gathering: Timer | undefined;
+  #hintedMs = Number.NEGATIVE_INFINITY;
   #current: Promise<unknown> = Promise.resolve();
   #next: Promise<void> | undefined;
   #refreshedMs = Number.NEGATIVE_INFINITY;
@@ -176,6 +180,7 @@ export class TopicTable {
 
   async close(): Promise<void> {
     this.#unsubscribe?.();
+    this.#gathering?.cancel();
     await this.#loop?.stop();
     for (const entry of this.#entries.values()) this.#retire(entry);
     await Promise.allSettled([...this.#closing]);
@@ -184,8 +189,31 @@ export class TopicTable {
   /** Whoever attempts wants to hear at once that a topic was paused; whoever only enqueues need not be woken for it. */
   #listen(): void {
     this.#unsubscribe ??= this.#options.store.wake((hint) => {
-      if (hint.kind === "topics") this.#refreshSoon();
+      if (hint.kind === "topics") this.#hinted();
     });
+  }
+
+  /**
+   * At once, as long as a reading costs nothing. With very many topics one reading serves all hints of a moment: a thousand that are resumed one
+   * by one are not a thousand readings of all.
+   */
+  #hinted(): void {
+    const { clock } = this.#options;
+    if (this.#gathering) return;
+    if (this.#entries.size < TOPICS_MANY || clock.monotonicMs() - this.#hintedMs >= HINTS_MS) {
+      this.#hintedMs = clock.monotonicMs();
+      this.#refreshSoon();
+      return;
+    }
+    this.#gathering = clock.after(
+      HINTS_MS,
+      () => {
+        this.#gathering = undefined;
+        this.#hintedMs = clock.monotonicMs();
+        this.#refreshSoon();
+      },
+      true,
+    );
   }
 
   async #read(): Promise<void> {

@@ -151,6 +151,7 @@ describe("doctor", () => {
       expect([told.code, status, checks.filter((check) => check.status !== "ok")]).toEqual([0, "ok", []]);
     }
     expect((await local("doctor")).stdout).toMatch(/ok +fsync +on\n/);
+    expect((await local("doctor")).stdout).toMatch(/ok +connections +\d+ of \d+ in use\n/);
   });
 
   it("fails where nothing answers", async () => {

@@ -262,6 +262,9 @@ describe("what a request carries", () => {
     expect(new Set(values).size).toBe(keys.length);
     for (const value of values) expect(value).toMatch(/^[\x21-\x7e]+$/);
     expect(values[0]).toBe("plain/key:1");
+    // N23: as the README says.
+    expect([headerText("order 7"), headerText("50%")]).toEqual(["order%207", "50%25"]);
+    for (const key of keys.filter((one) => one !== "\ud800")) expect(decodeURIComponent(headerText(key))).toBe(key);
     const receiver = await httpReceiver();
     const sink = httpSink({ url: receiver.url }, deps);
     for (const key of keys) expect((await send(sink, { key, idempotencyKey: key })).outcome.kind).toBe("delivered");

@@ -43,7 +43,7 @@ async function checkPostgres({ io, config }: CommandContext): Promise<Finding[]>
     const tookMs = Math.round(systemClock.monotonicMs() - beganMs);
     const where = found.embedded ? "embedded" : `${connection.address.host}:${connection.address.port}`;
     const reached = finding("store", "ok", `PostgreSQL, ${where}, connected in ${tookMs} ms`);
-    const facts = [reached, pooler(connection), ...(await server(connection))];
+    const facts = [reached, pooler(connection), ...(await server(connection)), await room(connection)];
     const tables = await schema(connection, config.schema);
     if (tables[0]?.status !== "ok") return [...facts, ...tables];
     const store = createPostgresStore({ url: found.url, schema: config.schema, poolMax: 2 });
@@ -89,6 +89,16 @@ async function server(connection: Connection): Promise<Finding[]> {
     finding("writable", writable ? "ok" : "fail", writable ? "yes" : "no: a standby or read-only, connect to the primary"),
     clockSkew(Number(timeMs), beganMs + half, half),
   ];
+}
+
+/** Each process of ours may use eleven: a server that is nearly full refuses the next one, and whoever else uses it. */
+async function room(connection: Connection): Promise<Finding> {
+  const text = `select count(*)::text, (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int)::text
+    from pg_stat_activity where backend_type = 'client backend'`;
+  const [used = 0, most = 0] = ((await connection.rows("count connections", text, [], { reads: true }))[0] ?? []).map(Number);
+  const close = used > most * 0.8;
+  const remedy = close ? ": raise max_connections, or put a pooler in front; a process uses at most 11" : "";
+  return finding("connections", close ? "warn" : "ok", `${used} of ${most} in use${remedy}`);
 }
 
 async function schema(connection: Connection, name: string): Promise<Finding[]> {

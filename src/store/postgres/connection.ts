@@ -11,6 +11,7 @@ import { asStoreError, endsSession, isTransient } from "./sql-errors.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
+  /** At most so many at once, 10 unless said; opened when needed, closed after ten idle seconds. One more listens for hints. */
   readonly poolMax?: number | undefined;
   /** A statement that has not answered by then is given up and its connection dropped. */
   readonly queryTimeoutMs?: number | undefined;
@@ -87,7 +88,8 @@ function createPool(options: ConnectionOptions, direct: boolean, backends: Set<n
   const pool = new pg.Pool({
     ...clientConfig(options),
     max: options.poolMax ?? 10,
-    idleTimeoutMillis: 30_000,
+    min: 0,
+    idleTimeoutMillis: 10_000,
     ...(direct ? withSteadyPlans(options.url) : {}),
   });
   // An idle connection that breaks tells nobody but this: without a listener it would end the process.

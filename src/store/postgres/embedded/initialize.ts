@@ -22,7 +22,8 @@ const SETTINGS = `
 # the command line and cannot be changed here.
 timezone = 'UTC'
 log_timezone = 'UTC'
-max_connections = 100
+# a process of makegood uses at most 11
+max_connections = 200
 shared_buffers = 128MB
 log_checkpoints = off
 `;
