@@ -4,6 +4,7 @@
  * were served longest ago, so that none starves; suspects of a lost lease are claimed in small groups of their own; what failed before
  * gets a quarter of a round while others wait, and never more than half of the slots.
  */
+import { LIMITS } from "../message/limits.ts";
 import type { Suspicion } from "../message/message.ts";
 import { type Vessel, waterFill } from "./water-fill.ts";
 
@@ -82,7 +83,7 @@ export const PLAN = {
   agedShare: 0.2,
   retriedShare: 0.25,
   retriedSlots: 0.5,
-  suspectGroupSize: 8,
+  suspectGroupSize: LIMITS.suspectGroupMax,
   suspectGroupsMax: 4,
   claimsMax: 4,
 } as const;

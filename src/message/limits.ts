@@ -28,6 +28,8 @@ export const LIMITS = {
   heldReasonCharsMax: 200,
   /** A claim's whole prefetch of payload bytes, whatever the number of messages. */
   claimBytesMax: 16 * 1_048_576,
+  /** Suspects of killing workers that are claimed together, before each is claimed alone. */
+  suspectGroupMax: 8,
   /** Notes of workers that a store keeps, and topics that one note names of each kind. */
   workersMax: 500,
   noteTopicsMax: 2_000,

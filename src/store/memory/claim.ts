@@ -2,10 +2,16 @@
  * Claims: taking due messages under one lease, pushing its end out, and taking over leases that ran out. The token is the
  * fence; expiry only allows the takeover, so a late holder whom nobody replaced may still extend and settle.
  */
+import { LIMITS } from "../../message/limits.ts";
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { At, ClaimRequest } from "../store.ts";
 import { isApart, laneOf, unpark, unparkClaimed } from "./lanes.ts";
 import { type Lease, nowMs, type State, type Stored } from "./state.ts";
+
+interface Taken {
+  readonly stored: Stored;
+  readonly lane: string;
+}
 
 export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
   const now = nowMs(state, request);
@@ -13,18 +19,20 @@ export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
     ? named(state, request.ids, request.due ? now : Number.POSITIVE_INFINITY)
     : choose(state, request, now);
   if (taken.length === 0) return [];
-  const lease: Lease = {
-    id: String(++state.leasesMade),
-    size: taken.length,
-    open: new Map(),
-    token: newToken(state),
-    owner: request.owner,
-    untilMs: now + request.leaseMs,
-  };
-  state.leases.set(lease.id, lease);
   const chosen = taken.map(({ stored }) => stored);
   if (request.ids) for (const stored of chosen) unpark(state, stored);
   else unparkClaimed(state, chosen, new Set(request.lanes.flatMap(({ lane, newest }) => (newest ? [lane] : []))));
+  const parts = [taken.filter(({ stored }) => !isSuspect(stored)), taken.filter(({ stored }) => isSuspect(stored))];
+  return parts.flatMap((part) => (part.length === 0 ? [] : underOneLease(state, part, request, now)));
+}
+
+/** A suspect between others: those of a lane without an order have a lane of their own. */
+const isSuspect = ({ ordered, suspicion }: Stored): boolean => ordered && suspicion > 0;
+
+function underOneLease(state: State, taken: readonly Taken[], { owner, leaseMs }: ClaimRequest, now: number): ClaimedMessage[] {
+  const id = String(++state.leasesMade);
+  const lease: Lease = { id, size: taken.length, open: new Map(), token: newToken(state), owner, untilMs: now + leaseMs };
+  state.leases.set(id, lease);
   for (const { stored, lane } of taken) {
     stored.status = "processing";
     stored.attempts++;
@@ -33,9 +41,24 @@ export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
   return claimed(state, lease, (stored) => stored.message.payload);
 }
 
+/** Of suspects between others one group in a claim, a few or a single one, so that what is lost with it says who it was (I6). */
+function suspectGroup(): (stored: Stored) => boolean {
+  let group = 0;
+  let left = 0;
+  return (stored) => {
+    if (!isSuspect(stored)) return true;
+    if (group === 0) {
+      group = stored.suspicion;
+      left = group === 1 ? LIMITS.suspectGroupMax : 1;
+    }
+    return stored.suspicion === group && left-- > 0;
+  };
+}
+
 /** The due messages of the named lanes in their order, up to each lane's limit and the bytes of the whole batch. */
-function choose(state: State, request: ClaimRequest, now: number): { stored: Stored; lane: string }[] {
-  const taken = new Map<string, { stored: Stored; lane: string }>();
+function choose(state: State, request: ClaimRequest, now: number): Taken[] {
+  const taken = new Map<string, Taken>();
+  const fits = suspectGroup();
   let bytesLeft = request.bytesMax ?? Number.POSITIVE_INFINITY;
   for (const { lane, limit, newest } of request.lanes) {
     const found = state.lanes.get(lane);
@@ -43,7 +66,7 @@ function choose(state: State, request: ClaimRequest, now: number): { stored: Sto
     const waiting = found?.due ?? [];
     for (const stored of newest && !found?.ordered ? waiting.filter(({ dueMs }) => dueMs <= now).reverse() : waiting) {
       if (left <= 0 || stored.dueMs > now) break;
-      if (taken.has(stored.message.id)) continue;
+      if (taken.has(stored.message.id) || !fits(stored)) continue;
       bytesLeft -= Buffer.byteLength(stored.message.payload);
       // At least one, or a message larger than the budget would never be claimed by anybody.
       if (bytesLeft < 0 && taken.size > 0) return [...taken.values()];
@@ -55,7 +78,7 @@ function choose(state: State, request: ClaimRequest, now: number): { stored: Sto
 }
 
 /** Messages by their ids, due or not; what carries an ordering key is only ever taken in its order. */
-function named(state: State, ids: readonly string[], dueUntilMs: number): { stored: Stored; lane: string }[] {
+function named(state: State, ids: readonly string[], dueUntilMs: number): Taken[] {
   return [...new Set(ids)].flatMap((id) => {
     const stored = state.messages.get(id);
     if (stored?.status !== "pending" || stored.heldReason !== null || stored.ordered || stored.dueMs > dueUntilMs) return [];

@@ -29,7 +29,10 @@ export function unpark(state: State, stored: Stored): void {
   tidy(state, stored);
 }
 
-/** Takes what a claim chose out of where it waits. In each lane that is its front, unless the newest were asked for: one cut for all of it. */
+/**
+ * Takes what a claim chose out of where it waits. In each lane that is its front, unless the newest were asked for or a suspect was left
+ * for another claim: one cut for all of it.
+ */
 export function unparkClaimed(state: State, chosen: readonly Stored[], newest: ReadonlySet<string>): void {
   const fronts = new Map<LaneState, { last: Stored; count: number }>();
   for (const stored of chosen) {
@@ -45,9 +48,12 @@ export function unparkClaimed(state: State, chosen: readonly Stored[], newest: R
     key.inFlight = true;
     key.shown = null;
   }
+  const all = new Set(chosen);
   for (const [lane, { last, count }] of fronts) {
-    if (lane.due[count - 1] !== last) throw new Error(`memory store: ${last.message.id} is not where it should be waiting`);
-    lane.due.splice(0, count);
+    const before = lane.due.length;
+    if (lane.due[count - 1] === last) lane.due.splice(0, count);
+    else if (last.ordered) lane.due = lane.due.filter((stored) => !all.has(stored));
+    if (lane.due.length !== before - count) throw new Error(`memory store: ${last.message.id} is not where it should be waiting`);
     tidy(state, last);
   }
 }

@@ -61,7 +61,7 @@ export interface LaneState {
   readonly retried: boolean;
   readonly ordered: boolean;
   /** By (due, place); held ones are not in it, and of each ordering key only the head while nothing of it is in flight. */
-  readonly due: Stored[];
+  due: Stored[];
   readonly keys: Map<string, OrderingKey>;
 }
 

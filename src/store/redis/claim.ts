@@ -5,7 +5,7 @@ import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { At, ClaimRequest, Store } from "../store.ts";
 import type { Db } from "./db.ts";
 import { claimedOf } from "./rows.ts";
-import { CLAIM, CLAIM_NAMED, CLAIMED_WIDTH } from "./scripts/claim.ts";
+import { APART, CLAIM, CLAIM_NAMED, CLAIMED_WIDTH } from "./scripts/claim.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { RECLAIM } from "./scripts/reclaim.ts";
 
@@ -21,6 +21,7 @@ export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"
     }
     if ((request.ids ?? [...lanes]).length === 0) return [];
     const claim = { lease: chance(), token: chance() };
+    const apart = { ...claim, lease: `${claim.lease}${APART}` };
     const { owner, leaseMs, bytesMax = "" } = request;
     const usual = [owner, leaseMs, bytesMax, claim.lease, claim.token];
     const keys = [...fixed, db.keys.lease(claim.lease)];
@@ -38,7 +39,8 @@ export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"
     const claimed: ClaimedMessage[] = [];
     for (let at = 0; at < reply.length; at += CLAIMED_WIDTH) {
       const lane = reply[at + 1] as string | number;
-      claimed.push(claimedOf(reply, at, typeof lane === "number" ? (names[lane] as string) : lane, claim));
+      const one = claimedOf(reply, at, typeof lane === "number" ? (names[lane] as string) : lane, claim);
+      claimed.push(one.orderingKey !== null && one.suspicion > 0 ? { ...one, claim: apart } : one);
     }
     return claimed;
   }

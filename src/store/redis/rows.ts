@@ -109,7 +109,7 @@ export function viewOfRow(row: readonly Text[]): MessageView {
 /** Six values from `at` on, in the order of the `claim` and `reclaim` scripts. */
 export function claimedOf(row: readonly (string | number)[], at: number, lane: string, claim: Claim): ClaimedMessage {
   const rest = row[at + 5] as string;
-  const bar = rest.indexOf("|");
+  const [base, direct, suspicion] = rest === "" ? [] : rest.split("|");
   return {
     id: row[at] as string,
     claim,
@@ -117,9 +117,11 @@ export function claimedOf(row: readonly (string | number)[], at: number, lane: s
     ...headOf(row[at + 3] as string),
     payload: row[at + 4] as string,
     attempt: Number(row[at + 2]),
-    base: rest === "" ? 0 : Number(rest.slice(0, bar)),
-    handedDown: rest !== "" && rest.slice(bar + 1) === "1",
+    base: number(base),
+    handedDown: direct === "1",
     ...kindOf(lane),
+    // An ordered lane has all of them, so each message says its own.
+    ...(lane.startsWith("o") && { suspicion: number(suspicion) as Suspicion }),
   };
 }
 

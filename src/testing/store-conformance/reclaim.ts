@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { conclude } from "../../message/conclude.ts";
-import type { ClaimedMessage } from "../../message/message.ts";
+import type { ClaimedMessage, NewMessage } from "../../message/message.ts";
 import { retryPolicy } from "../../message/retry-policy.ts";
 import type { Store } from "../../store/store.ts";
-import { countOf, DELIVERED, idsOf, MINUTE, retry, SECOND, seen, sorted } from "./fixtures.ts";
+import { countOf, DELIVERED, idsOf, KEYED, MINUTE, retry, SECOND, seen, sorted } from "./fixtures.ts";
 import { type Scene, settles } from "./scene.ts";
 
 function reclaim(scene: Scene, ms: number, limit = 100, store: Store = scene.store): Promise<ClaimedMessage[]> {
@@ -22,6 +22,39 @@ async function settleLost(scene: Scene, ms: number, lost: readonly ClaimedMessag
     const { settlement } = conclude(message, { kind: "lost" }, { policy, ordering: "none", onUnknown: "retry" });
     await scene.settled(ms, [message], settlement);
   }
+}
+
+/** One that is lost whenever it is claimed. */
+async function killer(scene: Scene, fields: Partial<NewMessage>): Promise<void> {
+  const [id] = await scene.accept(0, fields);
+  // Two losses under suspicion, which charge nobody, then its three attempts alone.
+  const rounds = [
+    [1, 0],
+    [1, 1],
+    [1, 2],
+    [2, 2],
+    [3, 2],
+  ];
+  for (const [round, expected] of rounds.entries()) {
+    const ms = (round + 1) * 10 * MINUTE;
+    const { attempt, suspicion } = await scene.takeOne(ms);
+    assert.deepEqual([attempt, suspicion], expected);
+    await settleLost(scene, ms + MINUTE, await reclaim(scene, ms + MINUTE));
+  }
+  const view = await seen(scene.store, id as string);
+  assert.deepEqual([view.status, view.resolution, view.attempts, view.lastCode], ["dead", "open", 3, "lease_lost"]);
+  const { attempts } = await scene.store.history(id as string);
+  assert.deepEqual(
+    attempts.map(({ attempt, outcome, counted }) => [attempt, outcome, counted]),
+    rounds.map(([attempt], round) => [attempt, "lost", round > 1]),
+  );
+  await scene.nothing(100 * MINUTE);
+}
+
+function byLease(claimed: readonly ClaimedMessage[]): ClaimedMessage[][] {
+  const leases = new Map<string, ClaimedMessage[]>();
+  for (const one of claimed) leases.set(one.claim.lease, [...(leases.get(one.claim.lease) ?? []), one]);
+  return [...leases.values()];
 }
 
 export const reclaimCases: Record<string, (scene: Scene) => Promise<void>> = {
@@ -96,28 +129,29 @@ export const reclaimCases: Record<string, (scene: Scene) => Promise<void>> = {
     await scene.settled(64 * SECOND, second, DELIVERED);
   },
 
-  "DO-2: a message that kills every worker ends as a dead letter with a row for each attempt": async (scene) => {
-    const [id] = await scene.accept(0);
-    // Two losses under suspicion, which charge nobody, then its three attempts alone.
-    for (const [round, attempt] of [1, 1, 1, 2, 3].entries()) {
-      const ms = (round + 1) * 10 * MINUTE;
-      assert.equal((await scene.takeOne(ms)).attempt, attempt);
-      await settleLost(scene, ms + MINUTE, await reclaim(scene, ms + MINUTE));
+  "DO-2: a message that kills every worker ends as a dead letter with a row for each attempt": (scene) => killer(scene, {}),
+
+  "DO-2, I6: so does one with an ordering key": (scene) => killer(scene, { topic: KEYED, orderingKey: "a" }),
+
+  "I6: suspects with ordering keys come in small groups, then alone, and share no lease with others": async (scene) => {
+    const keyed = (count: number, name: string) =>
+      Array.from({ length: count }, (_, i) => ({ topic: KEYED, orderingKey: `${name}${i}` }));
+    const ids = await scene.accept(0, ...keyed(12, "a"));
+    await scene.take(12, 1);
+    await settleLost(scene, 32 * SECOND, await reclaim(scene, 31 * SECOND));
+    await scene.accept(33 * SECOND, ...keyed(3, "b"), {});
+    const groups = byLease(await scene.take(16, 40 * SECOND));
+    for (const group of groups) {
+      const suspects = group.filter(({ suspicion }) => suspicion === 1);
+      assert.ok(suspects.length === 0 || (suspects.length === group.length && group.length <= 8), "suspects by themselves, few");
     }
-    const view = await seen(scene.store, id as string);
-    assert.deepEqual([view.status, view.resolution, view.attempts, view.lastCode], ["dead", "open", 3, "lease_lost"]);
-    const { attempts } = await scene.store.history(id as string);
-    assert.deepEqual(
-      attempts.map(({ attempt, outcome, counted }) => [attempt, outcome, counted]),
-      [
-        [1, "lost", false],
-        [1, "lost", false],
-        [1, "lost", true],
-        [2, "lost", true],
-        [3, "lost", true],
-      ],
-    );
-    await scene.nothing(100 * MINUTE);
+    assert.deepEqual(sorted(idsOf(groups.flat().filter(({ suspicion }) => suspicion === 1))), sorted(ids));
+    await settleLost(scene, 2 * MINUTE, await reclaim(scene, 2 * MINUTE));
+    const again = byLease(await scene.take(16, 3 * MINUTE));
+    const alone = again.filter(([first]) => first?.suspicion === 2);
+    assert.ok(alone.every((group) => group.length === 1));
+    assert.deepEqual(sorted(idsOf(alone.flat())), sorted(ids));
+    for (const id of ids) assert.equal((await scene.store.history(id)).attempts.filter(({ counted }) => counted).length, 0);
   },
 
   "DO-2: the batch mates of a killer are not charged; suspects come back apart": async (scene) => {

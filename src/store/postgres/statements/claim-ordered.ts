@@ -3,6 +3,7 @@
  * of its key is in flight; of all heads, those due longest. A row that is seen and waits for another is marked `behind` and not seen
  * again until its key opens, so however many are blocked, delayed or closed, nobody else is hidden by them (docs/decisions/0005).
  */
+import { LIMITS } from "../../../message/limits.ts";
 import type { ClaimedMessage } from "../../../message/message.ts";
 import type { ClaimRequest } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
@@ -49,7 +50,7 @@ export const orderedSql = perSchema((s) =>
   -- suspects of killing workers are not mixed with others: the head due longest says whose turn it is
   e as materialized (select suspicion from g order by due, seq, id limit 1),
   t as (select g.*, row_number() over (order by g.lane_id, g.place) as o from g join e using (suspicion)
-    order by g.lane_id, g.place limit (select case suspicion when 0 then null when 1 then 8 else 1 end from e)),
+    order by g.lane_id, g.place limit (select case suspicion when 0 then null when 1 then ${LIMITS.suspectGroupMax} else 1 end from e)),
   w as materialized (
     select t.id, t.lane_id, t.ordering_key as of_key, t.seq, t.attempts, t.base, t.suspicion, t.o, ${BODY_COLUMNS},
       sum(octet_length(coalesce(m.payload, k.payload))) over (order by t.o rows unbounded preceding) as bytes

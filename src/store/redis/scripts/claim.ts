@@ -2,15 +2,25 @@
  * CLAIM in one script: the due messages of the named lanes leave them, are counted as attempts and enter one lease. What is
  * read and what is taken are one step, so nobody acts on a message that somebody else has (DF-6).
  */
+import { LIMITS } from "../../../message/limits.ts";
 import { script } from "./script.ts";
 
-/** How many values of the answer belong to one message: id, lane (its number, or its name), attempt, head, payload, base and direct try. */
+/**
+ * How many values of the answer belong to one message: id, lane (its number, or its name), attempt, head, payload, and what most do not
+ * have: base, direct try and the suspicion of one with an order.
+ */
 export const CLAIMED_WIDTH = 6;
 
-/** Owner, lease time, bytes, lease, token; what follows names lanes or messages. */
+/** What is added to a lease's name for the suspects with an order that were claimed beside others. */
+export const APART = "s";
+
+/**
+ * Owner, lease time, bytes, lease, token; what follows names lanes or messages. An ordered lane has suspects of killing workers between
+ * others: one group of them in a claim, eight or a single one, under a lease of its own, so that what is lost with it says who it was (I6).
+ */
 const BEGIN = `local owner, lease_ms, bytes, lease, token = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8]
 fits('SCARD', P .. 'lanes') zset(P .. 'leased')
-local taken, late, size, full, infos = {}, {}, 0, false, {}
+local taken, late, size, full, infos, group, grouped = {}, {}, 0, false, {}, nil, 0
 local function info_of(lane)
   local info = infos[lane]
   if not info then
@@ -22,12 +32,6 @@ local function info_of(lane)
   return info
 end
 local function take(id, lane, m)
-  size = size + #m[3]
-  -- At least one, or a message larger than the budget would never be claimed by anybody.
-  if bytes and size > bytes and #taken > 0 then
-    full = true
-    return
-  end
   local info = info_of(lane)
   m.id, m.lane, m.info = id, lane, info
   if info.ordered then
@@ -39,18 +43,31 @@ local function take(id, lane, m)
       late[#late + 1] = m
       return
     end
+    local su = call('HGET', P .. 'm:' .. id, 'su')
+    if su == '1' or su == '2' then
+      if group and (group ~= su or su == '2' or grouped == ${LIMITS.suspectGroupMax}) then return end
+      m.su = su
+    end
   end
+  size = size + #m[3]
+  -- At least one, or a message larger than the budget would never be claimed by anybody.
+  if bytes and size > bytes and #taken > 0 then
+    full = true
+    return
+  end
+  if m.su then group, grouped = m.su, grouped + 1 end
   taken[#taken + 1] = m
 end
 `;
 
 const END = `for _, m in ipairs(late) do rehead(m.lane, m.okey) end
 if #taken == 0 then return {} end
-local reply, open, last = {}, { 't', token, 'o', owner }, 0
-for n, m in ipairs(taken) do
-  local id, info, attempt = m.id, m.info, '1'
+local reply, open, apart, last = {}, { 't', token, 'o', owner }, { 't', token, 'o', owner }, 0
+for _, m in ipairs(taken) do
+  local id, info, attempt, list, name = m.id, m.info, '1', open, lease
+  if m.su then list, name = apart, lease .. '${APART}' end
   if m[4] and m[4] ~= '0' then attempt = string.format('%.0f', m[4] + 1) end
-  call('HSET', P .. 'm:' .. id, 'st', 'i', 'n', attempt, 'le', lease)
+  call('HSET', P .. 'm:' .. id, 'st', 'i', 'n', attempt, 'le', name)
   if not m.cut then remove(info.line, id) end
   remove(info.pending, id)
   add(info.flying, '0', id)
@@ -58,14 +75,19 @@ for n, m in ipairs(taken) do
     call('ZREM', P .. 'o:' .. m.lane .. m.okey, id)
     call('HSET', P .. 'k:' .. m.lane, m.okey, 'f' .. id)
   end
-  open[2 * n + 3], open[2 * n + 4] = id, m.lane
+  local size = #list
+  list[size + 1], list[size + 2] = id, m.lane
   reply[last + 1], reply[last + 2], reply[last + 3], reply[last + 4], reply[last + 5] = id, m.number or m.lane, attempt, m[2], m[3]
-  reply[last + 6] = (m[5] or m[6]) and (m[5] or '0') .. (m[6] and '|1' or '|0') or ''
+  reply[last + 6] = (m[5] or m[6] or m.su) and (m[5] or '0') .. (m[6] and '|1|' or '|0|') .. (m.su or '0') or ''
   last = last + 6
 end
 write_sets()
-many('HSET', P .. 'e:' .. lease, open)
-call('ZADD', P .. 'leased', string.format('%.0f', now + lease_ms), lease)
+for name, list in pairs({ [lease] = open, [lease .. '${APART}'] = apart }) do
+  if #list > 4 then
+    many('HSET', P .. 'e:' .. name, list)
+    call('ZADD', P .. 'leased', string.format('%.0f', now + lease_ms), name)
+  end
+end
 for lane in pairs(infos) do list_lane(lane) end
 return reply
 `;

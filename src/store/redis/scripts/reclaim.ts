@@ -18,13 +18,14 @@ for n, lease in ipairs(expired) do
   for f = 1, open.err and 0 or #open, 2 do
     local id, lane = open[f], open[f + 1]
     if #id > 1 then
-      local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'n', 'h', 'ba', 'dt')
+      local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'n', 'h', 'ba', 'dt', 'su')
       if m.err or m[1] ~= 'i' or not m[3] then
         call('HDEL', e, id)
         quarantine(id)
       else
         left = left + 1
-        local rest = (m[4] or m[5]) and (m[4] or '0') .. (m[5] and '|1' or '|0') or ''
+        local su = sub(lane, 1, 1) == 'o' and (m[6] == '1' or m[6] == '2') and m[6]
+        local rest = (m[4] or m[5] or su) and (m[4] or '0') .. (m[5] and '|1|' or '|0|') .. (su or '0') or ''
         reply[#reply + 1] = { id, lane, m[2], m[3], '', rest, lease, token }
       end
     end
