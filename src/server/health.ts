@@ -84,8 +84,11 @@ export function createHealth(kernel: Kernel): Health {
   };
 }
 
-function deliverText({ survives }: LadderStatus, accepts: boolean): string {
-  return accepts ? "into the primary store" : `only below the primary store; what is taken now survives ${survives}`;
+function deliverText({ survivesBelow, journalRefuses, holdings }: LadderStatus, accepts: boolean): string {
+  const text = accepts ? "into the primary store" : `only below the primary store; what is taken now survives ${survivesBelow}`;
+  if (!journalRefuses) return text;
+  const left = holdings.some(({ place }) => place === "secondary") ? "the secondary store and memory" : "memory";
+  return `${text}; below it ${left} only: the journal is full or cannot be written`;
 }
 
 /** Bounded like every label: topics beyond the first thousand share a line. */

@@ -40,6 +40,10 @@ export interface LadderStatus {
   readonly primary: "up" | "down";
   /** What the next message handed down would survive, as far as it is known now. */
   readonly survives: Survives;
+  /** The same for a message that the primary store does not take. */
+  readonly survivesBelow: Survives;
+  /** True: the journal is full, or refused what it was given last and has no more room since. */
+  readonly journalRefuses: boolean;
   /** What everything that was accepted survives: never better than the worst place where something lies. */
   readonly durable: Survives;
   readonly holdings: readonly Holding[];

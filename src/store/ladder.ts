@@ -63,7 +63,10 @@ export function createLadder(options: LadderOptions): Ladder {
   const resting = new Map<RungName, number>();
   const primaryAt = options.opened() ? "up" : "down";
   // What the secondary holds is not known here: it is looked at first, after each put to it, and now and then.
-  const state = { primary: primaryAt as "up" | "down", below: secondary !== undefined, lookedMs: clock.monotonicMs() };
+  const state = {
+    ...{ primary: primaryAt as "up" | "down", below: secondary !== undefined, lookedMs: clock.monotonicMs() },
+    refusedAtBytes: null as number | null,
+  };
   const idleMs = secondary || journal ? IDLE_MS : ALONE_MS;
   const rungs: Rung[] = [storeRung("primary", primary, () => openNow(options))];
   if (secondary) rungs.push(storeRung("secondary", secondary, options.secondaryReady ?? (async () => {})));
@@ -129,6 +132,7 @@ export function createLadder(options: LadderOptions): Ladder {
         continue;
       }
       const asked = await ask(rung, entry, shareMs(untilMs - nowMs, rungs.length - i), clock);
+      if (rung.name === "journal") state.refusedAtBytes = asked.kind === "answered" ? null : (journal?.stats().bytes ?? null);
       if (asked.kind === "answered") {
         if (rung.name === "primary") state.primary = "up";
         else cameBelow(rung.name, entry, asked.put);
@@ -185,7 +189,7 @@ export function createLadder(options: LadderOptions): Ladder {
     storeOf: (rung) => (rung === "primary" ? primary : rung === "secondary" && secondary ? secondary : below),
     lament: (why, fields, text) => say(errorLog, refusedLine(clock.wallMs(), why, fields, text, form)),
     drain,
-    status: () => statusOf(state.primary, { primary, secondary, journal, memory, aside }),
+    status: () => statusOf(state.primary, { primary, secondary, journal, memory, aside, refusedAtBytes: state.refusedAtBytes }),
     async close(withinMs = 1_000) {
       // A store that hangs must not keep a process from ending: what it was asked for is done again by whoever comes next.
       await within(clock, loop.stop(), withinMs);

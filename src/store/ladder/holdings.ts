@@ -20,6 +20,8 @@ export interface Places {
   readonly journal?: Journal | undefined;
   readonly memory: MemoryRung;
   readonly aside: HeldAside;
+  /** How large the journal was when it refused what it was given last; null: it took that. */
+  readonly refusedAtBytes: number | null;
 }
 
 export function asideOf(counts: readonly StatusCount[], topics: readonly string[], nowMs: number): HeldAside {
@@ -35,7 +37,7 @@ export function asideOf(counts: readonly StatusCount[], topics: readonly string[
 }
 
 export function statusOf(primaryIs: "up" | "down", places: Places): LadderStatus {
-  const { primary, secondary, journal, memory, aside } = places;
+  const { primary, secondary, journal, memory, aside, refusedAtBytes } = places;
   const holdings: Holding[] = [];
   if (secondary) holdings.push({ place: "secondary", ...aside, survives: secondary.traits.survives });
   const stats = journal?.stats();
@@ -44,12 +46,16 @@ export function statusOf(primaryIs: "up" | "down", places: Places): LadderStatus
     holdings.push({ place: "journal", count, quarantined, oldestAtMs, survives: "power-loss" });
   }
   holdings.push({ place: "memory", count: memory.size, quarantined: 0, oldestAtMs: memory.oldestAtMs, survives: "nothing" });
-  const next = primaryIs === "up" ? primary.traits.survives : (holdings[0] as Holding).survives;
+  const journalRefuses = stats !== undefined && stats.bytes >= Math.min(stats.bytesMax, refusedAtBytes ?? stats.bytesMax);
+  const below = (holdings.find(({ place }) => place !== "journal" || !journalRefuses) as Holding).survives;
+  const next = primaryIs === "up" ? primary.traits.survives : below;
   const held = holdings.filter(({ count, quarantined }) => count + quarantined > 0);
   const ages = held.flatMap(({ oldestAtMs }) => oldestAtMs ?? []);
   return {
     primary: primaryIs,
     survives: next,
+    survivesBelow: below,
+    journalRefuses,
     durable: worst([next, ...held.map(({ survives }) => survives)]),
     holdings,
     waiting: { journal: stats?.waiting ?? 0, memory: memory.size },
