@@ -3,7 +3,8 @@
  * this client. It is a signal for the time before a cost is incurred; finalize() never refuses, because by then the money is owed.
  * It answers within a tenth of a second and never throws; what is not known closes nothing (FIN-50).
  */
-import { type Clock, sleep } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { createSampler } from "./health.ts";
 
 /** What waits, as a store can tell it. */
 export interface Waiting {
@@ -28,7 +29,6 @@ export interface AdmissionCaps {
   readonly maxExposureMicro: bigint | null;
 }
 
-const WAIT_MS = 80;
 /** A sample serves everybody who asks within this time: a busy service asks before every charge. */
 const FRESH_MS = 500;
 /** After this long nobody vouches for a sample. */
@@ -39,27 +39,10 @@ export function createAdmission(
   caps: AdmissionCaps,
   clock: Clock,
 ): (tenantId: string) => Promise<Admission> {
-  let last: { readonly waiting: Waiting; readonly atMs: number } | null = null;
-  let asking: Promise<void> | null = null;
-  const ageMs = (): number => (last === null ? Number.POSITIVE_INFINITY : clock.monotonicMs() - last.atMs);
-
-  async function ask(): Promise<void> {
-    const atMs = clock.monotonicMs();
-    last = { waiting: await waiting(), atMs };
-  }
-
+  const sample = createSampler(clock, waiting, FRESH_MS);
   return async (tenantId) => {
-    if (ageMs() > FRESH_MS) {
-      asking ??= ask()
-        .catch(() => undefined)
-        .finally(() => {
-          asking = null;
-        });
-      const enough = new AbortController();
-      await Promise.race([asking, sleep(clock, WAIT_MS, enough.signal)]);
-      enough.abort();
-    }
-    return last === null || ageMs() > TRUSTED_MS ? NOT_KNOWN : judge(last.waiting, tenantId, caps);
+    const last = await sample();
+    return last === null || last.ageMs > TRUSTED_MS ? NOT_KNOWN : judge(last.value, tenantId, caps);
   };
 }
 

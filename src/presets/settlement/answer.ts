@@ -44,44 +44,23 @@ function isNamed(body: string, request: FinalizeRequest): boolean {
   return ["error", "code", "type", "title", "message"].some((name) => /reservation/i.test(String(pick(said, [name]) ?? "")));
 }
 
-/** `text` is what the receiver says about the reservation: the body of a 409, or the reservation itself. */
-export function judgeReservation(text: string, request: FinalizeRequest): Judged {
-  const { verdict, detail, normalised } = compare(text, request);
-  switch (verdict) {
-    case "agrees":
-      return { outcome: DUPLICATE, unverified: false, normalised };
-    case "unknown":
-      return { outcome: DUPLICATE, unverified: true, normalised };
-    case "pending":
-      return {
-        outcome: { kind: "retry", code: "settlement_in_progress", error: detail, receiver: "answers" },
-        unverified: false,
-        normalised,
-      };
-    case "disagrees":
-      return { outcome: { kind: "reject", code: "settled_differently", error: detail }, unverified: false, normalised };
-  }
-}
-
-interface Comparison {
-  readonly verdict: "agrees" | "disagrees" | "pending" | "unknown";
-  readonly detail: string;
-  readonly normalised: boolean;
-}
-
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 const SETTLED = words("finalized finalised settled committed completed idempotent already_finalized finalize_acked");
 /** Being settled, or not settled at all: in both cases to be asked again. */
 const UNDER_WAY = words("pending processing in_progress finalizing settling finalize_pending reserved reserve_held held");
 const ENDED_OTHERWISE = words("finalize_failed released voided void cancelled canceled expired refunded failed rejected");
 
-/** Agreement needs both amount and state; one difference is enough to disagree. */
-function compare(body: string, request: FinalizeRequest): Comparison {
-  const said = read(body);
-  if (said === null) return { verdict: "unknown", detail: "there is nothing to compare", normalised: false };
+/**
+ * `text` is what the receiver says about the reservation: the body of a 409, or the reservation itself. Agreement needs both amount
+ * and state; one difference is enough to disagree.
+ */
+export function judgeReservation(text: string, request: FinalizeRequest): Judged {
+  const said = read(text);
+  if (said === null) return { outcome: DUPLICATE, unverified: true, normalised: false };
   const amount = readMicro(pick(said, ["actualCostMicro", "actual_cost_micro", "amountMicro", "amount_micro"]));
   const normalised = amount?.normalised === true;
-  const verdict = (is: Comparison["verdict"], detail: string): Comparison => ({ verdict: is, detail, normalised });
+  const taken = (outcome: Outcome): Judged => ({ outcome, unverified: false, normalised });
+  const disagrees = (error: string): Judged => taken({ kind: "reject", code: "settled_differently", error });
 
   const differs = (name: string, names: readonly string[], expected: string): string | null => {
     const value = pick(said, names);
@@ -90,17 +69,17 @@ function compare(body: string, request: FinalizeRequest): Comparison {
   const other =
     differs("reservation", ["reservationId", "reservation_id"], request.reservation_id) ??
     differs("account", ["accountId", "account_id", "tenantId", "tenant_id"], request.tenant_id);
-  if (other !== null) return verdict("disagrees", `the receiver knows this reservation, but ${other}`);
-  if (amount !== null && amount.amount !== parseMicro(request.actual_cost_micro)) {
-    const text = `the receiver settled ${amount.amount} micro, we owe ${request.actual_cost_micro}`;
-    return verdict("disagrees", text);
-  }
+  if (other !== null) return disagrees(`the receiver knows this reservation, but ${other}`);
+  if (amount !== null && amount.amount !== parseMicro(request.actual_cost_micro))
+    return disagrees(`the receiver settled ${amount.amount} micro, we owe ${request.actual_cost_micro}`);
   const state = pick(said, ["state", "status"]);
   const word = typeof state === "string" ? state.toLowerCase() : "";
-  if (ENDED_OTHERWISE.has(word)) return verdict("disagrees", `the receiver says that the reservation is ${word}`);
-  if (UNDER_WAY.has(word)) return verdict("pending", `the receiver says that the settlement is ${word}`);
-  if (amount !== null && SETTLED.has(word)) return verdict("agrees", "the same amount, settled");
-  return verdict("unknown", "it does not carry both amount and state");
+  if (ENDED_OTHERWISE.has(word)) return disagrees(`the receiver says that the reservation is ${word}`);
+  if (UNDER_WAY.has(word)) {
+    const error = `the receiver says that the settlement is ${word}`;
+    return taken({ kind: "retry", code: "settlement_in_progress", error, receiver: "answers" });
+  }
+  return { outcome: DUPLICATE, unverified: amount === null || !SETTLED.has(word), normalised };
 }
 
 /** The object in the answer: at the top, or under the names that billing services put it. */

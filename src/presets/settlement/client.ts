@@ -14,14 +14,14 @@ import { createDLQPort } from "../../store/redis/dlq-port/port.ts";
 import { isRedisStore, redisPort } from "../../store/redis/dlq-port/redis-dlq-store.ts";
 import type { Store } from "../../store/store.ts";
 import { type Admission, createAdmission } from "./admission.ts";
-import { type BillingHealth, createBillingHealth, type Known } from "./health.ts";
+import { type BillingHealth, createBillingHealth, type LastLook } from "./health.ts";
 import { createKeeping, type Keeping, type KeepingOptions } from "./keeping.ts";
-import { createLines, type Lines } from "./lines.ts";
+import { createLines } from "./lines.ts";
 import { parseMicro } from "./money.ts";
 import { checkOptions, isStore, type SettlementOptions } from "./options.ts";
 import { type FinalizeResult, NO_REPLAYS, type ReplayCounts } from "./outcome.ts";
-import { type FinalizeRequest, type Obligation, readRequest } from "./request.ts";
-import { createTransport, type Transport } from "./transport.ts";
+import { type FinalizeRequest, readRequest } from "./request.ts";
+import { createTransport, type Transport, type TransportOptions } from "./transport.ts";
 
 /** Since the client was made. */
 export interface SettlementCounts {
@@ -73,41 +73,33 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
   checkOptions(options);
   const lines = createLines(options.log ?? createLog({ clock, format: "json", write: toStandardError }));
   const tally = { finalized: 0, idempotent: 0, dlq: 0, unverified: 0, normalised: 0 };
-  const transport = makeTransport(options, clock, lines, tally);
+  const transport = makeTransport(options, clock, ({ unverified, normalised }, request) => {
+    if (normalised) tally.normalised++;
+    if (!unverified) return;
+    tally.unverified++;
+    lines.unverified(request);
+  });
   const newId = createIds(clock, random);
   const kept = makeKeeping(options, { transport, clock, random, lines, newId });
-  const known: Known = { looked: { state: "unknown", attested: null, unreadable: 0 } };
-  const health = createBillingHealth(kept, known, clock);
+  let looked: LastLook = { state: "unknown", attested: null, unreadable: 0 };
+  const health = createBillingHealth(kept, () => looked, clock);
   const admission = makeAdmission(options, kept, clock);
   let passing: Promise<ReplayCounts> | null = null;
   let loop: Loop | null = null;
   const firstLook = look(true);
 
   async function look(announce: boolean): Promise<void> {
-    try {
-      const found = await kept.look();
-      known.looked = found;
-      if (announce) lines.started(kept.kind, kept.durable() && found.state === "verified", found.state, found.reason);
-    } catch (error) {
-      known.looked = { ...known.looked, state: "unknown" };
-      if (announce) lines.started(kept.kind, false, "unknown", errorText(error));
-    }
+    const failed = (error: unknown) => ({ ...looked, state: "unknown", reason: errorText(error) }) as const;
+    const { reason, ...found } = await kept.look().catch(failed);
+    looked = found;
+    if (announce) lines.started(kept.kind, kept.durable() && found.state === "verified", found.state, reason);
   }
 
   async function finalize(input: FinalizeRequest): Promise<FinalizeResult> {
     const obligation = readRequest(input, newId);
-    const result = await kept.finalize(obligation).catch((error) => lost(obligation, error));
+    const result = await kept.finalize(obligation).catch((error) => kept.lost(obligation, error));
     tally[result.status]++;
     return result;
-  }
-
-  /** The last rung of all: nothing kept it, so the log does (FIN-41). */
-  function lost({ request }: Obligation, error: unknown): FinalizeResult {
-    const reason = `internal_error: ${errorText(error)}`;
-    const created_at = new Date(clock.wallMs()).toISOString();
-    const entry = { ...request, reason, response_status: null, attempt_count: 1, created_at, id: newId() };
-    lines.storeFailed("finalize", errorText(error), entry);
-    return { ok: false, status: "dlq", reason, id: request.reservation_id, stored: "log", survives: "nothing" };
   }
 
   async function pass(): Promise<ReplayCounts> {
@@ -150,7 +142,7 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
     getDLQSize: async () => (await kept.unsettled()).size,
     getDLQOldestAgeMs: async () => (await kept.unsettled()).oldestMs,
     isDurable: () => kept.durable(),
-    isAofVerified: () => kept.kind === "redis" && known.looked.state === "verified" && known.looked.attested === null,
+    isAofVerified: () => kept.kind === "redis" && looked.state === "verified" && looked.attested === null,
     health: () => health(),
     counts: () => ({ ...tally }),
     start({ everyMs = LOOK_EVERY_MS } = {}) {
@@ -176,23 +168,9 @@ function makeAdmission({ maxPending = MAX_PENDING, maxExposureMicro }: Settlemen
   return createAdmission(() => kept.waiting(maxPending), caps, clock);
 }
 
-function makeTransport(
-  options: SettlementOptions,
-  clock: Clock,
-  lines: Lines,
-  tally: { unverified: number; normalised: number },
-): Transport {
+function makeTransport(options: SettlementOptions, clock: Clock, judged: TransportOptions["judged"]): Transport {
   const { billingUrl, s2sSigner, s2sSubjectMode = "service", timeoutMs = TIMEOUT_MS, reservationPath } = options;
-  return createTransport({
-    ...{ billingUrl, s2sSigner, s2sSubjectMode, timeoutMs, reservationPath, clock },
-    unverified(request) {
-      tally.unverified++;
-      lines.unverified(request);
-    },
-    normalised() {
-      tally.normalised++;
-    },
-  });
+  return createTransport({ billingUrl, s2sSigner, s2sSubjectMode, timeoutMs, reservationPath, clock, judged });
 }
 
 type Parts = Pick<KeepingOptions, "transport" | "clock" | "random" | "lines" | "newId">;

@@ -2,7 +2,7 @@
  * The `billing` block of a health answer (CON-5): how much waits, since when, and whether it would survive. It comes within
  * a tenth of a second, from the last good sample if the store takes longer, and never throws (FIN-59, DF-27).
  */
-import { type Clock, sleep } from "../../platform/clock.ts";
+import { type Clock, within } from "../../platform/clock.ts";
 import type { StatusCount, StoreTraits } from "../../store/store.ts";
 import type { Keeping, Looked } from "./keeping.ts";
 import { TOPIC } from "./topic.ts";
@@ -26,6 +26,7 @@ export interface BillingHealth {
   readonly sampled_ms_ago: number | null;
 }
 
+/** How long whoever asks waits for a sample. */
 const WAIT_MS = 80;
 /** A store that was slow for a moment is not one that is gone; after this long nobody vouches for it. */
 const TRUSTED_MS = 2_000;
@@ -42,46 +43,66 @@ const NOTHING_KNOWN: BillingHealth = {
   sampled_ms_ago: null,
 };
 
-/** What was last found out about the store, kept up to date by whoever looks. */
-export interface Known {
-  looked: Pick<Looked, "state" | "attested" | "unreadable">;
+/** What was last found out about the store. */
+export type LastLook = Pick<Looked, "state" | "attested" | "unreadable">;
+
+export interface Sample<T> {
+  readonly value: T;
+  readonly ageMs: number;
 }
 
-export function createBillingHealth(kept: Keeping, known: Known, clock: Clock): () => Promise<BillingHealth> {
-  let last: { readonly health: BillingHealth; readonly atMs: number } | null = null;
+/** Asks unless the last good sample is younger than `freshMs`, waits a moment, and gives the last good sample, however old. Never rejects. */
+export function createSampler<T>(clock: Clock, ask: () => Promise<T>, freshMs = -1): () => Promise<Sample<T> | null> {
+  let last: { readonly value: T; readonly atMs: number } | null = null;
   let asking: Promise<void> | null = null;
+  const sample = (): Sample<T> | null => last && { value: last.value, ageMs: clock.monotonicMs() - last.atMs };
 
-  async function ask(): Promise<void> {
-    const { size, oldestMs } = await kept.unsettled();
-    last = { health: block(kept.kind, size, oldestMs, kept.durable(), known.looked), atMs: clock.monotonicMs() };
+  async function again(): Promise<void> {
+    const atMs = clock.monotonicMs();
+    last = await ask()
+      .then((value) => ({ value, atMs }))
+      .catch(() => last);
+    asking = null;
   }
 
   return async () => {
-    // One question at a time: probes that come while the store hangs must not pile up on it.
-    asking ??= ask()
-      .catch(() => undefined)
-      .finally(() => {
-        asking = null;
-      });
-    const enough = new AbortController();
-    await Promise.race([asking, sleep(clock, WAIT_MS, enough.signal)]);
-    enough.abort();
-    if (last === null) return NOTHING_KNOWN;
-    const agoMs = Math.round(clock.monotonicMs() - last.atMs);
-    // An old size is better than none; durability is what it is now, and is not claimed from hearsay.
-    const sure = agoMs <= TRUSTED_MS && kept.durable();
-    const doubted = sure ? {} : { dlq_durable: false, dlq_aof_verified: false, ready_for_billing: false };
-    return { ...last.health, ...doubted, sampled_ms_ago: agoMs };
+    if ((sample()?.ageMs ?? Number.POSITIVE_INFINITY) > freshMs) {
+      // One question at a time: probes that come while the store hangs must not pile up on it.
+      asking ??= again();
+      await within(clock, asking, WAIT_MS);
+    }
+    return sample();
   };
 }
 
-function block(
-  kind: string,
-  size: number,
-  oldestMs: number | null,
-  durable: boolean,
-  { state, attested, unreadable }: Known["looked"],
-): BillingHealth {
+export function createBillingHealth(kept: Keeping, looked: () => LastLook, clock: Clock): () => Promise<BillingHealth> {
+  const sample = createSampler(clock, async () => block(kept.kind, await kept.unsettled(), kept.durable(), looked()));
+  return async () => {
+    const last = await sample();
+    if (last === null) return NOTHING_KNOWN;
+    const agoMs = Math.round(last.ageMs);
+    // An old size is better than none; durability is what it is now, and is not claimed from hearsay.
+    const sure = agoMs <= TRUSTED_MS && kept.durable();
+    const doubted = sure ? {} : { dlq_durable: false, dlq_aof_verified: false, ready_for_billing: false };
+    return { ...last.value, ...doubted, sampled_ms_ago: agoMs };
+  };
+}
+
+/** Kept and not settled, dead letters not counted. */
+export interface Unsettled {
+  readonly size: number;
+  readonly oldestMs: number | null;
+}
+
+export function unsettledIn(counts: readonly StatusCount[]): Unsettled {
+  const ours = counts.filter(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
+  const ages = ours.flatMap(({ oldestMs }) => (oldestMs === null ? [] : [oldestMs]));
+  const size = ours.reduce((sum, { count }) => sum + count, 0);
+  return { size, oldestMs: ages.length === 0 ? null : Math.max(...ages) };
+}
+
+function block(kind: string, { size, oldestMs }: Unsettled, durable: boolean, looked: LastLook): BillingHealth {
+  const { state, attested, unreadable } = looked;
   return {
     dlq_size: size,
     dlq_oldest_entry_age_ms: oldestMs,
@@ -101,13 +122,9 @@ export function billingOfCounts(
   counts: readonly StatusCount[],
   traits: StoreTraits,
   up: boolean,
-  more: Partial<Known["looked"]> = {},
+  more: Partial<LastLook> = {},
 ): BillingHealth {
-  const waiting = counts.filter(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
-  const size = waiting.reduce((sum, { count }) => sum + count, 0);
-  const ages = waiting.flatMap(({ oldestMs }) => (oldestMs === null ? [] : [oldestMs]));
   const durable = up && traits.survives !== "nothing";
   const state = traits.survives === "nothing" ? "failed" : up ? "verified" : "unknown";
-  const oldestMs = ages.length === 0 ? null : Math.max(...ages);
-  return block(traits.name, size, oldestMs, durable, { state, attested: null, unreadable: 0, ...more });
+  return block(traits.name, unsettledIn(counts), durable, { state, attested: null, unreadable: 0, ...more });
 }

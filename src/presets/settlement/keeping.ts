@@ -17,6 +17,7 @@ import type { DLQPort, PersistenceCheck } from "../../store/redis/dlq-port/dlq-s
 import { conflictOf, fieldsOf, messageOf, sameObligation, entryOf as toEntry } from "../../store/redis/dlq-port/entry.ts";
 import type { Store } from "../../store/store.ts";
 import type { Waiting } from "./admission.ts";
+import { type Unsettled, unsettledIn } from "./health.ts";
 import type { KeptEntry } from "./lines.ts";
 import { parseMicro } from "./money.ts";
 import type { FinalizeResult, ReplayCounts } from "./outcome.ts";
@@ -40,29 +41,7 @@ export interface Looked extends PersistenceCheck {
   readonly unreadable: number;
 }
 
-/** Kept and not settled, dead letters not counted. */
-export interface Unsettled {
-  readonly size: number;
-  readonly oldestMs: number | null;
-}
-
-export interface Keeping {
-  readonly kind: string;
-  /** Tries it, and keeps it where that fails. */
-  finalize(obligation: Obligation): Promise<FinalizeResult>;
-  /** One pass over what is due. */
-  replay(): Promise<ReplayCounts>;
-  /** A worker of its own, from when the store is open until close(). */
-  work(): void;
-  unsettled(): Promise<Unsettled>;
-  waiting(limit: number): Promise<Waiting>;
-  /** Whether everything that is kept now, and what comes next, would survive this process. */
-  durable(): boolean;
-  /** Rejects with what keeps it from being used, or with the signal's reason. */
-  opened(signal?: AbortSignal): Promise<void>;
-  look(): Promise<Looked>;
-  close(): Promise<void>;
-}
+export type Keeping = ReturnType<typeof createKeeping>;
 
 /** How long the first calls wait for a store that is just being opened; then it is away until it is open. */
 const OPEN_WAIT_MS = 1_500;
@@ -82,7 +61,7 @@ interface Seen {
   readonly request: FinalizeRequest;
 }
 
-export function createKeeping(options: KeepingOptions): Keeping {
+export function createKeeping(options: KeepingOptions) {
   const { port, clock, lines, newId, timeoutMs } = options;
   const { name: kind } = port.store.traits;
   /** What this client has kept: a repeat is then the same message on every rung, and a contradiction is seen while the store is away. */
@@ -142,6 +121,7 @@ export function createKeeping(options: KeepingOptions): Keeping {
     if (!seen.has(request.reservation_id)) seen.set(request.reservation_id, { id, request });
   }
 
+  /** Tries it, and keeps it where that fails. */
   async function finalize({ request, problem }: Obligation): Promise<FinalizeResult> {
     const opened = await opening;
     const { mg } = opened;
@@ -234,6 +214,13 @@ export function createKeeping(options: KeepingOptions): Keeping {
     return { ok: false, status: "dlq", reason, id: request.reservation_id, stored: place, survives } as const;
   }
 
+  /** The last rung of all: nothing kept it, so the log does (FIN-41). */
+  function lost({ request }: Obligation, error: unknown): FinalizeResult {
+    const reason = `internal_error: ${errorText(error)}`;
+    lines.storeFailed("finalize", errorText(error), { ...entryOf(request, reason), id: newId() });
+    return { ok: false, status: "dlq", reason, id: request.reservation_id, stored: "log", survives: "nothing" };
+  }
+
   function entryOf(request: FinalizeRequest, reason: string): KeptEntry {
     const created_at = new Date(clock.wallMs()).toISOString();
     return { ...request, reason, response_status: null, attempt_count: 1, created_at };
@@ -243,12 +230,11 @@ export function createKeeping(options: KeepingOptions): Keeping {
     const { mg } = await opening;
     const counts = await within(clock, mg.store.counts(), STORE_WAIT_MS);
     if (counts === null) throw new MakegoodError("store_unavailable", `the store did not answer within ${STORE_WAIT_MS} ms`);
-    const ours = counts.filter(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
+    const { size, oldestMs } = unsettledIn(counts);
     const { waiting, oldestAtMs } = mg.ladder.status();
-    const ages = [...ours.map(({ oldestMs }) => oldestMs), oldestAtMs === null ? null : clock.wallMs() - oldestAtMs];
-    const known = ages.filter((ms) => ms !== null);
-    const size = ours.reduce((sum, { count }) => sum + count, 0) + waiting.journal + waiting.memory;
-    return { size, oldestMs: known.length === 0 ? null : Math.max(...known) };
+    const oldestBelowMs = oldestAtMs === null ? oldestMs : clock.wallMs() - oldestAtMs;
+    const oldest = oldestBelowMs === null ? null : Math.max(oldestBelowMs, oldestMs ?? oldestBelowMs);
+    return { size: size + waiting.journal + waiting.memory, oldestMs: oldest };
   }
 
   /** Every minute all of it is looked at; what is gone or unreadable is named once and counted for as long as it is there (N10). */
@@ -269,40 +255,45 @@ export function createKeeping(options: KeepingOptions): Keeping {
   return {
     kind,
     finalize,
-    async replay() {
+    lost,
+    async replay(): Promise<ReplayCounts> {
+      // One pass over what is due.
       const { mg } = await opening;
       const counts = await workOff(mg, clock, (error) => lines.storeFailed("replay", errorText(error)));
       describing = describing.then(describeDead);
       await describing;
       return counts;
     },
-    work() {
+    work(): void {
+      // A worker of its own, from when the store is open until close().
       void opening.then(({ mg }) => {
         if (!closing) worker ??= mg.work({ topics: [TOPIC] });
       });
     },
     unsettled,
-    async waiting(limit) {
+    async waiting(limit: number): Promise<Waiting> {
       const { size: pending } = await unsettled();
       return { pending, owed: pending > limit ? null : await owedBy((await opening).mg.store) };
     },
-    durable() {
+    durable(): boolean {
+      // Whether everything that is kept now, and what comes next, would survive this process.
       const status = ready?.mg.ladder.status();
       return status !== undefined && status.survives !== "nothing" && status.waiting.memory === 0;
     },
-    async opened(signal) {
+    async opened(signal?: AbortSignal): Promise<void> {
+      // Rejects with what keeps it from being used, or with the signal's reason.
       const { mg, problem } = await opening;
       if (problem !== null) throw problem;
       await mg.whenOpened(signal);
     },
-    async look() {
+    async look(): Promise<Looked> {
       const { mg } = await opening;
-      if (!mg.opened()) return { state: "unknown", reason: "the store is not open yet", checked: {}, attested: null, unreadable };
+      if (!mg.opened()) return { ...unknown("the store is not open yet"), unreadable };
       const check = await within(clock, port.validatePersistence(), STORE_WAIT_MS);
       await within(clock, reconcile(), STORE_WAIT_MS).catch((error) => lines.storeFailed("reconcile", errorText(error)));
-      return { ...(check ?? SILENT), unreadable };
+      return { ...(check ?? unknown(`no answer within ${STORE_WAIT_MS} ms`)), unreadable };
     },
-    async close() {
+    async close(): Promise<void> {
       closing = true;
       const { mg } = await opening;
       await worker?.stop();
@@ -311,12 +302,7 @@ export function createKeeping(options: KeepingOptions): Keeping {
   };
 }
 
-const SILENT: PersistenceCheck = {
-  state: "unknown",
-  reason: `no answer within ${STORE_WAIT_MS} ms`,
-  checked: {},
-  attested: null,
-};
+const unknown = (reason: string): PersistenceCheck => ({ state: "unknown", reason, checked: {}, attested: null });
 
 /** As asked for; where a journal or a refusal keeps that from starting, with less, so that finalize() never has nowhere to go (FIN-41). */
 async function openMakegood(options: KeepingOptions): Promise<Opened> {

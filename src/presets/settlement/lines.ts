@@ -22,36 +22,16 @@ export interface KeptEntry extends FinalizeRequest {
   readonly dead?: boolean | undefined;
 }
 
-export interface Lines {
-  /** An obligation waits in a store. `durable` false: the line is an ERROR with the whole entry. */
-  kept(entry: KeptEntry, where: { readonly store: string; readonly durable: boolean }): void;
-  /** It will not be tried again by itself. */
-  terminal(entry: KeptEntry, attempts: number, store: string): void;
-  replayed(counts: ReplayCounts, remaining: number | null, store: string): void;
-  degraded(from: string, to: string, reason: string): void;
-  promoted(count: number, store: string): void;
-  /** The same reservation with another cost or tenant: the first stands. */
-  conflict(entry: KeptEntry, store: string): void;
-  storeFailed(during: string, error: string, entry?: KeptEntry): void;
-  /** Something about the journal's files that a person should know. */
-  journalNote(note: Readonly<Record<string, unknown>>): void;
-  /** Told again although a person has closed it: nothing was kept. */
-  closed(entry: KeptEntry, resolution: string, store: string): void;
-  /** Its payload is gone, or is not what was written. */
-  unreadable(found: Quarantined): void;
-  /** Credentials or configuration look wrong; a person should look. */
-  alert(reservationId: string, outcome: Outcome): void;
-  unverified(request: FinalizeRequest): void;
-  started(store: string, durable: boolean, persistence: string, reason: string): void;
-}
+export type Lines = ReturnType<typeof createLines>;
 
 const PREFIX = "[billing-finalize]";
 
-export function createLines(given: Log): Lines {
+export function createLines(given: Log) {
   const said = (text: string): string => `${PREFIX} ${text}`;
   const log = unbreakable(given);
   return {
-    kept(entry, { store, durable }) {
+    /** An obligation waits in a store. `durable` false: the line is an ERROR with the whole entry. */
+    kept(entry: KeptEntry, { store, durable }: { readonly store: string; readonly durable: boolean }): void {
       const { reservation_id, reason, attempt_count: attempt } = entry;
       const fields = { reservation_id, reason, attempt, store };
       if (durable) log.warn(said("DLQ: entry created"), fields);
@@ -61,35 +41,39 @@ export function createLines(given: Log): Lines {
           ...whole(entry),
         });
     },
-    terminal(entry, attempts, store) {
+    /** It will not be tried again by itself. */
+    terminal(entry: KeptEntry, attempts: number, store: string): void {
       const { reservation_id, tenant_id, actual_cost_micro, created_at, reason } = entry;
       const fields = { reservation_id, tenant_id, actual_cost_micro, attempts, created_at, reason, store };
       log.error(said("DLQ terminal drop: a person has to decide"), fields);
     },
-    replayed: (counts, remaining, store) => log.info(said("DLQ replay"), { ...counts, remaining, store }),
-    degraded: (from, to, reason) => log.error(said("DLQ store degraded"), { from, to, reason }),
-    promoted: (count, store) => log.info(said("DLQ store back: entries moved out of memory"), { count, store }),
-    conflict: (entry, store) =>
+    replayed: (counts: ReplayCounts, remaining: number | null, store: string) =>
+      log.info(said("DLQ replay"), { ...counts, remaining, store }),
+    degraded: (from: string, to: string, reason: string) => log.error(said("DLQ store degraded"), { from, to, reason }),
+    promoted: (count: number, store: string) => log.info(said("DLQ store back: entries moved out of memory"), { count, store }),
+    conflict: (entry: KeptEntry, store: string) =>
       log.error(said("DLQ conflict: this reservation is kept with another cost or tenant; the first stands"), { entry, store }),
-    storeFailed: (during, error, entry) =>
+    storeFailed: (during: string, error: string, entry?: KeptEntry) =>
       log.error(said("DLQ STORE FAILURE"), { during, error, ...(entry === undefined ? {} : whole(entry)) }),
-    journalNote: (note) => log[note.what === "taken_over" ? "info" : "warn"](said("DLQ journal"), note),
-    closed: (entry, resolution, store) =>
+    journalNote: (note: Readonly<Record<string, unknown>>) =>
+      log[note.what === "taken_over" ? "info" : "warn"](said("DLQ journal"), note),
+    closed: (entry: KeptEntry, resolution: string, store: string) =>
       log.error(said("DLQ closed: a person has ended this reservation; what was told now is kept nowhere"), {
         resolution,
         store,
         ...whole(entry),
       }),
-    unreadable: ({ kind, reservation_id, at, fields }) =>
+    unreadable: ({ kind, reservation_id, at, fields }: Quarantined) =>
       log.error(said("DLQ payload unreadable: find out what was owed"), { kind, reservation_id, at, left: Object.keys(fields) }),
-    alert(reservation_id, outcome) {
+    /** Credentials or configuration look wrong; a person should look. */
+    alert(reservation_id: string, outcome: Outcome): void {
       if (outcome.kind !== "retry" || outcome.alert !== true) return;
       const { code, error } = outcome;
       log.error(said("billing refuses our credentials or configuration"), { reservation_id, code, error });
     },
-    unverified: ({ reservation_id }) =>
+    unverified: ({ reservation_id }: FinalizeRequest) =>
       log.warn(said("409 without amount and state: taken as settled, unverified"), { reservation_id }),
-    started: (store, durable, persistence, reason) =>
+    started: (store: string, durable: boolean, persistence: string, reason: string) =>
       log[durable ? "info" : "warn"](said(durable ? "DLQ ready" : "DLQ not durable: not ready for billing"), {
         store,
         durable,

@@ -6,15 +6,11 @@ import { errorText } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import { isWellFormed } from "../../message/validate.ts";
 import { oneLine } from "../../sink/one-line.ts";
+import type { DLQRequest } from "../../store/redis/dlq-port/dlq-store.ts";
 import { MICRO_CHARS_MAX, parseMicro } from "./money.ts";
 
 /** The words of the seeds (FIN-11); the cost is an integer in decimal text. */
-export interface FinalizeRequest {
-  readonly reservation_id: string;
-  readonly tenant_id: string;
-  readonly actual_cost_micro: string;
-  readonly trace_id: string;
-}
+export type FinalizeRequest = DLQRequest;
 
 export interface Obligation {
   readonly request: FinalizeRequest;

@@ -32,15 +32,13 @@ export function checkReservationPath(template: string): void {
 }
 
 export async function readReservation(pool: Pool, asked: Asked, clock: Clock): Promise<string | null> {
-  const enough = new AbortController();
-  const cut = (): void => enough.abort();
-  const timer = clock.after(asked.timeoutMs, cut);
-  asked.signal.addEventListener("abort", cut, { once: true });
-  if (asked.signal.aborted) cut();
+  const late = new AbortController();
+  const timer = clock.after(asked.timeoutMs, () => late.abort());
+  const signal = AbortSignal.any([asked.signal, late.signal]);
   try {
     const { path } = asked;
     const headers = [...asked.headers];
-    const limits = { signal: enough.signal, headersTimeout: 0, bodyTimeout: 0 };
+    const limits = { signal, headersTimeout: 0, bodyTimeout: 0 };
     const { statusCode, headers: told, body } = await pool.request({ path, method: "GET", headers, ...limits });
     // A body that is left alone says so as an error that nobody waits for.
     body.on("error", () => undefined);
@@ -54,7 +52,6 @@ export async function readReservation(pool: Pool, asked: Asked, clock: Clock): P
     return null;
   } finally {
     timer.cancel();
-    asked.signal.removeEventListener("abort", cut);
   }
 }
 

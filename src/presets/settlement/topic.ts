@@ -25,7 +25,7 @@ export function settlementTopic({ transport, lines, retry, timeoutMs, leaseMs }:
     async deliver({ payload, key, id }, { signal, timeoutMs: withinMs }) {
       const { request, problem } = readStored(payload, key ?? id);
       if (problem !== null) return { kind: "reject", code: "invalid_request", error: problem };
-      const { outcome } = await transport.send(request, { signal, timeoutMs: withinMs });
+      const outcome = await transport.send(request, { signal, timeoutMs: withinMs });
       lines.alert(request.reservation_id, outcome);
       return outcome;
     },

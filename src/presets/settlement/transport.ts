@@ -8,13 +8,14 @@ import { errorText, MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import { isTraceparent } from "../../message/validate.ts";
-import { type Clock, sleep } from "../../platform/clock.ts";
+import { type Clock, within } from "../../platform/clock.ts";
 import { createAddressGuard, guardedConnector } from "../../sink/address-guard.ts";
 import { checkUrl } from "../../sink/check-target.ts";
 import { exchange } from "../../sink/exchange.ts";
 import { oneLine } from "../../sink/one-line.ts";
 import { headerText } from "../../sink/request-headers.ts";
 import type { ServiceSigner } from "../../sink/service-token.ts";
+import type { DeliverContext } from "../../sink/sink.ts";
 import { type Judged, judge, judgeReservation } from "./answer.ts";
 import type { FinalizeRequest } from "./request.ts";
 import { checkReservationPath, readReservation, reservationPath } from "./reservation.ts";
@@ -27,26 +28,13 @@ export interface TransportOptions {
   /** Where a reservation is read when a 409 carries nothing to compare, below `billingUrl`; absent: it is not. */
   readonly reservationPath?: string | undefined;
   readonly clock: Clock;
-  /** A 409 was taken as a duplicate without proof. */
-  readonly unverified: (request: FinalizeRequest) => void;
-  /** An amount of theirs was not canonical. */
-  readonly normalised: (request: FinalizeRequest) => void;
-}
-
-export interface Sent {
-  readonly outcome: Outcome;
-  /** Null when there was no answer. */
-  readonly status: number | null;
-}
-
-export interface SendOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Shorter than the client's own; never longer. */
-  readonly timeoutMs?: number | undefined;
+  /** What an answer was taken for. */
+  readonly judged: (judged: Judged, request: FinalizeRequest) => void;
 }
 
 export interface Transport {
-  send(request: FinalizeRequest, options?: SendOptions): Promise<Sent>;
+  /** `timeoutMs`: shorter than the client's own; never longer. */
+  send(request: FinalizeRequest, context: Pick<DeliverContext, "signal" | "timeoutMs">): Promise<Outcome>;
   close(): Promise<void>;
 }
 
@@ -69,22 +57,20 @@ export function createTransport(options: TransportOptions): Transport {
   const target = { origin: url.origin, path: url.pathname, method: "POST" } as const;
   if (options.reservationPath !== undefined) checkReservationPath(options.reservationPath);
 
-  async function call(request: FinalizeRequest, how: SendOptions): Promise<Sent> {
+  async function call(request: FinalizeRequest, { signal, ...context }: Parameters<Transport["send"]>[1]): Promise<Outcome> {
     const startedMs = clock.monotonicMs();
-    const totalMs = Math.min(timeoutMs, how.timeoutMs ?? timeoutMs);
+    const totalMs = Math.min(timeoutMs, context.timeoutMs);
     const leftMs = (): number => Math.max(1, Math.round(totalMs - (clock.monotonicMs() - startedMs)));
     const token = await sign(request, options, totalMs);
-    if (token.kind !== "signed") return { outcome: token, status: null };
-    const signal = how.signal ?? new AbortController().signal;
+    if (token.kind !== "signed") return token;
     const message = { ...target, headers: headersOf(request, token.text), body: bodyOf(request) };
     const waitMs = leftMs();
     const answer = await exchange(pool, message, { signal, timeoutMs: waitMs }, waitMs, clock);
-    if (answer.kind === "failed") return { outcome: answer.outcome, status: null };
+    if (answer.kind === "failed") return answer.outcome;
     const first = judge(answer, request, clock.wallMs());
     const judged = first.unverified ? ((await ask(request, leftMs, signal)) ?? first) : first;
-    if (judged.unverified) options.unverified(request);
-    if (judged.normalised) options.normalised(request);
-    return { outcome: judged.outcome, status: answer.status };
+    options.judged(judged, request);
+    return judged.outcome;
   }
 
   /** What the reservation itself says, within the time that the call has left. Null: it is not to be asked, or gives no answer. */
@@ -102,15 +88,12 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   return {
-    async send(request, how = {}) {
-      try {
-        return await call(request, how);
-      } catch (thrown) {
+    send: (request, context) =>
+      call(request, context).catch((thrown) => {
         // Nothing above is expected to throw; if it does, the obligation is kept and tried again.
         const error = oneLine(errorText(thrown), LIMITS.errorBytesMax);
-        return { outcome: { kind: "retry", code: "transport_error", error, alert: true }, status: null };
-      }
-    },
+        return { kind: "retry", code: "transport_error", error, alert: true };
+      }),
     close: () => pool.destroy(),
   };
 }
@@ -131,17 +114,14 @@ type Signed = { readonly kind: "signed"; readonly text: string } | Extract<Outco
 async function sign(request: FinalizeRequest, options: TransportOptions, waitMs: number): Promise<Signed> {
   const { s2sSigner, s2sSubjectMode, clock } = options;
   const { tenant_id: tenantId, reservation_id: reservationId } = request;
-  const late = new AbortController();
   try {
     const subject = s2sSubjectMode === "tenant" ? tenantId : null;
-    const signing = s2sSigner.sign({ subject, tenantId, reservationId });
-    const text = await Promise.race([signing, sleep(clock, waitMs, late.signal)]);
+    const signing = Promise.resolve(s2sSigner.sign({ subject, tenantId, reservationId }));
+    const text = await within(clock, signing, waitMs);
     if (typeof text !== "string") return unsigned(`the signer did not answer within ${waitMs} ms`);
     return HEADER_VALUE.test(text) ? { kind: "signed", text } : unsigned("the signer's answer is not a token");
   } catch (thrown) {
     return unsigned(`the signer failed: ${oneLine(errorText(thrown), SNIPPET_BYTES)}`);
-  } finally {
-    late.abort();
   }
 }
 

@@ -4,8 +4,9 @@
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import { LIMITS } from "../../../message/limits.ts";
-import type { AttemptRecord, MessageView, NewMessage, ProvenanceRecord } from "../../../message/message.ts";
+import type { MessageView, NewMessage } from "../../../message/message.ts";
 import { isTraceparent, isWellFormed, payloadHash } from "../../../message/validate.ts";
+import type { Store } from "../../store.ts";
 import type { DLQEntry, DLQRequest, DLQStoreOptions, NewDLQEntry, PutOptions, Quarantined, TerminalRecord } from "./dlq-store.ts";
 
 export const TOPIC = "billing/finalize";
@@ -81,12 +82,7 @@ export function storeLimits({ maxRetries, batchLimit }: DLQStoreOptions): { maxR
 }
 
 /** What only a caller of the port says; absent from the payload where it says nothing new. */
-interface Extra {
-  readonly reason?: string;
-  readonly response_status?: number | null;
-  readonly attempt_count?: number;
-  readonly created_at?: string;
-}
+type Extra = Partial<Pick<NewDLQEntry, "reason" | "response_status" | "attempt_count" | "created_at">>;
 
 /** A trace that travels as `traceparent` is no part of the payload: the same obligation told again is a duplicate, not a conflict. */
 export function payloadOf({ trace_id, ...request }: DLQRequest, more: { problem?: string | null; entry?: Extra } = {}): object {
@@ -149,10 +145,7 @@ export function quarantinedOf({ payload, createdAt }: MessageView): Quarantined 
 const isTenant = (text: string): boolean =>
   text !== "" && Buffer.byteLength(text) <= LIMITS.tenantIdBytesMax && !/\p{Cc}/u.test(text);
 
-export interface History {
-  readonly attempts: readonly AttemptRecord[];
-  readonly provenance: readonly ProvenanceRecord[];
-}
+export type History = Awaited<ReturnType<Store["history"]>>;
 
 /** The fields of a payload that are text; of one that cannot be read, none. */
 export function fieldsOf(payload: string): DLQRequest & { readonly entry: Extra; readonly problem: string | null } {

@@ -7,27 +7,13 @@ import { payloadHash } from "../../../message/validate.ts";
 import type { ListFilter, StatusCount, Store } from "../../store.ts";
 import { CONFLICT, checkId, fieldsOf, type History, isPlain, TOPIC } from "./entry.ts";
 
-export interface Obligations {
-  learn(reservationId: string, id: string): void;
-  knows(reservationId: string): boolean;
-  /** The reservation's message: of several lives the last. */
-  find(reservationId: string): Promise<MessageView | null>;
-  all(filter: Partial<ListFilter>): Promise<MessageView[]>;
-  /** Due by the store's clock, oldest first, and what waits. */
-  pending(): Promise<{ readonly due: MessageView[]; readonly waiting: MessageView[] }>;
-  /** The open dead letters, oldest first: terminal records, and what contradicts another. */
-  dead(): Promise<{ readonly terminal: MessageView[]; readonly conflicts: MessageView[] }>;
-  unsettled(): Promise<StatusCount[]>;
-  historyOf(view: MessageView): Promise<History>;
-}
-
 const KNOWN_MAX = 10_000;
 const PAGE = 1_000;
 
 /** The key of the next life of a reservation that was settled. */
 export const nextKey = (reservationId: string, id: string): string => `again-${payloadHash(`${reservationId}\n${id}`)}`;
 
-export function createObligations(store: Store, nowMs: () => Promise<number>): Obligations {
+export function createObligations(store: Store, nowMs: () => Promise<number>) {
   const known = new Map<string, string>();
 
   function learn(reservationId: string, id: string): void {
@@ -47,6 +33,7 @@ export function createObligations(store: Store, nowMs: () => Promise<number>): O
     return found;
   }
 
+  /** The reservation's message: of several lives the last. */
   async function find(reservationId: string): Promise<MessageView | null> {
     checkId(reservationId);
     const id = known.get(reservationId);
@@ -63,9 +50,10 @@ export function createObligations(store: Store, nowMs: () => Promise<number>): O
 
   return {
     learn,
-    knows: (reservationId) => known.has(reservationId),
+    knows: (reservationId: string) => known.has(reservationId),
     find,
     all,
+    /** Due by the store's clock, oldest first, and what waits. */
     async pending() {
       const atMs = await nowMs();
       const views = (await all({ status: "pending" })).sort((a, b) => dueMs(a) - dueMs(b) || (a.id < b.id ? -1 : 1));
@@ -73,17 +61,19 @@ export function createObligations(store: Store, nowMs: () => Promise<number>): O
       for (const { id, payload } of due) learn(fieldsOf(payload).reservation_id, id);
       return { due, waiting: views.slice(due.length) };
     },
+    /** The open dead letters, oldest first: terminal records, and what contradicts another. */
     async dead() {
       const views = (await all({ status: "dead", resolution: "open" })).reverse().sort((a, b) => diedMs(a) - diedMs(b));
       const conflicts = views.filter(({ key }) => key?.startsWith(CONFLICT));
       return { terminal: views.filter((view) => !conflicts.includes(view)), conflicts };
     },
-    async unsettled() {
+    async unsettled(): Promise<StatusCount[]> {
       const counts = await store.counts();
       return counts.filter(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
     },
     // What was never touched by hand says all of it itself: fifty due entries are no fifty questions (DF-22).
-    historyOf: async (view) => (isPlain(view) ? { attempts: [], provenance: [] } : store.history(view.id)),
+    historyOf: async (view: MessageView): Promise<History> =>
+      isPlain(view) ? { attempts: [], provenance: [] } : store.history(view.id),
   };
 }
 

@@ -82,32 +82,27 @@ function quarantinedOf({ id, kind, at, key, topic, left }: Aside): Quarantined {
 
 /** Whether the servers keep what they are given, in the port's three answers (DF-9); a check that cannot be made never passes. */
 async function checkPersistence(store: RedisStore, attestedBy: string): Promise<PersistenceCheck> {
+  const checked: Record<string, string> = {};
+  const judged = (state: PersistenceCheck["state"], reason: string, attested: string | null = null) =>
+    ({ state, reason, checked, attested }) as const;
   let found: RedisDurability;
   try {
     found = await store.durability();
   } catch (error) {
-    return { state: "unknown", reason: `nothing could be read: ${errorText(error)}`, checked: {}, attested: null };
+    return judged("unknown", `nothing could be read: ${errorText(error)}`);
   }
   const findings = found.nodes.flatMap((node) => node.findings);
-  const checked: Record<string, string> = {};
   for (const { name, value, attested } of findings) if (value !== null && !attested) checked[name] ??= value;
   // Without an append-only file, with eviction, or with a disk that is written whenever the system likes, an entry may be gone.
   const bad = (finding: Finding): boolean => finding.required || finding.name === "appendfsync";
   const failed = findings.filter((finding) => finding.verdict === "failed" && bad(finding));
-  if (failed.length > 0) return { state: "failed", reason: told(failed), checked, attested: null };
+  if (failed.length > 0) return judged("failed", told(failed));
   const unknown = findings.filter(({ verdict, required }) => verdict === "unknown" && required);
-  if (unknown.length > 0) return { state: "unknown", reason: told(unknown), checked, attested: null };
+  if (unknown.length > 0) return judged("unknown", told(unknown));
   const vouched = findings.filter(({ attested, required }) => attested && required);
-  if (vouched.length > 0) {
-    return { state: "verified", reason: `attested by ${attestedBy}: ${told(vouched)}`, checked, attested: attestedBy };
-  }
+  if (vouched.length > 0) return judged("verified", `attested by ${attestedBy}: ${told(vouched)}`, attestedBy);
   const sync = found.appendfsync ?? "at an interval that could not be read";
-  return {
-    state: "verified",
-    reason: `appendonly yes, appendfsync ${sync}, maxmemory-policy noeviction`,
-    checked,
-    attested: null,
-  };
+  return judged("verified", `appendonly yes, appendfsync ${sync}, maxmemory-policy noeviction`);
 }
 
 const told = (findings: readonly Finding[]): string =>
