@@ -20,9 +20,8 @@ export interface Draft {
 
 export function draftOf(type: string, given: unknown, source: Source): Draft {
   const kind = auditKind(type);
-  const eventId = isEventId((given as { event_id?: unknown } | null)?.event_id)
-    ? (given as { event_id: string }).event_id
-    : source.newId();
+  const own = (given as { event_id?: unknown } | null)?.event_id;
+  const eventId = isEventId(own) ? own : source.newId();
   const record = hasEnvelope(given) ? withDefaults(given, eventId, source) : (given ?? null);
   const named = { auditType: kind?.type ?? "unknown", eventId, key: eventId, record, payloadText: undefined };
   const draft: Draft = { ...named, topic: `${AUDIT_CLIENT_NAMESPACE}/${kind?.type ?? QUARANTINE}` };

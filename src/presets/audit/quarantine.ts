@@ -8,7 +8,7 @@ import { payloadHash } from "../../message/validate.ts";
 import { redact } from "../../sink/redact.ts";
 import type { Delivery } from "../../sink/sink.ts";
 import type { AuditRecord } from "../../store/audit.ts";
-import { faultText } from "./record.ts";
+import { faultText, type ReadRecord } from "./record.ts";
 import { type AuditKind, auditKind, QUARANTINE } from "./registry.ts";
 import { readEither } from "./seed-record.ts";
 
@@ -40,16 +40,18 @@ export function quarantineMessage(namespace: string, type: string, reason: strin
   return { topic: `${namespace}/${QUARANTINE}`, key, payloadText };
 }
 
-export type JudgedAgain = { readonly kind: AuditKind; readonly record: AuditRecord } | { readonly refused: Outcome };
+export type Judged = { readonly kind: AuditKind; readonly record: AuditRecord } | { readonly refused: Outcome };
 
-export function judgeAgain({ id, key, payload }: Pick<Delivery, "id" | "key" | "payload">): JudgedAgain {
+export const judged = (kind: AuditKind, read: ReadRecord): Judged =>
+  read.ok ? { kind, record: read.record } : { refused: invalid(faultText(read.faults)) };
+
+export function judgeAgain({ id, key, payload }: Pick<Delivery, "id" | "key" | "payload">): Judged {
   const { audit_type, record } = keptIn(key, payload);
   const kind = auditKind(String(audit_type));
   if (kind === null || typeof record !== "string") return { refused: invalid(NOT_REGISTERED) };
   // From the message alone, so that each attempt makes the same envelope: its id begins with its time.
   const occurredMs = Number.parseInt(String(id).replace("-", "").slice(0, 12), 16);
-  const read = readEither(kind, record, { newId: () => `${QUARANTINE}/${id}`, actor: QUARANTINE, occurredMs });
-  return read.ok ? { kind, record: read.record } : { refused: invalid(faultText(read.faults)) };
+  return judged(kind, readEither(kind, record, { newId: () => `${QUARANTINE}/${id}`, actor: QUARANTINE, occurredMs }));
 }
 
 function keptIn(key: string | null, payload: string): Partial<Quarantined> {

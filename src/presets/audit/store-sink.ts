@@ -4,37 +4,32 @@
  */
 import { isMakegoodError } from "../../message/errors.ts";
 import type { Outcome } from "../../message/outcome.ts";
-import type { DeliverContext, Sink } from "../../sink/sink.ts";
+import type { DeliverContext, Delivery, Sink } from "../../sink/sink.ts";
 import type { AuditRecord, AuditStore } from "../../store/audit.ts";
-import { invalid, judgeAgain } from "./quarantine.ts";
-import { faultText, readRecord } from "./record.ts";
+import { type Judged, judgeAgain, judged } from "./quarantine.ts";
+import { readRecord } from "./record.ts";
 import type { AuditKind } from "./registry.ts";
 import { isSameData } from "./seed-record.ts";
 
 /** Another record has this event id: a person has to look. */
 export const EVENT_CONFLICT = "event_conflict";
 
-export function storeSink(audit: AuditStore, kind: AuditKind): Sink {
-  return {
-    kind: "function",
-    occasional: true,
-    deliver({ payload }, context) {
-      const read = readRecord(kind, payload);
-      return read.ok ? write(audit, kind, read.record, context) : invalid(faultText(read.faults));
-    },
-  };
-}
-
-export function quarantineSink(audit: AuditStore): Sink {
+/** `judge`: which record a message holds. */
+function sinkOf(audit: AuditStore, judge: (delivery: Delivery) => Judged): Sink {
   return {
     kind: "function",
     occasional: true,
     deliver(delivery, context) {
-      const judged = judgeAgain(delivery);
+      const judged = judge(delivery);
       return "refused" in judged ? judged.refused : write(audit, judged.kind, judged.record, context);
     },
   };
 }
+
+export const storeSink = (audit: AuditStore, kind: AuditKind): Sink =>
+  sinkOf(audit, ({ payload }) => judged(kind, readRecord(kind, payload)));
+
+export const quarantineSink = (audit: AuditStore): Sink => sinkOf(audit, judgeAgain);
 
 async function write(audit: AuditStore, kind: AuditKind, record: AuditRecord, context: DeliverContext): Promise<Outcome> {
   try {
@@ -93,11 +88,8 @@ export function outcomeOfWrite(thrown: unknown): Outcome {
   if (/^2[23]/.test(state)) return { kind: "reject", code: `sql_${state}`, error };
   // 28 and 42: a person has changed a right or a table; nothing is wrong with the record.
   if (/^(?:28|42)/.test(state)) return { kind: "retry", code: `sql_${state}`, error, outage: true, alert: true };
-  return {
-    kind: "retry",
-    code: state === "" ? "write_failed" : `sql_${state}`,
-    error: state === "" ? "the write failed" : error,
-  };
+  if (state === "") return { kind: "retry", code: "write_failed", error: "the write failed" };
+  return { kind: "retry", code: `sql_${state}`, error };
 }
 
 function sqlState(thrown: unknown): string {

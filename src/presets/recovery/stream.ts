@@ -4,14 +4,11 @@
  * evaluates, or whoever gives the topic another sink; until somebody does, messages wait there and nothing is lost.
  */
 import type { Makegood } from "../../create.ts";
-import type { Clock } from "../../platform/clock.ts";
-import type { Random } from "../../platform/random.ts";
 import { EVALUATE_DEFINITION, RECOVERY_TOPIC } from "../../recovery/topics.ts";
-import type { RedisPort } from "../../store/redis/port.ts";
-import { type StreamDoors, type StreamNotice, startStreamDoors } from "../../store/redis/streams/doors.ts";
+import type { StreamDoors } from "../../store/redis/streams/doors.ts";
 import type { StreamEntry } from "../../store/redis/streams/entries.ts";
 import { RECOVERY_LENGTH_MAX, RECOVERY_STREAM } from "../../store/redis/streams/seed-names.ts";
-import { nudgeOnDeath } from "../stream-nudge.ts";
+import { type PresetStreamOptions, startPresetStream } from "../preset-stream.ts";
 
 /** The seed's variable of each stands beside it. */
 export interface RecoveryStreamSettings {
@@ -33,23 +30,14 @@ export interface RecoveryStreamSettings {
   readonly reclaimIdleMsMax?: number | undefined;
 }
 
-export interface RecoveryStreamOptions extends RecoveryStreamSettings {
-  readonly mg: Pick<Makegood, "store" | "events" | "enqueueText">;
-  readonly redis: RedisPort | string;
-  readonly consumerName?: string | undefined;
-  readonly onNotice?: ((notice: StreamNotice) => void) | undefined;
-  readonly clock?: Clock | undefined;
-  readonly random?: Random | undefined;
-}
+export interface RecoveryStreamOptions extends RecoveryStreamSettings, PresetStreamOptions {}
 
 export function startRecoveryStream(options: RecoveryStreamOptions): StreamDoors {
-  const { mg, redis, consumerName, deadStream, onNotice, clock, random } = options;
   const { deadStream: seedDeadStream, ...defaults } = RECOVERY_STREAM;
-  const topics = [RECOVERY_TOPIC];
-  const doors = startStreamDoors({
+  return startPresetStream(options, {
     stream: options.stream ?? defaults.stream,
     group: options.group ?? defaults.group,
-    deadStream,
+    deadStream: options.deadStream,
     seedDeadStream,
     lengthMax: options.lengthMax ?? RECOVERY_LENGTH_MAX,
     reclaimIdleMs: options.reclaimIdleMs ?? defaults.reclaimIdleMs,
@@ -57,18 +45,10 @@ export function startRecoveryStream(options: RecoveryStreamOptions): StreamDoors
     reclaimsMax: options.reclaimsMax ?? defaults.reclaimsMax,
     reclaimIdleMsMax: options.reclaimIdleMsMax ?? defaults.reclaimIdleMsMax,
     sweepMax: defaults.sweepMax,
-    redis,
-    store: mg.store,
-    topics,
-    consumerName,
-    prepare: () => declareMissing(mg.store),
+    topics: [RECOVERY_TOPIC],
+    prepare: () => declareMissing(options.mg.store),
     read: readRecoveryEntry,
-    accept: (messages, signal) => mg.enqueueText(messages, { signal }),
-    onNotice,
-    clock,
-    random,
   });
-  return nudgeOnDeath(doors, mg.events, topics);
 }
 
 /** The fields as they are, in their order, as one JSON object; what they mean is the evaluator's business. */

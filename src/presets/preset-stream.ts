@@ -1,0 +1,29 @@
+/**
+ * What the streams of the presets have in common: entries become messages of a Makegood, and a dead letter is published when it appears,
+ * not at the outlet's next look. That is a hint only; what it misses the next pass finds.
+ */
+import type { Makegood } from "../create.ts";
+import { type StreamDoors, type StreamDoorsOptions, startStreamDoors } from "../store/redis/streams/doors.ts";
+
+type Shared = "redis" | "consumerName" | "onNotice" | "clock" | "random";
+
+export interface PresetStreamOptions extends Pick<StreamDoorsOptions, Shared> {
+  /** It must have the topics of the stream, and somebody must work on them. */
+  readonly mg: Pick<Makegood, "store" | "events" | "enqueueText">;
+}
+
+type Own = Omit<StreamDoorsOptions, Shared | "store" | "accept">;
+
+export function startPresetStream({ mg, ...options }: PresetStreamOptions, own: Own): StreamDoors {
+  const { redis, consumerName, onNotice, clock, random } = options;
+  const accept: StreamDoorsOptions["accept"] = (messages, signal) => mg.enqueueText(messages, { signal });
+  const doors = startStreamDoors({ ...own, redis, consumerName, onNotice, clock, random, store: mg.store, accept });
+  const silence = mg.events.on((event) => {
+    if (event.type === "attempt" && event.status === "dead" && own.topics.includes(event.topic)) doors.nudge();
+  });
+  const stop: StreamDoors["stop"] = (how) => {
+    silence();
+    return doors.stop(how);
+  };
+  return { ...doors, stop, [Symbol.asyncDispose]: () => stop() };
+}
