@@ -3,6 +3,7 @@
  * run into each other (DO-15). Credits: whole numbers all the way, each component rounded up by itself, within the database's 64 bits (EV-37).
  */
 import { MakegoodError } from "../../message/errors.ts";
+import type { Reservation } from "../../store/usage.ts";
 
 const SPELLINGS = /^[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}$/;
 const NIL = /^0+$/;
@@ -15,11 +16,7 @@ export function usageId(field: string, value: unknown): string {
   throw new MakegoodError("invalid_message", `${field} must be a UUID that is not nil`, { field });
 }
 
-export interface KeyParts {
-  readonly tenantId: string;
-  readonly turnId: string;
-  readonly requestId: string;
-}
+type KeyParts = Pick<Reservation, "tenantId" | "turnId" | "requestId">;
 
 /** `{tenant_id}/{turn_id}/{request_id}` (OBX-8): the identity of the charge, for the message and for whoever receives it (OBX-26). */
 export const usageKey = ({ tenantId, turnId, requestId }: KeyParts): string => `${tenantId}/${turnId}/${requestId}`;
@@ -30,11 +27,8 @@ export const RATE_MAX = 1_000_000_000n;
 /** How far the actual usage may pass the reserve before it is capped, in hundredths. */
 const TOLERANCE = 110n;
 
-export interface Rates {
-  /** Credits for 1,000 tokens. */
-  readonly inputRate: bigint;
-  readonly outputRate: bigint;
-}
+/** Credits for 1,000 tokens. */
+type Rates = Pick<Reservation, "inputRate" | "outputRate">;
 
 export function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= TOKENS_MAX;

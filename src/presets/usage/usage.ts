@@ -78,11 +78,6 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
     turnId: usageId("turnId", turnId),
   });
 
-  const hand = async (turn: Turn, tx: Transaction | undefined): Promise<string> => {
-    const { id } = await mg.enqueue(topic, snapshotOf(turn), { tx, key: usageKey(turn), tenantId: turn.tenantId });
-    return id;
-  };
-
   /** Tried again under one finalisation id: a repeat after a lost answer recognises its own work. */
   async function finalizeOnce(
     ref: TurnRef,
@@ -92,14 +87,12 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
     const { tx, now, idleMs, storeContent } = options;
     const request = { ...ref, finalizationId: newId(), tx, now, idleMs };
     const settle = (turn: Turn) => settleTurn(turn, end, topic.counters);
-    const work = {
-      settle,
-      hand: async (turn: Turn, inside: Transaction | undefined) => {
-        await storeContent?.(inside);
-        return hand(turn, inside);
-      },
+    const hand = async (turn: Turn, inside: Transaction | undefined): Promise<string> => {
+      await storeContent?.(inside);
+      const how = { tx: inside, key: usageKey(turn), tenantId: turn.tenantId };
+      return (await mg.enqueue(topic, snapshotOf(turn), how)).id;
     };
-    const result = await persistently({ clock, random, once: tx !== undefined }, () => store.finalize(request, work));
+    const result = await persistently({ clock, random, once: tx !== undefined }, () => store.finalize(request, { settle, hand }));
     const ours = result.kind === "already" && result.turn.finalizationId === request.finalizationId;
     return ours ? { kind: "finalized", turn: result.turn } : result;
   }
@@ -174,16 +167,9 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
 }
 
 function answer(result: FinalizeResult): Finalized {
-  switch (result.kind) {
-    case "finalized":
-      return { kind: "final", won: true, turn: result.turn };
-    case "already":
-      return { kind: "final", won: false, turn: result.turn };
-    case "not_found":
-      return result;
-    case "busy":
-      throw new MakegoodError("retry_transaction", "the turn changed while it was looked at: finalise it again");
-  }
+  if (result.kind === "not_found") return result;
+  if (result.kind !== "busy") return { kind: "final", won: result.kind === "finalized", turn: result.turn };
+  throw new MakegoodError("retry_transaction", "the turn changed while it was looked at: finalise it again");
 }
 
 /** A debit in one place and its message in another could part at any crash: both are in one database, or both in this process. */
