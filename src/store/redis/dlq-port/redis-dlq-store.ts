@@ -113,8 +113,9 @@ async function refuseOldLayout(redis: RedisPort, prefix: string): Promise<void> 
   const roots = prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`];
   const keys = roots.flatMap((root) => ["schedule", "created", "terminals"].map((name) => root + name));
   const fail = (error: unknown) => Promise.reject(asStoreError(error, "dlq EXISTS", false));
-  const sizes = await Promise.all(keys.map((key) => redis.send(key, ["EXISTS", key]).catch(fail)));
-  const found = keys.filter((_, i) => Number(sizes[i]) > 0);
+  const found: string[] = [];
+  // One after the other: a cluster's client that dials a node for the first question refuses a second one until it is there.
+  for (const key of keys) if (Number(await redis.send(key, ["EXISTS", key]).catch(fail)) > 0) found.push(key);
   if (found.length === 0) return;
   const what = `Redis holds entries of the layout before this version (${found.join(", ")})`;
   throw new MakegoodError("durable_entries_left", `${what}. Move them first: makegood import --dlq-port --prefix "${prefix}"`, {
