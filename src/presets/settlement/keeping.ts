@@ -127,11 +127,8 @@ export function createKeeping(options: KeepingOptions) {
     const { mg } = opened;
     if (problem !== null) {
       const reason = `invalid_request: ${problem}`;
-      return keep(
-        opened,
-        request,
-        messageOf(entryOf(request, reason), { id: newId(), key: request.reservation_id, terminal: reason, problem }),
-      );
+      const placed = { id: newId(), key: request.reservation_id, terminal: reason, problem };
+      return keep(opened, request, messageOf(entryOf(request, reason), placed));
     }
     const { reservation_id: key, tenant_id: tenantId, trace_id: trace } = request;
     const first = seen.get(key);
@@ -184,13 +181,10 @@ export function createKeeping(options: KeepingOptions) {
     const atMs = clock.wallMs();
     const put = await opened.mg.ladder.put({ message, atMs }, clock.monotonicMs() + STORE_WAIT_MS);
     const { code = null, error = null } = message.directTry ?? {};
-    const stored =
-      put.kind === "stored" ? { stored: put.rung, survives: put.survives } : { stored: null, survives: "nothing" as const };
-    const ended =
-      put.kind === "refused"
-        ? { kind: "refused" as const, code: put.code, error: put.error }
-        : { kind: "dead" as const, code, error };
-    return told(opened, request, { ...ended, ...stored, status: null, id: message.id });
+    const nowhere = { kind: "dead", code, error, stored: null, survives: "nothing", status: null, id: message.id } as const;
+    if (put.kind === "stored") return told(opened, request, { ...nowhere, stored: put.rung, survives: put.survives });
+    if (put.kind !== "refused") return told(opened, request, nowhere);
+    return told(opened, request, { ...nowhere, kind: "refused", code: put.code, error: put.error });
   }
 
   type Told = Pick<DeliverResult, "kind" | "code" | "error" | "status" | "stored" | "survives" | "id">;

@@ -34,12 +34,9 @@ export function createLines(given: Log) {
     kept(entry: KeptEntry, { store, durable }: { readonly store: string; readonly durable: boolean }): void {
       const { reservation_id, reason, attempt_count: attempt } = entry;
       const fields = { reservation_id, reason, attempt, store };
+      const unsafe = "DLQ: entry created, not durable; settle it from this line if it is lost";
       if (durable) log.warn(said("DLQ: entry created"), fields);
-      else
-        log.error(said("DLQ: entry created, not durable; settle it from this line if it is lost"), {
-          ...fields,
-          ...whole(entry),
-        });
+      else log.error(said(unsafe), { ...fields, ...whole(entry) });
     },
     /** It will not be tried again by itself. */
     terminal(entry: KeptEntry, attempts: number, store: string): void {
