@@ -4,7 +4,7 @@
  */
 import type { TopicRecord } from "../message/topic.ts";
 import type { Served } from "../message/worker-note.ts";
-import { billingOfCounts } from "../presets/settlement/health.ts";
+import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
 import type { StatusCount } from "../store/store.ts";
@@ -57,6 +57,11 @@ const SUMMARY_WAIT_MS = 40;
 /** Counting costs the store more than being asked whether it is there. */
 const LEVELS_KEPT_MS = 5_000;
 const TOPICS_MAX = 1_000;
+/** What is read of the server's settings for billing, and of what was set aside. */
+const BILLING_KEPT_MS = 15_000;
+const BILLING_WAIT_MS = 20;
+/** Nobody vouches for a store that was not looked at yet. */
+const NOT_LOOKED = { state: "unknown" } as const;
 
 export function createHealth(kernel: Kernel): Health {
   const { clock } = kernel;
@@ -66,6 +71,7 @@ export function createHealth(kernel: Kernel): Health {
     return { counts, topics, served };
   };
   const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels);
+  const billing = createLastAnswer(clock, BILLING_KEPT_MS, () => lookAtStore(store));
   const delivered = countDelivered(kernel);
   return {
     delivered,
@@ -80,7 +86,14 @@ export function createHealth(kernel: Kernel): Health {
         { name: "deliver", ok: true, detail: deliverText(ladder.status(), error === null) },
       ];
     },
-    summary: async () => summarize(kernel, await levels.read(SUMMARY_WAIT_MS)),
+    async summary() {
+      const known = await levels.read(SUMMARY_WAIT_MS);
+      // CON-5: only where settlement is kept in this store.
+      if (!known.value?.topics.some((topic) => topic.name === BILLING)) return summarize(kernel, known);
+      const looked = (await billing.read(BILLING_WAIT_MS)).value ?? NOT_LOOKED;
+      const up = kernel.mg.watch.state().error === null;
+      return { ...summarize(kernel, known), billing: billingOfCounts(known.value.counts, store.traits, up, looked) };
+    },
   };
 }
 
@@ -162,9 +175,5 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
     },
     counts: counts.map(countJson),
     counts_age_ms: known.ageMs,
-    // CON-5: only where settlement is kept in this store.
-    ...(topics.some((topic) => topic.name === BILLING)
-      ? { billing: billingOfCounts(counts, mg.store.traits, state.error === null) }
-      : {}),
   };
 }

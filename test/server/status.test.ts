@@ -199,6 +199,33 @@ describe("durability", () => {
     expect(changes).toEqual([down, up, down, up]);
   });
 
+  it("N10: the billing block says who vouches for Redis, and what of the obligations cannot be read", async () => {
+    const redis = await startRedis(DURABLE);
+    const billingOf = async (server: TestServer) => {
+      const body = (await (await server.api("/health")).json()) as { billing?: object };
+      return body.billing;
+    };
+    const server = await serverOn(createRedisStore({ redis: redis.url, prefix: "read" }));
+    await server.send("PUT", "/api/v1/topics/billing/finalize", PAUSED);
+    const well = { dlq_aof_verified: true, dlq_attested: null, dlq_unreadable: 0, ready_for_billing: true };
+    await becomes(async () => expect(await billingOf(server)).toMatchObject(well));
+
+    await redis.ask("ACL", "SETUSER", "plain", "on", "nopass", "~*", "&*", "+@all", "-config", "-info");
+    const url = new URL(redis.url);
+    url.username = "plain";
+    url.password = "any";
+    const attest = { appendonly: "yes", appendfsync: "everysec", "maxmemory-policy": "noeviction" } as const;
+    const vouched = createRedisStore({ redis: url.href, prefix: "vouched", attest });
+    const other = await serverOn(vouched);
+    await other.send("PUT", "/api/v1/topics/billing/finalize", PAUSED);
+    const sent = await other.send("POST", "/api/v1/messages", { topic: "billing/finalize", key: "r1", payload: 1 });
+    const { id } = (await sent.json()) as { id: string };
+    expect(await redis.ask("DEL", `{vouched}:m:${id}`)).toBe(1);
+    await vouched.setAside(true);
+    const trouble = { dlq_aof_verified: false, dlq_attested: "the operator", dlq_unreadable: 1, ready_for_billing: false };
+    await becomes(async () => expect(await billingOf(other)).toMatchObject(trouble));
+  });
+
   it("N22: likewise with PostgreSQL", async () => {
     const { server, set } = await serverOfRole();
     expect((await healthOf(server)).store.survives).toBe("power-loss");

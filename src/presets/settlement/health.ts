@@ -3,7 +3,8 @@
  * a tenth of a second, from the last good sample if the store takes longer, and never throws (FIN-59, DF-27).
  */
 import { type Clock, within } from "../../platform/clock.ts";
-import type { StatusCount, StoreTraits } from "../../store/store.ts";
+import { checkPersistence, isRedisStore } from "../../store/redis/dlq-port/redis-dlq-store.ts";
+import type { StatusCount, Store, StoreTraits } from "../../store/store.ts";
 import type { Keeping, Looked } from "./keeping.ts";
 import { TOPIC } from "./topic.ts";
 
@@ -115,6 +116,14 @@ function block(kind: string, { size, oldestMs }: Unsettled, durable: boolean, lo
     ready_for_billing: durable && state === "verified" && unreadable === 0,
     sampled_ms_ago: 0,
   };
+}
+
+/** What billingOfCounts() cannot see in counts; only Redis has any of it. What lost even its name may be an obligation, and counts as one. */
+export async function lookAtStore(store: Store): Promise<Partial<LastLook>> {
+  if (!isRedisStore(store)) return {};
+  const { attested } = await checkPersistence(store);
+  const { found } = await store.setAside();
+  return { attested, unreadable: found.filter(({ topic }) => topic === TOPIC || topic === null).length };
 }
 
 /** The same block for a server that holds the topic in its own store: from counts that it has already. */

@@ -65,7 +65,7 @@ export function redisPort(store: RedisStore, options: Given): DLQPort {
       const { mended, found } = await store.setAside(look);
       return { mended, found: found.map(quarantinedOf) };
     },
-    validatePersistence: () => checkPersistence(store, options.attestedBy ?? "the operator"),
+    validatePersistence: () => checkPersistence(store, options.attestedBy),
   });
 }
 
@@ -81,7 +81,7 @@ function quarantinedOf({ id, kind, at, key, topic, left }: Aside): Quarantined {
 }
 
 /** Whether the servers keep what they are given, in the port's three answers (DF-9); a check that cannot be made never passes. */
-async function checkPersistence(store: RedisStore, attestedBy: string): Promise<PersistenceCheck> {
+export async function checkPersistence(store: RedisStore, attestedBy = "the operator"): Promise<PersistenceCheck> {
   const checked: Record<string, string> = {};
   const judged = (state: PersistenceCheck["state"], reason: string, attested: string | null = null) =>
     ({ state, reason, checked, attested }) as const;
