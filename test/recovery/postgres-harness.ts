@@ -38,7 +38,8 @@ export function postgresRecovery(): PostgresRecovery {
       await empty(again.schema);
       return again;
     }
-    const store = await openStore({ schema: freshSchema() });
+    // A thousand calls at once wait for ten connections, on a busy machine for longer than a caller would want to.
+    const store = await openStore({ schema: freshSchema(), connectTimeoutMs: 60_000 });
     all.push(store);
     return store;
   }
