@@ -66,7 +66,7 @@ describe("the server itself", () => {
       server_encoding: "UTF8",
       TimeZone: "UTC",
       lc_messages: "C",
-      max_connections: "100",
+      max_connections: "200",
       shared_buffers: "128MB",
     };
     const names = Object.keys(wanted);
