@@ -272,8 +272,13 @@ export class Breaker {
     entry.seenMs = this.#deps.clock.monotonicMs();
     // A probe that failed changes nothing that anybody has to be told.
     if (breaker.state === this.#announced) return;
-    this.#announced = breaker.state;
-    this.#deps.events.emit({ type: "breaker", topic: this.#name, state: breaker.state, reason: breaker.reason });
+    const { state, reason } = breaker;
+    const said = (what: BreakerState["state"]) =>
+      this.#deps.events.emit({ type: "breaker", topic: this.#name, state: what, reason });
+    // Another worker probes already: that it opened is news here all the same.
+    if (state === "half_open" && this.#announced === "closed") said("open");
+    this.#announced = state;
+    said(state);
   }
 
   #call(during: string, call: () => Promise<void>): void {
