@@ -97,7 +97,14 @@ describe.each(STORES)("on the $name store", ({ make }) => {
       status = 200;
       const answer = await send("POST", `/api/v1/messages/${id}/replay`, { reason: "the receiver is mended" });
       expect(answer.status).toBe(200);
-      expect(await answer.json()).toMatchObject({ id, status: "pending", generation: 1, payload: { n: 1 } });
+      // The worker beside this server may have it, or be done with it, before the answer is read.
+      const replayed = {
+        id,
+        status: expect.stringMatching(/^(pending|processing|delivered)$/),
+        generation: 1,
+        payload: { n: 1 },
+      };
+      expect(await answer.json()).toMatchObject(replayed);
       await until(id, "delivered");
       expect((await show(id)).provenance).toMatchObject([{ actor: "alice", action: "replay", reason: "the receiver is mended" }]);
       const again = await send("POST", `/api/v1/messages/${id}/replay`, { reason: "once more" });
