@@ -8,7 +8,7 @@ import { type Dispatcher, startDispatcher } from "../delivery/dispatcher.ts";
 import type { TopicTable } from "../delivery/topic-table.ts";
 import { reclaimExpired } from "../maintenance/jobs/reclaim-expired.ts";
 import { type Maintenance, startMaintenance } from "../maintenance/maintenance.ts";
-import type { Events } from "../observe/events.ts";
+import { type Events, eventsOf } from "../observe/events.ts";
 import { type Clock, inBackground, within } from "../platform/clock.ts";
 import { startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
@@ -36,7 +36,7 @@ const STOP_MS = 2_000;
 
 /** They begin when the primary is first found away. */
 export function startBelowWorkers(options: BelowWorkersOptions): { close(drainMs: number): Promise<void> } {
-  const { ladder, secondary, topics, breakers, events, random, pollMs } = options;
+  const { ladder, secondary, topics, breakers, random, pollMs } = options;
   const clock = inBackground(options.clock);
   const away = (): boolean => ladder.away;
   const running: Dispatcher[] = [];
@@ -56,11 +56,14 @@ export function startBelowWorkers(options: BelowWorkersOptions): { close(drainMs
   }
 
   function start(): void {
-    const how = { topics, breakers, events, clock, random, patterns: ["*"], concurrency: AT_ONCE_MAX, pollMs, drainMs: 0 };
-    for (const store of [ladder.below, ...(secondary ? [secondary] : [])]) {
-      running.push(startDispatcher({ ...how, store: whileAway(store), owner: `below-${options.ids()}`, aside: true }));
-    }
+    const how = { topics, breakers, clock, random, patterns: ["*"], concurrency: AT_ONCE_MAX, pollMs, drainMs: 0, aside: true };
+    const serve = (store: WorkStore, events: Events): void =>
+      void running.push(startDispatcher({ ...how, store: whileAway(store), events, owner: `below-${options.ids()}` }));
+    const below = ladder.status().holdings.some(({ place }) => place === "journal") ? "journal" : "memory";
+    serve(ladder.below, eventsOf(options.events, below));
     if (!secondary) return;
+    const events = eventsOf(options.events, "secondary");
+    serve(secondary, events);
     // Claims whose process is gone: nobody else may be there to find them.
     const owner = `below-${options.ids()}`;
     const rulesOf = (topic: string) => topics.entry(topic)?.rules;

@@ -21,7 +21,10 @@ export interface FallbackOptions {
   readonly topicSource?: "code" | "file" | undefined;
   /** The second rung of deliver(): takes messages while the primary store cannot, and gives them up again. */
   readonly secondary?: Store | undefined;
-  /** The third rung: a local, fsynced directory. `sealKey` seals payloads in it, and what `maskFields` names in the ERROR log. */
+  /**
+   * The third rung: a local, fsynced directory. `sealKey` seals payloads in it, and what `maskFields` names in the ERROR log. One that is
+   * handed in as an object is not closed by close().
+   */
   readonly journal?:
     | Journal
     | { readonly directory: string; readonly bytesMax?: number | undefined; readonly sealKey?: string | undefined }
@@ -72,7 +75,8 @@ export async function openFallback(options: FallbackOptions, parts: FallbackPart
   const given = options.journal;
   const sealKey = given && !("append" in given) ? given.sealKey : undefined;
   const note = (one: { what: string; file: string }) => events.emit({ type: "journal_note", ...one });
-  const journal = given && !("append" in given) ? createJournal({ ...given, clock, random, note }) : given;
+  const made = given && !("append" in given) ? createJournal({ ...given, clock, random, note }) : undefined;
+  const journal = made ?? (given as Journal | undefined);
   const form = { maskFields, sealer: sealKey === undefined ? null : createSealer(sealKey, random) };
   const primary = createOpening(options, parts);
   const secondaryReady = once(async () => {
@@ -80,9 +84,14 @@ export async function openFallback(options: FallbackOptions, parts: FallbackPart
     for (const { definition } of declared.values()) await secondary?.topics.put(definition, sourceOf(options));
   });
   await journal?.open();
-  await primary.start(secondary !== undefined || journal !== undefined);
   const memoryOnly = store.traits.name === "memory";
-  if (memoryOnly) await refuseToForget(options, journal);
+  try {
+    await primary.start(secondary !== undefined || journal !== undefined);
+    if (memoryOnly) await refuseToForget(options, journal);
+  } catch (error) {
+    await made?.close();
+    throw error;
+  }
   // Never rejects for being away: what it cannot take goes further down.
   if (secondary) {
     const failed = (error: unknown) => events.emit({ type: "rung_failed", rung: "secondary", error: errorText(error) });
@@ -114,6 +123,7 @@ export async function openFallback(options: FallbackOptions, parts: FallbackPart
       if (journal && !memoryOnly && opened())
         await within(clock, rememberStore(store, journal, clock), REMEMBER_MS).catch(() => {});
       await ladder.close();
+      await made?.close();
       if (secondary && !options.sharedStore) await secondary.close().catch(() => {});
     },
   };
@@ -133,7 +143,6 @@ async function refuseToForget({ allowMemory }: FallbackOptions, journal: Journal
   const { waiting, quarantined } = journal.stats();
   const known = await journal.remembered();
   if (waiting + quarantined === 0 && (known?.unsettled ?? 0) === 0) return;
-  await journal.close();
   const elsewhere =
     known && known.unsettled > 0 ? `, and ${known.name} held ${known.unsettled} unsettled messages at ${known.at}` : "";
   throw new MakegoodError(

@@ -58,16 +58,20 @@ export function createOpening(options: FallbackOptions, parts: FallbackParts): O
     if (!told) options.storeRefused?.(error);
   }
 
-  /** Until it has succeeded; somebody may mend also what looks final. */
-  async function inTime(first: Promise<void>): Promise<void> {
+  /** Until it has succeeded; somebody may mend also what looks final. `first`: what went wrong already; null: it only takes its time. */
+  async function inTime(first: { readonly error: unknown } | null): Promise<void> {
+    let before = first;
     for (let failures = 1; !stopping.signal.aborted; failures++) {
-      try {
-        return await (failures === 1 ? first : ready());
-      } catch (error) {
+      if (before) {
+        failed(before.error, failures);
+        await sleep(inBackground(clock), Math.min(REOPEN_MS_MAX, REOPEN_MS * failures), stopping.signal);
         if (stopping.signal.aborted) return;
-        failed(error, failures);
       }
-      await sleep(inBackground(clock), Math.min(REOPEN_MS_MAX, REOPEN_MS * failures), stopping.signal);
+      try {
+        return await ready();
+      } catch (error) {
+        before = { error };
+      }
     }
   }
 
@@ -104,22 +108,26 @@ export function createOpening(options: FallbackOptions, parts: FallbackParts): O
       for (const { reject } of waiters) reject(closedError());
     },
     async start(somethingBelow) {
-      const first = ready();
+      let missing: { readonly error: unknown } | null = null;
       try {
-        const open = first.then(() => true);
+        const open = ready().then(() => true);
         if (await (openWithinMs === undefined ? open : within(clock, open, openWithinMs))) return;
       } catch (error) {
         const waits = options.startsWithoutStore || openWithinMs !== undefined ? !refusesUs(error) : somethingBelow;
         if (!isAway(error) || !waits) throw error;
+        missing = { error };
       }
       for (const { name, definition } of declared.values()) {
         if (!topics.entry(name)) topics.learn(undeclared(definition, sourceOf(options)));
       }
       late = true;
-      void inTime(first);
+      if (openWithinMs && !missing) failed(away(`it is not open after ${openWithinMs} ms`), 1);
+      void inTime(missing);
     },
   };
 }
+
+const away = (text: string): MakegoodError => new MakegoodError("store_unavailable", text);
 
 const closedError = (): MakegoodError => new MakegoodError("closed", "this Makegood was closed before its store was open");
 

@@ -127,7 +127,14 @@ export type MakegoodEvent =
   | { readonly type: "durability"; readonly store: string; readonly survives: string; readonly before: string }
   /** What a store had accepted is gone. */
   | { readonly type: "store_lost_data"; readonly store: string; readonly what: string }
-  | { readonly type: "store_error"; readonly during: string; readonly error: string; readonly consecutive: number }
+  /** `store`: which of them failed; whoever emits it without a word speaks of the primary one. */
+  | {
+      readonly type: "store_error";
+      readonly store?: "primary" | "secondary" | "journal" | "memory" | undefined;
+      readonly during: string;
+      readonly error: string;
+      readonly consecutive: number;
+    }
   | { readonly type: "lifecycle"; readonly what: string; readonly detail?: Readonly<Record<string, unknown>> | undefined };
 
 export interface RedriveNumbers {
@@ -149,6 +156,17 @@ export interface Events {
   readonly heard: boolean;
 }
 
+/** The same events, as told by whoever works on that store. */
+export function eventsOf(events: Events, store: "secondary" | "journal" | "memory"): Events {
+  return {
+    get heard() {
+      return events.heard;
+    },
+    emit: (event) => events.emit(event.type === "store_error" ? { ...event, store } : event),
+    on: events.on,
+  };
+}
+
 export function createEvents(): Events {
   const listeners = new Set<EventListener>();
   const always = new Set<EventListener>();
@@ -156,7 +174,8 @@ export function createEvents(): Events {
     get heard() {
       return always.size > 0;
     },
-    emit(event) {
+    emit(given) {
+      const event = given.type === "store_error" && !given.store ? ({ ...given, store: "primary" } as const) : given;
       for (const listener of listeners) {
         try {
           listener(event);

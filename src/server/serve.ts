@@ -24,6 +24,8 @@ import { VERSION } from "./version.ts";
 
 /** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */
 const PROBE_MS = 1_000;
+/** A store that neither opens nor refuses for so long is away: the process is there without it and says that it is not ready. */
+const OPEN_WAIT_MS = 5_000;
 
 export interface ServeOptions {
   readonly config: Config;
@@ -137,6 +139,7 @@ export function withoutStore(
 ): Partial<Parameters<typeof createMakegood>[0]> {
   return {
     startsWithoutStore: true,
+    openWithinMs: OPEN_WAIT_MS,
     whenOpen: (store) => declareFileTopics(store, config.topics, log),
     storeRefused: (error) => failed?.(errorText(error)),
     onEvent: (event) => {

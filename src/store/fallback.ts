@@ -36,7 +36,7 @@ export interface Holding {
 }
 
 export interface LadderStatus {
-  /** False while the primary store failed when it was last used. */
+  /** `down`: it is not open yet, or failed when it was last used. */
   readonly primary: "up" | "down";
   /** What the next message handed down would survive, as far as it is known now. */
   readonly survives: Survives;
@@ -99,6 +99,6 @@ export interface Ladder {
   readonly below: WorkStore;
   /** The store that has what was put on this rung. */
   storeOf(rung: RungName): WorkStore;
-  /** One last drain, as far as the time allows. */
+  /** One last drain, as far as the time allows. The stores and the journal stay open: whoever opened them closes them. */
   close(withinMs?: number): Promise<void>;
 }

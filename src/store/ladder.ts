@@ -195,7 +195,6 @@ export function createLadder(options: LadderOptions): Ladder {
       await within(clock, loop.stop(), withinMs);
       const waiting = memory.size + (journal?.stats().waiting ?? 0);
       if (waiting > 0 && options.drains) await within(clock, drain(), withinMs).catch(() => null);
-      await journal?.close();
     },
   };
 }

@@ -18,10 +18,11 @@ const chance = () => {
   return state / 2 ** 32;
 };
 
+const journal = createJournal({ directory: options.directory, goneMs: options.goneMs });
 const mg = await createMakegood({
   store: createPostgresStore({ url: options.url, connectTimeoutMs: 1_000, queryTimeoutMs: 2_000, poolMax: 6 }),
   secondary: createRedisStore({ redis: options.redis, connect: { timeoutMs: 1_000 } }),
-  journal: createJournal({ directory: options.directory, goneMs: options.goneMs }),
+  journal,
   topics: [
     topic(options.topic, {
       sink: { kind: "http", url: options.receiver },
@@ -38,7 +39,10 @@ mg.work({ maintenance: true });
 let stopping = false;
 process.on("SIGTERM", () => {
   stopping = true;
-  void mg.close({ drainMs: 3_000 }).then(() => process.exit(0));
+  void mg
+    .close({ drainMs: 3_000 })
+    .then(() => journal.close())
+    .then(() => process.exit(0));
 });
 say({ type: "ready" });
 

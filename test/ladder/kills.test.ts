@@ -85,6 +85,7 @@ async function recover({ schema, directory, receiver }: Scene) {
   const { quarantined } = mg.ladder.status();
   const all = (await store.list({ limit: 1_000 })).data;
   await mg.close();
+  await journal.close();
   return { dead, quarantined, all };
 }
 

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { createMakegood } from "../../src/index.ts";
 import { createJournal } from "../../src/store/journal/journal.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
-import { freshDirectory } from "../journal/support.ts";
+import { entry, freshDirectory } from "../journal/support.ts";
 import { builtDist } from "../support/build.ts";
 import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
 import { startScript, until } from "../support/processes.ts";
@@ -110,6 +110,9 @@ describe("a PostgreSQL that opens after three seconds", () => {
     });
     expect(mg.ladder.status()).toMatchObject({ waiting: { journal: 0 }, quarantined: 0 });
     await mg.close();
+    // Handed in as an object it is the caller's to close.
+    expect(await journal.append(entry())).toEqual({ kind: "kept" });
+    await journal.close();
   });
 });
 

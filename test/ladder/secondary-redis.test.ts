@@ -202,13 +202,14 @@ describe("Redis goes away, too", () => {
   it("killed with -9 it has what it took when it is back; meanwhile the journal takes the rest, and all of it goes up", async () => {
     await using receiver = await startReceiver({ status: 503 });
     const journal = { directory: await freshDirectory() };
-    const { mg, primary, postgres, secondary } = await scene(receiver, LATER, { journal });
+    const { mg, primary, postgres, secondary, of } = await scene(receiver, LATER, { journal });
     primary.mode = "refuses";
     const inRedis = await mg.deliver(TOPIC, 1, { key: "a" });
     expect(inRedis).toMatchObject({ stored: "secondary" });
     await redis.stop("SIGKILL");
     const inJournal = await mg.deliver(TOPIC, 2, { key: "b", budgetMs: 5_000 });
     expect(inJournal).toMatchObject({ stored: "journal", survives: "power-loss" });
+    await expect.poll(() => of("store_error").some(({ store }) => store === "secondary"), { timeout: 10_000 }).toBe(true);
     primary.mode = "up";
     await expect.poll(async () => (await postgres.get(inJournal.id))?.status, { timeout: 10_000 }).toBe("pending");
     expect(await postgres.get(inRedis.id)).toBeNull();

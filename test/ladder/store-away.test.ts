@@ -78,6 +78,25 @@ describe("serve", () => {
     expect(server.stderr()).toBe("");
   });
 
+  it("PostgreSQL is there and takes long to open: alive and not ready after five seconds, ready when it is open", async () => {
+    await using receiver = await startReceiver();
+    await using proxy = await startProxy(targetOf(databaseUrl()));
+    proxy.latency(600);
+    const schema = freshSchema();
+    schemas.push(schema);
+    const env = { DATABASE_URL: proxy.via(databaseUrl()), MAKEGOOD_SCHEMA: schema, MAKEGOOD_PORT: "0" };
+    const server = await startCli(["serve"], env, await configured(receiver.url));
+    const base = await baseOf(server);
+    const said = server.facts.filter(({ message }) => message === "store away, retrying");
+    expect(said).toMatchObject([{ error: expect.stringContaining("not open after 5000 ms") }]);
+    const [ready, accepted] = await Promise.all([fetch(`${base}/readyz`), post(base, "early")]);
+    expect([ready.status, accepted.status]).toEqual([503, 503]);
+    proxy.latency(0);
+    await until("it is ready", async () => (await fetch(`${base}/readyz`)).status === 200);
+    expect((await post(base, "late")).status).toBe(201);
+    expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });
+  });
+
   it("Redis is away at the start, as a real server that is not there; what waits in it is delivered when it comes", async () => {
     await using receiver = await startReceiver();
     const redis = await startRedis();

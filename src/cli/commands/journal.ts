@@ -186,6 +186,7 @@ async function importDirectory(io: Io, config: Config, directory: string, sum: I
       await mg.ladder.drain();
     } finally {
       await mg.close();
+      await journal.close();
     }
     sum.moved += counted.moved;
     sum.duplicates += counted.duplicates;
