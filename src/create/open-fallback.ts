@@ -14,6 +14,7 @@ import type { Journal } from "../store/journal.ts";
 import { createLadder } from "../store/ladder.ts";
 import { createSealer } from "../store/seal.ts";
 import type { Store } from "../store/store.ts";
+import { tallyOf, UNSETTLED } from "../store/tally.ts";
 import { createOpening, type Opening, once, sourceOf } from "./opening.ts";
 
 export interface FallbackOptions {
@@ -132,8 +133,7 @@ export async function openFallback(options: FallbackOptions, parts: FallbackPart
 /** What the durable store holds when this process leaves it: a later start without it can then be refused. */
 async function rememberStore(store: Store, journal: Journal, clock: Clock): Promise<void> {
   const counts = await store.counts();
-  const open = counts.filter(({ status, resolution }) => status !== "delivered" && (status !== "dead" || resolution === "open"));
-  const unsettled = open.reduce((sum, { count }) => sum + count, 0);
+  const { count: unsettled } = tallyOf(counts, "*", [...UNSETTLED, "dead"]);
   await journal.remember({ name: store.traits.name, unsettled, at: new Date(clock.wallMs()).toISOString() });
 }
 

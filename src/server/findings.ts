@@ -5,9 +5,9 @@
 import type { TopicRecord } from "../message/topic.ts";
 import type { Hold } from "../message/worker-note.ts";
 import type { Finding } from "../observe/finding.ts";
+import type { Answer } from "../observe/last-answer.ts";
 import type { Levels } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Answer } from "./last-answer.ts";
 
 /** I10: so many are shown; the status counts all. */
 export const FINDINGS_MAX = 200;

@@ -4,6 +4,7 @@
  */
 import type { TopicRecord } from "../message/topic.ts";
 import type { Served } from "../message/worker-note.ts";
+import { type Answer, createLastAnswer } from "../observe/last-answer.ts";
 import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
@@ -20,7 +21,6 @@ import {
   unservedTopics,
 } from "./findings.ts";
 import type { Kernel } from "./kernel.ts";
-import { type Answer, createLastAnswer } from "./last-answer.ts";
 import { servedNow } from "./standing.ts";
 
 export interface Levels {

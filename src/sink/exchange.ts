@@ -21,15 +21,17 @@ const BODY_KEPT_BYTES = 2_048;
 
 export type Request = Pick<Dispatcher.DispatchOptions, "origin" | "path" | "method" | "headers" | "body">;
 
+/** `reads`: the body is what is asked for; of a 2xx, too, it is waited for, and kept whole. */
 export function exchange(
   dispatcher: Dispatcher,
   request: Request,
   context: DeliverContext,
   timeoutMs: number,
   clock: Clock,
+  reads = false,
 ): Promise<Answer> {
   return new Promise((resolve) => {
-    const running = new Exchange(resolve, context, timeoutMs, clock);
+    const running = new Exchange(resolve, context, timeoutMs, clock, reads);
     // undici's own timeouts count from chunk to chunk, so a trickle never ends; the deadline here is the only one.
     if (running.start()) dispatcher.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0 }, running);
   });
@@ -41,6 +43,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #timeoutMs: number;
   readonly #clock: Clock;
   readonly #startedMs: number;
+  readonly #reads: boolean;
+  readonly #keptMax: number;
   #deadline: Timer | undefined;
   #bodyTimer: Timer | undefined;
   #controller: Dispatcher.DispatchController | undefined;
@@ -54,8 +58,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0;
   #kept: Buffer[] = [];
 
-  constructor(resolve: (answer: Answer) => void, context: DeliverContext, timeoutMs: number, clock: Clock) {
+  constructor(resolve: (answer: Answer) => void, context: DeliverContext, timeoutMs: number, clock: Clock, reads: boolean) {
     this.#resolve = resolve;
+    this.#reads = reads;
+    this.#keptMax = reads ? LIMITS.responseBytesMax : BODY_KEPT_BYTES;
     this.#context = context;
     this.#timeoutMs = timeoutMs;
     this.#clock = clock;
@@ -96,7 +102,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#status = status;
     this.#retryAfter = firstOf(headers["retry-after"]);
     this.#encoding = firstOf(headers["content-encoding"]);
-    if (status < 300) this.#settleByStatus();
+    if (status < 300 && !this.#reads) this.#settleByStatus();
     // Most bodies came in the same packet and are over before this runs: they cost no timer.
     queueMicrotask(() => {
       if (!this.#ended) this.#bodyTimer = this.#clock.after(BODY_WAIT_MS, () => this.#enough(), true);
@@ -104,9 +110,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#settled) this.#kept.push(chunk.subarray(0, BODY_KEPT_BYTES));
+    if (!this.#settled) this.#kept.push(chunk.subarray(0, this.#keptMax));
     this.#bytes += chunk.length;
-    if (this.#bytes >= BODY_KEPT_BYTES) this.#settleByStatus();
+    if (this.#bytes >= this.#keptMax) this.#settleByStatus();
     if (this.#bytes > LIMITS.responseBytesMax) this.#enough();
   }
 
@@ -157,7 +163,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     // Never decompressed: a few bytes of gzip can become gigabytes, for words that only a person would read.
     const encoded = this.#encoding !== null && this.#encoding !== "identity";
-    const body = encoded ? `(a body encoded as ${this.#encoding})` : textOf(this.#kept);
+    const body = encoded ? `(a body encoded as ${this.#encoding})` : textOf(this.#kept, this.#keptMax);
     this.#settle({ kind: "answered", status: this.#status, retryAfter: this.#retryAfter, body });
   }
 
@@ -171,8 +177,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-const textOf = (kept: readonly Buffer[]): string =>
-  kept.length === 0 ? "" : Buffer.concat(kept).toString("utf8", 0, BODY_KEPT_BYTES);
+const textOf = (kept: readonly Buffer[], bytesMax: number): string =>
+  kept.length === 0 ? "" : Buffer.concat(kept).toString("utf8", 0, bytesMax);
 
 function firstOf(value: unknown): string | null {
   const first: unknown = Array.isArray(value) ? value[0] : value;

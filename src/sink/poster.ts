@@ -7,7 +7,7 @@ import type { Outcome } from "../message/outcome.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
 import { checkUrl } from "./check-target.ts";
-import { type Answer, exchange } from "./exchange.ts";
+import { type Answer, exchange, type Request } from "./exchange.ts";
 import { oneLine } from "./one-line.ts";
 import { joinPool } from "./pools.ts";
 import { type FlatHeaders, fixedHeaders } from "./request-headers.ts";
@@ -23,6 +23,8 @@ export interface PosterOptions {
   /** A private certificate authority, or a client certificate. Verification cannot be turned off. */
   readonly tls?: Pick<ConnectionOptions, "ca" | "cert" | "key"> | undefined;
   readonly connectionsMax?: number | undefined;
+  /** True: bodies come back as they are, for somebody who reads them and shows them to nobody. */
+  readonly raw?: boolean | undefined;
 }
 
 export interface PosterDeps {
@@ -33,6 +35,8 @@ export interface PosterDeps {
 export interface Poster {
   /** `headers` in addition to the configured ones. */
   post(body: string, headers: FlatHeaders, context: DeliverContext): Promise<Answer>;
+  /** Reads another path of the same origin: the whole body, up to what an answer may have. */
+  get(path: string, headers: FlatHeaders, context: DeliverContext): Promise<Answer>;
   close(): Promise<void>;
 }
 
@@ -63,16 +67,20 @@ export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Pos
   let closed: Promise<void> | undefined;
   let idle: () => void = () => undefined;
 
+  async function send(request: Request, context: DeliverContext, reads: boolean): Promise<Answer> {
+    if (closed !== undefined) return failed({ kind: "unserved", code: "sink_closed", error: "the sink is closed" });
+    const timeoutMs = Math.min(options.timeoutMs ?? context.timeoutMs, context.timeoutMs);
+    running++;
+    const answer = await exchange(pool, request, context, timeoutMs, clock, reads);
+    if (--running === 0) idle();
+    if (options.raw === true || answer.kind === "failed" || answer.body === "") return answer;
+    return { ...answer, body: shown(answer.body, secrets) };
+  }
+
   return {
-    async post(body, headers, context) {
-      if (closed !== undefined) return failed({ kind: "unserved", code: "sink_closed", error: "the sink is closed" });
-      const timeoutMs = Math.min(options.timeoutMs ?? context.timeoutMs, context.timeoutMs);
-      running++;
-      const answer = await exchange(pool, { ...request, headers: fixed.concat(headers), body }, context, timeoutMs, clock);
-      if (--running === 0) idle();
-      if (answer.kind === "failed" || answer.body === "") return answer;
-      return { ...answer, body: shown(answer.body, secrets) };
-    },
+    post: (body, headers, context) => send({ ...request, headers: fixed.concat(headers), body }, context, false),
+    get: (path, headers, context) =>
+      send({ origin: url.origin, path, method: "GET", headers: fixed.concat(headers) }, context, true),
     /** Attempts under way end by themselves, each within its own deadline; nothing else is waited for. */
     close() {
       closed ??= new Promise<void>((resolve) => {
@@ -90,7 +98,8 @@ function failed(outcome: Outcome): Answer {
 
 function refusingPoster(reason: string): Poster {
   const answer = failed({ kind: "unserved", code: "address_refused", error: reason });
-  return { post: () => Promise.resolve(answer), close: () => Promise.resolve() };
+  const refused = () => Promise.resolve(answer);
+  return { post: refused, get: refused, close: () => Promise.resolve() };
 }
 
 /** Receivers echo what they were sent; our credentials must not reach the error column that way. */

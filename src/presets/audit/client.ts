@@ -6,6 +6,7 @@
 import { createMakegood, type Makegood, type MakegoodOptions } from "../../create.ts";
 import type { DeliverResult } from "../../delivery/deliver.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
+import type { Status } from "../../message/message.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
 import { payloadHash } from "../../message/validate.ts";
 import { type Clock, systemClock, within } from "../../platform/clock.ts";
@@ -17,6 +18,7 @@ import { entryLine } from "../../store/error-line.ts";
 import type { HandedDown } from "../../store/handed-down.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Store } from "../../store/store.ts";
+import { tallyOf, UNSETTLED, withBelow } from "../../store/tally.ts";
 import { type Draft, draftOf, quarantined } from "./draft.ts";
 import type {
   AiDecisionData,
@@ -84,6 +86,7 @@ export interface AuditClient extends AsyncDisposable {
   close(options?: { readonly drainMs?: number | undefined }): Promise<{ readonly pending: number | null }>;
 }
 
+const TOPICS = `${AUDIT_CLIENT_NAMESPACE}/*`;
 const TIMEOUT_MS = 3_000;
 const REST_MS = 1_500;
 const DRAIN_MS = 10_000;
@@ -155,20 +158,18 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
     return send(mg, quarantined(draft, auditType, "its event id belongs to another record", payloadText), leftMs);
   }
 
-  const counted = async (which: (status: string, resolution: string | null) => boolean): Promise<number | null> => {
+  async function counted(statuses: readonly Status[]): Promise<number | null> {
     const mg = await making.catch(() => null);
-    const { journal = 0, memory = 0 } = mg?.ladder.status().waiting ?? {};
-    const below = which("pending", null) ? journal + memory : 0;
-    if (!mg?.opened()) return which("pending", null) ? below : null;
-    const counts = await mg.store.counts().catch(() => null);
-    const ours = counts?.filter((one) => one.topic.startsWith(`${AUDIT_CLIENT_NAMESPACE}/`) && which(one.status, one.resolution));
-    return ours ? ours.reduce((sum, { count }) => sum + count, below) : null;
-  };
-  const pending = () => counted((status) => status === "pending" || status === "processing");
+    const waiting = statuses === UNSETTLED;
+    const counts = mg?.opened() ? await mg.store.counts().catch(() => null) : waiting ? [] : null;
+    if (counts === null) return null;
+    const tally = tallyOf(counts, TOPICS, statuses);
+    return (waiting && mg ? withBelow(tally, mg.ladder.status(), clock.wallMs()) : tally).count;
+  }
 
   async function shutDown(drainMs: number): Promise<{ pending: number | null }> {
     const mg = await making.catch(() => null);
-    const left = await pending();
+    const left = await counted(UNSETTLED);
     await mg?.close({ drainMs });
     await Promise.allSettled([...sinks.values()].map(async (sink) => sink.close?.()));
     // Whoever made a store closes it.
@@ -194,8 +195,8 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
     execution: (record) => write("executions", record),
     notification: (record) => write("notifications", record),
     effectiveness: (record) => write("effectiveness", record),
-    pending,
-    deadLetters: () => counted((status, resolution) => status === "dead" && resolution === "open"),
+    pending: () => counted(UNSETTLED),
+    deadLetters: () => counted(["dead"]),
     makegood,
     close,
     [Symbol.asyncDispose]: async () => void (await close()),
@@ -243,7 +244,7 @@ async function start(
     tell(error, "audit_journal");
     return createMakegood(how);
   });
-  if (work) mg.work({ topics: [`${AUDIT_CLIENT_NAMESPACE}/*`] });
+  if (work) mg.work({ topics: [TOPICS] });
   return mg;
 }
 

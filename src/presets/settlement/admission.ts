@@ -3,8 +3,9 @@
  * this client. It is a signal for the time before a cost is incurred; finalize() never refuses, because by then the money is owed.
  * It answers within a tenth of a second and never throws; what is not known closes nothing (FIN-50).
  */
+import { createLastAnswer } from "../../observe/last-answer.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { createSampler } from "./health.ts";
+import { WAIT_MS } from "./health.ts";
 
 /** What waits, as a store can tell it. */
 export interface Waiting {
@@ -39,10 +40,10 @@ export function createAdmission(
   caps: AdmissionCaps,
   clock: Clock,
 ): (tenantId: string) => Promise<Admission> {
-  const sample = createSampler(clock, waiting, FRESH_MS);
+  const last = createLastAnswer(clock, FRESH_MS, waiting);
   return async (tenantId) => {
-    const last = await sample();
-    return last === null || last.ageMs > TRUSTED_MS ? NOT_KNOWN : judge(last.value, tenantId, caps);
+    const { value, ageMs } = await last.read(WAIT_MS);
+    return value === undefined || ageMs === null || ageMs > TRUSTED_MS ? NOT_KNOWN : judge(value, tenantId, caps);
   };
 }
 

@@ -109,7 +109,7 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
       return NO_REPLAYS;
     });
     await look(false);
-    if (counts.replayed > 0) lines.replayed(counts, (await kept.unsettled().catch(() => null))?.size ?? null, kept.kind);
+    if (counts.replayed > 0) lines.replayed(counts, (await kept.unsettled().catch(() => null))?.count ?? null, kept.kind);
     return counts;
   }
 
@@ -139,7 +139,7 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
     finalize,
     replayDeadLetters,
     admission,
-    getDLQSize: async () => (await kept.unsettled()).size,
+    getDLQSize: async () => (await kept.unsettled()).count,
     getDLQOldestAgeMs: async () => (await kept.unsettled()).oldestMs,
     isDurable: () => kept.durable(),
     isAofVerified: () => kept.kind === "redis" && looked.state === "verified" && looked.attested === null,

@@ -2,9 +2,11 @@
  * The `billing` block of a health answer (CON-5): how much waits, since when, and whether it would survive. It comes within
  * a tenth of a second, from the last good sample if the store takes longer, and never throws (FIN-59, DF-27).
  */
-import { type Clock, within } from "../../platform/clock.ts";
+import { createLastAnswer } from "../../observe/last-answer.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { checkPersistence, isRedisStore } from "../../store/redis/dlq-port/redis-dlq-store.ts";
 import type { StatusCount, Store, StoreTraits } from "../../store/store.ts";
+import { type Tally, tallyOf, UNSETTLED } from "../../store/tally.ts";
 import type { Keeping, Looked } from "./keeping.ts";
 import { TOPIC } from "./topic.ts";
 
@@ -27,8 +29,9 @@ export interface BillingHealth {
   readonly sampled_ms_ago: number | null;
 }
 
-/** How long whoever asks waits for a sample. */
-const WAIT_MS = 80;
+/** How long whoever asks waits for an answer. */
+export const WAIT_MS = 80;
+const ASKED_EACH_TIME = -1;
 /** A store that was slow for a moment is not one that is gone; after this long nobody vouches for it. */
 const TRUSTED_MS = 2_000;
 const NOTHING_KNOWN: BillingHealth = {
@@ -47,65 +50,23 @@ const NOTHING_KNOWN: BillingHealth = {
 /** What was last found out about the store. */
 export type LastLook = Pick<Looked, "state" | "attested" | "unreadable">;
 
-export interface Sample<T> {
-  readonly value: T;
-  readonly ageMs: number;
-}
-
-/** Asks unless the last good sample is younger than `freshMs`, waits a moment, and gives the last good sample, however old. Never rejects. */
-export function createSampler<T>(clock: Clock, ask: () => Promise<T>, freshMs = -1): () => Promise<Sample<T> | null> {
-  let last: { readonly value: T; readonly atMs: number } | null = null;
-  let asking: Promise<void> | null = null;
-  const sample = (): Sample<T> | null => last && { value: last.value, ageMs: clock.monotonicMs() - last.atMs };
-
-  async function again(): Promise<void> {
-    const atMs = clock.monotonicMs();
-    last = await ask()
-      .then((value) => ({ value, atMs }))
-      .catch(() => last);
-    asking = null;
-  }
-
-  return async () => {
-    if ((sample()?.ageMs ?? Number.POSITIVE_INFINITY) > freshMs) {
-      // One question at a time: probes that come while the store hangs must not pile up on it.
-      asking ??= again();
-      await within(clock, asking, WAIT_MS);
-    }
-    return sample();
-  };
-}
-
 export function createBillingHealth(kept: Keeping, looked: () => LastLook, clock: Clock): () => Promise<BillingHealth> {
-  const sample = createSampler(clock, async () => block(kept.kind, await kept.unsettled(), kept.durable(), looked()));
+  const ask = async () => block(kept.kind, await kept.unsettled(), kept.durable(), looked());
+  const last = createLastAnswer(clock, ASKED_EACH_TIME, ask);
   return async () => {
-    const last = await sample();
-    if (last === null) return NOTHING_KNOWN;
-    const agoMs = Math.round(last.ageMs);
+    const { value, ageMs } = await last.read(WAIT_MS);
+    if (value === undefined || ageMs === null) return NOTHING_KNOWN;
     // An old size is better than none; durability is what it is now, and is not claimed from hearsay.
-    const sure = agoMs <= TRUSTED_MS && kept.durable();
+    const sure = ageMs <= TRUSTED_MS && kept.durable();
     const doubted = sure ? {} : { dlq_durable: false, dlq_aof_verified: false, ready_for_billing: false };
-    return { ...last.value, ...doubted, sampled_ms_ago: agoMs };
+    return { ...value, ...doubted, sampled_ms_ago: ageMs };
   };
 }
 
-/** Kept and not settled, dead letters not counted. */
-export interface Unsettled {
-  readonly size: number;
-  readonly oldestMs: number | null;
-}
-
-export function unsettledIn(counts: readonly StatusCount[]): Unsettled {
-  const ours = counts.filter(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
-  const ages = ours.flatMap(({ oldestMs }) => (oldestMs === null ? [] : [oldestMs]));
-  const size = ours.reduce((sum, { count }) => sum + count, 0);
-  return { size, oldestMs: ages.length === 0 ? null : Math.max(...ages) };
-}
-
-function block(kind: string, { size, oldestMs }: Unsettled, durable: boolean, looked: LastLook): BillingHealth {
+function block(kind: string, { count, oldestMs }: Tally, durable: boolean, looked: LastLook): BillingHealth {
   const { state, attested, unreadable } = looked;
   return {
-    dlq_size: size,
+    dlq_size: count,
     dlq_oldest_entry_age_ms: oldestMs,
     dlq_store_type: kind,
     dlq_durable: durable,
@@ -135,5 +96,5 @@ export function billingOfCounts(
 ): BillingHealth {
   const durable = up && traits.survives !== "nothing";
   const state = traits.survives === "nothing" ? "failed" : up ? "verified" : "unknown";
-  return block(traits.name, unsettledIn(counts), durable, { state, attested: null, unreadable: 0, ...more });
+  return block(traits.name, tallyOf(counts, TOPIC, UNSETTLED), durable, { state, attested: null, unreadable: 0, ...more });
 }

@@ -16,8 +16,8 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { DLQPort, PersistenceCheck } from "../../store/redis/dlq-port/dlq-store.ts";
 import { conflictOf, fieldsOf, messageOf, sameObligation, entryOf as toEntry } from "../../store/redis/dlq-port/entry.ts";
 import type { Store } from "../../store/store.ts";
+import { type Tally, tallyOf, UNSETTLED, withBelow } from "../../store/tally.ts";
 import type { Waiting } from "./admission.ts";
-import { type Unsettled, unsettledIn } from "./health.ts";
 import type { KeptEntry } from "./lines.ts";
 import { parseMicro } from "./money.ts";
 import type { FinalizeResult, ReplayCounts } from "./outcome.ts";
@@ -220,15 +220,11 @@ export function createKeeping(options: KeepingOptions) {
     return { ...request, reason, response_status: null, attempt_count: 1, created_at };
   }
 
-  async function unsettled(): Promise<Unsettled> {
+  async function unsettled(): Promise<Tally> {
     const { mg } = await opening;
     const counts = await within(clock, mg.store.counts(), STORE_WAIT_MS);
     if (counts === null) throw new MakegoodError("store_unavailable", `the store did not answer within ${STORE_WAIT_MS} ms`);
-    const { size, oldestMs } = unsettledIn(counts);
-    const { waiting, oldestAtMs } = mg.ladder.status();
-    const oldestBelowMs = oldestAtMs === null ? oldestMs : clock.wallMs() - oldestAtMs;
-    const oldest = oldestBelowMs === null ? null : Math.max(oldestBelowMs, oldestMs ?? oldestBelowMs);
-    return { size: size + waiting.journal + waiting.memory, oldestMs: oldest };
+    return withBelow(tallyOf(counts, TOPIC, UNSETTLED), mg.ladder.status(), clock.wallMs());
   }
 
   /** Every minute all of it is looked at; what is gone or unreadable is named once and counted for as long as it is there (N10). */
@@ -266,7 +262,7 @@ export function createKeeping(options: KeepingOptions) {
     },
     unsettled,
     async waiting(limit: number): Promise<Waiting> {
-      const { size: pending } = await unsettled();
+      const { count: pending } = await unsettled();
       return { pending, owed: pending > limit ? null : await owedBy((await opening).mg.store) };
     },
     durable(): boolean {

@@ -3,22 +3,20 @@
  * store and keeps no count of attempts, so a first try and a replay are the same call (DF-14). It never throws and never
  * takes longer than its deadline, signing included.
  */
-import { Pool } from "undici";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import { isTraceparent } from "../../message/validate.ts";
 import { type Clock, within } from "../../platform/clock.ts";
-import { createAddressGuard, guardedConnector } from "../../sink/address-guard.ts";
+import { createAddressGuard } from "../../sink/address-guard.ts";
 import { checkUrl } from "../../sink/check-target.ts";
-import { exchange } from "../../sink/exchange.ts";
 import { oneLine } from "../../sink/one-line.ts";
+import { createPoster } from "../../sink/poster.ts";
 import { headerText } from "../../sink/request-headers.ts";
 import type { ServiceSigner } from "../../sink/service-token.ts";
 import type { DeliverContext } from "../../sink/sink.ts";
 import { type Judged, judge, judgeReservation } from "./answer.ts";
 import type { FinalizeRequest } from "./request.ts";
-import { checkReservationPath, readReservation, reservationPath } from "./reservation.ts";
 
 export interface TransportOptions {
   readonly billingUrl: string;
@@ -46,15 +44,8 @@ const HEADER_VALUE = /^[\x21-\x7e]+$/;
 export function createTransport(options: TransportOptions): Transport {
   const { clock, timeoutMs } = options;
   const url = finalizeUrl(options.billingUrl);
-  const pool = new Pool(url.origin, {
-    connect: guardedConnector(createAddressGuard().trusting, { connectTimeoutMs: timeoutMs }),
-    connections: CONNECTIONS_MAX,
-    pipelining: 1,
-    maxHeaderSize: LIMITS.responseBytesMax,
-    keepAliveMaxTimeout: 60_000,
-    maxRequestsPerClient: 1_000,
-  });
-  const target = { origin: url.origin, path: url.pathname, method: "POST" } as const;
+  const connection = { timeoutMs, trusted: true, connectionsMax: CONNECTIONS_MAX, raw: true } as const;
+  const poster = createPoster({ ...connection, url: url.href }, { clock });
   if (options.reservationPath !== undefined) checkReservationPath(options.reservationPath);
 
   async function call(request: FinalizeRequest, { signal, ...context }: Parameters<Transport["send"]>[1]): Promise<Outcome> {
@@ -63,9 +54,9 @@ export function createTransport(options: TransportOptions): Transport {
     const leftMs = (): number => Math.max(1, Math.round(totalMs - (clock.monotonicMs() - startedMs)));
     const token = await sign(request, options, totalMs);
     if (token.kind !== "signed") return token;
-    const message = { ...target, headers: headersOf(request, token.text), body: bodyOf(request) };
-    const waitMs = leftMs();
-    const answer = await exchange(pool, message, { signal, timeoutMs: waitMs }, waitMs, clock);
+    // DF-34: after a timeout nobody knows whether it landed; the receiver recognises the repeat.
+    const headers = ["idempotency-key", headerText(request.reservation_id), ...headersOf(request, token.text)];
+    const answer = await poster.post(bodyOf(request), headers, { signal, timeoutMs: leftMs() });
     if (answer.kind === "failed") return answer.outcome;
     const first = judge(answer, request, clock.wallMs());
     const judged = first.unverified ? ((await ask(request, leftMs, signal)) ?? first) : first;
@@ -82,9 +73,9 @@ export function createTransport(options: TransportOptions): Transport {
     // A token of its own: each is good once.
     const token = await sign(request, options, leftMs());
     if (token.kind !== "signed") return null;
-    const headers = ["accept", "application/json", ...commonHeaders(request, token.text)];
-    const text = await readReservation(pool, { path, headers, timeoutMs: leftMs(), signal }, clock);
-    return text === null ? null : judgeReservation(text, request);
+    const headers = ["accept", "application/json", ...headersOf(request, token.text)];
+    const answer = await poster.get(path, headers, { signal, timeoutMs: leftMs() });
+    return answer.kind === "answered" && answer.status === 200 ? judgeReservation(answer.body, request) : null;
   }
 
   return {
@@ -94,8 +85,24 @@ export function createTransport(options: TransportOptions): Transport {
         const error = oneLine(errorText(thrown), LIMITS.errorBytesMax);
         return { kind: "retry", code: "transport_error", error, alert: true };
       }),
-    close: () => pool.destroy(),
+    close: () => poster.close(),
   };
+}
+
+const ID = "{id}";
+
+/** The address of a reservation below `base`. Null for an id that would change the path instead of standing in it. */
+function reservationPath(base: string, template: string, reservationId: string): string | null {
+  if (reservationId === "." || reservationId === "..") return null;
+  return base + template.replace(ID, () => encodeURIComponent(reservationId));
+}
+
+/** A path of ours, not an address: the token is for this service and goes nowhere else. */
+function checkReservationPath(template: string): void {
+  const good = typeof template === "string" && /^\/[\x21-\x7e]*$/.test(template) && template.split(ID).length === 2;
+  if (good && !template.startsWith("//") && !/[?#\\]/.test(template)) return;
+  const what = `reservationPath must be a path below billingUrl with ${ID} in it, such as /api/internal/reservations/${ID}`;
+  throw new MakegoodError("invalid_config", what);
 }
 
 /** Where the service lives may have a path of its own; the address of the call comes after it. */
@@ -134,13 +141,7 @@ function unsigned(error: string): Signed {
 }
 
 function headersOf(request: FinalizeRequest, token: string): string[] {
-  // DF-34: after a timeout nobody knows whether it landed; the receiver recognises the repeat.
-  const own = ["content-type", "application/json", "idempotency-key", headerText(request.reservation_id)];
-  return [...own, ...commonHeaders(request, token)];
-}
-
-function commonHeaders(request: FinalizeRequest, token: string): string[] {
-  const headers = ["user-agent", "makegood", "authorization", `Bearer ${token}`];
+  const headers = ["authorization", `Bearer ${token}`];
   if (isTraceparent(request.trace_id)) headers.push("traceparent", request.trace_id);
   else if (request.trace_id !== "") headers.push("x-trace-id", headerText(request.trace_id));
   return headers;

@@ -3,6 +3,7 @@
  * charged for, or when the oldest waiting one is older than an hour.
  */
 import type { Store } from "../../store/store.ts";
+import { tallyOf } from "../../store/tally.ts";
 
 export interface UsageHealth {
   readonly status: "ok" | "degraded";
@@ -15,13 +16,9 @@ export interface UsageHealth {
 const LATE_MS = 3_600_000;
 
 export async function usageHealth(store: Store, topic: string): Promise<UsageHealth> {
-  const counts = (await store.counts()).filter((count) => count.topic === topic);
-  const waiting = counts.filter(({ status }) => status === "pending");
-  const dead = counts.filter(({ status, resolution }) => status === "dead" && resolution === "open");
-  const sum = (of: typeof counts): number => of.reduce((total, { count }) => total + count, 0);
-  const oldest = (of: typeof counts): number | null =>
-    of.reduce<number | null>((age, { oldestMs }) => (oldestMs === null ? age : Math.max(age ?? 0, oldestMs)), null);
-  const [pending, deadLetters, oldestPendingMs] = [sum(waiting), sum(dead), oldest(waiting)];
+  const counts = await store.counts();
+  const { count: pending, oldestMs: oldestPendingMs } = tallyOf(counts, topic, ["pending"]);
+  const { count: deadLetters, oldestMs: oldestDeadLetterMs } = tallyOf(counts, topic, ["dead"]);
   const degraded = deadLetters > 0 || (oldestPendingMs ?? 0) > LATE_MS;
-  return { status: degraded ? "degraded" : "ok", pending, oldestPendingMs, deadLetters, oldestDeadLetterMs: oldest(dead) };
+  return { status: degraded ? "degraded" : "ok", pending, oldestPendingMs, deadLetters, oldestDeadLetterMs };
 }
