@@ -132,7 +132,7 @@ export interface StatusCount {
   readonly status: Status;
   readonly resolution: Resolution | null;
   readonly count: number;
-  /** Age of the oldest one, by the store's clock. */
+  /** Since the oldest one was created, by the store's clock, however often it was tried and whenever it is due. */
   readonly oldestMs: number | null;
 }
 

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { LIMITS } from "../../message/limits.ts";
 import type { NewMessage } from "../../message/message.ts";
 import type { ListFilter } from "../../store/store.ts";
-import { DELIVERED, dead, definition, hold, idsOf, OTHER, PLAIN, refused, seen, sorted } from "./fixtures.ts";
+import { DELIVERED, dead, definition, hold, idsOf, OTHER, PLAIN, refused, retry, seen, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 async function allPages(scene: Scene, filter: ListFilter): Promise<string[]> {
@@ -135,6 +135,24 @@ export const pagingCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.equal(usual.length, expected.length - 1, "the delivered are left out unless asked for");
     assert.ok(usual.every(({ status }) => status !== "delivered"));
     assert.ok(counts.every(({ oldestMs }) => oldestMs === null || Number.isFinite(oldestMs)));
+  },
+
+  "FIN-28, DF-8: the age in the counts is since creation, however often it was tried and whenever it is due": async (scene) => {
+    const oldest = async (): Promise<unknown[]> => {
+      const counts = (await scene.store.counts()).filter(({ count }) => count > 0);
+      return counts.map(({ status, oldestMs }) => [status, Math.floor((oldestMs ?? -1) / 100_000)]);
+    };
+    await scene.accept(-250_000, {});
+    await scene.accept(-150_000, { delayMs: 36_000_000 });
+    assert.deepEqual(await oldest(), [["pending", 2]], "one is due, the other is not");
+    const [first] = await scene.take(1, -140_000);
+    assert.deepEqual(sorted((await oldest()).map(String)), ["pending,1", "processing,2"], "under a claim");
+    await scene.settled(-130_000, [first!], retry(3_600_000, true, 0, true));
+    assert.deepEqual(await oldest(), [["pending", 2]], "both wait for a later time");
+    const [again] = await scene.take(1, 3_500_000);
+    assert.equal(again?.id, first?.id);
+    await scene.settled(3_500_001, [again!], dead());
+    assert.deepEqual(sorted((await oldest()).map(String)), ["dead,2", "pending,1"]);
   },
 
   "I2: what was settled stays readable when its topic is deleted": async (scene) => {

@@ -18,27 +18,31 @@ const provenanceSql = (s: string) =>
   `select extract(epoch from at)::text, actor, action, reason from ${s}.provenance where message_id = $1::uuid order by id`;
 
 const deliveredSql = (s: string) => `union all
-    select m.lane_id, 'delivered', null, count(*), null from ${s}.attempt a cross join lateral (
+    select m.lane_id, 'delivered', null, count(*), min(array[a.message_id]) from ${s}.attempt a cross join lateral (
       select lane_id from (select id, lane_id from ${s}.message where id = a.message_id union all
         select id, lane_id from ${s}.message_kept where id = a.message_id) m limit 1) m
     where a.outcome in (1, 2) group by m.lane_id`;
 
+/** The oldest is the one with the smallest id, because ids begin with a time; \`min(array[id])\` because there is no min(uuid) before PostgreSQL 18. */
 const countsSql = (
   s: string,
   delivered: boolean,
-) => `select t.name, c.status, c.resolution::text, sum(c.n)::text, (extract(epoch from (statement_timestamp() - min(c.since))) * 1000)::bigint::text
-  from (
-    select lane_id, 'pending' as status, null::int as resolution, count(*) as n, min(due) filter (where due < 'infinity') as since from ${s}.ready group by lane_id
+) => `select c.topic, c.status, c.resolution::text, c.n::text, (extract(epoch from (statement_timestamp() - o.created_at)) * 1000)::bigint::text
+  from (select t.name as topic, c.status, c.resolution, sum(c.n) as n, (min(c.oldest))[1] as oldest from (
+    select lane_id, 'pending' as status, null::int as resolution, count(*) as n, min(array[id]) as oldest from ${s}.ready group by lane_id
     union all
-    select lane_id, 'pending', null, count(*), min(due) filter (where due < 'infinity') from ${s}.ready_ordered group by lane_id
+    select lane_id, 'pending', null, count(*), min(array[id]) from ${s}.ready_ordered group by lane_id
     union all
-    select u.lane_id, 'processing', null, count(*), null from ${s}.lease l cross join lateral unnest(l.ids, l.lanes) u(id, lane_id)
+    select u.lane_id, 'processing', null, count(*), min(array[u.id]) from ${s}.lease l cross join lateral unnest(l.ids, l.lanes) u(id, lane_id)
       where not exists (select from ${s}.attempt a where a.message_id = u.id and a.lease_id = l.id) group by 1
     union all
-    select lane_id, 'dead', resolution, count(*), min(died_at) from ${s}.dead_letter where resolution < 3 group by lane_id, resolution
+    select lane_id, 'dead', resolution, count(*), min(array[id]) from ${s}.dead_letter where resolution < 3 group by lane_id, resolution
     ${delivered ? deliveredSql(s) : ""}) c
-  join ${s}.lane l on l.id = c.lane_id join ${s}.topic t on t.id = l.topic_id
-  group by t.name, c.status, c.resolution order by 1, 2, 3`;
+    join ${s}.lane l on l.id = c.lane_id join ${s}.topic t on t.id = l.topic_id
+    group by t.name, c.status, c.resolution) c
+  left join lateral (select created_at from ${s}.message where id = c.oldest union all
+    select created_at from ${s}.message_kept where id = c.oldest limit 1) o on true
+  order by 1, 2, 3`;
 
 export function createReads(db: Db) {
   const { connection, s } = db;
