@@ -39,6 +39,8 @@ const APPETITE_MIN = 16;
 const APPETITE_MAX = 1_000;
 /** So many are known at once; where there are more, those that had their turn make room for others. */
 const LANES_KEPT = 2_000;
+/** So many of one kind are offered to one plan, whatever is known; where there are more, they take turns. */
+const OFFERED = 250;
 
 type LaneIdentity = Pick<Lane, "lane" | "tenantId" | "priority" | "suspicion" | "retried">;
 
@@ -144,13 +146,28 @@ export class LaneTable {
     entry.laterMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Those that may be claimed from now. */
+  /**
+   * Those that may be claimed from now. Of very many a part, so that a plan costs the same however many there are: whoever was offered, goes to
+   * the end of the line, whether it got something or not. Each priority and each kind has a line of its own, so that none hides another.
+   */
   ready(nowMs: number): LaneEntry[] {
     const ready: LaneEntry[] = [];
     for (const entry of this.#lanes.values()) {
       if (entry.dueMs <= nowMs && (entry.asked === 0 || entry.full)) ready.push(entry);
     }
-    return ready;
+    if (ready.length <= OFFERED) return ready;
+    const lines = new Map<number, number>();
+    const offered = ready.filter((entry) => {
+      const line = entry.priority * 6 + entry.suspicion * 2 + (entry.retried ? 1 : 0);
+      const place = (lines.get(line) ?? 0) + 1;
+      lines.set(line, place);
+      return place <= OFFERED;
+    });
+    for (const entry of offered) {
+      this.#lanes.delete(entry.lane);
+      this.#lanes.set(entry.lane, entry);
+    }
+    return offered;
   }
 
   /** When the next one that is not due yet will be; Infinity when none is known. */

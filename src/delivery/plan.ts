@@ -80,6 +80,9 @@ export interface Plan<L> {
 
 export const PLAN = {
   lanesMax: 200,
+  /** With more lanes than a round can serve, each that has its turn is asked for about this many. */
+  laneWorth: 4,
+  lanesMin: 50,
   agedShare: 0.2,
   retriedShare: 0.25,
   retriedSlots: 0.5,
@@ -108,12 +111,13 @@ export function plan<L extends PlanLane>(input: PlanInput<L>): Plan<L> {
   const again = choose(
     trusted.filter(({ retried }) => retried),
     input.nowMs,
+    capacity,
     false,
   );
   const quarter = fresh.length > 0 && again.all.length > 0 ? capacity * PLAN.retriedShare + input.carry.retried : 0;
   const fifth = fresh.length > 0 ? capacity * PLAN.agedShare + input.carry.aged : input.carry.aged;
   const aged = fresh.length > 0 ? Math.min(capacity, Math.floor(fifth)) : 0;
-  const chosen = choose(fresh, input.nowMs, aged > 0);
+  const chosen = choose(fresh, input.nowMs, capacity, aged > 0);
   const all = [...chosen.all, ...again.all];
   const purse = openPurse(all, input, claims);
   // What failed before first, because it is bounded; whoever was served longest ago, whatever its priority.
@@ -163,20 +167,25 @@ interface Chosen<L> {
   readonly levels: L[][];
 }
 
-/** At most `lanesMax` lanes for one claim, rotating: the best levels and, within a level, those served longest ago. */
-function choose<L extends PlanLane>(lanes: readonly L[], nowMs: number, withAged: boolean): Chosen<L> {
+/**
+ * At most `lanesMax` lanes for one claim, rotating: the best levels and, within a level, those served longest ago. Where so many wait that they
+ * have to take turns anyway, fewer of them at a time: to reach into a lane costs as much as to deliver from it.
+ */
+function choose<L extends PlanLane>(lanes: readonly L[], nowMs: number, capacity: number, withAged: boolean): Chosen<L> {
+  const worth = Math.max(PLAN.lanesMin, Math.ceil(capacity / PLAN.laneWorth));
+  const lanesMax = lanes.length > PLAN.lanesMax ? Math.min(PLAN.lanesMax, worth) : PLAN.lanesMax;
   const ranked = lanes.map((lane) => {
     const age = passedOverMs(lane, nowMs);
     return { lane, age, level: lane.priority + Math.floor(age / 1_000) };
   });
   ranked.sort((a, b) => b.level - a.level || a.lane.servedMs - b.lane.servedMs || a.lane.dueMs - b.lane.dueMs);
-  const agedMax = withAged ? Math.ceil(PLAN.lanesMax * PLAN.agedShare) : 0;
+  const agedMax = withAged ? Math.ceil(lanesMax * PLAN.agedShare) : 0;
   const best = ranked[0]?.level;
   const below = agedMax === 0 ? [] : ranked.filter(({ level }) => level !== best);
   const oldest = below.sort((a, b) => b.age - a.age).slice(0, agedMax);
   const keep = new Set(oldest);
   for (const one of ranked) {
-    if (keep.size >= PLAN.lanesMax) break;
+    if (keep.size >= lanesMax) break;
     keep.add(one);
   }
   const levels = new Map<number, L[]>();

@@ -21,8 +21,12 @@ export interface LastAnswer<T> {
 }
 
 const SILENT_MS = 5_000;
+/** An answer is kept this many times as long as it took, if it is dear. */
+const KEPT_PER_COST = 20;
+const KEPT_MS_MAX = 60_000;
 
-export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Promise<T>): LastAnswer<T> {
+/** `dear`: what takes long is asked the less often, and nobody waits for what is known to take longer than he would. */
+export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Promise<T>, dear = false): LastAnswer<T> {
   let value: T | undefined;
   let error: string | null = null;
   let answeredAtMs: number | null = null;
@@ -49,11 +53,14 @@ export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Pro
 
   return {
     async read(waitMs) {
-      const fresh = error === null && answeredAtMs !== null && clock.monotonicMs() - answeredAtMs <= keptMs;
+      const costMs = dear ? (tookMs ?? 0) : 0;
+      const kept = dear ? Math.max(keptMs, Math.min(KEPT_MS_MAX, KEPT_PER_COST * costMs)) : keptMs;
+      const fresh = error === null && answeredAtMs !== null && clock.monotonicMs() - answeredAtMs <= kept;
       if (!fresh) {
         underWay ??= start();
         // Who asks after others have waited in vain waits only for what is left.
-        const leftMs = waitMs - (clock.monotonicMs() - underWay.since);
+        const hopeless = value !== undefined && error === null && costMs > waitMs;
+        const leftMs = hopeless ? 0 : waitMs - (clock.monotonicMs() - underWay.since);
         const late = new AbortController();
         if (leftMs > 0) await Promise.race([underWay.done, sleep(clock, leftMs, late.signal)]);
         late.abort();

@@ -2,11 +2,12 @@
  * Events and counts as Prometheus metrics, in a registry of our own. Labels are bounded: a topic beyond the first thousand
  * counts as `other`, and no id, key or address is ever a label. A scrape never waits for a store that hangs.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Registry } from "prom-client";
 import { auditMetrics } from "./audit-metrics.ts";
 import type { Events, MakegoodEvent } from "./events.ts";
 import type { Finding } from "./finding.ts";
 import { recoveryMetrics } from "./recovery-metrics.ts";
+import { createSeriesBook, type SeriesBook } from "./series.ts";
 
 /** What is asked of the store, as plain values: this room does not know stores. */
 export interface Levels {
@@ -67,15 +68,13 @@ const BREAKER = { closed: 0, half_open: 1, open: 2 } as const;
 export function createMetrics({ events, version, levels }: MetricsOptions): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
-  new Gauge({ name: "makegood_info", help: "The version that runs.", labelNames: ["version"], registers: [register] }).set(
-    { version },
-    1,
-  );
+  const book = createSeriesBook();
+  book.gauge("makegood_info", "The version that runs.", ["version"]).set([version], 1);
   const label = cappedLabels(TOPICS_MAX);
-  const stop = countEvents(events, register, label);
+  const stop = countEvents(events, book, label);
   const audit = auditMetrics(events, register);
   const recovery = recoveryMetrics(events, register);
-  const refresh = levelGauges(register, label, async () => {
+  const refresh = levelGauges(book, label, async () => {
     const now = await levels();
     audit.levels(now.messages);
     recovery.levels(now.messages);
@@ -85,7 +84,7 @@ export function createMetrics({ events, version, levels }: MetricsOptions): Metr
     contentType: register.contentType,
     async text() {
       await refresh();
-      return register.metrics();
+      return `${await register.metrics()}\n${book.text()}`;
     },
     close() {
       stop();
@@ -107,10 +106,8 @@ function cappedLabels(max: number): (name: string) => string {
   };
 }
 
-function countEvents(events: Events, register: Registry, label: (topic: string) => string): () => void {
-  const registers = [register];
-  const counter = <T extends string>(name: string, help: string, labelNames: T[] = []) =>
-    new Counter<T>({ name: `makegood_${name}`, help, labelNames, registers });
+function countEvents(events: Events, book: SeriesBook, label: (topic: string) => string): () => void {
+  const counter = (name: string, help: string, labelNames: string[] = []) => book.counter(`makegood_${name}`, help, labelNames);
   const accepted = counter("accepted_total", "Messages accepted by this process.", ["topic"]);
   const duplicates = counter("duplicates_total", "Enqueues that met their own key again.", ["topic"]);
   const attempts = counter("attempts_total", "Attempts that ended in this process.", ["topic", "outcome"]);
@@ -137,46 +134,41 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
   const quarantined = counter("quarantined_total", "Messages kept for a person because no store takes them.", ["rung"]);
   // A function may give any code.
   const codeLabel = cappedLabels(CODES_MAX);
-  const seconds = new Histogram({
-    name: "makegood_attempt_seconds",
-    help: "How long attempts took.",
-    labelNames: ["topic"],
-    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60],
-    registers,
-  });
+  const buckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60];
+  const seconds = book.histogram("makegood_attempt_seconds", "How long attempts took.", ["topic"], buckets);
   const counted: Counted = {
     accepted({ topic, inserted, duplicate }) {
-      if (inserted > 0) accepted.inc({ topic: label(topic) }, inserted);
-      if (duplicate > 0) duplicates.inc({ topic: label(topic) }, duplicate);
+      if (inserted > 0) accepted.inc([label(topic)], inserted);
+      if (duplicate > 0) duplicates.inc([label(topic)], duplicate);
     },
     claimed({ count }) {
       claims.inc();
-      claimed.inc(count);
+      claimed.inc([], count);
     },
     attempt(event) {
       const topic = label(event.topic);
-      attempts.inc({ topic, outcome: event.outcome });
-      seconds.observe({ topic }, event.ms / 1_000);
-      if (event.status === "dead") died.inc({ topic });
+      attempts.inc([topic, event.outcome]);
+      seconds.observe([topic], event.ms / 1_000);
+      if (event.status === "dead") died.inc([topic]);
     },
-    unserved: ({ topic, code }) => unserved.inc({ topic: label(topic), code: codeLabel(code) }),
+    unserved: ({ topic, code }) => unserved.inc([label(topic), codeLabel(code)]),
     breaker({ topic, state }) {
-      if (state === "open") trips.inc({ topic: label(topic) });
+      if (state === "open") trips.inc([label(topic)]);
     },
-    direct: ({ topic, outcome }) => direct.inc({ topic: label(topic), outcome }),
-    handed_down: ({ topic, rung }) => handedDown.inc({ topic: label(topic), rung }),
-    rung_failed: ({ rung }) => rungFailures.inc({ rung }),
-    drained: ({ rung, moved }) => drained.inc({ rung }, moved),
-    quarantined: ({ rung }) => quarantined.inc({ rung }),
-    claim_lost: ({ topic }) => claimLost.inc({ topic: label(topic) }),
-    reclaimed: ({ count }) => reclaimed.inc(count),
-    store_error: ({ during }) => storeErrors.inc({ during }),
-    store_lost_data: ({ store }) => lostData.inc({ store }),
-    durability: ({ store, survives }) => durability.inc({ store, survives }),
-    intervened: ({ action }) => interventions.inc({ action }),
-    pruned: ({ count }) => pruned.inc(count),
+    direct: ({ topic, outcome }) => direct.inc([label(topic), outcome]),
+    handed_down: ({ topic, rung }) => handedDown.inc([label(topic), rung]),
+    rung_failed: ({ rung }) => rungFailures.inc([rung]),
+    drained: ({ rung, moved }) => drained.inc([rung], moved),
+    quarantined: ({ rung }) => quarantined.inc([rung]),
+    claim_lost: ({ topic }) => claimLost.inc([label(topic)]),
+    reclaimed: ({ count }) => reclaimed.inc([], count),
+    store_error: ({ during }) => storeErrors.inc([during]),
+    store_lost_data: ({ store }) => lostData.inc([store]),
+    durability: ({ store, survives }) => durability.inc([store, survives]),
+    intervened: ({ action }) => interventions.inc([action]),
+    pruned: ({ count }) => pruned.inc([], count),
     redrive({ changed }) {
-      for (const state of ["sent", "healed", "failed", "skipped"] as const) redriven.inc({ state }, changed[state]);
+      for (const state of ["sent", "healed", "failed", "skipped"] as const) redriven.inc([state], changed[state]);
     },
   };
   return events.on((event) => (counted[event.type] as ((event: MakegoodEvent) => void) | undefined)?.(event));
@@ -185,10 +177,8 @@ function countEvents(events: Events, register: Registry, label: (topic: string) 
 /** What is counted at each kind of event. */
 type Counted = { [T in MakegoodEvent["type"]]?: (event: Extract<MakegoodEvent, { type: T }>) => void };
 
-function levelGauges(register: Registry, label: (topic: string) => string, levels: () => Promise<Levels>) {
-  const registers = [register];
-  const gauge = <T extends string>(name: string, help: string, labelNames: T[] = []) =>
-    new Gauge<T>({ name: `makegood_${name}`, help, labelNames, registers });
+function levelGauges(book: SeriesBook, label: (topic: string) => string, levels: () => Promise<Levels>) {
+  const gauge = (name: string, help: string, labelNames: string[] = []) => book.gauge(`makegood_${name}`, help, labelNames);
   const messages = gauge("messages", "Messages by topic and status.", ["topic", "status"]);
   const deadLetters = gauge("dead_letters", "Open dead letters.", ["topic"]);
   const oldest = gauge("oldest_pending_seconds", "Age of the oldest pending message.", ["topic"]);
@@ -209,26 +199,26 @@ function levelGauges(register: Registry, label: (topic: string) => string, level
     for (const one of [messages, deadLetters, oldest, breaker, paused, held, findings]) one.reset();
     for (const { topic, status, resolution, count, oldestMs } of now.messages) {
       const name = label(topic);
-      messages.inc({ topic: name, status }, count);
-      if (status === "dead" && resolution === "open") deadLetters.inc({ topic: name }, count);
-      if (status === "pending") oldest.set({ topic: name }, (oldestMs ?? 0) / 1_000);
+      messages.inc([name, status], count);
+      if (status === "dead" && resolution === "open") deadLetters.inc([name], count);
+      if (status === "pending") oldest.set([name], (oldestMs ?? 0) / 1_000);
     }
     for (const one of now.breakers) {
-      breaker.set({ topic: label(one.topic) }, BREAKER[one.state]);
-      paused.set({ topic: label(one.topic) }, one.paused ? 1 : 0);
-      if (one.held !== null) held.set({ topic: label(one.topic), code: codeLabel(one.held) }, 1);
+      breaker.set([label(one.topic)], BREAKER[one.state]);
+      paused.set([label(one.topic)], one.paused ? 1 : 0);
+      if (one.held !== null) held.set([label(one.topic), codeLabel(one.held)], 1);
     }
-    up.set(now.up ? 1 : 0);
+    up.set([], now.up ? 1 : 0);
     if (now.store) {
-      survives.set(SURVIVES[now.store.survives]);
-      checked.set(now.store.checkedAgeMs / 1_000);
+      survives.set([], SURVIVES[now.store.survives]);
+      checked.set([], now.store.checkedAgeMs / 1_000);
       for (const { place, count, quarantined, ageMs } of now.store.below) {
-        below.set({ place, state: "waiting" }, count);
-        below.set({ place, state: "quarantined" }, quarantined);
-        belowAge.set({ place }, ageMs / 1_000);
+        below.set([place, "waiting"], count);
+        below.set([place, "quarantined"], quarantined);
+        belowAge.set([place], ageMs / 1_000);
       }
-      for (const { what, severity } of now.store.findings) findings.inc({ what, severity });
+      for (const { what, severity } of now.store.findings) findings.inc([what, severity]);
     }
-    age.set(now.ageMs === null ? Number.NaN : now.ageMs / 1_000);
+    age.set([], now.ageMs === null ? Number.NaN : now.ageMs / 1_000);
   };
 }

@@ -70,7 +70,7 @@ export function createHealth(kernel: Kernel): Health {
     const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
     return { counts, topics, served };
   };
-  const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels);
+  const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels, true);
   const billing = createLastAnswer(clock, BILLING_KEPT_MS, () => lookAtStore(store));
   const delivered = countDelivered(kernel);
   return {

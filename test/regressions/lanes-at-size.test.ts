@@ -11,6 +11,30 @@ import { definition, PLAIN } from "../../src/testing/store-conformance/fixtures.
 import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
 
 describe("N21: lanes at size", () => {
+  it("topics that did not change are not read again, and a change by another process is seen", async () => {
+    const store = await openStore();
+    const other = await openStore({ schema: store.schema });
+    try {
+      await store.topics.put(definition(PLAIN), "code");
+      const [first] = await store.topics.list();
+      const [again] = await store.topics.list();
+      expect(first?.name).toBe(PLAIN);
+      expect(again).toBe(first);
+      await other.topics.pause(PLAIN, true);
+      expect((await store.topics.list())[0]?.paused).toBe(true);
+      await other.topics.put(definition("t/second"), "code");
+      expect((await store.topics.list()).map(({ name }) => name).sort()).toEqual([PLAIN, "t/second"].sort());
+      await other.topics.trip(PLAIN, 60_000, "five in a row");
+      expect((await store.topics.list()).find(({ name }) => name === PLAIN)?.breaker.state).toBe("open");
+      await other.topics.delete("t/second", "code");
+      expect((await store.topics.list()).map(({ name }) => name)).toEqual([PLAIN]);
+    } finally {
+      await store.close();
+      await other.close();
+      await dropSchema(store.schema);
+    }
+  });
+
   it("a batch for 1,000 new tenants makes their lanes in one statement", async () => {
     const store = await openStore();
     await store.topics.put(definition(PLAIN), "code");
@@ -38,6 +62,37 @@ describe("N21: lanes at size", () => {
       await store.close();
       await dropSchema(store.schema);
     }
+  });
+
+  it("however many lanes are due, one plan is offered a bounded number, of each priority and kind, and none is left out for long", () => {
+    const topics = new Map<string, TopicState>();
+    const topicOf = (name: string): TopicState => {
+      const state = topics.get(name) ?? { ...createTopicState(name, true, undefined as never), allowance: 10 };
+      topics.set(name, state);
+      return state;
+    };
+    const table = new LaneTable(topicOf);
+    const some = (name: string, count: number, more: Partial<Lane> = {}) =>
+      Array.from({ length: count }, (_, i): Lane => {
+        const rest = { priority: 0, suspicion: 0, retried: false, ordered: false, dueInMs: -1 } as const;
+        return { lane: `${name}${i}`, topic: `t/${name}`, tenantId: `tenant-${i}`, ...rest, ...more };
+      });
+    const crowd = some("crowd", 1_500);
+    table.seen(
+      [...crowd, ...some("urgent", 3, { priority: 9 }), ...some("again", 2, { retried: true }), ...some("late", 1)],
+      1,
+      table.mark,
+    );
+    const seen = new Map<string, number>();
+    for (let ms = 2; ms < 10; ms++) {
+      const offered = table.ready(ms);
+      expect(offered.length).toBeLessThanOrEqual(300);
+      expect(offered.filter(({ priority }) => priority === 9)).toHaveLength(3);
+      expect(offered.filter(({ retried }) => retried)).toHaveLength(2);
+      for (const { lane } of offered) seen.set(lane, (seen.get(lane) ?? 0) + 1);
+    }
+    // Nothing was given to anybody: whoever was offered made way all the same.
+    expect([...crowd, ...some("late", 1)].every(({ lane }) => (seen.get(lane) ?? 0) >= 1)).toBe(true);
   });
 
   it("a worker knows a bounded number of lanes at once, and every one of 5,000 has its turn", () => {

@@ -5,8 +5,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { MakegoodError } from "../../src/message/errors.ts";
 import { createEvents } from "../../src/observe/events.ts";
+import { createLastAnswer } from "../../src/observe/last-answer.ts";
 import { createLog, escapeControl, logEvents } from "../../src/observe/log.ts";
 import { createMetrics } from "../../src/observe/metrics.ts";
+import { createSeriesBook } from "../../src/observe/series.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -135,6 +137,61 @@ describe("metrics", () => {
     expect(lines).toHaveLength(1_001);
     expect(lines).toContain('makegood_accepted_total{topic="other"} 500');
     metrics.close();
+  });
+
+  it("are written as a Prometheus server reads them: buckets that add up, labels escaped, and nothing of what is over", async () => {
+    const book = createSeriesBook();
+    const seconds = book.histogram("h", "Durations.", ["topic"], [0.1, 1]);
+    for (const value of [0.05, 0.1, 0.5, 3]) seconds.observe(["a"], value);
+    const gauge = book.gauge("g", "Levels.", ["topic", "status"]);
+    gauge.set(['say "hi" \\', "x\ny"], 2);
+    gauge.set(["over", "x"], 1);
+    gauge.reset();
+    gauge.inc(['say "hi" \\', "x\ny"]);
+    book.counter("c", "Bare.");
+    expect(book.text().split("\n")).toEqual([
+      "# HELP h Durations.",
+      "# TYPE h histogram",
+      'h_bucket{le="0.1",topic="a"} 2',
+      'h_bucket{le="1",topic="a"} 3',
+      'h_bucket{le="+Inf",topic="a"} 4',
+      'h_sum{topic="a"} 3.65',
+      'h_count{topic="a"} 4',
+      "",
+      "# HELP g Levels.",
+      "# TYPE g gauge",
+      'g{topic="say \\"hi\\" \\\\",status="x\\ny"} 1',
+      "",
+      "# HELP c Bare.",
+      "# TYPE c counter",
+      "c 0",
+      "",
+    ]);
+  });
+
+  it("N21: wait for no count that is known to take longer, and count the less often the dearer it is", async () => {
+    let asked = 0;
+    let monotonicMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => monotonicMs };
+    const levels = createLastAnswer(
+      clock,
+      5_000,
+      async () => {
+        asked++;
+        await Promise.resolve();
+        monotonicMs += 1_000;
+        return asked;
+      },
+      true,
+    );
+    expect((await levels.read(150)).value).toBe(1);
+    monotonicMs += 15_000;
+    expect(await levels.read(150)).toMatchObject({ value: 1, ageMs: 15_000 });
+    expect(asked).toBe(1);
+    monotonicMs += 6_000;
+    // The last one took a second: this one is begun, and not waited for.
+    expect((await levels.read(150)).value).toBe(1);
+    expect(asked).toBe(2);
   });
 
   it("turn every kind of event into a number", async () => {
