@@ -24,7 +24,7 @@ import { Runner } from "./runner.ts";
 import { announceSettled } from "./settled-event.ts";
 import { Settler } from "./settler.ts";
 import { StoreHealth } from "./store-health.ts";
-import { allowanceOf, createTopicState, type TopicState, tenantLimitOf, useEntry } from "./topic-state.ts";
+import { allowanceOf, createTopicState, isWellSupplied, type TopicState, tenantLimitOf, useEntry } from "./topic-state.ts";
 import type { TopicTable } from "./topic-table.ts";
 import type { StopOptions, WorkerStatus } from "./worker.ts";
 
@@ -92,7 +92,9 @@ export class Dispatcher {
       },
       room: () => this.#nudge(),
     });
-    const freed = (): void => this.#nudge();
+    const freed = (topic?: TopicState): void => {
+      if (!topic || !isWellSupplied(topic)) this.#nudge();
+    };
     const shared = { clock, events, concurrency, prefetch, settler, leases, track };
     this.#runner = new Runner({ ...shared, topics, breakers, random, freed });
     const took = (full: boolean, dry: boolean): void => this.#took(full, dry);

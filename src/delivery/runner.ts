@@ -14,7 +14,7 @@ import { judgeSink, neverFailed } from "./judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
-import { forgetTenant, mayStart, paced, stillRunning } from "./topic-state.ts";
+import { forgetTenant, mayStart, paced, stillRunning, type TopicState } from "./topic-state.ts";
 import type { SinkHandle, TopicEntry, TopicTable } from "./topic-table.ts";
 import { Waiting } from "./waiting.ts";
 
@@ -28,8 +28,8 @@ export interface RunnerOptions {
   readonly prefetch: Prefetch;
   readonly settler: Settler;
   readonly leases: LeaseTable;
-  /** Told when slots came free. */
-  readonly freed: () => void;
+  /** Told when slots came free; `topic`: whose, where it is one topic's. */
+  readonly freed: (topic?: TopicState) => void;
   readonly track: (call: Promise<unknown>) => void;
 }
 
@@ -189,7 +189,7 @@ export class Runner {
     this.#finish(attempt, outcome, this.#options.clock.monotonicMs());
     this.run();
     if (this.#stopped) this.#options.settler.consider(this.#running.size === 0);
-    this.#options.freed();
+    this.#options.freed(attempt.lane.topic);
   }
 
   #finish(attempt: Attempt, answer: Outcome, nowMs: number): void {

@@ -28,15 +28,18 @@ export interface SettlerOptions {
 const BATCH_GOOD = 250;
 const BATCH_MAX = LIMITS.batchMessagesMax;
 const WAIT_MS = 5;
-/** How long outcomes of a lease wait for the rest of it: a store writes a whole lease far cheaper than its parts. */
-const PART_WAIT_MS = 20;
+/** How long outcomes of a lease wait for the rest of it: a store writes a whole lease cheaper than its parts. */
+const PART_WAIT_MS = 40;
+/** Until then the next one of its ordering key waits, too. */
+const ORDERED_WAIT_MS = 20;
 const WRITES_MAX = 2;
 const BACKOFF_MS = 50;
 const BACKOFF_MS_MAX = 5_000;
 
 /** Outcomes of one lease that is still at work. */
 interface Part {
-  readonly sinceMs: number;
+  /** It goes then, whether or not the rest has come. */
+  readonly dueMs: number;
   readonly attempts: Attempt[];
 }
 
@@ -75,7 +78,8 @@ export class Settler {
     attempt.settle = settle;
     let part = this.#parts.get(lease);
     if (!part) {
-      part = { sinceMs: nowMs, attempts: [] };
+      const waitMs = attempt.message.orderingKey === null ? PART_WAIT_MS : ORDERED_WAIT_MS;
+      part = { dueMs: nowMs + waitMs, attempts: [] };
       this.#parts.set(lease, part);
     }
     part.attempts.push(attempt);
@@ -114,14 +118,14 @@ export class Settler {
     if (this.#timer || this.backlog === this.#inWrites) return;
     this.#timer = this.#options.clock.after(WAIT_MS, () => {
       this.#timer = undefined;
-      this.#flush(this.#options.clock.monotonicMs() - PART_WAIT_MS);
+      this.#flush(this.#options.clock.monotonicMs());
       this.#wait();
     });
   }
 
-  /** Sends what is complete, and parts of leases that have waited since before `partsMs`. */
-  #flush(partsMs: number): void {
-    for (const [lease, part] of this.#parts) if (part.sinceMs <= partsMs) this.#complete(lease, part);
+  /** Sends what is complete, and parts of leases that wait no longer than until then. */
+  #flush(untilMs: number): void {
+    for (const [lease, part] of this.#parts) if (part.dueMs <= untilMs) this.#complete(lease, part);
     while (this.#writes.size < WRITES_MAX && this.#whole.length > 0) {
       const batch = this.#takeBatch();
       if (batch.length === 0) return;

@@ -8,8 +8,9 @@ import type { TopicEntry } from "./topic-table.ts";
 
 /** One slot is freed so seldom that others would feel it: above this, a topic may not take them all. */
 const SLOW_MS = 1_000;
-/** Four of these one after the other are still soon. */
-const FAST_MS = 25;
+/** What waits here is to begin within about this: a claim for many costs the store little more than one for few. */
+const AHEAD_MS = 100;
+const HELD_PER_RUNNING_MAX = 16;
 
 /** Starts that were allotted to this worker and not used yet. */
 export interface Starts {
@@ -107,7 +108,14 @@ export function useEntry(topic: TopicState, entry: TopicEntry | undefined): void
 /** How many are held for each that may run: a fast sink should find the next ones waiting, a slow one need not. */
 function heldPerRunning(topic: TopicState): number {
   if (topic.slow) return 1;
-  return topic.paceMs < FAST_MS ? 4 : 2;
+  return Math.max(2, Math.min(HELD_PER_RUNNING_MAX, 1 + Math.floor(AHEAD_MS / topic.paceMs)));
+}
+
+/** With every slot busy and more waiting here, each that ends would fetch one: a claim waits until it is worth its way. */
+export function isWellSupplied(topic: TopicState): boolean {
+  const { running, runningMax, held } = topic;
+  if (running < runningMax || held <= running) return false;
+  return held * 4 > 3 * runningMax * heldPerRunning(topic);
 }
 
 export function tenantOf(topic: TopicState, tenantId: string | null): TenantState {
@@ -168,10 +176,8 @@ export interface Crowd {
 export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, crowd: Crowd): number {
   if (!hasSink || !isServed(topic, nowMs)) return 0;
   if (topic.entry?.rest.why) return topic.held === 0 ? 1 : 0;
-  const holdsMax = topic.runningMax * heldPerRunning(topic);
-  const room = holdsMax - topic.held;
-  // With every slot busy and more waiting here, each that ends would fetch one: a claim waits until it is worth its way.
-  if (topic.running >= topic.runningMax && topic.held > topic.running && room * 4 < holdsMax) return 0;
+  if (isWellSupplied(topic)) return 0;
+  const room = topic.runningMax * heldPerRunning(topic) - topic.held;
   if (!topic.slow) return Math.max(0, room);
   // All slots are its own, and none of it waits here for one: whoever comes gets the next that is free.
   if (crowd.served < 2) return Math.max(0, crowd.more ? Math.min(room, crowd.concurrency - crowd.slowHeld) : room);

@@ -16,6 +16,8 @@ export type Answer =
 
 /** How long a body may take after the status is known: to be read for its first words, and to free the connection. */
 const BODY_WAIT_MS = 500;
+/** From here on a tenth of a second more or less is nothing. */
+const COARSE_MS = 1_000;
 /** Twice what is shown, so that a credential that the receiver echoes is whole when it is looked for. */
 const BODY_KEPT_BYTES = 2_048;
 
@@ -24,7 +26,7 @@ export type Request = Pick<Dispatcher.DispatchOptions, "origin" | "path" | "meth
 /** `reads`: the body is what is asked for; of a 2xx, too, it is waited for, and kept whole. */
 export function exchange(
   dispatcher: Dispatcher,
-  request: Request,
+  { origin, path, method, headers, body }: Request,
   context: DeliverContext,
   timeoutMs: number,
   clock: Clock,
@@ -33,7 +35,8 @@ export function exchange(
   return new Promise((resolve) => {
     const running = new Exchange(resolve, context, timeoutMs, clock, reads);
     // undici's own timeouts count from chunk to chunk, so a trickle never ends; the deadline here is the only one.
-    if (running.start()) dispatcher.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0 }, running);
+    const options = { origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
+    if (running.start()) dispatcher.dispatch(options, running);
   });
 }
 
@@ -76,7 +79,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (context.onAbort) context.onAbort((reason) => this.#cutShort(reason));
     else this.#listen(context.signal);
     if (this.#settled) return false;
-    this.#deadline = this.#clock.after(this.#timeoutMs, () => this.#cutShort(null));
+    // Whoever tells us of an abort keeps its own deadline, to the tenth of a second; only a shorter one is ours to keep.
+    const kept = context.onAbort !== undefined && this.#timeoutMs >= Math.max(context.timeoutMs, COARSE_MS);
+    if (!kept) this.#deadline = this.#clock.after(this.#timeoutMs, () => this.#cutShort(null));
     return true;
   }
 

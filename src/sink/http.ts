@@ -5,6 +5,7 @@
  */
 import type { Outcome } from "../message/outcome.ts";
 import { systemClock } from "../platform/clock.ts";
+import type { Answer } from "./exchange.ts";
 import { createPoster, type PosterDeps, type PosterOptions } from "./poster.ts";
 import { messageHeaders } from "./request-headers.ts";
 import type { DeliverContext, Delivery, Sink } from "./sink.ts";
@@ -21,12 +22,10 @@ export function httpSink(options: HttpSinkOptions, deps: PosterDeps = {}): Sink 
   const clock = deps.clock ?? systemClock;
   const poster = createPoster(options, deps);
   const verdictOf = (status: number) => options.statusMap?.[status] ?? httpVerdict(status);
+  const outcomeOf = (answer: Answer): Outcome => outcomeOfAnswer(answer, verdictOf, clock.wallMs());
   const sink: Sink = {
     kind: "http",
-    async deliver(delivery, context) {
-      const answer = await poster.post(delivery.payload, messageHeaders(delivery), context);
-      return outcomeOfAnswer(answer, verdictOf, clock.wallMs());
-    },
+    deliver: (delivery, context) => poster.post(delivery.payload, messageHeaders(delivery), context).then(outcomeOf),
     close: () => poster.close(),
   };
   const { probe } = options;

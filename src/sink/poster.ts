@@ -62,25 +62,28 @@ export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Pos
     connections: options.connectionsMax ?? CONNECTIONS_MAX,
     tls: options.tls,
   });
-  const request = { origin: url.origin, path: url.pathname + url.search, method: "POST" } as const;
+  const { origin } = url;
+  const path = url.pathname + url.search;
   let running = 0;
   let closed: Promise<void> | undefined;
   let idle: () => void = () => undefined;
-
-  async function send(request: Request, context: DeliverContext, reads: boolean): Promise<Answer> {
-    if (closed !== undefined) return failed({ kind: "unserved", code: "sink_closed", error: "the sink is closed" });
-    const timeoutMs = Math.min(options.timeoutMs ?? context.timeoutMs, context.timeoutMs);
-    running++;
-    const answer = await exchange(pool, request, context, timeoutMs, clock, reads);
+  const ended = (answer: Answer): Answer => {
     if (--running === 0) idle();
     if (options.raw === true || answer.kind === "failed" || answer.body === "") return answer;
     return { ...answer, body: shown(answer.body, secrets) };
-  }
+  };
+  const send = (request: Request, context: DeliverContext, reads: boolean): Promise<Answer> => {
+    if (closed !== undefined) return Promise.resolve(CLOSED);
+    const timeoutMs = Math.min(options.timeoutMs ?? context.timeoutMs, context.timeoutMs);
+    running++;
+    return exchange(pool, request, context, timeoutMs, clock, reads).then(ended);
+  };
 
   return {
-    post: (body, headers, context) => send({ ...request, headers: fixed.concat(headers), body }, context, false),
-    get: (path, headers, context) =>
-      send({ origin: url.origin, path, method: "GET", headers: fixed.concat(headers) }, context, true),
+    // Field by field: for each message of a backlog spreads would cost more than all the rest of this.
+    post: (body, headers, context) =>
+      send({ origin, path, method: "POST", headers: [...fixed, ...headers], body }, context, false),
+    get: (path, headers, context) => send({ origin, path, method: "GET", headers: [...fixed, ...headers] }, context, true),
     /** Attempts under way end by themselves, each within its own deadline; nothing else is waited for. */
     close() {
       closed ??= new Promise<void>((resolve) => {
@@ -95,6 +98,8 @@ export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Pos
 function failed(outcome: Outcome): Answer {
   return { kind: "failed", outcome };
 }
+
+const CLOSED = failed({ kind: "unserved", code: "sink_closed", error: "the sink is closed" });
 
 function refusingPoster(reason: string): Poster {
   const answer = failed({ kind: "unserved", code: "address_refused", error: reason });

@@ -52,12 +52,18 @@ const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}
 const NO_PARENT = "0".repeat(16);
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+/** 32 digits; for almost every message its id without the dashes. */
+const hexOf = (id: string): string =>
+  UUID.test(id)
+    ? id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18) + id.slice(19, 23) + id.slice(24)
+    : createHash("sha256").update(id).digest("hex").slice(0, 32);
+
 /** The message's own trace, or one made of its id: all attempts of a message are one trace even if nobody started it. */
 export function traceparentOf(delivery: Pick<Delivery, "id" | "traceparent">): string {
   const given = delivery.traceparent;
   if (given !== null && TRACEPARENT.test(given)) return given;
   const { id } = delivery;
-  const hex = UUID.test(id) ? id.replaceAll("-", "") : createHash("sha256").update(id).digest("hex").slice(0, 32);
+  const hex = hexOf(id);
   const parent = hex.slice(16);
   // All zeros would mean that there is no parent (and cover an id of zeros).
   if (parent === NO_PARENT) return traceparentOf({ id: `zero ${id}`, traceparent: null });

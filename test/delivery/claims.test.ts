@@ -37,7 +37,7 @@ it("a topic at its own limit is claimed from in batches, not one for each that e
   await until(async () => (await count("delivered")) >= messages.length, 20_000);
   await mg.close();
   expect(most).toBe(16);
-  // One at a time it was a claim for nearly each of them.
-  expect(sizes.length).toBeLessThan(messages.length / 4);
+  // One at a time it was a claim for nearly each of them; a fast sink is worth claims of what it begins in a tenth of a second.
+  expect(sizes.length).toBeLessThan(messages.length / 8);
   expect(told).toBeLessThan(20);
 });

@@ -33,6 +33,8 @@ export interface OpenLeases {
   group(settles: readonly Settle[]): Map<string, Settle[]>;
   /** All of a lease, all delivered, nothing of it settled before, no ordering keys. */
   isWholeAndPlain(group: readonly Settle[]): boolean;
+  /** All delivered, no ordering keys. */
+  isPlain(group: readonly Settle[]): boolean;
   /** Durations in the order of the lease's ids; null when all are below a millisecond. */
   durations(group: readonly Settle[]): string | null;
   /** Nothing of the lease stays open after this group. */
@@ -71,6 +73,9 @@ const openOf = (lease: OpenLease): Map<string, number> => {
 export function createOpenLeases(): OpenLeases {
   const leases = new Map<string, OpenLease>();
   const of = (group: readonly Settle[]) => leases.get(nameOf((group[0] as Settle).claim));
+  const isPlain = (group: readonly Settle[]) =>
+    of(group)?.ordered === false &&
+    group.every(({ settlement }) => settlement.kind === "delivered" && settlement.outcome === "delivered");
 
   return {
     claimed(messages, ordered) {
@@ -91,10 +96,10 @@ export function createOpenLeases(): OpenLeases {
     },
     knows: (claim) => leases.has(nameOf(claim)),
     group: byClaim,
+    isPlain,
     isWholeAndPlain(group) {
       const lease = of(group);
-      if (!lease || lease.ordered || lease.open || lease.ids.length !== group.length) return false;
-      if (!group.every(({ settlement }) => settlement.kind === "delivered" && settlement.outcome === "delivered")) return false;
+      if (!lease || lease.open || lease.ids.length !== group.length || !isPlain(group)) return false;
       if (group.every((one, i) => one.id === lease.ids[i])) return true;
       const ids = new Set(group.map((one) => one.id));
       return ids.size === group.length && lease.ids.every((id) => ids.has(id));

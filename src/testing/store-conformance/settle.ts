@@ -168,6 +168,23 @@ export const settleCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.equal((await scene.takeOne(7)).id, first.id);
   },
 
+  "delivered piece by piece, over several leases at once: each once, and only what is left is taken over": async (scene) => {
+    await scene.accept(0, ...Array.from({ length: 7 }, () => ({})));
+    const [a, b, c, d] = await scene.take(4, 1);
+    const [e, f, g] = await scene.take(3, 2);
+    assert.ok(a && b && c && d && e && f && g);
+    await scene.settled(3, [d, f, b], DELIVERED);
+    assert.deepEqual(await scene.settle(4, [f, g, d], DELIVERED), ["lost", "settled", "lost"]);
+    assert.equal(await countOf(scene.store, "processing"), 3);
+    const left = await scene.store.reclaim({ owner: "other", leaseMs: 30_000, limit: 10, ...scene.at(31 * SECOND) });
+    assert.deepEqual(new Set(idsOf(left)), new Set(idsOf([a, c, e])));
+    assert.deepEqual(await scene.settle(31 * SECOND, [a, e], DELIVERED), ["lost", "lost"]);
+    for (const one of left) await scene.settled(32 * SECOND, [one], DELIVERED);
+    assert.equal(await countOf(scene.store, "delivered"), 7);
+    for (const { id } of [a, b, c, d, e, f, g]) assert.equal((await scene.store.history(id)).attempts.length, 1);
+    await scene.nothing(DAY);
+  },
+
   "one settle over several leases and every kind, answered in order": async (scene) => {
     await scene.accept(0, ...Array.from({ length: 6 }, () => ({})));
     const claimed = [...(await scene.take(2, 1)), ...(await scene.take(1, 2)), ...(await scene.take(3, 3))];

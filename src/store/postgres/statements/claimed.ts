@@ -51,6 +51,8 @@ export function claimedRows(rows: readonly Row[], lanes: Map<number, LaneInfo>):
   const claim = { lease: rows[0]?.[4] as string, token: rows[0]?.[5] as string };
   return rows.slice(1).map((row) => {
     const lane = lanes.get(Number(row[1])) as LaneInfo;
+    const { suspicion, retried } = kindSays(lane.kind);
+    // Every field by name: for each message of a drain a spread would cost as much as all the rest.
     return {
       id: row[0] as string,
       claim,
@@ -67,8 +69,8 @@ export function claimedRows(rows: readonly Row[], lanes: Map<number, LaneInfo>):
       attempt: Number(row[2]),
       base: Number(row[3]),
       handedDown: row[9] === "t",
-      ...kindSays(lane.kind),
-      ...(lane.kind === KIND_ORDERED && { suspicion: Number(row[10]) as ClaimedMessage["suspicion"] }),
+      suspicion: lane.kind === KIND_ORDERED ? (Number(row[10]) as ClaimedMessage["suspicion"]) : suspicion,
+      retried,
     };
   });
 }

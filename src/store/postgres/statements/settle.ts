@@ -10,6 +10,7 @@ import { type Db, OUTCOME_CODES } from "../db.ts";
 import { KIND_ORDERED, type LaneInfo } from "../lane-table.ts";
 import type { MessageFacts, OpenLeases } from "../open-leases.ts";
 import { isUniqueViolation } from "../sql-errors.ts";
+import { createSettlePart } from "./settle-part.ts";
 
 /**
  * Everything in these leases was delivered: $1 leases, $2 tokens, $3 durations of all, in the order of the leases' ids, or null.
@@ -93,6 +94,7 @@ export function createSettle(
   const whole = wholeSql(db.s, false);
   const wholeAgain = wholeSql(db.s, true);
   const mixed = mixedSql(db.s);
+  const settlePart = createSettlePart(db, open);
 
   /** Per lease that was still ours: null when all of it is settled now, else the ids that are (somebody settled the rest before). */
   async function settleWhole(groups: readonly Settle[][], now: Date | undefined): Promise<Map<string, string | null>> {
@@ -126,13 +128,17 @@ export function createSettle(
     }
     const doneLeases = wholes.length > 0 ? await settleWhole(wholes, at?.now) : new Map<string, string | null>();
     const ours = rest.length > 0 ? await knownOnly(db, open, rest) : [];
-    const done = ours.length > 0 ? await settleMixed(ours, at?.now) : new Set<string>();
     const settled = new Set<Settle>();
     for (const group of wholes) {
       const ids = doneLeases.get((group[0] as Settle).claim.lease);
       if (ids !== undefined) for (const one of group) if (ids === null || ids.includes(one.id)) settled.add(one);
     }
-    for (const [g, group] of ours.entries()) for (const one of group) if (done.has(`${one.id} ${g + 1}`)) settled.add(one);
+    for (const plain of [true, false]) {
+      const groups = ours.filter((group) => open.isPlain(group) === plain);
+      if (groups.length === 0) continue;
+      const done = await (plain ? settlePart : settleMixed)(groups, at?.now);
+      for (const [g, group] of groups.entries()) for (const one of group) if (done.has(`${one.id} ${g + 1}`)) settled.add(one);
+    }
     open.settled(settles);
     return settles.map((one) => (settled.has(one) ? "settled" : "lost"));
   };
