@@ -12,6 +12,7 @@ import type { LaneEntry } from "./lanes.ts";
 import type { LeaseState } from "./leases.ts";
 import type { SinkHandle } from "./topic-table.ts";
 
+export type ProbeKind = "free" | "turn";
 export type Cut = "deadline" | "lost" | "shutdown" | "caller";
 
 /** What a sink is told of a message. */
@@ -68,8 +69,8 @@ export class Try<Message extends Sent = Sent> implements DeliverContext {
 export class Attempt extends Try<ClaimedMessage> {
   readonly lane: LaneEntry;
   readonly lease: LeaseState;
-  /** Claimed although its breaker is open, to see whether the receiver is back. */
-  probe = false;
+  /** Claimed although its breaker is open, to see whether the receiver is back; `free`: whoever it is, it is not charged. */
+  probe: ProbeKind | undefined;
   /** What is to be written, once it is known. */
   settle: Settle | null = null;
 

@@ -5,11 +5,15 @@
  */
 import { errorText, isMakegoodError } from "../message/errors.ts";
 import { DEFAULTS, LIMITS } from "../message/limits.ts";
+import type { ClaimedMessage } from "../message/message.ts";
 import { BREAKER_CLOSED, type BreakerState } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
-import type { Clock, Timer } from "../platform/clock.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { TopicStore } from "../store/topics.ts";
+import type { ProbeKind } from "./attempt.ts";
+import { Chain, PROBE_MS } from "./chain.ts";
 import { Evidence } from "./evidence.ts";
+import { neverFailed } from "./judge-sink.ts";
 import type { TopicEntry } from "./topic-table.ts";
 
 export interface BreakerDeps {
@@ -34,7 +38,6 @@ export interface Seen {
 
 /** How long the burst under way when it opens may take to end before the first probe. */
 const COOLDOWN_MS = 100;
-const PROBE_MS = 1_000;
 const ASK_MS = 250;
 /** 1 + 2 + 4: after so many successes of a chain of probes it closes. */
 const WINS = 7;
@@ -43,40 +46,6 @@ const REST_MS = 1_000;
 /** How long what failed before rests between tries while it is open. */
 export function restMs(trips: number): number {
   return Math.min(DEFAULTS.breakerCooldownMs, REST_MS * 2 ** Math.min(Math.max(0, trips - 1), 30));
-}
-
-/** Probes of what one breaker holds, each success calling for the next ones. */
-class Chain {
-  /** How many may be tried now, and until when. */
-  credit = 0;
-  untilMs = Number.NEGATIVE_INFINITY;
-  /** The credit is for one that failed before. */
-  retried = false;
-  /** Alternates: those that wait longest may all be poison, and so may the newest. */
-  newest = false;
-  askedMs = Number.NEGATIVE_INFINITY;
-  restedMs = Number.NEGATIVE_INFINITY;
-  wins = 0;
-  losses = 0;
-  lull: Timer | undefined;
-
-  /** How many of these may be tried now. */
-  room(nowMs: number, retried: boolean): number {
-    if (nowMs >= this.untilMs) return 0;
-    return this.wins > 0 || this.retried === retried ? this.credit : 0;
-  }
-
-  grant(count: number, nowMs: number): void {
-    this.credit = (nowMs < this.untilMs ? this.credit : 0) + count;
-    this.untilMs = nowMs + PROBE_MS;
-  }
-
-  end(): void {
-    this.credit = 0;
-    this.wins = 0;
-    this.losses = 0;
-    this.lull?.cancel();
-  }
 }
 
 export class Breaker {
@@ -113,11 +82,17 @@ export class Breaker {
     return held === undefined ? 0 : (this.#chains.get(held)?.room(nowMs, retried) ?? 0);
   }
 
-  /** Uses up what room() gave. True: the newest are to be tried. */
-  take(tenantId: string | null, count: number): boolean {
+  /** Uses up what room() gave. `newest`: those are to be tried. */
+  take(tenantId: string | null, count: number): { readonly newest: boolean; readonly kind: ProbeKind } {
     const chain = this.#chain(this.heldAs(tenantId) ?? null);
     chain.credit = Math.max(0, chain.credit - count);
-    return chain.newest;
+    return { newest: chain.newest, kind: chain.kind };
+  }
+
+  /** How a probe that fails is spared (CON-12); undefined: it is charged. */
+  spares(message: ClaimedMessage, kind: ProbeKind): "first" | "stand_in" | undefined {
+    if (neverFailed(message)) return "first";
+    return kind === "free" ? "stand_in" : undefined;
   }
 
   /** Proof that the receiver lives: delivered, or an answer about the message itself. */
@@ -128,6 +103,7 @@ export class Breaker {
     const chain = this.#chain(held);
     chain.wins++;
     chain.losses = 0;
+    chain.kind = "turn";
     if (chain.wins >= WINS) {
       this.#reset(held);
       return;
@@ -154,38 +130,48 @@ export class Breaker {
     if (verdict) this.#trip(verdict.tenantId, reason);
   }
 
-  /** Asks the store to be the one who tries. Returns how long until it may be asked; Infinity: not held, or no need to. */
+  /**
+   * Asks the store to be the one who tries. Returns how long until it may be asked; Infinity: not held, or no need to. Between their turns
+   * those that failed before are tried for nothing, where nobody else is there to be tried.
+   */
   seekProbe(nowMs: number, tenantId: string | null = null, retried = false): number {
     const entry = this.#deps.entry(this.#name);
     const held = this.heldAs(tenantId);
     if (!entry || held === undefined || this.#calls.has(held)) return Number.POSITIVE_INFINITY;
     const chain = this.#chain(held);
     if (chain.room(nowMs, retried) > 0) return Number.POSITIVE_INFINITY;
-    const restedMs = retried ? chain.restedMs : Number.NEGATIVE_INFINITY;
-    const inMs = Math.max(entry.seenMs + entry.record.breaker.probeInMs, chain.askedMs + ASK_MS, restedMs) - nowMs;
+    const inMs = Math.max(entry.seenMs + entry.record.breaker.probeInMs, chain.askedMs + ASK_MS) - nowMs;
     if (inMs > 0) return inMs;
     chain.askedMs = nowMs;
-    this.#call("breaker_probe", () => this.#ask(entry, held, chain, retried, nowMs));
+    const turn = retried && nowMs >= chain.restedMs;
+    this.#call("breaker_probe", () => this.#ask(entry, held, chain, { retried, turn }, nowMs));
     return Number.POSITIVE_INFINITY;
   }
 
-  async #ask(entry: TopicEntry, held: string | null, chain: Chain, retried: boolean, askedMs: number): Promise<void> {
+  async #ask(
+    entry: TopicEntry,
+    held: string | null,
+    chain: Chain,
+    { retried, turn }: { readonly retried: boolean; readonly turn: boolean },
+    askedMs: number,
+  ): Promise<void> {
     const { topics, owner, clock } = this.#deps;
-    const rest = retried ? restMs(entry.record.breaker.trips) : undefined;
+    const rest = turn ? restMs(entry.record.breaker.trips) : undefined;
     const grant = (sinceMs: number): void => {
       const before = entry.record.breaker;
       chain.retried = retried;
+      chain.kind = retried && !turn ? "free" : "turn";
       chain.newest = !chain.newest;
       chain.grant(1, sinceMs);
       if (rest !== undefined) chain.restedMs = sinceMs + rest;
-      const trips = before.trips + (retried ? 1 : 0);
+      const trips = before.trips + (turn ? 1 : 0);
       if (held === null && before.state === "closed") return;
       this.#learn(entry, { ...before, state: held === null ? "half_open" : before.state, probeInMs: PROBE_MS, trips });
     };
     const asking = topics.probe(this.#name, owner, PROBE_MS, { tenantId: held, restMs: rest });
     if (await this.#orAlone(asking, () => grant(clock.monotonicMs()))) grant(clock.monotonicMs());
     // Somebody else tries one, or what failed before rests: there is time.
-    else if (retried) chain.restedMs = askedMs + PROBE_MS;
+    else if (turn) chain.restedMs = askedMs + PROBE_MS;
   }
 
   /** Whose breaker holds a tenant's messages: null, the topic's. Undefined: nothing does. */

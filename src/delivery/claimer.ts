@@ -149,7 +149,7 @@ export class Claimer {
       spend(lane.topic, lane.tenant, 1);
       bytes += message.payload.length;
       const attempt = new Attempt(message, lane, lease);
-      attempt.probe = probe === true;
+      attempt.probe = probe;
       runner.take(attempt);
     }
     return bytes;

@@ -168,7 +168,10 @@ export class DirectDelivery {
     const { code, error } = directOf(tried);
     if (tries > 0)
       events.emit({ type: "direct", topic: topic.name, id: claimed.id, outcome: outcome.kind, tries, ms, code, error });
-    return { tried, settle: conclude({ ...claimed, probe: tried.probe }, outcome, topic.rules, random.next(), ms) };
+    return {
+      tried,
+      settle: conclude({ ...claimed, probe: tried.probe ? "first" : undefined }, outcome, topic.rules, random.next(), ms),
+    };
   }
 
   /** Down the ladder. */

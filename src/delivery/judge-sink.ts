@@ -55,7 +55,7 @@ export function isEvidence(outcome: Extract<Outcome, { kind: "retry" | "unknown"
   return outcome.kind === "unknown" || outcome.receiver === undefined;
 }
 
-/** As far as its claim tells: an ordered one that failed without being charged cannot be told from one that never did. */
+/** As far as its claim tells. */
 export function neverFailed({ attempt, base = 0, handedDown, suspicion = 0, retried }: Told): boolean {
   // Attempt 0 is the direct try itself.
   return attempt === 0 || (!retried && suspicion === 0 && !handedDown && attempt - base <= 1);

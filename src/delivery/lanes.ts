@@ -86,7 +86,7 @@ export class LaneTable {
         tenantId: known.tenantId,
         priority: known.priority,
         suspicion: known.suspicion,
-        retried: known.retried,
+        retried: known.retried && !ordered,
         ordered,
         dueMs: Number.POSITIVE_INFINITY,
         laterMs: Number.POSITIVE_INFINITY,

@@ -6,6 +6,7 @@
  */
 import { LIMITS } from "../message/limits.ts";
 import type { Suspicion } from "../message/message.ts";
+import type { ProbeKind } from "./attempt.ts";
 import { type Vessel, waterFill } from "./water-fill.ts";
 
 export interface PlanTenant {
@@ -69,7 +70,7 @@ export interface PlannedClaim<L> {
   readonly leaseMs: number;
   readonly suspicion: Suspicion;
   /** Of what a breaker holds, to see whether the receiver is back. */
-  readonly probe?: boolean;
+  readonly probe?: ProbeKind;
   readonly lanes: { readonly lane: L; readonly limit: number; readonly newest?: boolean }[];
 }
 

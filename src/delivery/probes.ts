@@ -1,6 +1,6 @@
 /**
  * What may be tried of the lanes that a breaker holds, a topic's or one tenant's: those that never failed first, from the lane that waited
- * longest; with none of them left, those that did, at their own times. Asks for the right to where there is none yet.
+ * longest; with none of them left, those that did. Asks for the right to where there is none yet.
  */
 import type { LaneEntry } from "./lanes.ts";
 import type { PlannedClaim } from "./plan.ts";
@@ -64,6 +64,6 @@ function probeOf(group: readonly LaneEntry[], nowMs: number): PlannedClaim<LaneE
   const room = breaker.room(nowMs, lane.tenantId, retried);
   if (room === 0) return breaker.seekProbe(nowMs, lane.tenantId, retried);
   const limit = lane.suspicion > 0 ? 1 : Math.min(room, roomOf(lane));
-  const newest = breaker.take(lane.tenantId, limit);
-  return { leaseMs, suspicion: lane.suspicion, probe: true, lanes: [{ lane, limit, newest }] };
+  const { newest, kind } = breaker.take(lane.tenantId, limit);
+  return { leaseMs, suspicion: lane.suspicion, probe: kind, lanes: [{ lane, limit, newest }] };
 }

@@ -10,7 +10,7 @@ import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import { type Attempt, afterCut, cutShort, runTry } from "./attempt.ts";
 import type { Breakers } from "./breakers.ts";
-import { judgeSink, neverFailed } from "./judge-sink.ts";
+import { judgeSink } from "./judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
@@ -47,7 +47,8 @@ const SPENT: Outcome = { kind: "reject", code: "attempts_spent", error: "its att
 const isSpent = ({ message }: Attempt, { rules }: TopicEntry): boolean =>
   message.attempt - message.base > rules.policy.attemptsMax;
 
-const mayRun = ({ lane, probe }: Attempt, nowMs: number): boolean => mayStart(lane.topic, lane.tenantId, probe, nowMs);
+const mayRun = ({ lane, probe }: Attempt, nowMs: number): boolean =>
+  mayStart(lane.topic, lane.tenantId, probe !== undefined, nowMs);
 
 export class Runner {
   readonly #options: RunnerOptions;
@@ -209,8 +210,7 @@ export class Runner {
     if (outcome !== SPENT) judgeSink(attempt, topic, outcome, nowMs, this.#options);
     if (outcome.kind !== "delivered" && !mayStart(topic, message.tenantId, false, nowMs)) this.releaseHeld(nowMs);
     const chance = outcome.kind === "delivered" ? 0 : random.next();
-    // What never failed is not charged for the trouble it found (CON-12); an ordered one could not be told afterwards that it failed.
-    const probe = attempt.probe && message.orderingKey === null && neverFailed(message);
+    const probe = attempt.probe && topic.breaker.spares(message, attempt.probe);
     settler.add(attempt, conclude(probe ? { ...message, probe } : message, outcome, rules, chance, durationMs), nowMs);
   }
 

@@ -17,8 +17,11 @@ export interface DecideRules {
 /** What decide() reads of a claimed message. */
 export interface Decided extends Pick<ClaimedMessage, "attempt" | "base" | "handedDown" | "suspicion"> {
   readonly retried?: boolean | undefined;
-  /** It never failed and was tried to see whether its receiver is back: that it is not is not charged to it (CON-12). */
-  readonly probe?: boolean | undefined;
+  /**
+   * It was tried to see whether its receiver is back: that it is not is not charged to it (CON-12). `first`: it never failed before;
+   * `stand_in`: it did, and nobody better was there.
+   */
+  readonly probe?: "first" | "stand_in" | undefined;
 }
 
 const DELIVERED: Settlement = Object.freeze({ kind: "delivered", outcome: "delivered" });
@@ -107,6 +110,12 @@ function failed(
   return { kind: "retry", delayMs, counted: true, suspicion: message.suspicion, retried: true, outcome, code, error };
 }
 
+/**
+ * A stand-in is soon there again, whatever its policy says, and not so soon that it would be the only one: others have their turn, at both
+ * ends of their lane.
+ */
+const STAND_IN_MS = 4_000;
+
 /** The receiver is away, for whatever message, or a probe found it so: the wait is the policy's, and the attempt's number is given out again (CON-12). */
 function waited(
   message: Decided,
@@ -115,7 +124,8 @@ function waited(
   random: number,
   askedMs: number,
 ): Settlement {
-  const delayMs = Math.max(retryDelayMs(policy, message.attempt - message.base, random), askedMs);
+  const waitMs = message.probe === "stand_in" ? STAND_IN_MS : retryDelayMs(policy, message.attempt - message.base, random);
+  const delayMs = Math.max(waitMs, askedMs);
   return { kind: "retry", delayMs, counted: false, suspicion: message.suspicion, retried: true, outcome: kind, code, error };
 }
 

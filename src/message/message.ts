@@ -72,7 +72,7 @@ export interface ClaimedMessage {
   /** Handed down by `deliver()`, so that its waits stand before attempts, not after them. */
   readonly handedDown: boolean;
   readonly suspicion: Suspicion;
-  /** It failed before and waited in a lane apart; always false for suspects and for what carries an ordering key. */
+  /** It failed before: without an ordering key it waited in a lane apart. Always false for suspects. */
   readonly retried: boolean;
 }
 

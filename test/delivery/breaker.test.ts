@@ -113,32 +113,38 @@ describe("the breaker", () => {
     await mg.close();
   });
 
-  it("N1: with nothing left that never failed, those that did are tried at their own times, more and more seldom, and are charged", async () => {
-    const clock = fastClock(10);
-    const { state, sink } = receiver();
-    const down = topic("a/down", { sink, retry });
-    const { mg, store, count } = await setUp([down], { clock, concurrency: 5 });
-    const ids = await mg.enqueueMany(
-      down,
-      Array.from({ length: 5 }, (_, n) => ({ payload: n })),
-    );
-    mg.work();
-    await until(() => state.calls >= 5);
-    const sinceMs = clock.monotonicMs();
-    await until(() => state.calls >= 9);
-    // Rests of 1, 2 and 4 s between four of them.
-    expect(clock.monotonicMs() - sinceMs).toBeGreaterThan(6_000);
-    const attempts = await Promise.all(ids.map(async ({ id }) => (await store.get(id))?.attempts ?? 0));
-    expect(attempts.reduce((sum, n) => sum + n, 0)).toBeGreaterThanOrEqual(8);
-    // One that never failed need not wait for them.
-    state.answer = { kind: "delivered" };
-    const atMs = clock.monotonicMs();
-    await mg.enqueue(down, "new");
-    await until(async () => (await count("delivered")) > 0);
-    expect(clock.monotonicMs() - atMs).toBeLessThan(4_000);
-    await until(async () => (await count("delivered")) === 6);
-    await mg.close();
-  });
+  it.each(["none", "key"] as const)(
+    "N1: with nothing left that never failed, one a second of those that did stands in, charged more and more seldom (order: %s)",
+    async (ordering) => {
+      const clock = fastClock(10);
+      const { state, sink } = receiver();
+      const down = topic("a/down", { sink, retry, ordering });
+      const { mg, store, count } = await setUp([down], { clock, concurrency: 5 });
+      const some = Array.from({ length: 5 }, (_, n) => ({ payload: n, orderingKey: ordering === "key" ? `k${n}` : undefined }));
+      const ids = await mg.enqueueMany(down, some);
+      mg.work();
+      await until(() => state.calls >= 5);
+      const sinceMs = clock.monotonicMs();
+      await until(() => state.calls >= 17, 20_000);
+      const tookS = (clock.monotonicMs() - sinceMs) / 1_000;
+      // One a second, and no rest that hides the return.
+      expect(tookS).toBeGreaterThan(10);
+      const rows = (await Promise.all(ids.map(async ({ id }) => (await store.history(id)).attempts))).flat();
+      // Rests of 1, 2, 4, 8 … s between those that are charged.
+      const charged = rows.filter(({ counted }) => counted).length - 5;
+      expect(charged).toBeGreaterThanOrEqual(2);
+      expect(charged).toBeLessThanOrEqual(Math.ceil(Math.log2(tookS + 1)) + 1);
+      expect(rows.filter(({ counted }) => !counted).length).toBeGreaterThanOrEqual(4);
+      const attempts = await Promise.all(ids.map(async ({ id }) => (await store.get(id))?.attempts ?? 0));
+      expect(attempts.reduce((sum, n) => sum + n, 0)).toBeLessThanOrEqual(5 + charged + 1);
+      state.answer = { kind: "delivered" };
+      const atMs = clock.monotonicMs();
+      await until(async () => (await count("delivered")) > 0);
+      expect(clock.monotonicMs() - atMs).toBeLessThan(8_000);
+      await until(async () => (await count("delivered")) === 5);
+      await mg.close();
+    },
+  );
 
   it("N1: only the first failure of a message is evidence: poison that is tried again and again opens nothing", async () => {
     const poison = topic("a/poison", {

@@ -1,39 +1,18 @@
 /**
  * AUD-14, DA-27: limits that hold over all processes. Two real workers on one store, a real receiver that counts: no window has more than the
- * rate and its burst, no moment more attempts than the total, and what a killed worker had comes back.
+ * rate and its burst, no moment more attempts than the total, and what a killed worker had comes back. `npm run soak:limits` measures them.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMakegood, type Makegood, topic } from "../../src/index.ts";
-import { createPostgresStore } from "../../src/store/postgres/index.ts";
-import { createRedisStore } from "../../src/store/redis/index.ts";
-import type { Store } from "../../src/store/store.ts";
-import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
+import { burstOf } from "../../src/message/rate.ts";
 import { type Process, startCli, until } from "../support/processes.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { DURABLE, startRedis } from "../support/redis-server.ts";
+import { STAGES, type Stage } from "../support/stages.ts";
 
-const RATE = 25;
+const soak = process.env.MAKEGOOD_SOAK === "1";
+const RATE = soak ? 50 : 25;
 const TOTAL = 4;
-const SECONDS = 4;
-
-interface Stage {
-  readonly store: Store;
-  readonly env: Record<string, string>;
-  readonly drop: () => Promise<void>;
-}
-
-const STAGES: Record<string, () => Promise<Stage>> = {
-  async postgres() {
-    const schema = freshSchema();
-    const env = { MAKEGOOD_STORE: "postgres", DATABASE_URL: databaseUrl(), MAKEGOOD_SCHEMA: schema };
-    return { store: createPostgresStore({ url: databaseUrl(), schema }), env, drop: () => dropSchema(schema) };
-  },
-  async redis() {
-    const server = await startRedis(DURABLE);
-    const env = { MAKEGOOD_STORE: "redis", REDIS_URL: server.url };
-    return { store: createRedisStore({ redis: server.url }), env, drop: () => server.stop() };
-  },
-};
+const SECONDS = soak ? 15 : 4;
 
 /** The most that arrived in any `ms`. */
 function mostWithin(times: readonly number[], ms: number): number {
@@ -46,7 +25,7 @@ function mostWithin(times: readonly number[], ms: number): number {
   return most;
 }
 
-describe.each(Object.keys(STAGES))("two workers on %s", (name) => {
+describe.each(Object.entries(STAGES))("two workers on %s", (name, open) => {
   let stage: Stage;
   let mg: Makegood;
   let rated: Receiver;
@@ -57,7 +36,7 @@ describe.each(Object.keys(STAGES))("two workers on %s", (name) => {
   beforeAll(async () => {
     rated = await startReceiver();
     bounded = await startReceiver({ status: 200, afterMs: 150 });
-    stage = await (STAGES[name] as () => Promise<Stage>)();
+    stage = await open();
     const sink = (receiver: Receiver) => ({ kind: "http", url: receiver.url }) as const;
     mg = await createMakegood({
       store: stage.store,
@@ -67,7 +46,7 @@ describe.each(Object.keys(STAGES))("two workers on %s", (name) => {
         topic("limit/total", { sink: sink(bounded), concurrencyTotal: TOTAL, timeoutMs: 1_000, leaseMs: 3_000 }),
       ],
     });
-    env = { ...stage.env, MAKEGOOD_RECOVERY: "off", MAKEGOOD_POLL_MS: "200" };
+    env = { ...stage.env, MAKEGOOD_POLL_MS: "200" };
     workers = await Promise.all([startCli(["work"], env), startCli(["work"], env)]);
   });
   afterAll(async () => {
@@ -89,6 +68,15 @@ describe.each(Object.keys(STAGES))("two workers on %s", (name) => {
     // What is allotted begins up to half a second later (5 % of 10 s); a busy machine may be as late again in noticing an arrival.
     for (const ms of [3_000, SECONDS * 1_000]) {
       expect(mostWithin(times, ms)).toBeLessThanOrEqual((RATE * (ms + 1_000)) / 1_000 + RATE);
+    }
+    const steady = times.filter((ms) => ms >= (times[0] as number) + 2_000 && ms < (times[0] as number) + 12_000).length / 10;
+    if (soak) {
+      process.stdout.write(
+        `DA-27 ${name}: ${RATE} a second, burst ${burstOf(RATE)}: at most ${mostWithin(times, 10_000)} within 10 s, ${steady} a second from ` +
+          `the third second on; ${TOTAL} at once: at most ${bounded.openMax}\n`,
+      );
+      expect(mostWithin(times, 10_000)).toBeLessThanOrEqual(RATE * 10 * 1.05 + burstOf(RATE));
+      expect(steady).toBeGreaterThanOrEqual(RATE * 0.95);
     }
     // Most of the rate is used, also on a machine that is busy.
     expect(times.length).toBeGreaterThan((RATE * SECONDS) / 2);

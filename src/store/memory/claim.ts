@@ -5,7 +5,7 @@
 import { LIMITS } from "../../message/limits.ts";
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { At, ClaimRequest } from "../store.ts";
-import { isApart, laneOf, unpark, unparkClaimed } from "./lanes.ts";
+import { laneOf, unpark, unparkClaimed } from "./lanes.ts";
 import { type Lease, nowMs, type State, type Stored } from "./state.ts";
 
 interface Taken {
@@ -55,6 +55,9 @@ function suspectGroup(): (stored: Stored) => boolean {
   };
 }
 
+/** What failed comes back later than others: from the end of an ordered lane nobody else would be seen. */
+const mayBeNewest = ({ ordered, retried }: Stored): boolean => !ordered || !retried;
+
 /** The due messages of the named lanes in their order, up to each lane's limit and the bytes of the whole batch. */
 function choose(state: State, request: ClaimRequest, now: number): Taken[] {
   const taken = new Map<string, Taken>();
@@ -64,7 +67,7 @@ function choose(state: State, request: ClaimRequest, now: number): Taken[] {
     const found = state.lanes.get(lane);
     let left = limit;
     const waiting = found?.due ?? [];
-    for (const stored of newest && !found?.ordered ? waiting.filter(({ dueMs }) => dueMs <= now).reverse() : waiting) {
+    for (const stored of newest ? waiting.filter((one) => one.dueMs <= now && mayBeNewest(one)).reverse() : waiting) {
       if (left <= 0 || stored.dueMs > now) break;
       if (taken.has(stored.message.id) || !fits(stored)) continue;
       bytesLeft -= Buffer.byteLength(stored.message.payload);
@@ -136,7 +139,7 @@ function claimed(state: State, lease: Lease, payload: (stored: Stored) => string
       base: stored.base,
       handedDown: directTry !== undefined,
       suspicion: stored.suspicion,
-      retried: isApart(stored),
+      retried: stored.retried && stored.suspicion === 0,
     };
   });
 }

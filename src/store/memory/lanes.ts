@@ -51,7 +51,7 @@ export function unparkClaimed(state: State, chosen: readonly Stored[], newest: R
   const all = new Set(chosen);
   for (const [lane, { last, count }] of fronts) {
     const before = lane.due.length;
-    if (lane.due[count - 1] === last) lane.due.splice(0, count);
+    if (lane.due[count - 1] === last && !newest.has(lane.lane)) lane.due.splice(0, count);
     else if (last.ordered) lane.due = lane.due.filter((stored) => !all.has(stored));
     if (lane.due.length !== before - count) throw new Error(`memory store: ${last.message.id} is not where it should be waiting`);
     tidy(state, last);

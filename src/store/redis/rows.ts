@@ -109,7 +109,7 @@ export function viewOfRow(row: readonly Text[]): MessageView {
 /** Six values from `at` on, in the order of the `claim` and `reclaim` scripts. */
 export function claimedOf(row: readonly (string | number)[], at: number, lane: string, claim: Claim): ClaimedMessage {
   const rest = row[at + 5] as string;
-  const [base, direct, suspicion] = rest === "" ? [] : rest.split("|");
+  const [base, direct, digit] = rest === "" ? [] : rest.split("|");
   return {
     id: row[at] as string,
     claim,
@@ -119,9 +119,8 @@ export function claimedOf(row: readonly (string | number)[], at: number, lane: s
     attempt: Number(row[at + 2]),
     base: number(base),
     handedDown: direct === "1",
-    ...kindOf(lane),
     // An ordered lane has all of them, so each message says its own.
-    ...(lane.startsWith("o") && { suspicion: number(suspicion) as Suspicion }),
+    ...(lane.startsWith("o") ? digitSays(number(digit)) : kindOf(lane)),
   };
 }
 
@@ -129,7 +128,10 @@ export function claimedOf(row: readonly (string | number)[], at: number, lane: s
 const RETRIED = 4;
 
 function kindOf(lane: string): Pick<Lane, "suspicion" | "retried"> {
-  const digit = lane.startsWith("u") ? Number(lane[1]) : 0;
+  return digitSays(lane.startsWith("u") ? Number(lane[1]) : 0);
+}
+
+function digitSays(digit: number): Pick<Lane, "suspicion" | "retried"> {
   return { suspicion: (digit === RETRIED ? 0 : digit) as Suspicion, retried: digit === RETRIED };
 }
 

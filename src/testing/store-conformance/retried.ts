@@ -85,7 +85,7 @@ export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
     await scene.settled(2, [other], DELIVERED);
     await scene.nothing(3);
     const again = await scene.takeOne(2 * SECOND);
-    assert.deepEqual([again.id, again.attempt, again.retried], [ids[0], 2, false]);
+    assert.deepEqual([again.id, again.attempt, again.retried], [ids[0], 2, true]);
     assert.equal((await seen(scene.store, ids[1] as string)).status, "pending");
   },
 
@@ -108,10 +108,22 @@ export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual(await scene.store.lanes(scene.at(10_002)), []);
   },
 
-  "the newest of an ordered lane are its heads, like any": async (scene) => {
-    const [first] = await scene.accept(0, ...[1, 2].map(() => ({ topic: KEYED, orderingKey: "k" })));
-    const [lane] = await scene.store.lanes(scene.at(1));
-    const lanes = [{ lane: lane?.lane as string, limit: 5, newest: true }];
-    assert.deepEqual(idsOf(await scene.store.claim({ owner: "a", leaseMs: 30_000, lanes, ...scene.at(1) })), [first]);
+  "N1: the newest of an ordered lane are heads like any: due, the last first, and none that failed": async (scene) => {
+    const failing = await scene.accept(0, ...["f", "f"].map((orderingKey) => ({ topic: KEYED, orderingKey })));
+    await scene.settled(1, await scene.take(1, 1), failed(50, false));
+    const keys = ["k", "k", "l", "m"];
+    const ids = await scene.accept(
+      2,
+      ...keys.map((orderingKey, n) => ({ topic: KEYED, orderingKey, delayMs: n === 3 ? 9_000 : n })),
+    );
+    const [lane] = await scene.store.lanes(scene.at(100));
+    const claim = async (ms: number, limit: number, newest = true) => {
+      const lanes = [{ lane: lane?.lane as string, limit, newest }];
+      return idsOf(await scene.store.claim({ owner: "a", leaseMs: 30_000, lanes, ...scene.at(ms) }));
+    };
+    assert.deepEqual(await claim(100, 1), [ids[2]]);
+    assert.deepEqual(await claim(101, 5), [ids[0]], "what waits behind its head, is not due or failed before is none of them");
+    assert.deepEqual(await claim(102, 5, false), [failing[0]]);
+    assert.deepEqual(await claim(10_000, 5), [ids[3]]);
   },
 };

@@ -15,6 +15,7 @@ import { workers } from "./0011-workers.ts";
 import { lists } from "./0012-lists.ts";
 import { allot } from "./0013-allot.ts";
 import { order, orderIndexes } from "./0014-order.ts";
+import { failedHeads } from "./0016-failed-heads.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly Migration[] = [
   allot,
   order,
   orderIndexes,
+  failedHeads,
 ];

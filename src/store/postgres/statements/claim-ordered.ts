@@ -8,7 +8,7 @@ import type { ClaimedMessage } from "../../../message/message.ts";
 import type { ClaimRequest } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
-import { BODY, BODY_COLUMNS, bodyOf, claimedRows, leaseOf, UNHURRIED } from "./claimed.ts";
+import { BODY, BODY_COLUMNS, bodyOf, claimedRows, FAILED, leaseOf, UNHURRIED } from "./claimed.ts";
 
 /** Rows that are looked at beyond those wanted: at first, and again where some of them turned out to be behind others. */
 const SPARE = 16;
@@ -23,13 +23,13 @@ const ROUNDS_MAX_HELD = 3;
  * is being claimed. What a row waits for is held while the row is marked, and whoever takes that away shows the next one. Nobody waits
  * here for a lock. Each probe is one descent by its limit, whatever the planner thinks of the sizes.
  */
-export const orderedSql = perSchema((s) =>
+const orderedFrom = (s: string, way: "" | " desc", only = "") =>
   perClock(
     (clock) => `with
   c as materialized (
     select l.n as wanted, r.* from unnest($1::int[], $2::int[]) l(lane, n) cross join lateral (
-      select r.* from ${s}.ready_ordered r where r.lane_id = l.lane and not r.behind and r.due <= ${clock}
-      order by r.due, r.seq, r.id limit l.n + $7::int for update skip locked) r),
+      select r.* from ${s}.ready_ordered r where r.lane_id = l.lane and not r.behind and r.due <= ${clock} ${only}
+      order by r.due${way}, r.seq${way}, r.id${way} limit l.n + $7::int for update skip locked) r),
   k as materialized (
     select c.*, h.id as head, h.behind as forgotten, o.id as holder from c cross join lateral (
       select h.id, h.behind from ${s}.ready_ordered h where h.lane_id = c.lane_id and h.ordering_key = c.ordering_key order by h.seq, h.id limit 1) h
@@ -45,18 +45,18 @@ export const orderedSql = perSchema((s) =>
   -- cannot be, but for an intervention of the version before or one that was cut off
   y as (update ${s}.ready_ordered set behind = false where id = any (array(select head from k where holder is null and forgotten)) returning 1),
   g as materialized (
-    select * from (select k.*, row_number() over (partition by lane_id order by due, seq, id) as place from k where holder is null and head = id) k
+    select * from (select k.*, row_number() over (partition by lane_id order by due${way}, seq${way}, id${way}) as place from k where holder is null and head = id) k
     where place <= wanted),
   -- suspects of killing workers are not mixed with others: the head due longest says whose turn it is
   e as materialized (select suspicion from g order by due, seq, id limit 1),
   t as (select g.*, row_number() over (order by g.lane_id, g.place) as o from g join e using (suspicion)
     order by g.lane_id, g.place limit (select case suspicion when 0 then null when 1 then ${LIMITS.suspectGroupMax} else 1 end from e)),
   w as materialized (
-    select t.id, t.lane_id, t.ordering_key as of_key, t.seq, t.attempts, t.base, t.suspicion, t.o, ${BODY_COLUMNS},
+    select t.id, t.lane_id, t.ordering_key as of_key, t.seq, t.attempts, t.base, t.suspicion, t.failed, t.o, ${BODY_COLUMNS},
       sum(octet_length(coalesce(m.payload, k.payload))) over (order by t.o rows unbounded preceding) as bytes
     from t ${bodyOf(s, "t.id")}),
-  lk as (insert into ${s}.order_lock (lane_id, ordering_key, id, seq)
-    select lane_id, of_key, id, seq from w where ($6::boolean and o = 1) or coalesce(bytes, 0) <= $5::bigint order by lane_id, of_key
+  lk as (insert into ${s}.order_lock (lane_id, ordering_key, id, seq, failed)
+    select lane_id, of_key, id, seq, failed from w where ($6::boolean and o = 1) or coalesce(bytes, 0) <= $5::bigint order by lane_id, of_key
     on conflict do nothing returning id),
   b as materialized (select w.*, row_number() over (order by w.o) as p from w join lk using (id) order by w.o),
   d as (delete from ${s}.ready_ordered where id = any (array(select id from b))),
@@ -64,30 +64,35 @@ export const orderedSql = perSchema((s) =>
   select null::uuid, null::int, null::int, null::smallint, (select id::text from n), (select token::text from n),
     ((select count(*) from z) + (select count(*) from y))::text, null, null::int, null::boolean, null::smallint where ${UNHURRIED}
   union all
-  (select b.id, b.lane_id, b.attempts + 1, b.base, ${BODY}, b.suspicion from b order by b.p)`,
-  ),
-);
+  (select b.id, b.lane_id, b.attempts + 1, b.base, ${BODY}, b.suspicion + case when b.failed then ${FAILED} else 0 end from b order by b.p)`,
+  );
+
+export const orderedSql = perSchema((s) => orderedFrom(s, ""));
+/** From the end, and only what never failed: what did comes back later than others, and would be all that is seen. */
+const newestSql = perSchema((s) => orderedFrom(s, " desc", "and not r.failed"));
 
 export interface Bytes {
   readonly bytesMax: number;
   readonly atLeastOne: boolean;
+  readonly newest?: boolean | undefined;
 }
 
 export async function claimOrdered(
   db: Db,
   lanes: readonly { id: number; limit: number }[],
   request: ClaimRequest,
-  { bytesMax, atLeastOne }: Bytes,
+  { bytesMax, atLeastOne, newest = false }: Bytes,
 ): Promise<ClaimedMessage[]> {
   const known = await db.lanes.byId(lanes.map((l) => l.id));
-  const name = request.now === undefined ? "mg_claim_ordered" : undefined;
+  const name = request.now === undefined && !newest ? "mg_claim_ordered" : undefined;
+  const sql = (newest ? newestSql : orderedSql)(db.s)(request.now);
   const all: ClaimedMessage[] = [];
   const left = new Map(lanes.map(({ id, limit }) => [id, limit]));
   let bytes = bytesMax;
   for (let round = 0; round < ROUNDS_MAX && left.size > 0 && (bytes > 0 || all.length === 0); round++) {
     const usual = [request.owner, request.leaseMs, bytes, atLeastOne && all.length === 0, round === 0 ? SPARE : SPARE_AGAIN];
     const values = [[...left.keys()], [...left.values()], ...usual];
-    const rows = await db.connection.rows("claim ordered", orderedSql(db.s)(request.now), values, { name });
+    const rows = await db.connection.rows("claim ordered", sql, values, { name });
     const claimed = claimedRows(rows, known);
     all.push(...claimed);
     for (const { lane, payload } of claimed) {

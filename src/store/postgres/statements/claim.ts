@@ -100,8 +100,14 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
       claimed.push(...(await claimNewest(newest, request, bytesMax - used)));
       used = bytesOf(claimed);
     }
-    if (ordered.length === 0 || used >= bytesMax) return claimed;
-    const rest = { bytesMax: bytesMax - used, atLeastOne: used === 0 };
-    return [...claimed, ...(await claimOrdered(db, ordered, request, rest))];
+    for (const end of [false, true]) {
+      const some = ordered.filter((lane) => lane.newest === end);
+      if (some.length === 0 || (used > 0 && used >= bytesMax)) continue;
+      claimed.push(
+        ...(await claimOrdered(db, some, request, { bytesMax: bytesMax - used, atLeastOne: used === 0, newest: end })),
+      );
+      used = bytesOf(claimed);
+    }
+    return claimed;
   };
 }

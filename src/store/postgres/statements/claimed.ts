@@ -30,7 +30,7 @@ export const UNHURRIED = "set_config('synchronous_commit', 'off', true) is not n
 
 /**
  * The first row of an answer is the lease itself, the messages follow, in the order of its lists: id, lane, attempt, base, the
- * body, suspicion. \`marks\`: up to where each lane was read.
+ * body, suspicion (of one with an order that failed before: more by FAILED). \`marks\`: up to where each lane was read.
  */
 export const headOf = (marks: string) =>
   `select null::uuid, null::int, null::int, null::smallint, id::text, token::text, ${marks}, null, null::int, null::boolean, null::smallint from n where ${UNHURRIED}`;
@@ -47,11 +47,19 @@ export const leaseOf = (
     select ${owner}::text, ${clock} + ${ms}::int * interval '1 ms', ${suspicion}, array_agg(id), array_agg((attempts + 1)::smallint), array_agg(base), array_agg(lane_id)
     from ${from} having count(*) > 0 returning id, token`;
 
+export const FAILED = 4;
+
+/** Suspects and those that failed before wait between others there, so each row says what it is. */
+export function orderedSays(said: number): Pick<ClaimedMessage, "suspicion" | "retried"> {
+  const suspicion = (said % FAILED) as ClaimedMessage["suspicion"];
+  return { suspicion, retried: said >= FAILED && suspicion === 0 };
+}
+
 export function claimedRows(rows: readonly Row[], lanes: Map<number, LaneInfo>): ClaimedMessage[] {
   const claim = { lease: rows[0]?.[4] as string, token: rows[0]?.[5] as string };
   return rows.slice(1).map((row) => {
     const lane = lanes.get(Number(row[1])) as LaneInfo;
-    const { suspicion, retried } = kindSays(lane.kind);
+    const { suspicion, retried } = lane.kind === KIND_ORDERED ? orderedSays(Number(row[10])) : kindSays(lane.kind);
     // Every field by name: for each message of a drain a spread would cost as much as all the rest.
     return {
       id: row[0] as string,
@@ -69,7 +77,7 @@ export function claimedRows(rows: readonly Row[], lanes: Map<number, LaneInfo>):
       attempt: Number(row[2]),
       base: Number(row[3]),
       handedDown: row[9] === "t",
-      suspicion: lane.kind === KIND_ORDERED ? (Number(row[10]) as ClaimedMessage["suspicion"]) : suspicion,
+      suspicion,
       retried,
     };
   });

@@ -7,6 +7,7 @@ import type { At } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
 import { KIND_ORDERED, kindSays, type LaneInfo } from "../lane-table.ts";
+import { FAILED, orderedSays } from "./claimed.ts";
 
 const fenceSql = (s: string) =>
   perClock(
@@ -17,7 +18,8 @@ const fenceSql = (s: string) =>
 
 const lookSql = (s: string) => `select l.id::text, l.token::text, u.id::text, u.n::text, u.base::text, u.lane_id::text,
     coalesce(m.handed_down, k.handed_down)::text, coalesce(m.key, k.key), coalesce(m.ordering_key, k.ordering_key), l.suspicion::text,
-    coalesce(m.traceparent, k.traceparent), coalesce(m.schema_version, k.schema_version)::text
+    coalesce(m.traceparent, k.traceparent), coalesce(m.schema_version, k.schema_version)::text,
+    exists (select from ${s}.order_lock o where o.id = u.id and o.failed)::text
   from ${s}.lease l cross join lateral unnest(l.ids, l.attempts, l.bases, l.lanes) u(id, n, base, lane_id)
   left join ${s}.message m on m.id = u.id left join ${s}.message_kept k on k.id = u.id
   where l.id = any ($1::bigint[]) and l.owner = $2::text
@@ -62,7 +64,7 @@ export function createReclaim(
         base: Number(row[4]),
         handedDown: row[6] === "true",
         ...kindSays(lane.kind),
-        ...(lane.kind === KIND_ORDERED && { suspicion: Number(row[9]) as ClaimedMessage["suspicion"] }),
+        ...(lane.kind === KIND_ORDERED && orderedSays(Number(row[9]) + (row[12] === "true" ? FAILED : 0))),
       };
     });
   };

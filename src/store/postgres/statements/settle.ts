@@ -41,7 +41,7 @@ const backInPlace = (clock: string) =>
 /**
  * Any mixture. $1 leases, $2 tokens, $3 whether the lease ends with this call; then per message: $4 id, $5 which of these, from 1, $6 kind,
  * $7 attempt, $8 outcome, $9 counted, $10 delay ms, $11 lane it goes back to, $12 base, $13 ordered, $14 suspicion, $15 blocks order,
- * $16 duration, $17 code, $18 error, $19 hold reason, $20 bytes of its payload or null. The lock on the lease row keeps a reclaim out; the order by id keeps two settles
+ * $16 duration, $17 code, $18 error, $19 hold reason, $20 bytes of its payload or null, $21 failed. The lock on the lease row keeps a reclaim out; the order by id keeps two settles
  * from meeting in a deadlock. Where a row count is only known here, conditions are written so that they are hashed, not joined in a loop.
  */
 const mixedSql = (s: string) =>
@@ -54,8 +54,8 @@ const mixedSql = (s: string) =>
       select x.*, l.id as lease_id, l.suspicion as leased,
         case x.kind when 4 then 'infinity'::timestamptz when 2 then ${clock} + x.delay_ms * interval '1 ms' when 5 then ${backInPlace(clock)} end as again
       from l join unnest($4::uuid[], $5::int[], $6::smallint[], $7::smallint[], $8::smallint[], $9::boolean[], $10::bigint[], $11::int[], $12::smallint[],
-        $13::boolean[], $14::smallint[], $15::boolean[], $16::int[], $17::text[], $18::text[], $19::text[], $20::int[])
-        x(id, g, kind, n, outcome, counted, delay_ms, lane_id, base, ordered, suspicion, blocks, ms, code, error, reason, bytes) on x.g = l.g),
+        $13::boolean[], $14::smallint[], $15::boolean[], $16::int[], $17::text[], $18::text[], $19::text[], $20::int[], $21::boolean[])
+        x(id, g, kind, n, outcome, counted, delay_ms, lane_id, base, ordered, suspicion, blocks, ms, code, error, reason, bytes, failed) on x.g = l.g),
     a as (insert into ${s}.attempt (message_id, lease_id, n, outcome, counted, at, duration_ms, next_due, code, error)
       select id, lease_id, n, outcome, counted, ${clock}, ms, case when kind = 2 then again end, code, error from x where kind <> 5
       on conflict do nothing returning message_id),
@@ -63,9 +63,9 @@ const mixedSql = (s: string) =>
       select x.*, case when counted then n else n - 1 end as attempts from x where kind <> 5 and coalesce(id in (select message_id from a), false)
       union all
       select x.*, n - 1 from x where kind = 5 and not exists (select from ${s}.attempt p where p.message_id = x.id and p.lease_id = x.lease_id)),
-    f as (delete from ${s}.order_lock k using z where z.ordered and k.id = z.id and not (z.kind = 3 and z.blocks) returning k.lane_id, k.ordering_key, k.id, coalesce(k.seq, 0) as seq),
-    ro as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, seq, due, attempts, base, suspicion)
-      select f.lane_id, f.ordering_key, z.id, f.seq, z.again, z.attempts, z.base, case when z.kind = 5 then z.leased else z.suspicion end from z join f on f.id = z.id where z.ordered and z.kind in (2, 4, 5)),
+    f as (delete from ${s}.order_lock k using z where z.ordered and k.id = z.id and not (z.kind = 3 and z.blocks) returning k.lane_id, k.ordering_key, k.id, coalesce(k.seq, 0) as seq, k.failed),
+    ro as (insert into ${s}.ready_ordered (lane_id, ordering_key, id, seq, due, attempts, base, suspicion, failed)
+      select f.lane_id, f.ordering_key, z.id, f.seq, z.again, z.attempts, z.base, case when z.kind in (4, 5) then z.leased else z.suspicion end, f.failed or z.failed from z join f on f.id = z.id where z.ordered and z.kind in (2, 4, 5)),
     r as (insert into ${s}.ready (due, id, lane_id, attempts, base, bytes)
       select again, id, lane_id, attempts, base, bytes from z where kind in (2, 4, 5) and not ordered),
     h as (insert into ${s}.held (id, reason, at) select id, reason, ${clock} from z where kind = 4
@@ -170,9 +170,9 @@ async function knownOnly(db: Db, open: OpenLeases, groups: readonly Settle[][]):
 
 const list = (text: string | null | undefined): string[] => (text ? text.split(",") : []);
 
-/** The columns $4…$20 of the mixed statement. */
+/** The columns $4…$21 of the mixed statement. */
 async function mixedValues(db: Db, open: OpenLeases, groups: readonly Settle[][]): Promise<unknown[]> {
-  const columns: unknown[][] = Array.from({ length: 17 }, () => []);
+  const columns: unknown[][] = Array.from({ length: 18 }, () => []);
   const all = groups.flatMap((group, g) => group.map((one) => ({ one, g: g + 1, facts: open.factsOf(one) as MessageFacts })));
   const lanes = await db.lanes.byId(all.map(({ facts }) => facts.lane));
   const back = await lanesBack(
@@ -201,6 +201,7 @@ async function mixedValues(db: Db, open: OpenLeases, groups: readonly Settle[][]
       failed ? storable(settlement.error) : null,
       settlement.kind === "hold" ? storable(settlement.reason) : null,
       facts.bytes,
+      settlement.kind === "retry" && settlement.retried === true,
     ];
     row.forEach((value, i) => {
       columns[i]?.push(value);

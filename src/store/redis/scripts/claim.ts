@@ -7,7 +7,7 @@ import { script } from "./script.ts";
 
 /**
  * How many values of the answer belong to one message: id, lane (its number, or its name), attempt, head, payload, and what most do not
- * have: base, direct try and the suspicion of one with an order.
+ * have: base, direct try and the digit of one with an order, whose lane has none.
  */
 export const CLAIMED_WIDTH = 6;
 
@@ -48,6 +48,7 @@ local function take(id, lane, m)
       if group and (group ~= su or su == '2' or grouped == ${LIMITS.suspectGroupMax}) then return end
       m.su = su
     end
+    m.says = (su == '1' or su == '2' or su == '4') and su
   end
   size = size + #m[3]
   -- At least one, or a message larger than the budget would never be claimed by anybody.
@@ -78,7 +79,7 @@ for _, m in ipairs(taken) do
   local size = #list
   list[size + 1], list[size + 2] = id, m.lane
   reply[last + 1], reply[last + 2], reply[last + 3], reply[last + 4], reply[last + 5] = id, m.number or m.lane, attempt, m[2], m[3]
-  reply[last + 6] = (m[5] or m[6] or m.su) and (m[5] or '0') .. (m[6] and '|1|' or '|0|') .. (m.su or '0') or ''
+  reply[last + 6] = (m[5] or m[6] or m.says) and (m[5] or '0') .. (m[6] and '|1|' or '|0|') .. (m.says or '0') or ''
   last = last + 6
 end
 write_sets()
@@ -92,6 +93,9 @@ for lane in pairs(infos) do list_lane(lane) end
 return reply
 `;
 
+/** How far from its end an ordered lane is looked at for a head that never failed. */
+const NEWEST_SEEN = 1_000;
+
 /** Lane and limit for each lane; a limit below zero: as many of the newest. */
 export const CLAIM = script(
   "claim",
@@ -101,11 +105,16 @@ for i = 9, #ARGV, 2 do
   local lane = ARGV[i]
   local line = P .. 'l:' .. lane
   local limit, ids, before = tonumber(ARGV[i + 1]), {}, #taken
-  local newest = limit < 0 and sub(lane, 1, 1) ~= 'o'
+  local newest = limit < 0
   if newest and not full then
-    ids = call('ZREVRANGEBYSCORE', line, stamp, '-inf', 'LIMIT', 0, -limit)
+    local seen = sub(lane, 1, 1) == 'o' and ${NEWEST_SEEN} or -limit
+    for _, id in ipairs(call('ZREVRANGEBYSCORE', line, stamp, '-inf', 'LIMIT', 0, seen)) do
+      -- What failed comes back later than others: from the end of an ordered lane nobody else would be seen.
+      if seen == -limit or redis.pcall('HGET', P .. 'm:' .. id, 'su') ~= '4' then ids[#ids + 1] = id end
+      if #ids == -limit then break end
+    end
   elseif not full then
-    ids = call('ZRANGEBYSCORE', line, '-inf', stamp, 'LIMIT', 0, math.abs(limit))
+    ids = call('ZRANGEBYSCORE', line, '-inf', stamp, 'LIMIT', 0, limit)
   end
   for _, id in ipairs(ids) do
     local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'p', 'n', 'ba', 'dt')

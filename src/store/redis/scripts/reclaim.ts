@@ -24,7 +24,7 @@ for n, lease in ipairs(expired) do
         quarantine(id)
       else
         left = left + 1
-        local su = sub(lane, 1, 1) == 'o' and (m[6] == '1' or m[6] == '2') and m[6]
+        local su = sub(lane, 1, 1) == 'o' and (m[6] == '1' or m[6] == '2' or m[6] == '4') and m[6]
         local rest = (m[4] or m[5] or su) and (m[4] or '0') .. (m[5] and '|1|' or '|0|') .. (su or '0') or ''
         reply[#reply + 1] = { id, lane, m[2], m[3], '', rest, lease, token }
       end
