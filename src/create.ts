@@ -7,6 +7,7 @@ import { withCarriers } from "./create/carrier-topics.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
 import { type OpenedRecovery, openRecovery } from "./create/open-recovery.ts";
 import { createWatches } from "./create/watches.ts";
+import { workOff } from "./create/work-off.ts";
 import { lent, occasional } from "./create/wrapped-sink.ts";
 import { createAcceptance } from "./delivery/acceptance.ts";
 import { Breakers } from "./delivery/breakers.ts";
@@ -17,7 +18,7 @@ import { startDispatcher } from "./delivery/dispatcher.ts";
 import type { StoreWatch } from "./delivery/store-watch.ts";
 import type { AnyTopic } from "./delivery/topic.ts";
 import { TopicTable } from "./delivery/topic-table.ts";
-import type { StopOptions, Worker, WorkOptions } from "./delivery/worker.ts";
+import type { StopOptions, WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./delivery/worker.ts";
 import { pruneAudit } from "./maintenance/jobs/prune-audit.ts";
 import { pruneSettled } from "./maintenance/jobs/prune-settled.ts";
 import { reclaimExpired } from "./maintenance/jobs/reclaim-expired.ts";
@@ -85,6 +86,8 @@ export interface Makegood extends Client, AsyncDisposable {
   findings(): Finding[];
   /** Starts delivering; the first worker also starts maintenance. */
   work(options?: WorkOptions): Worker;
+  /** Works until nothing is left that may be attempted now: what is due and not held. Never rejects. */
+  workOff(options?: WorkOffOptions): Promise<WorkedOff>;
   /** Stops every worker, finishes what is being accepted, closes sinks and store. Idempotent. */
   close(options?: StopOptions): Promise<void>;
 }
@@ -176,7 +179,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const { deliver } = direct;
   const face = recovery?.recovery ?? null;
   const status = { opened, whenOpened, watch: watch.primary, findings: watch.findings };
-  const whole = { ...client, ...status, deliver, ladder, recovery: face, store, events, work, close };
+  const off = (how: WorkOffOptions = {}) => workOff({ store, ladder, opened, events, clock, work }, how);
+  const whole = { ...client, ...status, deliver, ladder, recovery: face, store, events, work, workOff: off, close };
   return { ...whole, [Symbol.asyncDispose]: () => close() };
 }
 

@@ -17,7 +17,7 @@ export type {
 } from "./delivery/client.ts";
 export type { DeliverOptions, DeliverResult } from "./delivery/deliver.ts";
 export { type AnyTopic, type Topic, type TopicHandler, type TopicOptions, topic } from "./delivery/topic.ts";
-export type { Worker, WorkOptions } from "./delivery/worker.ts";
+export type { WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./delivery/worker.ts";
 export { type ErrorCode, isMakegoodError, MakegoodError } from "./message/errors.ts";
 export type { AttemptRecord, MessageView, ProvenanceRecord } from "./message/message.ts";
 export { DELIVERED, DUPLICATE, type Outcome } from "./message/outcome.ts";

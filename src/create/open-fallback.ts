@@ -30,6 +30,8 @@ export interface FallbackOptions {
     | Journal
     | { readonly directory: string; readonly bytesMax?: number | undefined; readonly sealKey?: string | undefined }
     | undefined;
+  /** Hears that the journal cannot be used, and the start goes on without it. Absent: that ends the start. */
+  readonly journalRefused?: ((error: unknown) => void) | undefined;
   /** Members of payloads that must not stand in the ERROR log in clear. */
   readonly maskFields?: readonly string[] | undefined;
   /** Gets the lines of the ERROR log that hold what only memory has, or nothing; absent: standard error. */
@@ -40,8 +42,11 @@ export interface FallbackOptions {
   readonly allowMemory?: "despite-durable-entries" | undefined;
   /** True: close() leaves the store open, because somebody else uses it too. */
   readonly sharedStore?: boolean | undefined;
-  /** True: starts although the primary store is away and nothing is below it. A store that is there and refuses us still ends the start. */
-  readonly startsWithoutStore?: boolean | undefined;
+  /**
+   * True: starts although the primary store is away and nothing is below it. A store that is there and refuses us still ends the start, unless
+   * this says `even-refused`.
+   */
+  readonly startsWithoutStore?: boolean | "even-refused" | undefined;
   /**
    * How long the start waits for the primary store; then it goes on without it, and the store counts as away until it is open. 0: it does
    * not wait. Absent: as long as opening takes. A store that refuses us within this time ends the start.
@@ -77,20 +82,28 @@ export async function openFallback(options: FallbackOptions, parts: FallbackPart
   const sealKey = given && !("append" in given) ? given.sealKey : undefined;
   const note = (one: { what: string; file: string }) => events.emit({ type: "journal_note", ...one });
   const made = given && !("append" in given) ? createJournal({ ...given, clock, random, note }) : undefined;
-  const journal = made ?? (given as Journal | undefined);
   const form = { maskFields, sealer: sealKey === undefined ? null : createSealer(sealKey, random) };
   const primary = createOpening(options, parts);
   const secondaryReady = once(async () => {
     await secondary?.open();
     for (const { definition } of declared.values()) await secondary?.topics.put(definition, sourceOf(options));
   });
-  await journal?.open();
   const memoryOnly = store.traits.name === "memory";
+  const openJournal = async (of = made ?? (given as Journal | undefined)) => {
+    await of?.open();
+    if (memoryOnly) await refuseToForget(options, of);
+    return of;
+  };
+  const journal = await openJournal().catch(async (error) => {
+    await made?.close().catch(() => {});
+    if (!options.journalRefused) throw error;
+    options.journalRefused(error);
+    return undefined;
+  });
   try {
     await primary.start(secondary !== undefined || journal !== undefined);
-    if (memoryOnly) await refuseToForget(options, journal);
   } catch (error) {
-    await made?.close();
+    if (journal === made) await made?.close();
     throw error;
   }
   // Never rejects for being away: what it cannot take goes further down.
@@ -124,7 +137,7 @@ export async function openFallback(options: FallbackOptions, parts: FallbackPart
       if (journal && !memoryOnly && opened())
         await within(clock, rememberStore(store, journal, clock), REMEMBER_MS).catch(() => {});
       await ladder.close();
-      await made?.close();
+      if (journal === made) await made?.close();
       if (secondary && !options.sharedStore) await secondary.close().catch(() => {});
     },
   };

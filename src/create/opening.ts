@@ -114,7 +114,7 @@ export function createOpening(options: FallbackOptions, parts: FallbackParts): O
         if (await (openWithinMs === undefined ? open : within(clock, open, openWithinMs))) return;
       } catch (error) {
         const waits = options.startsWithoutStore || openWithinMs !== undefined ? !refusesUs(error) : somethingBelow;
-        if (!isAway(error) || !waits) throw error;
+        if (options.startsWithoutStore !== "even-refused" && (!isAway(error) || !waits)) throw error;
         missing = { error };
       }
       for (const { name, definition } of declared.values()) {

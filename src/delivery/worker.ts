@@ -13,6 +13,21 @@ export interface WorkOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface WorkOffOptions extends WorkOptions {
+  /** It ends after this, whatever is left; 60 s unless said. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What was attempted meanwhile, by this worker and whoever else works here. */
+export interface WorkedOff {
+  readonly attempts: number;
+  readonly delivered: number;
+  /** Became dead letters. The rest of the attempts failed, and their messages wait. */
+  readonly dead: number;
+  /** What ended it early; null: nothing did. */
+  readonly error: unknown;
+}
+
 export interface StopOptions {
   /** How long attempts under way may take to finish; then they are interrupted, which does not count as a failure. */
   readonly drainMs?: number | undefined;

@@ -222,7 +222,7 @@ describe("on the memory store", () => {
     })();
     await using scene = onMemory({ makegood });
     await expect(scene.client.ready()).rejects.toMatchObject({ code: "durable_entries_left" });
-    expect(await scene.client.finalize(request())).toMatchObject({ status: "dlq", stored: "memory", survives: "nothing" });
+    expect(await scene.client.finalize(request())).toMatchObject({ status: "dlq", stored: "primary", survives: "nothing" });
     await using allowed = onMemory({ makegood: { ...makegood, allowMemory: "despite-durable-entries" } });
     await allowed.client.ready();
     await dropSchema(schema);

@@ -2,6 +2,7 @@
  * A store that opens late, a reservation that a person has closed, hooks that throw, and the client's own ERROR line: what the attack found (N2, N8, N11).
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MakegoodError } from "../../src/message/errors.ts";
 import { createSettlementClient } from "../../src/presets/settlement/client.ts";
 import { readLine } from "../../src/store/error-line.ts";
 import { readJournal } from "../../src/store/journal/read-journal.ts";
@@ -63,6 +64,27 @@ describe("N2: a store that opens late", () => {
     expect(data.map(({ status }) => status).toSorted()).toEqual(["dead", "pending"]);
     await until("durable", () => client.isDurable());
     await until("ready for billing", async () => (await client.health()).ready_for_billing);
+  });
+
+  it("a store that refuses us: ready() says why, what fails is below, and it moves up when somebody has mended it", async () => {
+    const inner = createMemoryStore();
+    let refuses: boolean = true;
+    const open = async (): Promise<void> => {
+      if (refuses) throw new MakegoodError("durable_entries_left", "entries of the layout before");
+      return inner.open();
+    };
+    const store: Store = { ...inner, traits: { ...inner.traits, name: "strict", survives: "power-loss" }, open };
+    const kept = keptLog();
+    const given = { billingUrl: billing.url, s2sSigner: testSigner(), dlqStore: store, log: kept.log };
+    await using client = createSettlementClient({ ...given, makegood: { errorLog: () => undefined } });
+    billing.answer({ status: 503 });
+    expect(await client.finalize(request())).toMatchObject({ status: "dlq", stored: "memory", survives: "nothing" });
+    await expect(client.ready()).rejects.toMatchObject({ code: "durable_entries_left" });
+    expect(kept.of("STORE FAILURE")).toMatchObject([{ during: "open" }]);
+    refuses = false;
+    await until("moved up", async () => (await inner.list({ topic: "billing/finalize", limit: 10 })).data.length === 1);
+    await client.ready();
+    await until("durable", () => client.isDurable());
   });
 
   it("with a journal it is on disk from the first call on", async () => {

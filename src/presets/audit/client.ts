@@ -13,7 +13,6 @@ import { type Clock, systemClock, within } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
 import { redact } from "../../sink/redact.ts";
-import type { Sink } from "../../sink/sink.ts";
 import { entryLine } from "../../store/error-line.ts";
 import type { HandedDown } from "../../store/handed-down.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -101,10 +100,16 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
   const tell = (error: unknown, during: string): void =>
     onEvent?.({ type: "store_error", during, error: redact(errorText(error)), consecutive: 1 });
   const own = options.store || options.secondary ? null : ownStore(options, clock, random);
-  const { store = own ?? options.secondary, journal, pollMs, retry, work } = options;
+  const { store = own ?? options.secondary, journal, pollMs, retry, work = true } = options;
   const secondary = store === options.secondary ? undefined : options.secondary;
-  const parts = { store: store as Store, secondary, journal, pollMs, retry, work, onEvent, errorLog, clock, random };
-  const making = start(parts, sinks, tell);
+  // Its ladder is the only fallback. A journal that cannot be opened keeps nobody from sending records.
+  const ladder = { store: store as Store, secondary, journal, sharedStore: true, openWithinMs: 0, logsUnsafe: true } as const;
+  const journalRefused = (error: unknown): void => tell(error, "audit_journal");
+  const how = { ...ladder, topics: senderTopics(sinks, retry), journalRefused, pollMs, onEvent, errorLog, clock, random };
+  const making = createMakegood(how).then((mg) => {
+    if (work) mg.work({ topics: [TOPICS] });
+    return mg;
+  });
   making.catch((error) => tell(error, "audit_open"));
   let closing: Promise<{ pending: number | null }> | undefined;
 
@@ -230,22 +235,6 @@ function ownStore({ journal }: AuditClientOptions, clock: Clock, random: Random)
   const memory = createMemoryStore({ clock, random });
   if (journal === undefined) return memory;
   return { ...memory, traits: { ...memory.traits, name: "none" }, open: () => new Promise(() => {}) };
-}
-
-/** One Makegood, and its ladder is the only fallback. A journal that cannot be opened keeps nobody from sending records. */
-async function start(
-  { journal, retry, work = true, ...options }: Omit<MakegoodOptions, "topics"> & Pick<AuditClientOptions, "retry" | "work">,
-  sinks: ReadonlyMap<string, Sink>,
-  tell: (error: unknown, during: string) => void,
-): Promise<Makegood> {
-  const how = { ...options, topics: senderTopics(sinks, retry), sharedStore: true, openWithinMs: 0, logsUnsafe: true } as const;
-  const mg = await createMakegood({ ...how, journal }).catch((error) => {
-    if (journal === undefined) throw error;
-    tell(error, "audit_journal");
-    return createMakegood(how);
-  });
-  if (work) mg.work({ topics: [TOPICS] });
-  return mg;
 }
 
 function entryOf({ topic, key, payloadText: payload = "" }: Draft, id: string, clock: Clock): HandedDown {

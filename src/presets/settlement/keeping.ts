@@ -7,14 +7,20 @@ import type { DeliverResult } from "../../delivery/deliver.ts";
 import type { Worker } from "../../delivery/worker.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
-import type { NewMessage } from "../../message/message.ts";
+import type { MessageView, NewMessage } from "../../message/message.ts";
 import { isTraceparent } from "../../message/validate.ts";
 import type { MakegoodEvent } from "../../observe/events.ts";
 import { type Clock, inBackground, within } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
-import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { DLQPort, PersistenceCheck } from "../../store/redis/dlq-port/dlq-store.ts";
-import { conflictOf, fieldsOf, messageOf, sameObligation, entryOf as toEntry } from "../../store/redis/dlq-port/entry.ts";
+import {
+  conflictOf,
+  fieldsOf,
+  messageOf,
+  sameObligation,
+  standsTo,
+  entryOf as toEntry,
+} from "../../store/redis/dlq-port/entry.ts";
 import type { Store } from "../../store/store.ts";
 import { type Tally, tallyOf, UNSETTLED, withBelow } from "../../store/tally.ts";
 import type { Waiting } from "./admission.ts";
@@ -23,7 +29,6 @@ import { parseMicro } from "./money.ts";
 import type { FinalizeResult, ReplayCounts } from "./outcome.ts";
 import type { FinalizeRequest, Obligation } from "./request.ts";
 import { payloadOf, settlementTopic, TOPIC, type TopicParts } from "./topic.ts";
-import { workOff } from "./work-off.ts";
 
 export interface KeepingOptions extends TopicParts {
   readonly port: DLQPort;
@@ -48,18 +53,14 @@ const OPEN_WAIT_MS = 1_500;
 const STORE_WAIT_MS = 1_500;
 const SEEN_MAX = 10_000;
 const RECONCILE_MS = 60_000;
-
-interface Opened {
-  readonly mg: Makegood;
-  readonly place: string;
-  /** Why it is not as it was asked for; null when it is. */
-  readonly problem: unknown;
-}
+const IDEMPOTENT: FinalizeResult = { ok: true, status: "idempotent" };
 
 interface Seen {
   readonly id: string;
   readonly request: FinalizeRequest;
 }
+
+type Told = Pick<DeliverResult, "kind" | "code" | "error" | "status" | "stored" | "survives" | "id">;
 
 export function createKeeping(options: KeepingOptions) {
   const { port, clock, lines, newId, timeoutMs } = options;
@@ -70,16 +71,30 @@ export function createKeeping(options: KeepingOptions) {
   const dead = new Set<string>();
   let describing: Promise<void> = Promise.resolve();
   let failed = "";
-  let ready: Opened | null = null;
+  let ready: Makegood | null = null;
   let worker: Worker | null = null;
   let closing = false;
   let reconciledMs = Number.NEGATIVE_INFINITY;
   let unreadable = 0;
-  const opening = openMakegood(options).then((opened) => {
-    opened.mg.events.on(heard);
-    ready = opened;
-    return opened;
-  });
+  let withoutJournal: { readonly error: unknown } | null = null;
+  const opening = open();
+
+  async function open(): Promise<Makegood> {
+    const tell = (error: unknown): void => lines.storeFailed("open", errorText(error));
+    const journalRefused = (error: unknown): void => {
+      withoutJournal = { error };
+      tell(error);
+    };
+    const mg = await createMakegood({
+      ...options.ladder,
+      ...{ store: port.store, topics: [settlementTopic(options)], sharedStore: true },
+      ...{ openWithinMs: OPEN_WAIT_MS, startsWithoutStore: "even-refused", storeRefused: tell, journalRefused },
+      ...{ clock: inBackground(clock), random: options.random },
+    });
+    mg.events.on(heard);
+    ready = mg;
+    return mg;
+  }
 
   function heard(event: MakegoodEvent): void {
     if (event.type === "rung_failed") failed = event.error;
@@ -97,7 +112,7 @@ export function createKeeping(options: KeepingOptions) {
   /** FIN-64. What died below the store is described when the store has it. */
   async function describeDead(): Promise<void> {
     for (const id of dead) {
-      const view = (await ready?.mg.store.get(id).catch(() => null)) ?? null;
+      const view = (await port.store.get(id).catch(() => null)) ?? null;
       if (view === null) continue;
       dead.delete(id);
       const history = await port.store.history(id).catch(() => ({ attempts: [], provenance: [] }));
@@ -111,108 +126,97 @@ export function createKeeping(options: KeepingOptions) {
     const mine = seen.get(key);
     if (ready === null || mine?.id !== id) return;
     seen.delete(key);
-    const first = await firstOf(ready.mg.store, mine.request);
-    if (first === null || !sameObligation(fieldsOf(first.payload), mine.request))
-      await conflict(ready, mine.request, first?.id ?? "?");
-  }
-
-  function remember(id: string, request: FinalizeRequest): void {
-    if (seen.size >= SEEN_MAX) for (const oldest of seen.keys()) if (seen.delete(oldest)) break;
-    if (!seen.has(request.reservation_id)) seen.set(request.reservation_id, { id, request });
+    const first = await firstOf(port.store, mine.request);
+    if (first === null || standsTo(first, mine.request) === "other") await conflict(ready, mine.request, first);
   }
 
   /** Tries it, and keeps it where that fails. */
   async function finalize({ request, problem }: Obligation): Promise<FinalizeResult> {
-    const opened = await opening;
-    const { mg } = opened;
+    const mg = await opening;
+    const { reservation_id: key, tenant_id: tenantId, trace_id: trace } = request;
     if (problem !== null) {
       const reason = `invalid_request: ${problem}`;
-      const placed = { id: newId(), key: request.reservation_id, terminal: reason, problem };
-      return keep(opened, request, messageOf(entryOf(request, reason), placed));
+      return keep(mg, request, messageOf(entryOf(request, reason), { id: newId(), key, terminal: reason, problem }));
     }
-    const { reservation_id: key, tenant_id: tenantId, trace_id: trace } = request;
     const first = seen.get(key);
-    if (first && !sameObligation(first.request, request) && (await isOwed(mg, first.id)))
-      return conflict(opened, request, first.id);
+    const away = mg.ladder.status().primary === "down";
+    if (first && (await contradicts(request, first, away ? null : port.store))) return conflict(mg, request, first);
     const traceparent = isTraceparent(trace) ? trace : null;
-    const same = first && mg.ladder.status().primary === "down" ? { id: first.id } : {};
+    const same = first && away ? { id: first.id } : {};
     const result = await mg.deliver(TOPIC, payloadOf({ request, problem }), { key, tenantId, timeoutMs, traceparent, ...same });
-    if (result.code === "key_conflict") return contradicted(opened, request, result);
+    if (result.code === "key_conflict") return again(mg, request, await firstOf(port.store, request));
     if (result.kind === "delivered" || result.kind === "duplicate") {
       seen.delete(key);
       // `duplicate`: the receiver knew it, or the message that had the key first was delivered meanwhile.
-      return { ok: true, status: result.kind === "delivered" ? "finalized" : "idempotent" };
+      return result.kind === "delivered" ? { ok: true, status: "finalized" } : IDEMPOTENT;
     }
-    if (result.kind === "dead") {
-      const closed = await closedAs(mg.store, result.id);
-      if (closed !== null) return swallowed(opened, request, closed);
-    }
-    if (result.stored !== null) remember(result.id, request);
-    return told(opened, request, result);
+    const ended = result.kind === "dead" ? await port.store.get(result.id).catch(() => null) : null;
+    if (ended && standsTo(ended, request) === "closed") return again(mg, request, ended);
+    if (result.stored !== null) remember(seen, result.id, request);
+    return told(request, result);
   }
 
-  /** DF-17: the reservation is kept already. With another cost the first stands and this one is a dead letter; with another trace it is the same. */
-  async function contradicted(opened: Opened, request: FinalizeRequest, refused: DeliverResult): Promise<FinalizeResult> {
-    const first = await firstOf(opened.mg.store, request);
-    if (first === null || !sameObligation(fieldsOf(first.payload), request))
-      return conflict(opened, request, first?.id ?? refused.id);
-    if (first.status === "delivered") return { ok: true, status: "idempotent" };
-    const closed = await closedAs(opened.mg.store, first.id);
-    if (closed !== null) return swallowed(opened, request, closed);
-    return kept(opened, request, "waiting: the same obligation waits already", "primary", opened.mg.store.traits.survives);
+  /** The reservation was told before: what became of that message is the answer. */
+  async function again(mg: Makegood, request: FinalizeRequest, first: MessageView | null): Promise<FinalizeResult> {
+    const standing = first === null ? "other" : standsTo(first, request);
+    if (first === null || standing === "other") return conflict(mg, request, first);
+    if (standing === "settled") return IDEMPOTENT;
+    const { survives } = mg.store.traits;
+    if (standing === "owed") return kept(request, "waiting: the same obligation waits already", "primary", survives);
+    // N8: whoever closed it decided for good; what is told again is not kept again, and says so.
+    const { provenance } = await port.store.history(first.id).catch(() => ({ provenance: [] }));
+    const { actor = "somebody", reason: why = null } = provenance.at(-1) ?? {};
+    const closed = first.resolution as "resolved" | "discarded";
+    const by = `${closed} by ${actor} (${why ?? "no reason given"})`;
+    const reason = `closed: ${by}; nothing was kept again: replay message ${first.id} if it is owed`;
+    lines.closed(entryOf(request, reason), closed, options.place);
+    return { ...kept(request, reason, "primary", survives), closed };
   }
 
-  async function conflict(opened: Opened, request: FinalizeRequest, firstId: string): Promise<FinalizeResult> {
+  /** DF-17: the first stands, and this one is a dead letter of its own. */
+  async function conflict(
+    mg: Makegood,
+    request: FinalizeRequest,
+    first: { readonly id: string } | null,
+  ): Promise<FinalizeResult> {
     const reason = `key_conflict: reservation ${request.reservation_id} is kept with another cost or tenant; the first stands`;
-    lines.conflict(entryOf(request, reason), opened.place);
-    return keep(opened, request, conflictOf({ ...entryOf(request, reason), created_at: undefined }, firstId, newId()));
-  }
-
-  /** N8: whoever closed it decided for good; what is told again is not kept again, and says so. */
-  function swallowed(opened: Opened, request: FinalizeRequest, closed: Closed): FinalizeResult {
-    const reason = `closed: ${closed.resolution} by ${closed.by} (${closed.why}); nothing was kept again: replay message ${closed.id} if it is owed`;
-    lines.closed(entryOf(request, reason), closed.resolution, opened.place);
-    const result = kept(opened, request, reason, "primary", opened.mg.store.traits.survives);
-    return { ...result, closed: closed.resolution };
+    lines.conflict(entryOf(request, reason), options.place);
+    return keep(mg, request, conflictOf({ ...entryOf(request, reason), created_at: undefined }, first?.id ?? "?", newId()));
   }
 
   /** A dead letter from the start: nothing of it is sent. */
-  async function keep(opened: Opened, request: FinalizeRequest, message: NewMessage): Promise<FinalizeResult> {
-    const atMs = clock.wallMs();
-    const put = await opened.mg.ladder.put({ message, atMs }, clock.monotonicMs() + STORE_WAIT_MS);
+  async function keep(mg: Makegood, request: FinalizeRequest, message: NewMessage): Promise<FinalizeResult> {
+    const put = await mg.ladder.put({ message, atMs: clock.wallMs() }, clock.monotonicMs() + STORE_WAIT_MS);
     const { code = null, error = null } = message.directTry ?? {};
     const nowhere = { kind: "dead", code, error, stored: null, survives: "nothing", status: null, id: message.id } as const;
-    if (put.kind === "stored") return told(opened, request, { ...nowhere, stored: put.rung, survives: put.survives });
-    if (put.kind !== "refused") return told(opened, request, nowhere);
-    return told(opened, request, { ...nowhere, kind: "refused", code: put.code, error: put.error });
+    if (put.kind === "stored") return told(request, { ...nowhere, stored: put.rung, survives: put.survives });
+    return told(request, put.kind === "refused" ? { ...nowhere, ...put } : nowhere);
   }
 
-  type Told = Pick<DeliverResult, "kind" | "code" | "error" | "status" | "stored" | "survives" | "id">;
-
-  function told(opened: Opened, request: FinalizeRequest, result: Told): FinalizeResult {
-    const { kind: how, code, error, stored, survives, status } = result;
+  function told(request: FinalizeRequest, result: Told): FinalizeResult {
+    const { kind: how, code, error, stored, survives, status, id } = result;
     const reason = `${code ?? how}: ${error ?? "kept for later"}`;
-    const entry = { ...entryOf(request, reason), response_status: status, id: result.id, dead: how === "dead" };
-    const place = stored === "primary" ? opened.place : (stored ?? "log");
+    const entry = { ...entryOf(request, reason), response_status: status, id, dead: how === "dead" };
+    const answer = kept(request, reason, stored ?? "log", survives);
+    const { stored: place } = answer;
     if (stored !== "primary" && stored !== null) lines.degraded(kind, place, failed);
     if (how === "refused") lines.storeFailed("deliver", reason, entry);
     if (how === "dead") lines.terminal(entry, 1, place);
     if (how === "queued" || (survives === "nothing" && how !== "refused")) {
       lines.kept(entry, { store: place, durable: survives !== "nothing" });
     }
-    return kept(opened, request, reason, stored ?? "log", survives);
+    return answer;
   }
 
-  function kept(opened: Opened, request: FinalizeRequest, reason: string, stored: string, survives: DeliverResult["survives"]) {
-    const place = stored === "primary" ? opened.place : stored;
-    return { ok: false, status: "dlq", reason, id: request.reservation_id, stored: place, survives } as const;
+  function kept({ reservation_id: id }: FinalizeRequest, reason: string, stored: string, survives: DeliverResult["survives"]) {
+    return { ok: false, status: "dlq", reason, id, stored: stored === "primary" ? options.place : stored, survives } as const;
   }
 
   /** The last rung of all: nothing kept it, so the log does (FIN-41). */
   function lost({ request }: Obligation, error: unknown): FinalizeResult {
     const reason = `internal_error: ${errorText(error)}`;
     lines.storeFailed("finalize", errorText(error), { ...entryOf(request, reason), id: newId() });
-    return { ok: false, status: "dlq", reason, id: request.reservation_id, stored: "log", survives: "nothing" };
+    return kept(request, reason, "log", "nothing");
   }
 
   function entryOf(request: FinalizeRequest, reason: string): KeptEntry {
@@ -221,7 +225,7 @@ export function createKeeping(options: KeepingOptions) {
   }
 
   async function unsettled(): Promise<Tally> {
-    const { mg } = await opening;
+    const mg = await opening;
     const counts = await within(clock, mg.store.counts(), STORE_WAIT_MS);
     if (counts === null) throw new MakegoodError("store_unavailable", `the store did not answer within ${STORE_WAIT_MS} ms`);
     return withBelow(tallyOf(counts, TOPIC, UNSETTLED), mg.ladder.status(), clock.wallMs());
@@ -248,97 +252,65 @@ export function createKeeping(options: KeepingOptions) {
     lost,
     async replay(): Promise<ReplayCounts> {
       // One pass over what is due.
-      const { mg } = await opening;
-      const counts = await workOff(mg, clock, (error) => lines.storeFailed("replay", errorText(error)));
+      const mg = await opening;
+      const { attempts: replayed, delivered: succeeded, dead: terminal, error } = await mg.workOff({ topics: [TOPIC] });
+      if (error !== null) lines.storeFailed("replay", errorText(error));
       describing = describing.then(describeDead);
       await describing;
-      return counts;
+      return { replayed, succeeded, terminal, failed: replayed - succeeded - terminal };
     },
     work(): void {
       // A worker of its own, from when the store is open until close().
-      void opening.then(({ mg }) => {
+      void opening.then((mg) => {
         if (!closing) worker ??= mg.work({ topics: [TOPIC] });
       });
     },
     unsettled,
     async waiting(limit: number): Promise<Waiting> {
       const { count: pending } = await unsettled();
-      return { pending, owed: pending > limit ? null : await owedBy((await opening).mg.store) };
+      return { pending, owed: pending > limit ? null : await owedBy(port.store) };
     },
     durable(): boolean {
       // Whether everything that is kept now, and what comes next, would survive this process.
-      const status = ready?.mg.ladder.status();
+      const status = ready?.ladder.status();
       return status !== undefined && status.survives !== "nothing" && status.waiting.memory === 0;
     },
     async opened(signal?: AbortSignal): Promise<void> {
       // Rejects with what keeps it from being used, or with the signal's reason.
-      const { mg, problem } = await opening;
-      if (problem !== null) throw problem;
-      await mg.whenOpened(signal);
+      await (await opening).whenOpened(signal);
+      if (withoutJournal !== null) throw withoutJournal.error;
     },
     async look(): Promise<Looked> {
-      const { mg } = await opening;
-      if (!mg.opened()) return { ...unknown("the store is not open yet"), unreadable };
+      if (!(await opening).opened()) return { ...unknown("the store is not open yet"), unreadable };
       const check = await within(clock, port.validatePersistence(), STORE_WAIT_MS);
       await within(clock, reconcile(), STORE_WAIT_MS).catch((error) => lines.storeFailed("reconcile", errorText(error)));
       return { ...(check ?? unknown(`no answer within ${STORE_WAIT_MS} ms`)), unreadable };
     },
     async close(): Promise<void> {
       closing = true;
-      const { mg } = await opening;
+      const mg = await opening.catch(() => null);
       await worker?.stop();
-      await mg.close();
+      await mg?.close();
     },
   };
 }
 
 const unknown = (reason: string): PersistenceCheck => ({ state: "unknown", reason, checked: {}, attested: null });
 
-/** As asked for; where a journal or a refusal keeps that from starting, with less, so that finalize() never has nowhere to go (FIN-41). */
-async function openMakegood(options: KeepingOptions): Promise<Opened> {
-  const { port, ladder, clock, random, place } = options;
-  const { journal: _, secondary: __, ...plain } = ladder;
-  const open = (how: Partial<MakegoodOptions>, store: Store) =>
-    createMakegood({
-      openWithinMs: OPEN_WAIT_MS,
-      ...how,
-      ...{ store, topics: [settlementTopic(options)], sharedStore: true, clock: inBackground(clock), random },
-    });
-  try {
-    return { mg: await open(ladder, port.store), place, problem: null };
-  } catch (problem) {
-    options.lines.storeFailed("open", errorText(problem));
-    const memory = () => open({}, createMemoryStore({ clock, random }));
-    const inMemory = port.store.traits.name === "memory";
-    const mg = await (inMemory ? memory() : open(plain, port.store).catch(memory));
-    return { mg, place: mg.store === port.store ? place : "memory", problem };
-  }
-}
-
-async function firstOf(store: Store, { reservation_id: key, tenant_id: tenantId }: FinalizeRequest) {
+async function firstOf(store: Store, { reservation_id: key, tenant_id: tenantId }: FinalizeRequest): Promise<MessageView | null> {
   return (await store.list({ topic: TOPIC, tenantId, key, limit: 1 }).catch(() => null))?.data[0] ?? null;
 }
 
-/** Not settled and not closed, as far as the store can tell; what it does not have waits below. */
-async function isOwed(mg: Makegood, id: string): Promise<boolean> {
-  if (mg.ladder.status().primary === "down") return true;
-  const view = await mg.store.get(id).catch(() => null);
-  return view === null || (view.status !== "delivered" && (view.status !== "dead" || view.resolution === "open"));
+function remember(seen: Map<string, Seen>, id: string, request: FinalizeRequest): void {
+  if (seen.size >= SEEN_MAX) for (const oldest of seen.keys()) if (seen.delete(oldest)) break;
+  if (!seen.has(request.reservation_id)) seen.set(request.reservation_id, { id, request });
 }
 
-interface Closed {
-  readonly id: string;
-  readonly resolution: "resolved" | "discarded";
-  readonly by: string;
-  readonly why: string;
-}
-
-async function closedAs(store: Store, id: string): Promise<Closed | null> {
-  const view = await store.get(id).catch(() => null);
-  if (view?.resolution !== "resolved" && view?.resolution !== "discarded") return null;
-  const { provenance } = await store.history(id).catch(() => ({ provenance: [] }));
-  const last = provenance.at(-1);
-  return { id, resolution: view.resolution, by: last?.actor ?? "somebody", why: last?.reason ?? "no reason given" };
+/** Whether it contradicts what was kept here before and is still owed. `store` null: it is away, and nothing else knows. */
+async function contradicts(request: FinalizeRequest, { id, request: first }: Seen, store: Store | null): Promise<boolean> {
+  if (sameObligation(first, request)) return false;
+  const view = (await store?.get(id).catch(() => null)) ?? null;
+  return view === null || standsTo(view, first) === "owed";
 }
 
 /** What each tenant owes, of what waits in the store; a page is more than was asked for. */

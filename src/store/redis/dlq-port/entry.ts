@@ -70,6 +70,13 @@ export function sameObligation(a: DLQRequest, b: DLQRequest): boolean {
   return a.actual_cost_micro === b.actual_cost_micro && a.tenant_id === b.tenant_id;
 }
 
+/** What an obligation that is told again is to the message that has its reservation. `closed`: a person has ended it (N8). */
+export function standsTo(first: MessageView, told: DLQRequest): "other" | "settled" | "closed" | "owed" {
+  if (!sameObligation(fieldsOf(first.payload), told)) return "other";
+  if (first.status === "delivered") return "settled";
+  return first.resolution === "resolved" || first.resolution === "discarded" ? "closed" : "owed";
+}
+
 export function storeLimits({ maxRetries, batchLimit }: DLQStoreOptions): { maxRetries: number; batchLimit: number } {
   const whole = (name: string, value: number, max: number): number => {
     if (Number.isInteger(value) && value >= 1 && value <= max) return value;

@@ -116,10 +116,9 @@ export function createDLQPort(options: PortOptions): DLQPort {
   async function against(first: MessageView, entry: NewDLQEntry): ReturnType<DLQPort["put"]> {
     const { reservation_id: reservationId } = entry;
     kept.learn(reservationId, first.id);
-    if (entries.sameObligation(entries.fieldsOf(first.payload), entry)) {
-      if (first.resolution === "resolved" || first.resolution === "discarded") ring("closed", reservationId);
-      return "exists";
-    }
+    const standing = entries.standsTo(first, entry);
+    if (standing === "closed") ring("closed", reservationId);
+    if (standing !== "other") return "exists";
     await store.enqueue([entries.conflictOf(entry, first.id, newId())]);
     ring("conflict", reservationId);
     return "conflict";
