@@ -66,6 +66,18 @@ const missingSql = (s: string) => `insert into ${s}.lane (topic_id, tenant, prio
   where not exists (select from ${s}.lane l where l.topic_id = t.id and l.tenant = x.tenant and l.priority = x.priority and l.kind = x.kind)
   order by 1, 2, 3, 4 on conflict do nothing`;
 
+/** Of the same family as a lane that is there: $1 lanes, $2 kinds. By number and not by name: a name may stand for a lane that was retired. */
+const siblingsOf = (s: string) => `unnest($1::int[], $2::smallint[]) x(id, kind) join ${s}.lane b on b.id = x.id`;
+
+const missingSiblingsSql = (s: string) => `insert into ${s}.lane (topic_id, tenant, priority, kind)
+  select distinct b.topic_id, b.tenant, b.priority, x.kind from ${siblingsOf(s)}
+  where not exists (select from ${s}.lane l where (l.topic_id, l.tenant, l.priority, l.kind) = (b.topic_id, b.tenant, b.priority, x.kind))
+  order by 1, 2, 3, 4 on conflict do nothing`;
+
+const findSiblingsSql = (s: string) => `${SELECT}, x.id
+  from ${siblingsOf(s)} join ${s}.lane l on (l.topic_id, l.tenant, l.priority, l.kind) = (b.topic_id, b.tenant, b.priority, x.kind)
+  join ${s}.topic t on t.id = l.topic_id`;
+
 const findSql = (s: string) => `${SELECT}
   from json_to_recordset($1::text::json) x(topic text, tenant text, priority smallint, kind smallint) join ${s}.topic t on t.name = x.topic
   join ${s}.lane l on l.topic_id = t.id and l.tenant = x.tenant and l.priority = x.priority and l.kind = x.kind`;
@@ -73,6 +85,8 @@ const findSql = (s: string) => `${SELECT}
 export function createLaneTable(connection: Connection, s: string, monotonicMs: () => number): LaneTable {
   const byName = new Map<string, LaneInfo>();
   const byNumber = new Map<number, LaneInfo>();
+  /** Lane and kind → its sibling. */
+  const bySibling = new Map<string, LaneInfo>();
   const topics = createTopicNames(connection, s, monotonicMs);
   let installation = "";
 
@@ -130,6 +144,23 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
     });
   }
 
+  async function siblings(wanted: readonly { readonly lane: LaneInfo; readonly kind: number }[]): Promise<LaneInfo[]> {
+    const known = ({ lane, kind }: { readonly lane: LaneInfo; readonly kind: number }) =>
+      lane.kind === kind ? lane : bySibling.get(`${lane.id} ${kind}`);
+    const missing = [...new Map(wanted.filter((one) => !known(one)).map((one) => [`${one.lane.id} ${one.kind}`, one])).values()];
+    if (missing.length > 0) {
+      if (bySibling.size + missing.length > LANES_KEPT_MAX) bySibling.clear();
+      const values = [missing.map(({ lane }) => lane.id), missing.map(({ kind }) => kind)];
+      await connection.rows("make lanes", missingSiblingsSql(s), values);
+      for (const row of await connection.rows("find lanes", findSiblingsSql(s), values, { reads: true })) {
+        const sibling = remember(row);
+        bySibling.set(`${row[6]} ${sibling.kind}`, sibling);
+      }
+    }
+    // A lane with a message in it is there, and so are its siblings; whatever happens, the message stays in a lane that it came from.
+    return wanted.map((one) => known(one) ?? one.lane);
+  }
+
   const placeOf = ({ topic, tenantId, priority, orderingKey }: LaneOf): Place => {
     const ordered = topics.ordered(topic, orderingKey);
     return [topic, tenantId ?? "", ordered ? 0 : priority, ordered ? KIND_ORDERED : 0];
@@ -148,6 +179,7 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
       installation = row[0];
       byName.clear();
       byNumber.clear();
+      bySibling.clear();
       topics.forget();
     },
     known: (message) => (topics.known(message.topic) ? byName.get(nameOf(placeOf(message))) : undefined),
@@ -156,10 +188,10 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
       return make(messages.map(placeOf));
     },
     siblings: (messages) =>
-      make(
-        messages.map(({ lane: { topic, tenant, priority, kind }, suspicion, retried }): Place => {
+      siblings(
+        messages.map(({ lane, suspicion, retried }) => {
           const back = suspicion === 0 && retried ? KIND_RETRIED : suspicion;
-          return [topic, tenant, priority, kind === KIND_ORDERED ? kind : back];
+          return { lane, kind: lane.kind === KIND_ORDERED ? KIND_ORDERED : back };
         }),
       ),
     async byId(ids) {

@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
-import { countOf, DAY, DELIVERED, dead, hold, idsOf, MINUTE, retry, seen, sorted } from "./fixtures.ts";
+import type { Store } from "../../store/store.ts";
+import { countOf, DAY, DELIVERED, dead, hold, idsOf, KEYED, MINUTE, newMessage, retry, seen, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 const KEPT = 3 * DAY;
@@ -135,6 +136,40 @@ export const pruneCases: Record<string, (scene: Scene) => Promise<void>> = {
       { kind: "accepted", id: later[0]!.id },
       { kind: "duplicate", id: open },
     ]);
+  },
+
+  "N21: what is forgotten of lanes that had nothing for long is missed by nobody who still knows them": async (scene) => {
+    const kinds = [
+      { tenantId: "quiet" },
+      { tenantId: "quiet", priority: 5 },
+      { tenantId: "quiet", topic: KEYED, orderingKey: "o" },
+    ];
+    const stores = await scene.instances(2);
+    // Each fails once, so that both instances know the lanes of those that failed before, too.
+    const deliverAll = async (store: Store, ms: number) => {
+      const ids: string[] = [];
+      for (let turn = 1; turn < 20; turn++) {
+        const claimed = await scene.claim(ms + turn, { store });
+        const [again, done] = [claimed.filter((one) => one.attempt === 1), claimed.filter((one) => one.attempt > 1)];
+        await scene.settle(ms + turn, again, retry(0, true, 0, true), store);
+        await scene.settle(ms + turn, done, DELIVERED, store);
+        ids.push(...idsOf(done));
+      }
+      return ids;
+    };
+    const late = createIds({ ...systemClock, wallMs: () => scene.at(10 * DAY).now.getTime() });
+    for (const [ms, id, order] of [
+      [0, scene.id, stores],
+      [10 * DAY, late, [...stores].reverse()],
+    ] as const) {
+      for (const store of order) {
+        const messages = kinds.map((kind) => newMessage(id(), kind));
+        for (const message of messages) assert.equal((await store.enqueue([message], scene.at(ms)))[0]?.kind, "accepted");
+        assert.deepEqual(sorted(await deliverAll(store, ms)), sorted(idsOf(messages)));
+      }
+      if (ms === 0) for (const days of [5, 6, 8, 10]) await prune(scene, days * DAY, DAY);
+      if (ms === 0) assert.equal(await countOf(scene.store), 0);
+    }
   },
 
   "I10: call after call it comes to an end, and nothing else is touched": async (scene) => {

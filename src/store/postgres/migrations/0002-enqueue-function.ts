@@ -52,8 +52,17 @@ const LIMITS_HOLD = `  if enqueue.payload is null then
   end if;
 `;
 
-/** `sized`: its ready rows say how large the payload is (since version 5). */
-export function enqueueSql(s: string, sized: boolean): string {
+/** A snapshot that is older than the lane's retirement still shows it; a newer one of the same name may stand beside it. */
+const pin = (s: string) => `
+  if v_lane is not null and current_setting('transaction_isolation') <> 'read committed' and not ${s}.pin_lanes(array[v_lane]) then
+    v_lane := null;
+    insert into ${s}.lane (topic_id, tenant, priority, kind)
+      values (v_topic.id, coalesce(enqueue.tenant_id, ''), enqueue.priority, case when v_ordered then 3 else 0 end)
+      on conflict do nothing returning lane.id into strict v_lane;
+  end if;`;
+
+/** `sized`: its ready rows say how large the payload is (since version 5). `pinned`: its lane may have been retired (since version 17). */
+export function enqueueSql(s: string, sized: boolean, pinned = false): string {
   return `create ${sized ? "or replace " : ""}function ${s}.enqueue(
   topic text, payload text, key text default null, tenant_id text default null,
   delay_ms bigint default 0, priority int default 0, ordering_key text default null)
@@ -76,14 +85,14 @@ ${LIMITS_HOLD}  select t.id, (t.definition::json ->> 'ordering') as ordering, (t
   v_ordered := enqueue.ordering_key is not null and v_topic.ordering <> 'none';
   if v_ordered then enqueue.priority := 0; end if;
   select l.id into v_lane from ${s}.lane l where l.topic_id = v_topic.id and l.tenant = coalesce(enqueue.tenant_id, '')
-    and l.priority = enqueue.priority and l.kind = case when v_ordered then 3 else 0 end;
+    and l.priority = enqueue.priority and l.kind = case when v_ordered then 3 else 0 end${pinned ? " order by l.id desc limit 1" : ""};
   if not found then
     insert into ${s}.lane (topic_id, tenant, priority, kind)
       values (v_topic.id, coalesce(enqueue.tenant_id, ''), enqueue.priority, case when v_ordered then 3 else 0 end)
       on conflict do nothing;
     select l.id into strict v_lane from ${s}.lane l where l.topic_id = v_topic.id and l.tenant = coalesce(enqueue.tenant_id, '')
       and l.priority = enqueue.priority and l.kind = case when v_ordered then 3 else 0 end;
-  end if;
+  end if;${pinned ? pin(s) : ""}
   if enqueue.key is not null then
     insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
       values (v_topic.id, coalesce(enqueue.tenant_id, ''), enqueue.key, v_id, v_hash) on conflict do nothing;

@@ -16,6 +16,7 @@ import { lists } from "./0012-lists.ts";
 import { allot } from "./0013-allot.ts";
 import { order, orderIndexes } from "./0014-order.ts";
 import { failedHeads } from "./0016-failed-heads.ts";
+import { retiredLanes } from "./0017-retired-lanes.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -35,4 +36,5 @@ export const MIGRATIONS: readonly Migration[] = [
   order,
   orderIndexes,
   failedHeads,
+  retiredLanes,
 ];

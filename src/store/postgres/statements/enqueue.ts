@@ -22,7 +22,8 @@ const atHome = (s: string, installation: string, lanes: string) =>
 /** Why a statement inserted nothing although nothing was there: `database`, `lane`, or null when neither is the reason. */
 const strayed = (s: string, installation: string, lanes: string) =>
   `case when not exists (select from ${s}.installation i where i.id = ${installation}::text::uuid) then 'database'
-    when (select count(*) from ${s}.lane l where l.id = any (${lanes}::text::int[])) < cardinality(${lanes}::text::int[]) then 'lane' end`;
+    when (select count(*) from ${s}.lane l where l.id = any (${lanes}::text::int[])) < cardinality(${lanes}::text::int[])
+      or not ${pinned(s, `${lanes}::text::int[]`)} then 'lane' end`;
 
 export interface Short {
   readonly keyed: boolean;

@@ -1,6 +1,7 @@
 /**
  * PRUNE: a day leaves as a whole once everything in it is settled and past its time; the few that still live are copied out
- * first (I2). Every step can be repeated: whoever comes next finishes what a crash left half done. It also keeps partitions ahead.
+ * first (I2). Every step can be repeated: whoever comes next finishes what a crash left half done. It also keeps partitions ahead and retires
+ * lanes that had nothing for long.
  */
 import type { PruneRequest } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
@@ -8,6 +9,7 @@ import { ensureDayIndexes } from "../day-indexes.ts";
 import type { Db } from "../db.ts";
 import { DAY_MS, dayOfPartition, daysAround, ensurePartitions, partitionSuffix } from "../partitions.ts";
 import { createMendOrder } from "./mend-order.ts";
+import { createRetireLanes } from "./retire-lanes.ts";
 
 /**
  * Settled longer ago than the retention: $1 is the retention in ms. What a lease still names stays until that lease has ended:
@@ -98,6 +100,7 @@ export function createPrune(db: Db): (request: PruneRequest) => Promise<number> 
   }
 
   const mendOrder = createMendOrder(db);
+  const retireLanes = createRetireLanes(db);
 
   return async function prune({ keptMs, limit, now }) {
     await mendOrder();
@@ -115,6 +118,8 @@ export function createPrune(db: Db): (request: PruneRequest) => Promise<number> 
       await dropKeys(table as string, clock, keptMs, 10_000);
       count += await dropDay(day, table as string, clock, keptMs);
     }
+    // A day that was left half way still needs its lanes, to find its keys.
+    if ((await run(detachedSql, [s.replaceAll('"', "")])).every(([, attached]) => attached === "true")) await retireLanes(now);
     return count;
   };
 }
