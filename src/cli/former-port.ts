@@ -2,14 +2,7 @@
  * The way out of the layout that the port had before it stood on a store (one hash per entry, sorted sets beside them), for `makegood import
  * --dlq-port`: entries, terminal records and quarantine are put if absent, and each is taken away only after the store has it.
  */
-import {
-  createRedisStore,
-  type DLQEntry,
-  type DLQPort,
-  type PutResult,
-  type RedisPort,
-  redisPort,
-} from "../store/redis/index.ts";
+import { createRedisStore, type DLQEntry, type DLQPort, type PutResult, portOver, type RedisPort } from "../store/redis/index.ts";
 
 /** The roots that it could have: in a hash tag, or the seeds' plain names. */
 const rootsOf = (prefix: string): string[] => (prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`]);
@@ -44,7 +37,7 @@ export async function importFormerPort(redis: RedisPort, options: MoveOptions): 
   const { prefix } = options;
   const moved: Moved = { entries: 0, terminals: 0, quarantined: 0, duplicates: 0, conflicts: 0, left: 0 };
   const store = createRedisStore({ redis, prefix });
-  const port = redisPort(store, {});
+  const port = portOver(store, {});
   try {
     for (const root of rootsOf(prefix)) {
       const from = { redis, port, options, moved, root, seen: new Set<string>() };

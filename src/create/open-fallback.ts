@@ -7,6 +7,7 @@ import type { TopicTable } from "../delivery/topic-table.ts";
 import { errorText, MakegoodError } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, within } from "../platform/clock.ts";
+import { once } from "../platform/once.ts";
 import type { Random } from "../platform/random.ts";
 import type { Ladder } from "../store/fallback.ts";
 import { createJournal } from "../store/journal/journal.ts";
@@ -15,7 +16,7 @@ import { createLadder } from "../store/ladder.ts";
 import { createSealer } from "../store/seal.ts";
 import type { Store } from "../store/store.ts";
 import { tallyOf, UNSETTLED } from "../store/tally.ts";
-import { createOpening, type Opening, once, sourceOf } from "./opening.ts";
+import { createOpening, type Opening, sourceOf } from "./opening.ts";
 
 export interface FallbackOptions {
   /** Who declares `topics`: the code itself, or a configuration file on its behalf. */

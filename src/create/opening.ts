@@ -7,6 +7,7 @@ import { type TopicTable, UNDECLARED } from "../delivery/topic-table.ts";
 import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
 import { BREAKER_CLOSED, type TopicDefinition, type TopicRecord } from "../message/topic.ts";
 import { inBackground, sleep, within } from "../platform/clock.ts";
+import { once } from "../platform/once.ts";
 import type { Store } from "../store/store.ts";
 import type { FallbackOptions, FallbackParts } from "./open-fallback.ts";
 
@@ -153,18 +154,6 @@ async function declareTopics(
     const record = stored ?? (await store.topics.put(definition, source));
     if (record !== "read_only") table.learn(record);
   }
-}
-
-/** Runs until it has succeeded once; callers at the same time share one run. */
-export function once(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined;
-  return () => {
-    running ??= work().catch((error) => {
-      running = undefined;
-      throw error;
-    });
-    return running;
-  };
 }
 
 /** A declared topic as it will be, while the store that keeps its state cannot be asked. */

@@ -26,6 +26,15 @@ export interface StandardIssue {
 export type InferInput<S extends StandardSchemaV1> = NonNullable<S["~standard"]["types"]>["input"];
 export type InferOutput<S extends StandardSchemaV1> = NonNullable<S["~standard"]["types"]>["output"];
 
+/** A schema of our own: what a function finds wrong with a value, and its type where that is nothing. */
+export function schemaOf<T>(issuesOf: (value: unknown) => readonly StandardIssue[]): StandardSchemaV1<T> {
+  const validate = (value: unknown): StandardResult<T> => {
+    const issues = issuesOf(value);
+    return issues.length > 0 ? { issues } : { value: value as T };
+  };
+  return { "~standard": { version: 1, vendor: "makegood", validate } };
+}
+
 /** An issue as plain data: a path may hold symbols and objects, which neither JSON nor a log can show. */
 export function issueText(issue: StandardIssue): { path: string; message: string } {
   const path = (issue.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");

@@ -85,9 +85,14 @@ function checkText(field: string, value: unknown, bytesMax: number): void {
 }
 
 function checkNumber(field: string, value: unknown, min: number, max: number, whole: boolean): void {
-  if (value === undefined) return;
-  if (typeof value === "number" && value >= min && value <= max && (!whole || Number.isInteger(value))) return;
-  throw invalid(field, `must be ${whole ? "a whole number" : "a number"} from ${min} to ${max}`);
+  const problem = value === undefined ? null : numberProblem(field, value, min, max, whole);
+  if (problem !== null) throw new MakegoodError("invalid_message", problem, { field });
+}
+
+/** What is wrong with a number, in words; null: nothing. */
+export function numberProblem(name: string, value: unknown, min: number, max: number, whole = true): string | null {
+  if (typeof value === "number" && value >= min && value <= max && (!whole || Number.isInteger(value))) return null;
+  return `${name} must be ${whole ? "a whole number" : "a number"} from ${min} to ${max}`;
 }
 
 const badPayload = (what: string, detail: Record<string, unknown> = {}, cause?: unknown): MakegoodError =>

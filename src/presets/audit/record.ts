@@ -4,7 +4,7 @@
  * at once.
  */
 import { isMakegoodError } from "../../message/errors.ts";
-import type { StandardSchemaV1 } from "../../message/standard-schema.ts";
+import { type StandardSchemaV1, schemaOf } from "../../message/standard-schema.ts";
 import { isWellFormed, parsePayloadText } from "../../message/validate.ts";
 import type { AuditRecord } from "../../store/audit.ts";
 import type { AuditKind, Minimum } from "./registry.ts";
@@ -109,18 +109,9 @@ export function recordFaults(kind: AuditKind, value: unknown): RecordFault[] {
 }
 
 /** The same judgement as a schema of a topic: whoever enqueues a record directly is told at once (EV-19). */
-export function recordSchema(kind: AuditKind): StandardSchemaV1<AuditEnvelope, AuditEnvelope> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "makegood",
-      validate(value) {
-        const faults = recordFaults(kind, value);
-        if (faults.length === 0) return { value: value as AuditEnvelope };
-        return { issues: faults.map(({ field, detail }) => ({ message: detail, path: field === "." ? [] : field.split(".") })) };
-      },
-    },
-  };
+export function recordSchema(kind: AuditKind): StandardSchemaV1<AuditEnvelope> {
+  const issueOf = ({ field, detail }: RecordFault) => ({ message: detail, path: field === "." ? [] : field.split(".") });
+  return schemaOf((value) => recordFaults(kind, value).map(issueOf));
 }
 
 /** All faults as one sentence. It names fields and never repeats what stood in them (DA-25). */

@@ -4,15 +4,13 @@
  */
 import { errorText } from "../../message/errors.ts";
 import { createLog } from "../../observe/log.ts";
-import { type Clock, inBackground, systemClock } from "../../platform/clock.ts";
+import { type Clock, inBackground, systemClock, within } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
 import { systemRandom } from "../../platform/random.ts";
-import type { DLQPort, PersistenceCheck } from "../../store/redis/dlq-port/dlq-store.ts";
+import type { DLQPort } from "../../store/redis/dlq-port/dlq-store.ts";
 import { createMemoryDLQStore } from "../../store/redis/dlq-port/memory-dlq-store.ts";
-import { createDLQPort } from "../../store/redis/dlq-port/port.ts";
-import { isRedisStore, redisPort } from "../../store/redis/dlq-port/redis-dlq-store.ts";
-import type { Store } from "../../store/store.ts";
+import { portOver } from "../../store/redis/dlq-port/redis-dlq-store.ts";
 import { type Admission, createAdmission } from "./admission.ts";
 import { type BillingHealth, createBillingHealth, type LastLook } from "./health.ts";
 import { createKeeping, type Keeping, type KeepingOptions } from "./keeping.ts";
@@ -131,8 +129,9 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
 
   return {
     async ready({ signal, timeoutMs } = {}) {
-      const limits = [signal, timeoutMs === undefined ? undefined : expiry(clock, timeoutMs)].filter((one) => one !== undefined);
-      await kept.opened(limits.length === 0 ? undefined : AbortSignal.any(limits));
+      const opened = kept.opened(signal).then(() => true);
+      const inTime = timeoutMs === undefined ? opened : within(inBackground(clock), opened, timeoutMs);
+      if ((await inTime) === null) throw new Error(`the store was not open within ${timeoutMs} ms`);
       await firstLook;
       await look(false);
     },
@@ -157,12 +156,6 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
   };
 }
 
-function expiry(clock: Clock, ms: number): AbortSignal {
-  const over = new AbortController();
-  clock.after(ms, () => over.abort(new Error(`the store was not open within ${ms} ms`)), true);
-  return over.signal;
-}
-
 function makeAdmission({ maxPending = MAX_PENDING, maxExposureMicro }: SettlementOptions, kept: Keeping, clock: Clock) {
   const caps = { maxPending, maxExposureMicro: maxExposureMicro === undefined ? null : parseMicro(maxExposureMicro) };
   return createAdmission(() => kept.waiting(maxPending), caps, clock);
@@ -181,23 +174,13 @@ function makeKeeping(options: SettlementOptions, parts: Parts): Keeping {
   const retry = { policy: "settlement", attemptsMax: maxRetries, ...(retryDelaysMs ? { tableMs: retryDelaysMs } : {}) };
   const ladder = { ...makegood, ...(journalDir === undefined ? {} : { journal: { directory: journalDir } }) };
   const given = isStore(dlqStore)
-    ? { port: portOf(dlqStore, parts.clock), place: "primary" }
+    ? { port: portOver(dlqStore, { open: openedElsewhere, clock: parts.clock }), place: "primary" }
     : { port: dlqStore as DLQPort, place: dlqStore.kind };
   return createKeeping({ ...parts, ...given, ladder, retry, timeoutMs, leaseMs: timeoutMs + LEASE_HEADROOM_MS });
 }
 
-/** The port over a store that was given: it is opened by the Makegood, and what it survives is what it says of itself. */
-function portOf(store: Store, clock: Clock): DLQPort {
-  const open = async (): Promise<void> => {};
-  if (isRedisStore(store)) return redisPort(store, { open, clock });
-  const validatePersistence = async (): Promise<PersistenceCheck> => {
-    await store.check();
-    const { name, survives } = store.traits;
-    const reason = `${name} survives ${survives}`;
-    return { state: survives === "nothing" ? "failed" : "verified", reason, checked: {}, attested: null };
-  };
-  return createDLQPort({ store, clock, open, validatePersistence });
-}
+/** By the Makegood. */
+async function openedElsewhere(): Promise<void> {}
 
 function toStandardError(line: string): void {
   process.stderr.write(line);

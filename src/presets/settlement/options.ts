@@ -4,6 +4,7 @@
 import type { MakegoodOptions } from "../../create.ts";
 import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
+import { numberProblem } from "../../message/validate.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
@@ -52,9 +53,8 @@ export function checkOptions(options: SettlementOptions): void {
   const { timeoutMs, maxRetries, retryDelaysMs, s2sSigner, s2sSubjectMode, maxPending } = options;
   const problems = placeProblems(options);
   const whole = (name: string, value: number | undefined, min: number, max: number): void => {
-    if (value !== undefined && !(Number.isInteger(value) && value >= min && value <= max)) {
-      problems.push(`${name} must be a whole number from ${min} to ${max}`);
-    }
+    const problem = value === undefined ? null : numberProblem(name, value, min, max);
+    if (problem !== null) problems.push(problem);
   };
   whole("timeoutMs", timeoutMs, 10, 300_000);
   whole("maxRetries", maxRetries, 1, LIMITS.attemptsMax);

@@ -13,6 +13,7 @@ import type { Outcome } from "../../message/outcome.ts";
 import { retryPolicy } from "../../message/retry-policy.ts";
 import type { Settle } from "../../message/settlement.ts";
 import type { TopicRecord } from "../../message/topic.ts";
+import { numberProblem } from "../../message/validate.ts";
 import { createEvents } from "../../observe/events.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
@@ -65,7 +66,6 @@ interface Held {
 export function createOutboxStore({ store, workerId, namespace, clock = systemClock }: OutboxStoreOptions): OutboxStore {
   const held = new Map<string, Held>();
   let topics = new Map<string, TopicRecord>();
-  let last = "";
   const rulesOf = (topic: string) => rulesFor(topics.get(topic));
   // CON-20: what a crashed worker held comes back also where no other worker of ours looks after it.
   const reclaim = reclaimExpired({ store, owner: workerId, random: systemRandom, events: createEvents(), rulesOf, everyMs: 0 });
@@ -74,11 +74,8 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
     const due = (await store.lanes()).filter(({ topic, dueInMs }) => dueInMs <= 0 && isOpen(topics.get(topic), namespace));
     if (due.length === 0) return [];
     const share = Math.max(1, Math.floor(wanted / due.length));
-    // Where there are more lanes than places, the next round begins with those that had none.
-    due.sort((a, b) => (a.lane < b.lane ? -1 : 1));
-    const inTurn = [...due.filter(({ lane }) => lane > last), ...due.filter(({ lane }) => lane <= last)].slice(0, wanted);
-    last = inTurn.at(-1)?.lane ?? "";
-    // A suspect is claimed alone (docs/decisions/0003).
+    // Whose first message waits longest goes first, so that lanes take turns. A suspect is claimed alone (docs/decisions/0003).
+    const inTurn = due.sort((a, b) => a.dueInMs - b.dueInMs).slice(0, wanted);
     const lanes = inTurn.map(({ lane, suspicion }) => ({ lane, limit: suspicion > 0 ? 1 : share }));
     return store.claim({ owner: workerId, leaseMs: cfg.lease_duration, lanes, bytesMax: LIMITS.claimBytesMax });
   }
@@ -160,10 +157,8 @@ function rulesFor(record: TopicRecord | undefined): DecideRules | undefined {
 }
 
 function check({ batch_size: size, lease_duration: leaseMs }: ClaimCfg): void {
-  const wrong = !(Number.isInteger(size) && size >= 1 && size <= LIMITS.batchMessagesMax)
-    ? `batch_size must be from 1 to ${LIMITS.batchMessagesMax}`
-    : !(leaseMs >= LIMITS.leaseMsMin && leaseMs <= LIMITS.leaseMsMax)
-      ? `lease_duration must be from ${LIMITS.leaseMsMin} to ${LIMITS.leaseMsMax} ms`
-      : null;
+  const wrong =
+    numberProblem("batch_size", size, 1, LIMITS.batchMessagesMax) ??
+    numberProblem("lease_duration, in milliseconds,", leaseMs, LIMITS.leaseMsMin, LIMITS.leaseMsMax, false);
   if (wrong) throw new MakegoodError("invalid_config", wrong);
 }

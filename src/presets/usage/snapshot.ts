@@ -2,7 +2,7 @@
  * The payload of a usage message, by allow-list: built field by field from the turn that the store holds, and judged by a schema that
  * knows each field, its form and no other. A provider's identifier has no field to stand in and fits none (DO-18, OBX-16, OBX-17).
  */
-import type { StandardResult, StandardSchemaV1 } from "../../message/standard-schema.ts";
+import { type StandardSchemaV1, schemaOf } from "../../message/standard-schema.ts";
 import type { Turn, TurnSettlement } from "../../store/usage.ts";
 import { isCount } from "./units.ts";
 
@@ -102,17 +102,15 @@ const onlyCounts = (value: Record<string, unknown>, names: readonly string[]): b
 /** `counters`: what may stand in `usage` besides the tokens. */
 export function snapshotSchema(counters: readonly string[] = []): StandardSchemaV1<UsageSnapshot> {
   const fields = fieldsOf(counters);
-  const validate = (value: unknown): StandardResult<UsageSnapshot> => {
-    if (!isRecord(value)) return { issues: [{ message: "is not an object" }] };
+  return schemaOf((value) => {
+    if (!isRecord(value)) return [{ message: "is not an object" }];
     const unknown = Object.keys(value).filter((name) => !Object.hasOwn(fields, name));
     const wrong = Object.entries(fields).filter(([name, fits]) =>
       Object.hasOwn(value, name) && value[name] !== undefined ? !fits(value[name]) : !OPTIONAL.has(name),
     );
-    const issues = [
+    return [
       ...unknown.map((name) => ({ message: "is not on the allow-list", path: [name] })),
       ...wrong.map(([name]) => ({ message: "is missing or has another form than the allow-list says", path: [name] })),
     ];
-    return issues.length > 0 ? { issues } : { value: value as unknown as UsageSnapshot };
-  };
-  return { "~standard": { version: 1, vendor: "makegood", validate } };
+  });
 }

@@ -17,16 +17,7 @@ import { type ReserveInput, reservationOf } from "./reservation.ts";
 import { settleTurn, type TurnEnd } from "./settle-turn.ts";
 import { snapshotOf } from "./snapshot.ts";
 import { usageId, usageKey } from "./units.ts";
-import {
-  checkIdleMs,
-  IDLE_MS,
-  type Swept,
-  startWatchdog,
-  sweep,
-  type Watchdog,
-  type WatchdogDeps,
-  type WatchdogOptions,
-} from "./watchdog.ts";
+import { createWatchdogs, type SweepOptions, type Swept, type Watchdog, type WatchdogOptions } from "./watchdog.ts";
 
 export interface UsageOptions {
   /** Made with `topic` among its topics, on the same database and schema as `store`. */
@@ -59,7 +50,7 @@ export interface Usage extends AsyncDisposable {
   /** Starts the orphan watchdog in this process. */
   watch(options?: WatchdogOptions): Watchdog;
   /** One scan of the watchdog, now. */
-  sweep(options?: { readonly idleMs?: number | undefined } & At): Promise<Swept>;
+  sweep(options?: SweepOptions): Promise<Swept>;
   turn(ref: TurnRef): Promise<Turn | null>;
   quota(of: { tenantId: string; userId?: string | null | undefined; period: string }): Promise<QuotaUsage[]>;
   verify(): Promise<QuotaGap[]>;
@@ -99,40 +90,30 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
 
   async function finalize(end: TurnRef & TurnEnd, options: FinalizeOptions = {}): Promise<Finalized> {
     const ref = refOf(end);
-    const { storeContent } = options;
-    let lost: { readonly error: unknown } | undefined;
-    const watched =
-      storeContent &&
-      (async (tx: Transaction | undefined) => {
-        lost = undefined;
-        await storeContent(tx).catch((error: unknown) => {
-          lost = { error };
-          throw error;
-        });
-      });
+    let storing = false;
+    const storeContent = async (tx: Transaction | undefined): Promise<void> => {
+      storing = true;
+      await options.storeContent?.(tx);
+      storing = false;
+    };
     try {
-      return answer(await finalizeOnce(ref, end, { ...options, storeContent: watched }));
+      return answer(await finalizeOnce(ref, end, { ...options, storeContent }));
     } catch (error) {
       // In the caller's transaction only the caller can begin again; a database that is away is no reason to call the turn failed.
-      if (!lost || options.tx || isInDoubt(error) || end.outcome !== "completed") throw error;
+      if (!storing || options.tx || isInDoubt(error) || end.outcome !== "completed") throw error;
       const failed: TurnEnd = { ...end, outcome: "failed", reason: "content_not_stored" };
       return answer(await finalizeOnce(ref, failed, { now: options.now }));
     }
   }
 
-  const watchdogs = new Set<Watchdog>();
-  const deps: WatchdogDeps = {
-    store: mg.store,
-    usage: store,
-    events: mg.events,
-    clock,
-    owner: `usage-${ids()}`,
+  const watchdogs = createWatchdogs({
+    ...{ store: mg.store, usage: store, events: mg.events, clock, owner: `usage-${ids()}` },
     abort: async (ref, idleMs, { now }) =>
       (await finalizeOnce(ref, { outcome: "aborted", reason: "orphaned" }, { idleMs, now })).kind === "finalized",
-  };
+  });
 
   async function close(): Promise<void> {
-    await Promise.all([...watchdogs].map((watchdog) => watchdog.stop()));
+    await watchdogs.stopAll();
     await store.close();
   }
 
@@ -148,12 +129,8 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
     },
     progress: async (ref) => store.progress(refOf(ref)),
     finalize,
-    watch(options) {
-      const watchdog = startWatchdog(deps, options);
-      watchdogs.add(watchdog);
-      return watchdog;
-    },
-    sweep: async ({ idleMs = IDLE_MS.usual, now } = {}) => sweep(deps, checkIdleMs(idleMs), { now }),
+    watch: watchdogs.watch,
+    sweep: (options) => watchdogs.sweep(options),
     turn: async (ref) => store.turn(refOf(ref)),
     quota: async ({ tenantId, userId, period }) => {
       const user = userId == null ? null : usageId("userId", userId);

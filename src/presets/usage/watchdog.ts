@@ -5,6 +5,7 @@
  */
 import { startMaintenance } from "../../maintenance/maintenance.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
+import { numberProblem } from "../../message/validate.ts";
 import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
@@ -32,7 +33,7 @@ export interface WatchdogDeps {
   readonly abort: (ref: TurnRef, idleMs: number, at: At) => Promise<boolean>;
 }
 
-export const IDLE_MS = { min: 60_000, usual: 300_000, max: 3_600_000 } as const;
+const IDLE_MS = { min: 60_000, usual: 300_000, max: 3_600_000 } as const;
 const NAME = "usage-watchdog";
 const BATCH = 100;
 const ROUNDS_MAX = 100;
@@ -43,39 +44,53 @@ export interface Swept {
   readonly failed: number;
 }
 
-export function checkIdleMs(idleMs: number): number {
-  if (idleMs >= IDLE_MS.min && idleMs <= IDLE_MS.max) return idleMs;
-  throw new MakegoodError("invalid_config", `idleMs must be from ${IDLE_MS.min} to ${IDLE_MS.max}, not ${idleMs}`);
+function checkIdleMs(idleMs: number = IDLE_MS.usual): number {
+  const problem = numberProblem("idleMs", idleMs, IDLE_MS.min, IDLE_MS.max, false);
+  if (problem !== null) throw new MakegoodError("invalid_config", problem);
+  return idleMs;
 }
 
-/** One scan. A turn that cannot be finalised holds up no other. */
-export async function sweep(deps: WatchdogDeps, idleMs: number, at: At = {}, signal?: AbortSignal): Promise<Swept> {
-  let finalized = 0;
-  const failed = new Set<string>();
-  for (let round = 0; round < ROUNDS_MAX && !signal?.aborted; round++) {
-    const found = await deps.usage.orphans({ idleMs, limit: BATCH + failed.size, ...at });
-    const fresh = found.filter(({ tenantId, turnId }) => !failed.has(`${tenantId}/${turnId}`));
-    for (const ref of fresh) {
-      if (signal?.aborted) break;
-      const done = await deps.abort(ref, idleMs, at).catch((error: unknown) => {
-        const text = `turn ${ref.turnId}: ${errorText(error)}`;
-        deps.events.emit({ type: "store_error", during: NAME, error: text, consecutive: 1 });
-        return false;
-      });
-      if (done) finalized++;
-      else failed.add(`${ref.tenantId}/${ref.turnId}`);
+export interface SweepOptions extends Pick<WatchdogOptions, "idleMs">, At {}
+
+export function createWatchdogs(deps: WatchdogDeps) {
+  const { usage, events } = deps;
+  const started = new Set<Watchdog>();
+
+  /** One scan. A turn that cannot be finalised holds up no other. */
+  async function sweep({ idleMs: given, ...at }: SweepOptions = {}, signal?: AbortSignal): Promise<Swept> {
+    const idleMs = checkIdleMs(given);
+    let finalized = 0;
+    const failed = new Set<string>();
+    for (let round = 0; round < ROUNDS_MAX && !signal?.aborted; round++) {
+      const found = await usage.orphans({ idleMs, limit: BATCH + failed.size, ...at });
+      const fresh = found.filter(({ tenantId, turnId }) => !failed.has(`${tenantId}/${turnId}`));
+      for (const ref of fresh) {
+        if (signal?.aborted) break;
+        const done = await deps.abort(ref, idleMs, at).catch((error: unknown) => {
+          const text = `turn ${ref.turnId}: ${errorText(error)}`;
+          events.emit({ type: "store_error", during: NAME, error: text, consecutive: 1 });
+          return false;
+        });
+        if (done) finalized++;
+        else failed.add(`${ref.tenantId}/${ref.turnId}`);
+      }
+      if (fresh.length < BATCH) break;
     }
-    if (fresh.length < BATCH) break;
+    if (finalized > 0) events.emit({ type: "lifecycle", what: "orphaned_turns_finalized", detail: { count: finalized } });
+    return { finalized, failed: failed.size };
   }
-  if (finalized > 0) deps.events.emit({ type: "lifecycle", what: "orphaned_turns_finalized", detail: { count: finalized } });
-  return { finalized, failed: failed.size };
-}
 
-export function startWatchdog(deps: WatchdogDeps, options: WatchdogOptions = {}): Watchdog {
-  const idleMs = checkIdleMs(options.idleMs ?? IDLE_MS.usual);
-  const everyMs = Math.max(100, options.everyMs ?? 60_000);
-  const run = async (signal: AbortSignal): Promise<void> => void (await sweep(deps, idleMs, {}, signal));
-  const chore = { name: NAME, everyMs, where: "leader", firstEach: true, run } as const;
-  const { stop } = startMaintenance({ ...deps, random: systemRandom, name: NAME, jobs: [chore] });
-  return { stop, [Symbol.asyncDispose]: stop };
+  return {
+    sweep,
+    watch({ idleMs, everyMs = 60_000 }: WatchdogOptions = {}): Watchdog {
+      checkIdleMs(idleMs);
+      const run = async (signal: AbortSignal): Promise<void> => void (await sweep({ idleMs }, signal));
+      const chore = { name: NAME, everyMs: Math.max(100, everyMs), where: "leader", firstEach: true, run } as const;
+      const { stop } = startMaintenance({ ...deps, random: systemRandom, name: NAME, jobs: [chore] });
+      const watchdog: Watchdog = { stop, [Symbol.asyncDispose]: stop };
+      started.add(watchdog);
+      return watchdog;
+    },
+    stopAll: () => Promise.all([...started].map((watchdog) => watchdog.stop())),
+  };
 }

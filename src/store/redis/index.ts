@@ -20,7 +20,7 @@ export type {
   TerminalRecord,
 } from "./dlq-port/dlq-store.ts";
 export { createMemoryDLQStore, type MemoryDLQStoreOptions } from "./dlq-port/memory-dlq-store.ts";
-export { createRedisDLQStore, type RedisDLQStoreOptions, redisPort } from "./dlq-port/redis-dlq-store.ts";
+export { createRedisDLQStore, portOver, type RedisDLQStoreOptions } from "./dlq-port/redis-dlq-store.ts";
 export {
   type Attestation,
   type NodeDurability,

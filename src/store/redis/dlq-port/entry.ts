@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../../message/errors.ts";
 import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView, NewMessage } from "../../../message/message.ts";
-import { isTraceparent, isWellFormed, payloadHash } from "../../../message/validate.ts";
+import { isTraceparent, isWellFormed, numberProblem, payloadHash } from "../../../message/validate.ts";
 import type { Store } from "../../store.ts";
 import type { DLQEntry, DLQRequest, DLQStoreOptions, NewDLQEntry, PutOptions, Quarantined, TerminalRecord } from "./dlq-store.ts";
 
@@ -34,23 +34,24 @@ export function checkEntry(entry: NewDLQEntry, { delayMs, terminal }: PutOptions
   checkId(entry.reservation_id);
   for (const field of ["tenant_id", "actual_cost_micro", "trace_id", "reason"] as const) checkText(field, entry[field]);
   const { response_status: status, attempt_count: attempts } = entry;
-  if (status !== null && !Number.isSafeInteger(status)) throw invalid("response_status", "must be a whole number or null");
-  if (!Number.isSafeInteger(attempts) || attempts < 0) throw invalid("attempt_count", "must be a whole number from 0 on");
+  if (status !== null) checkNumber("response_status", status, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+  checkNumber("attempt_count", attempts, 0, Number.MAX_SAFE_INTEGER);
   if (delayMs !== undefined) checkDelay(delayMs);
   if (terminal !== undefined) checkText("reason", terminal);
   for (const field of ["created_at", "next_attempt_at"] as const) if (entry[field] !== undefined) checkIso(field, entry[field]);
 }
 
-export function checkDelay(delayMs: number): number {
-  if (delayMs >= 0 && delayMs <= LIMITS.delayMsMax) return Math.ceil(delayMs);
-  throw invalid("delayMs", `must be a number from 0 to ${LIMITS.delayMsMax}`);
+function checkNumber(field: string, value: number, min: number, max: number, whole = true): number {
+  const problem = numberProblem(field, value, min, max, whole);
+  if (problem !== null) throw new MakegoodError("invalid_message", problem, { field });
+  return Math.ceil(value);
 }
 
-export function checkLease(leaseMs: number): number {
-  // One less: a lease of ours has ended at its last millisecond, one of the store only after it.
-  if (leaseMs >= LIMITS.leaseMsMin && leaseMs <= LIMITS.leaseMsMax) return Math.ceil(leaseMs) - 1;
-  throw invalid("leaseMs", `must be a number from ${LIMITS.leaseMsMin} to ${LIMITS.leaseMsMax}`);
-}
+export const checkDelay = (delayMs: number): number => checkNumber("delayMs", delayMs, 0, LIMITS.delayMsMax, false);
+
+/** One less: a lease of ours has ended at its last millisecond, one of the store only after it. */
+export const checkLease = (leaseMs: number): number =>
+  checkNumber("leaseMs", leaseMs, LIMITS.leaseMsMin, LIMITS.leaseMsMax, false) - 1;
 
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
@@ -77,15 +78,12 @@ export function standsTo(first: MessageView, told: DLQRequest): "other" | "settl
   return first.resolution === "resolved" || first.resolution === "discarded" ? "closed" : "owed";
 }
 
-export function storeLimits({ maxRetries, batchLimit }: DLQStoreOptions): { maxRetries: number; batchLimit: number } {
-  const whole = (name: string, value: number, max: number): number => {
-    if (Number.isInteger(value) && value >= 1 && value <= max) return value;
-    throw new MakegoodError("invalid_config", `${name} must be a whole number from 1 to ${max}`, { [name]: value });
-  };
-  return {
-    maxRetries: whole("maxRetries", maxRetries ?? DLQ_LIMITS.maxRetries, LIMITS.attemptsMax),
-    batchLimit: whole("batchLimit", batchLimit ?? DLQ_LIMITS.batchLimit, LIMITS.pageMax),
-  };
+export function storeLimits(options: DLQStoreOptions): { maxRetries: number; batchLimit: number } {
+  const { maxRetries = DLQ_LIMITS.maxRetries, batchLimit = DLQ_LIMITS.batchLimit } = options;
+  const wrong =
+    numberProblem("maxRetries", maxRetries, 1, LIMITS.attemptsMax) ?? numberProblem("batchLimit", batchLimit, 1, LIMITS.pageMax);
+  if (wrong !== null) throw new MakegoodError("invalid_config", wrong);
+  return { maxRetries, batchLimit };
 }
 
 /** What only a caller of the port says; absent from the payload where it says nothing new. */

@@ -12,10 +12,8 @@ export interface MemoryDLQStoreOptions extends DLQStoreOptions {
   readonly random?: Random | undefined;
 }
 
-const GONE = { state: "failed", reason: "memory survives nothing", checked: {}, attested: null } as const;
-
 export function createMemoryDLQStore(options: MemoryDLQStoreOptions = {}): DLQPort {
   const { clock = systemClock, random = systemRandom } = options;
   const store = createMemoryStore({ clock, random });
-  return createDLQPort({ ...options, store, validatePersistence: async () => GONE });
+  return createDLQPort({ ...options, store });
 }

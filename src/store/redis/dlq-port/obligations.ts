@@ -4,7 +4,7 @@
  */
 import type { MessageView } from "../../../message/message.ts";
 import { payloadHash } from "../../../message/validate.ts";
-import type { ListFilter, StatusCount, Store } from "../../store.ts";
+import type { ListFilter, Store } from "../../store.ts";
 import { CONFLICT, checkId, fieldsOf, type History, isPlain, TOPIC } from "./entry.ts";
 
 const KNOWN_MAX = 10_000;
@@ -66,10 +66,6 @@ export function createObligations(store: Store, nowMs: () => Promise<number>) {
       const views = (await all({ status: "dead", resolution: "open" })).reverse().sort((a, b) => diedMs(a) - diedMs(b));
       const conflicts = views.filter(({ key }) => key?.startsWith(CONFLICT));
       return { terminal: views.filter((view) => !conflicts.includes(view)), conflicts };
-    },
-    async unsettled(): Promise<StatusCount[]> {
-      const counts = await store.counts();
-      return counts.filter(({ topic, status }) => topic === TOPIC && (status === "pending" || status === "processing"));
     },
     // What was never touched by hand says all of it itself: fifty due entries are no fifty questions (DF-22).
     historyOf: async (view: MessageView): Promise<History> =>

@@ -4,12 +4,14 @@
  * kernel works on its entries (N11), and a worker may deliver them.
  */
 import { isMakegoodError } from "../../../message/errors.ts";
-import type { MessageView } from "../../../message/message.ts";
+import type { MessageView, Status } from "../../../message/message.ts";
 import type { Settlement } from "../../../message/settlement.ts";
 import { type Clock, systemClock } from "../../../platform/clock.ts";
 import { createIds } from "../../../platform/ids.ts";
+import { once } from "../../../platform/once.ts";
 import { type Random, systemRandom } from "../../../platform/random.ts";
 import type { Store } from "../../store.ts";
+import { type Tally, tallyOf, UNSETTLED } from "../../tally.ts";
 import { createClaims, DEFINITION, readToken, writeToken } from "./claims.ts";
 import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck, Quarantined } from "./dlq-store.ts";
 import * as entries from "./entry.ts";
@@ -23,7 +25,8 @@ export interface PortOptions extends DLQStoreOptions {
   readonly nowMs?: (() => Promise<number>) | undefined;
   /** Absent: the store is opened and the topic declared. */
   readonly open?: (() => Promise<void>) | undefined;
-  readonly validatePersistence: () => Promise<PersistenceCheck>;
+  /** Absent: what the store says that it survives, if it answers. */
+  readonly validatePersistence?: (() => Promise<PersistenceCheck>) | undefined;
   /** What the engine has set aside because it cannot be read; `look`: it looks at everything first. Absent: it has nothing of the kind. */
   readonly setAside?: ((look: boolean) => Promise<SetAside>) | undefined;
 }
@@ -54,7 +57,6 @@ export function createDLQPort(options: PortOptions): DLQPort {
   const alarmed = new Set<string>();
   let persistence: PersistenceCheck | null = null;
   let answers = false;
-  let opening: Promise<void> | null = null;
 
   function ring(kind: AlarmKind, reservation_id: string): void {
     try {
@@ -64,19 +66,17 @@ export function createDLQPort(options: PortOptions): DLQPort {
     }
   }
 
-  async function open(): Promise<void> {
+  const open = once(async () => {
     if (options.open) return options.open();
     await store.open();
     if ((await store.topics.get(entries.TOPIC)) === null) await store.topics.put(DEFINITION, "code");
-  }
+  });
 
   /** Whether the store answers is part of whether it is durable: every call finds out anew. Only a store that refuses us ends the call here. */
   async function heard<T>(call: () => Promise<T>): Promise<T> {
     let away: unknown = null;
     try {
-      opening ??= open();
-      await opening.catch((error) => {
-        opening = null;
+      await open().catch((error) => {
         if (!isMakegoodError(error) || !error.retryable) throw error;
         away = error;
       });
@@ -148,8 +148,15 @@ export function createDLQPort(options: PortOptions): DLQPort {
     return entries.terminalOf(view, await store.history(view.id));
   }
 
-  async function count(): Promise<number> {
-    return (await kept.unsettled()).reduce((sum, { count: of }) => sum + of, 0);
+  async function tally(statuses: readonly Status[] = UNSETTLED): Promise<Tally> {
+    return tallyOf(await store.counts(), entries.TOPIC, statuses);
+  }
+
+  async function asItSays(): Promise<PersistenceCheck> {
+    await store.check();
+    const { name, survives } = store.traits;
+    const state = survives === "nothing" ? "failed" : "verified";
+    return { state, reason: `${name} survives ${survives}`, checked: {}, attested: null };
   }
 
   async function get(reservationId: string) {
@@ -160,11 +167,11 @@ export function createDLQPort(options: PortOptions): DLQPort {
   const calls: Omit<DLQPort, "store" | "kind" | "durable" | "maxRetries" | "batchLimit" | "validatePersistence"> = {
     put,
     get,
-    count,
+    count: async () => (await tally()).count,
     async getReady(before) {
       const limitMs = before?.getTime() ?? Number.POSITIVE_INFINITY;
       const { due, waiting } = await kept.pending();
-      const counted = (await kept.unsettled()).find(({ status }) => status === "pending")?.count ?? 0;
+      const { count: counted } = await tally(["pending"]);
       // FIN-25: more are counted than can be read: what is gone is named and set aside, and the rest goes on.
       await setAside(counted > due.length + waiting.length);
       const ready = due.filter(({ dueAt }) => (dueAt?.getTime() ?? 0) <= limitMs).slice(0, batchLimit);
@@ -172,12 +179,11 @@ export function createDLQPort(options: PortOptions): DLQPort {
     },
     delete: async (reservationId, token) => (await write(reservationId, token ?? null, DELIVERED)) !== null,
     async oldestEntryAgeMs() {
-      const ages = (await kept.unsettled()).map(({ oldestMs }) => oldestMs ?? 0);
+      const { oldestMs } = await tally();
       const views = [...(await kept.all({ status: "pending" })), ...(await kept.all({ status: "processing" }))];
       const atMs = await nowMs();
-      const given = views.map(({ payload }) => entries.fieldsOf(payload).entry.created_at);
-      for (const at of given) if (at !== undefined) ages.push(atMs - Date.parse(at));
-      return ages.length === 0 ? null : Math.max(0, ...ages);
+      const given = views.flatMap(({ payload }) => entries.fieldsOf(payload).entry.created_at ?? []);
+      return oldestMs === null ? null : Math.max(0, oldestMs, ...given.map((at) => atMs - Date.parse(at)));
     },
     async claimForReplay(reservationId, leaseMs = entries.DLQ_LIMITS.leaseMs) {
       const lease = entries.checkLease(leaseMs);
@@ -228,12 +234,12 @@ export function createDLQPort(options: PortOptions): DLQPort {
       const { due, waiting } = await kept.pending();
       const { terminal, conflicts } = await kept.dead();
       const quarantined = conflicts.length + (await setAside(false)).found.length;
-      const claimed = (await kept.unsettled()).find(({ status }) => status === "processing")?.count ?? 0;
+      const { count: claimed } = await tally(["processing"]);
       return { due: due.length, waiting: waiting.length, claimed, terminal: terminal.length, quarantined };
     },
     async reconcile() {
       const before = alarmed.size;
-      const checked = await count();
+      const { count: checked } = await tally();
       const { mended } = await setAside(true);
       return { checked, mended, quarantined: alarmed.size - before };
     },
@@ -249,7 +255,7 @@ export function createDLQPort(options: PortOptions): DLQPort {
     maxRetries,
     batchLimit,
     async validatePersistence() {
-      persistence = await options.validatePersistence();
+      persistence = await (options.validatePersistence ?? asItSays)();
       if (Object.keys(persistence.checked).length > 0) answers = true;
       return persistence;
     },

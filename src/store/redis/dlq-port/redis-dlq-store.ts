@@ -3,6 +3,7 @@
  * is given, what was set aside as unreadable, and whether entries of the layout before this one are still there.
  */
 import { errorText, MakegoodError } from "../../../message/errors.ts";
+import { once } from "../../../platform/once.ts";
 import type { Random } from "../../../platform/random.ts";
 import type { Store } from "../../store.ts";
 import type { RedisDurability } from "../durability.ts";
@@ -31,33 +32,23 @@ const VOUCHED = { appendonly: "yes", appendfsync: "everysec", "maxmemory-policy"
 export function createRedisDLQStore(redis: RedisPort, options: RedisDLQStoreOptions = {}): DLQPort {
   const { prefix = DLQ_PREFIX, attestedBy, random, now } = options;
   const plain = createRedisStore({ redis, prefix, random, now, attest: attestedBy === undefined ? undefined : VOUCHED });
-  let opening: Promise<void> | null = null;
-  const open = async (): Promise<void> => {
+  // A port and the client on it open it each.
+  const open = once(async () => {
     await refuseOldLayout(redis, prefix);
     await plain.open();
-  };
-  const store: RedisStore = {
-    ...plain,
-    // A port and the client on it open it each.
-    open() {
-      opening ??= open().catch((error) => {
-        opening = null;
-        throw error;
-      });
-      return opening;
-    },
-  };
+  });
   const nowMs = async (): Promise<number> => {
     const [seconds = 0, micros = 0] = now ? [now() / 1_000] : ((await redis.send(null, ["TIME"])) as string[]).map(Number);
     return Math.floor(seconds * 1_000 + micros / 1_000);
   };
-  return redisPort(store, { ...options, nowMs });
+  return portOver({ ...plain, open }, { ...options, nowMs });
 }
 
 type Given = Omit<PortOptions, "store" | "setAside" | "validatePersistence"> & Pick<RedisDLQStoreOptions, "attestedBy">;
 
-/** The port over a Redis store, whoever made that. */
-export function redisPort(store: RedisStore, options: Given): DLQPort {
+/** The port over a store, whoever made that. */
+export function portOver(store: Store, options: Given): DLQPort {
+  if (!isRedisStore(store)) return createDLQPort({ ...options, store });
   return createDLQPort({
     ...options,
     store,
