@@ -39,9 +39,18 @@ export interface Connection {
   open(): Promise<void>;
   /** One statement, results as arrays of text. */
   rows(during: string, text: string, values: unknown[], options?: RunOptions): Promise<Row[]>;
+  /** Runs these once on so many connections, where they are direct: they are open then, and their statements prepared. */
+  warm(count: number, statements: readonly Statement[]): Promise<void>;
   /** Several statements in one transaction. */
   transaction<T>(during: string, work: (client: Queryable) => Promise<T>): Promise<T>;
   close(): Promise<void>;
+}
+
+/** A named statement with values that make it change nothing. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
 }
 
 export interface RunOptions {
@@ -155,6 +164,22 @@ export function createConnection(options: ConnectionOptions): Connection {
         const config = { text, values, rowMode: "array" as const, types: asText, ...how };
         return (await pool.query<(string | null)[]>(config as pg.QueryArrayConfig)).rows;
       });
+    },
+    async warm(count, statements) {
+      if (!direct || ending !== undefined) return;
+      const one = async () => {
+        const client = await pool.connect();
+        try {
+          for (const { name, text, values } of statements) {
+            await client.query({ name, text, values: [...values], rowMode: "array", types: asText } as pg.QueryArrayConfig);
+          }
+          client.release();
+        } catch (thrown) {
+          client.release(true);
+          throw thrown;
+        }
+      };
+      await Promise.all(Array.from({ length: count }, one));
     },
     transaction(during, work) {
       return retried(during, false, async () => {

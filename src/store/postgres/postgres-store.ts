@@ -29,6 +29,7 @@ import { createPrune } from "./statements/prune.ts";
 import { createReads } from "./statements/read.ts";
 import { createReclaim } from "./statements/reclaim.ts";
 import { createSettle } from "./statements/settle.ts";
+import { createWarmUp } from "./statements/warm-up.ts";
 import { createTopics } from "./topics.ts";
 import { createWake } from "./wake.ts";
 import { createWatermarks } from "./watermark.ts";
@@ -59,6 +60,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
   const watermarks = createWatermarks(() => clock.monotonicMs());
   const claim = createClaim(db, watermarks);
   const reclaim = createReclaim(db);
+  const warmUp = createWarmUp(connection, s, clock);
   let closed = false;
   const traits: { -readonly [K in keyof StoreTraits]: StoreTraits[K] } = {
     name: "postgres",
@@ -115,7 +117,10 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     settle: createSettle(db, open, work),
     reclaim: async (request) => known(await reclaim(request)),
     wake: (listener) => wake.on(listener),
-    idle: (owner, waiting) => wake.idle(owner, waiting),
+    idle(owner, waiting) {
+      if (waiting) warmUp();
+      return wake.idle(owner, waiting);
+    },
     get: (id) => reads.get(id),
     list: createList(db),
     counts: (which) => reads.counts(which),

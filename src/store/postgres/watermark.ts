@@ -17,6 +17,8 @@ export interface Watermarks {
    * that walking over it would be felt.
    */
   all(): readonly { readonly lane: number; readonly due: string }[];
+  /** The last claim of this lane found next to nothing: so will the next one, most likely. */
+  ranDry(lane: number): boolean;
   /** `rows` as the claim returns them: a first one that says up to where each lane was read, then id, lane, … of each message. */
   advance(asked: readonly { id: number; limit: number }[], rows: readonly Row[]): void;
 }
@@ -24,12 +26,16 @@ export interface Watermarks {
 const START: Watermark = { due: "-infinity", id: "00000000-0000-0000-0000-000000000000" };
 const AGE_MS_MAX = 500;
 const WORTH = 200;
+const DRY = 4;
 /** Beyond this many the old ones are cleared away. */
 const MARKS_MANY = 2_000;
+const DRY_MANY = 10_000;
 
 export function createWatermarks(monotonicMs: () => number): Watermarks {
   const marks = new Map<number, Watermark & { since: number; passed: number }>();
+  const dry = new Set<number>();
   return {
+    ranDry: (lane) => dry.has(lane),
     of(lane, now) {
       const mark = marks.get(lane);
       if (now !== undefined || !mark) return START;
@@ -59,6 +65,8 @@ export function createWatermarks(monotonicMs: () => number): Watermarks {
       for (const { id: lane, limit } of asked) {
         const last = came.get(lane);
         const read = due.get(String(lane));
+        if ((last?.count ?? 0) < Math.min(limit, DRY)) dry.add(lane);
+        else dry.delete(lane);
         if (!last || !read || last.count < limit) marks.delete(lane);
         else {
           // The age counts from the first claim since the lane was last read from its beginning.
@@ -66,6 +74,7 @@ export function createWatermarks(monotonicMs: () => number): Watermarks {
           marks.set(lane, { due: timestamp(read), id: last.id, since, passed: passed + last.count });
         }
       }
+      if (dry.size > DRY_MANY) dry.clear();
       if (marks.size <= MARKS_MANY) return;
       for (const [lane, { since }] of marks) if (monotonicMs() - since > AGE_MS_MAX) marks.delete(lane);
     },

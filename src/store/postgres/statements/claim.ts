@@ -19,11 +19,12 @@ const cut = `select tid, id, lane_id, due, attempts, base
     from (select c.*, row_number() over w as o, sum(bytes) over w as total from c window w as (rows unbounded preceding)) x
     where (o = 1 or total <= $7::bigint)`;
 
-/** Of one lane and few: what costs a batch of hundreds nothing is most of the time of a single message that somebody waits for. */
+/** Few are expected: what costs a batch of hundreds nothing is most of the time of a single message that somebody waits for. */
 const FEW = 16;
+const FEW_LANES = 4;
 
 /** Parameters: lanes, how many of each, their watermarks (due, id), owner, lease ms, bytes. `newest`: from the other end. */
-const claimSql = (s: string, few: boolean, newest = false) =>
+export const claimSql = (s: string, few: boolean, newest = false) =>
   perClock(
     (clock) => `with
   c as materialized (
@@ -75,7 +76,7 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
 
   async function claimPlain(lanes: readonly Wanted[], request: ClaimRequest, bytesMax: number): Promise<ClaimedMessage[]> {
     const values = valuesOf(lanes, request, bytesMax);
-    const isFew = lanes.length === 1 && (lanes[0]?.limit ?? 0) <= FEW;
+    const isFew = lanes.length <= FEW_LANES && lanes.every(({ id, limit }) => limit <= FEW || watermarks.ranDry(id));
     const name = request.now === undefined ? (isFew ? "mg_claim_few" : "mg_claim") : undefined;
     const rows = await db.connection.rows("claim", (isFew ? few : many)(request.now), values, { name });
     if (request.now === undefined) watermarks.advance(lanes, rows);

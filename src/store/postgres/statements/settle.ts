@@ -16,7 +16,7 @@ import { createSettlePart } from "./settle-part.ts";
  * Everything in these leases was delivered: $1 leases, $2 tokens, $3 durations of all, in the order of the leases' ids, or null.
  * `again`: somebody settled a part of them under the same token before; says which of the rest are settled now.
  */
-const wholeSql = (s: string, again: boolean) =>
+export const wholeSql = (s: string, again: boolean) =>
   perClock(
     (clock) => `with l as (
       delete from ${s}.lease l using unnest($1::bigint[], $2::uuid[], $3::text[]) x(id, token, ms) where l.id = x.id and l.token = x.token
