@@ -119,7 +119,7 @@ export async function openFallback(options: FallbackOptions, parts: FallbackPart
   const drains = !memoryOnly || !journal;
   const away = !opened();
   const { logsUnsafe = false } = options;
-  const ladder = createLadder({ ...rungs, form, logsUnsafe, drains, topics: names, ids, clock, events, errorLog });
+  const ladder = createLadder({ ...rungs, form, logsUnsafe, drains, topics: names, ids, clock, random, events, errorLog });
   const known = async (): Promise<void> => {
     await whenOpened();
     if (journal && !memoryOnly) await rememberStore(store, journal, clock);

@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "./limits.ts";
 import type { ClaimedMessage, Ordering, Suspicion } from "./message.ts";
-import type { Outcome } from "./outcome.ts";
+import type { AttemptMade, Outcome } from "./outcome.ts";
 import { type RetryPolicy, retryDelayMs } from "./retry-policy.ts";
 import type { Settlement } from "./settlement.ts";
 
@@ -60,14 +60,16 @@ export function decide(message: Decided, outcome: Outcome, rules: DecideRules, r
     case "interrupted":
       return {
         kind: "retry",
-        delayMs: 0,
+        delayMs: outcome.move?.waitMs ?? 0,
         counted: false,
         suspicion: message.suspicion,
         retried: message.retried,
         outcome: "interrupted",
-        code: "shutdown",
-        error: "the worker shut down before the sink answered",
+        code: outcome.move ? "move_interrupted" : "shutdown",
+        error: outcome.move?.error ?? "the worker shut down before the sink answered",
       };
+    case "made":
+      return made(message, outcome.attempt, rules);
     case "unknown":
       if (rules.onUnknown === "hold") {
         return {
@@ -89,6 +91,16 @@ export function decide(message: Decided, outcome: Outcome, rules: DecideRules, r
     case "lost":
       return lost(message, rules, random);
   }
+}
+
+/** What was decided where it was made stands, and so does the wait that is left of it. */
+function made(
+  { suspicion }: Decided,
+  { outcome, code, error, counted, dead, waitMs }: AttemptMade,
+  { ordering }: DecideRules,
+): Settlement {
+  if (dead) return { kind: "dead", blocksOrder: ordering === "strict", outcome, code, error };
+  return { kind: "retry", delayMs: waitMs, counted, suspicion, retried: true, outcome, code, error };
 }
 
 /** A counted failure: wait and try again, or die when this generation's budget is spent (CON-21: at the attempt that reaches it). */

@@ -3,10 +3,25 @@
  * `reject` is about the message (it will never fit), `unknown` means that the effect may or may not have landed.
  */
 
+import type { AttemptOutcome } from "./message.ts";
+
 /** What deliver() passes on to its caller, where a sink tells it; nothing is decided by it. */
 export interface Told {
   readonly status?: number | undefined;
   readonly body?: string | undefined;
+}
+
+/** An attempt that was made elsewhere and failed. */
+export interface AttemptMade {
+  readonly outcome: Exclude<AttemptOutcome, "delivered" | "duplicate">;
+  readonly code: string | null;
+  readonly error: string | null;
+  readonly durationMs: number | null;
+  readonly counted: boolean;
+  /** True: it ended the message. */
+  readonly dead: boolean;
+  /** What is left of the wait after it. */
+  readonly waitMs: number;
 }
 
 export type Outcome =
@@ -45,8 +60,10 @@ export type Outcome =
   | { readonly kind: "unserved"; readonly code: string; readonly error: string }
   /** Not an answer of a sink: the claim was lost (a crash, a stall), found by whoever reclaimed the lease. */
   | { readonly kind: "lost" }
-  /** Not an answer of a sink: our own shutdown cut the attempt short. */
-  | { readonly kind: "interrupted" };
+  /** Not an answer of a sink: our own shutdown cut the attempt short, or whoever moved the message, which then waits on as before. */
+  | { readonly kind: "interrupted"; readonly move?: { readonly error: string; readonly waitMs: number } | undefined }
+  /** Not an answer of a sink: an attempt that was made where the message lay before, with what was decided there. */
+  | { readonly kind: "made"; readonly attempt: AttemptMade };
 
 export const DELIVERED: Outcome = Object.freeze({ kind: "delivered" });
 export const DUPLICATE: Outcome = Object.freeze({ kind: "duplicate" });

@@ -160,6 +160,7 @@ function asOutcome(value: unknown): Outcome | null {
       return { kind: "retry", code, error, retryAfterMs, alert: given.alert === true };
     }
     case "interrupted":
+    case "made":
     case "lost":
       // Not answers a sink may give: nothing was delivered, so it counts as a failed attempt.
       return { kind: "retry", code: "handler_error", error: `the handler returned "${given.kind}", which only a worker may say` };

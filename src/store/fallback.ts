@@ -65,21 +65,6 @@ export interface Drained {
   readonly whole: boolean;
 }
 
-/** An entry of the journal or of memory, as far as it is known without reading it. */
-export interface WaitingBelow {
-  readonly id: string;
-  readonly topic: string;
-  readonly orderingKey: string | null;
-  /** When it was handed down, wall clock. */
-  readonly atMs: number;
-  /** Tried before, directly or from here, and it failed. */
-  readonly retried: boolean;
-  /** Wall clock. */
-  readonly dueAtMs: number;
-  /** Its attempts have ended: it only waits for a store that takes it as a dead letter. */
-  readonly dead: boolean;
-}
-
 export interface Ladder {
   /** Each rung once, within the time that is left. Never rejects. */
   put(entry: HandedDown, untilMs: number): Promise<PutDown>;

@@ -2,7 +2,6 @@
  * The Journal seam: the local, fsynced last resort of the fallback ladder. What it has kept survives power loss and stays until a store
  * above has taken it; what it cannot keep it refuses as a value, at once and without a throw.
  */
-import type { WaitingBelow } from "./fallback.ts";
 import type { HandedDown } from "./handed-down.ts";
 import type { AfterTry } from "./tried-below.ts";
 
@@ -48,14 +47,16 @@ export interface Journal {
    * with its attempts.
    */
   append(entry: HandedDown): Promise<Appended>;
-  /** Those that wait, oldest first, as far as they are known without reading the disk. */
-  list(): Iterable<WaitingBelow>;
+  /** Those that wait, oldest first, as far as they are known without reading the disk: of their payloads only the hash. */
+  list(): Iterable<HandedDown>;
+  /** Raised when entries came or went otherwise than by append(), done() and quarantine(): taken over, or lost to another process. */
+  changes(): number;
   /** The entries with these ids; those that are gone meanwhile or cannot be read are left out. */
   read(ids: readonly string[]): Promise<HandedDown[]>;
   /** The first of those that wait, oldest first, without those in `skip`. */
   waiting(limit: number, skip?: ReadonlySet<string>): Promise<HandedDown[]>;
   /** An attempt begins, and is counted before it is made: one that ends with the process counts, too (I6). Null: the entry is not ours. */
-  begin(id: string): Promise<{ readonly entry: HandedDown; readonly attempt: number } | null>;
+  begin(id: string, attempt: number): Promise<HandedDown | null>;
   /** The attempt that was begun has ended; null: it was not made. Survives a crash of the process, not more: an attempt that is forgotten is made again. */
   ended(id: string, after: AfterTry | null): Promise<void>;
   /** A store above has them, or the receiver. */

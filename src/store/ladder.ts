@@ -7,16 +7,16 @@ import type { NewMessage } from "../message/message.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, inBackground, within } from "../platform/clock.ts";
 import { startLoop } from "../platform/loop.ts";
+import type { Random } from "../platform/random.ts";
 import { entryLine, refusedLine } from "./error-line.ts";
-import type { Ladder, PutDown, RungName, Survives } from "./fallback.ts";
+import type { Ladder, PutDown, RungName } from "./fallback.ts";
 import type { EntryForm, HandedDown } from "./handed-down.ts";
 import type { Journal } from "./journal.ts";
+import { Aside } from "./ladder/aside.ts";
 import { createBelow } from "./ladder/below.ts";
 import { createDrain } from "./ladder/drain.ts";
-import { asideOf, type HeldAside, statusOf } from "./ladder/holdings.ts";
-import { KeysBelow } from "./ladder/keys-below.ts";
-import { createMemoryRung } from "./ladder/memory-rung.ts";
-import type { StatusCount, Store } from "./store.ts";
+import { statusOf } from "./ladder/holdings.ts";
+import type { Store } from "./store.ts";
 
 export interface LadderOptions {
   readonly primary: Store;
@@ -34,6 +34,7 @@ export interface LadderOptions {
   readonly topics: () => readonly string[];
   readonly ids: () => string;
   readonly clock: Clock;
+  readonly random: Random;
   readonly events: Events;
   /** True: what a store takes that survives nothing is in the ERROR log, too. */
   readonly logsUnsafe?: boolean | undefined;
@@ -53,13 +54,11 @@ const REST_MS = 2_000;
 
 interface Rung {
   readonly name: Exclude<RungName, "memory">;
-  readonly survives: () => Survives;
   put(entry: HandedDown): Promise<PutDown>;
 }
 
 export function createLadder(options: LadderOptions): Ladder {
   const { primary, secondary, journal, clock, events, form, errorLog } = options;
-  const memory = createMemoryRung();
   const resting = new Map<RungName, number>();
   const primaryAt = options.opened() ? "up" : "down";
   // What the secondary holds is not known here: it is looked at first, after each put to it, and now and then.
@@ -70,24 +69,27 @@ export function createLadder(options: LadderOptions): Ladder {
   const idleMs = secondary || journal ? IDLE_MS : ALONE_MS;
   const rungs: Rung[] = [storeRung("primary", primary, () => openNow(options))];
   if (secondary) rungs.push(storeRung("secondary", secondary, options.secondaryReady ?? (async () => {})));
-  if (journal) rungs.push(journalRung(journal));
+  if (journal) rungs.push({ name: "journal", put: (entry) => below.put(entry, journal) });
   const told = (up: boolean): void => {
     state.primary = up ? "up" : "down";
   };
-  const busy = new Set<string>();
-  const keys = new KeysBelow();
-  const aside: HeldAside = { count: 0, quarantined: 0, oldestAtMs: null };
-  const counted = (counts: readonly StatusCount[]): void =>
-    void Object.assign(aside, asideOf(counts, options.topics(), clock.wallMs()));
-  const drain = createDrain({ ...options, memory, busy, keys, told, counted });
+  const below = createBelow({
+    ...{ journal, clock, random: options.random },
+    ended: () => {
+      if (state.primary === "up") loop.nudge();
+    },
+  });
+  const aside = new Aside();
+  const holdsKey = (message: NewMessage): boolean => below.holdsKey(message) || aside.holdsKey(message);
+  const drain = createDrain({ ...options, below, aside, told });
   const loop = startLoop({
     clock: inBackground(clock),
     step: async () => {
-      const taken = (await journal?.takeOver()) ?? 0;
-      if (taken + keys.size > 0) keys.sawHere(waitingBelow());
+      await journal?.takeOver();
+      below.sync();
       const nowMs = clock.monotonicMs();
       if (secondary && nowMs - state.lookedMs > LOOK_MS) state.below = true;
-      const waiting = memory.size + (journal?.stats().waiting ?? 0);
+      const waiting = below.inMemory + (journal?.stats().waiting ?? 0);
       // A store that was away is asked until it answers, whether or not anything waits for it.
       if (!options.drains || (waiting === 0 && !state.below && state.primary === "up")) return idleMs;
       // Before the drain: what is put below while it runs must not be forgotten.
@@ -102,13 +104,8 @@ export function createLadder(options: LadderOptions): Ladder {
     failed: (_error, consecutive) => Math.min(IDLE_MS, DRAIN_MS * consecutive),
   });
 
-  function* waitingBelow() {
-    yield* memory.list();
-    yield* journal?.list() ?? [];
-  }
-
   async function inTurn(messages: readonly NewMessage[], withinMs: number): Promise<boolean> {
-    const held = (): boolean => messages.some((message) => keys.holds(message));
+    const held = (): boolean => messages.some(holdsKey);
     if (!held()) return true;
     await within(clock, drain(), withinMs).catch(() => null);
     return !held();
@@ -116,7 +113,7 @@ export function createLadder(options: LadderOptions): Ladder {
 
   /** A rung above one that has something of the entry's ordering key would be overtaking it. */
   const overtakes = (rung: RungName, { message }: HandedDown): boolean =>
-    (rung === "primary" && keys.holds(message)) || (rung === "secondary" && keys.heldHere(message));
+    (rung === "primary" && holdsKey(message)) || (rung === "secondary" && below.holdsKey(message));
 
   async function put(entry: HandedDown, untilMs: number): Promise<PutDown> {
     const failures: string[] = [];
@@ -145,40 +142,20 @@ export function createLadder(options: LadderOptions): Ladder {
       failures.push(`${rung.name}: ${asked.error}`);
       events.emit({ type: "rung_failed", rung: rung.name, error: asked.error });
     }
-    return inMemory(entry, failures.join("; "));
+    const why = failures.join("; ");
+    const kept = below.keep(entry, () => say(errorLog, entryLine(entry, why, form)));
+    if (kept.kind === "stored") cameBelow("memory", entry, kept);
+    return kept.kind === "refused" ? { ...kept, error: `nothing could keep it (${why}; ${kept.error})` } : kept;
   }
 
   function cameBelow(rung: RungName, { message, atMs }: HandedDown, put: PutDown): void {
-    if (put.kind === "stored") {
-      if (rung === "secondary") {
-        keys.cameAside(message);
-        if (!put.duplicate) Object.assign(aside, { count: aside.count + 1, oldestAtMs: aside.oldestAtMs ?? atMs });
-      } else keys.came(message);
-    }
+    if (put.kind === "stored" && rung === "secondary") aside.came(message, atMs, put.duplicate);
     state.below = true;
     loop.nudge();
     below.came();
   }
 
-  function inMemory(entry: HandedDown, why: string): PutDown {
-    const { id, payload } = entry.message;
-    if ((memory.get(id)?.message.payload ?? payload) !== payload) return { kind: "conflict", rung: "memory", id };
-    // The line first: it is all there is if the process ends now.
-    say(errorLog, entryLine(entry, why, form));
-    if (!memory.keep(entry))
-      return { kind: "refused", code: "store_full", error: `nothing could keep it (${why}; memory: full)` };
-    const put = { kind: "stored", rung: "memory", survives: "nothing", id, duplicate: false } as const;
-    cameBelow("memory", entry, put);
-    return put;
-  }
-
-  keys.sawHere(waitingBelow());
-  const below = createBelow({
-    ...{ memory, journal, busy, clock, ids: options.ids },
-    ended: () => {
-      if (state.primary === "up") loop.nudge();
-    },
-  });
+  below.sync();
   return {
     get away() {
       return state.primary === "down";
@@ -189,11 +166,11 @@ export function createLadder(options: LadderOptions): Ladder {
     storeOf: (rung) => (rung === "primary" ? primary : rung === "secondary" && secondary ? secondary : below),
     lament: (why, fields, text) => say(errorLog, refusedLine(clock.wallMs(), why, fields, text, form)),
     drain,
-    status: () => statusOf(state.primary, { primary, secondary, journal, memory, aside, refusedAtBytes: state.refusedAtBytes }),
+    status: () => statusOf(state.primary, { primary, secondary, journal, below, aside, refusedAtBytes: state.refusedAtBytes }),
     async close(withinMs = 1_000) {
       // A store that hangs must not keep a process from ending: what it was asked for is done again by whoever comes next.
       await within(clock, loop.stop(), withinMs);
-      const waiting = memory.size + (journal?.stats().waiting ?? 0);
+      const waiting = below.inMemory + (journal?.stats().waiting ?? 0);
       if (waiting > 0 && options.drains) await within(clock, drain(), withinMs).catch(() => null);
     },
   };
@@ -225,7 +202,6 @@ async function ask(rung: Rung, entry: HandedDown, withinMs: number, clock: Clock
 function storeRung(name: "primary" | "secondary", store: Store, ready: () => Promise<void>): Rung {
   return {
     name,
-    survives: () => store.traits.survives,
     async put(entry) {
       await ready();
       // The whole delay, by the store's clock: what a receiver asked for is never undercut.
@@ -248,18 +224,4 @@ async function openNow({ opened, ready }: LadderOptions): Promise<void> {
   if (opened()) return;
   void ready().catch(() => {});
   throw new MakegoodError("store_unavailable", "the primary store is not open yet");
-}
-
-function journalRung(journal: Journal): Rung {
-  return {
-    name: "journal",
-    survives: () => "power-loss",
-    async put(entry) {
-      const appended = await journal.append(entry);
-      if (appended.kind === "refused") return appended;
-      const { id } = entry.message;
-      if (appended.kind === "conflict") return { kind: "conflict", rung: "journal", id };
-      return { kind: "stored", rung: "journal", survives: "power-loss", id, duplicate: false };
-    },
-  };
 }

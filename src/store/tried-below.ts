@@ -3,7 +3,9 @@
  * before the next one. It travels with the entry, so that the store that takes it in the end counts these attempts, too.
  */
 import { LIMITS } from "../message/limits.ts";
-import type { AttemptOutcome } from "../message/message.ts";
+import type { AttemptOutcome, AttemptRecord } from "../message/message.ts";
+import type { AttemptMade } from "../message/outcome.ts";
+import type { Settlement } from "../message/settlement.ts";
 
 export interface FailedTry {
   readonly outcome: Extract<AttemptOutcome, "retry" | "unknown" | "reject" | "lost">;
@@ -40,6 +42,39 @@ export const LOST: FailedTry = {
 export function triedMore(before: TriedBelow | null | undefined, after: AfterTry, atMs: number): TriedBelow {
   const failed = [...(before?.failed ?? []), ...(after.failed ? [after.failed] : [])];
   return { failed, atMs, delayMs: after.delayMs, dead: after.dead };
+}
+
+/** What a settlement says of the attempt that it ends; null: it was not made. */
+export function afterTry(settlement: Settlement, ms: number | null): AfterTry | null {
+  if (settlement.kind === "release") return null;
+  if (settlement.kind === "delivered") return { failed: null, delayMs: 0, dead: false };
+  const { code, error } = settlement;
+  const failed: FailedTry = { outcome: settlement.outcome as FailedTry["outcome"], code, error, ms };
+  if (settlement.kind === "dead") return { failed, delayMs: 0, dead: true };
+  const delayMs = settlement.kind === "retry" ? settlement.delayMs : 0;
+  return { failed: settlement.counted ? failed : null, delayMs, dead: false };
+}
+
+/** What a history says, for whoever takes the message over; undefined: nothing was tried that counts. */
+export function triedIn(
+  attempts: readonly AttemptRecord[],
+  dead: boolean,
+  atMs: number,
+  delayMs: number,
+): TriedBelow | undefined {
+  const failed = attempts
+    .filter(({ counted, outcome }) => counted && outcome !== "delivered" && outcome !== "duplicate")
+    .map(({ outcome, code, error, durationMs: ms }) => readTry({ outcome, code, error, ms }));
+  return failed.length > 0 ? { failed, atMs, delayMs, dead } : undefined;
+}
+
+/** One of them as it is written where the message is now; only the last has its wait, others `meanwhileMs`. Undefined: there is none. */
+export function madeAttempt({ failed, dead, delayMs }: TriedBelow, index: number, meanwhileMs: number): AttemptMade | undefined {
+  const one = failed[index];
+  const last = index === failed.length - 1;
+  if (!one) return undefined;
+  const { outcome, code, error, ms: durationMs } = one;
+  return { outcome, code, error, durationMs, counted: true, dead: dead && last, waitMs: last ? delayMs : meanwhileMs };
 }
 
 export function tryJson({ outcome, code, error, ms }: FailedTry): Record<string, unknown> {

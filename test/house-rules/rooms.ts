@@ -41,6 +41,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   maintenance: SEAMS,
   // Wiring: the only room that knows every engine.
   create: [...MIDDLE, ...ENGINES],
+  // Journal and memory, the lower rungs of the ladder, hold their messages in the memory engine.
+  "store:ladder": [...GROUND, "observe", "store", "store:memory"],
   // The seeds' port is a façade over any store. It stands where its users know it, at the door of the Redis engine.
   "dlq-port": [...SEAMS, "store:redis", "store:memory"],
   "store:redis": [...GROUND, "observe", "store", "dlq-port"],

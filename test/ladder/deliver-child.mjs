@@ -55,10 +55,11 @@ const journal = Object.assign(Object.create(inner), {
   remembered: () => inner.remembered(),
   quarantine: (id, reason) => inner.quarantine(id, reason),
   list: () => inner.list(),
+  changes: () => inner.changes(),
   read: (ids) => inner.read(ids),
-  async begin(id) {
+  async begin(id, attempt) {
     if (at("below: before begin")) return stop("below: before begin");
-    const begun = await inner.begin(id);
+    const begun = await inner.begin(id, attempt);
     return at("below: after begin") ? stop("below: after begin") : begun;
   },
   async ended(id, after) {

@@ -91,6 +91,48 @@ describe("the first rung that accepts", () => {
     }
   });
 
+  it.each(["journal", "memory"] as const)(
+    "%s: a key that is there already: the same again is that message, another payload is refused at once",
+    async (below) => {
+      await using receiver = await startReceiver({ status: 503 });
+      const primary = fragile();
+      const rung = below === "journal" ? { journal: { directory: await freshDirectory() } } : {};
+      const { mg, lines } = await ladderScene({ url: receiver.url, topic: quiet, store: primary.store, ...rung });
+      primary.mode = "refuses";
+      const deliver = (payload: number, tenantId = "a") => mg.deliver(TOPIC, payload, { key: "k", tenantId });
+      const [first, same] = [await deliver(1), await deliver(1)];
+      expect(first).toMatchObject({ kind: "queued", stored: below });
+      expect(same).toMatchObject({ kind: "queued", stored: below, id: first.id });
+      expect(await deliver(2)).toMatchObject({ kind: "refused", code: "key_conflict", stored: null });
+      expect(await deliver(2, "b")).toMatchObject({ kind: "queued", stored: below });
+      // Both at once: one of them is first.
+      const both = await Promise.all([deliver(3, "c"), deliver(4, "c")]);
+      expect(both.map(({ kind }) => kind).sort()).toEqual(["queued", "refused"]);
+      expect(lines.filter((line) => line.includes("makegood_refused"))).toHaveLength(2);
+      primary.mode = "up";
+      expect(await mg.ladder.drain()).toMatchObject({ left: 0, conflicts: 0 });
+      await expect.poll(async () => (await primary.store.list({ limit: 10 })).data.length).toBe(3);
+      await mg.close();
+    },
+  );
+
+  it("I10: memory is bounded: what it does not take any more is refused, and its whole text is in the log", async () => {
+    await using receiver = await startReceiver({ status: 503 });
+    const primary = fragile();
+    const { mg, lines } = await ladderScene({ url: receiver.url, topic: quiet, store: primary.store });
+    primary.mode = "refuses";
+    const large = "x".repeat(1_000_000);
+    const results = [];
+    for (let n = 0; n < 35; n++) results.push(await mg.deliver(TOPIC, large, { key: `k${n}`, delayMs: 3_600_000 }));
+    expect(results.filter(({ stored }) => stored === "memory")).toHaveLength(33);
+    expect(results.at(-1)).toMatchObject({ kind: "refused", code: "store_full", stored: null });
+    expect(lines.at(-1)).toContain(large);
+    expect(mg.ladder.status().waiting.memory).toBe(33);
+    primary.mode = "up";
+    expect(await mg.ladder.drain()).toMatchObject({ moved: 33, left: 0 });
+    await mg.close();
+  });
+
   it("a store that hangs is left alone for a while: the next callers do not pay for it again", async () => {
     await using receiver = await startReceiver({ status: 503 });
     const primary = fragile();
@@ -192,6 +234,24 @@ describe("CON-8: the way up is put-if-absent only", () => {
     expect(mg.ladder.status().quarantined).toBe(1);
     await mg.close();
     expect((await readJournal({ directory })).entries).toMatchObject([{ id: second.id, state: "quarantined" }]);
+  });
+
+  it("a journal that holds one key twice, as two processes or the version before may have written it: the store above decides", async () => {
+    await using receiver = await startReceiver({ status: 503 });
+    const directory = await freshDirectory();
+    const { journal } = await openJournal(directory);
+    const payloads = ["1", "1", "2"];
+    const [first, , other] = payloads.map((payload) => entry({ payload, key: "k" }));
+    for (const one of [first, entry({ payload: "1", key: "k" }), other]) if (one) await journal.append(one);
+    await journal.close();
+    const primary = fragile();
+    const { mg, of } = await ladderScene({ url: receiver.url, topic: quiet, store: primary.store, journal: { directory } });
+    await mg.ladder.drain();
+    expect(mg.ladder.status()).toMatchObject({ waiting: { journal: 0 }, quarantined: 1 });
+    expect(of("drained")).toMatchObject([{ rung: "journal", moved: 2, duplicates: 1, conflicts: 1 }]);
+    expect((await primary.store.list({ limit: 10 })).data).toMatchObject([{ id: first?.message.id, payload: "1", key: "k" }]);
+    await mg.close();
+    expect((await readJournal({ directory })).entries).toMatchObject([{ id: other?.message.id, state: "quarantined" }]);
   });
 
   it("one entry that no store takes does not keep the others below", async () => {

@@ -59,6 +59,30 @@ describe("decide", () => {
     });
   });
 
+  it("a move that was cut off leaves the wait as it was, and an attempt that was made elsewhere is written as what it was", () => {
+    const move = { waitMs: 700, error: "away" };
+    expect(decide(message, { kind: "interrupted", move }, rules, 0)).toMatchObject({
+      ...{ kind: "retry", delayMs: 700, counted: false, outcome: "interrupted", code: "move_interrupted" },
+    });
+    const attempt = {
+      outcome: "unknown",
+      code: "timeout",
+      error: "x",
+      durationMs: 5,
+      counted: true,
+      dead: false,
+      waitMs: 900,
+    } as const;
+    expect(decide(message, { kind: "made", attempt }, rules, 0.9)).toEqual({
+      ...{ kind: "retry", delayMs: 900, counted: true, suspicion: message.suspicion, retried: true },
+      ...{ outcome: "unknown", code: "timeout", error: "x" },
+    });
+    const strict = { ...rules, ordering: "strict" } as const;
+    expect(decide(message, { kind: "made", attempt: { ...attempt, dead: true } }, strict, 0)).toMatchObject({
+      ...{ kind: "dead", blocksOrder: true, outcome: "unknown" },
+    });
+  });
+
   it("a strict topic's dead head keeps its key closed", () => {
     const reject = { kind: "reject", code: "http_422", error: "422" } as const;
     expect(decide(message, reject, { ...rules, ordering: "strict" }, 0)).toMatchObject({ kind: "dead", blocksOrder: true });

@@ -14,7 +14,7 @@ export interface Contents {
   readonly lastSeq: number;
 }
 
-export function contentsOf({ records }: SegmentRead): Contents {
+export function contentsOf({ records }: SegmentRead, sealer: Sealer | null): Contents {
   const held = new Map<string, Held>();
   const unreadable: Contents["unreadable"] = [];
   let lastSeq = 0;
@@ -31,7 +31,7 @@ export function contentsOf({ records }: SegmentRead): Contents {
       const one = held.get(String((value as { id?: unknown } | null)?.id));
       if (one) foldMark(one, value as object);
     } else {
-      const one = heldValue(value, offset, bytes);
+      const one = heldValue(value, sealer, offset, bytes);
       if (one) held.set(one.id, one);
       else unreadable.push({ offset, bytes, fault: "it is not an entry" });
     }

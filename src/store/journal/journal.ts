@@ -11,7 +11,7 @@ import type { Appended, Journal, JournalNote, JournalStats } from "../journal.ts
 import { createSealer, type Sealer } from "../seal.ts";
 import type { AfterTry } from "../tried-below.ts";
 import { isGone, leave, listSegments, makeDirectory, readKnown, segmentPath, touch, writeKnown } from "./directory.ts";
-import { beginAttempt, endAttempt, type Held, heldEntry } from "./held.ts";
+import { begunMark, endedMark, type Held, heldEntry } from "./held.ts";
 import { RECORD } from "./record.ts";
 import { Segment } from "./segment.ts";
 
@@ -68,6 +68,7 @@ class FileJournal implements Journal {
   #row: Promise<unknown> = Promise.resolve();
   #presence: Loop | null = null;
   #closed: boolean = false;
+  #changes = 0;
 
   constructor(options: JournalOptions) {
     this.directory = options.directory;
@@ -100,6 +101,10 @@ class FileJournal implements Journal {
     await this.#inRow(() => this.#writable()).catch(() => {});
   }
 
+  changes(): number {
+    return this.#changes;
+  }
+
   append(entry: HandedDown): Promise<Appended> {
     if (this.#closed) return Promise.resolve({ kind: "refused", code: "journal_failed", error: "the journal is closed" });
     const body = Buffer.from(entryJson(entry, { sealer: this.#sealer }));
@@ -115,15 +120,17 @@ class FileJournal implements Journal {
     });
   }
 
-  *list(): Generator<Held> {
-    for (const segment of this.#segments) for (const held of segment.held.values()) if (held.reason === null) yield held;
+  *list(): Generator<HandedDown> {
+    for (const segment of this.#segments)
+      for (const { entry, tried, reason } of segment.held.values())
+        if (entry && reason === null) yield tried ? { ...entry, tried } : entry;
   }
 
   waiting(limit: number, skip: ReadonlySet<string> = new Set()): Promise<HandedDown[]> {
     const ids: string[] = [];
-    for (const { id } of this.list()) {
+    for (const { message } of this.list()) {
       if (ids.length >= limit) break;
-      if (!skip.has(id)) ids.push(id);
+      if (!skip.has(message.id)) ids.push(message.id);
     }
     return this.read(ids);
   }
@@ -140,14 +147,13 @@ class FileJournal implements Journal {
     });
   }
 
-  begin(id: string): Promise<{ entry: HandedDown; attempt: number } | null> {
+  begin(id: string, attempt: number): Promise<HandedDown | null> {
     return this.#inRow(async () => {
       const place = this.#find(id);
       if (!place || !(await this.#isOurs(place.segment))) return null;
       const entry = await this.#read(place);
-      if (!entry) return null;
-      await this.#mark(place.segment, RECORD.tried, beginAttempt(place.held, this.#clock.wallMs()));
-      return { entry, attempt: (entry.tried?.failed.length ?? 0) + 1 };
+      if (entry) await this.#mark(place.segment, RECORD.tried, begunMark(id, attempt, this.#clock.wallMs()));
+      return entry;
     });
   }
 
@@ -155,7 +161,7 @@ class FileJournal implements Journal {
     return this.#inRow(async () => {
       const place = this.#find(id);
       if (!place || !(await this.#isOurs(place.segment))) return;
-      await this.#mark(place.segment, RECORD.tried, endAttempt(place.held, after, this.#clock.wallMs()));
+      await this.#mark(place.segment, RECORD.tried, endedMark(id, after, this.#clock.wallMs()));
     });
   }
 
@@ -196,13 +202,14 @@ class FileJournal implements Journal {
       for (const { path, owner, bytes } of await listSegments(this.directory)) {
         if (owner === this.#owner) continue;
         if (!gone.has(owner)) gone.set(owner, await isGone(this.directory, owner, this.#clock.wallMs(), this.#goneMs));
-        const taken = gone.get(owner) ? await Segment.takeOver(path, this.#nextPath(), this.#note) : undefined;
+        const taken = gone.get(owner) ? await Segment.takeOver(path, this.#nextPath(), this.#sealer, this.#note) : undefined;
         if (!taken) {
           others += bytes;
           continue;
         }
         this.#segments.add(taken);
         entries += taken.held.size;
+        this.#changes++;
         this.#note({ what: "taken_over", file: taken.path, bytes: taken.size, detail: `${taken.held.size} entries of ${owner}` });
         if (taken.empty && !taken.broken) await this.#drop(taken);
       }
@@ -217,11 +224,11 @@ class FileJournal implements Journal {
     let quarantined = 0;
     let oldestAtMs: number | null = null;
     for (const segment of this.#segments) {
-      for (const { reason, atMs } of segment.held.values()) {
-        if (reason !== null) quarantined++;
+      for (const { entry, reason } of segment.held.values()) {
+        if (reason !== null || !entry) quarantined++;
         else {
           waiting++;
-          if (oldestAtMs === null || atMs < oldestAtMs) oldestAtMs = atMs;
+          oldestAtMs = Math.min(oldestAtMs ?? entry.atMs, entry.atMs);
         }
       }
     }
@@ -321,7 +328,7 @@ class FileJournal implements Journal {
   #find(id: string): Place | null {
     for (const segment of this.#segments) {
       const held = segment.held.get(id);
-      if (held && held.reason === null) return { segment, held };
+      if (held?.entry && held.reason === null) return { segment, held };
     }
     return null;
   }
@@ -330,6 +337,7 @@ class FileJournal implements Journal {
     const read = await segment.read(held, this.#sealer);
     if ("entry" in read) return read.entry;
     held.reason = read.fault;
+    this.#changes++;
     const { offset, bytes } = held;
     this.#note({ what: "unreadable_entry", file: segment.path, offset, bytes, detail: read.fault });
     return null;
@@ -345,6 +353,7 @@ class FileJournal implements Journal {
   async #lose(segment: Segment): Promise<void> {
     const detail = "another process took it over; its entries are theirs now";
     this.#note({ what: "lost_segment", file: segment.path, detail });
+    this.#changes++;
     this.#segments.delete(segment);
     if (this.#current === segment) this.#current = null;
     await segment.close();

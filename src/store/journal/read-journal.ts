@@ -41,7 +41,7 @@ export async function readJournal(options: {
     bytes += content.length;
     const read = readSegment(content);
     damage.push(...read.damage.map((one) => ({ ...one, file })));
-    const { held, unreadable } = contentsOf(read);
+    const { held, unreadable } = contentsOf(read, sealer);
     const records = new Map(read.records.map((record) => [record.offset, record]));
     for (const { id, offset, reason, tried } of held.values()) {
       const record = records.get(offset);

@@ -18,6 +18,8 @@ export type Written =
   | { readonly kind: "taken_away" }
   | { readonly kind: "failed"; readonly error: unknown };
 
+type Note = (note: JournalNote) => void;
+
 export interface NewRecord {
   readonly type: RecordType;
   readonly body: Buffer;
@@ -59,7 +61,7 @@ export class Segment {
   }
 
   /** Takes a segment over under a name of our own; undefined when somebody else was first. */
-  static async takeOver(from: string, path: string, note: (note: JournalNote) => void): Promise<Segment | undefined> {
+  static async takeOver(from: string, path: string, sealer: Sealer | null, note: Note): Promise<Segment | undefined> {
     try {
       await rename(from, path);
     } catch (error) {
@@ -70,9 +72,9 @@ export class Segment {
     const file = await open(path, "r+");
     const read = readSegment(await file.readFile());
     for (const { kind, offset, bytes } of read.damage) note({ what: kind, file: path, offset, bytes });
-    const { held, unreadable, lastSeq } = contentsOf(read);
-    for (const { offset, bytes, fault } of unreadable)
-      note({ what: "unreadable_entry", file: path, offset, bytes, detail: fault });
+    const { held, unreadable, lastSeq } = contentsOf(read, sealer);
+    for (const { offset, bytes, fault } of [...unreadable, ...held.values()])
+      if (fault !== null) note({ what: "unreadable_entry", file: path, offset, bytes, detail: fault });
     const segment = new Segment(path, file, read.salt ?? 0, lastSeq, read.end, held);
     segment.damaged = unreadable.length > 0 || read.damage.some(({ kind }) => kind === "corrupt_record");
     if (read.salt === null) segment.broken = true;

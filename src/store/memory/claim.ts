@@ -5,22 +5,23 @@
 import { LIMITS } from "../../message/limits.ts";
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
 import type { At, ClaimRequest } from "../store.ts";
-import { laneOf, unpark, unparkClaimed } from "./lanes.ts";
-import { type Lease, nowMs, type State, type Stored } from "./state.ts";
+import { keyOf, laneOf, unparkClaimed, unparkNamed } from "./lanes.ts";
+import { type Lease, nowMs, type OrderingKey, type State, type Stored } from "./state.ts";
 
 interface Taken {
   readonly stored: Stored;
   readonly lane: string;
 }
 
-export function claim(state: State, request: ClaimRequest): ClaimedMessage[] {
+/** `inOrder`: with ids also those that carry ordering keys, as far as they are the next of their key in the order given. */
+export function claim(state: State, request: ClaimRequest, inOrder = false): ClaimedMessage[] {
   const now = nowMs(state, request);
   const taken = request.ids
-    ? named(state, request.ids, request.due ? now : Number.POSITIVE_INFINITY)
+    ? named(state, request.ids, request.due ? now : Number.POSITIVE_INFINITY, inOrder)
     : choose(state, request, now);
   if (taken.length === 0) return [];
   const chosen = taken.map(({ stored }) => stored);
-  if (request.ids) for (const stored of chosen) unpark(state, stored);
+  if (request.ids) unparkNamed(state, chosen);
   else unparkClaimed(state, chosen, new Set(request.lanes.flatMap(({ lane, newest }) => (newest ? [lane] : []))));
   const parts = [taken.filter(({ stored }) => !isSuspect(stored)), taken.filter(({ stored }) => isSuspect(stored))];
   return parts.flatMap((part) => (part.length === 0 ? [] : underOneLease(state, part, request, now)));
@@ -81,12 +82,26 @@ function choose(state: State, request: ClaimRequest, now: number): Taken[] {
 }
 
 /** Messages by their ids, due or not; what carries an ordering key is only ever taken in its order. */
-function named(state: State, ids: readonly string[], dueUntilMs: number): Taken[] {
+function named(state: State, ids: readonly string[], dueUntilMs: number, inOrder: boolean): Taken[] {
+  const next = inOrder ? nextOfKey(state) : () => false;
   return [...new Set(ids)].flatMap((id) => {
     const stored = state.messages.get(id);
-    if (stored?.status !== "pending" || stored.heldReason !== null || stored.ordered || stored.dueMs > dueUntilMs) return [];
+    if (stored?.status !== "pending" || stored.heldReason !== null || stored.dueMs > dueUntilMs) return [];
+    if (stored.ordered && !next(stored)) return [];
     return [{ stored, lane: laneOf(state, stored).lane }];
   });
+}
+
+/** Whether all that stand before it in its key are taken by the same call. */
+function nextOfKey(state: State): (stored: Stored) => boolean {
+  const taken = new Map<OrderingKey, number>();
+  return (stored) => {
+    const key = keyOf(state, stored);
+    const before = taken.get(key) ?? 0;
+    if (key.inFlight || key.blockedBy !== null || key.waiting[before] !== stored) return false;
+    taken.set(key, before + 1);
+    return true;
+  };
 }
 
 export function extend(state: State, claims: readonly Claim[], leaseMs: number, at?: At): ("extended" | "lost")[] {

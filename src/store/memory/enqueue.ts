@@ -17,6 +17,11 @@ export function enqueue(state: State, messages: readonly NewMessage[], options: 
       throw new MakegoodError("unknown_topic", `There is no topic ${topic}: declare it before enqueueing to it.`, { topic, id });
     }
   }
+  return accept(state, messages, options);
+}
+
+/** Whether or not their topics are known. */
+export function accept(state: State, messages: readonly NewMessage[], options: EnqueueOptions = {}): Accepted[] {
   const { results, fresh } = judge(state, messages);
   const refused = options.atomic !== "each" && results.some((result) => result.kind === "conflict");
   if (!refused) write(state, fresh, nowMs(state, options));
@@ -45,6 +50,14 @@ function judge(state: State, messages: readonly NewMessage[]): { results: Accept
 }
 
 const same = (a: NewMessage, b: NewMessage): boolean => a.payload === b.payload;
+
+/** The message that has this one's id or its key, and whether it is the same. */
+export function findKnown(state: State, message: NewMessage): { readonly id: string; readonly same: boolean } | null {
+  const scope = dedupeScope(message);
+  const holder = scope === null ? undefined : state.dedupe.get(scope);
+  const known = state.messages.get(message.id) ?? (holder === undefined ? undefined : state.messages.get(holder));
+  return known ? { id: known.message.id, same: same(known.message, message) } : null;
+}
 
 /** Where a key is unique: within its topic and tenant, no tenant being a scope of its own. */
 export function dedupeScope({ topic, tenantId, key }: NewMessage): string | null {

@@ -3,6 +3,7 @@
  * a list in the order in which they were accepted, whose head stands in the lane's list while its key is open. Nothing else knows
  * how a lane is named.
  */
+import type { NewMessage, Suspicion } from "../../message/message.ts";
 import { partOf } from "../part-of-lanes.ts";
 import type { Lane, Lanes } from "../store.ts";
 import { type LaneState, nowMs, type OrderingKey, type State, type Stored } from "./state.ts";
@@ -27,6 +28,27 @@ export function unpark(state: State, stored: Stored): void {
   if (stored.ordered) remove(keyOf(state, stored).waiting, stored, byPlace);
   else if (stored.heldReason === null) remove(laneOf(state, stored).due, stored, byDue);
   tidy(state, stored);
+}
+
+/** Takes what a claim named out of where it waits: those that stand together there with one cut. */
+export function unparkNamed(state: State, chosen: readonly Stored[]): void {
+  for (let first = 0; first < chosen.length; ) {
+    const stored = chosen[first] as Stored;
+    const list = stored.ordered ? keyOf(state, stored).waiting : laneOf(state, stored).due;
+    const at = position(list, stored, stored.ordered ? byPlace : byDue);
+    let count = 0;
+    while (first + count < chosen.length && list[at + count] === chosen[first + count]) count++;
+    if (count === 0) throw new Error(`memory store: ${stored.message.id} is not where it should be waiting`);
+    list.splice(at, count);
+    if (stored.ordered) keyOf(state, stored).inFlight = true;
+    tidy(state, stored);
+    first += count;
+  }
+}
+
+/** Whether anything of its ordering key waits or is in flight. */
+export function holdsKey(state: State, { topic, tenantId, orderingKey }: NewMessage): boolean {
+  return orderingKey !== null && (state.lanes.get(laneName(topic, tenantId, 0, 0, false, true))?.keys.has(orderingKey) ?? false);
 }
 
 /**
@@ -63,7 +85,7 @@ export function laneOf(state: State, stored: Stored): LaneState {
   const { topic, tenantId, priority } = stored.message;
   const suspicion = stored.ordered ? 0 : stored.suspicion;
   const retried = isApart(stored);
-  const lane = JSON.stringify([topic, tenantId, priority, suspicion, retried, stored.ordered]);
+  const lane = laneName(topic, tenantId, priority, suspicion, retried, stored.ordered);
   let found = state.lanes.get(lane);
   if (!found) {
     found = { lane, topic, tenantId, priority, suspicion, retried, ordered: stored.ordered, due: [], keys: new Map() };
@@ -71,6 +93,9 @@ export function laneOf(state: State, stored: Stored): LaneState {
   }
   return found;
 }
+
+const laneName = (...parts: readonly [string, string | null, number, Suspicion, boolean, boolean]): string =>
+  JSON.stringify(parts);
 
 /** Whether it waits in the lane of those that failed before. */
 export function isApart({ ordered, suspicion, retried }: Stored): boolean {

@@ -4,23 +4,28 @@
  */
 import type { At, Leadership, PruneRequest } from "../store.ts";
 import { dedupeScope } from "./enqueue.ts";
-import { nowMs, type State } from "./state.ts";
+import { nowMs, type State, type Stored } from "./state.ts";
 
 export function prune(state: State, request: PruneRequest): number {
   const before = nowMs(state, request) - request.keptMs;
   let gone = 0;
-  for (const [id, stored] of state.messages) {
+  for (const stored of state.messages.values()) {
     if (gone >= request.limit) break;
     // Null for everything that is pending, in flight or an open dead letter.
     if (stored.settledMs === null || stored.settledMs > before) continue;
-    state.messages.delete(id);
-    // The key protects as long as its message lives.
-    const scope = dedupeScope(stored.message);
-    // An edit may have handed it to another one (recovery/edit.ts).
-    if (scope !== null && state.dedupe.get(scope) === id) state.dedupe.delete(scope);
+    forget(state, stored);
     gone++;
   }
   return gone;
+}
+
+/** It waits nowhere and is in no lease any more. */
+export function forget(state: State, { message }: Stored): void {
+  state.messages.delete(message.id);
+  // The key protects as long as its message lives.
+  const scope = dedupeScope(message);
+  // An edit may have handed it to another one (recovery/edit.ts).
+  if (scope !== null && state.dedupe.get(scope) === message.id) state.dedupe.delete(scope);
 }
 
 export function lead(state: State, name: string, owner: string, ttlMs: number, at?: At): Leadership {

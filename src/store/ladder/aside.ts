@@ -1,0 +1,71 @@
+/**
+ * What lies in the secondary store, as of its last answer and of what this process put there since: how many, and of which ordering keys. Whatever
+ * comes later for such a key goes below as well, or waits.
+ */
+import type { MessageView, NewMessage } from "../../message/message.ts";
+import type { StatusCount, Store } from "../store.ts";
+
+/** With more ordered messages of a topic than this, all keys of the topic count as being there. */
+const KEYS_MAX = 500;
+
+type Keyed = Pick<NewMessage, "topic" | "orderingKey">;
+
+export class Aside {
+  count = 0;
+  /** Open dead letters. */
+  quarantined = 0;
+  /** Wall clock. */
+  oldestAtMs: number | null = null;
+  /** Keys, or whole topics where those are too many → the count of puts when that was last seen. */
+  readonly #keys = new Map<string, number>();
+  #puts = 0;
+
+  holdsKey(message: Keyed): boolean {
+    if (this.#keys.size === 0 || message.orderingKey === null) return false;
+    return this.#keys.has(message.topic) || this.#keys.has(keyOf(message));
+  }
+
+  came(message: Keyed, atMs: number, duplicate: boolean): void {
+    if (message.orderingKey !== null) this.#keys.set(keyOf(message), ++this.#puts);
+    if (duplicate) return;
+    this.count++;
+    this.oldestAtMs ??= atMs;
+  }
+
+  /** Asks the store; returns whether anything of these topics is being attempted there. */
+  async look(secondary: Store, topics: readonly string[], nowMs: number): Promise<boolean> {
+    // What is put there from here on is newer than its answer.
+    const mark = this.#puts;
+    const [lanes, all] = await Promise.all([secondary.lanes(), secondary.counts()]);
+    const found: MessageView[] = [];
+    const whole: string[] = [];
+    for (const topic of new Set(lanes.filter(({ ordered }) => ordered).map((lane) => lane.topic))) {
+      if (!topics.includes(topic)) continue;
+      for (const status of ["pending", "processing"] as const) {
+        const { data, nextCursor } = await secondary.list({ status, topic, payload: false, limit: KEYS_MAX });
+        found.push(...data);
+        if (nextCursor !== null) whole.push(topic);
+      }
+    }
+    for (const [key, at] of this.#keys) if (at <= mark) this.#keys.delete(key);
+    const keys = [...whole, ...found.filter(({ orderingKey }) => orderingKey !== null).map(keyOf)];
+    for (const key of keys) if (!this.#keys.has(key)) this.#keys.set(key, mark);
+    const counts = all.filter(({ topic }) => topics.includes(topic));
+    this.#counted(counts, nowMs);
+    return counts.some(({ status }) => status === "processing");
+  }
+
+  #counted(counts: readonly StatusCount[], nowMs: number): void {
+    this.count = 0;
+    this.quarantined = 0;
+    this.oldestAtMs = null;
+    for (const { status, resolution, count, oldestMs } of counts) {
+      if (status === "dead" && resolution === "open") this.quarantined += count;
+      if (status !== "pending" && status !== "processing") continue;
+      this.count += count;
+      if (oldestMs !== null) this.oldestAtMs = Math.min(this.oldestAtMs ?? nowMs, nowMs - oldestMs);
+    }
+  }
+}
+
+const keyOf = ({ topic, orderingKey }: Keyed): string => `${topic}\n${orderingKey}`;
