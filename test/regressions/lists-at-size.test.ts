@@ -16,6 +16,8 @@ import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
 
 const COUNT = process.env.MAKEGOOD_SOAK ? 1_000_000 : 30_000;
 const ROWS_MAX = 6_000;
+/** What is pending in some lanes is read and sorted up to a fixed number, which a million messages reach and thirty thousand do not. */
+const PENDING_ROWS_MAX = 20_100;
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 
 interface Node {
@@ -104,7 +106,8 @@ describe(`N20: lists of ${COUNT} messages`, () => {
               whole.filter((node) => touched(node) > 0),
               name,
             ).toEqual([]);
-            expect(Math.max(...seen.map(touched)), name).toBeLessThan(ROWS_MAX);
+            const most = state.status === "pending" ? PENDING_ROWS_MAX : ROWS_MAX;
+            expect(Math.max(...seen.map(touched)), name).toBeLessThan(most);
             if (nextCursor === null) break;
             below = nextCursor;
           }

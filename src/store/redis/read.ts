@@ -6,11 +6,10 @@ import { LIMITS } from "../../message/limits.ts";
 import type { MessageView } from "../../message/message.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { isUuid } from "../../platform/ids.ts";
-import { partOf } from "../part-of-lanes.ts";
 import type { ListFilter, Page, StatusCount, Store } from "../store.ts";
 import type { Db } from "./db.ts";
-import { fieldsOf, historyOf, laneOf, lettersOf, stateOf, viewOfFields, viewOfRow } from "./rows.ts";
-import { LANES } from "./scripts/lanes.ts";
+import { createLanes } from "./lanes.ts";
+import { fieldsOf, historyOf, lettersOf, stateOf, viewOfFields, viewOfRow } from "./rows.ts";
 import { COUNTS, LIST } from "./scripts/read.ts";
 
 /** How long one page may look for more; then it ends early, and its cursor goes on from there. */
@@ -27,13 +26,7 @@ export function createReads(db: Db): Pick<Store, "get" | "list" | "counts" | "hi
       return found ? viewOfFields(id, found) : null;
     },
     history: async (id) => historyOf(await fields(id)),
-    async lanes(which) {
-      const [now, ...rest] = (await db.run(LANES, [db.keys.key("lanes")], [], which)) as [number, ...string[]];
-      const found = Array.from({ length: rest.length / 2 }, (_, i) =>
-        laneOf(rest[2 * i] as string, Number(rest[2 * i + 1]) - now),
-      );
-      return partOf(found, which);
-    },
+    lanes: createLanes(db),
     list: (filter) => list(db, filter),
     counts: (options) => counts(db, options?.delivered === true),
   };

@@ -7,6 +7,20 @@ import type { Lane } from "../../store/store.ts";
 import { DELIVERED, hold, idsOf, KEYED, OTHER, PLAIN, retry, SECOND, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
+/** A round in parts names each lane once, and all of them. */
+async function inParts(scene: Scene, limit: number, count: number): Promise<void> {
+  const parts: string[][] = [];
+  let after: string | undefined;
+  do {
+    const part = (await scene.store.lanes({ ...scene.at(1), after, limit })).map(({ lane }) => lane);
+    parts.push(part);
+    after = part.length < limit ? undefined : part.at(-1);
+  } while (after !== undefined && parts.length < 10);
+  const all = (await scene.store.lanes(scene.at(1))).map(({ lane }) => lane);
+  assert.equal(all.length, count);
+  assert.deepEqual(sorted(parts.flat()), sorted(all));
+}
+
 export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = {
   "within a lane by due time, then by id": async (scene) => {
     const [late, first, second, middle] = await scene.accept(0, { delayMs: 3_000 }, {}, {}, { delayMs: 1_000 });
@@ -145,17 +159,15 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
   },
 
   "N21: the lanes come in parts, each once, and a part that is not full is the end": async (scene) => {
-    const tenants = Array.from({ length: 25 }, (_, i) => ({ tenantId: `t${i}` }));
-    await scene.accept(0, ...tenants, { topic: KEYED, orderingKey: "k", tenantId: "t1" });
-    const parts: string[][] = [];
-    let after: string | undefined;
-    do {
-      const part = (await scene.store.lanes({ ...scene.at(1), after, limit: 10 })).map(({ lane }) => lane);
-      parts.push(part);
-      after = part.length < 10 ? undefined : part.at(-1);
-    } while (after !== undefined && parts.length < 10);
-    const all = (await scene.store.lanes(scene.at(1))).map(({ lane }) => lane);
-    assert.equal(all.length, 26);
-    assert.deepEqual(sorted(parts.flat()), sorted(all));
+    const tenants = (from: number, count: number) => Array.from({ length: count }, (_, i) => ({ tenantId: `t${from + i}` }));
+    await scene.accept(0, ...tenants(0, 25), { topic: KEYED, orderingKey: "k", tenantId: "t1" });
+    await inParts(scene, 10, 26);
+    // Very many, which no store need look at in one go; some are emptied and some are new while the round goes on.
+    for (const from of [25, 525, 1_025]) await scene.accept(0, ...tenants(from, 500));
+    await inParts(scene, 400, 1_526);
+    const first = (await scene.store.lanes({ ...scene.at(1), limit: 400 })).map(({ lane }) => lane);
+    await scene.accept(1, ...tenants(2_000, 10));
+    await scene.settled(2, await scene.claim(2, { lanes: ({ lane }) => first.includes(lane) }), DELIVERED);
+    await inParts(scene, 400, 1_536 - first.length);
   },
 };

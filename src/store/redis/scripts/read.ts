@@ -6,6 +6,7 @@ import { script } from "./script.ts";
 
 /** How many ids one call may look at; the caller goes on from where it stopped. */
 const LOOKED_AT_MAX = 5_000;
+const PIECE_MIN = 5;
 
 /**
  * After the usual three: states as letters, topic, tenant, key (empty: any), id to start below, how many, 1 for payloads.
@@ -15,36 +16,59 @@ export const LIST = script(
   "list",
   "reads",
   `local states, topic, tenant, key, below, want = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
-local sets = {}
-for _, name in ipairs(topic ~= '' and { topic } or call('HKEYS', P .. 'accepted')) do
-  for state in string.gmatch(states, '%a') do sets[#sets + 1] = P .. 's:' .. state .. ':' .. name end
-end
-local found, looked, piece = {}, 0, math.min(want, 200)
-while #found < want and looked < ${LOOKED_AT_MAX} do
-  local ids = {}
-  for _, set in ipairs(sets) do
-    for _, id in ipairs(call('ZREVRANGEBYLEX', set, below == '' and '+' or '(' .. below, '-', 'LIMIT', 0, piece)) do
-      ids[#ids + 1] = id
-    end
-  end
-  table.sort(ids, function(a, b) return a > b end)
-  if #ids == 0 then
-    below = ''
-    break
-  end
-  for n = 1, math.min(piece, #ids) do
-    below = ids[n]
-    looked = looked + 1
-    local fits_filter = true
-    if tenant ~= '' or key ~= '' then
-      local head = redis.pcall('HGET', P .. 'm:' .. below, 'h')
-      local _, of, _, _, its = head_of(type(head) == 'string' and head or '')
-      fits_filter = (tenant == '' or of == tenant) and (key == '' or its == key)
-    end
-    if fits_filter then found[#found + 1] = below end
-    if #found == want then break end
+-- The sets as a heap, the one with the newest id at its top: each id is looked at once, and each set read in small pieces.
+local heap, size, piece = {}, 0, 0
+local function sift(at)
+  while true do
+    local best, left = at, 2 * at
+    if left <= size and heap[left].id > heap[best].id then best = left end
+    if left < size and heap[left + 1].id > heap[best].id then best = left + 1 end
+    if best == at then return end
+    heap[at], heap[best] = heap[best], heap[at]
+    at = best
   end
 end
+local function read(head, from)
+  head.list, head.at = call('ZREVRANGEBYLEX', head.set, from, '-', 'LIMIT', 0, piece), 1
+  head.id = head.list[1]
+  return head.id
+end
+local function advance(head)
+  head.at = head.at + 1
+  head.id = head.list[head.at] or (#head.list == piece and read(head, '(' .. head.list[piece]) or nil)
+  return head.id
+end
+local topics = topic ~= '' and { topic } or call('HKEYS', P .. 'accepted')
+piece = math.max(${PIECE_MIN}, math.min(want, math.floor(${LOOKED_AT_MAX} / #topics)))
+for _, name in ipairs(topics) do
+  for state in string.gmatch(states, '%a') do
+    local head = { set = P .. 's:' .. state .. ':' .. name }
+    if read(head, below == '' and '+' or '(' .. below) then
+      size = size + 1
+      heap[size] = head
+    end
+  end
+end
+for at = math.floor(size / 2), 1, -1 do sift(at) end
+local found, looked = {}, 0
+while size > 0 and #found < want and looked < ${LOOKED_AT_MAX} do
+  local head = heap[1]
+  below = head.id
+  looked = looked + 1
+  local fits_filter = true
+  if tenant ~= '' or key ~= '' then
+    local its_head = redis.pcall('HGET', P .. 'm:' .. below, 'h')
+    local _, of, _, _, its = head_of(type(its_head) == 'string' and its_head or '')
+    fits_filter = (tenant == '' or of == tenant) and (key == '' or its == key)
+  end
+  if fits_filter then found[#found + 1] = below end
+  if not advance(head) then
+    heap[1], heap[size] = heap[size], nil
+    size = size - 1
+  end
+  if size > 0 then sift(1) end
+end
+if size == 0 then below = '' end
 local reply = { below }
 for _, id in ipairs(found) do
   -- What another hand has overwritten is left out here; the reconciliation sets it aside.
