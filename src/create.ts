@@ -27,6 +27,7 @@ import { MakegoodError } from "./message/errors.ts";
 import { DEFAULTS } from "./message/limits.ts";
 import { issueText, type StandardResult, type StandardSchemaV1 } from "./message/standard-schema.ts";
 import { CARRIERS, type TopicRecord } from "./message/topic.ts";
+import { WORKER } from "./message/worker-note.ts";
 import { createEvents, type EventListener, type Events } from "./observe/events.ts";
 import type { Finding } from "./observe/finding.ts";
 import { type Clock, systemClock } from "./platform/clock.ts";
@@ -81,7 +82,7 @@ export interface Makegood extends Client, AsyncDisposable {
   /** Resolves when it is open; rejects with what keeps it from being used at all, with the signal's reason, or as `closed`. */
   whenOpened(signal?: AbortSignal): Promise<void>;
   /** How the primary store stands, from the last time it was asked; never waits for it unless told to. */
-  readonly watch: Pick<StoreWatch, "state" | "fresh" | "often">;
+  readonly watch: Pick<StoreWatch, "state" | "fresh" | "often" | "acknowledge">;
   /** Everything that is not as it should be, as far as this process knows. */
   findings(): Finding[];
   /** Starts delivering; the first worker also starts maintenance. */
@@ -135,7 +136,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
       events,
       clock,
       random,
-      owner: `worker-${ids()}`,
+      owner: `${WORKER}${ids()}`,
       patterns: how.topics ?? ["*"],
       concurrency: how.concurrency ?? options.concurrency ?? DEFAULTS.concurrency,
       pollMs,

@@ -16,6 +16,7 @@ export type {
   ReplayOptions,
 } from "./delivery/client.ts";
 export type { DeliverOptions, DeliverResult } from "./delivery/deliver.ts";
+export type { ShownMessage } from "./delivery/standing.ts";
 export { type AnyTopic, type Topic, type TopicHandler, type TopicOptions, topic } from "./delivery/topic.ts";
 export type { WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./delivery/worker.ts";
 export { type ErrorCode, isMakegoodError, MakegoodError } from "./message/errors.ts";

@@ -19,6 +19,7 @@ import { migrateCommand } from "./commands/migrate.ts";
 import { redriveCommand } from "./commands/redrive.ts";
 import { actionsCommand, rulesCommand } from "./commands/rules.ts";
 import { serveCommand } from "./commands/serve.ts";
+import { storeCommand } from "./commands/store.ts";
 import { topicsCommand } from "./commands/topics.ts";
 import { workCommand } from "./commands/work.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
@@ -57,6 +58,7 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
     enqueueCommand,
     messagesCommand,
     topicsCommand,
+    storeCommand,
     groupsCommand,
     suggestCommand,
     candidatesCommand,

@@ -14,6 +14,7 @@ import { carriedError } from "../store/redrive.ts";
 import type { Intervention, Store, Transaction } from "../store/store.ts";
 import type { Acceptance } from "./acceptance.ts";
 import type { Made, MessageBuilder, TextMessage } from "./build-message.ts";
+import { type ShownMessage, shown, standingOf } from "./standing.ts";
 import type { AnyTopic, TopicFor } from "./topic.ts";
 
 export interface Enqueued {
@@ -59,6 +60,8 @@ export interface Client {
   enqueueMany(topic: string, messages: readonly BatchMessage[], options?: CallOptions): Promise<Enqueued[]>;
   /** The same for texts of any topics. What is wrong with each stands in `detail.errors` as `{ index, code, message }`. */
   enqueueText(messages: readonly TextMessage[], options?: CallOptions): Promise<Enqueued[]>;
+  /** A message and why it waits, in the words of the HTTP API; null: there is none. `store.get` has only what is stored. */
+  get(id: string): Promise<ShownMessage | null>;
   replay(id: string, options: ReplayOptions): Promise<MessageView>;
   resolve(id: string, options: InterveneOptions): Promise<MessageView>;
   discard(id: string, options: InterveneOptions): Promise<MessageView>;
@@ -157,6 +160,10 @@ export function createClient(options: ClientOptions): Client {
     enqueueMany: (topic: AnyTopic | string, messages: readonly BatchMessage[], call: CallOptions = {}) =>
       many(messages.length, (i) => builder.fromValue(topic, messages[i]?.payload, messages[i] as BatchMessage), call),
     enqueueText: (messages, call = {}) => many(messages.length, (i) => builder.fromText(messages[i] as TextMessage), call),
+    async get(id) {
+      const message = await store.get(id);
+      return message && shown(message, await standingOf(store, options.clock, message.topic));
+    },
     async replay(id, call) {
       if (!call.force) await refuseCarried(store, id);
       return intervene("replay", id, call);

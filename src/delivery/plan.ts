@@ -93,7 +93,7 @@ export const PLAN = {
 } as const;
 
 /** What is left to give while a plan is made. */
-interface Purse<L extends PlanLane> {
+interface Shares<L extends PlanLane> {
   readonly grants: Map<L, number>;
   readonly byTopic: Map<PlanTopic, number>;
   readonly byTenant: Map<PlanTenant, number>;
@@ -120,19 +120,19 @@ export function plan<L extends PlanLane>(input: PlanInput<L>): Plan<L> {
   const aged = fresh.length > 0 ? Math.min(capacity, Math.floor(fifth)) : 0;
   const chosen = choose(fresh, input.nowMs, capacity, aged > 0);
   const all = [...chosen.all, ...again.all];
-  const purse = openPurse(all, input, claims);
+  const shares = startShares(all, input, claims);
   // What failed before first, because it is bounded; whoever was served longest ago, whatever its priority.
   let left =
     capacity -
     giveByLevel(
       { levels: [again.all.sort(longestAgo)] },
       retriedRoom(input, fresh.length > 0 ? Math.floor(quarter) : capacity),
-      purse,
+      shares,
     );
   // Then the fifth: whoever was served longest ago, whatever its priority.
-  left -= giveInTurn(chosen.aged, Math.min(left, aged), purse);
-  giveByLevel(chosen, left, purse);
-  claims.push(...byLease(all, purse));
+  left -= giveInTurn(chosen.aged, Math.min(left, aged), shares);
+  giveByLevel(chosen, left, shares);
+  claims.push(...byLease(all, shares));
   const carry = { aged: Math.min(1, fifth - aged), retried: Math.min(1, quarter - Math.floor(quarter)) };
   return { claims: claims.slice(0, PLAN.claimsMax), carry };
 }
@@ -145,10 +145,10 @@ function retriedRoom<L extends PlanLane>({ slots, retriedHeld }: PlanInput<L>, a
 }
 
 /** By level; what the likely needs leave over goes round once more. Returns what was given. */
-function giveByLevel<L extends PlanLane>({ levels }: Pick<Chosen<L>, "levels">, amount: number, purse: Purse<L>): number {
+function giveByLevel<L extends PlanLane>({ levels }: Pick<Chosen<L>, "levels">, amount: number, shares: Shares<L>): number {
   let left = amount;
   for (const hungry of [true, false]) {
-    for (const level of levels) left -= share(level, left, purse, hungry);
+    for (const level of levels) left -= share(level, left, shares, hungry);
   }
   return amount - left;
 }
@@ -198,7 +198,11 @@ function choose<L extends PlanLane>(lanes: readonly L[], nowMs: number, capacity
   return { all: [...keep].map(({ lane }) => lane), aged: oldest.map(({ lane }) => lane), levels: [...levels.values()] };
 }
 
-function openPurse<L extends PlanLane>(lanes: readonly L[], input: PlanInput<L>, claims: readonly PlannedClaim<L>[]): Purse<L> {
+function startShares<L extends PlanLane>(
+  lanes: readonly L[],
+  input: PlanInput<L>,
+  claims: readonly PlannedClaim<L>[],
+): Shares<L> {
   const tenants = new Map<PlanTopic, Set<PlanTenant>>();
   for (const { topic, tenant } of lanes) {
     const known = tenants.get(topic);
@@ -210,30 +214,30 @@ function openPurse<L extends PlanLane>(lanes: readonly L[], input: PlanInput<L>,
     if ((tenants.get(topic)?.size ?? 0) < 2) return Number.POSITIVE_INFINITY;
     return Math.max(1, Math.ceil(Math.min(input.total, topic.held + topic.allowance) / 2));
   };
-  const purse: Purse<L> = { grants: new Map(), byTopic: new Map(), byTenant: new Map(), tenantCap };
-  for (const { lane, limit } of claims.flatMap((claim) => claim.lanes)) spend(purse, lane, limit);
-  return purse;
+  const shares: Shares<L> = { grants: new Map(), byTopic: new Map(), byTenant: new Map(), tenantCap };
+  for (const { lane, limit } of claims.flatMap((claim) => claim.lanes)) spend(shares, lane, limit);
+  return shares;
 }
 
-function spend<L extends PlanLane>({ grants, byTopic, byTenant }: Purse<L>, lane: L, amount: number): void {
+function spend<L extends PlanLane>({ grants, byTopic, byTenant }: Shares<L>, lane: L, amount: number): void {
   grants.set(lane, (grants.get(lane) ?? 0) + amount);
   byTopic.set(lane.topic, (byTopic.get(lane.topic) ?? 0) + amount);
   byTenant.set(lane.tenant, (byTenant.get(lane.tenant) ?? 0) + amount);
 }
 
 /** Lane by lane, and not by what topics and tenants hold: the first in line gets something whatever else its topic has. */
-function giveInTurn<L extends PlanLane>(lanes: readonly L[], amount: number, purse: Purse<L>): number {
+function giveInTurn<L extends PlanLane>(lanes: readonly L[], amount: number, shares: Shares<L>): number {
   const each = Math.max(1, Math.ceil(amount / Math.max(1, lanes.length)));
   let left = amount;
   for (const lane of lanes) {
-    const ofTopic = lane.topic.allowance - (purse.byTopic.get(lane.topic) ?? 0);
+    const ofTopic = lane.topic.allowance - (shares.byTopic.get(lane.topic) ?? 0);
     const ofTenant =
-      Math.min(purse.tenantCap(lane) - lane.tenant.held, lane.tenant.allowance ?? Number.POSITIVE_INFINITY) -
-      (purse.byTenant.get(lane.tenant) ?? 0);
+      Math.min(shares.tenantCap(lane) - lane.tenant.held, lane.tenant.allowance ?? Number.POSITIVE_INFINITY) -
+      (shares.byTenant.get(lane.tenant) ?? 0);
     const limit = Math.min(left, each, lane.appetite, ofTopic, ofTenant);
     if (limit <= 0) continue;
     left -= limit;
-    spend(purse, lane, limit);
+    spend(shares, lane, limit);
   }
   return amount - left;
 }
@@ -245,21 +249,21 @@ interface Group<K, L> extends Vessel {
 }
 
 /** Shares an amount between lanes: equally by topic, within it by tenant, within it by lane. Returns what was given. */
-function share<L extends PlanLane>(lanes: readonly L[], amount: number, purse: Purse<L>, hungry: boolean): number {
+function share<L extends PlanLane>(lanes: readonly L[], amount: number, shares: Shares<L>, hungry: boolean): number {
   if (amount <= 0 || lanes.length === 0) return 0;
   let given = 0;
-  const appetite = (lane: L): number => (hungry ? Math.max(0, lane.appetite - (purse.grants.get(lane) ?? 0)) : amount);
+  const appetite = (lane: L): number => (hungry ? Math.max(0, lane.appetite - (shares.grants.get(lane) ?? 0)) : amount);
   const topics = groups(lanes, (lane) => lane.topic).map(([topic, ofTopic]) => {
     const tenants = groups(ofTopic, (lane) => lane.tenant).map(([tenant, ofTenant]): Group<PlanTenant, L> => {
-      const given = purse.byTenant.get(tenant) ?? 0;
+      const given = shares.byTenant.get(tenant) ?? 0;
       const held = tenant.held + given;
       const cap = Math.max(
         0,
-        Math.min(purse.tenantCap(ofTenant[0] as L) - held, (tenant.allowance ?? Number.POSITIVE_INFINITY) - given),
+        Math.min(shares.tenantCap(ofTenant[0] as L) - held, (tenant.allowance ?? Number.POSITIVE_INFINITY) - given),
       );
       return { key: tenant, lanes: ofTenant, held, max: Math.min(cap, sum(ofTenant, appetite)) };
     });
-    const spent = purse.byTopic.get(topic) ?? 0;
+    const spent = shares.byTopic.get(topic) ?? 0;
     const max = Math.min(
       Math.max(0, topic.allowance - spent),
       sum(tenants, (tenant) => tenant.max),
@@ -274,7 +278,7 @@ function share<L extends PlanLane>(lanes: readonly L[], amount: number, purse: P
       waterFill(vessels, forTenant).forEach((limit, k) => {
         if (limit <= 0) return;
         given += limit;
-        spend(purse, ofTenant[k] as L, limit);
+        spend(shares, ofTenant[k] as L, limit);
       });
     });
   });
@@ -298,7 +302,7 @@ function sum<T>(items: readonly T[], amountOf: (item: T) => number): number {
 }
 
 /** One claim has one lease time; the claim with the best lane goes first. */
-function byLease<L extends PlanLane>(lanes: readonly L[], { grants }: Purse<L>): PlannedClaim<L>[] {
+function byLease<L extends PlanLane>(lanes: readonly L[], { grants }: Shares<L>): PlannedClaim<L>[] {
   const granted = lanes.flatMap((lane) => (grants.get(lane) ? [{ lane, limit: grants.get(lane) as number }] : []));
   return groups(granted, ({ lane }) => lane.topic.leaseMs).map(([leaseMs, list]) => ({ leaseMs, suspicion: 0, lanes: list }));
 }

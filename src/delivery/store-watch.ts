@@ -47,6 +47,8 @@ export interface StoreWatch {
   refused(error: unknown): void;
   /** An enqueue was accepted. */
   accepted(): void;
+  /** A person knows that the store lost what it held: no process shows it any more. */
+  acknowledge(actor: string, reason: string): Promise<void>;
   stop(): void;
 }
 
@@ -91,7 +93,7 @@ export function startStoreWatch(options: StoreWatchOptions): StoreWatch {
     if (checked.lost !== null && checked.lost.atMs !== lost?.atMs) {
       events.emit({ type: "store_lost_data", store: name, what: checked.lost.what });
     }
-    lost = checked.lost ?? lost;
+    lost = checked.lost;
   }
 
   async function ask(): Promise<void> {
@@ -169,6 +171,11 @@ export function startStoreWatch(options: StoreWatchOptions): StoreWatch {
     },
     accepted() {
       full = null;
+    },
+    async acknowledge(actor, reason) {
+      const what = lost?.what ?? null;
+      follow(await store.check({ acknowledge: true }));
+      events.emit({ type: "lifecycle", what: "store_loss_acknowledged", detail: { store: name, lost: what, actor, reason } });
     },
     // A question that hangs keeps nobody from closing.
     stop: () => void loop.stop(),

@@ -16,6 +16,12 @@ export interface WorkerNote {
   readonly unserved: readonly UnservedTopic[];
 }
 
+/** How the names of workers begin; others claim, too (a direct delivery, a move), and serve nobody else. */
+export const WORKER = "worker-";
+
+/** Of a worker that is at work or waits for it and said nothing, as the version before does: it may serve anything. */
+export const silent = (owner: string): WorkerNote => ({ owner, patterns: ["*"], functions: null, unserved: [] });
+
 export interface UnservedTopic {
   readonly topic: string;
   readonly code: string;

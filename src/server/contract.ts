@@ -2,8 +2,9 @@
  * The JSON shapes of the HTTP API, in the snake_case of the kernel's words, and how messages become them. Optional fields
  * may be added later; none is changed or removed.
  */
+import { shown } from "../delivery/standing.ts";
 import type { AttemptRecord, MessageView, ProvenanceRecord } from "../message/message.ts";
-import { heldBy, type Standing, whyPending } from "../message/why-pending.ts";
+import type { Standing } from "../message/why-pending.ts";
 import type { Hold } from "../message/worker-note.ts";
 import type { Page, StatusCount } from "../store/store.ts";
 
@@ -67,6 +68,7 @@ export interface CountJson {
 const instant = (date: Date | null): string | null => (date === null ? null : date.toISOString());
 
 export function messageJson(message: MessageView, standing: Standing): MessageJson {
+  const { heldReason, pendingReason } = shown(message, standing);
   return {
     id: message.id,
     topic: message.topic,
@@ -79,8 +81,8 @@ export function messageJson(message: MessageView, standing: Standing): MessageJs
     generation: message.generation,
     revision: message.revision,
     resolution: message.resolution,
-    held_reason: heldBy(message, standing)?.code ?? null,
-    pending_reason: whyPending(message, standing),
+    held_reason: heldReason,
+    pending_reason: pendingReason,
     next_attempt_at: instant(message.dueAt),
     created_at: message.createdAt.toISOString(),
     died_at: instant(message.diedAt),

@@ -4,6 +4,7 @@
  */
 import type { TextMessage } from "../delivery/build-message.ts";
 import type { Enqueued } from "../delivery/client.ts";
+import { standingOf, standings } from "../delivery/standing.ts";
 import { type ErrorCode, isMakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { Resolution, Status } from "../message/message.ts";
@@ -16,7 +17,6 @@ import { keyFault, type Posted, type PostedMessage, readPosted } from "./contrac
 import { type ApiRequest, type Handler, json, jsonText, type Parsed, parsed, refused } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
 import { type ProblemItem, problem, type Reply } from "./problem.ts";
-import { standingOf, standings } from "./standing.ts";
 
 const STATUSES: readonly Status[] = ["pending", "processing", "delivered", "dead"];
 const RESOLUTIONS: readonly Resolution[] = ["open", "resolved", "discarded"];
@@ -42,7 +42,7 @@ export function messageHandlers(kernel: Kernel): { post: Handler; get: Handler; 
       if (!message) return noSuchMessage(id);
       const [history, standing, origin] = await Promise.all([
         kernel.mg.store.history(id),
-        standingOf(kernel, message.topic),
+        standingOf(kernel.mg.store, kernel.clock, message.topic),
         kernel.recovery?.origin(id) ?? null,
       ]);
       const object = {
@@ -57,7 +57,7 @@ export function messageHandlers(kernel: Kernel): { post: Handler; get: Handler; 
       const query = readQuery(request.query);
       if (!query.ok) return query.reply;
       const filter = { ...query.value.filter, payload: query.value.payloads };
-      const [page, standing] = await Promise.all([kernel.mg.store.list(filter), standings(kernel)]);
+      const [page, standing] = await Promise.all([kernel.mg.store.list(filter), standings(kernel.mg.store, kernel.clock)]);
       return jsonText(200, pageText(page, standing, query.value.payloads));
     },
   };

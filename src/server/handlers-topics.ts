@@ -1,6 +1,8 @@
 /**
  * Topics over HTTP: declare, read, list, pause, resume, delete. What the config file or code declared is read-only here.
  */
+
+import { servedNow } from "../delivery/standing.ts";
 import { isTopicName } from "../message/validate.ts";
 import { readText } from "./body.ts";
 import { readTopic, topicJson } from "./contract-topic.ts";
@@ -9,7 +11,6 @@ import { type ApiRequest, type Handler, json } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
 import { checkJson } from "./payload-scanner.ts";
 import { problem, type Reply } from "./problem.ts";
-import { servedNow } from "./standing.ts";
 
 const BODY_BYTES = 262_144;
 

@@ -2,6 +2,8 @@
  * Whether this process lives, can accept, and how everything stands. None of it waits for a store that hangs: /health
  * answers within a tenth of a second with what was last known and says how old that is. Ready means that an enqueue would be accepted.
  */
+
+import { servedNow } from "../delivery/standing.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Served } from "../message/worker-note.ts";
 import { type Answer, createLastAnswer } from "../observe/last-answer.ts";
@@ -21,7 +23,6 @@ import {
   unservedTopics,
 } from "./findings.ts";
 import type { Kernel } from "./kernel.ts";
-import { servedNow } from "./standing.ts";
 
 export interface Levels {
   /** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */

@@ -8,6 +8,7 @@ import { interventionHandler } from "./handlers-interventions.ts";
 import { messageHandlers } from "./handlers-messages.ts";
 import { pageHandler } from "./handlers-page.ts";
 import { probeHandlers } from "./handlers-probes.ts";
+import { acknowledgeLossHandler } from "./handlers-store.ts";
 import { topicHandlers } from "./handlers-topics.ts";
 import type { Health } from "./health.ts";
 import type { Handler } from "./http.ts";
@@ -51,6 +52,7 @@ export function routes(kernel: Kernel, health: Health, metrics: Metrics): readon
     route("POST", "/api/v1/messages/:id/replay", interventionHandler(kernel, "replay")),
     route("POST", "/api/v1/messages/:id/resolve", interventionHandler(kernel, "resolve")),
     route("POST", "/api/v1/messages/:id/discard", interventionHandler(kernel, "discard")),
+    route("POST", "/api/v1/store/acknowledge-loss", acknowledgeLossHandler(kernel)),
     ...auditHandlers(kernel).map(({ path, handler }) => route("POST", path, handler)),
     ...recoveryRoutes(kernel).map(({ method, path, handler }) => route(method, path, handler)),
   ];

@@ -41,10 +41,12 @@ export interface CheckHow {
   readonly durability?: boolean | undefined;
   /** Also tries a write as an enqueue makes it, and takes it back: for whoever has just been refused. */
   readonly write?: boolean | undefined;
+  /** A person knows that the store lost what it held: it is not said any more, by nobody, until it loses it again. */
+  readonly acknowledge?: boolean | undefined;
 }
 
 export interface Checked {
-  /** When this instance last noticed that the store lost what it held (a flush, a restart without its data); null: never. */
+  /** When this instance last noticed that the store lost what it held (a flush, a restart without its data); null: never, or a person knows. */
   readonly lost: { readonly atMs: number; readonly what: string } | null;
 }
 

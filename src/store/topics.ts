@@ -72,7 +72,7 @@ export interface TopicStore {
    * LIMITS.workersMax the newest are kept.
    */
   announce(note: WorkerNote, ttlMs: number, at?: At): Promise<void>;
-  /** What the workers said of themselves that is not past its time. */
+  /** What the workers said of themselves that is not past its time; of those that hold a lease or wait for hints and never said anything, `silent()`. */
   workers(at?: At): Promise<WorkerNote[]>;
 
   /**

@@ -3,7 +3,7 @@
  * other, stale files of every kind, a port that is taken. One directory has one server, and the last one to leave stops it.
  */
 import { spawn } from "node:child_process";
-import { chown, mkdir, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
+import { appendFile, chown, mkdir, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -78,6 +78,20 @@ describe("the server itself", () => {
     expect((await stat(join(dataDir, "password"))).mode & 0o777).toBe(0o600);
     expect((await stat(join(dataDir, "pgdata"))).mode & 0o777).toBe(0o700);
     await expect(query(server.url.replace(/:[0-9a-f]+@/, ":wrong@"), "select 1")).rejects.toMatchObject({ code: "28P01" });
+  });
+
+  it("N23: a directory of the version before gets its connections at the next start; what an operator set stays", async () => {
+    const dataDir = await preparedFolder();
+    const conf = join(dataDir, "pgdata", "postgresql.conf");
+    for (const [written, found] of [
+      ["100", "200"],
+      ["40", "40"],
+    ]) {
+      await appendFile(conf, `\nmax_connections = ${written}\n`);
+      const server = await start(dataDir);
+      expect(await query(server.url, "show max_connections")).toEqual([{ max_connections: found }]);
+      await server.close();
+    }
   });
 
   it("is stopped by the last one attached, and comes back on the same port with its data", async () => {

@@ -2,6 +2,7 @@
  * What one process may not or cannot do is no verdict of the receiver: with real processes that differ in their allow-list (N18) and one
  * that has run out of descriptors (N9). Nothing dies, nothing is charged, the reason can be read everywhere, and whoever can delivers.
  */
+import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it, vi } from "vitest";
@@ -130,6 +131,22 @@ it("N9: without descriptors no attempt is spent and the worker goes on; all is d
   expect(done).toMatchObject({ delivered: 50, dead: 0, attempts: 50 });
   expect(receiver.effects.size).toBe(50);
   expect(await child.ended).toEqual({ code: 0, signal: null });
+});
+
+const NETWORK = 'ip link set lo up && echo "40000 40009" > /proc/sys/net/ipv4/ip_local_port_range && exec "$0" "$@"';
+const ownNetwork = spawnSync("unshare", ["-n", "sh", "-c", "ip link set lo up"]).status === 0;
+
+it.runIf(ownNetwork)("N9: without local ports likewise (in a network of its own, which takes root)", async () => {
+  const child = join(dirname(fileURLToPath(import.meta.url)), "ports-child.mjs");
+  const options = JSON.stringify({ dist: await builtDist(), count: 25 });
+  const worker = await startShell(`exec unshare -n sh -c '${NETWORK}' "$0" "$@"`, [process.execPath, child, options]);
+  expect(await worker.fact(({ type }) => type === "exhausted")).toMatchObject({
+    codes: ["no_local_port"],
+    attempts: 0,
+    arrived: 0,
+  });
+  expect(await worker.fact(({ type }) => type === "delivered")).toMatchObject({ delivered: 25, dead: 0, arrived: 25 });
+  expect(await worker.ended).toEqual({ code: 0, signal: null });
 });
 
 async function said(args: string[], env: Record<string, string>, cwd: string): Promise<string> {

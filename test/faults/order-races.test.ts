@@ -170,4 +170,22 @@ describe("order under contention", () => {
     await store.close();
     await dropSchema(store.schema);
   });
+
+  it("a suspect that is held stays a suspect in its row, as in the other stores", async () => {
+    const store = await openStore();
+    await store.topics.put(definition(STRICT, "strict"), "code");
+    const id = nextId();
+    await store.enqueue([newMessage(id, { topic: STRICT, orderingKey: "k" })]);
+    await store.settle(settles(await claimSome(store), retry(0, false, 1)));
+    const [suspect] = await claimSome(store);
+    expect(suspect?.suspicion).toBe(1);
+    await store.settle(settles([suspect as ClaimedMessage], hold()));
+    const read = () => withClient((client) => client.query(`select suspicion from "${store.schema}".ready_ordered`));
+    expect((await read()).rows).toEqual([{ suspicion: 1 }]);
+    // A person decides: it begins anew.
+    await store.intervene({ id, action: "replay", actor: "a person", reason: null });
+    expect((await claimSome(store))[0]?.suspicion).toBe(0);
+    await store.close();
+    await dropSchema(store.schema);
+  });
 });

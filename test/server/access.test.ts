@@ -30,6 +30,7 @@ const ROUTES: [string, string][] = [
   ["POST", "/api/v1/messages"],
   ["GET", "/api/v1/messages/x"],
   ["POST", "/api/v1/messages/x/replay"],
+  ["POST", "/api/v1/store/acknowledge-loss"],
   ["GET", "/nowhere"],
   ["PATCH", "/api/v1/messages"],
 ];

@@ -257,11 +257,33 @@ describe("a Redis that lost its data", () => {
     const topic = (await (await server.api("/api/v1/topics/a/b")).json()) as { paused: boolean };
     expect(topic.paused).toBe(true);
     expect(await (await server.api("/metrics")).text()).toContain('makegood_store_data_lost_total{store="redis"} 1');
+    // A person knows, and says so in another process: no process says it any more, until it happens again.
+    const other = await serverOn(createRedisStore({ redis: redis.url, allowEviction: null }));
+    const path = "/api/v1/store/acknowledge-loss";
+    expect((await other.send("POST", path, {})).status).toBe(400);
+    const known = await other.send("POST", path, { reason: "a test machine" });
+    expect([known.status, await known.json()]).toEqual([200, { acknowledged: true }]);
+    const shown = async () => (await healthOf(server)).findings.some(({ what }) => what === "store_lost_data");
+    await becomes(async () => expect(await shown()).toBe(false));
+    await redis.ask("FLUSHALL");
+    await becomes(async () => expect(await shown()).toBe(true));
   });
 
   it("N22: whatever is called first, nothing half a message comes back: the claim is lost, and no key of it is made", async () => {
     const server = await startRedis(NOT_PERSISTENT);
-    for (const first of ["settle", "extend", "claim", "reclaim", "lanes", "topics"] as const) {
+    for (const first of [
+      "settle",
+      "extend",
+      "claim",
+      "reclaim",
+      "lanes",
+      "topics",
+      "topic",
+      "get",
+      "history",
+      "list",
+      "counts",
+    ] as const) {
       const losses: string[] = [];
       const made = await redisScene(server, { onLoss: (text) => losses.push(text) });
       undo.push(() => made.close());
@@ -279,6 +301,11 @@ describe("a Redis that lost its data", () => {
         reclaim: async () => expect(await store.reclaim({ owner: "w", leaseMs: 1_000, limit: 10 })).toEqual([]),
         lanes: async () => expect(await store.lanes()).toEqual([]),
         topics: async () => expect(await store.topics.list()).toHaveLength(1),
+        topic: async () => expect(await store.topics.get("test/plain")).not.toBeNull(),
+        get: async () => expect(await store.get(id)).toBeNull(),
+        history: async () => expect((await store.history(id)).attempts).toEqual([]),
+        list: async () => expect((await store.list({ limit: 10 })).data).toEqual([]),
+        counts: async () => expect(await store.counts()).toEqual([]),
       };
       await calls[first]();
       expect(losses, first).toHaveLength(1);

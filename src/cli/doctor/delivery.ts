@@ -1,9 +1,10 @@
 /**
  * The doctor's look at who delivers: topics with messages waiting that no worker serves, or that those who would cannot deliver.
  */
+
+import { servedNow } from "../../delivery/standing.ts";
 import { errorText } from "../../message/errors.ts";
 import { unservedTopics } from "../../server/findings.ts";
-import { servedNow } from "../../server/standing.ts";
 import type { Store } from "../../store/store.ts";
 import { type Finding, finding } from "./finding.ts";
 

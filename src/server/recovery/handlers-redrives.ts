@@ -3,6 +3,7 @@
  * started (or planned, in a dry run), 200 it was there already.
  */
 
+import { standingOf } from "../../delivery/standing.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import type { ItemState, Redrive, RedriveStatus } from "../../store/redrive.ts";
@@ -15,7 +16,6 @@ import { type ApiRequest, type Handler, json, jsonText } from "../http.ts";
 import type { Kernel } from "../kernel.ts";
 import { cursorOn, eachMember, expectEnd, takeValue } from "../payload-scanner.ts";
 import type { Reply } from "../problem.ts";
-import { standingOf } from "../standing.ts";
 import { invalidRequest, noteOf, readBody, reasonOf, versionOf } from "./body.ts";
 import { itemJson, redriveJson } from "./contract-redrive.ts";
 import { readQuery } from "./query.ts";
@@ -95,7 +95,10 @@ async function edit(kernel: Kernel, recovery: Recovery, request: ApiRequest, act
   const id = request.params.get("id") ?? "";
   if (!isUuid(id)) return noSuchMessage(id);
   const message = await recovery.edit(id, { ...read.value, ...actor });
-  const [standing, origin] = await Promise.all([standingOf(kernel, message.topic), recovery.origin(message.id)]);
+  const [standing, origin] = await Promise.all([
+    standingOf(kernel.mg.store, kernel.clock, message.topic),
+    recovery.origin(message.id),
+  ]);
   const object = { ...messageJson(message, standing), replay_of: origin?.replayOf ?? id, edited: true };
   return jsonText(201, withPayload(object, message.payload), { location: `/api/v1/messages/${message.id}` });
 }

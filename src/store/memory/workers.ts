@@ -2,7 +2,7 @@
  * What workers say of themselves, in memory: kept for as long as each asked for, the newest of too many.
  */
 import { LIMITS } from "../../message/limits.ts";
-import type { WorkerNote } from "../../message/worker-note.ts";
+import { silent, WORKER, type WorkerNote } from "../../message/worker-note.ts";
 import type { At } from "../store.ts";
 import { nowMs, type State } from "./state.ts";
 
@@ -17,5 +17,8 @@ export function announce(state: State, note: WorkerNote, ttlMs: number, at?: At)
 
 export function workers(state: State, at?: At): WorkerNote[] {
   const now = nowMs(state, at);
-  return [...state.workers.values()].filter(({ untilMs }) => untilMs > now).map(({ note }) => structuredClone(note));
+  const said = [...state.workers.values()].filter(({ untilMs }) => untilMs > now).map(({ note }) => structuredClone(note));
+  const holders = [...state.leases.values()].filter(({ untilMs }) => untilMs > now).map(({ owner }) => owner);
+  const unheard = [...new Set(holders)].filter((owner) => owner.startsWith(WORKER) && !state.workers.has(owner));
+  return [...said, ...unheard.slice(0, LIMITS.workersMax).map(silent)];
 }

@@ -3,7 +3,7 @@
  * with the next word of anybody, unless somebody else is just removing it: nobody waits for another's row.
  */
 import { LIMITS } from "../../message/limits.ts";
-import type { WorkerNote } from "../../message/worker-note.ts";
+import { silent, WORKER, type WorkerNote } from "../../message/worker-note.ts";
 import type { TopicStore } from "../topics.ts";
 import { clockSql } from "./clock-sql.ts";
 import type { Db } from "./db.ts";
@@ -15,6 +15,12 @@ const announceSql = (s: string, clock: string) => `with
 insert into ${s}.worker (owner, note, until) values ($1, $2, ${clock} + $3::bigint * interval '1 ms')
 on conflict (owner) do update set note = excluded.note, until = excluded.until`;
 
+const readSql = (s: string, clock: string) => `
+  (select owner, note from ${s}.worker where until > ${clock} order by until desc limit ${LIMITS.workersMax})
+  union all
+  (select x.owner, null from (select owner from ${s}.waiter where until > ${clock} union select owner from ${s}.lease where until > ${clock}) x
+    where starts_with(x.owner, '${WORKER}') and not exists (select from ${s}.worker w where w.owner = x.owner) limit ${LIMITS.workersMax})`;
+
 export function createWorkers({ connection, s }: Db): Pick<TopicStore, "announce" | "workers"> {
   return {
     async announce({ owner, ...note }, ttlMs, at) {
@@ -22,9 +28,10 @@ export function createWorkers({ connection, s }: Db): Pick<TopicStore, "announce
       await connection.rows("announce a worker", text, ttlMs > 0 ? [owner, JSON.stringify(note), ttlMs] : [owner]);
     },
     async workers(at) {
-      const text = `select owner, note from ${s}.worker where until > ${clockSql(at?.now)} order by until desc limit ${LIMITS.workersMax}`;
-      const rows = await connection.rows("read workers", text, [], { reads: true });
-      return rows.map(([owner, note]) => ({ owner, ...JSON.parse(note as string) }) as WorkerNote);
+      const rows = await connection.rows("read workers", readSql(s, clockSql(at?.now)), [], { reads: true });
+      return rows.map(([owner, note]) =>
+        note === null ? silent(owner as string) : ({ owner, ...JSON.parse(note as string) } as WorkerNote),
+      );
     },
   };
 }

@@ -12,11 +12,14 @@ import { CHECK } from "./scripts/upkeep.ts";
 export interface Epoch {
   /** The mark that the data has to have; empty before the first look. */
   mark(): string;
-  /** Asks whether Redis would take a write now, and whether the data is still the same; if not, returns when topics are there again. */
-  look(): Promise<void>;
+  /**
+   * Asks whether Redis would take a write now, and whether the data is still the same; if not, returns when topics are there again.
+   * `acknowledge`: a person knows what was lost before this data was born, and every process is told.
+   */
+  look(acknowledge?: boolean): Promise<void>;
   /** How often the data was lost so far, and topics were declared again. */
   losses(): number;
-  /** The last time. */
+  /** The last time; null: never, or a person knows. */
   lost(): Checked["lost"];
   /** Remembers a topic, to declare it again; absent: paused as before. */
   learn(definition: TopicDefinition, source: TopicSource, paused?: boolean): void;
@@ -35,15 +38,16 @@ export function createEpoch(
   topics: () => Pick<TopicStore, "put" | "pause">,
   told: (message: string) => void,
 ): Epoch {
-  const known = new Map<string, { definition: TopicDefinition; source: TopicSource; paused: boolean }>();
+  const declared = new Map<string, { definition: TopicDefinition; source: TopicSource; paused: boolean }>();
   let born = "";
   let losses = 0;
+  let known = false;
   let last: Checked["lost"] = null;
   let restored: Promise<void> = Promise.resolve();
 
   async function restore(before: string): Promise<void> {
     try {
-      for (const { definition, source, paused } of [...known.values()]) {
+      for (const { definition, source, paused } of [...declared.values()]) {
         await topics().put(definition, source);
         if (paused) await topics().pause(definition.name, true);
       }
@@ -59,10 +63,12 @@ export function createEpoch(
 
   return {
     mark: () => born,
-    async look() {
+    async look(acknowledge = false) {
       const { random, keys, unmarked } = db();
       const mark = Buffer.from(random.bytes(8)).toString("hex");
-      const found = String(await unmarked(CHECK, [keys.key("meta")], [mark]));
+      const [said, acknowledged] = (await unmarked(CHECK, [keys.key("meta")], [mark, acknowledge ? 1 : 0])) as [string, number];
+      const found = String(said);
+      known = acknowledged === 1;
       const before = born;
       born = found;
       // Many callers find out at the same moment: the first one mends it, all wait.
@@ -70,14 +76,14 @@ export function createEpoch(
       await restored;
     },
     losses: () => losses,
-    lost: () => last,
-    learn(definition, source, paused = known.get(definition.name)?.paused ?? false) {
-      known.set(definition.name, { definition, source, paused });
+    lost: () => (known ? null : last),
+    learn(definition, source, paused = declared.get(definition.name)?.paused ?? false) {
+      declared.set(definition.name, { definition, source, paused });
     },
     paused(name, paused) {
-      const topic = known.get(name);
+      const topic = declared.get(name);
       if (topic) topic.paused = paused;
     },
-    forget: (name) => void known.delete(name),
+    forget: (name) => void declared.delete(name),
   };
 }

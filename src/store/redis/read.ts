@@ -10,16 +10,13 @@ import type { ListFilter, Page, StatusCount, Store } from "../store.ts";
 import type { Db } from "./db.ts";
 import { createLanes } from "./lanes.ts";
 import { fieldsOf, historyOf, lettersOf, stateOf, viewOfFields, viewOfRow } from "./rows.ts";
-import { COUNTS, LIST } from "./scripts/read.ts";
+import { COUNTS, LIST, READ_MESSAGE } from "./scripts/read.ts";
 
 /** How long one page may look for more; then it ends early, and its cursor goes on from there. */
 const LIST_MS_MAX = 500;
 
 export function createReads(db: Db): Pick<Store, "get" | "list" | "counts" | "history" | "lanes"> {
-  const fields = async (id: string) => {
-    const key = db.keys.message(id);
-    return fieldsOf(await db.command("read a message", key, ["HGETALL", key]));
-  };
+  const fields = async (id: string) => fieldsOf(await db.run(READ_MESSAGE, [db.keys.message(id)], []));
   return {
     async get(id) {
       const found = await fields(id);

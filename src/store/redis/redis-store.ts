@@ -140,7 +140,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
       if (typeof options.redis === "string") await port?.close();
     },
     async check(how) {
-      await epoch.look();
+      await epoch.look(how?.acknowledge === true);
       if (replicated) await replicated();
       if (how?.durability) await durability();
       return { lost: epoch.lost() };

@@ -1,7 +1,7 @@
 /**
  * What workers say of themselves, in Redis: a hash of notes, and a sorted set of when each is past its time.
  */
-import type { WorkerNote } from "../../message/worker-note.ts";
+import { silent, type WorkerNote } from "../../message/worker-note.ts";
 import type { TopicStore } from "../topics.ts";
 import type { Db } from "./db.ts";
 import { ANNOUNCE_WORKER, READ_WORKERS } from "./scripts/workers.ts";
@@ -14,7 +14,7 @@ export function createWorkers(db: Db): Pick<TopicStore, "announce" | "workers"> 
     },
     async workers(at) {
       const rows = (await db.run(READ_WORKERS, keys, [], at)) as [string, string][];
-      return rows.map(([owner, note]) => ({ owner, ...JSON.parse(note) }) as WorkerNote);
+      return rows.map(([owner, note]) => (note === "" ? silent(owner) : ({ owner, ...JSON.parse(note) } as WorkerNote)));
     },
   };
 }

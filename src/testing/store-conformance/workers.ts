@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { LIMITS } from "../../message/limits.ts";
 import type { WorkerNote } from "../../message/worker-note.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
-import { SECOND, sorted } from "./fixtures.ts";
+import { DELIVERED, SECOND, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 const TTL = 30 * SECOND;
@@ -46,6 +46,22 @@ export const workerCases: Record<string, (scene: Scene) => Promise<void>> = {
     await topics.announce(note("b"), TTL, scene.at(35 * SECOND));
     assert.deepEqual(await owners(scene, 60 * SECOND), ["b"]);
     assert.deepEqual(await owners(scene, 66 * SECOND), []);
+  },
+
+  "who holds a lease and never said anything may serve anything; a worker of the version before does not say": async (scene) => {
+    const { topics } = scene.store;
+    await scene.accept(0, {}, {}, {});
+    const lanes = (await scene.store.lanes(scene.at(1))).map(({ lane }) => ({ lane, limit: 1 }));
+    const claim = (owner: string) => scene.store.claim({ owner, leaseMs: TTL, lanes, ...scene.at(1) });
+    const held = await claim("worker-before");
+    await claim("process-direct");
+    await topics.announce(note("worker-said"), TTL, scene.at(1));
+    await claim("worker-said");
+    assert.deepEqual(await owners(scene, 2), ["worker-before", "worker-said"]);
+    const silent = (await topics.workers(scene.at(2))).find(({ owner }) => owner === "worker-before");
+    assert.deepEqual(silent, note("worker-before", { functions: null }));
+    await scene.settled(3, held, DELIVERED);
+    assert.deepEqual(await owners(scene, 4), ["worker-said"]);
   },
 
   "for no time at all: it is gone at once, and nobody else": async (scene) => {

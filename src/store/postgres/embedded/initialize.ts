@@ -16,6 +16,8 @@ const UNFINISHED = "pgdata.new-";
 /** `writeWhole` of these files is under the lock, too: what is there when it is taken belongs to the dead. */
 const LEFT_BY_THE_DEAD = [UNFINISHED, "password.new-", "port.new-"];
 
+export const CONNECTIONS_MAX = 200;
+
 /** Defaults that an operator may change in postgresql.conf. What durability needs is not here: see launch.ts. */
 const SETTINGS = `
 # Makegood's defaults; change them here. fsync, synchronous_commit, full_page_writes, the port and the address are given on
@@ -23,7 +25,7 @@ const SETTINGS = `
 timezone = 'UTC'
 log_timezone = 'UTC'
 # a process of makegood uses at most 11
-max_connections = 200
+max_connections = ${CONNECTIONS_MAX}
 shared_buffers = 128MB
 log_checkpoints = off
 `;

@@ -4,12 +4,15 @@
  * What durability needs is on its command line, where no configuration file can turn it off.
  */
 import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { errorText } from "../../../message/errors.ts";
 import { type Clock, sleep } from "../../../platform/clock.ts";
 import type { Binaries } from "./binaries.ts";
 import { serves } from "./connection.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { findServer } from "./find-server.ts";
+import { CONNECTIONS_MAX } from "./initialize.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 import { SERVER_ENV } from "./run-program.ts";
 import { openLog, readLog } from "./server-log.ts";
@@ -41,7 +44,7 @@ export async function launch(context: ServerContext, port: number, signal?: Abor
   const log = await openLog(directory);
   let ended: string | undefined;
   try {
-    const child = spawn(context.binaries.postgres, commandLine(directory, port), {
+    const child = spawn(context.binaries.postgres, [...commandLine(directory, port), ...(await enoughConnections(directory))], {
       ...directory.user,
       cwd: directory.path,
       env: SERVER_ENV,
@@ -86,6 +89,17 @@ function commandLine(directory: DataDirectory, port: number): string[] {
     logging_collector: "off",
   };
   return ["-D", directory.pgdata, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
+}
+
+/** What initdb and the version before wrote down; anything else is the operator's, and stays. */
+const TOO_FEW = "100";
+
+/** A directory that was made before has too few connections for ten processes of ours. What ALTER SYSTEM set counts after the file. */
+async function enoughConnections({ pgdata }: DataDirectory): Promise<string[]> {
+  const files = ["postgresql.conf", "postgresql.auto.conf"].map((name) => readFile(join(pgdata, name), "utf8").catch(() => ""));
+  const said =
+    [...(await Promise.all(files)).join("\n").matchAll(/^\s*max_connections\s*=?\s*'?(\d+)/gim)].at(-1)?.[1] ?? TOO_FEW;
+  return said === TOO_FEW ? ["-c", `max_connections=${CONNECTIONS_MAX}`] : [];
 }
 
 function reasonOf(output: string): Reason {

@@ -1,8 +1,11 @@
 /**
- * LIST and COUNTS: pages by id, newest first, merged from the sets of each topic and state; numbers are the sizes of the same
+ * READ, LIST and COUNTS: one message; pages by id, newest first, merged from the sets of each topic and state; numbers are the sizes of the same
  * sets, so reading them costs the same however many messages there are (DF-8, DF-33).
  */
 import { script } from "./script.ts";
+
+/** All fields of the message that is the first key. A script, because a script notices that the data is gone. */
+export const READ_MESSAGE = script("read a message", "reads", "return call('HGETALL', KEYS[1])\n");
 
 /** How many ids one call may look at; the caller goes on from where it stopped. */
 const LOOKED_AT_MAX = 5_000;

@@ -58,11 +58,16 @@ return { (ttl > 0 and holder == owner) and 1 or 0, term, holder }
 `,
 );
 
-/** After the usual three: a mark. Answers with the mark of this data: another one than before means that the data is another, too. */
+/**
+ * After the usual three: a mark, and 1 where a person knows what was lost before this data. Answers with the mark of this data, another one
+ * than before meaning that the data is another, too; and whether a person knows.
+ */
 export const CHECK = script(
   "check",
   "grows",
   `call('HSETNX', P .. 'meta', 'born', ARGV[4])
-return call('HGET', P .. 'meta', 'born')
+local born = call('HGET', P .. 'meta', 'born')
+if ARGV[5] == '1' then call('HSET', P .. 'meta', 'known', born) end
+return { born, call('HGET', P .. 'meta', 'known') == born and 1 or 0 }
 `,
 );

@@ -2,6 +2,7 @@
  * WORKERS: announce and read, each one script; what is past its time or beyond the limit goes with the next word of anybody.
  */
 import { LIMITS } from "../../../message/limits.ts";
+import { WORKER } from "../../../message/worker-note.ts";
 import { script } from "./script.ts";
 
 /** Owner, note, how long it is kept. */
@@ -29,13 +30,26 @@ return 1
 `,
 );
 
+/** How many leases are looked at for whoever holds them and said nothing. */
+const LEASES_SEEN = 200;
+
+/** Owners and notes; an empty note: it is at work or waits for it, and never said anything. */
 export const READ_WORKERS = script(
   "read workers",
   "reads",
-  `local reply = {}
+  `local reply, seen = {}, {}
 for _, owner in ipairs(call('ZRANGEBYSCORE', P .. 'workers:until', '(' .. stamp, '+inf')) do
   local note = call('HGET', P .. 'workers', owner)
   if note then reply[#reply + 1] = { owner, note } end
+end
+local function at_work(owner)
+  if not owner or seen[owner] or sub(owner, 1, ${WORKER.length}) ~= '${WORKER}' then return end
+  seen[owner] = true
+  if #reply < ${2 * LIMITS.workersMax} and call('HEXISTS', P .. 'workers', owner) == 0 then reply[#reply + 1] = { owner, '' } end
+end
+for _, owner in ipairs(call('HKEYS', P .. 'waiters')) do at_work(owner) end
+for _, lease in ipairs(call('ZREVRANGEBYSCORE', P .. 'leased', '+inf', '(' .. stamp, 'LIMIT', 0, ${LEASES_SEEN})) do
+  at_work(call('HGET', P .. 'e:' .. lease, 'o'))
 end
 return reply
 `,
