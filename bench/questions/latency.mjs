@@ -16,10 +16,23 @@ export async function measure(peer, { context, sizes, fresh, record, check }) {
   await sleep(settleInMs);
 
   const failures = [];
-  await paced(perSecond, count, (seq) => producer.one(payload(seq, nowMs())).catch((error) => failures.push(error)));
+  let callMs = 0;
+  const send = async (seq) => {
+    const startMs = nowMs();
+    await producer.one(payload(seq, startMs)).catch((error) => failures.push(error));
+    callMs = Math.max(callMs, nowMs() - startMs);
+  };
+  await paced(perSecond, count, (seq) => void send(seq));
+  const endMs = nowMs();
   await workers.until((handled) => handled >= count, 20_000);
+  const waitedMs = nowMs() - endMs;
   await producer.close();
   const [report] = await workers.stop();
+  if (waitedMs > 2_000) {
+    const slowestMs = Math.max(...report.latenciesMs);
+    // Whether it was the call itself or the way to the worker is all there is to know afterwards.
+    console.error(`${peer.name}: waited ${waitedMs} ms for the last; slowest call ${callMs} ms, slowest message ${slowestMs} ms`);
+  }
   if (failures.length > 0) throw failures[0];
 
   const latenciesMs = report.latenciesMs.slice(skipped);

@@ -39,6 +39,23 @@ it("a worker that rests has two connections that claimed and settled nothing", a
   await dropSchema(store.schema);
 });
 
+it("a mark that could not be written is written the next time, and the last word of many counts", async () => {
+  const store = await openStore();
+  const sql = (text: string) => withClient((client) => client.query(text));
+  const marks = async () => (await sql(`select owner from "${store.schema}".waiter`)).rows.map(({ owner }) => owner);
+  await sql(`alter table "${store.schema}".waiter rename to waiter_away`);
+  await expect(store.idle("worker", true)).rejects.toThrow();
+  await sql(`alter table "${store.schema}".waiter_away rename to waiter`);
+  await store.idle("worker", true);
+  expect(await marks()).toEqual(["worker"]);
+  await Promise.all(Array.from({ length: 21 }, (_, i) => store.idle("worker", i % 2 === 0)));
+  expect(await marks()).toEqual(["worker"]);
+  await store.idle("worker", false);
+  expect(await marks()).toEqual([]);
+  await store.close();
+  await dropSchema(store.schema);
+});
+
 it("a lane ran dry while its claims bring next to nothing", () => {
   const marks = createWatermarks(() => 0);
   const rows = (count: number) => [

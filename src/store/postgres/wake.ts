@@ -34,6 +34,7 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
   const listeners = new Set<(hint: WakeHint) => void>();
   const channel = channelName(db.s);
   const marked = new Map<string, number>();
+  let marking: Promise<void> = Promise.resolve();
   let client: pg.Client | undefined;
   let timer: Timer | undefined;
   let opened = false;
@@ -80,6 +81,28 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
     }
   }
 
+  /** Writes the mark, or takes it away; what could not be written is not taken for written. */
+  async function mark(owner: string, waiting: boolean): Promise<void> {
+    const since = marked.get(owner);
+    const now = clock.monotonicMs();
+    if (closed || (waiting ? since !== undefined && now - since < RENEW_MS : since === undefined)) return;
+    if (!waiting) {
+      marked.delete(owner);
+      await db.connection.rows("stop waiting", `delete from ${db.s}.waiter where owner = $1`, [owner]);
+      return;
+    }
+    // Perhaps there, until the answer comes: to be taken away, and to be written again.
+    marked.set(owner, Number.NEGATIVE_INFINITY);
+    await db.connection.rows(
+      "wait for work",
+      `insert into ${db.s}.waiter (owner, until) values ($1, statement_timestamp() + $2::int * interval '1 ms') on conflict (owner) do update set until = excluded.until`,
+      [owner, IDLE_MS],
+    );
+    marked.set(owner, now);
+    // Whatever was committed before the mark was seen is found by one more look.
+    tell({ kind: "work", lane: null });
+  }
+
   function begin(): Promise<void> {
     beginning?.cancel();
     listening ??= listen();
@@ -103,23 +126,10 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
     async idle(owner, waiting) {
       if (!client) await begin();
       if (!client) return;
-      const since = marked.get(owner);
-      const now = clock.monotonicMs();
-      if (waiting && since !== undefined && now - since < RENEW_MS) return;
-      if (!waiting && since === undefined) return;
-      if (waiting) {
-        marked.set(owner, now);
-        await db.connection.rows(
-          "wait for work",
-          `insert into ${db.s}.waiter (owner, until) values ($1, statement_timestamp() + $2::int * interval '1 ms') on conflict (owner) do update set until = excluded.until`,
-          [owner, IDLE_MS],
-        );
-        // Whatever was committed before the mark was seen is found by one more look.
-        tell({ kind: "work", lane: null });
-      } else {
-        marked.delete(owner);
-        await db.connection.rows("stop waiting", `delete from ${db.s}.waiter where owner = $1`, [owner]);
-      }
+      // One after the other: on two connections the last word might be written first, and a worker that waits would have no mark.
+      const mine = marking.then(() => mark(owner, waiting));
+      marking = mine.catch(() => {});
+      return mine;
     },
     open() {
       opened = true;
