@@ -3,7 +3,7 @@
  * nobody's place. And the other end of a lane, from which a probe may take.
  */
 import assert from "node:assert/strict";
-import { DELIVERED, idsOf, KEYED, retry, SECOND, seen, sorted } from "./fixtures.ts";
+import { DELIVERED, idsOf, KEYED, RELEASE, retry, SECOND, seen, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 const fresh = { lanes: ({ retried }: { retried: boolean }) => !retried };
@@ -125,5 +125,21 @@ export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual(await claim(101, 5), [ids[0]], "what waits behind its head, is not due or failed before is none of them");
     assert.deepEqual(await claim(102, 5, false), [failing[0]]);
     assert.deepEqual(await claim(10_000, 5), [ids[3]]);
+  },
+
+  "N1: what is given back unstarted waits where it waited before, not as the newest": async (scene) => {
+    for (const place of [{}, { topic: KEYED, orderingKey: "a" }]) {
+      const [first] = await scene.accept(0, place);
+      const held = await scene.take(1, 1, { leaseMs: 300 * SECOND });
+      const later = "orderingKey" in place ? { ...place, orderingKey: "b" } : place;
+      const [second] = await scene.accept(60 * SECOND, later);
+      await scene.settled(120 * SECOND, held, RELEASE);
+      const [lane] = await scene.store.lanes(scene.at(121 * SECOND));
+      const newest = async (ms: number): Promise<string[]> => {
+        const lanes = [{ lane: lane?.lane as string, limit: 1, newest: true }];
+        return idsOf(await scene.store.claim({ owner: "a", leaseMs: 300 * SECOND, lanes, ...scene.at(ms) }));
+      };
+      assert.deepEqual([await newest(122 * SECOND), await newest(123 * SECOND)], [[second], [first]]);
+    }
   },
 };

@@ -36,7 +36,7 @@ const KINDS = { delivered: 1, retry: 2, dead: 3, hold: 4, release: 5 } as const;
  * became due is not known any more; when it was made is, by its id.
  */
 const backInPlace = (clock: string) =>
-  `case when x.ordered then ${clock} else least(${clock}, to_timestamp(('x' || left(replace(x.id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)) end`;
+  `least(${clock}, to_timestamp(('x' || left(replace(x.id::text, '-', ''), 12))::bit(48)::bigint / 1000.0))`;
 
 /**
  * Any mixture. $1 leases, $2 tokens, $3 whether the lease ends with this call; then per message: $4 id, $5 which of these, from 1, $6 kind,
