@@ -2,7 +2,9 @@
  * One question to the API from a command: the answer, or the exit code of a refusal that has been told already. What a command prints
  * is its words for people, and the answer itself with --json.
  */
-import { type Api, refusedAnswer, withApi } from "./api.ts";
+
+import { refusedAnswer, withApi } from "./api.ts";
+import type { Api } from "./api-on.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { printJson } from "./io.ts";
 import type { CommandContext, Run } from "./run.ts";

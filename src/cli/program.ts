@@ -6,25 +6,44 @@ import { Command, CommanderError } from "commander";
 import { errorText } from "../message/errors.ts";
 import { readConfig } from "../server/config.ts";
 import { VERSION } from "../server/version.ts";
-import { approveCommand, candidatesCommand, executeCommand, rejectCommand } from "./commands/candidates.ts";
-import { checkRedisCommand } from "./commands/check-redis.ts";
-import { doctorCommand } from "./commands/doctor.ts";
-import { enqueueCommand } from "./commands/enqueue.ts";
-import { evaluateCommand } from "./commands/evaluate.ts";
-import { groupsCommand, suggestCommand } from "./commands/groups.ts";
-import { importCommand } from "./commands/import.ts";
-import { journalCommand } from "./commands/journal.ts";
-import { messagesCommand } from "./commands/messages.ts";
-import { migrateCommand } from "./commands/migrate.ts";
-import { redriveCommand } from "./commands/redrive.ts";
-import { actionsCommand, rulesCommand } from "./commands/rules.ts";
-import { serveCommand } from "./commands/serve.ts";
-import { storeCommand } from "./commands/store.ts";
-import { topicsCommand } from "./commands/topics.ts";
-import { workCommand } from "./commands/work.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { complain, type Io } from "./io.ts";
 import type { Run } from "./run.ts";
+
+type AddCommand = (program: Command, run: Run) => void;
+
+/** In the order of the help. Each is loaded when it is named: most need neither the server nor a store's client. */
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  work: async () => (await import("./commands/work.ts")).workCommand,
+  enqueue: async () => (await import("./commands/enqueue.ts")).enqueueCommand,
+  messages: async () => (await import("./commands/messages.ts")).messagesCommand,
+  topics: async () => (await import("./commands/topics.ts")).topicsCommand,
+  store: async () => (await import("./commands/store.ts")).storeCommand,
+  groups: async () => (await import("./commands/groups.ts")).groupsCommand,
+  suggest: async () => (await import("./commands/groups.ts")).suggestCommand,
+  candidates: async () => (await import("./commands/candidates.ts")).candidatesCommand,
+  approve: async () => (await import("./commands/candidates.ts")).approveCommand,
+  reject: async () => (await import("./commands/candidates.ts")).rejectCommand,
+  execute: async () => (await import("./commands/candidates.ts")).executeCommand,
+  redrive: async () => (await import("./commands/redrive.ts")).redriveCommand,
+  evaluate: async () => (await import("./commands/evaluate.ts")).evaluateCommand,
+  rules: async () => (await import("./commands/rules.ts")).rulesCommand,
+  actions: async () => (await import("./commands/rules.ts")).actionsCommand,
+  journal: async () => (await import("./commands/journal.ts")).journalCommand,
+  import: async () => (await import("./commands/import.ts")).importCommand,
+  migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
+  doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
+  "check-redis": async () => (await import("./commands/check-redis.ts")).checkRedisCommand,
+};
+
+/** That of the command that is named first, or all: for the help, and to say what there is instead of a wrong one. */
+function loaders(args: readonly string[]): (() => Promise<AddCommand>)[] {
+  const first = args.find((arg, i) => !arg.startsWith("-") && args[i - 1] !== "--config");
+  const named = first !== undefined && Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
+  const before = first === undefined ? [] : args.slice(0, args.indexOf(first));
+  return named && !before.some((arg) => arg === "-h" || arg === "--help") ? [named] : Object.values(COMMANDS);
+}
 
 const AFTER_HELP = `
 Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 not found, 4 conflict.
@@ -52,30 +71,7 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
     complain(io, ...read.faults.map((fault) => `  - ${fault}`));
     exit = EXIT.usage;
   };
-  const commands = [
-    serveCommand,
-    workCommand,
-    enqueueCommand,
-    messagesCommand,
-    topicsCommand,
-    storeCommand,
-    groupsCommand,
-    suggestCommand,
-    candidatesCommand,
-    approveCommand,
-    rejectCommand,
-    executeCommand,
-    redriveCommand,
-    evaluateCommand,
-    rulesCommand,
-    actionsCommand,
-    journalCommand,
-    importCommand,
-    migrateCommand,
-    doctorCommand,
-    checkRedisCommand,
-  ];
-  for (const add of commands) add(program, run);
+  for (const load of loaders(args)) (await load())(program, run);
   try {
     await program.parseAsync(args, { from: "user" });
     return exit;

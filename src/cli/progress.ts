@@ -4,7 +4,7 @@
  */
 import { sleep, systemClock } from "../platform/clock.ts";
 import type { RedriveJson } from "../server/recovery/contract-redrive.ts";
-import type { Api } from "./api.ts";
+import type { Api } from "./api-on.ts";
 import { type Asked, ask, part } from "./ask.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { plural } from "./fitted.ts";

@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 import { errorText } from "../message/errors.ts";
 import type { TopicDefinition } from "../message/topic.ts";
 import { createAddressGuard } from "../sink/address-guard.ts";
-import { checkSink } from "../sink/sinks.ts";
+import { checkSink } from "../sink/check-sink.ts";
 import { isLoopbackHost, parseTokens, type Token } from "./auth.ts";
 import { loadConfigFile } from "./config-file.ts";
 import { readTopic } from "./contract-topic.ts";

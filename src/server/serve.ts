@@ -9,7 +9,7 @@ import { type Log, logEvents } from "../observe/log.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
 import { createAddressGuard } from "../sink/address-guard.ts";
-import { checkSink } from "../sink/sinks.ts";
+import { checkSink } from "../sink/check-sink.ts";
 import { auditOf } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { type App, createApp } from "./app.ts";

@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../message/limits.ts";
 import type { RecoveryStreamSettings } from "../presets/recovery/stream.ts";
-import { RECOVERY_STREAM } from "../store/redis/index.ts";
+import { RECOVERY_STREAM } from "../store/redis/streams/seed-names.ts";
 import { TOPIC_VARIABLES } from "./recovery-config.ts";
 import { integer, matching, type Reading, type Settings } from "./settings.ts";
 

@@ -4,11 +4,12 @@ import type { SinkConfig } from "../../src/message/topic.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemRandom } from "../../src/platform/random.ts";
 import { createAddressGuard } from "../../src/sink/address-guard.ts";
+import { checkSink } from "../../src/sink/check-sink.ts";
 import { checkHeaders } from "../../src/sink/check-target.ts";
 import { notifyText } from "../../src/sink/notify.ts";
 import { oneLine } from "../../src/sink/one-line.ts";
 import { generateSecret } from "../../src/sink/sign-webhook.ts";
-import { checkSink, createSink } from "../../src/sink/sinks.ts";
+import { createSink } from "../../src/sink/sinks.ts";
 import { httpReceiver, send } from "./receiver.ts";
 
 const guard = createAddressGuard();

@@ -7,7 +7,7 @@ import type { BlastRadiusJson, CandidateDetailJson, CandidateJson } from "../../
 import type { ListJson } from "../../server/recovery/contract-group.ts";
 import type { RedriveJson } from "../../server/recovery/contract-redrive.ts";
 import { EXECUTION_STATUSES } from "../../store/candidate-state.ts";
-import type { Api } from "../api.ts";
+import type { Api } from "../api-on.ts";
 import { ask, askAndShow, conversation, part, queryOf } from "../ask.ts";
 import { confirmed } from "../confirm.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";

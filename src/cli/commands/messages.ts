@@ -4,7 +4,8 @@
 import { type Command, Option } from "commander";
 import type { AttemptJson, MessageJson, ProvenanceJson } from "../../server/contract.ts";
 import { cursorOn, eachMember, takeValue } from "../../server/payload-scanner.ts";
-import { type Api, refusedAnswer, withApi } from "../api.ts";
+import { refusedAnswer, withApi } from "../api.ts";
+import type { Api } from "../api-on.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { integer } from "../integer.ts";
 import { type Io, printJson, say, table } from "../io.ts";

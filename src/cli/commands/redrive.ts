@@ -4,7 +4,7 @@
 import { type Command, Option } from "commander";
 import type { ListJson } from "../../server/recovery/contract-group.ts";
 import type { RedriveItemJson, RedriveJson } from "../../server/recovery/contract-redrive.ts";
-import type { Api } from "../api.ts";
+import type { Api } from "../api-on.ts";
 import { ask, askAndShow, conversation, part, queryOf } from "../ask.ts";
 import { confirmed } from "../confirm.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";

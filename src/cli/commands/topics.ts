@@ -3,7 +3,8 @@
  */
 import type { Command } from "commander";
 import type { TopicJson } from "../../server/contract-topic.ts";
-import { type Api, refusedAnswer, withApi } from "../api.ts";
+import { refusedAnswer, withApi } from "../api.ts";
+import type { Api } from "../api-on.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { complain, type Io, printJson, readInput, say, table } from "../io.ts";
 import type { Run } from "../run.ts";
