@@ -12,6 +12,7 @@ import { REPO, runVitest } from "./support/run-vitest.mjs";
 
 const ADAPTERS = join(REPO, "test/adapters");
 const TSC = "node_modules/typescript/bin/tsc";
+const SLOWEST_SHOWN = 10;
 const BIOME = "node_modules/@biomejs/biome/bin/biome";
 
 const STAGES = {
@@ -54,7 +55,7 @@ function step(name, script, ...args) {
 
 function both(first, second) {
   const [a, b] = [first(), second()];
-  return { passed: a.passed + b.passed, failed: a.failed + b.failed };
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed, files: [...(a.files ?? []), ...(b.files ?? [])] };
 }
 
 function choose(args) {
@@ -69,11 +70,17 @@ function choose(args) {
 async function main() {
   const { names, filters } = choose(process.argv.slice(2));
   const sum = { passed: 0, failed: 0 };
+  const times = [];
+  const slowest = [];
   for (const name of names) {
     const [headline, run] = STAGES[name];
     console.log(`\n── ${name}: ${headline}`);
     const started = performance.now();
-    const { passed, failed } = await Promise.resolve()
+    const {
+      passed,
+      failed,
+      files = [],
+    } = await Promise.resolve()
       .then(() => run(filters))
       .catch((error) => {
         console.log(`${name}: ${error.message}`);
@@ -81,8 +88,14 @@ async function main() {
       });
     sum.passed += passed;
     sum.failed += failed;
-    console.log(`── ${name}: ${failed === 0 ? "ok" : "FAILED"}, ${Math.round((performance.now() - started) / 1_000)} s`);
+    const seconds = Math.round((performance.now() - started) / 1_000);
+    console.log(`── ${name}: ${failed === 0 ? "ok" : "FAILED"}, ${seconds} s`);
+    times.push(`${name} ${seconds} s`);
+    slowest.push(...files);
   }
+  slowest.sort((a, b) => b.seconds - a.seconds);
+  console.log(`\n── what took how long: ${times.join(", ")}`);
+  for (const { file, seconds } of slowest.slice(0, SLOWEST_SHOWN)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
   process.exitCode = sum.failed === 0 ? 0 : 1;
 }

@@ -6,10 +6,12 @@ import pg from "pg";
 import type { PostgresStoreOptions } from "../../src/store/postgres/index.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { StoreHarness } from "../../src/testing/store-conformance/harness.ts";
-import { beginTransaction, databaseUrl, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import { beginTransaction, databaseUrl, emptyTables, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
 const TABLES =
-  "topic, lane, audit_event, audit_record, message, message_kept, dedupe, ready, ready_ordered, order_lock, held, lease, attempt, dead_letter, provenance, waiter, leader, worker, starts, slot";
+  "topic, lane, audit_event, audit_record, message, message_kept, dedupe, ready, ready_ordered, order_lock, held, lease, attempt, dead_letter, provenance, waiter, leader, worker, starts, slot".split(
+    ", ",
+  );
 
 export function postgresHarness(options: Partial<PostgresStoreOptions> = {}): StoreHarness {
   const idle: string[] = [];
@@ -34,8 +36,7 @@ export function postgresHarness(options: Partial<PostgresStoreOptions> = {}): St
     async open() {
       const used = idle.shift();
       if (!used) return open(freshSchema(), true);
-      const names = TABLES.split(", ").map((table) => `"${used}".${table}`);
-      await withClient((client) => client.query(`truncate ${names.join(", ")} restart identity cascade`));
+      await withClient((client) => emptyTables(client, used, TABLES));
       return open(used, true);
     },
     another: (store) => open(schemas.get(store) as string, false),

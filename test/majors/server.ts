@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
 import { roomyMemory } from "../support/roomy-memory.ts";
+import { trustAll } from "../support/trusting-server.ts";
 
 export async function setup(): Promise<() => Promise<void>> {
   const major = process.env.PG_MAJOR ?? "";
@@ -24,6 +25,7 @@ export async function setup(): Promise<() => Promise<void>> {
     await close();
     throw new Error(`PostgreSQL ${server.version} was started where ${major} was asked for`);
   }
+  await trustAll(server.url);
   process.env.TEST_DATABASE_URL = server.url;
   return close;
 }

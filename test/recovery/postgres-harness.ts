@@ -5,20 +5,20 @@
 import type { WithRecovery } from "../../src/store/recovery.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { RecoveryHarness } from "../../src/testing/index.ts";
-import { dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import { dropSchema, emptyTables, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
 /** Whatever migrations made, but for the proof that they ran, what a store remembers, and partitions, which go with their tables. */
 const TABLES = `select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = $1 and c.relkind in ('r', 'p') and not c.relispartition and c.relname not like 'migration%' and c.relname not in ('topic', 'lane', 'installation')`;
 
-/** Only what holds rows: a table takes longer to truncate than to look at. */
 async function empty(schema: string): Promise<void> {
   await withClient(async (client) => {
-    const { rows } = await client.query(TABLES, [schema]);
-    const names: string[] = rows.map(({ relname }) => `"${schema}".${relname}`);
-    const looks = names.map((name) => `select '${name}' as name where exists (select from ${name})`);
-    const filled = (await client.query(looks.join(" union all "))).rows.map(({ name }) => name);
-    if (filled.length > 0) await client.query(`truncate ${filled.join(", ")} restart identity cascade`);
+    const { rows } = await client.query<{ relname: string }>(TABLES, [schema]);
+    await emptyTables(
+      client,
+      schema,
+      rows.map(({ relname }) => relname),
+    );
   });
 }
 
@@ -52,7 +52,7 @@ export function postgresRecovery(): PostgresRecovery {
       return {
         store,
         async another() {
-          const other = await openStore({ schema: store.schema });
+          const other = await openStore({ schema: store.schema, connectTimeoutMs: 60_000 });
           others.push(other);
           return other;
         },

@@ -7,6 +7,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
 import { roomyMemory } from "./roomy-memory.ts";
+import { trustAll } from "./trusting-server.ts";
 
 export async function setup(): Promise<() => Promise<void>> {
   if (process.env.TEST_DATABASE_URL) return async () => {};
@@ -14,6 +15,7 @@ export async function setup(): Promise<() => Promise<void>> {
   // As root the server runs under another user, who must be able to enter.
   await chmod(dataDir, 0o755);
   const server = await startEmbedded({ dataDir: join(dataDir, "data") });
+  await trustAll(server.url);
   process.env.TEST_DATABASE_URL = server.url;
   return async () => {
     await server.close();

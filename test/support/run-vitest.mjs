@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const REPO = fileURLToPath(new URL("../..", import.meta.url));
@@ -25,11 +25,11 @@ export function runVitest(args, { env = {}, quiet = false } = {}) {
       maxBuffer: 2 ** 28,
     });
     const seconds = Math.round((performance.now() - started) / 1_000);
-    const { passed, failed, failures } = read(report);
+    const { passed, failed, failures, files } = read(report);
     const unseen = vitest.status !== 0 && failed === 0 ? 1 : 0;
     if (quiet) for (const line of failures) console.log(line);
     if (unseen) console.log(quiet ? `${vitest.stdout}${vitest.stderr}` : "vitest failed without a failed test: see above");
-    return { passed, failed: failed + unseen, seconds };
+    return { passed, failed: failed + unseen, seconds, files };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -40,7 +40,7 @@ function read(path) {
   try {
     report = JSON.parse(readFileSync(path, "utf8"));
   } catch {
-    return { passed: 0, failed: 0, failures: [] }; // it did not come that far
+    return { passed: 0, failed: 0, failures: [], files: [] }; // it did not come that far
   }
   const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
   const broken = report.testResults.filter(
@@ -50,6 +50,10 @@ function read(path) {
   return {
     passed: tests.filter(({ status }) => status === "passed").length,
     failed: failed.length + broken.length,
+    files: report.testResults.map(({ name, startTime, endTime }) => ({
+      file: relative(REPO, name),
+      seconds: (endTime - startTime) / 1_000,
+    })),
     failures: [
       ...broken.map(({ name, message }) => `  ✗ ${name}: ${message}`),
       ...failed.map(

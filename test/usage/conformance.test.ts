@@ -6,7 +6,15 @@ import { createMemoryStore, createMemoryUsageStore } from "../../src/index.ts";
 import { createPostgresUsageStore } from "../../src/store/postgres/index.ts";
 import type { UsageStore } from "../../src/store/usage.ts";
 import { type UsageHarness, usageConformance } from "../../src/testing/index.ts";
-import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import {
+  beginTransaction,
+  databaseUrl,
+  dropSchema,
+  emptyTables,
+  freshSchema,
+  openStore,
+  withClient,
+} from "../support/postgres.ts";
 
 const memory: UsageHarness = {
   name: "memory",
@@ -24,17 +32,15 @@ afterAll(async () => {
   for (const schema of used) await dropSchema(schema);
 });
 
-const TABLES = "chat_turns, quota_usage, topic, lane, message, dedupe, ready, lease, attempt, dead_letter, leader";
+const TABLES = "chat_turns, quota_usage, topic, lane, message, dedupe, ready, lease, attempt, dead_letter, leader".split(", ");
 
 const postgres: UsageHarness = {
   name: "postgres",
   async open() {
     const again = idle.pop();
     const schema = again ?? freshSchema();
-    if (again) {
-      const names = TABLES.split(", ").map((table) => `"${schema}".${table}`);
-      await withClient((client) => client.query(`truncate ${names.join(", ")} restart identity cascade`));
-    } else used.push(schema);
+    if (again) await withClient((client) => emptyTables(client, schema, TABLES));
+    else used.push(schema);
     const store = await openStore({ schema });
     const opened: UsageStore[] = [];
     const open = async () => {
