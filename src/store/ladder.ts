@@ -80,6 +80,7 @@ export function createLadder(options: LadderOptions): Ladder {
     },
   });
   const aside = new Aside();
+  if (!secondary) aside.heard = "yes";
   const holdsKey = (message: NewMessage): boolean => below.holdsKey(message) || aside.holdsKey(message);
   const drain = createDrain({ ...options, below, aside, told });
   const loop = startLoop({

@@ -3,6 +3,7 @@
  * lies where is one list, from which durability is computed.
  */
 import { describe, expect, it } from "vitest";
+import { createMemoryStore } from "../../src/index.ts";
 import { freshDirectory } from "../journal/support.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { fragile, ladderScene, TOPIC } from "./support.ts";
@@ -84,11 +85,11 @@ describe("order over the ladder", () => {
     await mg.close();
   });
 
-  it("in the next process, too: what it finds in the journal goes first", async () => {
+  it.each(["secondary", "journal"] as const)("in the next process, too: what it finds in the %s goes first", async (rung) => {
     await using receiver = await startReceiver();
     const primary = fragile();
-    const directory = await freshDirectory();
-    const make = () => ladderScene({ url: receiver.url, store: primary.store, sharedStore: true, journal: { directory } });
+    const { below } = await rungOf(rung);
+    const make = () => ladderScene({ url: receiver.url, store: primary.store, sharedStore: true, ...below });
     const first = await make();
     primary.mode = "refuses";
     for (const n of [0, 1]) await first.mg.deliver(TOPIC, n, ordered(`k${n}`));
@@ -104,6 +105,23 @@ describe("order over the ladder", () => {
 });
 
 describe("what lies where", () => {
+  it("what a process before this one left in the secondary store counts before that was asked, and is in the list when it was", async () => {
+    await using receiver = await startReceiver({ status: 503 });
+    const [primary, secondary] = [fragile(), createMemoryStore()];
+    const quiet = { retry: { attemptsMax: 5, baseMs: 3_600_000, maxMs: 3_600_000 } };
+    const make = () => ladderScene({ url: receiver.url, topic: quiet, store: primary.store, secondary, sharedStore: true });
+    const first = await make();
+    primary.mode = "refuses";
+    expect(await first.mg.deliver(TOPIC, 1)).toMatchObject({ stored: "secondary" });
+    await first.mg.close();
+    primary.mode = "up";
+    const second = await make();
+    expect(second.mg.ladder.status().durable).toBe("nothing");
+    await second.mg.ladder.drain();
+    expect(second.mg.ladder.status()).toMatchObject({ durable: "power-loss", oldestAtMs: null });
+    await second.mg.close();
+  });
+
   it("is one list, and durable is never better than the worst place where something lies", async () => {
     await using receiver = await startReceiver({ status: 503 });
     const [primary, secondary] = [fragile(), fragile()];

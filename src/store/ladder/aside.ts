@@ -11,6 +11,8 @@ const KEYS_MAX = 500;
 type Keyed = Pick<NewMessage, "topic" | "orderingKey">;
 
 export class Aside {
+  /** Nothing is known before its first answer. `silent`: it was asked and gave none; only a store that answers can hold up the primary. */
+  heard: "never" | "silent" | "yes" = "never";
   count = 0;
   /** Open dead letters. */
   quarantined = 0;
@@ -21,7 +23,9 @@ export class Aside {
   #puts = 0;
 
   holdsKey(message: Keyed): boolean {
-    if (this.#keys.size === 0 || message.orderingKey === null) return false;
+    if (message.orderingKey === null) return false;
+    // A process before this one may have left something of any key there.
+    if (this.heard === "never") return true;
     return this.#keys.has(message.topic) || this.#keys.has(keyOf(message));
   }
 
@@ -52,6 +56,7 @@ export class Aside {
     for (const key of keys) if (!this.#keys.has(key)) this.#keys.set(key, mark);
     const counts = all.filter(({ topic }) => topics.includes(topic));
     this.#counted(counts, nowMs);
+    this.heard = "yes";
     return counts.some(({ status }) => status === "processing");
   }
 

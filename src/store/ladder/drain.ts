@@ -65,6 +65,7 @@ async function drainOnce(options: DrainOptions, later: Map<string, number>): Pro
     throw error;
   }
   told(true);
+  if (secondary && aside.heard === "never") await firstLook(options, secondary);
   const nowMs = clock.monotonicMs();
   for (const [id, untilMs] of later) if (untilMs <= nowMs) later.delete(id);
   const tally = createTally(options.events, (id) => void later.set(id, nowMs + LATER_MS));
@@ -86,6 +87,16 @@ async function usable({ ready, primary }: DrainOptions): Promise<true> {
   await ready();
   await primary.check();
   return true;
+}
+
+/** Before anything goes up: what it holds of an ordering key goes first. */
+async function firstLook({ aside, secondaryReady, topics, clock }: DrainOptions, secondary: Store): Promise<void> {
+  const look = async (): Promise<void> => {
+    await secondaryReady?.();
+    await aside.look(secondary, topics(), clock.wallMs());
+  };
+  await within(clock, look(), CHECK_MS).catch(() => {});
+  if (aside.heard === "never") aside.heard = "silent";
 }
 
 function moving({ ids, clock }: DrainOptions, to: Store): Pick<MoveDeps, "to" | "owner" | "ids" | "now" | "isLast"> {

@@ -34,7 +34,9 @@ export function statusOf(primaryIs: "up" | "down", places: Places): LadderStatus
   const journalRefuses = stats !== undefined && stats.bytes >= Math.min(stats.bytesMax, refusedAtBytes ?? stats.bytesMax);
   const lower = (holdings.find(({ place }) => place !== "journal" || !journalRefuses) as Holding).survives;
   const next = primaryIs === "up" ? primary.traits.survives : lower;
-  const held = holdings.filter(({ count, quarantined }) => count + quarantined > 0);
+  // What a process before this one left in the secondary store is not known until that has answered.
+  const unheard = ({ place }: Holding): boolean => place === "secondary" && aside.heard !== "yes";
+  const held = holdings.filter((one) => one.count + one.quarantined > 0 || unheard(one));
   const ages = held.flatMap(({ oldestAtMs }) => oldestAtMs ?? []);
   return {
     primary: primaryIs,
