@@ -8,7 +8,6 @@ import { createHash } from "node:crypto";
 import { readFile, readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
-import { unless } from "./failure.ts";
 
 export interface ProcessIdentity {
   readonly pid: number;
@@ -54,8 +53,11 @@ export function parseIdentity(name: string): ProcessIdentity | undefined {
 }
 
 async function startFromProc(pid: number): Promise<string | undefined> {
-  const text = await unless(["ENOENT", "ESRCH", "EACCES"], readFile(`/proc/${pid}/stat`, "utf8"));
-  if (text === undefined) return undefined;
+  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (["ENOENT", "ESRCH", "EACCES"].includes(error.code ?? "")) return null;
+    throw error;
+  });
+  if (text === null) return undefined;
   // The program's name may hold spaces and brackets: the fields are counted from behind it.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];

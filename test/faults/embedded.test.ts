@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../src/platform/clock.ts";
+import { here } from "../../src/platform/process-identity.ts";
 import { withLock } from "../../src/store/postgres/embedded/directory-lock.ts";
-import { here } from "../../src/store/postgres/embedded/process-identity.ts";
 import { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from "../../src/store/postgres/embedded.ts";
 import {
   asRoot,

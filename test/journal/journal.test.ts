@@ -2,13 +2,18 @@
  * The journal on real files: what was kept comes back byte for byte, damage is found and named, and two users of one directory
  * never lose an entry to each other.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFile, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createJournal } from "../../src/store/journal/journal.ts";
 import { readJournal } from "../../src/store/journal/read-journal.ts";
 import { HEADER_BYTES, readSegment } from "../../src/store/journal/record.ts";
+import { builtDist } from "../support/build.ts";
 import { entry, freshDirectory, idsOf, openJournal } from "./support.ts";
+
+const KILLED = new URL("./killed-child.mjs", import.meta.url).pathname;
 
 const segmentsOf = async (directory: string): Promise<string[]> =>
   (await readdir(directory)).filter((name) => name.endsWith(".journal")).map((name) => join(directory, name));
@@ -265,6 +270,25 @@ describe("two on one directory", () => {
     await stalled.journal.close();
     await heir.journal.close();
   });
+
+  it.skipIf(process.platform !== "linux")(
+    "what a killed process left is taken over at the next open, not after a while",
+    async () => {
+      const directory = await freshDirectory();
+      const kept = [entry(), entry()];
+      const options = JSON.stringify({ dist: await builtDist(), directory, entries: kept });
+      const child = spawn(process.execPath, [KILLED, options], { stdio: ["ignore", "pipe", "inherit"] });
+      await once(child.stdout, "data");
+      const alive = await openJournal(directory);
+      expect(alive.journal.stats().waiting).toBe(0);
+      await alive.journal.close();
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      const { journal } = await openJournal(directory);
+      expect(idsOf(await journal.waiting(10))).toEqual(idsOf(kept));
+      await journal.close();
+    },
+  );
 
   it("after close it refuses, as a value", async () => {
     const journal = createJournal({ directory: await freshDirectory() });

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll } from "vitest";
-import { identify } from "../../src/store/postgres/embedded/process-identity.ts";
+import { identify } from "../../src/platform/process-identity.ts";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
 import { builtDist } from "./build.ts";
 

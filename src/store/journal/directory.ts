@@ -1,10 +1,11 @@
 /**
  * Who uses a journal's directory: each Journal has a name of its own, segments that carry it, and a presence file that it touches. A name
- * whose presence file is missing or was not touched for a while is gone, and its segments may be taken over; a mistake in that is safe,
- * because a live owner notices that its file lost its name.
+ * whose presence file is missing or was not touched for a while, or says a process that has ended here, is gone, and its segments may be taken
+ * over; a mistake in that is safe, because a live owner notices that its file lost its name.
  */
 import { mkdir, readdir, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { here, identityName, isRunning, myIdentity, parseIdentity } from "../../platform/process-identity.ts";
 import type { KnownStore } from "../journal.ts";
 
 const SEGMENT = /^([0-9]+-[0-9a-f]{12})-([0-9]{6})\.journal$/;
@@ -42,17 +43,24 @@ export async function listSegments(directory: string): Promise<Listed[]> {
 export async function touch(directory: string, owner: string, nowMs: number): Promise<void> {
   const path = presencePath(directory, owner);
   const seconds = nowMs / 1_000;
-  await utimes(path, seconds, seconds).catch(() => writeFile(path, "", { mode: 0o600 }));
+  await utimes(path, seconds, seconds).catch(async () => {
+    // Elsewhere only its age counts: asking about a process costs another one.
+    const who = process.platform === "linux" ? identityName(await myIdentity()) : "";
+    await writeFile(path, who, { mode: 0o600 });
+  });
 }
 
 export async function leave(directory: string, owner: string): Promise<void> {
   await unlink(presencePath(directory, owner)).catch(() => {});
 }
 
-/** Whether nobody of that name has been here for `goneMs`. */
+/** Whether nobody of that name has been here for `goneMs`, or its process has ended: what a kill left goes before what comes next of its keys. */
 export async function isGone(directory: string, owner: string, nowMs: number, goneMs: number): Promise<boolean> {
-  const found = await stat(presencePath(directory, owner)).catch(() => null);
-  return found === null || Math.abs(nowMs - found.mtimeMs) > goneMs;
+  const path = presencePath(directory, owner);
+  const found = await stat(path).catch(() => null);
+  if (found === null || Math.abs(nowMs - found.mtimeMs) > goneMs) return true;
+  const who = parseIdentity(await readFile(path, "utf8").catch(() => ""));
+  return who !== undefined && who.place === (await here()) && !(await isRunning(who));
 }
 
 /** Only a hint, so it need not survive more than a crash of the process; a reader sees the old one or the new one. */

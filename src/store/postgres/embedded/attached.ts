@@ -5,10 +5,10 @@
 import { mkdir, readdir, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, sleep } from "../../../platform/clock.ts";
+import { identityName, myIdentity } from "../../../platform/process-identity.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { embeddedFailed, unless } from "./failure.ts";
 import { createWitness, type Presence, touch, type Witness } from "./presence.ts";
-import { identityName, myIdentity } from "./process-identity.ts";
 
 export interface Registration {
   /** Says that this process is still here; makes the file again if somebody removed it. */

@@ -6,9 +6,9 @@
 import { mkdir, readdir, rename, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Clock, sleep } from "../../../platform/clock.ts";
+import { identityName, isRunning, myIdentity, parseIdentity } from "../../../platform/process-identity.ts";
 import { embeddedFailed, unless } from "./failure.ts";
 import { createWitness, keepTouching } from "./presence.ts";
-import { identityName, isRunning, myIdentity, parseIdentity } from "./process-identity.ts";
 
 export interface LockOptions {
   readonly clock: Clock;

@@ -4,12 +4,12 @@
  * several processes exactly one starts the server and the others find it.
  */
 import { sleep } from "../../../platform/clock.ts";
+import type { ProcessIdentity } from "../../../platform/process-identity.ts";
 import { serves } from "./connection.ts";
 import { embeddedFailed } from "./failure.ts";
 import { findOrphans, findServer, takeOverStale } from "./find-server.ts";
 import { launch, SERVE_MS_MAX, type ServerContext } from "./launch.ts";
 import { choosePort, previousPort, rememberPort } from "./port.ts";
-import type { ProcessIdentity } from "./process-identity.ts";
 import { logPath } from "./server-log.ts";
 
 export interface RunningServer {

@@ -8,9 +8,9 @@ import { chown, readdir, readFile, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { type Clock, sleep } from "../../../platform/clock.ts";
+import { identify, type ProcessIdentity } from "../../../platform/process-identity.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { unless } from "./failure.ts";
-import { identify, type ProcessIdentity } from "./process-identity.ts";
 import { writeWhole } from "./write-whole.ts";
 
 export interface FoundServer {

@@ -8,12 +8,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText } from "../../../message/errors.ts";
 import { type Clock, sleep } from "../../../platform/clock.ts";
+import type { ProcessIdentity } from "../../../platform/process-identity.ts";
 import type { Binaries } from "./binaries.ts";
 import { serves } from "./connection.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { findServer } from "./find-server.ts";
 import { CONNECTIONS_MAX } from "./initialize.ts";
-import type { ProcessIdentity } from "./process-identity.ts";
 import { SERVER_ENV } from "./run-program.ts";
 import { openLog, readLog } from "./server-log.ts";
 

@@ -7,8 +7,8 @@ import { stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../../platform/clock.ts";
 import { type Loop, startLoop } from "../../../platform/loop.ts";
+import { here, isRunning, parseIdentity } from "../../../platform/process-identity.ts";
 import { unless } from "./failure.ts";
-import { here, isRunning, parseIdentity } from "./process-identity.ts";
 
 export const TOUCH_EVERY_MS = 2_000;
 /** Three touches missed: the process elsewhere is gone. */

@@ -3,8 +3,8 @@
  * A server that does not obey in time is told to stop at once, which loses nothing: the next start recovers from its log.
  */
 import { type Clock, sleep } from "../../../platform/clock.ts";
+import { isRunning, type ProcessIdentity } from "../../../platform/process-identity.ts";
 import { codeOf, embeddedFailed } from "./failure.ts";
-import { isRunning, type ProcessIdentity } from "./process-identity.ts";
 
 const STEPS: readonly { readonly signal: NodeJS.Signals; readonly waitMs: number }[] = [
   { signal: "SIGINT", waitMs: 60_000 }, // "fast": a last checkpoint, then the end

@@ -4,6 +4,7 @@
  */
 import { errorText } from "../../../message/errors.ts";
 import { type Loop, startLoop } from "../../../platform/loop.ts";
+import { isRunning } from "../../../platform/process-identity.ts";
 import type { Registration } from "./attached.ts";
 import { stateOfData } from "./data-directory.ts";
 import { withLock } from "./directory-lock.ts";
@@ -11,7 +12,6 @@ import { ensureServer, type RunningServer } from "./ensure-server.ts";
 import { embeddedFailed } from "./failure.ts";
 import type { ServerContext } from "./launch.ts";
 import { TOUCH_EVERY_MS } from "./presence.ts";
-import { isRunning } from "./process-identity.ts";
 import { boundLog } from "./server-log.ts";
 
 const WATCH_EVERY_MS = 500;
