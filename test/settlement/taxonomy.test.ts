@@ -77,6 +77,26 @@ describe("statuses", () => {
     },
   );
 
+  it.each([301, 404])(
+    "N15: %i of the whole address is an outage: no replay is charged, and all goes on when it is put right",
+    async (status) => {
+      billing.answer({ status, body: "<html>nothing here</html>" });
+      await using scene = sceneOf(billing);
+      const owed = [request(), request()];
+      for (const one of owed) await scene.client.finalize(one);
+      for (let pass = 0; pass < 8; pass++) {
+        scene.clock.move(TEN_MINUTES);
+        await scene.client.replayDeadLetters();
+      }
+      for (const { reservation_id: id } of owed) expect(await scene.store.get(id)).toMatchObject({ attempt_count: 1 });
+      billing.answer("honest");
+      scene.clock.move(TEN_MINUTES);
+      await scene.client.replayDeadLetters();
+      await expect.poll(() => scene.client.getDLQSize()).toBe(0);
+      for (const { reservation_id: id } of owed) expect(billing.ledger.has(id)).toBe(true);
+    },
+  );
+
   it("N12, FIN-67: nothing of what the receiver says is kept, logged or shown", async () => {
     const secret = "4111111111111111 ada@example.org";
     for (const status of [301, 400, 404, 409, 422, 429, 500]) {

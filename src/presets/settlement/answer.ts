@@ -30,10 +30,10 @@ export function judge(answer: Answered, request: FinalizeRequest, wallMs: number
   };
 }
 
-/** N15: a wrong address must not make dead letters of all that is owed; a person puts it right, and it goes on. */
+/** N15: a wrong address must not make dead letters of all that is owed, however long it stays wrong; a person puts it right, and it goes on. */
 function misplaced(status: number): Outcome {
   const error = `the receiver answered ${status}: it settles nothing at this address; check billingUrl`;
-  return { kind: "retry", code: `http_${status}`, error, alert: true };
+  return { kind: "retry", code: `http_${status}`, error, alert: true, outage: true };
 }
 
 /** DF-19: a reservation that the service does not know or that is gone says so in its answer. */
