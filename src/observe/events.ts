@@ -106,6 +106,15 @@ export type MakegoodEvent =
       readonly duplicates: number;
       readonly conflicts: number;
     }
+  /** On its way up it met its own key and payload: message `by` stands, and nothing was stored again. */
+  | {
+      readonly type: "absorbed";
+      readonly rung: string;
+      readonly topic: string;
+      readonly id: string;
+      readonly key: string | null;
+      readonly by: string;
+    }
   /** No store takes it as it is: kept below for a person. */
   | {
       readonly type: "quarantined";

@@ -130,6 +130,7 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
       if (event.status === "running") return "debug";
       return event.status === "stopped" ? "warn" : "info";
     case "pruned":
+    case "absorbed":
       return "debug";
     case "accepted":
     case "claimed":
@@ -169,6 +170,8 @@ function wordsOf(event: MakegoodEvent): string {
       return `the ${event.rung} rung failed`;
     case "drained":
       return `what waited in ${event.rung} was moved up`;
+    case "absorbed":
+      return "a message that waited below was stored already";
     case "quarantined":
       return "a message contradicts what is stored and is kept for a person";
     case "journal_note":

@@ -10,6 +10,7 @@ import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { freshDirectory } from "../journal/support.ts";
+import { fragile } from "../ladder/support.ts";
 import { until } from "../support/processes.ts";
 import { type Billing, startBilling, testSigner } from "./billing.ts";
 import { keptLog, movableClock, request, sceneOf, TEN_MINUTES } from "./scene.ts";
@@ -123,6 +124,27 @@ describe("N8", () => {
       expect(scene.kept.of("DLQ closed")[0]).toMatchObject({ level: "error", resolution: as, entry: given });
     },
   );
+
+  it("so does one that was told while the store was away, when it meets the closed one; another trace is no contradiction", async () => {
+    const primary = fragile();
+    await using scene = sceneOf(billing, { dlqStore: primary.store, journalDir: await freshDirectory() });
+    await scene.client.ready();
+    const given = request();
+    billing.answer({ status: 422 });
+    await scene.client.finalize(given);
+    const [first] = (await primary.store.list({ topic: "billing/finalize", limit: 1 })).data;
+    await primary.store.intervene({ id: first?.id as string, action: "resolve", actor: "ada", reason: "by hand" });
+    primary.mode = "refuses";
+    billing.answer({ status: 503 });
+    for (const trace_id of ["trace-1", "another"])
+      expect(await scene.client.finalize({ ...given, trace_id })).toMatchObject({ stored: "journal", survives: "power-loss" });
+    expect(scene.kept.of("conflict")).toEqual([]);
+    primary.mode = "up";
+    await until("named", async () => scene.kept.of("DLQ closed").length > 0);
+    const entry = { reservation_id: given.reservation_id, reason: expect.stringContaining("resolved by ada (by hand)") };
+    expect(scene.kept.of("DLQ closed")).toMatchObject([{ level: "error", resolution: "resolved", entry }]);
+    expect((await primary.store.list({ topic: "billing/finalize", limit: 9 })).data).toHaveLength(1);
+  });
 
   it("after replayTerminal there are exactly maxRetries replays", async () => {
     await using scene = sceneOf(billing);

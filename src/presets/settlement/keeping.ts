@@ -101,6 +101,7 @@ export function createKeeping(options: KeepingOptions) {
     if (event.type === "journal_note") lines.journalNote(event);
     if (event.type === "drained" && event.moved > 0) lines.promoted(event.moved, kind);
     if (event.type === "quarantined" && event.topic === TOPIC) void contradictsBelow(event.id, event.key ?? "").catch(() => {});
+    if (event.type === "absorbed" && event.topic === TOPIC) void closedAbove(event.by).catch(() => {});
     if (event.type !== "attempt" || event.topic !== TOPIC) return;
     if (event.status === "dead" && event.attempt > 0) {
       dead.add(event.id);
@@ -130,6 +131,13 @@ export function createKeeping(options: KeepingOptions) {
     if (first === null || standsTo(first, mine.request) === "other") await conflict(ready, mine.request, first);
   }
 
+  /** N8: what was told again while the store was away, and met what a person has closed. */
+  async function closedAbove(id: string): Promise<void> {
+    const view = await port.store.get(id);
+    const { entry: _, problem: __, ...request } = fieldsOf(view?.payload ?? "");
+    if (view && standsTo(view, request) === "closed") await closedBy(request, view);
+  }
+
   /** Tries it, and keeps it where that fails. */
   async function finalize({ request, problem }: Obligation): Promise<FinalizeResult> {
     const mg = await opening;
@@ -143,7 +151,9 @@ export function createKeeping(options: KeepingOptions) {
     if (first && (await contradicts(request, first, away ? null : port.store))) return conflict(mg, request, first);
     const traceparent = isTraceparent(trace) ? trace : null;
     const same = first && away ? { id: first.id } : {};
-    const result = await mg.deliver(TOPIC, payloadOf({ request, problem }), { key, tenantId, timeoutMs, traceparent, ...same });
+    // Told again it is the same message, whatever trace it came with.
+    const payload = payloadOf({ request: first ? { ...request, trace_id: first.request.trace_id } : request, problem });
+    const result = await mg.deliver(TOPIC, payload, { key, tenantId, timeoutMs, traceparent, ...same });
     if (result.code === "key_conflict") return again(mg, request, await firstOf(port.store, request));
     if (result.kind === "delivered" || result.kind === "duplicate") {
       seen.delete(key);
@@ -163,14 +173,17 @@ export function createKeeping(options: KeepingOptions) {
     if (standing === "settled") return IDEMPOTENT;
     const { survives } = mg.store.traits;
     if (standing === "owed") return kept(request, "waiting: the same obligation waits already", "primary", survives);
-    // N8: whoever closed it decided for good; what is told again is not kept again, and says so.
-    const { provenance } = await port.store.history(first.id).catch(() => ({ provenance: [] }));
+    return { ...kept(request, await closedBy(request, first), "primary", survives), closed: first.resolution as "resolved" };
+  }
+
+  /** N8: whoever closed it decided for good; what is told again is not kept again, and says so. */
+  async function closedBy(request: FinalizeRequest, { id, resolution }: MessageView): Promise<string> {
+    const { provenance } = await port.store.history(id).catch(() => ({ provenance: [] }));
     const { actor = "somebody", reason: why = null } = provenance.at(-1) ?? {};
-    const closed = first.resolution as "resolved" | "discarded";
-    const by = `${closed} by ${actor} (${why ?? "no reason given"})`;
-    const reason = `closed: ${by}; nothing was kept again: replay message ${first.id} if it is owed`;
-    lines.closed(entryOf(request, reason), closed, options.place);
-    return { ...kept(request, reason, "primary", survives), closed };
+    const by = `${resolution} by ${actor} (${why ?? "no reason given"})`;
+    const reason = `closed: ${by}; nothing was kept again: replay message ${id} if it is owed`;
+    lines.closed(entryOf(request, reason), String(resolution), options.place);
+    return reason;
   }
 
   /** DF-17: the first stands, and this one is a dead letter of its own. */

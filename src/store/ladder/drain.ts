@@ -153,7 +153,10 @@ function createTally(events: Events, notNow: (id: string) => void) {
         if (result.kind === "taken" && result.duplicate) one.duplicates++;
         if (result.kind === "conflict" || result.kind === "never") one.conflicts++;
       }
-      if (result.kind === "taken") return;
+      if (result.kind === "taken") {
+        if (result.duplicate && result.id !== id) events.emit({ type: "absorbed", rung, topic, id, key, by: result.id });
+        return;
+      }
       notNow(id);
       if (result.kind === "later") events.emit({ type: "rung_failed", rung, error: `message ${id} waits: ${result.reason}` });
       else events.emit({ type: "quarantined", rung, topic, id, key, reason: result.reason });
