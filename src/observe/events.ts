@@ -186,11 +186,11 @@ export function createEvents(): Events {
     emit(given) {
       const event = given.type === "store_error" && !given.store ? ({ ...given, store: "primary" } as const) : given;
       for (const listener of listeners) {
+        // As tell() does, without a function for each event. A broken listener must not change what happens to a message, nor end the process.
         try {
-          listener(event);
-        } catch {
-          // A broken listener must not change what happens to a message.
-        }
+          const answer: unknown = listener(event);
+          if (answer instanceof Promise) answer.catch(() => {});
+        } catch {}
       }
     },
     on(listener, { seldom = false } = {}) {

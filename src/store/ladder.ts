@@ -8,6 +8,7 @@ import type { Events } from "../observe/events.ts";
 import { type Clock, inBackground, within } from "../platform/clock.ts";
 import { startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
+import { tell } from "../platform/tell.ts";
 import { entryLine, refusedLine } from "./error-line.ts";
 import type { Ladder, PutDown, RungName } from "./fallback.ts";
 import type { EntryForm, HandedDown } from "./handed-down.ts";
@@ -135,7 +136,7 @@ export function createLadder(options: LadderOptions): Ladder {
         if (rung.name === "primary") state.primary = "up";
         else cameBelow(rung.name, entry, asked.put);
         if (options.logsUnsafe && asked.put.kind === "stored" && asked.put.survives === "nothing" && !asked.put.duplicate)
-          say(errorLog, entryLine(entry, `${rung.name} survives nothing`, form));
+          tell(() => errorLog(entryLine(entry, `${rung.name} survives nothing`, form)));
         return asked.put;
       }
       if (asked.kind === "late") resting.set(rung.name, clock.monotonicMs() + REST_MS);
@@ -144,7 +145,7 @@ export function createLadder(options: LadderOptions): Ladder {
       events.emit({ type: "rung_failed", rung: rung.name, error: asked.error });
     }
     const why = failures.join("; ");
-    const kept = below.keep(entry, () => say(errorLog, entryLine(entry, why, form)));
+    const kept = below.keep(entry, () => tell(() => errorLog(entryLine(entry, why, form))));
     if (kept.kind === "stored") cameBelow("memory", entry, kept);
     return kept.kind === "refused" ? { ...kept, error: `nothing could keep it (${why}; ${kept.error})` } : kept;
   }
@@ -165,7 +166,7 @@ export function createLadder(options: LadderOptions): Ladder {
     below,
     inTurn,
     storeOf: (rung) => (rung === "primary" ? primary : rung === "secondary" && secondary ? secondary : below),
-    lament: (why, fields, text) => say(errorLog, refusedLine(clock.wallMs(), why, fields, text, form)),
+    lament: (why, fields, text) => tell(() => errorLog(refusedLine(clock.wallMs(), why, fields, text, form))),
     drain,
     status: () => statusOf(state.primary, { primary, secondary, journal, below, aside, refusedAtBytes: state.refusedAtBytes }),
     async close(withinMs = 1_000) {
@@ -175,14 +176,6 @@ export function createLadder(options: LadderOptions): Ladder {
       if (waiting > 0 && options.drains) await within(clock, drain(), withinMs).catch(() => null);
     },
   };
-}
-
-function say(errorLog: (line: string) => void, line: string): void {
-  try {
-    errorLog(line);
-  } catch {
-    // There is nobody left to tell.
-  }
 }
 
 /** What one rung may take of the time that is left: something over half, so that those below have theirs, an fsync included. */

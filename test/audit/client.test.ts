@@ -35,6 +35,44 @@ const importable = (lines: readonly string[]): string[] =>
     return read?.ok ? [read.entry.message.payload] : [];
   });
 
+describe("N8", () => {
+  it.each([
+    ["throw", (): never => fail()],
+    ["reject", async (): Promise<void> => fail()],
+  ])("hooks that %s change no result: write() never throws, whatever comes in", async (_, hook) => {
+    const audit = client(NOWHERE, { errorLog: hook, onEvent: hook });
+    expect(await audit.execution(envelope("e-1") as never)).toMatchObject({ kind: "queued" });
+    expect(await audit.write("executions", unreadable() as never)).toMatchObject({ kind: "logged", code: "write_failed" });
+    await audit.close();
+  });
+
+  it("what cannot even be read is shown in the ERROR log, as its result says", async () => {
+    const audit = client(NOWHERE);
+    expect(await audit.write("executions", unreadable() as never)).toMatchObject({ kind: "logged" });
+    expect(audit.lines).toEqual([expect.stringContaining("restart-pod")]);
+    await audit.close();
+  });
+
+  it("members that are undefined are absent, in the seed's own shape too", async () => {
+    await using receiver = await startReceiver({ status: 201 });
+    const audit = client(receiver.url);
+    const seed = { id: "s-1", fingerprint: "f-1", confidence: 0.87 };
+    for (const more of [{ event_id: undefined }, { data: undefined }])
+      expect(await audit.write("ai-decisions", { ...seed, ...more } as never)).toMatchObject({ kind: "stored" });
+    await audit.close();
+  });
+});
+
+const fail = (): never => {
+  throw new Error("no log");
+};
+const unreadable = () => ({
+  workflow: "restart-pod",
+  get event_id() {
+    return fail();
+  },
+});
+
 describe("N3: a store that is not open yet", () => {
   it("holds nobody up; one key conflict does not stop the others, and all is in the ERROR log until it moved", async () => {
     const schema = freshSchema();

@@ -103,6 +103,10 @@ describe("N2: a store that opens late", () => {
   });
 });
 
+const fail = (): never => {
+  throw new Error("no log");
+};
+
 describe("N8", () => {
   it.each(["resolved", "discarded"] as const)(
     "a finalize for a reservation that was %s says so, in its result and in a line",
@@ -162,12 +166,13 @@ describe("N8", () => {
     expect(await scene.store.getTerminal(given.reservation_id)).toMatchObject({ resolution: "open" });
   });
 
-  it("a log that throws changes no result and ends no process; members that are undefined are absent", async () => {
-    const throws = (): never => {
-      throw new Error("no log");
-    };
+  /** A promise that nobody waits for would end the process; here it would end the run. */
+  it.each([
+    ["throws", (): never => fail()],
+    ["rejects", async (): Promise<void> => fail()],
+  ])("a log that %s changes no result and ends no process; members that are undefined are absent", async (_how, throws) => {
     const log = { debug: throws, info: throws, warn: throws, error: throws };
-    await using scene = sceneOf(billing, { log });
+    await using scene = sceneOf(billing, { log, makegood: { errorLog: throws, onEvent: throws } });
     billing.answer({ status: 503 });
     const { trace_id: _, ...given } = request();
     expect(await scene.client.finalize({ ...given, trace_id: undefined, event_id: undefined } as never)).toMatchObject({

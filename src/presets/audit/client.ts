@@ -5,6 +5,7 @@
  */
 import { createMakegood, type Makegood, type MakegoodOptions } from "../../create.ts";
 import type { DeliverResult } from "../../delivery/deliver.ts";
+import { textOf } from "../../delivery/direct-delivery.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Status } from "../../message/message.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
@@ -12,8 +13,9 @@ import { payloadHash } from "../../message/validate.ts";
 import { type Clock, systemClock, within } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
+import { tell } from "../../platform/tell.ts";
 import { redact } from "../../sink/redact.ts";
-import { entryLine } from "../../store/error-line.ts";
+import { entryLine, refusedLine } from "../../store/error-line.ts";
 import type { HandedDown } from "../../store/handed-down.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Store } from "../../store/store.ts";
@@ -97,20 +99,20 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
   const { url, token, headers, onEvent, errorLog = (line: string) => void process.stderr.write(`${line}\n`) } = options;
   const ids = createIds(clock, random);
   const sinks = senderSinks({ url, token, headers, clock, timeoutMs });
-  const tell = (error: unknown, during: string): void =>
-    onEvent?.({ type: "store_error", during, error: redact(errorText(error)), consecutive: 1 });
+  const failed = (error: unknown, during: string): void =>
+    tell(() => onEvent?.({ type: "store_error", during, error: redact(errorText(error)), consecutive: 1 }));
   const own = options.store || options.secondary ? null : ownStore(options, clock, random);
   const { store = own ?? options.secondary, journal, pollMs, retry, work = true } = options;
   const secondary = store === options.secondary ? undefined : options.secondary;
   // Its ladder is the only fallback. A journal that cannot be opened keeps nobody from sending records.
   const ladder = { store: store as Store, secondary, journal, sharedStore: true, openWithinMs: 0, logsUnsafe: true } as const;
-  const journalRefused = (error: unknown): void => tell(error, "audit_journal");
+  const journalRefused = (error: unknown): void => failed(error, "audit_journal");
   const how = { ...ladder, topics: senderTopics(sinks, retry), journalRefused, pollMs, onEvent, errorLog, clock, random };
   const making = createMakegood(how).then((mg) => {
     if (work) mg.work({ topics: [TOPICS] });
     return mg;
   });
-  making.catch((error) => tell(error, "audit_open"));
+  making.catch((error) => failed(error, "audit_open"));
   let closing: Promise<{ pending: number | null }> | undefined;
 
   /** A client that is closed tries nothing any more; a store of the caller's may still take the record. */
@@ -147,8 +149,10 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
       return answer;
     } catch (thrown) {
       const error = redact(errorText(thrown));
-      if (draft?.payloadText !== undefined) errorLog(entryLine(entryOf(draft, ids(), clock), error, {}));
-      tell(thrown, "audit_write");
+      const entry = draft?.payloadText === undefined ? null : entryOf(draft, ids(), clock);
+      const line = () => (entry ? entryLine(entry, error, {}) : refusedLine(clock.wallMs(), error, { type }, textOf(record), {}));
+      tell(() => errorLog(line()));
+      failed(thrown, "audit_write");
       return { kind: "logged", eventId: draft?.eventId ?? ids(), survives: "nothing", code: "write_failed", error };
     }
   }

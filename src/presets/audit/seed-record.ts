@@ -33,9 +33,10 @@ export function isSameData(kind: AuditKind, eventId: string, text: string): bool
   return at > 0 && eventId === dataId(kind, text.slice(at + DATA.length, -1));
 }
 
-/** Whether it has, or tries to have, an envelope of its own. */
+/** Whether it has, or tries to have, an envelope of its own. Members that are undefined are absent (N8). */
 export function hasEnvelope(record: unknown): record is object {
-  return typeof record === "object" && record !== null && ("event_id" in record || "data" in record);
+  const { event_id, data } = Object(record) as { event_id?: unknown; data?: unknown };
+  return typeof record === "object" && (event_id !== undefined || data !== undefined);
 }
 
 const dataId = ({ type }: AuditKind, text: string): string => `${type}/${payloadHash(text)}`;

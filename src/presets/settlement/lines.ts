@@ -4,6 +4,7 @@
  */
 import type { Outcome } from "../../message/outcome.ts";
 import type { Log, LogFields } from "../../observe/log.ts";
+import { tell } from "../../platform/tell.ts";
 import { entryJson } from "../../store/handed-down.ts";
 import type { Quarantined } from "../../store/redis/dlq-port/dlq-store.ts";
 import { messageOf } from "../../store/redis/dlq-port/entry.ts";
@@ -90,12 +91,6 @@ function whole({ id, dead, ...entry }: KeptEntry): object {
 
 /** N8: a log that throws changes no result, and ends no process. */
 function unbreakable(log: Log): Log {
-  const call = (level: keyof Log) => (text: string, fields?: LogFields) => {
-    try {
-      log[level](text, fields);
-    } catch {
-      // There is nobody left to tell.
-    }
-  };
+  const call = (level: keyof Log) => (text: string, fields?: LogFields) => tell(() => log[level](text, fields));
   return { debug: call("debug"), info: call("info"), warn: call("warn"), error: call("error") };
 }

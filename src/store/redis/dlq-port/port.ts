@@ -10,6 +10,7 @@ import { type Clock, systemClock } from "../../../platform/clock.ts";
 import { createIds } from "../../../platform/ids.ts";
 import { once } from "../../../platform/once.ts";
 import { type Random, systemRandom } from "../../../platform/random.ts";
+import { tell } from "../../../platform/tell.ts";
 import type { Store } from "../../store.ts";
 import { type Tally, tallyOf, UNSETTLED } from "../../tally.ts";
 import { createClaims, DEFINITION, readToken, writeToken } from "./claims.ts";
@@ -59,11 +60,7 @@ export function createDLQPort(options: PortOptions): DLQPort {
   let answers = false;
 
   function ring(kind: AlarmKind, reservation_id: string): void {
-    try {
-      options.onAlarm?.({ kind, reservation_id, detail: WHAT[kind] });
-    } catch {
-      // An alarm never changes what happens to an entry: a listener that throws is its own problem.
-    }
+    tell(() => options.onAlarm?.({ kind, reservation_id, detail: WHAT[kind] }));
   }
 
   const open = once(async () => {
