@@ -130,4 +130,19 @@ describe("N5: a transaction of another database", () => {
     const more = [newMessage(id()), newMessage(id())];
     expect(await ours.enqueue(more)).toMatchObject([{ kind: "accepted" }, { kind: "accepted" }]);
   });
+
+  it("so does a process that enqueues in its callers' transactions alone, and goes on refusing those of others", async () => {
+    for (const messages of Object.values(FORMS)) {
+      await withClient((client) => client.query(`update "${schema}".installation set id = gen_random_uuid()`));
+      const all = messages();
+      await within(otherUrl, async (client) => {
+        await expect(ours.enqueue(all, { tx: client })).rejects.toMatchObject({ code: "wrong_database" });
+      });
+      await withClient((client) => client.query(`update "${schema}".installation set id = gen_random_uuid()`));
+      await within(databaseUrl(), async (client) => {
+        expect((await ours.enqueue(all, { tx: client })).every(({ kind }) => kind === "accepted")).toBe(true);
+      });
+      for (const message of all) expect(await ours.get(message.id)).not.toBeNull();
+    }
+  });
 });

@@ -74,12 +74,26 @@ class Strayed extends Error {
  * looked up or made again outside of it; from here on it cannot go, because the transaction has read the table of lanes.
  */
 function strayedIn(db: Db, messages: readonly NewMessage[], days: Set<number>, tx: Transaction, at: At) {
+  const sentAs = db.lanes.installation;
+  const refused = (thrown: unknown): never => {
+    throw thrown instanceof Strayed ? wrongDatabase(db) : thrown;
+  };
   return async (thrown: unknown): Promise<Accepted[]> => {
     if (!(thrown instanceof Strayed)) throw thrown;
-    if (thrown.database) throw wrongDatabase(db);
+    if (thrown.database && !(await isAnotherNow(db, sentAs))) throw wrongDatabase(db);
     db.lanes.forget(thrown.lanes);
-    return insertIn(db, await place(db, messages, days), tx, { ...at, lanesSeen: true });
+    return insertIn(db, await place(db, messages, days), tx, { ...at, lanesSeen: true }).catch(refused);
   };
+}
+
+/** Whether the database behind our own url is no longer the one that the statement was made for: who only enqueues in transactions hears it here. */
+async function isAnotherNow(db: Db, sentAs: string): Promise<boolean> {
+  if (db.lanes.installation === sentAs) {
+    await db.lanes.readInstallation().catch((cause) => {
+      throw wrongDatabase(db, cause);
+    });
+  }
+  return db.lanes.installation !== sentAs;
 }
 
 /** Messages with an order are placed in the order of their calls, so that none overtakes one that has to wait for its lane. */
