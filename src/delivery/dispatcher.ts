@@ -191,6 +191,7 @@ export class Dispatcher {
     const crowd = { concurrency, slowHeld, slowAsking, served, more: this.#occasional.size > 0 };
     for (const topic of asking) {
       if (!topic.entry) {
+        topic.allowance = 0;
         this.#track(this.#refreshTopics());
         continue;
       }

@@ -148,7 +148,8 @@ export class LaneTable {
 
   /**
    * Those that may be claimed from now. Of very many a part, so that a plan costs the same however many there are: whoever was offered, goes to
-   * the end of the line, whether it got something or not. Each priority and each kind has a line of its own, so that none hides another.
+   * the end of the line, whether it got something or not. Each priority and each kind has a line of its own, and so has what is shut, so that
+   * none hides another.
    */
   ready(nowMs: number): LaneEntry[] {
     const ready: LaneEntry[] = [];
@@ -158,7 +159,7 @@ export class LaneTable {
     if (ready.length <= OFFERED) return ready;
     const lines = new Map<number, number>();
     const offered = ready.filter((entry) => {
-      const line = entry.priority * 6 + entry.suspicion * 2 + (entry.retried ? 1 : 0);
+      const line = entry.priority * 12 + entry.suspicion * 4 + (entry.retried ? 2 : 0) + (isShut(entry) ? 1 : 0);
       const place = (lines.get(line) ?? 0) + 1;
       lines.set(line, place);
       return place <= OFFERED;
@@ -205,9 +206,15 @@ export class LaneTable {
 const Stays = { empty: 0, later: 1, served: 2, closed: 3, untilServed: 4 } as const;
 const SOON_MS = 1_000;
 
-function stays({ dueMs, servedMs, topic }: LaneEntry, nowMs: number): number {
+function stays(entry: LaneEntry, nowMs: number): number {
+  const { dueMs, servedMs } = entry;
   if (dueMs === Number.POSITIVE_INFINITY) return Stays.empty;
   if (dueMs > nowMs + SOON_MS) return Stays.later;
   if (servedMs !== Number.NEGATIVE_INFINITY) return Stays.served;
-  return topic.allowance <= 0 ? Stays.closed : Stays.untilServed;
+  return isShut(entry) ? Stays.closed : Stays.untilServed;
+}
+
+/** Nothing of it can be claimed now, except as a probe. */
+function isShut({ topic, tenantId }: LaneEntry): boolean {
+  return topic.allowance <= 0 || (topic.breaker.holds && topic.breaker.heldAs(tenantId) !== undefined);
 }

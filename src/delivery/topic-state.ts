@@ -85,7 +85,8 @@ export function createTopicState(name: string, chosen: boolean, breaker: Breaker
     running: 0,
     runningMax: Number.POSITIVE_INFINITY,
     tenantRunningMax: Number.POSITIVE_INFINITY,
-    allowance: 0,
+    // Until it is looked at: a topic that was never asked for is not one that may have nothing.
+    allowance: 1,
     tenantLimit: null,
     starts: null,
     slots: null,

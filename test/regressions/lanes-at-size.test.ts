@@ -67,7 +67,7 @@ describe("N21: lanes at size", () => {
   it("however many lanes are due, one plan is offered a bounded number, of each priority and kind, and none is left out for long", () => {
     const topics = new Map<string, TopicState>();
     const topicOf = (name: string): TopicState => {
-      const state = topics.get(name) ?? { ...createTopicState(name, true, undefined as never), allowance: 10 };
+      const state = topics.get(name) ?? { ...createTopicState(name, true, { holds: false } as never), allowance: 10 };
       topics.set(name, state);
       return state;
     };
@@ -98,7 +98,7 @@ describe("N21: lanes at size", () => {
   it("a worker knows a bounded number of lanes at once, and every one of 5,000 has its turn", () => {
     const topics = new Map<string, TopicState>();
     const topicOf = (name: string): TopicState => {
-      const state = topics.get(name) ?? { ...createTopicState(name, true, undefined as never), allowance: 10 };
+      const state = topics.get(name) ?? { ...createTopicState(name, true, { holds: false } as never), allowance: 10 };
       topics.set(name, state);
       return state;
     };
