@@ -3,9 +3,9 @@
  * serves it here. Looked at again each second and at each hint while somebody works; a changed definition gets a new sink,
  * and the old one is closed when its last attempt is over.
  */
+import { DEFAULT_RULES, topicRules } from "../message/conclude.ts";
 import type { DecideRules } from "../message/decide.ts";
 import { errorText } from "../message/errors.ts";
-import { RETRY_POLICIES, type RetryPolicy, retryPolicy } from "../message/retry-policy.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import { attemptTimeoutMs } from "../message/validate-topic.ts";
 import type { Events } from "../observe/events.ts";
@@ -256,13 +256,11 @@ export class TopicTable {
   }
 
   #rules(record: TopicRecord): DecideRules {
-    let policy = retryPolicy(record.retry);
-    if (!policy) {
-      // Stored by a newer version: its messages still have bounded attempts.
-      const detail = { topic: record.name, policy: record.retry.policy };
-      this.#options.events.emit({ type: "lifecycle", what: "retry_policy_not_known", detail });
-      policy = RETRY_POLICIES.get("exponential") as RetryPolicy;
-    }
-    return { policy, ordering: record.ordering, onUnknown: record.sink.onUnknown ?? "retry" };
+    const rules = topicRules(record);
+    if (rules) return rules;
+    // Its messages still have bounded attempts.
+    const detail = { topic: record.name, policy: record.retry.policy };
+    this.#options.events.emit({ type: "lifecycle", what: "retry_policy_not_known", detail });
+    return { ...DEFAULT_RULES, ordering: record.ordering, onUnknown: record.sink.onUnknown ?? "retry" };
   }
 }

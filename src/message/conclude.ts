@@ -6,8 +6,9 @@ import { type Decided, type DecideRules, decide } from "./decide.ts";
 import { LIMITS } from "./limits.ts";
 import type { ClaimedMessage } from "./message.ts";
 import type { Outcome } from "./outcome.ts";
-import { RETRY_POLICIES, type RetryPolicy } from "./retry-policy.ts";
+import { RETRY_POLICIES, type RetryPolicy, retryPolicy } from "./retry-policy.ts";
 import type { Settle, Settlement } from "./settlement.ts";
+import type { TopicDefinition } from "./topic.ts";
 
 /** What is needed of a claimed message to end its attempt. */
 export type Attempted = Decided & Pick<ClaimedMessage, "id" | "claim">;
@@ -18,6 +19,12 @@ export const DEFAULT_RULES: DecideRules = {
   ordering: "key",
   onUnknown: "retry",
 };
+
+/** As the topic itself says; undefined: there is none, or a newer version stored it with a policy that nobody here knows. */
+export function topicRules(topic: TopicDefinition | undefined): DecideRules | undefined {
+  const policy = topic && retryPolicy(topic.retry);
+  return policy && { policy, ordering: topic.ordering, onUnknown: topic.sink.onUnknown ?? "retry" };
+}
 
 /** `random` is in [0, 1). `durationMs`: how long the attempt took; null: nobody knows. */
 export function conclude(

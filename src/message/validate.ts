@@ -69,7 +69,7 @@ export function isTraceparent(text: unknown): text is string {
   return typeof text === "string" && TRACEPARENT.test(text);
 }
 
-function invalid(field: string, what: string): MakegoodError {
+export function invalid(field: string, what: string): MakegoodError {
   return new MakegoodError("invalid_message", `${field} ${what}`, { field });
 }
 
@@ -84,7 +84,7 @@ function checkText(field: string, value: unknown, bytesMax: number): void {
   if (!isWellFormed(value)) throw invalid(field, "contains half of a surrogate pair and cannot be written as UTF-8");
 }
 
-function checkNumber(field: string, value: unknown, min: number, max: number, whole: boolean): void {
+export function checkNumber(field: string, value: unknown, min: number, max: number, whole: boolean): void {
   const problem = value === undefined ? null : numberProblem(field, value, min, max, whole);
   if (problem !== null) throw new MakegoodError("invalid_message", problem, { field });
 }

@@ -37,11 +37,20 @@ export function inBackground(clock: Clock): Clock {
   };
 }
 
-/** What `work` gives, or null when it takes longer than `ms`; it goes on then, and what becomes of it is nobody's concern. */
-export function within<T>(clock: Clock, work: Promise<T>, ms: number): Promise<T | null> {
+/** What `work` gives, or null when it takes longer than `ms` or the signal aborts; it goes on then, and what becomes of it is nobody's concern. */
+export function within<T>(clock: Clock, work: Promise<T>, ms: number, signal?: AbortSignal): Promise<T | null> {
   return new Promise((resolve, reject) => {
-    const timer = clock.after(Math.max(0, ms), () => resolve(null));
-    const over = (): void => timer.cancel();
+    const cut = (): void => {
+      over();
+      resolve(null);
+    };
+    const timer = clock.after(Math.max(0, ms), cut);
+    const over = (): void => {
+      timer.cancel();
+      signal?.removeEventListener("abort", cut);
+    };
+    signal?.addEventListener("abort", cut, { once: true });
+    if (signal?.aborted) cut();
     work.then(resolve, reject);
     work.then(over, over);
   });

@@ -2,6 +2,7 @@
  * Why a sink's configuration is refused when it is saved: all reasons at once. It knows no sink's code, so that reading a configuration
  * loads none.
  */
+import { isObject } from "../message/json.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { SinkConfig } from "../message/topic.ts";
 import type { AddressGuard } from "./address-guard.ts";
@@ -9,7 +10,7 @@ import { checkHeaders, checkUrl } from "./check-target.ts";
 import { checkSecret } from "./sign-webhook.ts";
 
 const SECRETS_MAX = 10;
-const STATUS_OUTCOMES = new Set(["delivered", "duplicate", "retry", "reject", "unknown"]);
+const STATUS_OUTCOMES = new Set<unknown>(["delivered", "duplicate", "retry", "reject", "unknown"]);
 
 /** All reasons why a configuration is refused at save; empty when it may be saved. Nothing in it is trusted to have its type. */
 export function checkSink(config: SinkConfig, guard: AddressGuard): string[] {
@@ -41,7 +42,7 @@ function* checkShape(config: SinkConfig): Generator<string> {
 
 function* checkStatusMap(kind: string, statusMap: unknown): Generator<string> {
   if (kind !== "http") yield `a ${kind} sink has no statusMap`;
-  if (typeof statusMap !== "object" || statusMap === null || Array.isArray(statusMap)) {
+  if (!isObject(statusMap)) {
     yield "statusMap must be an object from status to outcome";
     return;
   }

@@ -3,6 +3,7 @@
  * an endless retry, and a refused address should be told to whoever saves it. Each check returns the reason, or null.
  */
 import { isIP } from "node:net";
+import { isObject } from "../message/json.ts";
 import type { AddressGuard } from "./address-guard.ts";
 
 const URL_BYTES_MAX = 2_048;
@@ -69,7 +70,7 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Takes anything: what is saved comes from outside, whatever its type says. */
 export function checkHeaders(headers: unknown): string | null {
-  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return "headers must be an object of text";
+  if (!isObject(headers)) return "headers must be an object of text";
   const entries = Object.entries<unknown>({ ...headers });
   if (entries.length > HEADERS_MAX) return `at most ${HEADERS_MAX} headers are allowed`;
   const seen = new Set<string>();

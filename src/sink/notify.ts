@@ -3,6 +3,7 @@
  * log line. The text is the payload's `text` where there is one, else a summary that cannot mention or ping anybody.
  */
 import { errorText } from "../message/errors.ts";
+import { readObject } from "../message/json.ts";
 import { DELIVERED } from "../message/outcome.ts";
 import { systemClock } from "../platform/clock.ts";
 import { cutToBytes, oneLine } from "./one-line.ts";
@@ -71,11 +72,6 @@ export function notifyText(delivery: Pick<Delivery, "id" | "topic" | "payload">)
 }
 
 function givenText(payload: string): string | null {
-  try {
-    const parsed: unknown = JSON.parse(payload);
-    const text = typeof parsed === "object" && parsed !== null ? (parsed as { text?: unknown }).text : undefined;
-    return typeof text === "string" && text !== "" ? text : null;
-  } catch {
-    return null;
-  }
+  const text = readObject(payload)?.text;
+  return typeof text === "string" && text !== "" ? text : null;
 }

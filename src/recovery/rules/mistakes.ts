@@ -2,6 +2,7 @@
  * Reads untrusted JSON and collects every mistake with its path, so that whoever wrote it can mend all of them at once. Looks at
  * own members only and never assigns by a name from outside: `__proto__` is one more unknown member (attack 22).
  */
+import { isObject } from "../../message/json.ts";
 import { RULE_LIMITS } from "./rule.ts";
 
 export interface Mistake {
@@ -23,7 +24,7 @@ export class Mistakes {
 
   /** A plain object with no members but `known`; undefined, and said so, when it is none. */
   object(value: unknown, path: string, known: readonly string[]): Readonly<Record<string, unknown>> | undefined {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    if (!isObject(value)) {
       this.add(path, "must be an object");
       return undefined;
     }
@@ -31,7 +32,7 @@ export class Mistakes {
       if (!known.includes(name)) this.add(path, `has an unknown member ${shown(name)}; known are ${known.join(", ")}`);
     }
     const own: Record<string, unknown> = Object.create(null);
-    for (const name of known) if (Object.hasOwn(value, name)) own[name] = (value as Record<string, unknown>)[name];
+    for (const name of known) if (Object.hasOwn(value, name)) own[name] = value[name];
     return own;
   }
 
