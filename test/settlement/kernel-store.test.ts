@@ -10,8 +10,9 @@ import { createMakegood, topic } from "../../src/index.ts";
 import { createSettlementClient } from "../../src/presets/settlement/client.ts";
 import { billingOfCounts } from "../../src/presets/settlement/health.ts";
 import type { SettlementOptions } from "../../src/presets/settlement/options.ts";
-import { payloadOf, TOPIC } from "../../src/presets/settlement/topic.ts";
+import { TOPIC } from "../../src/presets/settlement/topic.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { payloadOf } from "../../src/store/redis/dlq-port/entry.ts";
 import type { Store } from "../../src/store/store.ts";
 import { startTestServer, type TestServer } from "../server/support.ts";
 import { dropSchema, openStore, withClient } from "../support/postgres.ts";
@@ -304,7 +305,7 @@ describe("on PostgreSQL", () => {
     await mg.enqueueMany(
       TOPIC,
       given.map((one) => ({
-        payload: payloadOf({ request: one, problem: null }),
+        payload: payloadOf(one),
         key: one.reservation_id,
         tenantId: one.tenant_id,
       })),

@@ -6,6 +6,8 @@
 import { createLastAnswer } from "../../observe/last-answer.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { WAIT_MS } from "./health.ts";
+import { parseMicro } from "./money.ts";
+import type { SettlementOptions } from "./options.ts";
 
 /** What waits, as a store can tell it. */
 export interface Waiting {
@@ -24,39 +26,30 @@ export interface Admission {
   readonly exposureMicro: string | null;
 }
 
-export interface AdmissionCaps {
-  readonly maxPending: number;
-  /** Null: no cap. */
-  readonly maxExposureMicro: bigint | null;
-}
-
+const MAX_PENDING = 50;
 /** A sample serves everybody who asks within this time: a busy service asks before every charge. */
 const FRESH_MS = 500;
 /** After this long nobody vouches for a sample. */
 const TRUSTED_MS = 5_000;
 
-export function createAdmission(
-  waiting: () => Promise<Waiting>,
-  caps: AdmissionCaps,
-  clock: Clock,
-): (tenantId: string) => Promise<Admission> {
-  const last = createLastAnswer(clock, FRESH_MS, waiting);
-  return async (tenantId) => {
-    const { value, ageMs } = await last.read(WAIT_MS);
-    return value === undefined || ageMs === null || ageMs > TRUSTED_MS ? NOT_KNOWN : judge(value, tenantId, caps);
-  };
-}
-
 const NOT_KNOWN: Admission = Object.freeze({ open: true, reason: null, pending: null, exposureMicro: null });
 
-function judge({ pending, owed }: Waiting, tenantId: string, { maxPending, maxExposureMicro }: AdmissionCaps): Admission {
-  const exposure = owed === null ? null : (owed.get(tenantId) ?? 0n);
-  const known = { pending, exposureMicro: exposure === null ? null : String(exposure) };
-  if (pending >= maxPending) {
-    return { ...known, open: false, reason: `${pending} obligations wait to be settled, ${maxPending} may` };
-  }
-  if (exposure !== null && maxExposureMicro !== null && exposure >= maxExposureMicro) {
-    return { ...known, open: false, reason: `${exposure} micro wait for this tenant, ${maxExposureMicro} may` };
-  }
-  return { ...known, open: true, reason: null };
+/** `waiting`: what waits; who owes it is asked for only while no more than `limit` do. */
+export function createAdmission(
+  waiting: (limit: number) => Promise<Waiting>,
+  { maxPending = MAX_PENDING, maxExposureMicro }: Pick<SettlementOptions, "maxPending" | "maxExposureMicro">,
+  clock: Clock,
+): (tenantId: string) => Promise<Admission> {
+  const last = createLastAnswer(clock, FRESH_MS, () => waiting(maxPending));
+  const mostMicro = parseMicro(maxExposureMicro);
+  return async (tenantId) => {
+    const { value, ageMs } = await last.read(WAIT_MS);
+    if (value === undefined || ageMs === null || ageMs > TRUSTED_MS) return NOT_KNOWN;
+    const { pending, owed } = value;
+    const exposure = owed && (owed.get(tenantId) ?? 0n);
+    const tooMany = pending >= maxPending ? `${pending} obligations wait to be settled, ${maxPending} may` : null;
+    const tooMuch = exposure !== null && mostMicro !== null && exposure >= mostMicro;
+    const reason = tooMany ?? (tooMuch ? `${exposure} micro wait for this tenant, ${mostMicro} may` : null);
+    return { open: reason === null, reason, pending, exposureMicro: exposure === null ? null : String(exposure) };
+  };
 }

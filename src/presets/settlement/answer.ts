@@ -3,6 +3,7 @@
  * what stands in it (DF-20). The same amount and a settled state is a duplicate; another amount, account or end is a dead letter for a person.
  * The same comparison judges a reservation that was read because a 409 carried nothing. The words are ours: nothing of the body is kept (FIN-67).
  */
+import { isObject, readObject } from "../../message/json.ts";
 import { DUPLICATE, type Outcome } from "../../message/outcome.ts";
 import type { Answer } from "../../sink/exchange.ts";
 import { httpVerdict, isAddressFault, outcomeOfAnswer } from "../../sink/verdict.ts";
@@ -22,12 +23,9 @@ type Answered = Extract<Answer, { kind: "answered" }>;
 export function judge(answer: Answered, request: FinalizeRequest, wallMs: number): Judged {
   const { status } = answer;
   if (status === 409) return judgeReservation(answer.body, request);
-  const judged = outcomeOfAnswer({ ...answer, body: "" }, httpVerdict, wallMs);
-  return {
-    outcome: isAddressFault(status) && !isNamed(answer.body, request) ? misplaced(status) : judged,
-    unverified: false,
-    normalised: false,
-  };
+  const elsewhere = isAddressFault(status) && !isNamed(answer.body, request);
+  const outcome = elsewhere ? misplaced(status) : outcomeOfAnswer({ ...answer, body: "" }, httpVerdict, wallMs);
+  return { outcome, unverified: false, normalised: false };
 }
 
 /** N15: a wrong address must not make dead letters of all that is owed, however long it stays wrong; a person puts it right, and it goes on. */
@@ -84,19 +82,9 @@ export function judgeReservation(text: string, request: FinalizeRequest): Judged
 
 /** The object in the answer: at the top, or under the names that billing services put it. */
 function read(body: string): Record<string, unknown> | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    return null;
-  }
-  const top = asObject(value);
-  if (top === null) return null;
-  return asObject(pick(top, ["reservation", "settlement", "data"])) ?? top;
-}
-
-function asObject(value: unknown): Record<string, unknown> | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+  const top = readObject(body);
+  const inner = top && pick(top, ["reservation", "settlement", "data"]);
+  return isObject(inner) ? inner : top;
 }
 
 function pick(object: Record<string, unknown>, names: readonly string[]): unknown {

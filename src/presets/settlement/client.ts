@@ -4,7 +4,7 @@
  */
 import { errorText } from "../../message/errors.ts";
 import { createLog } from "../../observe/log.ts";
-import { type Clock, inBackground, systemClock, within } from "../../platform/clock.ts";
+import { inBackground, systemClock, within } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
 import { systemRandom } from "../../platform/random.ts";
@@ -12,14 +12,13 @@ import type { DLQPort } from "../../store/redis/dlq-port/dlq-store.ts";
 import { createMemoryDLQStore } from "../../store/redis/dlq-port/memory-dlq-store.ts";
 import { portOver } from "../../store/redis/dlq-port/redis-dlq-store.ts";
 import { type Admission, createAdmission } from "./admission.ts";
-import { type BillingHealth, createBillingHealth, type LastLook } from "./health.ts";
+import { type BillingHealth, createBillingHealth, isAofVerified, type LastLook, NOT_LOOKED } from "./health.ts";
 import { createKeeping, type Keeping, type KeepingOptions } from "./keeping.ts";
 import { createLines } from "./lines.ts";
-import { parseMicro } from "./money.ts";
 import { checkOptions, isStore, type SettlementOptions } from "./options.ts";
 import { type FinalizeResult, NO_REPLAYS, type ReplayCounts } from "./outcome.ts";
 import { type FinalizeRequest, readRequest } from "./request.ts";
-import { createTransport, type Transport, type TransportOptions } from "./transport.ts";
+import { createTransport, type TransportOptions } from "./transport.ts";
 
 /** Since the client was made. */
 export interface SettlementCounts {
@@ -61,7 +60,6 @@ export interface SettlementClient extends AsyncDisposable {
 
 const TIMEOUT_MS = 1_000;
 const MAX_RETRIES = 5;
-const MAX_PENDING = 50;
 const LOOK_EVERY_MS = 60_000;
 /** DF-5: a claim outlives the longest call under it. The kernel extends it while its worker lives, so what a crash leaves comes back soon. */
 const LEASE_HEADROOM_MS = 10_000;
@@ -69,19 +67,22 @@ const LEASE_HEADROOM_MS = 10_000;
 export function createSettlementClient(options: SettlementOptions): SettlementClient {
   const { clock = systemClock, random = systemRandom } = options;
   checkOptions(options);
-  const lines = createLines(options.log ?? createLog({ clock, format: "json", write: toStandardError }));
+  const lines = createLines(
+    options.log ?? createLog({ clock, format: "json", write: (line) => void process.stderr.write(line) }),
+  );
   const tally = { finalized: 0, idempotent: 0, dlq: 0, unverified: 0, normalised: 0 };
-  const transport = makeTransport(options, clock, ({ unverified, normalised }, request) => {
+  const judged: TransportOptions["judged"] = ({ unverified, normalised }, request) => {
     if (normalised) tally.normalised++;
     if (!unverified) return;
     tally.unverified++;
     lines.unverified(request);
-  });
+  };
+  const transport = createTransport({ ...options, timeoutMs: options.timeoutMs ?? TIMEOUT_MS, clock, judged });
   const newId = createIds(clock, random);
   const kept = makeKeeping(options, { transport, clock, random, lines, newId });
-  let looked: LastLook = { state: "unknown", attested: null, unreadable: 0 };
+  let looked: LastLook = NOT_LOOKED;
   const health = createBillingHealth(kept, () => looked, clock);
-  const admission = makeAdmission(options, kept, clock);
+  const admission = createAdmission(kept.waiting, options, clock);
   let passing: Promise<ReplayCounts> | null = null;
   let loop: Loop | null = null;
   const firstLook = look(true);
@@ -141,7 +142,7 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
     getDLQSize: async () => (await kept.unsettled()).count,
     getDLQOldestAgeMs: async () => (await kept.unsettled()).oldestMs,
     isDurable: () => kept.durable(),
-    isAofVerified: () => kept.kind === "redis" && looked.state === "verified" && looked.attested === null,
+    isAofVerified: () => isAofVerified(kept.kind, looked),
     health: () => health(),
     counts: () => ({ ...tally }),
     start({ everyMs = LOOK_EVERY_MS } = {}) {
@@ -156,16 +157,6 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
   };
 }
 
-function makeAdmission({ maxPending = MAX_PENDING, maxExposureMicro }: SettlementOptions, kept: Keeping, clock: Clock) {
-  const caps = { maxPending, maxExposureMicro: maxExposureMicro === undefined ? null : parseMicro(maxExposureMicro) };
-  return createAdmission(() => kept.waiting(maxPending), caps, clock);
-}
-
-function makeTransport(options: SettlementOptions, clock: Clock, judged: TransportOptions["judged"]): Transport {
-  const { billingUrl, s2sSigner, s2sSubjectMode = "service", timeoutMs = TIMEOUT_MS, reservationPath } = options;
-  return createTransport({ billingUrl, s2sSigner, s2sSubjectMode, timeoutMs, reservationPath, clock, judged });
-}
-
 type Parts = Pick<KeepingOptions, "transport" | "clock" | "random" | "lines" | "newId">;
 
 function makeKeeping(options: SettlementOptions, parts: Parts): Keeping {
@@ -173,15 +164,9 @@ function makeKeeping(options: SettlementOptions, parts: Parts): Keeping {
   const dlqStore = options.dlqStore ?? createMemoryDLQStore(parts);
   const retry = { policy: "settlement", attemptsMax: maxRetries, ...(retryDelaysMs ? { tableMs: retryDelaysMs } : {}) };
   const ladder = { ...makegood, ...(journalDir === undefined ? {} : { journal: { directory: journalDir } }) };
+  // A store is opened by the Makegood.
   const given = isStore(dlqStore)
-    ? { port: portOver(dlqStore, { open: openedElsewhere, clock: parts.clock }), place: "primary" }
+    ? { port: portOver(dlqStore, { open: async () => {}, clock: parts.clock }), place: "primary" }
     : { port: dlqStore as DLQPort, place: dlqStore.kind };
   return createKeeping({ ...parts, ...given, ladder, retry, timeoutMs, leaseMs: timeoutMs + LEASE_HEADROOM_MS });
-}
-
-/** By the Makegood. */
-async function openedElsewhere(): Promise<void> {}
-
-function toStandardError(line: string): void {
-  process.stderr.write(line);
 }

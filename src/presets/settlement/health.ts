@@ -34,21 +34,16 @@ export const WAIT_MS = 80;
 const ASKED_EACH_TIME = -1;
 /** A store that was slow for a moment is not one that is gone; after this long nobody vouches for it. */
 const TRUSTED_MS = 2_000;
-const NOTHING_KNOWN: BillingHealth = {
-  dlq_size: null,
-  dlq_oldest_entry_age_ms: null,
-  dlq_store_type: "unknown",
-  dlq_durable: false,
-  dlq_aof_verified: false,
-  dlq_persistence: "unknown",
-  dlq_attested: null,
-  dlq_unreadable: 0,
-  ready_for_billing: false,
-  sampled_ms_ago: null,
-};
 
 /** What was last found out about the store. */
 export type LastLook = Pick<Looked, "state" | "attested" | "unreadable">;
+
+export const NOT_LOOKED: LastLook = { state: "unknown", attested: null, unreadable: 0 };
+const NOTHING_KNOWN: BillingHealth = {
+  ...block("unknown", { count: 0, oldestMs: null }, false, NOT_LOOKED),
+  dlq_size: null,
+  sampled_ms_ago: null,
+};
 
 export function createBillingHealth(kept: Keeping, looked: () => LastLook, clock: Clock): () => Promise<BillingHealth> {
   const ask = async () => block(kept.kind, await kept.unsettled(), kept.durable(), looked());
@@ -70,13 +65,18 @@ function block(kind: string, { count, oldestMs }: Tally, durable: boolean, looke
     dlq_oldest_entry_age_ms: oldestMs,
     dlq_store_type: kind,
     dlq_durable: durable,
-    dlq_aof_verified: kind === "redis" && state === "verified" && attested === null,
+    dlq_aof_verified: isAofVerified(kind, looked),
     dlq_persistence: state,
     dlq_attested: attested,
     dlq_unreadable: unreadable,
     ready_for_billing: durable && state === "verified" && unreadable === 0,
     sampled_ms_ago: 0,
   };
+}
+
+/** Only the Redis server itself can say so. */
+export function isAofVerified(kind: string, { state, attested }: LastLook): boolean {
+  return kind === "redis" && state === "verified" && attested === null;
 }
 
 /** What billingOfCounts() cannot see in counts; only Redis has any of it. What lost even its name may be an obligation, and counts as one. */
@@ -96,5 +96,5 @@ export function billingOfCounts(
 ): BillingHealth {
   const durable = up && traits.survives !== "nothing";
   const state = traits.survives === "nothing" ? "failed" : up ? "verified" : "unknown";
-  return block(traits.name, tallyOf(counts, TOPIC, UNSETTLED), durable, { state, attested: null, unreadable: 0, ...more });
+  return block(traits.name, tallyOf(counts, TOPIC, UNSETTLED), durable, { ...NOT_LOOKED, state, ...more });
 }

@@ -13,14 +13,7 @@ import type { MakegoodEvent } from "../../observe/events.ts";
 import { type Clock, inBackground, within } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
 import type { DLQPort, PersistenceCheck } from "../../store/redis/dlq-port/dlq-store.ts";
-import {
-  conflictOf,
-  fieldsOf,
-  messageOf,
-  sameObligation,
-  standsTo,
-  entryOf as toEntry,
-} from "../../store/redis/dlq-port/entry.ts";
+import * as entries from "../../store/redis/dlq-port/entry.ts";
 import type { Store } from "../../store/store.ts";
 import { type Tally, tallyOf, UNSETTLED, withBelow } from "../../store/tally.ts";
 import type { Waiting } from "./admission.ts";
@@ -28,7 +21,7 @@ import type { KeptEntry } from "./lines.ts";
 import { parseMicro } from "./money.ts";
 import type { FinalizeResult, ReplayCounts } from "./outcome.ts";
 import type { FinalizeRequest, Obligation } from "./request.ts";
-import { payloadOf, settlementTopic, TOPIC, type TopicParts } from "./topic.ts";
+import { settlementTopic, TOPIC, type TopicParts } from "./topic.ts";
 
 export interface KeepingOptions extends TopicParts {
   readonly port: DLQPort;
@@ -117,7 +110,7 @@ export function createKeeping(options: KeepingOptions) {
       if (view === null) continue;
       dead.delete(id);
       const history = await port.store.history(id).catch(() => ({ attempts: [], provenance: [] }));
-      const entry = toEntry(view, history);
+      const entry = entries.entryOf(view, history);
       lines.terminal(entry, entry.attempt_count, kind);
     }
   }
@@ -128,14 +121,14 @@ export function createKeeping(options: KeepingOptions) {
     if (ready === null || mine?.id !== id) return;
     seen.delete(key);
     const first = await firstOf(port.store, mine.request);
-    if (first === null || standsTo(first, mine.request) === "other") await conflict(ready, mine.request, first);
+    if (first === null || entries.standsTo(first, mine.request) === "other") await conflict(ready, mine.request, first);
   }
 
   /** N8: what was told again while the store was away, and met what a person has closed. */
   async function closedAbove(id: string): Promise<void> {
     const view = await port.store.get(id);
-    const { entry: _, problem: __, ...request } = fieldsOf(view?.payload ?? "");
-    if (view && standsTo(view, request) === "closed") await closedBy(request, view);
+    const { entry: _, problem: __, ...request } = entries.fieldsOf(view?.payload ?? "");
+    if (view && entries.standsTo(view, request) === "closed") await closedBy(request, view);
   }
 
   /** Tries it, and keeps it where that fails. */
@@ -144,7 +137,7 @@ export function createKeeping(options: KeepingOptions) {
     const { reservation_id: key, tenant_id: tenantId, trace_id: trace } = request;
     if (problem !== null) {
       const reason = `invalid_request: ${problem}`;
-      return keep(mg, request, messageOf(entryOf(request, reason), { id: newId(), key, terminal: reason, problem }));
+      return keep(mg, request, entries.messageOf(entryOf(request, reason), { id: newId(), key, terminal: reason, problem }));
     }
     const first = seen.get(key);
     const away = mg.ladder.status().primary === "down";
@@ -152,7 +145,7 @@ export function createKeeping(options: KeepingOptions) {
     const traceparent = isTraceparent(trace) ? trace : null;
     const same = first && away ? { id: first.id } : {};
     // Told again it is the same message, whatever trace it came with.
-    const payload = payloadOf({ request: first ? { ...request, trace_id: first.request.trace_id } : request, problem });
+    const payload = entries.payloadOf(first ? { ...request, trace_id: first.request.trace_id } : request);
     const result = await mg.deliver(TOPIC, payload, { key, tenantId, timeoutMs, traceparent, ...same });
     if (result.code === "key_conflict") return again(mg, request, await firstOf(port.store, request));
     if (result.kind === "delivered" || result.kind === "duplicate") {
@@ -161,14 +154,14 @@ export function createKeeping(options: KeepingOptions) {
       return result.kind === "delivered" ? { ok: true, status: "finalized" } : IDEMPOTENT;
     }
     const ended = result.kind === "dead" ? await port.store.get(result.id).catch(() => null) : null;
-    if (ended && standsTo(ended, request) === "closed") return again(mg, request, ended);
+    if (ended && entries.standsTo(ended, request) === "closed") return again(mg, request, ended);
     if (result.stored !== null) remember(seen, result.id, request);
     return told(request, result);
   }
 
   /** The reservation was told before: what became of that message is the answer. */
   async function again(mg: Makegood, request: FinalizeRequest, first: MessageView | null): Promise<FinalizeResult> {
-    const standing = first === null ? "other" : standsTo(first, request);
+    const standing = first === null ? "other" : entries.standsTo(first, request);
     if (first === null || standing === "other") return conflict(mg, request, first);
     if (standing === "settled") return IDEMPOTENT;
     const { survives } = mg.store.traits;
@@ -187,14 +180,11 @@ export function createKeeping(options: KeepingOptions) {
   }
 
   /** DF-17: the first stands, and this one is a dead letter of its own. */
-  async function conflict(
-    mg: Makegood,
-    request: FinalizeRequest,
-    first: { readonly id: string } | null,
-  ): Promise<FinalizeResult> {
+  async function conflict(mg: Makegood, request: FinalizeRequest, first: Pick<Seen, "id"> | null): Promise<FinalizeResult> {
     const reason = `key_conflict: reservation ${request.reservation_id} is kept with another cost or tenant; the first stands`;
-    lines.conflict(entryOf(request, reason), options.place);
-    return keep(mg, request, conflictOf({ ...entryOf(request, reason), created_at: undefined }, first?.id ?? "?", newId()));
+    const entry = entryOf(request, reason);
+    lines.conflict(entry, options.place);
+    return keep(mg, request, entries.conflictOf({ ...entry, created_at: undefined }, first?.id ?? "?", newId()));
   }
 
   /** A dead letter from the start: nothing of it is sent. */
@@ -215,9 +205,7 @@ export function createKeeping(options: KeepingOptions) {
     if (stored !== "primary" && stored !== null) lines.degraded(kind, place, failed);
     if (how === "refused") lines.storeFailed("deliver", reason, entry);
     if (how === "dead") lines.terminal(entry, 1, place);
-    if (how === "queued" || (survives === "nothing" && how !== "refused")) {
-      lines.kept(entry, { store: place, durable: survives !== "nothing" });
-    }
+    if (how === "queued" || (survives === "nothing" && how !== "refused")) lines.kept(entry, place, survives !== "nothing");
     return answer;
   }
 
@@ -321,9 +309,9 @@ function remember(seen: Map<string, Seen>, id: string, request: FinalizeRequest)
 
 /** Whether it contradicts what was kept here before and is still owed. `store` null: it is away, and nothing else knows. */
 async function contradicts(request: FinalizeRequest, { id, request: first }: Seen, store: Store | null): Promise<boolean> {
-  if (sameObligation(first, request)) return false;
+  if (entries.sameObligation(first, request)) return false;
   const view = (await store?.get(id).catch(() => null)) ?? null;
-  return view === null || standsTo(view, first) === "owed";
+  return view === null || entries.standsTo(view, first) === "owed";
 }
 
 /** What each tenant owes, of what waits in the store; a page is more than was asked for. */
@@ -333,7 +321,7 @@ async function owedBy(store: Store): Promise<Map<string, bigint>> {
     const { data } = await store.list({ topic: TOPIC, status, limit: LIMITS.pageMax });
     for (const { tenantId, payload } of data) {
       if (tenantId === null) continue;
-      owed.set(tenantId, (owed.get(tenantId) ?? 0n) + (parseMicro(fieldsOf(payload).actual_cost_micro) ?? 0n));
+      owed.set(tenantId, (owed.get(tenantId) ?? 0n) + (parseMicro(entries.fieldsOf(payload).actual_cost_micro) ?? 0n));
     }
   }
   return owed;

@@ -6,16 +6,13 @@ import type { Outcome } from "../../message/outcome.ts";
 import type { Log, LogFields } from "../../observe/log.ts";
 import { tell } from "../../platform/tell.ts";
 import { entryJson } from "../../store/handed-down.ts";
-import type { Quarantined } from "../../store/redis/dlq-port/dlq-store.ts";
+import type { NewDLQEntry, Quarantined } from "../../store/redis/dlq-port/dlq-store.ts";
 import { messageOf } from "../../store/redis/dlq-port/entry.ts";
 import type { ReplayCounts } from "./outcome.ts";
 import type { FinalizeRequest } from "./request.ts";
 
 /** What is known of an obligation when a line is written about it. */
-export interface KeptEntry extends FinalizeRequest {
-  readonly reason: string;
-  readonly response_status: number | null;
-  readonly attempt_count: number;
+export interface KeptEntry extends NewDLQEntry {
   readonly created_at: string;
   /** The message that it is, or would be. */
   readonly id?: string | undefined;
@@ -28,56 +25,52 @@ export type Lines = ReturnType<typeof createLines>;
 const PREFIX = "[billing-finalize]";
 
 export function createLines(given: Log) {
-  const said = (text: string): string => `${PREFIX} ${text}`;
-  const log = unbreakable(given);
+  const log = ours(given);
   return {
     /** An obligation waits in a store. `durable` false: the line is an ERROR with the whole entry. */
-    kept(entry: KeptEntry, { store, durable }: { readonly store: string; readonly durable: boolean }): void {
+    kept(entry: KeptEntry, store: string, durable: boolean): void {
       const { reservation_id, reason, attempt_count: attempt } = entry;
       const fields = { reservation_id, reason, attempt, store };
       const unsafe = "DLQ: entry created, not durable; settle it from this line if it is lost";
-      if (durable) log.warn(said("DLQ: entry created"), fields);
-      else log.error(said(unsafe), { ...fields, ...whole(entry) });
+      if (durable) log.warn("DLQ: entry created", fields);
+      else log.error(unsafe, { ...fields, ...whole(entry) });
     },
     /** It will not be tried again by itself. */
     terminal(entry: KeptEntry, attempts: number, store: string): void {
       const { reservation_id, tenant_id, actual_cost_micro, created_at, reason } = entry;
       const fields = { reservation_id, tenant_id, actual_cost_micro, attempts, created_at, reason, store };
-      log.error(said("DLQ terminal drop: a person has to decide"), fields);
+      log.error("DLQ terminal drop: a person has to decide", fields);
     },
     replayed: (counts: ReplayCounts, remaining: number | null, store: string) =>
-      log.info(said("DLQ replay"), { ...counts, remaining, store }),
-    degraded: (from: string, to: string, reason: string) => log.error(said("DLQ store degraded"), { from, to, reason }),
-    promoted: (count: number, store: string) => log.info(said("DLQ store back: entries moved out of memory"), { count, store }),
+      log.info("DLQ replay", { ...counts, remaining, store }),
+    degraded: (from: string, to: string, reason: string) => log.error("DLQ store degraded", { from, to, reason }),
+    promoted: (count: number, store: string) => log.info("DLQ store back: entries moved out of memory", { count, store }),
     conflict: (entry: KeptEntry, store: string) =>
-      log.error(said("DLQ conflict: this reservation is kept with another cost or tenant; the first stands"), { entry, store }),
+      log.error("DLQ conflict: this reservation is kept with another cost or tenant; the first stands", { entry, store }),
     storeFailed: (during: string, error: string, entry?: KeptEntry) =>
-      log.error(said("DLQ STORE FAILURE"), { during, error, ...(entry === undefined ? {} : whole(entry)) }),
+      log.error("DLQ STORE FAILURE", { during, error, ...(entry === undefined ? {} : whole(entry)) }),
     journalNote: (note: Readonly<Record<string, unknown>>) =>
-      log[note.what === "taken_over" ? "info" : "warn"](said("DLQ journal"), note),
+      log[note.what === "taken_over" ? "info" : "warn"]("DLQ journal", note),
     closed: (entry: KeptEntry, resolution: string, store: string) =>
-      log.error(said("DLQ closed: a person has ended this reservation; what was told now is kept nowhere"), {
+      log.error("DLQ closed: a person has ended this reservation; what was told now is kept nowhere", {
         resolution,
         store,
         ...whole(entry),
       }),
     unreadable: ({ kind, reservation_id, at, fields }: Quarantined) =>
-      log.error(said("DLQ payload unreadable: find out what was owed"), { kind, reservation_id, at, left: Object.keys(fields) }),
+      log.error("DLQ payload unreadable: find out what was owed", { kind, reservation_id, at, left: Object.keys(fields) }),
     /** Credentials or configuration look wrong; a person should look. */
     alert(reservation_id: string, outcome: Outcome): void {
       if (outcome.kind !== "retry" || outcome.alert !== true) return;
       const { code, error } = outcome;
-      log.error(said("billing refuses our credentials or configuration"), { reservation_id, code, error });
+      log.error("billing refuses our credentials or configuration", { reservation_id, code, error });
     },
     unverified: ({ reservation_id }: FinalizeRequest) =>
-      log.warn(said("409 without amount and state: taken as settled, unverified"), { reservation_id }),
+      log.warn("409 without amount and state: taken as settled, unverified", { reservation_id }),
     started: (store: string, durable: boolean, persistence: string, reason: string) =>
-      log[durable ? "info" : "warn"](said(durable ? "DLQ ready" : "DLQ not durable: not ready for billing"), {
-        store,
-        durable,
-        persistence,
-        reason,
-      }),
+      durable
+        ? log.info("DLQ ready", { store, durable, persistence, reason })
+        : log.warn("DLQ not durable: not ready for billing", { store, durable, persistence, reason }),
   };
 }
 
@@ -89,8 +82,8 @@ function whole({ id, dead, ...entry }: KeptEntry): object {
   return { entry, makegood_entry: JSON.parse(entryJson({ message, atMs: Date.parse(entry.created_at) })) };
 }
 
-/** N8: a log that throws changes no result, and ends no process. */
-function unbreakable(log: Log): Log {
-  const call = (level: keyof Log) => (text: string, fields?: LogFields) => tell(() => log[level](text, fields));
+/** Every line begins alike. N8: a log that throws changes no result, and ends no process. */
+function ours(log: Log): Log {
+  const call = (level: keyof Log) => (text: string, fields?: LogFields) => tell(() => log[level](`${PREFIX} ${text}`, fields));
   return { debug: call("debug"), info: call("info"), warn: call("warn"), error: call("error") };
 }

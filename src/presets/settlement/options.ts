@@ -50,43 +50,31 @@ export interface SettlementOptions {
 }
 
 export function checkOptions(options: SettlementOptions): void {
-  const { timeoutMs, maxRetries, retryDelaysMs, s2sSigner, s2sSubjectMode, maxPending } = options;
-  const problems = placeProblems(options);
-  const whole = (name: string, value: number | undefined, min: number, max: number): void => {
-    const problem = value === undefined ? null : numberProblem(name, value, min, max);
-    if (problem !== null) problems.push(problem);
-  };
-  whole("timeoutMs", timeoutMs, 10, 300_000);
-  whole("maxRetries", maxRetries, 1, LIMITS.attemptsMax);
-  whole("maxPending", maxPending, 1, LIMITS.pageMax);
-  if (retryDelaysMs?.length === 0) problems.push("retryDelaysMs needs at least one wait");
-  for (const ms of retryDelaysMs ?? []) whole("retryDelaysMs", ms, 1, LIMITS.delayMsMax);
-  if (typeof (s2sSigner as ServiceSigner | undefined)?.sign !== "function")
-    problems.push("s2sSigner must have a function sign()");
-  if (s2sSubjectMode !== undefined && s2sSubjectMode !== "service" && s2sSubjectMode !== "tenant") {
-    problems.push("s2sSubjectMode must be service or tenant");
-  }
+  const { dlqStore, journalDir, makegood, maxExposureMicro, retryDelaysMs, s2sSigner, s2sSubjectMode = "service" } = options;
+  const below = journalDir !== undefined;
+  const number = (name: "timeoutMs" | "maxRetries" | "maxPending", min: number, max: number) =>
+    options[name] !== undefined && numberProblem(name, options[name], min, max);
+  const found = [
+    dlqStore !== undefined && !isStore(dlqStore) && !isPort(dlqStore) && NO_PORT,
+    below && (typeof journalDir !== "string" || journalDir === "") && "journalDir must be the path of a directory",
+    below && dlqStore === undefined && "journalDir stands below a dlqStore: give one",
+    below && makegood?.journal !== undefined && "journalDir and makegood.journal are the same: give one of them",
+    maxExposureMicro !== undefined && parseMicro(maxExposureMicro) === null && NO_AMOUNT,
+    number("timeoutMs", 10, 300_000),
+    number("maxRetries", 1, LIMITS.attemptsMax),
+    number("maxPending", 1, LIMITS.pageMax),
+    retryDelaysMs?.length === 0 && "retryDelaysMs needs at least one wait",
+    ...(retryDelaysMs ?? []).map((ms) => numberProblem("retryDelaysMs", ms, 1, LIMITS.delayMsMax)),
+    typeof (s2sSigner as ServiceSigner | undefined)?.sign !== "function" && "s2sSigner must have a function sign()",
+    s2sSubjectMode !== "service" && s2sSubjectMode !== "tenant" && "s2sSubjectMode must be service or tenant",
+  ];
+  const problems = found.filter((problem) => typeof problem === "string");
   if (problems.length > 0) throw new MakegoodError("invalid_config", problems.join("; "), { problems });
 }
 
-/** What an option asks of the store that is given, or not. */
-function placeProblems({ dlqStore, journalDir, makegood, maxExposureMicro }: SettlementOptions): string[] {
-  const problems: string[] = [];
-  if (dlqStore !== undefined && !isStore(dlqStore) && !isPort(dlqStore)) {
-    problems.push(
-      "dlqStore must be a port made by createRedisDLQStore or createMemoryDLQStore, or a store: give the store that yours stands on",
-    );
-  }
-  if (journalDir !== undefined) {
-    if (typeof journalDir !== "string" || journalDir === "") problems.push("journalDir must be the path of a directory");
-    if (dlqStore === undefined) problems.push("journalDir stands below a dlqStore: give one");
-    if (makegood?.journal !== undefined) problems.push("journalDir and makegood.journal are the same: give one of them");
-  }
-  if (maxExposureMicro !== undefined) {
-    if (parseMicro(maxExposureMicro) === null) problems.push("maxExposureMicro must be a whole number in decimal text");
-  }
-  return problems;
-}
+const NO_PORT =
+  "dlqStore must be a port made by createRedisDLQStore or createMemoryDLQStore, or a store: give the store that yours stands on";
+const NO_AMOUNT = "maxExposureMicro must be a whole number in decimal text";
 
 export function isStore(given: object): given is Store {
   return "traits" in given && "enqueue" in given;

@@ -3,6 +3,7 @@
  * reason why it can never be settled if there is one. Nothing here throws, whatever comes in (FIN-43).
  */
 import { errorText } from "../../message/errors.ts";
+import { isObject } from "../../message/json.ts";
 import { LIMITS } from "../../message/limits.ts";
 import { isWellFormed } from "../../message/validate.ts";
 import { oneLine } from "../../sink/one-line.ts";
@@ -24,28 +25,18 @@ const FIELD_BYTES_MAX = 1_000;
 /** `newId`: for what came without an identity of its own. */
 export function readRequest(input: unknown, newId: () => string): Obligation {
   try {
-    const fields = {
-      reservation_id: field(input, "reservation_id"),
-      tenant_id: field(input, "tenant_id"),
-      actual_cost_micro: field(input, "actual_cost_micro"),
-      trace_id: field(input, "trace_id"),
-    };
+    const { reservation_id, tenant_id, actual_cost_micro, trace_id } = isObject(input) ? input : {};
+    const fields = { reservation_id, tenant_id, actual_cost_micro, trace_id };
     const problem =
-      idProblem("reservation_id", fields.reservation_id, LIMITS.keyBytesMax) ??
-      idProblem("tenant_id", fields.tenant_id, LIMITS.tenantIdBytesMax) ??
-      costProblem(fields.actual_cost_micro);
-    const trace_id = shown(fields.trace_id ?? "");
-    if (problem === null) return { request: { ...(fields as FinalizeRequest), trace_id }, problem };
-    return unidentified(fields, problem, newId);
+      idProblem("reservation_id", reservation_id, LIMITS.keyBytesMax) ??
+      idProblem("tenant_id", tenant_id, LIMITS.tenantIdBytesMax) ??
+      costProblem(actual_cost_micro);
+    if (problem !== null) return unidentified(fields, problem, newId);
+    return { request: { ...(fields as FinalizeRequest), trace_id: shown(trace_id) }, problem };
   } catch (thrown) {
     // A getter that throws, a revoked proxy: there is nothing to read, and still it is an obligation that somebody had.
     return unidentified({}, `the request cannot be read: ${errorText(thrown)}`, newId);
   }
-}
-
-function field(input: unknown, name: string): unknown {
-  if (typeof input !== "object" || input === null) return undefined;
-  return (input as Record<string, unknown>)[name];
 }
 
 function idProblem(name: string, value: unknown, bytesMax: number): string | null {

@@ -2,14 +2,15 @@
  * The topic `billing/finalize`: its sink, which is the same transport in the direct try and in every replay, and its retry policy.
  */
 import { type AnyTopic, topic } from "../../delivery/topic.ts";
+import { readObject } from "../../message/json.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
 import type { Sink } from "../../sink/sink.ts";
-import { TOPIC as NAME, payloadOf as payloadOfEntry } from "../../store/redis/dlq-port/entry.ts";
+import { TOPIC } from "../../store/redis/dlq-port/entry.ts";
 import type { Lines } from "./lines.ts";
 import { type Obligation, readRequest } from "./request.ts";
 import type { Transport } from "./transport.ts";
 
-export const TOPIC = NAME;
+export { TOPIC };
 
 export interface TopicParts {
   readonly transport: Transport;
@@ -34,18 +35,9 @@ export function settlementTopic({ transport, lines, retry, timeoutMs, leaseMs }:
 }
 
 /** What a message of the topic asks for; what cannot be read is a problem like any other, and never sent. */
-export function readStored(payload: string, id: string): Obligation {
-  let value: unknown = null;
-  try {
-    value = JSON.parse(payload);
-  } catch {
-    return { ...readRequest(null, () => id), problem: "its payload cannot be read" };
-  }
+function readStored(payload: string, id: string): Obligation {
+  const value = readObject(payload);
   const { request, problem } = readRequest(value, () => id);
-  const marked = (value as { problem?: unknown } | null)?.problem;
-  return { request, problem: typeof marked === "string" ? marked : problem };
-}
-
-export function payloadOf({ request, problem }: Obligation): object {
-  return payloadOfEntry(request, { problem });
+  if (value === null) return { request, problem: "its payload cannot be read" };
+  return { request, problem: typeof value.problem === "string" ? value.problem : problem };
 }

@@ -13,18 +13,14 @@ import { checkUrl } from "../../sink/check-target.ts";
 import { oneLine } from "../../sink/one-line.ts";
 import { createPoster } from "../../sink/poster.ts";
 import { headerText } from "../../sink/request-headers.ts";
-import type { ServiceSigner } from "../../sink/service-token.ts";
 import type { DeliverContext } from "../../sink/sink.ts";
 import { type Judged, judge, judgeReservation } from "./answer.ts";
+import type { SettlementOptions } from "./options.ts";
 import type { FinalizeRequest } from "./request.ts";
 
-export interface TransportOptions {
-  readonly billingUrl: string;
-  readonly s2sSigner: ServiceSigner;
-  readonly s2sSubjectMode: "service" | "tenant";
+export interface TransportOptions
+  extends Pick<SettlementOptions, "billingUrl" | "s2sSigner" | "s2sSubjectMode" | "reservationPath"> {
   readonly timeoutMs: number;
-  /** Where a reservation is read when a 409 carries nothing to compare, below `billingUrl`; absent: it is not. */
-  readonly reservationPath?: string | undefined;
   readonly clock: Clock;
   /** What an answer was taken for. */
   readonly judged: (judged: Judged, request: FinalizeRequest) => void;
