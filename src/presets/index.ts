@@ -17,17 +17,12 @@ export {
   type Verified,
   type VerifyingKey,
 } from "../sink/verify-service-token.ts";
+export type { StreamEntry as AuditStreamEntry } from "../store/redis/streams/entries.ts";
 export type { Turn, TurnOutcome, TurnRef, TurnSettlement, UsageStore } from "../store/usage.ts";
 export { type AuditClient, type AuditClientOptions, type AuditResult, createAuditClient } from "./audit/client.ts";
 export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record.ts";
 export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } from "./audit/registry.ts";
-export {
-  type AuditStreamEntry,
-  type AuditStreamMessage,
-  type AuditStreamOptions,
-  readAuditEntry,
-  startAuditStream,
-} from "./audit/stream.ts";
+export { type AuditStreamMessage, type AuditStreamOptions, readAuditEntry, startAuditStream } from "./audit/stream.ts";
 export { auditTopics } from "./audit/topics.ts";
 export {
   type RecoveryStreamOptions,

@@ -21,15 +21,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Store } from "../../store/store.ts";
 import { tallyOf, UNSETTLED, withBelow } from "../../store/tally.ts";
 import { type Draft, draftOf, quarantined } from "./draft.ts";
-import type {
-  AiDecisionData,
-  AuditEnvelope,
-  EffectivenessData,
-  ExecutionData,
-  NotificationData,
-  OrchestrationData,
-  SignalProcessingData,
-} from "./record.ts";
+import type { AuditEnvelope, LeastData } from "./record.ts";
 import { AUDIT_CLIENT_NAMESPACE, auditKind } from "./registry.ts";
 import { isSameData } from "./seed-record.ts";
 import { type SenderOptions, senderSinks, senderTopics } from "./sender.ts";
@@ -68,15 +60,12 @@ export interface AuditResult {
 /** A whole record, or the seed's own shape: the data alone, with an `id` that says which record it is (AUD-7). */
 export type AuditInput<Data extends object = Record<string, unknown>> = AuditEnvelope<Data> | (Data & { readonly data?: never });
 
-export interface AuditClient extends AsyncDisposable {
+/** One for each registered type: `aiDecision(record)` is `write("ai-decisions", record)`, with the type of its data. */
+type Helpers = { readonly [Name in keyof LeastData]: (record: AuditInput<LeastData[Name]>) => Promise<AuditResult> };
+
+export interface AuditClient extends Helpers, AsyncDisposable {
   /** `type`: a registered type or one of its other names. */
   write(type: string, record: AuditInput): Promise<AuditResult>;
-  orchestration(record: AuditInput<OrchestrationData>): Promise<AuditResult>;
-  signalProcessing(record: AuditInput<SignalProcessingData>): Promise<AuditResult>;
-  aiDecision(record: AuditInput<AiDecisionData>): Promise<AuditResult>;
-  execution(record: AuditInput<ExecutionData>): Promise<AuditResult>;
-  notification(record: AuditInput<NotificationData>): Promise<AuditResult>;
-  effectiveness(record: AuditInput<EffectivenessData>): Promise<AuditResult>;
   /** How many records wait here; null: the store does not say. */
   pending(): Promise<number | null>;
   /** How many quarantined or undeliverable records a person should look at; null: the store does not say. */
@@ -124,13 +113,8 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
     const put = await mg.ladder.put(entry, clock.monotonicMs() + leftMs);
     const told = { id: entry.message.id, key, code: "closed", error: "the client is closed", status: null, tries: 0 };
     if (put.kind === "stored") return { ...told, kind: "queued", stored: put.rung, survives: put.survives };
-    return {
-      ...told,
-      kind: "refused",
-      code: put.kind === "conflict" ? "key_conflict" : put.code,
-      stored: null,
-      survives: "nothing",
-    };
+    const code = put.kind === "conflict" ? "key_conflict" : put.code;
+    return { ...told, kind: "refused", code, stored: null, survives: "nothing" };
   }
 
   async function write(type: string, record: object): Promise<AuditResult> {

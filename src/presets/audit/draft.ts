@@ -18,6 +18,17 @@ export interface Draft {
   readonly record: unknown;
 }
 
+/** The message that carries a record; `fits` false: as a quarantined one. */
+export function messageOf(namespace: string, type: string, text: string, source: Source) {
+  const kind = auditKind(type);
+  const read = kind && readEither(kind, text, source);
+  if (!read?.ok) {
+    const reason = read ? faultText(read.faults) : NOT_REGISTERED;
+    return { fits: false, ...quarantineMessage(namespace, kind?.type ?? type, reason, text) };
+  }
+  return { fits: true, topic: `${namespace}/${kind?.type}`, key: read.record.eventId, payloadText: read.record.payload };
+}
+
 export function draftOf(type: string, given: unknown, source: Source): Draft {
   const kind = auditKind(type);
   const own = (given as { event_id?: unknown } | null)?.event_id;
@@ -31,10 +42,8 @@ export function draftOf(type: string, given: unknown, source: Source): Draft {
   } catch {
     return draft;
   }
-  if (kind === null) return quarantined(draft, String(type), NOT_REGISTERED, text);
-  const read = readEither(kind, text, { ...source, newId: () => eventId });
-  if (!read.ok) return quarantined(draft, kind.type, faultText(read.faults), text);
-  return { ...draft, eventId: read.record.eventId, key: read.record.eventId, payloadText: read.record.payload };
+  const { fits, ...message } = messageOf(AUDIT_CLIENT_NAMESPACE, String(type), text, { ...source, newId: () => eventId });
+  return { ...draft, ...message, eventId: fits ? message.key : eventId };
 }
 
 export function quarantined(draft: Draft, type: string, reason: string, text: string): Draft {

@@ -2,6 +2,7 @@
  * Records that do not fit, kept as dead letters with their whole text (CON-16, DA-15). A replay judges them again: what fits by then
  * is stored, the rest stays what it is.
  */
+import { readObject } from "../../message/json.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import { payloadHash } from "../../message/validate.ts";
@@ -15,25 +16,14 @@ import { readEither } from "./seed-record.ts";
 export const INVALID_RECORD = "invalid_record";
 export const NOT_REGISTERED = "nobody registered this audit type";
 
-/** What a quarantined message holds: the text as it came, wherever it came from. */
-interface Quarantined {
-  readonly audit_type: string;
-  readonly reason: string;
-  /** The exact text of the record; it need not be JSON. */
-  readonly record: string;
-}
-
-export interface QuarantineMessage {
-  readonly topic: string;
-  readonly key: string;
-  readonly payloadText: string;
-}
-
 const AS_IT_CAME = /^as-it-came:([a-z-]+):/;
 
-/** The same text again is the same dead letter: a producer in a loop fills nothing. What has no room beside its reason is kept as it came. */
-export function quarantineMessage(namespace: string, type: string, reason: string, record: string): QuarantineMessage {
-  const whole = JSON.stringify({ audit_type: type, reason, record } satisfies Quarantined);
+/**
+ * `record`: the text as it came, wherever it came from; it need not be JSON. The same text again is the same dead letter: a producer in a
+ * loop fills nothing. What has no room beside its reason is kept as it came.
+ */
+export function quarantineMessage(namespace: string, type: string, reason: string, record: string) {
+  const whole = JSON.stringify({ audit_type: type, reason, record });
   const hash = payloadHash(`${type}\n${record}`);
   const fits = Buffer.byteLength(whole) <= LIMITS.payloadBytesMax;
   const [key, payloadText] = fits ? [hash, whole] : [`as-it-came:${type}:${hash}`, record];
@@ -46,22 +36,13 @@ export const judged = (kind: AuditKind, read: ReadRecord): Judged =>
   read.ok ? { kind, record: read.record } : { refused: invalid(faultText(read.faults)) };
 
 export function judgeAgain({ id, key, payload }: Pick<Delivery, "id" | "key" | "payload">): Judged {
-  const { audit_type, record } = keptIn(key, payload);
+  const type = AS_IT_CAME.exec(key ?? "")?.[1];
+  const { audit_type, record } = type === undefined ? (readObject(payload) ?? {}) : { audit_type: type, record: payload };
   const kind = auditKind(String(audit_type));
   if (kind === null || typeof record !== "string") return { refused: invalid(NOT_REGISTERED) };
   // From the message alone, so that each attempt makes the same envelope: its id begins with its time.
   const occurredMs = Number.parseInt(String(id).replace("-", "").slice(0, 12), 16);
   return judged(kind, readEither(kind, record, { newId: () => `${QUARANTINE}/${id}`, actor: QUARANTINE, occurredMs }));
-}
-
-function keptIn(key: string | null, payload: string): Partial<Quarantined> {
-  const type = AS_IT_CAME.exec(key ?? "")?.[1];
-  if (type !== undefined) return { audit_type: type, record: payload };
-  try {
-    return (JSON.parse(payload) ?? {}) as Partial<Quarantined>;
-  } catch {
-    return {};
-  }
 }
 
 export function invalid(reason: string): Outcome {

@@ -4,6 +4,7 @@
  * at once.
  */
 import { isMakegoodError } from "../../message/errors.ts";
+import { isObject } from "../../message/json.ts";
 import { type StandardSchemaV1, schemaOf } from "../../message/standard-schema.ts";
 import { isWellFormed, parsePayloadText } from "../../message/validate.ts";
 import type { AuditRecord } from "../../store/audit.ts";
@@ -25,13 +26,16 @@ export interface AuditEnvelope<Data extends object = Record<string, unknown>> {
 }
 
 type And<Least extends object> = Least & { readonly [more: string]: unknown };
-export type OrchestrationData = And<{ readonly phase: string }>;
-export type SignalProcessingData = And<{ readonly fingerprint: string }>;
-/** `confidence`: from 0 to 1. */
-export type AiDecisionData = And<{ readonly fingerprint: string; readonly confidence: number }>;
-export type ExecutionData = And<{ readonly workflow: string }>;
-export type NotificationData = And<{ readonly channel: string }>;
-export type EffectivenessData = And<{ readonly score: number }>;
+
+/** The least that `data` holds, as the client's helpers ask for it; `confidence`: from 0 to 1. */
+export interface LeastData {
+  orchestration: And<{ readonly phase: string }>;
+  signalProcessing: And<{ readonly fingerprint: string }>;
+  aiDecision: And<{ readonly fingerprint: string; readonly confidence: number }>;
+  execution: And<{ readonly workflow: string }>;
+  notification: And<{ readonly channel: string }>;
+  effectiveness: And<{ readonly score: number }>;
+}
 
 export interface RecordFault {
   /** A path such as `data.confidence`; `.` is the record as a whole. */
@@ -87,7 +91,7 @@ export function readRecord(kind: AuditKind, text: string): ReadRecord {
   return { ok: true, record };
 }
 
-export function recordFaults(kind: AuditKind, value: unknown): RecordFault[] {
+function recordFaults(kind: AuditKind, value: unknown): RecordFault[] {
   if (!isObject(value)) return [{ field: ".", detail: "must be a JSON object" }];
   const own = (name: string): unknown => (Object.hasOwn(value, name) ? value[name] : undefined);
   const faults: RecordFault[] = [];
@@ -117,10 +121,6 @@ export function recordSchema(kind: AuditKind): StandardSchemaV1<AuditEnvelope> {
 /** All faults as one sentence. It names fields and never repeats what stood in them (DA-25). */
 export function faultText(faults: readonly RecordFault[]): string {
   return faults.map(({ field, detail }) => (field === "." ? `the record ${detail}` : `${field} ${detail}`)).join("; ");
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function textFault(value: unknown, bytesMax: number): string | null {

@@ -52,11 +52,7 @@ export const AUDIT_TYPES = [
 
 export type AuditType = (typeof AUDIT_TYPES)[number]["type"];
 
-const BY_NAME: ReadonlyMap<string, AuditKind & { readonly type: AuditType }> = new Map(
-  AUDIT_TYPES.flatMap((kind) => [kind.type, ...kind.aliases].map((name) => [name, kind] as const)),
-);
-
 /** The registered type of a name or an alias; null: nobody registered it. */
-export function auditKind(name: string): (AuditKind & { readonly type: AuditType }) | null {
-  return BY_NAME.get(name) ?? null;
+export function auditKind(name: string): (typeof AUDIT_TYPES)[number] | null {
+  return AUDIT_TYPES.find(({ type, aliases }) => type === name || aliases.includes(name)) ?? null;
 }

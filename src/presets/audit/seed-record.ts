@@ -2,6 +2,7 @@
  * A record in the seed's own shape, {id, fingerprint, confidence …} without an envelope (AUD-7), becomes the `data` of one: the same
  * envelope wherever it comes in, the endpoint, the stream or the client. Its text goes in as it is.
  */
+import { readObject } from "../../message/json.ts";
 import { payloadHash } from "../../message/validate.ts";
 import { isEventId, type ReadRecord, readRecord } from "./record.ts";
 import type { AuditKind } from "./registry.ts";
@@ -43,15 +44,9 @@ const dataId = ({ type }: AuditKind, text: string): string => `${type}/${payload
 
 /** Null: it has an envelope of its own that is wrong, or is no object at all. */
 function wrap(kind: AuditKind, text: string, { eventId, newId, actor = kind.producer, occurredMs }: Source): string | null {
-  let data: unknown;
-  try {
-    data = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (typeof data !== "object" || data === null || Array.isArray(data) || hasEnvelope(data)) return null;
-  if (!(Math.abs(occurredMs) <= 8.64e15)) return null;
-  const { id } = data as { id?: unknown };
+  const data = readObject(text);
+  if (data === null || hasEnvelope(data) || !(Math.abs(occurredMs) <= 8.64e15)) return null;
+  const { id } = data;
   const own = typeof id === "number" ? String(id) : id;
   // Without an id two equal records may be two events: kept twice rather than once too few.
   const event = eventId ?? (isEventId(own) ? dataId(kind, text) : newId());

@@ -84,20 +84,18 @@ const SETTINGS = /^http_(?:401|403|501)$/;
 /** So many different records without any answer in between: it is the service, not the record. */
 const SILENT_RECORDS = 5;
 
-export interface Service {
-  /** The outcome of one try, with `outage` where it says nothing about the record. */
-  judge(eventId: string, outcome: Outcome): Outcome;
-}
+type Service = ReturnType<typeof createService>;
 
 /**
  * What answers say about the audit service as a whole, one for all types. While it is away (refused, not there, full, overloaded, silent to
  * several records in a row, or set up so that it takes nothing) records wait and spend no attempts, for a week if need be (CON-12, DA-28).
  */
-export function createService(): Service {
+export function createService() {
   const silent = new Set<string>();
   const missed = new Set<string>();
   return {
-    judge(eventId, outcome) {
+    /** The outcome of one try, with `outage` where it says nothing about the record. */
+    judge(eventId: string, outcome: Outcome): Outcome {
       if (outcome.kind === "unserved") return outcome;
       if (outcome.kind === "unknown") {
         if (silent.size < SILENT_RECORDS) silent.add(eventId);

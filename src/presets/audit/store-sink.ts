@@ -4,6 +4,7 @@
  */
 import { isMakegoodError } from "../../message/errors.ts";
 import type { Outcome } from "../../message/outcome.ts";
+import { systemClock, within } from "../../platform/clock.ts";
 import type { DeliverContext, Delivery, Sink } from "../../sink/sink.ts";
 import type { AuditRecord, AuditStore } from "../../store/audit.ts";
 import { type Judged, judgeAgain, judged } from "./quarantine.ts";
@@ -33,7 +34,8 @@ export const quarantineSink = (audit: AuditStore): Sink => sinkOf(audit, judgeAg
 
 async function write(audit: AuditStore, kind: AuditKind, record: AuditRecord, context: DeliverContext): Promise<Outcome> {
   try {
-    const written = await beforeAbort(audit.write(record), context.signal);
+    // A sink never waits past its deadline; the write goes on and is a duplicate the next time.
+    const written = await within(systemClock, audit.write(record), context.timeoutMs, context.signal);
     switch (written?.kind) {
       case "stored":
         return { kind: "delivered" };
@@ -48,16 +50,6 @@ async function write(audit: AuditStore, kind: AuditKind, record: AuditRecord, co
   } catch (thrown) {
     return outcomeOfWrite(thrown);
   }
-}
-
-/** A sink never waits past its deadline; the write goes on and is a duplicate the next time. Undefined: cut short. */
-function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const cut = (): void => resolve(undefined);
-    if (signal.aborted) cut();
-    signal.addEventListener("abort", cut, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", cut));
-  });
 }
 
 /** Not there at the moment, for any record: it waits and spends no attempt. */

@@ -8,13 +8,12 @@ import { MakegoodError } from "../../message/errors.ts";
 import { type RetryConfig, retryDelayMs, retryPolicy } from "../../message/retry-policy.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
-import type { StreamDoors } from "../../store/redis/streams/doors.ts";
+import type { StreamDoors, StreamDoorsOptions } from "../../store/redis/streams/doors.ts";
+import type { StreamEntry } from "../../store/redis/streams/entries.ts";
 import { AUDIT_LENGTH_MAX, AUDIT_STREAM } from "../../store/redis/streams/seed-names.ts";
 import { type PresetStreamOptions, startPresetStream } from "../preset-stream.ts";
-import { NOT_REGISTERED, quarantineMessage } from "./quarantine.ts";
-import { faultText } from "./record.ts";
-import { type AUDIT_CLIENT_NAMESPACE, AUDIT_NAMESPACE, AUDIT_TYPES, auditKind, QUARANTINE } from "./registry.ts";
-import { readEither } from "./seed-record.ts";
+import { messageOf } from "./draft.ts";
+import { type AUDIT_CLIENT_NAMESPACE, AUDIT_NAMESPACE, AUDIT_TYPES, QUARANTINE } from "./registry.ts";
 
 export interface AuditStreamOptions extends PresetStreamOptions {
   /** Default `audit-retry-workers` (CON-14). */
@@ -35,7 +34,7 @@ export function startAuditStream(options: AuditStreamOptions): StreamDoors {
   const policy = retryPolicy(options.retry ?? { policy: "audit" });
   if (!policy) throw new MakegoodError("invalid_config", `there is no retry policy ${JSON.stringify(options.retry?.policy)}`);
   // Whoever added the entry has tried it; how long that is ago counts. A second reading of it is the same message.
-  const waitMs = (entry: AuditStreamEntry): number => {
+  const waitMs = (entry: StreamEntry): number => {
     const ageMs = Math.max(0, clock.wallMs() - addedMs(entry)) || 0;
     return Math.max(0, Math.ceil(retryDelayMs(policy, 1, random.next()) - ageMs));
   };
@@ -56,44 +55,23 @@ export function startAuditStream(options: AuditStreamOptions): StreamDoors {
 /** `audit`: the reader's own store writes the records. `audit-write`: they are sent to the service. */
 export type StreamNamespace = typeof AUDIT_NAMESPACE | typeof AUDIT_CLIENT_NAMESPACE;
 
-export interface AuditStreamEntry {
-  /** `milliseconds-sequence`. */
-  readonly id: string;
-  readonly fields: Readonly<Record<string, string | undefined>>;
-}
-
-export interface AuditStreamMessage {
-  readonly topic: string;
-  readonly payloadText: string;
-  /** Absent: the inlet makes one of stream and entry id. */
-  readonly key?: string | undefined;
-}
+export type AuditStreamMessage = ReturnType<StreamDoorsOptions["read"]>;
 
 export function readAuditEntry(
   stream: string,
-  entry: AuditStreamEntry,
+  entry: StreamEntry,
   namespace: StreamNamespace = AUDIT_NAMESPACE,
 ): AuditStreamMessage {
   const { audit_type = "", audit_data = "" } = entry.fields;
-  const kind = auditKind(audit_type);
-  const quarantined = (type: string, reason: string): AuditStreamMessage => {
-    const { key, ...message } = quarantineMessage(namespace, type, reason, audit_data);
-    // Each entry is a dead letter of its own, under its own key; only what is kept as it came has its type in the key.
-    return message.payloadText === audit_data ? { ...message, key } : message;
-  };
-  if (kind === null) return quarantined(audit_type, NOT_REGISTERED);
-  const read = readEither(kind, audit_data, {
-    eventId: `${stream}/${entry.id}`,
-    newId: () => `${stream}/${entry.id}`,
-    actor: stream,
-    occurredMs: addedMs(entry),
-  });
-  if (!read.ok) return quarantined(kind.type, faultText(read.faults));
-  return { topic: `${namespace}/${kind.type}`, payloadText: read.record.payload, key: read.record.eventId };
+  const eventId = `${stream}/${entry.id}`;
+  const source = { eventId, newId: () => eventId, actor: stream, occurredMs: addedMs(entry) };
+  const { fits, key, ...message } = messageOf(namespace, audit_type, audit_data, source);
+  // Each quarantined entry is a dead letter of its own, under its own key; only what is kept as it came has its type in the key.
+  return fits || message.payloadText === audit_data ? { ...message, key } : message;
 }
 
 /** The entry's own id has milliseconds and is Redis's time; the seed's field has seconds (DA-23). NaN: neither says. */
-export function addedMs({ id, fields }: AuditStreamEntry): number {
+function addedMs({ id, fields }: StreamEntry): number {
   const ms = Number(id.split("-")[0]);
   return Number.isSafeInteger(ms) && ms > 0 ? ms : Number(fields.created_at) * 1_000;
 }

@@ -9,9 +9,7 @@ import { recordSchema } from "./record.ts";
 import { AUDIT_NAMESPACE, AUDIT_TYPES, type AuditType, QUARANTINE } from "./registry.ts";
 import { quarantineSink, storeSink } from "./store-sink.ts";
 
-export const QUARANTINE_TOPIC = `${AUDIT_NAMESPACE}/${QUARANTINE}`;
-
-export function auditTopic(type: AuditType): string {
+export function auditTopic(type: AuditType | typeof QUARANTINE): string {
   return `${AUDIT_NAMESPACE}/${type}`;
 }
 
@@ -26,10 +24,9 @@ const WRITE_TIMEOUT_MS = 10_000;
 /** Empty where the store keeps no audit records. `retry`: instead of the policy `audit`. */
 export function auditTopics(audit: AuditStore | null, retry: RetryConfig = { policy: "audit" }): AnyTopic[] {
   if (audit === null) return [];
-  const limits = { concurrency: CONCURRENCY, ratePerSecond: RATE_PER_SECOND };
-  const common = { retry, ...limits, timeoutMs: WRITE_TIMEOUT_MS } as const;
+  const common = { retry, concurrency: CONCURRENCY, ratePerSecond: RATE_PER_SECOND, timeoutMs: WRITE_TIMEOUT_MS } as const;
   const types = AUDIT_TYPES.map((kind) =>
     topic(auditTopic(kind.type), { ...common, schema: recordSchema(kind), sink: storeSink(audit, kind) }),
   );
-  return [...types, topic(QUARANTINE_TOPIC, { ...common, sink: quarantineSink(audit) })];
+  return [...types, topic(auditTopic(QUARANTINE), { ...common, sink: quarantineSink(audit) })];
 }

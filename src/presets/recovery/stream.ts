@@ -5,30 +5,15 @@
  */
 import type { Makegood } from "../../create.ts";
 import { EVALUATE_DEFINITION, RECOVERY_TOPIC } from "../../recovery/topics.ts";
-import type { StreamDoors } from "../../store/redis/streams/doors.ts";
-import type { StreamEntry } from "../../store/redis/streams/entries.ts";
+import type { StreamDoors, StreamDoorsOptions } from "../../store/redis/streams/doors.ts";
 import { RECOVERY_LENGTH_MAX, RECOVERY_STREAM } from "../../store/redis/streams/seed-names.ts";
+import type { ReclaimRules } from "../../store/redis/streams/takeover.ts";
 import { type PresetStreamOptions, startPresetStream } from "../preset-stream.ts";
 
-/** The seed's variable of each stands beside it. */
-export interface RecoveryStreamSettings {
-  /** M10_STREAM_KEY */
-  readonly stream?: string | undefined;
-  /** M10_CONSUMER_GROUP */
-  readonly group?: string | undefined;
-  /** M10_DEAD_LETTER_STREAM */
-  readonly deadStream?: string | undefined;
-  /** M10_STREAM_MAX_LEN: beyond it the stream is said to be too long. Nothing is cut off. */
-  readonly lengthMax?: number | undefined;
-  /** M10_CLAIM_IDLE_MS */
-  readonly reclaimIdleMs?: number | undefined;
-  /** M10_MAX_RECLAIM_ATTEMPTS */
-  readonly reclaimsMax?: number | undefined;
-  /** M10_RECLAIM_BASE_BACKOFF_MS */
-  readonly reclaimBaseMs?: number | undefined;
-  /** M10_RECLAIM_MAX_BACKOFF_MS */
-  readonly reclaimIdleMsMax?: number | undefined;
-}
+type Setting = "stream" | "group" | "deadStream" | "lengthMax" | keyof ReclaimRules;
+
+/** What may be other than the seed has it (RECOVERY_STREAM names its variables). Beyond `lengthMax` the stream is said to be too long. */
+export type RecoveryStreamSettings = { readonly [Name in Setting]?: StreamDoorsOptions[Name] | undefined };
 
 export interface RecoveryStreamOptions extends RecoveryStreamSettings, PresetStreamOptions {}
 
@@ -47,13 +32,9 @@ export function startRecoveryStream(options: RecoveryStreamOptions): StreamDoors
     sweepMax: defaults.sweepMax,
     topics: [RECOVERY_TOPIC],
     prepare: () => declareMissing(options.mg.store),
-    read: readRecoveryEntry,
+    // The fields as they are, in their order; what they mean is the evaluator's business.
+    read: ({ fields }) => ({ topic: RECOVERY_TOPIC, payloadText: JSON.stringify(fields) }),
   });
-}
-
-/** The fields as they are, in their order, as one JSON object; what they mean is the evaluator's business. */
-export function readRecoveryEntry({ fields }: StreamEntry): { topic: string; payloadText: string } {
-  return { topic: RECOVERY_TOPIC, payloadText: JSON.stringify(fields) };
 }
 
 /**
