@@ -4,13 +4,12 @@
  * nothing and is told `lost` (DO-3), and another namespace's messages are never taken (DO-8).
  */
 import { reclaimExpired } from "../../maintenance/jobs/reclaim-expired.ts";
-import { conclude } from "../../message/conclude.ts";
+import { conclude, topicRules } from "../../message/conclude.ts";
 import type { DecideRules } from "../../message/decide.ts";
 import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
 import type { Outcome } from "../../message/outcome.ts";
-import { retryPolicy } from "../../message/retry-policy.ts";
 import type { Settle } from "../../message/settlement.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { numberProblem } from "../../message/validate.ts";
@@ -66,7 +65,7 @@ interface Held {
 export function createOutboxStore({ store, workerId, namespace, clock = systemClock }: OutboxStoreOptions): OutboxStore {
   const held = new Map<string, Held>();
   let topics = new Map<string, TopicRecord>();
-  const rulesOf = (topic: string) => rulesFor(topics.get(topic));
+  const rulesOf = (topic: string) => topicRules(topics.get(topic));
   // CON-20: what a crashed worker held comes back also where no other worker of ours looks after it.
   const reclaim = reclaimExpired({ store, owner: workerId, random: systemRandom, events: createEvents(), rulesOf, everyMs: 0 });
 
@@ -149,11 +148,6 @@ function messageOf({ id, topic, tenantId, key, payload, attempt }: ClaimedMessag
 function isOpen(record: TopicRecord | undefined, namespace: string): boolean {
   if (!record?.name.startsWith(`${namespace}/`)) return false;
   return !record.paused && record.disabledReason === null && record.breaker.state === "closed";
-}
-
-function rulesFor(record: TopicRecord | undefined): DecideRules | undefined {
-  const policy = record && retryPolicy(record.retry);
-  return policy && { policy, ordering: record.ordering, onUnknown: record.sink.onUnknown ?? "retry" };
 }
 
 function check({ batch_size: size, lease_duration: leaseMs }: ClaimCfg): void {

@@ -2,7 +2,7 @@
  * Who takes usage messages on: plugins under names, one of them chosen at run time (OBX-4), behind the topic `mini-chat/usage_snapshot`.
  * A plugin that is missing is the world's fault and not the message's: it waits and spends its attempts like any failure.
  */
-import { type Topic, type TopicOptions, topic } from "../../delivery/topic.ts";
+import { type Topic, type TopicHandler, type TopicOptions, topic } from "../../delivery/topic.ts";
 import { MakegoodError } from "../../message/errors.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import type { DeliverContext, Delivery } from "../../sink/sink.ts";
@@ -70,20 +70,17 @@ export type UsageTopic = Topic<UsageSnapshot> & { readonly counters: readonly st
 export function usageTopic({ publishers, counters = [], name = USAGE_TOPIC, ...options }: UsageTopicOptions = {}): UsageTopic {
   const wrong = counters.filter((counter) => !COUNTER.test(counter));
   if (wrong.length > 0) {
-    throw new MakegoodError(
-      "invalid_config",
-      `counters ${JSON.stringify(wrong)} are refused: lower-case letters, digits and _ only`,
-    );
+    const what = `counters ${JSON.stringify(wrong)} are refused: lower-case letters, digits and _ only`;
+    throw new MakegoodError("invalid_config", what);
   }
-  const sink =
-    publishers &&
-    ((snapshot: UsageSnapshot, delivery: Delivery, context: DeliverContext) => publish(publishers, snapshot, delivery, context));
+  const sink: TopicHandler<UsageSnapshot> | undefined =
+    publishers && ((snapshot, delivery, context) => publish(publishers, snapshot, delivery, context));
   const made = topic(name, {
     schema: snapshotSchema(counters),
     schemaVersion: SNAPSHOT_VERSION,
     retry: "usage",
     ...options,
-    ...(sink ? { sink } : {}),
+    sink,
   });
   return Object.freeze({ ...made, counters: [...counters] });
 }

@@ -7,20 +7,14 @@ import type { Bucket, Reservation } from "../../store/usage.ts";
 import { isPublicName, PERIOD } from "./snapshot.ts";
 import { creditsOf, isCount, RATE_MAX, usageId } from "./units.ts";
 
-export interface ReserveInput {
-  readonly tenantId: string;
-  readonly turnId: string;
-  readonly requestId: string;
-  readonly chatId: string;
+type Given = Omit<Reservation, "userId" | "inputRate" | "outputRate" | "reservedCredits" | "buckets">;
+
+export interface ReserveInput extends Given {
   readonly userId?: string | null | undefined;
-  readonly policyVersion: string;
   /** The effective model, by the name that may leave the house; never a provider's own id. */
   readonly model: string;
   /** For example `2026-11` or `2026-11-16`. */
   readonly period: string;
-  readonly estimatedInputTokens: number;
-  readonly outputTokensMax: number;
-  readonly generationFloorTokens: number;
   /** Credits for 1,000 tokens. */
   readonly inputRate: bigint | number;
   readonly outputRate: bigint | number;

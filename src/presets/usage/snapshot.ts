@@ -2,6 +2,7 @@
  * The payload of a usage message, by allow-list: built field by field from the turn that the store holds, and judged by a schema that
  * knows each field, its form and no other. A provider's identifier has no field to stand in and fits none (DO-18, OBX-16, OBX-17).
  */
+import { isObject } from "../../message/json.ts";
 import { type StandardSchemaV1, schemaOf } from "../../message/standard-schema.ts";
 import type { Turn, TurnSettlement } from "../../store/usage.ts";
 import { isCount } from "./units.ts";
@@ -62,10 +63,6 @@ const text =
   (pattern: RegExp) =>
   (value: unknown): boolean =>
     typeof value === "string" && pattern.test(value);
-const one =
-  (...of: string[]) =>
-  (value: unknown): boolean =>
-    of.includes(value as string);
 
 const HEX_ID = text(/^[0-9a-f]{32}$/);
 const CREDITS = text(/^(0|[1-9][0-9]{0,18})$/);
@@ -81,9 +78,9 @@ function fieldsOf(counters: readonly string[]): Record<string, (value: unknown) 
     user_id: HEX_ID,
     policy_version_applied: isPublicName,
     effective_model: isPublicName,
-    outcome: one("completed", "failed", "aborted"),
-    settlement_method: one("actual", "estimated", "released"),
-    usage: (value) => isRecord(value) && "input_tokens" in value && "output_tokens" in value && onlyCounts(value, names),
+    outcome: text(/^(completed|failed|aborted)$/),
+    settlement_method: text(/^(actual|estimated|released)$/),
+    usage: (value) => isObject(value) && "input_tokens" in value && "output_tokens" in value && onlyCounts(value, names),
     reserved_credits: CREDITS,
     settled_credits: CREDITS,
     overshoot_capped: (value) => typeof value === "boolean",
@@ -93,9 +90,6 @@ function fieldsOf(counters: readonly string[]): Record<string, (value: unknown) 
   };
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const onlyCounts = (value: Record<string, unknown>, names: readonly string[]): boolean =>
   Object.entries(value).every(([name, count]) => names.includes(name) && isCount(count));
 
@@ -103,7 +97,7 @@ const onlyCounts = (value: Record<string, unknown>, names: readonly string[]): b
 export function snapshotSchema(counters: readonly string[] = []): StandardSchemaV1<UsageSnapshot> {
   const fields = fieldsOf(counters);
   return schemaOf((value) => {
-    if (!isRecord(value)) return [{ message: "is not an object" }];
+    if (!isObject(value)) return [{ message: "is not an object" }];
     const unknown = Object.keys(value).filter((name) => !Object.hasOwn(fields, name));
     const wrong = Object.entries(fields).filter(([name, fits]) =>
       Object.hasOwn(value, name) && value[name] !== undefined ? !fits(value[name]) : !OPTIONAL.has(name),

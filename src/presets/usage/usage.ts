@@ -37,6 +37,9 @@ export interface FinalizeOptions extends At {
   readonly storeContent?: ((tx: Transaction | undefined) => Promise<void>) | undefined;
 }
 
+/** `idleMs`: only if nothing was heard of the turn for so long. */
+type Ending = FinalizeOptions & { readonly idleMs?: number };
+
 export type Finalized =
   /** `won`: this call did it. Otherwise somebody else had, and nothing was changed. */
   { readonly kind: "final"; readonly won: boolean; readonly turn: Turn } | { readonly kind: "not_found" };
@@ -70,11 +73,7 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
   });
 
   /** Tried again under one finalisation id: a repeat after a lost answer recognises its own work. */
-  async function finalizeOnce(
-    ref: TurnRef,
-    end: TurnEnd,
-    options: FinalizeOptions & { idleMs?: number },
-  ): Promise<FinalizeResult> {
+  async function finalizeOnce(ref: TurnRef, end: TurnEnd, options: Ending): Promise<FinalizeResult> {
     const { tx, now, idleMs, storeContent } = options;
     const request = { ...ref, finalizationId: newId(), tx, now, idleMs };
     const settle = (turn: Turn) => settleTurn(turn, end, topic.counters);

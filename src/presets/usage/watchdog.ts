@@ -3,7 +3,7 @@
  * leaks and every reserve has its message. One worker does it for all, but two at once do no harm: silence is judged again under
  * the turn's lock, and finalising is a compare-and-set.
  */
-import { startMaintenance } from "../../maintenance/maintenance.ts";
+import { type Maintenance, startMaintenance } from "../../maintenance/maintenance.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import { numberProblem } from "../../message/validate.ts";
 import type { Events } from "../../observe/events.ts";
@@ -19,9 +19,7 @@ export interface WatchdogOptions {
   readonly idleMs?: number | undefined;
 }
 
-export interface Watchdog extends AsyncDisposable {
-  stop(): Promise<void>;
-}
+export interface Watchdog extends Maintenance, AsyncDisposable {}
 
 export interface WatchdogDeps {
   readonly store: Store;
