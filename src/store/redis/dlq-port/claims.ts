@@ -2,9 +2,8 @@
  * The port's claims: the store's own, by id. A token carries all that a settle needs, so that any instance can use it; the store's token in
  * it is the fence (DF-4). After a counted attempt the store's claim has ended, and the token stands for the next one while nobody came in between.
  */
-import { conclude, released } from "../../../message/conclude.ts";
+import { conclude, released, topicRules } from "../../../message/conclude.ts";
 import type { ClaimedMessage, MessageView } from "../../../message/message.ts";
-import { type RetryPolicy, retryPolicy } from "../../../message/retry-policy.ts";
 import type { Settlement } from "../../../message/settlement.ts";
 import type { TopicDefinition } from "../../../message/topic.ts";
 import { payloadHash } from "../../../message/validate.ts";
@@ -35,8 +34,7 @@ export function createClaims({ store, owner, random, find }: ClaimParts) {
 
   /** Claims whose holder died: judged as a worker judges them. Those of other topics run out again, for their own workers. */
   async function takeBack(): Promise<void> {
-    const retry = (await store.topics.get(TOPIC))?.retry ?? DEFINITION.retry;
-    const rules = { policy: retryPolicy(retry) as RetryPolicy, ordering: "none", onUnknown: "retry" } as const;
+    const rules = topicRules((await store.topics.get(TOPIC)) ?? DEFINITION);
     for (;;) {
       const lost = await store.reclaim({ owner, leaseMs: 1_000, limit: 100 });
       if (lost.length === 0) return;

@@ -116,10 +116,10 @@ export interface Quarantined {
 }
 
 /**
- * orphan: kept, but its payload is gone. unscheduled: a payload that no index led to; put back. corrupt: a payload that cannot be
- * read. conflict: a second obligation under the same reservation. closed: told again after a person closed its terminal record (N8).
+ * orphan: kept, but its payload is gone. corrupt: its payload cannot be read. conflict: a second obligation under the same reservation.
+ * closed: told again after a person closed its terminal record (N8).
  */
-export type AlarmKind = "orphan" | "unscheduled" | "corrupt" | "conflict" | "closed";
+export type AlarmKind = "orphan" | "corrupt" | "conflict" | "closed";
 
 export interface DLQAlarm {
   readonly kind: AlarmKind;
@@ -128,13 +128,7 @@ export interface DLQAlarm {
 }
 
 /** Gauges by state (DF-33). */
-export interface DLQGauges {
-  readonly due: number;
-  readonly waiting: number;
-  readonly claimed: number;
-  readonly terminal: number;
-  readonly quarantined: number;
-}
+export type DLQGauges = Readonly<Record<"due" | "waiting" | "claimed" | "terminal" | "quarantined", number>>;
 
 /** What people on call need besides the port: nothing terminal or quarantined is out of reach (DF-3). */
 export interface DLQOperations {

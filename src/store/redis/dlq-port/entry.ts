@@ -3,10 +3,12 @@
  * same obligation, what of it stands in the payload. Pure. The settlement preset keeps its obligations in the same shape.
  */
 import { MakegoodError } from "../../../message/errors.ts";
+import { readObject } from "../../../message/json.ts";
 import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView, NewMessage } from "../../../message/message.ts";
-import { isTraceparent, isWellFormed, numberProblem, payloadHash } from "../../../message/validate.ts";
+import { checkNumber, invalid, isTraceparent, isWellFormed, numberProblem, payloadHash } from "../../../message/validate.ts";
 import type { Store } from "../../store.ts";
+import type { SetAside } from "../set-aside.ts";
 import type { DLQEntry, DLQRequest, DLQStoreOptions, NewDLQEntry, PutOptions, Quarantined, TerminalRecord } from "./dlq-store.ts";
 
 export const TOPIC = "billing/finalize";
@@ -15,9 +17,6 @@ export const CONFLICT = "conflict-";
 export const DLQ_LIMITS = { maxRetries: 5, batchLimit: 50, leaseMs: 60_000, textBytesMax: 4_096 } as const;
 /** What the port itself writes as an attempt's code; an entry's reason is what came before. */
 export const PORT_CODES = { failed: "replay_failed", dropped: "terminal_drop" } as const;
-
-const invalid = (field: string, what: string): MakegoodError =>
-  new MakegoodError("invalid_message", `${field} ${what}`, { field });
 
 export function checkId(id: unknown): asserts id is string {
   checkText("reservation_id", id, LIMITS.keyBytesMax);
@@ -34,24 +33,22 @@ export function checkEntry(entry: NewDLQEntry, { delayMs, terminal }: PutOptions
   checkId(entry.reservation_id);
   for (const field of ["tenant_id", "actual_cost_micro", "trace_id", "reason"] as const) checkText(field, entry[field]);
   const { response_status: status, attempt_count: attempts } = entry;
-  if (status !== null) checkNumber("response_status", status, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-  checkNumber("attempt_count", attempts, 0, Number.MAX_SAFE_INTEGER);
+  if (status !== null) checkNumber("response_status", status, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, true);
+  checkNumber("attempt_count", attempts, 0, Number.MAX_SAFE_INTEGER, true);
   if (delayMs !== undefined) checkDelay(delayMs);
   if (terminal !== undefined) checkText("reason", terminal);
   for (const field of ["created_at", "next_attempt_at"] as const) if (entry[field] !== undefined) checkIso(field, entry[field]);
 }
 
-function checkNumber(field: string, value: number, min: number, max: number, whole = true): number {
-  const problem = numberProblem(field, value, min, max, whole);
-  if (problem !== null) throw new MakegoodError("invalid_message", problem, { field });
-  return Math.ceil(value);
+function wholeMs(field: string, ms: number, min: number, max: number): number {
+  checkNumber(field, ms, min, max, false);
+  return Math.ceil(ms);
 }
 
-export const checkDelay = (delayMs: number): number => checkNumber("delayMs", delayMs, 0, LIMITS.delayMsMax, false);
+export const checkDelay = (delayMs: number): number => wholeMs("delayMs", delayMs, 0, LIMITS.delayMsMax);
 
 /** One less: a lease of ours has ended at its last millisecond, one of the store only after it. */
-export const checkLease = (leaseMs: number): number =>
-  checkNumber("leaseMs", leaseMs, LIMITS.leaseMsMin, LIMITS.leaseMsMax, false) - 1;
+export const checkLease = (leaseMs: number): number => wholeMs("leaseMs", leaseMs, LIMITS.leaseMsMin, LIMITS.leaseMsMax) - 1;
 
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
@@ -147,19 +144,20 @@ export function quarantinedOf({ payload, createdAt }: MessageView): Quarantined 
   };
 }
 
+/** What the engine has set aside: a reservation, where its name is left. */
+export function unreadableOf({ id, kind, at, key, topic, left }: SetAside): Quarantined {
+  const reservation_id = topic === TOPIC && key !== null ? key : id;
+  return { kind: kind === "gone" ? "orphan" : "corrupt", reservation_id, at: at.toISOString(), fields: left };
+}
+
 const isTenant = (text: string): boolean =>
   text !== "" && Buffer.byteLength(text) <= LIMITS.tenantIdBytesMax && !/\p{Cc}/u.test(text);
 
 export type History = Awaited<ReturnType<Store["history"]>>;
 
-/** The fields of a payload that are text; of one that cannot be read, none. */
+/** The fields of a payload that are text; of one that cannot be read none: a person sees by that that there is nothing to read. */
 export function fieldsOf(payload: string): DLQRequest & { readonly entry: Extra; readonly problem: string | null } {
-  let given: Record<string, unknown> = {};
-  try {
-    given = Object(JSON.parse(payload)) as Record<string, unknown>;
-  } catch {
-    // A person sees by the empty fields that there is nothing to read.
-  }
+  const given = readObject(payload) ?? {};
   const text = (name: string): string => (typeof given[name] === "string" ? (given[name] as string) : "");
   return {
     ...{ reservation_id: text("reservation_id"), tenant_id: text("tenant_id") },

@@ -2,13 +2,13 @@
  * How the port finds its messages in a store: by reservation, by what is due, by what is dead. It remembers the ids that it has seen and
  * nothing else; whatever it says was read from the store a moment ago.
  */
+import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView } from "../../../message/message.ts";
 import { payloadHash } from "../../../message/validate.ts";
 import type { ListFilter, Store } from "../../store.ts";
 import { CONFLICT, checkId, fieldsOf, type History, isPlain, TOPIC } from "./entry.ts";
 
 const KNOWN_MAX = 10_000;
-const PAGE = 1_000;
 
 /** The key of the next life of a reservation that was settled. */
 export const nextKey = (reservationId: string, id: string): string => `again-${payloadHash(`${reservationId}\n${id}`)}`;
@@ -26,7 +26,7 @@ export function createObligations(store: Store, nowMs: () => Promise<number>) {
     const found: MessageView[] = [];
     let cursor: string | undefined;
     do {
-      const page = await store.list({ topic: TOPIC, limit: PAGE, ...filter, cursor });
+      const page = await store.list({ topic: TOPIC, limit: LIMITS.pageMax, ...filter, cursor });
       found.push(...page.data);
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);

@@ -4,6 +4,7 @@
  * kernel works on its entries (N11), and a worker may deliver them.
  */
 import { isMakegoodError } from "../../../message/errors.ts";
+import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView, Status } from "../../../message/message.ts";
 import type { Settlement } from "../../../message/settlement.ts";
 import { type Clock, systemClock } from "../../../platform/clock.ts";
@@ -13,8 +14,9 @@ import { type Random, systemRandom } from "../../../platform/random.ts";
 import { tell } from "../../../platform/tell.ts";
 import type { Store } from "../../store.ts";
 import { type Tally, tallyOf, UNSETTLED } from "../../tally.ts";
+import type { RedisStore } from "../redis-store.ts";
 import { createClaims, DEFINITION, readToken, writeToken } from "./claims.ts";
-import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck, Quarantined } from "./dlq-store.ts";
+import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck } from "./dlq-store.ts";
 import * as entries from "./entry.ts";
 import { bound, createObligations, nextKey } from "./obligations.ts";
 
@@ -29,22 +31,15 @@ export interface PortOptions extends DLQStoreOptions {
   /** Absent: what the store says that it survives, if it answers. */
   readonly validatePersistence?: (() => Promise<PersistenceCheck>) | undefined;
   /** What the engine has set aside because it cannot be read; `look`: it looks at everything first. Absent: it has nothing of the kind. */
-  readonly setAside?: ((look: boolean) => Promise<SetAside>) | undefined;
-}
-
-export interface SetAside {
-  readonly mended: number;
-  readonly found: readonly Quarantined[];
+  readonly setAside?: RedisStore["setAside"] | undefined;
 }
 
 const WHAT: Readonly<Record<AlarmKind, string>> = {
   orphan: "its payload is gone; a note is in quarantine: find out what was owed",
-  unscheduled: "its payload was there and no index led to it; it is scheduled again",
   corrupt: "its payload cannot be read; it is in quarantine as it was",
   conflict: "a second obligation with another cost or tenant; the first stands, the second is in quarantine",
   closed: "a person has closed its terminal record; nothing was kept again",
 };
-const PAGE_MAX = 1_000;
 const DELIVERED: Settlement = { kind: "delivered", outcome: "delivered" };
 
 export function createDLQPort(options: PortOptions): DLQPort {
@@ -121,8 +116,9 @@ export function createDLQPort(options: PortOptions): DLQPort {
     return "conflict";
   }
 
-  async function setAside(look: boolean): Promise<SetAside> {
-    const { mended, found } = (await options.setAside?.(look)) ?? { mended: 0, found: [] };
+  async function setAside(look: boolean) {
+    const { mended, found: aside } = (await options.setAside?.(look)) ?? { mended: 0, found: [] };
+    const found = aside.map(entries.unreadableOf);
     for (const { kind, reservation_id } of found) {
       if (!alarmed.has(reservation_id)) ring(kind, reservation_id);
       alarmed.add(reservation_id);
@@ -267,5 +263,5 @@ function guarded<C extends object>(calls: C, heard: <T>(call: () => Promise<T>) 
 
 function pageOf<T>(list: readonly T[], limit: number, offset: number): T[] {
   const from = Math.max(0, Math.floor(offset));
-  return list.slice(from, from + Math.min(PAGE_MAX, Math.max(1, Math.floor(limit))));
+  return list.slice(from, from + Math.min(LIMITS.pageMax, Math.max(1, Math.floor(limit))));
 }

@@ -11,9 +11,8 @@ import type { Finding } from "../finding.ts";
 import type { RedisPort } from "../port.ts";
 import { asStoreError } from "../redis-errors.ts";
 import { createRedisStore, type RedisStore } from "../redis-store.ts";
-import type { DLQPort, DLQStoreOptions, PersistenceCheck, Quarantined } from "./dlq-store.ts";
-import { TOPIC } from "./entry.ts";
-import { createDLQPort, type PortOptions, type SetAside } from "./port.ts";
+import type { DLQPort, DLQStoreOptions, PersistenceCheck } from "./dlq-store.ts";
+import { createDLQPort, type PortOptions } from "./port.ts";
 
 export const DLQ_PREFIX = "finn:hounfour:dlq";
 
@@ -52,23 +51,13 @@ export function portOver(store: Store, options: Given): DLQPort {
   return createDLQPort({
     ...options,
     store,
-    async setAside(look): Promise<SetAside> {
-      const { mended, found } = await store.setAside(look);
-      return { mended, found: found.map(quarantinedOf) };
-    },
+    setAside: store.setAside,
     validatePersistence: () => checkPersistence(store, options.attestedBy),
   });
 }
 
 export function isRedisStore(store: Store): store is RedisStore {
   return "setAside" in store && "durability" in store;
-}
-
-type Aside = Awaited<ReturnType<RedisStore["setAside"]>>["found"][number];
-
-function quarantinedOf({ id, kind, at, key, topic, left }: Aside): Quarantined {
-  const reservation_id = topic === TOPIC && key !== null ? key : id;
-  return { kind: kind === "gone" ? "orphan" : "corrupt", reservation_id, at: at.toISOString(), fields: left };
 }
 
 /** Whether the servers keep what they are given, in the port's three answers (DF-9); a check that cannot be made never passes. */
@@ -109,7 +98,6 @@ async function refuseOldLayout(redis: RedisPort, prefix: string): Promise<void> 
   for (const key of keys) if (Number(await redis.send(key, ["EXISTS", key]).catch(fail)) > 0) found.push(key);
   if (found.length === 0) return;
   const what = `Redis holds entries of the layout before this version (${found.join(", ")})`;
-  throw new MakegoodError("durable_entries_left", `${what}. Move them first: makegood import --dlq-port --prefix "${prefix}"`, {
-    found,
-  });
+  const remedy = `Move them first: makegood import --dlq-port --prefix "${prefix}"`;
+  throw new MakegoodError("durable_entries_left", `${what}. ${remedy}`, { found });
 }
