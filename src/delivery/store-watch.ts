@@ -110,6 +110,8 @@ export function startStoreWatch(options: StoreWatchOptions): StoreWatch {
       follow(checked);
     } catch (thrown) {
       error = errorText(thrown);
+      // A question that only reads would say otherwise: what a write found out holds until a write goes through.
+      doubted ||= write;
     }
     answeredMs = clock.monotonicMs();
     tookMs = Math.round(answeredMs - askedMs);

@@ -49,7 +49,12 @@ async function postgresServer(url = databaseUrl()): Promise<{ server: TestServer
 }
 
 /** With a role of its own, whose settings can be changed without touching anybody else on the server. */
-async function serverOfRole(): Promise<{ server: TestServer; set(name: string, value: string): Promise<void> }> {
+async function serverOfRole(): Promise<{
+  server: TestServer;
+  role: string;
+  schema: string;
+  set(name: string, value: string): Promise<void>;
+}> {
   const schema = freshSchema();
   const role = `${schema}_role`;
   const sql = (text: string) => withClient((client) => client.query(text));
@@ -60,6 +65,8 @@ async function serverOfRole(): Promise<{ server: TestServer; set(name: string, v
   url.username = role;
   url.password = "x";
   return {
+    role,
+    schema,
     server: await serverOn(createPostgresStore({ url: url.href, schema })),
     async set(name, value) {
       await sql(`alter role ${role} set ${name} = ${value}`);
@@ -144,6 +151,62 @@ describe("ready means that an enqueue would be accepted", () => {
       503,
       () => readOnly("off"),
     );
+  }, 60_000);
+
+  it("N19: a user who may not insert something that an enqueue needs: not ready, and it says which right is missing", async () => {
+    const { server, role, schema } = await serverOfRole();
+    const sql = (text: string) => withClient((client) => client.query(text));
+    await sql(`alter role ${role} nosuperuser; alter schema "${schema}" owner to ${role}`);
+    await becomes(async () => expect((await server.api("/readyz")).status).toBe(200));
+    for (const [right, table] of [
+      ["insert", "message"],
+      ["insert", "ready_ordered"],
+      ["insert", "dedupe"],
+      ["insert", "lane"],
+      ["select", "lane"],
+    ]) {
+      await sql(`revoke ${right} on "${schema}".${table} from ${role}`);
+      await becomes(async () => {
+        const ready = await server.api("/readyz");
+        expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining(`${right} on ${table}`)]);
+      });
+      expect((await healthOf(server)).status).toBe("unhealthy");
+      await sql(`grant ${right} on "${schema}".${table} to ${role}`);
+      await becomes(async () => expect((await server.api("/readyz")).status).toBe(200));
+    }
+  }, 60_000);
+
+  it("N19: PostgreSQL refuses every insert for a reason that nobody asks for: not ready after the first refusal, and it stays so", async () => {
+    const { server, schema } = await postgresServer();
+    const sql = (text: string) => withClient((client) => client.query(text));
+    await follows(
+      server,
+      () =>
+        sql(`create function "${schema}".audit() returns trigger language plpgsql as $$ begin raise exception 'the audit is off'; end $$;
+          create trigger audit before insert on "${schema}".message for each row execute function "${schema}".audit()`),
+      500,
+      () => sql(`drop trigger audit on "${schema}".message`),
+    );
+  }, 60_000);
+
+  it("N19: room for messages but none for their keys: not ready after the first refusal, and it stays so", async () => {
+    const { server, schema } = await postgresServer();
+    const sql = (text: string) => withClient((client) => client.query(text));
+    const keyed = async (key: string) =>
+      (await server.send("POST", "/api/v1/messages", { topic: "a/b", payload: 1, key, ordering_key: key })).status;
+    for (const table of ["dedupe", "ready_ordered"]) {
+      await sql(`create function "${schema}".no_room() returns trigger language plpgsql as
+        $$ begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$;
+        create trigger no_room before insert on "${schema}".${table} for each row execute function "${schema}".no_room()`);
+      expect(await keyed(`refused-${table}`)).toBe(507);
+      for (let n = 0; n < 3; n++) {
+        await new Promise((resolve) => setTimeout(resolve, 700));
+        expect((await server.api("/readyz")).status).toBe(503);
+      }
+      await sql(`drop function "${schema}".no_room() cascade`);
+      await becomes(async () => expect((await server.api("/readyz")).status).toBe(200));
+      expect(await keyed(`taken-${table}`)).toBe(201);
+    }
   }, 60_000);
 
   it("the schema is gone: not ready, and it says what to do", async () => {
