@@ -1,7 +1,10 @@
 /**
  * The way out of the layout that the port had before it stood on a store (one hash per entry, sorted sets beside them), for `makegood import
- * --dlq-port`: entries, terminal records and quarantine are put if absent, and each is taken away only after the store has it.
+ * --dlq-port`: entries, terminal records and quarantine are put if absent, and each is taken away only after the store has it, in one step.
  */
+import { LIMITS } from "../message/limits.ts";
+import { payloadHash } from "../message/validate.ts";
+import { cutToBytes } from "../sink/one-line.ts";
 import { createRedisStore, type DLQEntry, type DLQPort, type PutResult, portOver, type RedisPort } from "../store/redis/index.ts";
 
 /** The roots that it could have: in a hash tag, or the seeds' plain names. */
@@ -18,7 +21,7 @@ export interface Moved {
   duplicates: number;
   /** Contradict what is there; kept as dead letters of their own. */
   conflicts: number;
-  /** Cannot be read; they stay where they are. */
+  /** Could not be read: what is left of them is a dead letter now, or stays where it is if that cannot be moved either. */
   left: number;
 }
 
@@ -31,6 +34,14 @@ export interface MoveOptions {
 }
 
 const PAGE = 100;
+const REASON_BYTES = 4_000;
+
+/** Cut off between a payload and its indexes, the rest would look like a loss. */
+const FORGET = "redis.call('DEL', KEYS[1]) for i = 2, #KEYS do redis.call('ZREM', KEYS[i], ARGV[1]) end return 1";
+
+async function forget({ redis, root }: From, key: string, sets: readonly string[], member: string): Promise<void> {
+  await redis.send(key, ["EVAL", FORGET, String(1 + sets.length), key, ...sets.map((name) => root + name), member]);
+}
 
 /** A kill in between is a duplicate at the next run. */
 export async function importFormerPort(redis: RedisPort, options: MoveOptions): Promise<Moved> {
@@ -40,11 +51,12 @@ export async function importFormerPort(redis: RedisPort, options: MoveOptions): 
   const port = portOver(store, {});
   try {
     for (const root of rootsOf(prefix)) {
-      const from = { redis, port, options, moved, root, seen: new Set<string>() };
-      await moveAll(from, "schedule", "entry", "entries");
-      await moveAll(from, "created", "entry", "entries");
-      await moveAll(from, "terminals", "terminal", "terminals");
-      await moveQuarantine(from);
+      const from = { redis, port, options, moved, root };
+      const all = async (set: string) => (await send(redis, root + set, "ZRANGE", "0", "-1")) as string[];
+      const owed = new Set([...(await all("schedule")), ...(await all("created")), ...(await unscheduled(from))]);
+      await moveAll(from, [...owed], "entry", "entries");
+      await moveAll(from, await all("terminals"), "terminal", "terminals");
+      await moveQuarantine(from, await all("quarantine"));
     }
     return moved;
   } finally {
@@ -58,58 +70,84 @@ interface From {
   readonly options: MoveOptions;
   readonly moved: Moved;
   readonly root: string;
-  readonly seen: Set<string>;
 }
 
-async function moveAll(
-  { redis, port, options, moved, root, seen }: From,
-  set: string,
-  kind: string,
-  count: "entries" | "terminals",
-) {
-  const ids = (await send(redis, root + set, "ZRANGE", "0", "-1")) as string[];
+/** Payloads that no index leads to are owed like any other (DF-32). */
+async function unscheduled({ redis, root }: From): Promise<string[]> {
+  const [found, start] = [[] as string[], `${root}entry:`];
+  const pattern = `${start.replace(/[\\*?[\]]/g, "\\$&")}*`;
+  for (const node of (await redis.nodes()).filter(({ role }) => role === "master")) {
+    let cursor = "0";
+    do {
+      const [next, keys] = (await node.send(["SCAN", cursor, "MATCH", pattern, "COUNT", "1000"])) as [unknown, unknown[]];
+      found.push(...keys.map((key) => String(key).slice(start.length)));
+      cursor = String(next);
+    } while (cursor !== "0");
+  }
+  return found;
+}
+
+const INDEXES = ["schedule", "created", "claimed", "terminals"];
+
+async function moveAll(from: From, ids: readonly string[], kind: string, count: "entries" | "terminals"): Promise<void> {
+  const { redis, port, options, moved, root } = from;
   for (const [n, id] of ids.entries()) {
     const key = `${root}${kind}:${id}`;
-    if (seen.has(key)) continue;
-    seen.add(key);
     const fields = await fieldsOf(redis, key);
     const entry = fields && entryOf(fields);
-    if (!entry) {
+    if (entry) {
+      if (!options.dryRun) {
+        const terminal = kind === "terminal" ? fields.terminal_reason || entry.reason : undefined;
+        tally(moved, await port.put(entry, { terminal }));
+        await forget(from, key, INDEXES, id);
+      }
+      moved[count]++;
+    } else {
       moved.left++;
-      options.unreadable(key, fields === null ? "its payload is gone or is no hash" : "fields are missing");
-      continue;
+      options.unreadable(key, fields === null ? "it is of a type that cannot be moved" : whatIsLeft(fields));
+      if (fields !== null && !options.dryRun) {
+        const what = Object.keys(fields).length === 0 ? "orphan" : "corrupt";
+        await putAside(from, id, what, `${what}: ${JSON.stringify({ ...fields, reservation_id: id })}`, nameless(id));
+        await forget(from, key, INDEXES, id);
+      }
     }
-    if (!options.dryRun) {
-      const terminal = kind === "terminal" ? fields.terminal_reason || entry.reason : undefined;
-      tally(moved, await port.put(entry, { terminal }));
-      await send(redis, key, "DEL");
-      for (const name of ["schedule", "created", "claimed", "terminals"]) await send(redis, root + name, "ZREM", id);
-    }
-    moved[count]++;
     if (n % PAGE === PAGE - 1) options.progress?.(moved);
   }
 }
 
-/** Members `kind:nonce:id`; the store's own quarantine has plain ids and is left alone. */
-async function moveQuarantine({ redis, port, options, moved, root }: From): Promise<void> {
-  const set = `${root}quarantine`;
-  const members = ((await send(redis, set, "ZRANGE", "0", "-1")) as string[]).filter((one) => /^[a-z]+:[0-9a-f]+:/.test(one));
-  for (const member of members) {
+const whatIsLeft = (fields: Record<string, string>): string =>
+  Object.keys(fields).length === 0
+    ? "its payload is gone; a dead letter names it"
+    : "fields are missing; a dead letter has the rest";
+
+/** Under a name of its own, and never sent: it is not the obligation that has the reservation. */
+async function putAside({ port, moved }: From, id: string, nonce: string, problem: string, entry: DLQEntry): Promise<void> {
+  const name = `quarantined-${nonce}-${id}`;
+  const reservation_id =
+    Buffer.byteLength(name) <= LIMITS.keyBytesMax ? name : `quarantined-${cutToBytes(nonce, 100)}-${payloadHash(id)}`;
+  const reason = cutToBytes(`quarantined_${problem}`, REASON_BYTES);
+  tally(moved, await port.put({ ...entry, reason, reservation_id }, { terminal: reason, problem }));
+}
+
+/** `kind:nonce:id`; the store's own quarantine has plain ids and is left alone. */
+const QUARANTINED = /^[a-z]+:[0-9a-f]+:/;
+
+async function moveQuarantine(from: From, members: readonly string[]): Promise<void> {
+  const { redis, options, moved, root } = from;
+  for (const member of members.filter((one) => QUARANTINED.test(one))) {
     const [kind = "", nonce = ""] = member.split(":", 2);
     const id = member.slice(kind.length + nonce.length + 2);
     const key = `${root}quarantine:${nonce}:${id}`;
-    const fields = (await fieldsOf(redis, key)) ?? {};
-    const reason = `quarantined_${kind}: ${JSON.stringify(fields)}`.slice(0, 4_000);
+    const fields = await fieldsOf(redis, key);
+    if (fields === null) {
+      moved.left++;
+      options.unreadable(key, "it is of a type that cannot be moved");
+      continue;
+    }
     if (!options.dryRun) {
-      const entry = entryOf({ attempt_count: "1", next_ms: "0", created_ms: "0", response_status: "", ...fields, reason });
-      // Under a name of its own: it is not the obligation that has the reservation.
-      const named = entry ?? nameless(id, reason);
-      tally(
-        moved,
-        await port.put({ ...named, reservation_id: `quarantined-${nonce}-${id}`.slice(0, 255) }, { terminal: reason }),
-      );
-      await send(redis, key, "DEL");
-      await send(redis, set, "ZREM", member);
+      const entry = entryOf({ attempt_count: "1", next_ms: "0", created_ms: "0", response_status: "", reason: "", ...fields });
+      await putAside(from, id, nonce, `${kind}: ${JSON.stringify(fields)}`, entry ?? nameless(id));
+      await forget(from, key, ["quarantine"], member);
     }
     moved.quarantined++;
   }
@@ -120,8 +158,12 @@ function tally(moved: Moved, result: PutResult): void {
   if (result === "conflict") moved.conflicts++;
 }
 
+/** Nothing where it is gone; null: of a type that has no fields. */
 async function fieldsOf(redis: RedisPort, key: string): Promise<Record<string, string> | null> {
-  if (String(await send(redis, key, "TYPE")) !== "hash") return null;
+  const type = String(await send(redis, key, "TYPE"));
+  if (type === "none") return {};
+  if (type === "string") return { value: String(await send(redis, key, "GET")) };
+  if (type !== "hash") return null;
   const flat = (await send(redis, key, "HGETALL")) as string[];
   return Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, flat[i + 1] ?? ""]] : [])));
 }
@@ -142,8 +184,8 @@ function entryOf(row: Record<string, string>): DLQEntry | null {
   };
 }
 
-function nameless(id: string, reason: string): DLQEntry {
+function nameless(id: string): DLQEntry {
   const at = new Date(0).toISOString();
-  const fields = { reservation_id: id, tenant_id: "", actual_cost_micro: "", trace_id: "", reason };
+  const fields = { reservation_id: id, tenant_id: "", actual_cost_micro: "", trace_id: "", reason: "" };
   return { ...fields, response_status: null, attempt_count: 1, next_attempt_at: at, created_at: at };
 }

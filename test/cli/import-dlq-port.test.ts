@@ -4,7 +4,9 @@
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { importFormerPort } from "../../src/cli/former-port.ts";
 import { createRedisDLQStore } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
+import type { RedisPort } from "../../src/store/redis/index.ts";
 import { type RedisServer, startRedis } from "../settlement/redis.ts";
 import { makegood, removeWorkspaces, workspace } from "./support.ts";
 
@@ -74,7 +76,7 @@ describe("makegood import --dlq-port", { timeout: 180_000 }, () => {
       const env = { REDIS_URL: redis.url, MAKEGOOD_STORE: "redis", MAKEGOOD_REDIS_PREFIX: "finn:hounfour:dlq" };
       const dry = await makegood(cwd, ["import", "--dlq-port", "--dry-run", "--json"], env);
       expect(JSON.parse(dry.stdout)).toMatchObject({ entries: 2, terminals: 1, quarantined: 1, dry_run: true });
-      // What cannot be read stays, is named, and is not passed over in silence.
+      // What cannot be read is named, and is not passed over in silence.
       const first = await makegood(cwd, ["import", "--dlq-port", "--json"], env);
       expect(first.code).toBe(1);
       expect(first.stderr).toContain(`${root}:entry:gone-1`);
@@ -110,4 +112,62 @@ describe("makegood import --dlq-port", { timeout: 180_000 }, () => {
       expect(await store.getTerminal("dead-1")).toMatchObject({ resolution: "discarded", resolved_reason: "written off" });
     },
   );
+
+  const env = () => ({ REDIS_URL: redis.url, MAKEGOOD_STORE: "redis", MAKEGOOD_REDIS_PREFIX: "finn:hounfour:dlq" });
+  const formerKeys = async () =>
+    (await raw.keys("*")).filter((key) => /:(entry|terminal|schedule|created|quarantine:)/.test(key));
+
+  it("cut off after any command, the next run finishes it: each once, and no start before that", async () => {
+    const never = 1_000;
+    let cut = 0;
+    for (let last = false; !last; cut++) {
+      await raw.flushall();
+      await former(P);
+      await raw.zrem(`${P}:schedule`, "gone-1");
+      let sent = 0;
+      const real = redis.connect();
+      const cutting: RedisPort = {
+        ...real,
+        send: async (...args) => {
+          if (sent++ >= cut) throw new Error("killed");
+          return real.send(...args);
+        },
+      };
+      last = await importFormerPort(cutting, { prefix: "finn:hounfour:dlq", unreadable: () => undefined }).then(
+        () => true,
+        () => false,
+      );
+      const left = (await formerKeys()).length;
+      const start = createRedisDLQStore(redis.connect()).count();
+      if (left > 0) await expect(start).rejects.toMatchObject({ code: "durable_entries_left" });
+      else await start;
+      const moved = await importFormerPort(redis.connect(), { prefix: "finn:hounfour:dlq", unreadable: () => undefined });
+      const store = createRedisDLQStore(redis.connect());
+      const now = [moved.left, await store.count(), (await store.listTerminal()).length, await formerKeys()];
+      expect([cut, ...now]).toEqual([cut, 0, 2, 2, []]);
+      if (cut > never) throw new Error("the import never ends");
+    }
+    expect(cut).toBeGreaterThan(10);
+  });
+
+  it("nothing is left behind: what no index leads to, what has lost its payload, long names, a value that is no hash", async () => {
+    await raw.flushall();
+    await raw.hset(`${P}:entry:unscheduled`, row("unscheduled"));
+    await raw.zadd(`${P}:schedule`, CREATED, "gone-1");
+    const long = "é".repeat(127);
+    await raw.hset(`${P}:quarantine:00ff:${long}`, row(long, { trace_id: "漢".repeat(1_300) }));
+    await raw.set(`${P}:quarantine:00aa:text`, "a precious text");
+    for (const member of [`conflict:00ff:${long}`, "corrupt:00aa:text"]) await raw.zadd(`${P}:quarantine`, CREATED, member);
+    const first = await makegood(cwd, ["import", "--dlq-port", "--json"], env());
+    expect([first.code, JSON.parse(first.stdout)]).toEqual([1, expect.objectContaining({ entries: 1, quarantined: 2, left: 1 })]);
+    expect(first.stderr).toContain(`${P}:entry:gone-1`);
+    // Named once: the start is free, and a person finds each among the dead letters.
+    expect((await makegood(cwd, ["import", "--dlq-port"], env())).code).toBe(0);
+    const store = createRedisDLQStore(redis.connect());
+    expect(await store.get("unscheduled")).toMatchObject({ actual_cost_micro: "9007199254740993" });
+    const terminals = (await store.listTerminal()).map(({ terminal_reason }) => terminal_reason);
+    expect(terminals).toHaveLength(3);
+    for (const text of ["gone-1", "a precious text", long]) expect(terminals.join()).toContain(text);
+    expect(await formerKeys()).toEqual([]);
+  });
 });

@@ -42,12 +42,12 @@ async function importPort({ io, config, json }: CommandContext, { prefix, dryRun
         prefix,
         dryRun,
         progress: (so) => (json ? undefined : say(io, `${words(so)} so far`)),
-        unreadable: (key, why) => complain(io, `makegood: ${key} stays where it is: ${why}`),
+        unreadable: (key, why) => complain(io, `makegood: ${key} cannot be read: ${why}`),
       });
       if (json) printJson(io, JSON.stringify({ ...moved, dry_run: dryRun === true }));
       else say(io, `${words(moved)} ${dryRun ? "would be moved" : "moved"}, ${moved.duplicates} of them were there already`);
       if (moved.conflicts > 0) complain(io, `${moved.conflicts} contradict what is stored and are dead letters of their own`);
-      if (moved.left > 0) complain(io, `${moved.left} cannot be read and stay where they are`);
+      if (moved.left > 0) complain(io, `${moved.left} could not be read: find out what was owed`);
       return moved.left > 0 ? EXIT.failed : EXIT.ok;
     } finally {
       await redis.close();

@@ -60,8 +60,7 @@ export function createKeeping(options: KeepingOptions) {
   const { name: kind } = port.store.traits;
   /** What this client has kept: a repeat is then the same message on every rung, and a contradiction is seen while the store is away. */
   const seen = new Map<string, Seen>();
-  const named = new Set<string>();
-  const dead = new Set<string>();
+  const [named, dead] = [new Set<string>(), new Set<string>()];
   let describing: Promise<void> = Promise.resolve();
   let failed = "";
   let ready: Makegood | null = null;
@@ -128,7 +127,8 @@ export function createKeeping(options: KeepingOptions) {
   async function closedAbove(id: string): Promise<void> {
     const view = await port.store.get(id);
     const { entry: _, problem: __, ...request } = entries.fieldsOf(view?.payload ?? "");
-    if (view && entries.standsTo(view, request) === "closed") await closedBy(request, view);
+    if (view && entries.standsTo(view, request) === "closed")
+      lines.closed(entryOf(request, await closedWords(port.store, view)), String(view.resolution), options.place);
   }
 
   /** Tries it, and keeps it where that fails. */
@@ -166,17 +166,10 @@ export function createKeeping(options: KeepingOptions) {
     if (standing === "settled") return IDEMPOTENT;
     const { survives } = mg.store.traits;
     if (standing === "owed") return kept(request, "waiting: the same obligation waits already", "primary", survives);
-    return { ...kept(request, await closedBy(request, first), "primary", survives), closed: first.resolution as "resolved" };
-  }
-
-  /** N8: whoever closed it decided for good; what is told again is not kept again, and says so. */
-  async function closedBy(request: FinalizeRequest, { id, resolution }: MessageView): Promise<string> {
-    const { provenance } = await port.store.history(id).catch(() => ({ provenance: [] }));
-    const { actor = "somebody", reason: why = null } = provenance.at(-1) ?? {};
-    const by = `${resolution} by ${actor} (${why ?? "no reason given"})`;
-    const reason = `closed: ${by}; nothing was kept again: replay message ${id} if it is owed`;
-    lines.closed(entryOf(request, reason), String(resolution), options.place);
-    return reason;
+    const reason = await closedWords(port.store, first);
+    const closed = first.resolution as "resolved" | "discarded";
+    lines.closed(entryOf(request, reason), closed, options.place);
+    return { ...kept(request, reason, "primary", survives), closed };
   }
 
   /** DF-17: the first stands, and this one is a dead letter of its own. */
@@ -300,6 +293,14 @@ const unknown = (reason: string): PersistenceCheck => ({ state: "unknown", reaso
 
 async function firstOf(store: Store, { reservation_id: key, tenant_id: tenantId }: FinalizeRequest): Promise<MessageView | null> {
   return (await store.list({ topic: TOPIC, tenantId, key, limit: 1 }).catch(() => null))?.data[0] ?? null;
+}
+
+/** N8: whoever closed it decided for good; what is told again is not kept again, and says so. */
+async function closedWords(store: Store, { id, resolution }: MessageView): Promise<string> {
+  const { provenance } = await store.history(id).catch(() => ({ provenance: [] }));
+  const { actor = "somebody", reason = null } = provenance.at(-1) ?? {};
+  const by = `${resolution} by ${actor} (${reason ?? "no reason given"})`;
+  return `closed: ${by}; nothing was kept again: replay message ${id} if it is owed`;
 }
 
 function remember(seen: Map<string, Seen>, id: string, request: FinalizeRequest): void {

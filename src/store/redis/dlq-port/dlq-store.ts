@@ -34,6 +34,8 @@ export interface PutOptions {
   readonly delayMs?: number | undefined;
   /** The reason of a rejection for good: kept as a terminal record in the same write, never replayed by itself (CON-9). */
   readonly terminal?: string | undefined;
+  /** Of a terminal record: why it can never be sent, whole; also a replay sends nothing then. */
+  readonly problem?: string | undefined;
 }
 
 /**

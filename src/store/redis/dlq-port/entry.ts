@@ -101,8 +101,6 @@ const statusOf = (reason: string): number | null => Number(/^http_([0-9]{3})\b/.
 interface Placed extends PutOptions {
   readonly id: string;
   readonly key: string;
-  /** Why it can never be sent. */
-  readonly problem?: string | undefined;
 }
 
 export function messageOf(entry: NewDLQEntry, how: Placed): NewMessage {

@@ -88,6 +88,21 @@ export async function checkPersistence(store: RedisStore, attestedBy = "the oper
 const told = (findings: readonly Finding[]): string =>
   [...new Set(findings.map(({ name, value, detail }) => `${name} ${value ?? "unknown"}: ${detail}`))].join("; ");
 
+/** A member of the former layout's quarantine, `kind:nonce:id`; those of the store that stands there now are plain ids. */
+const FORMER_QUARANTINED = /^[a-z]+:[0-9a-f]+:/;
+
+async function holdsFormer(redis: RedisPort, key: string): Promise<boolean> {
+  for (let cursor = "0"; ; ) {
+    const [next, flat] = (await redis.send(key, ["ZSCAN", key, cursor, "MATCH", "*:*:*", "COUNT", "1000"])) as [
+      unknown,
+      unknown[],
+    ];
+    if (flat.some((one) => FORMER_QUARANTINED.test(String(one)))) return true;
+    cursor = String(next);
+    if (cursor === "0") return false;
+  }
+}
+
 /** DF-29: this store would not see what is owed there, and it would wait for ever. */
 async function refuseOldLayout(redis: RedisPort, prefix: string): Promise<void> {
   const roots = prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`];
@@ -96,6 +111,7 @@ async function refuseOldLayout(redis: RedisPort, prefix: string): Promise<void> 
   const found: string[] = [];
   // One after the other: a cluster's client that dials a node for the first question refuses a second one until it is there.
   for (const key of keys) if (Number(await redis.send(key, ["EXISTS", key]).catch(fail)) > 0) found.push(key);
+  for (const root of roots) if (await holdsFormer(redis, `${root}quarantine`).catch(fail)) found.push(`${root}quarantine`);
   if (found.length === 0) return;
   const what = `Redis holds entries of the layout before this version (${found.join(", ")})`;
   const remedy = `Move them first: makegood import --dlq-port --prefix "${prefix}"`;
