@@ -107,6 +107,23 @@ const fail = (): never => {
   throw new Error("no log");
 };
 
+it("Build 2: nothing is durable while something lies where it survives nothing, also when the store itself is back", async () => {
+  const [primary, secondary] = [fragile(), fragile(false)];
+  await using scene = sceneOf(billing, { dlqStore: primary.store, makegood: { secondary: secondary.store, errorLog: () => {} } });
+  await scene.client.ready();
+  await until("all was looked at", () => scene.client.isDurable());
+  primary.mode = "refuses";
+  billing.answer({ status: 503 });
+  expect(await scene.client.finalize(request())).toMatchObject({ stored: "secondary", survives: "nothing" });
+  secondary.mode = "refuses";
+  primary.mode = "up";
+  expect(await scene.client.finalize(request())).toMatchObject({ stored: "primary" });
+  expect(scene.client.isDurable()).toBe(false);
+  expect(await scene.client.health()).toMatchObject({ dlq_durable: false, ready_for_billing: false });
+  secondary.mode = "up";
+  await until("it has moved up", () => scene.client.isDurable());
+});
+
 describe("N8", () => {
   it.each(["resolved", "discarded"] as const)(
     "a finalize for a reservation that was %s says so, in its result and in a line",

@@ -4,8 +4,10 @@
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { billingOfCounts, lookAtStore } from "../../src/presets/settlement/health.ts";
 import { createRedisDLQStore } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
 import { fromIoredis } from "../../src/store/redis/port.ts";
+import { createRedisStore } from "../../src/store/redis/redis-store.ts";
 import { until } from "../support/processes.ts";
 import { type Billing, startBilling } from "./billing.ts";
 import { type RedisServer, startRedis } from "./redis.ts";
@@ -167,6 +169,46 @@ describe("N10", () => {
     expect(scene.client.isAofVerified()).toBe(false);
     await scene.client.close();
     await port.close();
+  });
+
+  it("a payload whose text was changed is named, before it is due and when it dies", async () => {
+    const store = storeOf();
+    billing.answer({ status: 503 });
+    const [bad, good] = [request(), request()];
+    {
+      await using scene = sceneOf(billing, { dlqStore: store });
+      for (const one of [bad, good]) await scene.client.finalize(one);
+    }
+    const { data } = await store.store.list({ topic: "billing/finalize", status: "pending", limit: 10 });
+    const { id } = data.find(({ key }) => key === bad.reservation_id) ?? { id: "" };
+    await raw.hset(`{finn:hounfour:dlq}:m:${id}`, "p", '{"reservation_id":');
+    await using scene = sceneOf(billing, { dlqStore: store });
+    await scene.client.ready();
+    expect(scene.kept.of("unreadable")).toMatchObject([{ kind: "corrupt", reservation_id: bad.reservation_id }]);
+    await until("a sample", async () => (await scene.client.health()).dlq_unreadable === 1);
+    expect(await scene.client.health()).toMatchObject({ ready_for_billing: false });
+    aheadMs += TEN_MINUTES;
+    await scene.client.replayDeadLetters();
+    expect(scene.kept.of("terminal drop")).toMatchObject([{ reservation_id: bad.reservation_id }]);
+    expect(await store.getTerminal(bad.reservation_id)).toMatchObject({ reservation_id: bad.reservation_id, resolution: "open" });
+  });
+
+  it("the block that a server makes of its store says of appendfsync what the client says", async () => {
+    const store = createRedisStore({ redis: redis.connect() });
+    await store.open();
+    expect(await lookAtStore(store)).toMatchObject({ state: "verified" });
+    await raw.config("SET", "appendfsync", "no");
+    try {
+      const looked = await lookAtStore(store);
+      expect(billingOfCounts([], store.traits, true, looked)).toMatchObject({
+        dlq_persistence: "failed",
+        dlq_aof_verified: false,
+        ready_for_billing: false,
+      });
+    } finally {
+      await raw.config("SET", "appendfsync", "always");
+      await store.close();
+    }
   });
 
   it("payloads that are gone are named, whether they are due or not", async () => {

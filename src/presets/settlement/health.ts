@@ -82,9 +82,9 @@ export function isAofVerified(kind: string, { state, attested }: LastLook): bool
 /** What billingOfCounts() cannot see in counts; only Redis has any of it. What lost even its name may be an obligation, and counts as one. */
 export async function lookAtStore(store: Store): Promise<Partial<LastLook>> {
   if (!isRedisStore(store)) return {};
-  const { attested } = await checkPersistence(store);
+  const { state, attested } = await checkPersistence(store);
   const { found } = await store.setAside();
-  return { attested, unreadable: found.filter(({ topic }) => topic === TOPIC || topic === null).length };
+  return { state, attested, unreadable: found.filter(({ topic }) => topic === TOPIC || topic === null).length };
 }
 
 /** The same block for a server that holds the topic in its own store: from counts that it has already. */

@@ -266,8 +266,7 @@ export function createKeeping(options: KeepingOptions) {
     },
     durable(): boolean {
       // Whether everything that is kept now, and what comes next, would survive this process.
-      const status = ready?.ladder.status();
-      return status !== undefined && status.survives !== "nothing" && status.waiting.memory === 0;
+      return (ready?.ladder.status().durable ?? "nothing") !== "nothing";
     },
     async opened(signal?: AbortSignal): Promise<void> {
       // Rejects with what keeps it from being used, or with the signal's reason.

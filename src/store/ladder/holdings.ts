@@ -34,8 +34,8 @@ export function statusOf(primaryIs: "up" | "down", places: Places): LadderStatus
   const journalRefuses = stats !== undefined && stats.bytes >= Math.min(stats.bytesMax, refusedAtBytes ?? stats.bytesMax);
   const lower = (holdings.find(({ place }) => place !== "journal" || !journalRefuses) as Holding).survives;
   const next = primaryIs === "up" ? primary.traits.survives : lower;
-  // What a process before this one left in the secondary store is not known until that has answered.
-  const unheard = ({ place }: Holding): boolean => place === "secondary" && aside.heard !== "yes";
+  // What a process before this one left in the secondary store is not known until that was asked.
+  const unheard = ({ place }: Holding): boolean => place === "secondary" && aside.heard === "never";
   const held = holdings.filter((one) => one.count + one.quarantined > 0 || unheard(one));
   const ages = held.flatMap(({ oldestAtMs }) => oldestAtMs ?? []);
   return {

@@ -148,6 +148,16 @@ export function unreadableOf({ id, kind, at, key, topic, left }: SetAside): Quar
   return { kind: kind === "gone" ? "orphan" : "corrupt", reservation_id, at: at.toISOString(), fields: left };
 }
 
+/** Nothing could be sent of it: not an obligation, and not what a problem made of one. */
+export function isGarbled({ payload }: MessageView): boolean {
+  const { reservation_id, actual_cost_micro, problem } = fieldsOf(payload);
+  return problem === null && (reservation_id === "" || actual_cost_micro === "");
+}
+
+export function garbledOf({ id, key, payload, createdAt }: MessageView): Quarantined {
+  return { kind: "corrupt", reservation_id: key ?? id, at: createdAt.toISOString(), fields: { payload } };
+}
+
 const isTenant = (text: string): boolean =>
   text !== "" && Buffer.byteLength(text) <= LIMITS.tenantIdBytesMax && !/\p{Cc}/u.test(text);
 
@@ -195,6 +205,7 @@ export function entryOf(view: MessageView, history: History): DLQEntry {
   const due = view.dueAt ?? history.attempts.findLast(({ nextDueAt }) => nextDueAt !== null)?.nextDueAt ?? view.createdAt;
   return {
     ...request,
+    reservation_id: request.reservation_id || (view.key ?? ""),
     trace_id: view.traceparent ?? request.trace_id,
     reason,
     response_status: extra.response_status === undefined ? statusOf(reason) : extra.response_status,

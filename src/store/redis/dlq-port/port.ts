@@ -16,7 +16,7 @@ import type { Store } from "../../store.ts";
 import { type Tally, tallyOf, UNSETTLED } from "../../tally.ts";
 import type { RedisStore } from "../redis-store.ts";
 import { createClaims, DEFINITION, readToken, writeToken } from "./claims.ts";
-import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck } from "./dlq-store.ts";
+import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck, Quarantined } from "./dlq-store.ts";
 import * as entries from "./entry.ts";
 import { bound, createObligations, nextKey } from "./obligations.ts";
 
@@ -53,6 +53,7 @@ export function createDLQPort(options: PortOptions): DLQPort {
   const alarmed = new Set<string>();
   let persistence: PersistenceCheck | null = null;
   let answers = false;
+  let garbled: readonly Quarantined[] = [];
 
   function ring(kind: AlarmKind, reservation_id: string): void {
     tell(() => options.onAlarm?.({ kind, reservation_id, detail: WHAT[kind] }));
@@ -118,7 +119,9 @@ export function createDLQPort(options: PortOptions): DLQPort {
 
   async function setAside(look: boolean) {
     const { mended, found: aside } = (await options.setAside?.(look)) ?? { mended: 0, found: [] };
-    const found = aside.map(entries.unreadableOf);
+    // A text that another hand has changed is whole to the engine: only here it is known what it should say.
+    if (look) garbled = (await kept.all({ status: "pending" })).filter(entries.isGarbled).map(entries.garbledOf);
+    const found = [...aside.map(entries.unreadableOf), ...garbled];
     for (const { kind, reservation_id } of found) {
       if (!alarmed.has(reservation_id)) ring(kind, reservation_id);
       alarmed.add(reservation_id);
