@@ -213,11 +213,17 @@ describe("N11", () => {
     const [waits, dead] = [request(), request()];
     billing.answer(({ reservationId }) => ({ status: reservationId === waits.reservation_id ? 503 : 422 }));
     for (const one of [waits, dead]) await scene.client.finalize(one);
+    // What can never be sent says so also when it comes from a line.
+    for (const one of [request({ actual_cost_micro: "x" }), { ...waits, actual_cost_micro: "2" }])
+      await scene.client.finalize(one);
     const read = lines.flatMap((line) => readLine(line, null) ?? []);
     expect(read).toMatchObject([
       { ok: true, entry: { message: { topic: "billing/finalize", key: waits.reservation_id, directTry: { code: "http_503" } } } },
       { ok: true, entry: { message: { key: dead.reservation_id, directTry: { rejected: true } } } },
+      { ok: true, entry: { message: { key: expect.stringContaining("invalid-"), directTry: { rejected: true } } } },
+      { ok: true, entry: { message: { key: expect.stringContaining("conflict-"), directTry: { rejected: true } } } },
     ]);
+    expect(lines.filter((line) => line.includes("makegood_entry"))).toHaveLength(4);
     const stored = await store.store.list({ topic: "billing/finalize", limit: 10 });
     for (const { id, payload } of stored.data) {
       expect(read.find((one) => one.ok && one.entry.message.id === id)).toMatchObject({ entry: { message: { payload } } });

@@ -185,14 +185,14 @@ export function createKeeping(options: KeepingOptions) {
     const put = await mg.ladder.put({ message, atMs: clock.wallMs() }, clock.monotonicMs() + STORE_WAIT_MS);
     const { code = null, error = null } = message.directTry ?? {};
     const nowhere = { kind: "dead", code, error, stored: null, survives: "nothing", status: null, id: message.id } as const;
-    if (put.kind === "stored") return told(request, { ...nowhere, stored: put.rung, survives: put.survives });
-    return told(request, put.kind === "refused" ? { ...nowhere, ...put } : nowhere);
+    if (put.kind === "stored") return told(request, { ...nowhere, stored: put.rung, survives: put.survives }, message);
+    return told(request, put.kind === "refused" ? { ...nowhere, ...put } : nowhere, message);
   }
 
-  function told(request: FinalizeRequest, result: Told): FinalizeResult {
+  function told(request: FinalizeRequest, result: Told, message?: NewMessage): FinalizeResult {
     const { kind: how, code, error, stored, survives, status, id } = result;
     const reason = `${code ?? how}: ${error ?? "kept for later"}`;
-    const entry = { ...entryOf(request, reason), response_status: status, id, dead: how === "dead" };
+    const entry = { ...entryOf(request, reason), response_status: status, id, dead: how === "dead", message };
     const answer = kept(request, reason, stored ?? "log", survives);
     const { stored: place } = answer;
     if (stored !== "primary" && stored !== null) lines.degraded(kind, place, failed);

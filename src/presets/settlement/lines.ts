@@ -2,6 +2,7 @@
  * The log lines of the settlement client: each begins with `[billing-finalize]` and carries its facts as fields (FIN-64, CON-10).
  * Whatever is kept in nothing but memory is written out whole, so that a person can settle it from the log (INV-2d).
  */
+import type { NewMessage } from "../../message/message.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import type { Log, LogFields } from "../../observe/log.ts";
 import { tell } from "../../platform/tell.ts";
@@ -18,6 +19,8 @@ export interface KeptEntry extends NewDLQEntry {
   readonly id?: string | undefined;
   /** It is a dead letter. */
   readonly dead?: boolean | undefined;
+  /** As it was kept, where that is not what the fields say: an invalid request, or one that contradicts another. */
+  readonly message?: NewMessage | undefined;
 }
 
 export type Lines = ReturnType<typeof createLines>;
@@ -75,10 +78,10 @@ export function createLines(given: Log) {
 }
 
 /** The entry in the seeds' words, and as `makegood journal import` reads it back (N11, DF-30). */
-function whole({ id, dead, ...entry }: KeptEntry): object {
+function whole({ id, dead, message: given, ...entry }: KeptEntry): object {
   const { created_at: _, ...request } = entry;
   if (id === undefined) return { entry };
-  const message = messageOf(request, { id, key: entry.reservation_id, terminal: dead ? entry.reason : undefined });
+  const message = given ?? messageOf(request, { id, key: entry.reservation_id, terminal: dead ? entry.reason : undefined });
   return { entry, makegood_entry: JSON.parse(entryJson({ message, atMs: Date.parse(entry.created_at) })) };
 }
 
