@@ -65,7 +65,7 @@ export function createLadder(options: LadderOptions): Ladder {
   // What the secondary holds is not known here: it is looked at first, after each put to it, and now and then.
   const state = {
     ...{ primary: primaryAt as "up" | "down", below: secondary !== undefined, lookedMs: clock.monotonicMs() },
-    refusedAtBytes: null as number | null,
+    ...{ refusedAtBytes: null as number | null, journalError: "" },
   };
   const idleMs = secondary || journal ? IDLE_MS : ALONE_MS;
   const rungs: Rung[] = [storeRung("primary", primary, () => openNow(options))];
@@ -83,11 +83,14 @@ export function createLadder(options: LadderOptions): Ladder {
   const aside = new Aside();
   if (!secondary) aside.heard = "yes";
   const holdsKey = (message: NewMessage): boolean => below.holdsKey(message) || aside.holdsKey(message);
-  const drain = createDrain({ ...options, below, aside, told });
+  const journalTook = (): void => {
+    state.refusedAtBytes = null;
+  };
+  const drain = createDrain({ ...options, below, aside, told, journalTook });
   const loop = startLoop({
     clock: inBackground(clock),
     step: async () => {
-      await journal?.takeOver();
+      await takeOver();
       below.sync();
       const nowMs = clock.monotonicMs();
       if (secondary && nowMs - state.lookedMs > LOOK_MS) state.below = true;
@@ -105,6 +108,13 @@ export function createLadder(options: LadderOptions): Ladder {
     },
     failed: (_error, consecutive) => Math.min(IDLE_MS, DRAIN_MS * consecutive),
   });
+
+  /** A directory that is gone or cannot be read must not keep what only memory has from going up. */
+  async function takeOver(): Promise<void> {
+    const error = (await journal?.takeOver().then(() => "", errorText)) ?? "";
+    if (error !== "" && error !== state.journalError) events.emit({ type: "rung_failed", rung: "journal", error });
+    state.journalError = error;
+  }
 
   async function inTurn(messages: readonly NewMessage[], withinMs: number): Promise<boolean> {
     const held = (): boolean => messages.some(holdsKey);

@@ -39,8 +39,8 @@ export interface Below extends WorkStore {
   put(entry: HandedDown, to: Journal): Promise<PutDown>;
   /** Into memory, bounded; `say` runs before it is kept, because nothing else will have it if the process ends. */
   keep(entry: HandedDown, say: () => void): PutDown;
-  /** What only memory has goes into the journal, until that refuses. */
-  improve(): Promise<void>;
+  /** What only memory has goes into the journal, until that refuses. True: it took all of it. */
+  improve(): Promise<boolean>;
   /** Takes in what the journal got from processes that are gone, and lets go of what others took from it. */
   sync(): void;
   /** Looks as if something had come. */
@@ -220,10 +220,13 @@ export function createBelow({ journal, clock, random, ended }: BelowOptions): Be
       return stored("memory", message.id, false);
     },
     async improve() {
+      let took = false;
       for (const id of journal ? [...memory.keys()] : []) {
         if (state.messages.get(id)?.status === "processing") continue;
-        if (journal && (await toJournal(id, journal)).kind === "refused") return;
+        if (journal && (await toJournal(id, journal)).kind === "refused") return false;
+        took = true;
       }
+      return took;
     },
     sync,
     came: () => hint(state, { kind: "work", lane: null }),

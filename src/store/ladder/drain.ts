@@ -29,6 +29,8 @@ export interface DrainOptions {
   readonly aside: Aside;
   /** Whether the primary could be used. */
   readonly told: (up: boolean) => void;
+  /** The journal has taken what only memory had. */
+  readonly journalTook: () => void;
 }
 
 const CHECK_MS = 5_000;
@@ -121,7 +123,7 @@ async function drainSecondary(options: DrainOptions, secondary: Store, mayGo: Mo
 /** The primary is away: what is only in memory goes to the journal or the secondary store, if one of them works again. */
 async function improve(options: DrainOptions): Promise<void> {
   const { below, secondary, aside } = options;
-  await below.improve();
+  if (await below.improve()) options.journalTook();
   if (!secondary || below.inMemory === 0) return;
   try {
     await options.secondaryReady?.();
