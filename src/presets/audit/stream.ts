@@ -8,7 +8,7 @@ import { MakegoodError } from "../../message/errors.ts";
 import { type RetryConfig, retryDelayMs, retryPolicy } from "../../message/retry-policy.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
-import type { StreamDoors, StreamDoorsOptions } from "../../store/redis/streams/doors.ts";
+import type { StreamDoors } from "../../store/redis/streams/doors.ts";
 import type { StreamEntry } from "../../store/redis/streams/entries.ts";
 import { AUDIT_LENGTH_MAX, AUDIT_STREAM } from "../../store/redis/streams/seed-names.ts";
 import { type PresetStreamOptions, startPresetStream } from "../preset-stream.ts";
@@ -41,7 +41,6 @@ export function startAuditStream(options: AuditStreamOptions): StreamDoors {
   const { deadStream: seedDeadStream, ...names } = AUDIT_STREAM;
   return startPresetStream(options, {
     ...names,
-    group: options.group ?? names.group,
     seedDeadStream,
     lengthMax: AUDIT_LENGTH_MAX,
     topics: auditStreamTopics(namespace),
@@ -55,13 +54,9 @@ export function startAuditStream(options: AuditStreamOptions): StreamDoors {
 /** `audit`: the reader's own store writes the records. `audit-write`: they are sent to the service. */
 export type StreamNamespace = typeof AUDIT_NAMESPACE | typeof AUDIT_CLIENT_NAMESPACE;
 
-export type AuditStreamMessage = ReturnType<StreamDoorsOptions["read"]>;
+export type AuditStreamMessage = ReturnType<typeof readAuditEntry>;
 
-export function readAuditEntry(
-  stream: string,
-  entry: StreamEntry,
-  namespace: StreamNamespace = AUDIT_NAMESPACE,
-): AuditStreamMessage {
+export function readAuditEntry(stream: string, entry: StreamEntry, namespace: StreamNamespace = AUDIT_NAMESPACE) {
   const { audit_type = "", audit_data = "" } = entry.fields;
   const eventId = `${stream}/${entry.id}`;
   const source = { eventId, newId: () => eventId, actor: stream, occurredMs: addedMs(entry) };

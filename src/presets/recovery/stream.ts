@@ -18,18 +18,11 @@ export type RecoveryStreamSettings = { readonly [Name in Setting]?: StreamDoorsO
 export interface RecoveryStreamOptions extends RecoveryStreamSettings, PresetStreamOptions {}
 
 export function startRecoveryStream(options: RecoveryStreamOptions): StreamDoors {
-  const { deadStream: seedDeadStream, ...defaults } = RECOVERY_STREAM;
+  const { deadStream: seedDeadStream, ...names } = RECOVERY_STREAM;
   return startPresetStream(options, {
-    stream: options.stream ?? defaults.stream,
-    group: options.group ?? defaults.group,
-    deadStream: options.deadStream,
+    ...names,
     seedDeadStream,
-    lengthMax: options.lengthMax ?? RECOVERY_LENGTH_MAX,
-    reclaimIdleMs: options.reclaimIdleMs ?? defaults.reclaimIdleMs,
-    reclaimBaseMs: options.reclaimBaseMs ?? defaults.reclaimBaseMs,
-    reclaimsMax: options.reclaimsMax ?? defaults.reclaimsMax,
-    reclaimIdleMsMax: options.reclaimIdleMsMax ?? defaults.reclaimIdleMsMax,
-    sweepMax: defaults.sweepMax,
+    lengthMax: RECOVERY_LENGTH_MAX,
     topics: [RECOVERY_TOPIC],
     prepare: () => declareMissing(options.mg.store),
     // The fields as they are, in their order; what they mean is the evaluator's business.

@@ -67,9 +67,8 @@ const LEASE_HEADROOM_MS = 10_000;
 export function createSettlementClient(options: SettlementOptions): SettlementClient {
   const { clock = systemClock, random = systemRandom } = options;
   checkOptions(options);
-  const lines = createLines(
-    options.log ?? createLog({ clock, format: "json", write: (line) => void process.stderr.write(line) }),
-  );
+  const log = options.log ?? createLog({ clock, format: "json", write: (line) => void process.stderr.write(line) });
+  const lines = createLines(log);
   const tally = { finalized: 0, idempotent: 0, dlq: 0, unverified: 0, normalised: 0 };
   const judged: TransportOptions["judged"] = ({ unverified, normalised }, request) => {
     if (normalised) tally.normalised++;

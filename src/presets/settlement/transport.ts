@@ -49,9 +49,9 @@ export function createTransport(options: TransportOptions): Transport {
     const totalMs = Math.min(timeoutMs, context.timeoutMs);
     const leftMs = (): number => Math.max(1, Math.round(totalMs - (clock.monotonicMs() - startedMs)));
     const token = await sign(request, options, totalMs);
-    if (token.kind !== "signed") return token;
+    if (typeof token !== "string") return token;
     // DF-34: after a timeout nobody knows whether it landed; the receiver recognises the repeat.
-    const headers = ["idempotency-key", headerText(request.reservation_id), ...headersOf(request, token.text)];
+    const headers = ["idempotency-key", headerText(request.reservation_id), ...headersOf(request, token)];
     const answer = await poster.post(bodyOf(request), headers, { signal, timeoutMs: leftMs() });
     if (answer.kind === "failed") return answer.outcome;
     const first = judge(answer, request, clock.wallMs());
@@ -68,8 +68,8 @@ export function createTransport(options: TransportOptions): Transport {
     if (path === null) return null;
     // A token of its own: each is good once.
     const token = await sign(request, options, leftMs());
-    if (token.kind !== "signed") return null;
-    const headers = ["accept", "application/json", ...headersOf(request, token.text)];
+    if (typeof token !== "string") return null;
+    const headers = ["accept", "application/json", ...headersOf(request, token)];
     const answer = await poster.get(path, headers, { signal, timeoutMs: leftMs() });
     return answer.kind === "answered" && answer.status === 200 ? judgeReservation(answer.body, request) : null;
   }
@@ -112,9 +112,8 @@ function finalizeUrl(billingUrl: string): URL {
   return url;
 }
 
-type Signed = { readonly kind: "signed"; readonly text: string } | Extract<Outcome, { kind: "retry" }>;
-
-async function sign(request: FinalizeRequest, options: TransportOptions, waitMs: number): Promise<Signed> {
+/** The token, or why there is none. */
+async function sign(request: FinalizeRequest, options: TransportOptions, waitMs: number): Promise<string | Outcome> {
   const { s2sSigner, s2sSubjectMode, clock } = options;
   const { tenant_id: tenantId, reservation_id: reservationId } = request;
   try {
@@ -122,7 +121,7 @@ async function sign(request: FinalizeRequest, options: TransportOptions, waitMs:
     const signing = Promise.resolve(s2sSigner.sign({ subject, tenantId, reservationId }));
     const text = await within(clock, signing, waitMs);
     if (typeof text !== "string") return unsigned(`the signer did not answer within ${waitMs} ms`);
-    return HEADER_VALUE.test(text) ? { kind: "signed", text } : unsigned("the signer's answer is not a token");
+    return HEADER_VALUE.test(text) ? text : unsigned("the signer's answer is not a token");
   } catch (thrown) {
     return unsigned(`the signer failed: ${oneLine(errorText(thrown), SNIPPET_BYTES)}`);
   }
@@ -132,7 +131,7 @@ async function sign(request: FinalizeRequest, options: TransportOptions, waitMs:
  * Nothing was sent, and a person should look: no retry mends a broken key, so none is spent. Not `unserved`: the signer may fail for one
  * tenant alone, and the others must not wait for it.
  */
-function unsigned(error: string): Signed {
+function unsigned(error: string): Outcome {
   return { kind: "retry", code: "signing_failed", error, alert: true, receiver: "unasked", outage: true };
 }
 

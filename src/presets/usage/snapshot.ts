@@ -59,10 +59,7 @@ export function isPublicName(value: unknown): value is string {
   return typeof value === "string" && NAME.test(value) && !PROVIDER_ID.test(value);
 }
 
-const text =
-  (pattern: RegExp) =>
-  (value: unknown): boolean =>
-    typeof value === "string" && pattern.test(value);
+const text = (pattern: RegExp) => (value: unknown) => typeof value === "string" && pattern.test(value);
 
 const HEX_ID = text(/^[0-9a-f]{32}$/);
 const CREDITS = text(/^(0|[1-9][0-9]{0,18})$/);

@@ -3,13 +3,11 @@
  * leaks and every reserve has its message. One worker does it for all, but two at once do no harm: silence is judged again under
  * the turn's lock, and finalising is a compare-and-set.
  */
-import { type Maintenance, startMaintenance } from "../../maintenance/maintenance.ts";
+import { type Maintenance, type MaintenanceOptions, startMaintenance } from "../../maintenance/maintenance.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import { numberProblem } from "../../message/validate.ts";
-import type { Events } from "../../observe/events.ts";
-import type { Clock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
-import type { At, Store } from "../../store/store.ts";
+import type { At } from "../../store/store.ts";
 import type { TurnRef, UsageStore } from "../../store/usage.ts";
 
 export interface WatchdogOptions {
@@ -21,12 +19,8 @@ export interface WatchdogOptions {
 
 export interface Watchdog extends Maintenance, AsyncDisposable {}
 
-export interface WatchdogDeps {
-  readonly store: Store;
+interface WatchdogDeps extends Pick<MaintenanceOptions, "store" | "events" | "clock" | "owner"> {
   readonly usage: UsageStore;
-  readonly events: Events;
-  readonly clock: Clock;
-  readonly owner: string;
   /** Finalises one turn if it is still silent; true when it did. */
   readonly abort: (ref: TurnRef, idleMs: number, at: At) => Promise<boolean>;
 }

@@ -93,10 +93,8 @@ const FORMER_QUARANTINED = /^[a-z]+:[0-9a-f]+:/;
 
 async function holdsFormer(redis: RedisPort, key: string): Promise<boolean> {
   for (let cursor = "0"; ; ) {
-    const [next, flat] = (await redis.send(key, ["ZSCAN", key, cursor, "MATCH", "*:*:*", "COUNT", "1000"])) as [
-      unknown,
-      unknown[],
-    ];
+    const reply = await redis.send(key, ["ZSCAN", key, cursor, "MATCH", "*:*:*", "COUNT", "1000"]);
+    const [next, flat] = reply as [unknown, unknown[]];
     if (flat.some((one) => FORMER_QUARANTINED.test(String(one)))) return true;
     cursor = String(next);
     if (cursor === "0") return false;
