@@ -8,7 +8,7 @@ import { createJournal } from "../../src/store/journal/journal.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { entry, freshDirectory } from "../journal/support.ts";
 import { builtDist } from "../support/build.ts";
-import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
+import { databaseUrl, dropSchema, openStore, refusedUrl } from "../support/postgres.ts";
 import { startScript, until } from "../support/processes.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { startProxy, type TcpProxy, targetOf } from "../support/tcp-proxy.ts";
@@ -144,17 +144,16 @@ describe("a store that never opens", () => {
   });
 
   it("a store that is there and refuses us is told once, waiters hear why, and it is used when somebody has mended it", async () => {
-    const url = new URL(databaseUrl());
-    url.password = "not-this-one";
+    const url = refusedUrl();
     const told: unknown[] = [];
-    const wrong = createPostgresStore({ url: url.href });
+    const wrong = createPostgresStore({ url });
     const mg = await createMakegood({ store: wrong, openWithinMs: 0, storeRefused: (error) => told.push(error) });
     await expect(mg.whenOpened()).rejects.toThrow("password authentication failed");
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     expect(told).toHaveLength(1);
     await expect(mg.enqueue("a/b", 1)).rejects.toThrow("password authentication failed");
     await mg.close();
-    await expect(createMakegood({ store: createPostgresStore({ url: url.href }), openWithinMs: 10_000 })).rejects.toThrow(
+    await expect(createMakegood({ store: createPostgresStore({ url }), openWithinMs: 10_000 })).rejects.toThrow(
       "password authentication failed",
     );
   });

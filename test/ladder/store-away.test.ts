@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { createRedisStore } from "../../src/store/redis/index.ts";
 import { envelope } from "../audit/records.ts";
 import { newMessage } from "../faults/scene.ts";
-import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import { databaseUrl, dropSchema, freshSchema, openStore, refusedUrl, withClient } from "../support/postgres.ts";
 import { type Process, startCli, until, workspace } from "../support/processes.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { startRedis } from "../support/redis-server.ts";
@@ -147,7 +147,7 @@ describe("serve", () => {
       return { code, stderr: server.stderr() };
     };
     const [password, database, nonsense] = await Promise.all([
-      ends(wrong((url) => Object.assign(url, { password: "not-this-one" }))),
+      ends(refusedUrl()),
       ends(wrong((url) => Object.assign(url, { pathname: "/nobody_made_it" }))),
       ends("mysql://127.0.0.1/x"),
     ]);

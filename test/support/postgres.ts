@@ -13,6 +13,11 @@ export function databaseUrl(): string {
   return url;
 }
 
+/** The same server for a user who is refused: what a wrong password looks like. */
+export function refusedUrl(): string {
+  return Object.assign(new URL(databaseUrl()), { username: "stranger", password: "not-this-one" }).href;
+}
+
 let made = 0;
 
 /** A schema name nobody else in this run has. */
