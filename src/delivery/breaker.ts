@@ -120,8 +120,8 @@ export class Breaker {
     if (held !== undefined) {
       const chain = this.#chains.get(held);
       if (!chain || chain.wins === 0) return;
-      // It lives, so a failure may be the message's own; as many as open it end the chain.
-      chain.losses++;
+      // It lives, so a failure may be the message's own, and is if it failed before; as many as open it end the chain.
+      if (first) chain.losses++;
       if (chain.losses >= DEFAULTS.breakerFailures) chain.end();
       else chain.grant(1, nowMs);
       return;
@@ -200,7 +200,7 @@ export class Breaker {
 
   #calm(held: string | null): void {
     const chain = this.#chains.get(held);
-    if (chain && chain.wins > 0 && chain.losses === 0 && this.heldAs(held) === held) this.#reset(held);
+    if (chain && chain.wins > 0 && this.heldAs(held) === held) this.#reset(held);
   }
 
   #trip(tenantId: string | null, reason: string): void {

@@ -1,6 +1,7 @@
 /**
  * What one process saw of a receiver since its last sign of life: first failures of different messages, by tenant. Five open the topic's
- * breaker; five of one tenant alone, that tenant's. A failure that others went through after says nothing about the topic any more.
+ * breaker; five of one tenant alone, that tenant's; more where many failed lately although the receiver lived, because there five in a row are
+ * chance. A failure that others went through after says nothing about the topic any more.
  */
 import { DEFAULTS } from "../message/limits.ts";
 
@@ -17,8 +18,14 @@ export type Verdict = { readonly tenantId: string | null } | null;
 export class Evidence {
   /** Message → its first failure, oldest first. */
   readonly #failures = new Map<string, Failure>();
+  /** The share of failures lately. */
+  #share = 0;
+  /** So many are needed, by the share as it was when the receiver last lived. */
+  #needed: number = DEFAULTS.breakerFailures;
 
   lived(tenantId: string | null): void {
+    this.#share -= this.#share * WEIGHT;
+    this.#needed = neededAt(this.#share);
     for (const [id, failure] of this.#failures) {
       if (failure.tenantId === tenantId) this.#failures.delete(id);
       else failure.alone = true;
@@ -27,6 +34,7 @@ export class Evidence {
 
   /** The first failure of a message; what it amounts to with those before it. */
   failed(id: string, tenantId: string | null, nowMs: number): Verdict {
+    this.#share += (1 - this.#share) * WEIGHT;
     this.#failures.delete(id);
     this.#failures.set(id, { tenantId, atMs: nowMs, alone: false });
     for (const [old, { atMs }] of this.#failures) {
@@ -42,8 +50,8 @@ export class Evidence {
       ofAll++;
       tenants.add(failure.tenantId);
     }
-    if (ofAll >= DEFAULTS.breakerFailures && (tenantId === null || tenants.size > 1)) return { tenantId: null };
-    return tenantId !== null && ofTenant >= DEFAULTS.breakerFailures ? { tenantId } : null;
+    if (ofAll >= this.#needed && (tenantId === null || tenants.size > 1)) return { tenantId: null };
+    return tenantId !== null && ofTenant >= this.#needed ? { tenantId } : null;
   }
 
   /** The topic is held: what led to it is used up. */
@@ -54,3 +62,14 @@ export class Evidence {
 
 /** Enough to see five of each of many tenants; more would only cost time. */
 const KEPT_MAX = 200;
+/** Of one outcome in the share: about the last thirty count. */
+const WEIGHT = 1 / 32;
+/** So seldom a row of failures may be chance. */
+const CHANCE = 1e-4;
+const NEEDED_MAX = 20;
+
+/** How many failures in a row say something about a receiver that refuses this share of messages anyway. */
+function neededAt(share: number): number {
+  const row = share > 0 ? Math.ceil(Math.log(CHANCE) / Math.log(share)) : 0;
+  return Math.min(NEEDED_MAX, Math.max(DEFAULTS.breakerFailures, row));
+}

@@ -1,6 +1,7 @@
 /**
- * What may be tried of the lanes that a breaker holds, a topic's or one tenant's: those that never failed first, from the lane that waited
- * longest; with none of them left, those that did. Asks for the right to where there is none yet.
+ * What may be tried of the lanes that a breaker holds, a topic's or one tenant's: those that never failed first; with none of them left, those
+ * that did. The lane that waited longest and the one that is likeliest to go through take turns: all others may hold nothing but poison.
+ * Asks for the right to where there is none yet.
  */
 import type { LaneEntry } from "./lanes.ts";
 import type { PlannedClaim } from "./plan.ts";
@@ -59,11 +60,34 @@ const isFresh = ({ retried, ordered, suspicion }: LaneEntry): boolean => !retrie
 function probeOf(group: readonly LaneEntry[], nowMs: number): PlannedClaim<LaneEntry> | number {
   const fresh = group.filter(isFresh);
   const retried = fresh.length === 0;
-  const lane = (retried ? group : fresh).reduce((a, b) => (b.servedMs < a.servedMs ? b : a));
+  const lanes = retried ? group : fresh;
+  const lane = lanes.reduce((a, b) => (b.servedMs < a.servedMs ? b : a));
   const { breaker, leaseMs } = lane.topic;
-  const room = breaker.room(nowMs, lane.tenantId, retried);
+  const room = Math.min(breaker.room(nowMs, lane.tenantId, retried), lane.suspicion > 0 ? 1 : roomOf(lane));
   if (room === 0) return breaker.seekProbe(nowMs, lane.tenantId, retried);
-  const limit = lane.suspicion > 0 ? 1 : Math.min(room, roomOf(lane));
-  const { newest, kind } = breaker.take(lane.tenantId, limit);
-  return { leaseMs, suspicion: lane.suspicion, probe: kind, lanes: [{ lane, limit, newest }] };
+  const { newest, kind } = breaker.take(lane.tenantId, room);
+  const likely = lane.suspicion > 0 ? lane : likeliest(lanes, lane);
+  const of = (one: LaneEntry, limit: number) => ({
+    leaseMs,
+    suspicion: one.suspicion,
+    probe: kind,
+    lanes: [{ lane: one, limit, newest }],
+  });
+  if (room === 1) return of(newest ? likely : lane, 1);
+  if (likely === lane) return of(lane, room);
+  // It lives: one from the other lane, and more from where it was seen.
+  const more = Math.min(room - 1, roomOf(likely));
+  const both = [
+    { lane, limit: 1, newest },
+    { lane: likely, limit: more, newest },
+  ];
+  return { leaseMs, suspicion: 0, probe: kind, lanes: both };
+}
+
+/** Where something went through last; where nobody knows, what was last heard of. */
+function likeliest(lanes: readonly LaneEntry[], instead: LaneEntry): LaneEntry {
+  const trusted = lanes.filter(({ suspicion }) => suspicion === 0);
+  const isLikelier = (a: LaneEntry, b: LaneEntry): boolean =>
+    a.tenant.livedMs > b.tenant.livedMs || (a.tenant.livedMs === b.tenant.livedMs && a.hintedAt > b.hintedAt);
+  return trusted.reduce((a, b) => (isLikelier(b, a) ? b : a), instead);
 }

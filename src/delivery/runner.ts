@@ -10,7 +10,7 @@ import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import { type Attempt, afterCut, cutShort, runTry } from "./attempt.ts";
 import type { Breakers } from "./breakers.ts";
-import { judgeSink } from "./judge-sink.ts";
+import { judgeSink, provesLife } from "./judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
@@ -207,7 +207,11 @@ export class Runner {
     const durationMs = nowMs - attempt.startedMs;
     const outcome = afterCut(attempt, answer);
     if (outcome.kind !== "interrupted" && outcome.kind !== "unserved") paced(topic, durationMs);
-    if (outcome !== SPENT) judgeSink(attempt, topic, outcome, nowMs, this.#options);
+    if (outcome !== SPENT) {
+      judgeSink(attempt, topic, outcome, nowMs, this.#options);
+      if (provesLife(outcome)) lane.tenant.livedMs = nowMs;
+      else if (attempt.probe) lane.tenant.livedMs = Number.NEGATIVE_INFINITY;
+    }
     if (outcome.kind !== "delivered" && !mayStart(topic, message.tenantId, false, nowMs)) this.releaseHeld(nowMs);
     const chance = outcome.kind === "delivered" ? 0 : random.next();
     const probe = attempt.probe && topic.breaker.spares(message, attempt.probe);

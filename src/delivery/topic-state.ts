@@ -48,6 +48,8 @@ export interface TenantState extends PlanTenant {
   allowance: number | undefined;
   /** What this worker has of the tenant's rate; null: it has none. */
   starts: Starts | null;
+  /** Monotonic: when a message of it last went through here; a probe that fails takes it back. */
+  livedMs: number;
 }
 
 export interface TopicState extends PlanTopic {
@@ -122,7 +124,7 @@ export function isWellSupplied(topic: TopicState): boolean {
 export function tenantOf(topic: TopicState, tenantId: string | null): TenantState {
   let tenant = topic.tenants.get(tenantId);
   if (!tenant) {
-    tenant = { held: 0, running: 0, lanes: 0, allowance: undefined, starts: null };
+    tenant = { held: 0, running: 0, lanes: 0, allowance: undefined, starts: null, livedMs: Number.NEGATIVE_INFINITY };
     topic.tenants.set(tenantId, tenant);
   }
   return tenant;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { restMs } from "../../src/delivery/breaker.ts";
+import { Evidence } from "../../src/delivery/evidence.ts";
 import { createMakegood, createMemoryStore, type Outcome, type Sink, topic } from "../../src/index.ts";
 import { fastClock, pause, setUp, until } from "./support.ts";
 
@@ -164,6 +165,47 @@ describe("the breaker", () => {
     await until(async () => (await count("dead")) === 12);
     expect(of("breaker")).toEqual([]);
     await mg.close();
+  });
+
+  it("N1: a receiver that answered is not held on for those that failed before: with only poison left it closes, and the poison ends", async () => {
+    const clock = fastClock(10);
+    const sink: Sink = {
+      kind: "http",
+      deliver: async ({ payload }) => (payload === '"good"' ? { kind: "delivered" } : DOWN),
+    };
+    const mixed = topic("a/mixed", { sink, retry: { attemptsMax: 5, baseMs: 100, maxMs: 200 } });
+    const { mg, store, count } = await setUp([mixed], { clock });
+    mg.work();
+    await mg.enqueueMany(
+      mixed,
+      Array.from({ length: 30 }, () => ({ payload: "bad" })),
+    );
+    await until(async () => (await store.topics.get("a/mixed"))?.breaker.state !== "closed");
+    await pause(100);
+    await mg.enqueue(mixed, "good");
+    await until(async () => (await count("delivered")) === 1);
+    await until(async () => (await count("dead")) === 30, 5_000);
+    expect((await store.topics.get("a/mixed"))?.breaker.state).toBe("closed");
+    await mg.close();
+  });
+
+  it("N1: where two in five fail although the receiver lives, five in a row are chance; where none did, they open it", () => {
+    const seen = (outcomes: readonly boolean[]) => {
+      const evidence = new Evidence();
+      let opened = 0;
+      for (const [n, ok] of outcomes.entries()) {
+        if (ok) evidence.lived(null);
+        else if (evidence.failed(`m${n}`, null, n)) opened++;
+      }
+      return opened;
+    };
+    const some = (count: number, ok: (n: number) => boolean) => Array.from({ length: count }, (_, n) => ok(n));
+    const mixed = some(200, (n) => n % 5 > 1);
+    expect(seen([...mixed, ...some(7, () => false)])).toBe(0);
+    expect(seen([...mixed, ...some(20, () => false)])).toBeGreaterThan(0);
+    expect(seen([...some(200, () => true), ...some(4, () => false)])).toBe(0);
+    expect(seen([...some(200, () => true), ...some(5, () => false)])).toBe(1);
+    expect(seen(some(5, () => false))).toBe(1);
   });
 
   it("N1: a tenant that fails alone is held alone; when a second one joins it, the topic is held", async () => {
