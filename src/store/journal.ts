@@ -69,5 +69,8 @@ export interface Journal {
   stats(): JournalStats;
   remember(known: KnownStore): Promise<void>;
   remembered(): Promise<KnownStore | null>;
+  /** Whether messages with an ordering key may lie in the secondary store. Survives the process: the next one must not overtake them. */
+  noteAside(holds: boolean): Promise<void>;
+  notedAside(): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -69,7 +69,10 @@ export function createLadder(options: LadderOptions): Ladder {
   };
   const idleMs = secondary || journal ? IDLE_MS : ALONE_MS;
   const rungs: Rung[] = [storeRung("primary", primary, () => openNow(options))];
-  if (secondary) rungs.push(storeRung("secondary", secondary, options.secondaryReady ?? (async () => {})));
+  if (secondary) {
+    const beside = storeRung("secondary", secondary, options.secondaryReady ?? (async () => {}));
+    rungs.push({ name: "secondary", put: (entry) => putAside(entry, beside) });
+  }
   if (journal) rungs.push({ name: "journal", put: (entry) => below.put(entry, journal) });
   const told = (up: boolean): void => {
     state.primary = up ? "up" : "down";
@@ -108,6 +111,20 @@ export function createLadder(options: LadderOptions): Ladder {
     },
     failed: (_error, consecutive) => Math.min(IDLE_MS, DRAIN_MS * consecutive),
   });
+
+  /** Noted before it lies there: a process that ends in between must not be followed by one that overtakes it. Each time, others may remove the note. */
+  async function putAside(entry: HandedDown, rung: Rung): Promise<PutDown> {
+    if (entry.message.orderingKey === null) return rung.put(entry);
+    aside.noted = true;
+    aside.notes++;
+    aside.underWay++;
+    try {
+      await journal?.noteAside(true).catch(() => {});
+      return await rung.put(entry);
+    } finally {
+      aside.underWay--;
+    }
+  }
 
   /** A directory that is gone or cannot be read must not keep what only memory has from going up. */
   async function takeOver(): Promise<void> {

@@ -102,6 +102,35 @@ describe("order over the ladder", () => {
     expect(receiver.arrivals.map(({ key }) => key)).toEqual(["k0", "k1", "k2"]);
     await second.mg.close();
   });
+
+  it("in the next process a secondary store that gives no answer holds up a key only if the one before noted that it may lie there", async () => {
+    await using receiver = await startReceiver();
+    const [primary, secondary] = [fragile(), fragile()];
+    const journal = { directory: await freshDirectory() };
+    const stores = { store: primary.store, secondary: secondary.store, sharedStore: true };
+    const make = () => ladderScene({ url: receiver.url, ...stores, journal });
+    const first = await make();
+    await first.mg.ladder.drain();
+    primary.mode = "refuses";
+    expect(await first.mg.deliver(TOPIC, 0, ordered("k0"))).toMatchObject({ stored: "secondary" });
+    secondary.mode = "refuses";
+    await first.mg.close();
+    primary.mode = "up";
+    const second = await make();
+    second.mg.work();
+    await expect(second.mg.enqueue(TOPIC, 1, ordered("k1"))).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await second.mg.deliver(TOPIC, 2, ordered("k2"))).toMatchObject({ stored: "journal" });
+    expect(await second.mg.enqueue(TOPIC, 3, { key: "free" })).toMatchObject({ inserted: true });
+    secondary.mode = "up";
+    await expect.poll(() => receiver.effects.size, { timeout: 15_000 }).toBe(3);
+    expect(receiver.arrivals.map(({ key }) => key)).toEqual(["free", "k0", "k2"]);
+    await second.mg.ladder.drain();
+    await second.mg.close();
+    secondary.mode = "refuses";
+    const third = await make();
+    expect(await third.mg.enqueue(TOPIC, 4, ordered("k4"))).toMatchObject({ inserted: true });
+    await third.mg.close();
+  });
 });
 
 describe("what lies where", () => {

@@ -219,4 +219,25 @@ describe("Redis goes away, too", () => {
     await expect.poll(() => pending(secondary)).toEqual([]);
     await mg.close();
   });
+
+  it("a key whose head another process is moving is still there: nothing of it overtakes", async () => {
+    await using receiver = await startReceiver();
+    const { mg, primary, secondary } = await scene(receiver, {});
+    primary.mode = "refuses";
+    for (const n of [0, 1]) await mg.deliver(TOPIC, n, { key: `k${n}`, orderingKey: "o" });
+    // As another process would: the head is claimed, and not yet in the primary store.
+    const [lane] = (await secondary.lanes()).filter(({ ordered }) => ordered);
+    const [head] = await secondary.claim({ owner: "other", leaseMs: 60_000, lanes: [{ lane: lane?.lane as string, limit: 10 }] });
+    expect(head).toMatchObject({ key: "k0" });
+    primary.mode = "up";
+    await expect(mg.enqueue(TOPIC, 2, { key: "k2", orderingKey: "o" })).rejects.toMatchObject({ code: "store_unavailable" });
+    await secondary.settle([
+      { id: head?.id as string, claim: head?.claim as never, attempt: 1, durationMs: null, settlement: { kind: "release" } },
+    ]);
+    await mg.ladder.drain();
+    expect(await mg.enqueue(TOPIC, 2, { key: "k2", orderingKey: "o" })).toMatchObject({ inserted: true });
+    mg.work();
+    await expect.poll(() => receiver.arrivals.map(({ key }) => key), { timeout: 15_000 }).toEqual(["k0", "k1", "k2"]);
+    await mg.close();
+  });
 });

@@ -10,6 +10,7 @@ import { entryJson, type HandedDown } from "../handed-down.ts";
 import type { Appended, Journal, JournalNote, JournalStats } from "../journal.ts";
 import { createSealer, type Sealer } from "../seal.ts";
 import type { AfterTry } from "../tried-below.ts";
+import { noteAside, notedAside } from "./aside-note.ts";
 import { isGone, leave, listSegments, makeDirectory, readKnown, segmentPath, touch, writeKnown } from "./directory.ts";
 import { begunMark, endedMark, type Held, heldEntry } from "./held.ts";
 import { RECORD } from "./record.ts";
@@ -237,6 +238,8 @@ class FileJournal implements Journal {
 
   remember: Journal["remember"] = (known) => writeKnown(this.directory, this.#owner, known);
   remembered: Journal["remembered"] = () => readKnown(this.directory);
+  noteAside: Journal["noteAside"] = (holds) => noteAside(this.directory, holds);
+  notedAside: Journal["notedAside"] = () => notedAside(this.directory);
 
   async close(): Promise<void> {
     if (this.#closed) return;

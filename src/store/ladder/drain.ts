@@ -63,7 +63,7 @@ async function drainOnce(options: DrainOptions, later: Map<string, number>): Pro
   } catch (error) {
     told(false);
     await improve(options);
-    if (secondary) await aside.look(secondary, options.topics(), clock.wallMs()).catch(() => {});
+    if (secondary) await look(options, secondary, options.topics()).catch(() => {});
     throw error;
   }
   told(true);
@@ -92,13 +92,26 @@ async function usable({ ready, primary }: DrainOptions): Promise<true> {
 }
 
 /** Before anything goes up: what it holds of an ordering key goes first. */
-async function firstLook({ aside, secondaryReady, topics, clock }: DrainOptions, secondary: Store): Promise<void> {
-  const look = async (): Promise<void> => {
+async function firstLook(options: DrainOptions, secondary: Store): Promise<void> {
+  const { aside, secondaryReady, topics, clock, journal } = options;
+  const asked = async (): Promise<void> => {
     await secondaryReady?.();
-    await aside.look(secondary, topics(), clock.wallMs());
+    await look(options, secondary, topics());
   };
-  await within(clock, look(), CHECK_MS).catch(() => {});
-  if (aside.heard === "never") aside.heard = "silent";
+  await within(clock, asked(), CHECK_MS).catch(() => {});
+  // One that gives no answer holds up nobody, unless a process of ours has noted that it would overtake something.
+  if (aside.heard === "never" && !(await journal?.notedAside())) aside.heard = "silent";
+}
+
+async function look({ aside, clock, journal }: DrainOptions, secondary: Store, topics: readonly string[]): Promise<boolean> {
+  const { underWay, notes } = aside;
+  const attempted = await aside.look(secondary, topics, clock.wallMs());
+  // A put that was under way when it was asked may be there by now.
+  if (aside.noted && !aside.holdsKeys && underWay === 0 && notes === aside.notes) {
+    aside.noted = false;
+    await journal?.noteAside(false);
+  }
+  return attempted;
 }
 
 function moving({ ids, clock }: DrainOptions, to: Store): Pick<MoveDeps, "to" | "owner" | "ids" | "now" | "isLast"> {
@@ -112,7 +125,7 @@ async function drainSecondary(options: DrainOptions, secondary: Store, mayGo: Mo
     await options.secondaryReady?.();
     await moveUp({ ...moving(options, options.primary), from: secondary, topics, mayGo, told });
     // What is being attempted there goes up when that has ended.
-    return !(await options.aside.look(secondary, topics, options.clock.wallMs()));
+    return !(await look(options, secondary, topics));
   } catch (error) {
     // The secondary may be away in its turn: what it has is safe there and comes with the next round.
     options.events.emit({ type: "rung_failed", rung: "secondary", error: errorText(error) });
