@@ -24,7 +24,17 @@ import { Runner } from "./runner.ts";
 import { announceSettled } from "./settled-event.ts";
 import { Settler } from "./settler.ts";
 import { StoreHealth } from "./store-health.ts";
-import { allowanceOf, createTopicState, isWellSupplied, type TopicState, tenantLimitOf, useEntry } from "./topic-state.ts";
+import {
+  allowanceOf,
+  createTopicState,
+  isWellSupplied,
+  lookAgain,
+  mayStart,
+  SHUT_MS,
+  type TopicState,
+  tenantLimitOf,
+  useEntry,
+} from "./topic-state.ts";
 import type { TopicTable } from "./topic-table.ts";
 import type { StopOptions, WorkerStatus } from "./worker.ts";
 
@@ -201,6 +211,7 @@ export class Dispatcher {
       useEntry(topic, topic.entry);
       topic.tenantLimit = tenantLimitOf(topic);
       topic.allowance = allowanceOf(topic, sink !== null, nowMs, crowd);
+      topic.shutUntilMs = sink !== null && mayStart(topic, null, false, nowMs) ? Number.NEGATIVE_INFINITY : nowMs + SHUT_MS;
     }
     this.#paceDueMs = this.#pacer.limit(asking, lanes, nowMs);
   }
@@ -253,7 +264,10 @@ export class Dispatcher {
   #topicsChanged(): void {
     const { topics, clock } = this.#options;
     const nowMs = clock.monotonicMs();
-    for (const topic of this.#states.values()) useEntry(topic, topics.entry(topic.name));
+    for (const topic of this.#states.values()) {
+      useEntry(topic, topics.entry(topic.name));
+      lookAgain(topic);
+    }
     this.#countServed();
     this.#runner.releaseHeld(nowMs);
     this.#loop.nudge();

@@ -148,8 +148,8 @@ export class LaneTable {
 
   /**
    * Those that may be claimed from now. Of very many a part, so that a plan costs the same however many there are: whoever was offered, goes to
-   * the end of the line, whether it got something or not. Each priority and each kind has a line of its own, and so has what is shut, so that
-   * none hides another.
+   * the end of the line, whether it got something or not. Each priority and each kind has a line of its own, and so has what may have nothing
+   * now, so that none hides another.
    */
   ready(nowMs: number): LaneEntry[] {
     const ready: LaneEntry[] = [];
@@ -159,7 +159,8 @@ export class LaneTable {
     if (ready.length <= OFFERED) return ready;
     const lines = new Map<number, number>();
     const offered = ready.filter((entry) => {
-      const line = entry.priority * 12 + entry.suspicion * 4 + (entry.retried ? 2 : 0) + (isShut(entry) ? 1 : 0);
+      const shut = standsStill(entry, nowMs) || entry.topic.allowance <= 0;
+      const line = entry.priority * 12 + entry.suspicion * 4 + (entry.retried ? 2 : 0) + (shut ? 1 : 0);
       const place = (lines.get(line) ?? 0) + 1;
       lines.set(line, place);
       return place <= OFFERED;
@@ -185,7 +186,7 @@ export class LaneTable {
     return LANES_KEPT - waiting;
   }
 
-  /** Those that have nothing go first, then those that had their turn, then those of closed topics; all are found again. */
+  /** Those that have nothing go first, then those of topics that stand still, then those that had their turn, then those of full topics; all are found again. */
   #makeRoom(nowMs: number): void {
     const over = this.#lanes.size - LANES_KEPT;
     if (over <= 0) return;
@@ -203,18 +204,19 @@ export class LaneTable {
 }
 
 /** What keeps a lane in the table, the least first. */
-const Stays = { empty: 0, later: 1, served: 2, closed: 3, untilServed: 4 } as const;
+const Stays = { empty: 0, later: 1, shut: 2, served: 3, full: 4, untilServed: 5 } as const;
 const SOON_MS = 1_000;
 
 function stays(entry: LaneEntry, nowMs: number): number {
-  const { dueMs, servedMs } = entry;
+  const { dueMs, servedMs, topic } = entry;
   if (dueMs === Number.POSITIVE_INFINITY) return Stays.empty;
   if (dueMs > nowMs + SOON_MS) return Stays.later;
+  if (standsStill(entry, nowMs)) return Stays.shut;
   if (servedMs !== Number.NEGATIVE_INFINITY) return Stays.served;
-  return isShut(entry) ? Stays.closed : Stays.untilServed;
+  return topic.allowance <= 0 ? Stays.full : Stays.untilServed;
 }
 
-/** Nothing of it can be claimed now, except as a probe. */
-function isShut({ topic, tenantId }: LaneEntry): boolean {
-  return topic.allowance <= 0 || (topic.breaker.holds && topic.breaker.heldAs(tenantId) !== undefined);
+/** Nothing of it can be claimed for a while, except as a probe. */
+function standsStill({ topic, tenantId }: LaneEntry, nowMs: number): boolean {
+  return topic.shutUntilMs > nowMs || (topic.breaker.holds && topic.breaker.heldAs(tenantId) !== undefined);
 }

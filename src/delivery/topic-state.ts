@@ -11,6 +11,8 @@ const SLOW_MS = 1_000;
 /** What waits here is to begin within about this: a claim for many costs the store little more than one for few. */
 const AHEAD_MS = 100;
 const HELD_PER_RUNNING_MAX = 16;
+/** What was found out about a topic that stands still holds this long: nobody hears of it when its rest is over. */
+export const SHUT_MS = 10_000;
 
 /** Starts that were allotted to this worker and not used yet. */
 export interface Starts {
@@ -65,7 +67,10 @@ export interface TopicState extends PlanTopic {
   /** How many attempts of it, and of one tenant in it, may run at once. */
   runningMax: number;
   tenantRunningMax: number;
+  /** NaN: not known yet. */
   allowance: number;
+  /** Monotonic: until then it counts as standing still, but for a probe: paused, disabled, not served here, held by its breaker. */
+  shutUntilMs: number;
   tenantLimit: number | null;
   /** What this worker has of the topic's rate and of its places over all processes; null: there is no such limit. */
   starts: Starts | null;
@@ -87,8 +92,8 @@ export function createTopicState(name: string, chosen: boolean, breaker: Breaker
     running: 0,
     runningMax: Number.POSITIVE_INFINITY,
     tenantRunningMax: Number.POSITIVE_INFINITY,
-    // Until it is looked at: a topic that was never asked for is not one that may have nothing.
-    allowance: 1,
+    allowance: Number.NaN,
+    shutUntilMs: Number.NEGATIVE_INFINITY,
     tenantLimit: null,
     starts: null,
     slots: null,
@@ -106,6 +111,12 @@ export function useEntry(topic: TopicState, entry: TopicEntry | undefined): void
   topic.leaseMs = leaseMs;
   topic.runningMax = Math.min(concurrency ?? Number.POSITIVE_INFINITY, topic.entry.rest.room);
   topic.tenantRunningMax = tenantConcurrency ?? Number.POSITIVE_INFINITY;
+}
+
+/** Something about it changed: what it may have is found out again. */
+export function lookAgain(topic: TopicState): void {
+  topic.allowance = Number.NaN;
+  topic.shutUntilMs = Number.NEGATIVE_INFINITY;
 }
 
 /** How many are held for each that may run: a fast sink should find the next ones waiting, a slow one need not. */

@@ -31,6 +31,35 @@ describe("fairness (DX-6)", () => {
     await mg.close();
   });
 
+  it("N16: 3,000 tenants of a paused topic, all due, hold up nobody else", async () => {
+    const arrived = new Set<number>();
+    const still = topic<number>("a/still", { sink: () => {} });
+    const well = topic<number>("a/well", { sink: (n) => void arrived.add(n) });
+    const { mg, store } = await setUp([still, well]);
+    await store.topics.pause("a/still", true);
+    for (let at = 0; at < 3_000; at += 1_000) {
+      await mg.enqueueMany(
+        still,
+        Array.from({ length: 1_000 }, (_, i) => ({ payload: 0, tenantId: `t${at + i}` })),
+      );
+    }
+    mg.work();
+    await mg.enqueue(well, 0);
+    await until(() => arrived.has(0));
+    await pause(2_000);
+    const waits: number[] = [];
+    for (let n = 1; n <= 9; n++) {
+      const began = performance.now();
+      await mg.enqueue(well, n);
+      await until(() => arrived.has(n));
+      waits.push(performance.now() - began);
+      await pause(50);
+    }
+    // Each waited for one to three seconds.
+    expect(waits.sort((a, b) => a - b)[4]).toBeLessThan(700);
+    await mg.close({ drainMs: 0 });
+  }, 60_000);
+
   it("with slow attempts a new tenant gets the next free slots", async () => {
     const order: string[] = [];
     const slow = topic("a/slow", {

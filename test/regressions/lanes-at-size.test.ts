@@ -64,6 +64,58 @@ describe("N21: lanes at size", () => {
     }
   });
 
+  it("1,000 new tenants cost the same beside thousands that came just before, and so do their siblings", async () => {
+    const store = await openStore();
+    await store.topics.put(definition(PLAIN), "code");
+    const connection = createConnection({ url: databaseUrl() });
+    await connection.open();
+    try {
+      const lanes = createLaneTable(connection, `"${store.schema}"`, () => performance.now());
+      const took: number[] = [];
+      for (let batch = 0; batch < 8; batch++) {
+        const began = performance.now();
+        const made = await lanes.of(
+          Array.from({ length: 1_000 }, (_, i) => ({ topic: PLAIN, tenantId: `${batch}-${i}`, priority: 0, orderingKey: null })),
+        );
+        const siblings = await lanes.siblings(made.map((lane) => ({ lane, suspicion: 0, retried: true })));
+        expect(siblings.every(({ kind, tenant }, i) => kind === 4 && tenant === made[i]?.tenant)).toBe(true);
+        took.push(performance.now() - began);
+      }
+      expect(Math.max(...took)).toBeLessThan(2_000);
+    } finally {
+      await connection.close();
+      await store.close();
+      await dropSchema(store.schema);
+    }
+  }, 120_000);
+
+  it("lanes of a topic that stands still hide nobody: who is served stays known and is offered each time", () => {
+    const topics = new Map<string, TopicState>();
+    const topicOf = (name: string): TopicState => {
+      const still = name !== "t/good";
+      const state = topics.get(name) ?? {
+        ...createTopicState(name, true, undefined as never),
+        ...(still ? { allowance: 0, shutUntilMs: 1_000 } : { allowance: 10 }),
+      };
+      topics.set(name, state);
+      return state;
+    };
+    const table = new LaneTable(topicOf);
+    const lane = (name: string, topic: string): Lane => {
+      const rest = { priority: 0, suspicion: 0, retried: false, ordered: false, dueInMs: -1 } as const;
+      return { lane: name, topic, tenantId: name, ...rest };
+    };
+    const good = lane("good", "t/good");
+    table.seen([good], 1, table.mark, { first: true, last: false });
+    for (let part = 0, ms = 2; part < 10; part++, ms += 2) {
+      const some = Array.from({ length: 1_000 }, (_, i) => lane(`${part}-${i}`, "t/still"));
+      table.seen(some, ms, table.mark, { first: false, last: false });
+      const offered = table.ready(ms);
+      expect(offered.filter((one) => one.lane === "good")).toHaveLength(1);
+      for (const one of offered) if (one.lane === "good") one.servedMs = ms;
+    }
+  });
+
   it("however many lanes are due, one plan is offered a bounded number, of each priority and kind, and none is left out for long", () => {
     const topics = new Map<string, TopicState>();
     const topicOf = (name: string): TopicState => {

@@ -60,27 +60,28 @@ const SELECT = "select l.id, l.topic_id, t.name, l.tenant, l.priority, l.kind";
 export const LANES_KEPT_MAX = 10_000;
 const nameOf = (place: Place): string => place.join("\u0000");
 
-const missingSql = (s: string) => `insert into ${s}.lane (topic_id, tenant, priority, kind)
-  select distinct t.id, x.tenant, x.priority, x.kind
-  from json_to_recordset($1::text::json) x(topic text, tenant text, priority smallint, kind smallint) join ${s}.topic t on t.name = x.topic
-  where not exists (select from ${s}.lane l where l.topic_id = t.id and l.tenant = x.tenant and l.priority = x.priority and l.kind = x.kind)
-  order by 1, 2, 3, 4 on conflict do nothing`;
+/** $1 as JSON; each is one descent into the lanes by its limit, whatever the planner thinks of the sizes: a thousand tenants come at once. */
+const wanted = (s: string) => `with x as materialized (select distinct t.id as topic_id, t.name, x.tenant, x.priority, x.kind
+  from json_to_recordset($1::text::json) x(topic text, tenant text, priority smallint, kind smallint) join ${s}.topic t on t.name = x.topic)`;
+const laneOf = (s: string, one: string) =>
+  `select l.* from ${s}.lane l where l.topic_id = ${one}.topic_id and l.tenant = ${one}.tenant and l.priority = ${one}.priority and l.kind = x.kind limit 1`;
+
+const missingSql = (s: string) => `${wanted(s)} insert into ${s}.lane (topic_id, tenant, priority, kind)
+  select topic_id, tenant, priority, kind from x where (select l.id from (${laneOf(s, "x")}) l) is null order by 1, 2, 3, 4 on conflict do nothing`;
+
+const findSql = (s: string) =>
+  `${wanted(s)} select l.id, l.topic_id, x.name, l.tenant, l.priority, l.kind from x cross join lateral (${laneOf(s, "x")}) l`;
 
 /** Of the same family as a lane that is there: $1 lanes, $2 kinds. By number and not by name: a name may stand for a lane that was retired. */
-const siblingsOf = (s: string) => `unnest($1::int[], $2::smallint[]) x(id, kind) join ${s}.lane b on b.id = x.id`;
+const siblingsOf = (s: string) => `unnest($1::int[], $2::smallint[]) x(id, kind)
+  cross join lateral (select b.* from ${s}.lane b where b.id = x.id limit 1) b`;
 
 const missingSiblingsSql = (s: string) => `insert into ${s}.lane (topic_id, tenant, priority, kind)
   select distinct b.topic_id, b.tenant, b.priority, x.kind from ${siblingsOf(s)}
-  where not exists (select from ${s}.lane l where (l.topic_id, l.tenant, l.priority, l.kind) = (b.topic_id, b.tenant, b.priority, x.kind))
-  order by 1, 2, 3, 4 on conflict do nothing`;
+  where (select l.id from (${laneOf(s, "b")}) l) is null order by 1, 2, 3, 4 on conflict do nothing`;
 
 const findSiblingsSql = (s: string) => `${SELECT}, x.id
-  from ${siblingsOf(s)} join ${s}.lane l on (l.topic_id, l.tenant, l.priority, l.kind) = (b.topic_id, b.tenant, b.priority, x.kind)
-  join ${s}.topic t on t.id = l.topic_id`;
-
-const findSql = (s: string) => `${SELECT}
-  from json_to_recordset($1::text::json) x(topic text, tenant text, priority smallint, kind smallint) join ${s}.topic t on t.name = x.topic
-  join ${s}.lane l on l.topic_id = t.id and l.tenant = x.tenant and l.priority = x.priority and l.kind = x.kind`;
+  from ${siblingsOf(s)} cross join lateral (${laneOf(s, "b")}) l join ${s}.topic t on t.id = l.topic_id`;
 
 export function createLaneTable(connection: Connection, s: string, monotonicMs: () => number): LaneTable {
   const byName = new Map<string, LaneInfo>();
