@@ -94,7 +94,7 @@ describe("N21: lanes at size", () => {
     const topicOf = (name: string): TopicState => {
       const still = name !== "t/good";
       const state = topics.get(name) ?? {
-        ...createTopicState(name, true, undefined as never),
+        ...createTopicState(name, true, { holds: false } as never),
         ...(still ? { allowance: 0, shutUntilMs: 1_000 } : { allowance: 10 }),
       };
       topics.set(name, state);
