@@ -38,7 +38,7 @@ import type { RecoveryOptions } from "./recovery/settings.ts";
 import { isRecoveryTopic } from "./recovery/topics.ts";
 import { type AddressGuard, createAddressGuard } from "./sink/address-guard.ts";
 import { checkSink } from "./sink/check-sink.ts";
-import { functionSink, reject } from "./sink/function.ts";
+import { functionSink, type Handler, reject } from "./sink/function.ts";
 import type { Sink } from "./sink/sink.ts";
 import { createSink, type SinkDeps } from "./sink/sinks.ts";
 import { auditOf } from "./store/audit.ts";
@@ -229,7 +229,7 @@ function createSinkMaker(
     if (chosen !== undefined) return chosen;
     const topic = declared.get(record.name);
     if (topic?.sink) return lent(topic.sink);
-    if (topic?.handler) return handlerSink(topic);
+    if (topic?.handler) return handlerSink(topic, deps.clock);
     const own = ownSink(record);
     if (own !== undefined) return own;
     return record.sink.kind === "function" ? null : createSink(record.sink, { ...deps, log });
@@ -241,11 +241,11 @@ function createSinkMaker(
 }
 
 /** The handler gets what the schema makes of the payload; a payload that no longer fits will never fit. */
-function handlerSink({ schema, handler }: AnyTopic): Sink {
+function handlerSink({ schema, handler }: AnyTopic, clock: Clock | undefined): Sink {
   if (!handler) throw new MakegoodError("invalid_topic", "a function sink needs its function");
-  if (!schema) return functionSink(handler);
+  if (!schema) return functionSink(handler, { clock });
   const { validate } = (schema as StandardSchemaV1)["~standard"];
-  return functionSink((value, delivery, context) => {
+  const judged: Handler = (value, delivery, context) => {
     const run = (result: StandardResult<unknown>): unknown => {
       if (!result.issues) return handler(result.value, delivery, context);
       const issues = result.issues.map(issueText).map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
@@ -253,7 +253,8 @@ function handlerSink({ schema, handler }: AnyTopic): Sink {
     };
     const result = validate(value);
     return result instanceof Promise ? result.then(run) : run(result);
-  });
+  };
+  return functionSink(judged, { clock });
 }
 
 interface MaintenanceParts {
@@ -269,7 +270,10 @@ interface MaintenanceParts {
 function createMaintenanceSwitch({ keptMs, auditKeptMs, pollMs }: MakegoodOptions, parts: MaintenanceParts) {
   const { store, events, clock, random } = parts;
   const owner = `maintenance-${parts.ids()}`;
-  const rulesOf = (topic: string) => parts.topics.entry(topic)?.rules;
+  const rulesOf = async (topic: string) => {
+    if (!parts.topics.entry(topic)) await parts.topics.find(topic);
+    return parts.topics.entry(topic)?.rules;
+  };
   // A lost message comes back within its lease and this long.
   const everyMs = Math.min(5_000, Math.max(1_000, pollMs ?? DEFAULTS.pollMs));
   const reclaim = reclaimExpired({ store, owner, random, events, rulesOf, everyMs });

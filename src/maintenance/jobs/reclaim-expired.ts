@@ -16,7 +16,8 @@ export interface ReclaimOptions {
   readonly owner: string;
   readonly random: Random;
   readonly events: Events;
-  readonly rulesOf: (topic: string) => DecideRules | undefined;
+  /** A promise where the store has to be asked; undefined: there is no such topic. */
+  readonly rulesOf: (topic: string) => DecideRules | undefined | Promise<DecideRules | undefined>;
   readonly everyMs: number;
 }
 
@@ -25,8 +26,12 @@ const BATCH = 500;
 const TAKEOVER_MS = 10_000;
 
 export function reclaimExpired({ store, owner, random, events, rulesOf, everyMs }: ReclaimOptions): MaintenanceJob {
-  const settleOf = (message: ClaimedMessage): Settle =>
-    conclude(message, { kind: "lost" }, rulesOf(message.topic), random.next());
+  /** By their own topics' rules: a process that has just started may not know them yet, and others would charge too little or too much (I6). */
+  async function settlesOf(messages: readonly ClaimedMessage[]): Promise<Settle[]> {
+    const rules = new Map<string, DecideRules | undefined>();
+    for (const { topic } of messages) if (!rules.has(topic)) rules.set(topic, await rulesOf(topic));
+    return messages.map((message) => conclude(message, { kind: "lost" }, rules.get(message.topic), random.next()));
+  }
 
   return {
     name: "reclaim-expired",
@@ -36,7 +41,7 @@ export function reclaimExpired({ store, owner, random, events, rulesOf, everyMs 
       for (;;) {
         const messages = await store.reclaim({ owner, leaseMs: TAKEOVER_MS, limit: BATCH });
         if (messages.length === 0) return;
-        const settles = messages.map(settleOf);
+        const settles = await settlesOf(messages);
         const results = await store.settle(settles);
         events.emit({ type: "reclaimed", count: results.filter((result) => result === "settled").length });
         for (const [i, message] of messages.entries()) announce(events, message, settles[i] as Settle, results[i]);
