@@ -1,0 +1,220 @@
+/**
+ * Plays the calls of a history, as the memory store saw them, to another store and compares each answer. The first difference ends it.
+ */
+import { isMakegoodError } from "../../src/message/errors.ts";
+import type { BreakerState, TopicRecord } from "../../src/message/topic.ts";
+import type { Store } from "../../src/store/store.ts";
+import type { Action } from "./actions.ts";
+import { TOPICS } from "./actions.ts";
+import { Judge } from "./judge.ts";
+import { Ledger } from "./ledger.ts";
+import type { Call } from "./observed-store.ts";
+import { playHistory } from "./simulate.ts";
+import { Difference, Twin } from "./twin.ts";
+import { START_MS, World } from "./world.ts";
+
+export interface Compared {
+  readonly seed: number;
+  readonly calls: number;
+  /** The call and what was different; null: nothing was. */
+  readonly difference: string | null;
+}
+
+const YEAR_MS = 365 * 24 * 3_600_000;
+/** Asked so often that only each so many is compared. */
+const SELDOM: Readonly<Record<string, number>> = { lanes: 4, "topics.list": 8, "topics.get": 2, "topics.announce": 20 };
+const NEVER: ReadonlySet<string> = new Set(["idle", "check", "open", "topics.workers", "list", "counts"]);
+
+/** More ordering keys than anybody looks at at once, delayed, and after them some that are due (N16). */
+export function crowd(keys: number): Action[] {
+  const one = { do: "o", keyed: false, tenant: null, priority: 0 };
+  const late = Array.from({ length: keys }, (_, i) => ({ ...one, n: 500_000 + i, orderingKey: `a${i}`, delayMs: 86_400_000 }));
+  const send = (sent: typeof late): Action => ({ afterMs: 50, kind: "send", slot: 3, how: "many", topic: TOPICS.keyed, sent });
+  const parts = Array.from({ length: Math.ceil(keys / 500) }, (_, i) => send(late.slice(i * 500, (i + 1) * 500)));
+  return [...parts, send([1, 2, 3].map((i) => ({ ...one, n: 600_000 + i, orderingKey: `z${i}`, delayMs: 0 })))];
+}
+
+/** `store` is open and empty. */
+export async function compare(seed: number, steps: number, store: Store): Promise<Compared> {
+  const calls: Call[] = [];
+  const first = seed % 2 === 1 ? crowd(1_100) : [];
+  const record = (call: Call): void => void calls.push(call);
+  const history = await playHistory({ seed, stormSteps: steps / 2, stepsMax: steps, keptMs: YEAR_MS, first, record });
+  if (history.failure) return { seed, calls: 0, difference: `the memory store itself: ${history.failure.text}` };
+  const world = new World();
+  const ledger = new Ledger();
+  const judge = new Judge(world, ledger);
+  const twin = new Twin(store, Date.now() - START_MS, ledger);
+  const asked = new Map<string, number>();
+  let made = 0;
+  for (const call of calls) {
+    world.nowMs = call.atMs;
+    const count = asked.get(call.verb) ?? 0;
+    asked.set(call.verb, count + 1);
+    if (NEVER.has(call.verb) || count % (SELDOM[call.verb] ?? 1) !== 0) continue;
+    made++;
+    const difference = await play(call, twin, judge, ledger).catch((error) => {
+      if (error instanceof Difference) return error.message;
+      throw error;
+    });
+    if (difference)
+      return { seed, calls: made, difference: `call ${made}, ${call.verb} at ${call.atMs - START_MS} ms: ${difference}` };
+  }
+  return { seed, calls: made, difference: await compareEnd(twin, ledger, world) };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a recorded call has the arguments and the answer of its own verb
+type Recorded = any;
+
+async function play(
+  { verb, args, answer, thrown, atMs }: Call,
+  twin: Twin,
+  judge: Judge,
+  ledger: Ledger,
+): Promise<string | null> {
+  const given = args as Recorded[];
+  const got = answer as Recorded;
+  const at = twin.at(atMs);
+  const { store } = twin;
+  switch (verb) {
+    case "enqueue": {
+      const found = await twin
+        .enqueue(given[0], atMs, given[1]?.atomic)
+        .catch((error) => (isMakegoodError(error) ? error.code : error));
+      if (thrown !== null) return same(found, thrown);
+      judge.enqueued(given[0], got, given[1]);
+      // Of a call that is refused as a whole only the conflicts are promised.
+      const refused = got.some(({ kind }: Recorded) => kind === "conflict");
+      const told = (list: Recorded): unknown => (refused ? list.filter(({ kind }: Recorded) => kind === "conflict") : list);
+      return Array.isArray(found) ? same(told(found), told(got)) : `refused as ${found}`;
+    }
+    case "claim":
+      await twin.claim(given[0], got, atMs);
+      judge.claimed(given[0], got);
+      return null;
+    case "settle": {
+      const found = await twin.settle(given[0], atMs);
+      judge.settled(given[0], got);
+      return same(found, got);
+    }
+    case "extend":
+      await twin.extend(given[0], given[1], got, atMs);
+      judge.extended(given[0], given[1], got);
+      return null;
+    case "reclaim":
+      await twin.reclaim(given[0], got, atMs);
+      judge.reclaimed(given[0], got);
+      return null;
+    case "lanes":
+      if (given[0]?.after === undefined && got.length < (given[0]?.limit ?? Number.POSITIVE_INFINITY))
+        await twin.lanes(got, atMs);
+      return null;
+    case "intervene": {
+      const id = twin.id(given[0].id);
+      // Revisions are each store's own (PostgreSQL also raises them when a message dies): what was right or stale there is so here.
+      const stale = given[0].revision !== ledger.entries.get(given[0].id)?.revision;
+      const seen = given[0].revision === undefined ? undefined : ((await store.get(id, at))?.revision ?? 0) + (stale ? 1 : 0);
+      const found = await store.intervene({ ...given[0], id, revision: seen, ...at });
+      judge.intervened(given[0], got);
+      const told = ({ kind, status, resolution, message }: Recorded) => [kind, status, resolution, message?.status];
+      return same(told(found), told(got));
+    }
+    case "get":
+      return same(shown(await store.get(twin.id(given[0]), at)), shown(got));
+    case "prune":
+      return same(await store.prune({ ...given[0], ...at }), got);
+    case "lead": {
+      const found = await store.lead(given[0], given[1], given[2], at);
+      return same([found.held, found.owner], [got.held, got.owner]);
+    }
+    default:
+      return playTopics(verb, given, got, store, at, judge, ledger);
+  }
+}
+
+async function playTopics(
+  verb: string,
+  given: Recorded[],
+  got: Recorded,
+  { topics }: Store,
+  at: { readonly now: Date },
+  judge: Judge,
+  ledger: Ledger,
+): Promise<string | null> {
+  switch (verb) {
+    case "topics.put": {
+      const found = await topics.put(given[0], given[1]);
+      if (got !== "read_only") judge.topicPut(given[0]);
+      return same(topicOf(found), topicOf(got));
+    }
+    case "topics.pause": {
+      const found = await topics.pause(given[0], given[1]);
+      if (got) judge.topicHeld(given[0], { paused: given[1] });
+      return same(topicOf(found), topicOf(got));
+    }
+    case "topics.disable":
+      await topics.disable(given[0], given[1]);
+      judge.topicHeld(given[0], { disabled: true });
+      return null;
+    case "topics.get":
+      return same(topicOf(await topics.get(given[0], at)), topicOf(got));
+    case "topics.list":
+      return same((await topics.list(at)).map(topicOf), got.map(topicOf));
+    case "topics.trip":
+      return same(breakerOf(await topics.trip(given[0], given[1], given[2], { ...given[3], ...at })), breakerOf(got));
+    case "topics.probe":
+      return same(await topics.probe(given[0], given[1], given[2], { ...given[3], ...at }), got);
+    case "topics.reset":
+      await topics.reset(given[0], given[1]);
+      return null;
+    case "topics.announce":
+      await topics.announce(given[0], given[1], at);
+      return null;
+    case "topics.allot": {
+      const found = await topics.allot(given[0], at);
+      return same(
+        found.map(({ granted }) => granted),
+        got.map(({ granted }: Recorded) => granted),
+      );
+    }
+    case "topics.occupy":
+      return same(await topics.occupy(given[0], given[1], given[2], at), got);
+    default:
+      return ledger.topics.size >= 0 ? null : verb;
+  }
+}
+
+async function compareEnd(twin: Twin, ledger: Ledger, world: World): Promise<string | null> {
+  if (world.failure) return `the ledger: ${world.failure.text}`;
+  for (const { message, status, attempts, generation, resolution, heldReason, rows, place } of ledger.entries.values()) {
+    // Of a crowd that nobody touched a tenth says as much as all of them.
+    if (rows === 0 && status === "pending" && place % 10 !== 0) continue;
+    const id = twin.id(message.id);
+    const view = await twin.store.get(id, twin.at(world.nowMs));
+    const expected = [status, attempts, generation, resolution, heldReason, message.payload, message.key];
+    const difference = same(shown(view), expected) ?? same((await twin.store.history(id)).attempts.length, rows);
+    if (difference) return `at the end, ${message.topic} ${message.id}: ${difference}`;
+  }
+  return null;
+}
+
+const shown = (view: Recorded): unknown[] | null =>
+  view && [view.status, view.attempts, view.generation, view.resolution, view.heldReason, view.payload, view.key];
+
+const breakerOf = ({ state, trips, tenants, probeInMs }: BreakerState) => [
+  state,
+  trips,
+  [...tenants].map(({ tenantId }) => tenantId).sort((a, b) => (a < b ? -1 : 1)),
+  Math.round(probeInMs / 10),
+];
+
+/** Without the revision: whether a pause raises it is not promised, and the stores differ. */
+const topicOf = (record: TopicRecord | "read_only" | null) =>
+  record && record !== "read_only"
+    ? [record.name, record.paused, record.disabledReason, record.leaseMs, record.breaker.state]
+    : record;
+
+function same(found: unknown, expected: unknown): string | null {
+  const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
+  return a === b ? null : `answered ${a}, not ${b}`;
+}

@@ -1,0 +1,171 @@
+/**
+ * Ten defects as they are made, some of them as they once were (N1, N16, N17): text of the real source and what stands there instead. They
+ * are put in while a bundle for a test is made, never in the source, and the simulation must find each.
+ */
+export interface Edit {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+export interface Defect {
+  readonly name: string;
+  readonly what: string;
+  readonly edits: readonly Edit[];
+  /** Which invariants may be named as broken. */
+  readonly breaks: readonly string[];
+  /** `postgres`: only a comparison with the real server shows it. */
+  readonly shownBy: "memory" | "postgres";
+  /** Showed it last. */
+  readonly seed: number;
+}
+
+export const PLANTED: readonly Defect[] = [
+  {
+    name: "n1-poison-holds-up-the-healthy",
+    what: "every failure is evidence against the receiver, failed ones wait among the others, and probes take the oldest",
+    shownBy: "memory",
+    seed: 7,
+    breaks: ["I11"],
+    edits: [
+      {
+        file: "src/delivery/judge-sink.ts",
+        find: "const first = neverFailed(attempt.message);",
+        replace: "const first = true;",
+      },
+      { file: "src/delivery/breaker.ts", find: "chain.newest = !chain.newest;", replace: "chain.newest = false;" },
+      {
+        file: "src/store/memory/lanes.ts",
+        find: "return retried && suspicion === 0 && !ordered;",
+        replace: "return retried && suspicion === 0 && !ordered && false;",
+      },
+    ],
+  },
+  {
+    name: "n16-keys-that-are-looked-at-hide-the-others",
+    what: "a claim looks at the first thousand ordering keys of a lane, whatever they wait for",
+    shownBy: "postgres",
+    seed: 1,
+    breaks: ["I11"],
+    edits: [
+      {
+        file: "src/store/postgres/statements/claim-ordered.ts",
+        find: "where r.lane_id = l.lane and not r.behind and r.due <= ${clock} ${only}",
+        replace:
+          "where r.lane_id = l.lane and not r.behind and r.due <= ${clock} ${only} and r.ordering_key = any (array(select q.ordering_key from ${s}.ready_ordered q where q.lane_id = l.lane order by q.ordering_key limit 1000))",
+      },
+    ],
+  },
+  {
+    name: "n17-order-by-the-producers-clock",
+    what: "the order of a key is that of the ids, which are made by the producers' clocks",
+    shownBy: "memory",
+    seed: 9,
+    breaks: ["order"],
+    edits: [
+      {
+        file: "src/store/memory/lanes.ts",
+        find: "const byPlace: Order = (a, b) => a.seq - b.seq;",
+        replace: "const byPlace: Order = (a, b) => byId(a, b);",
+      },
+    ],
+  },
+  {
+    name: "a-stale-claim-settles",
+    what: "the token of a claim is not compared",
+    shownBy: "memory",
+    seed: 10,
+    breaks: ["I4"],
+    edits: [
+      {
+        file: "src/store/memory/claim.ts",
+        find: "return lease?.token === held.token ? lease : undefined;",
+        replace: "return lease;",
+      },
+    ],
+  },
+  {
+    name: "a-repeated-enqueue-has-a-new-id",
+    what: "an enqueue whose answer was lost is tried again under another id",
+    shownBy: "memory",
+    seed: 13,
+    breaks: ["I1", "I7", "one effect"],
+    edits: [
+      {
+        file: "src/delivery/acceptance.ts",
+        find: "const results = await store.enqueue(messages);",
+        replace: "const results = await store.enqueue(messages.map((m) => ({ ...m, id: m.id.slice(0, -2) + (10 + failed) })));",
+      },
+    ],
+  },
+  {
+    name: "the-key-changes-at-a-retry",
+    what: "a message without a key gets another idempotency key with each attempt",
+    shownBy: "memory",
+    seed: 7,
+    breaks: ["I7"],
+    edits: [
+      {
+        file: "src/delivery/attempt.ts",
+        find: "idempotencyKey: key ?? id,",
+        replace: "idempotencyKey: key ?? (message.attempt > 1 ? `${id}-${message.attempt}` : id),",
+      },
+    ],
+  },
+  {
+    name: "another-payload-under-the-same-key",
+    what: "a repeated key counts as the same message, whatever its payload",
+    shownBy: "memory",
+    seed: 9,
+    breaks: ["I7"],
+    edits: [
+      {
+        file: "src/store/memory/enqueue.ts",
+        find: "a.payload === b.payload;",
+        replace: "a.topic === b.topic;",
+      },
+    ],
+  },
+  {
+    name: "retention-deletes-what-is-not-settled",
+    what: "what is old is deleted, delivered or not",
+    shownBy: "memory",
+    seed: 7,
+    breaks: ["I2", "I12"],
+    edits: [
+      {
+        file: "src/store/memory/upkeep.ts",
+        find: "if (stored.settledMs === null || stored.settledMs > before) continue;",
+        replace: "if (stored.status === 'processing' || (stored.settledMs ?? stored.createdMs) > before) continue;",
+      },
+    ],
+  },
+  {
+    name: "one-attempt-too-many",
+    what: "a message dies one attempt after its budget is spent",
+    shownBy: "memory",
+    seed: 14,
+    breaks: ["I6"],
+    edits: [
+      {
+        file: "src/message/decide.ts",
+        find: "if (spent >= rules.policy.attemptsMax) {",
+        replace: "if (spent > rules.policy.attemptsMax) {",
+      },
+    ],
+  },
+  {
+    name: "a-worker-that-only-listens",
+    what: "an idle worker waits for hints and does not look by itself, and hints may be lost",
+    shownBy: "memory",
+    seed: 7,
+    breaks: ["I11", "I6"],
+    edits: [
+      {
+        file: "src/delivery/look.ts",
+        find: "if (this.#underWay) return Number.POSITIVE_INFINITY;",
+        replace: "if (this.#underWay || (this.#wanted === 'poll' && !unheard)) return Number.POSITIVE_INFINITY;",
+      },
+    ],
+  },
+];

@@ -1,0 +1,190 @@
+/**
+ * The receivers: idempotent by key, and otherwise as bad as they come. What one does with a message stands in the message's own payload, a
+ * letter for each call, so that a history can be made shorter without making it another one.
+ */
+import type { NewMessage } from "../../src/message/message.ts";
+import { DELIVERED, DUPLICATE, type Outcome } from "../../src/message/outcome.ts";
+import type { DeliverContext, Delivery, Sink } from "../../src/sink/sink.ts";
+import type { SimProcess } from "./sim-process.ts";
+import type { World } from "./world.ts";
+
+/** What a payload says, beside bytes that only have to stay the same. */
+export interface Script {
+  /** The operation: one effect, whatever happens. */
+  readonly n: number;
+  /** One letter for each call, the last one for all that follow. */
+  readonly do: string;
+}
+
+/** `o` takes it, `d` takes it and may say duplicate, `s` takes it slowly, and the rest fail in their own ways. */
+export const LETTERS = {
+  wellDone: ["o", "o", "o", "d", "s", "i"],
+  failing: ["f", "F", "t", "h", "H", "x", "X", "a", "u"],
+  ending: ["r", "R"],
+} as const;
+
+export interface Effect {
+  readonly n: number;
+  readonly key: string;
+  readonly atMs: number;
+}
+
+export interface Expected {
+  /** The message as it was given in, by its id; undefined: nobody gave such a one in. */
+  find(id: string): Pick<NewMessage, "id" | "key" | "payload" | "topic" | "tenantId"> | undefined;
+}
+
+export class Receivers {
+  /** By topic, tenant and key: the first one counts, as with any receiver that honours keys. */
+  readonly effects = new Map<string, Effect>();
+  /** Operation → keys under which it took effect. */
+  readonly keysOf = new Map<number, Set<string>>();
+  readonly #world: World;
+  readonly #expected: Expected;
+  readonly #calls = new Map<number, number>();
+  readonly #outages = new Map<string, number>();
+  #healed = false;
+  calls = 0;
+
+  constructor(world: World, expected: Expected) {
+    this.#world = world;
+    this.#expected = expected;
+  }
+
+  /** Whether the next call with this message would go well. */
+  wouldTake(payload: string): boolean {
+    const script = JSON.parse(payload) as Script;
+    return (LETTERS.wellDone as readonly string[]).includes(this.#letter(script, this.#calls.get(script.n) ?? 0));
+  }
+
+  took(topic: string, tenantId: string | null, key: string): boolean {
+    return this.effects.has(effectName(topic, tenantId, key));
+  }
+
+  outage(topic: string, ms: number): void {
+    this.#outages.set(topic, this.#world.nowMs + ms);
+  }
+
+  /** Everybody is well from now on, but for messages that are bad by themselves. */
+  heal(): void {
+    this.#outages.clear();
+    this.#healed = true;
+  }
+
+  sinkOf(process: SimProcess): Sink {
+    return { kind: "function", deliver: (delivery, context) => this.#deliver(process, delivery, context) };
+  }
+
+  /** Also for handlers, which get the same delivery. */
+  handle(process: SimProcess, delivery: Delivery, context: DeliverContext): Outcome | Promise<Outcome> {
+    return this.#deliver(process, delivery, context);
+  }
+
+  #deliver(process: SimProcess, delivery: Delivery, context: DeliverContext): Outcome | Promise<Outcome> {
+    this.calls++;
+    this.#check(delivery);
+    const script = JSON.parse(delivery.payload) as Script;
+    const call = this.#calls.get(script.n) ?? 0;
+    const away = this.#world.nowMs < (this.#outages.get(delivery.topic) ?? 0);
+    if (!away) this.#calls.set(script.n, call + 1);
+    const letter = away ? "c" : this.#letter(script, call);
+    this.#world.note(`${process.name} calls ${delivery.topic} n${script.n} #${delivery.attempt} ${letter}`);
+    const effect = (): void => this.#take(script.n, delivery);
+    return this.#answer(letter, process, delivery, context, effect);
+  }
+
+  #letter({ do: letters }: Script, call: number): string {
+    const letter = letters[Math.min(call, letters.length - 1)] as string;
+    // What a process lacks is not the message's: once all is well nobody lacks anything.
+    return letter === "u" && this.#healed ? "o" : letter;
+  }
+
+  #answer(
+    letter: string,
+    process: SimProcess,
+    { idempotencyKey: key, topic, tenantId }: Delivery,
+    context: DeliverContext,
+    effect: () => void,
+  ): Outcome | Promise<Outcome> {
+    const { net } = process;
+    const known = this.effects.has(effectName(topic, tenantId, key));
+    const after = (ms: number, outcome: Outcome): Promise<Outcome> =>
+      new Promise((resolve) => process.later(ms, () => resolve(outcome)));
+    const never = (): Promise<Outcome> => new Promise(() => {});
+    const cut = (): Promise<Outcome> =>
+      new Promise((resolve) => {
+        context.onAbort?.(() => resolve({ kind: "unknown", code: "timeout", error: "no answer" }));
+      });
+    const ms = net.between(1, 30);
+    switch (letter) {
+      case "i":
+        effect();
+        return DELIVERED;
+      case "o":
+        this.#world.after(Math.floor(ms / 2), effect);
+        return after(ms, DELIVERED);
+      case "d":
+        this.#world.after(Math.floor(ms / 2), effect);
+        return after(ms, known ? DUPLICATE : DELIVERED);
+      case "s":
+        this.#world.after(1_000, effect);
+        return after(1_000 + ms, DELIVERED);
+      case "f":
+        return after(ms, FAILED);
+      case "F":
+        effect();
+        return after(ms, FAILED);
+      case "t":
+        effect();
+        return cut();
+      case "h":
+        return cut();
+      case "H":
+        // The effect comes when everybody has given up on it.
+        this.#world.after(4_000, effect);
+        return never();
+      case "x":
+        throw new Error("simulated: the sink throws");
+      case "X":
+        effect();
+        return after(ms, DELIVERED).then(() => Promise.reject(new Error("simulated: the sink fails after its effect")));
+      case "a":
+        return after(ms, { ...FAILED, code: "http_429", retryAfterMs: 500 * ms });
+      case "u":
+        return after(ms, { kind: "unserved", code: "no_port", error: "simulated: this process has no port left" });
+      case "c":
+        return after(1, { kind: "retry", code: "connection_failed", error: "simulated: nobody listens" });
+      case "R":
+        effect();
+        return after(ms, REJECTED);
+      default:
+        return after(ms, REJECTED);
+    }
+  }
+
+  #check({ id, idempotencyKey, payload, topic }: Delivery): void {
+    const given = this.#expected.find(id);
+    if (!given) {
+      this.#world.violated("I2", `${id} reached its receiver and nobody gave it in`);
+      return;
+    }
+    if (idempotencyKey !== (given.key ?? given.id))
+      this.#world.violated("I7", `${id} reached its receiver as ${idempotencyKey}, not as ${given.key ?? given.id}`);
+    if (payload !== given.payload || topic !== given.topic)
+      this.#world.violated("I8", `${id} reached its receiver with other bytes than were accepted`);
+  }
+
+  #take(n: number, { topic, tenantId, idempotencyKey: key }: Delivery): void {
+    const name = effectName(topic, tenantId, key);
+    if (this.effects.has(name)) return;
+    this.effects.set(name, { n, key, atMs: this.#world.nowMs });
+    const keys = this.keysOf.get(n) ?? new Set();
+    this.keysOf.set(n, keys.add(name));
+    if (keys.size > 1) this.#world.violated("one effect", `operation ${n} took effect under ${[...keys].join(" and ")}`);
+  }
+}
+
+export const effectName = (topic: string, tenantId: string | null, key: string): string => JSON.stringify([topic, tenantId, key]);
+
+const FAILED = { kind: "retry", code: "http_500", error: "simulated: it failed" } as const;
+const REJECTED = { kind: "reject", code: "http_422", error: "simulated: it will never fit" } as const;

@@ -1,0 +1,361 @@
+/**
+ * The stage of one history: the shared store, the processes on it with the real code inside, and the receivers. It does what an action
+ * says and nothing else.
+ */
+import { createMakegood, type Makegood } from "../../src/create.ts";
+import { type AnyTopic, topic } from "../../src/delivery/topic.ts";
+import { errorText, isMakegoodError } from "../../src/message/errors.ts";
+import type { TopicDefinition } from "../../src/message/topic.ts";
+import type { MessageFields } from "../../src/message/validate.ts";
+import { createIds } from "../../src/platform/ids.ts";
+import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { type Action, EVERYBODY, type How, type Sent, SLOTS, TOPICS, WORKERS } from "./actions.ts";
+import { CALM, type Faults, faultyStore } from "./faulty-store.ts";
+import { Judge } from "./judge.ts";
+import { type Entry, Ledger } from "./ledger.ts";
+import { type Call, observe } from "./observed-store.ts";
+import { Receivers } from "./receiver.ts";
+import { SeededRandom } from "./seeded-random.ts";
+import { SimProcess } from "./sim-process.ts";
+import type { World } from "./world.ts";
+
+export interface StageOptions {
+  readonly world: World;
+  readonly seed: number;
+  /** How long settled messages are kept. */
+  readonly keptMs: number;
+  readonly record?: ((call: Call) => void) | undefined;
+}
+
+interface Slot {
+  process: SimProcess | null;
+  makegood: Makegood | null;
+  worker: ReturnType<Makegood["work"]> | null;
+  started: number;
+  faults: Faults;
+  faultsUntilMs: number;
+  ids: () => string;
+}
+
+/** Said by whoever gave something in and was told that it is there (I1). */
+interface Told {
+  readonly id: string;
+  readonly by: string;
+}
+
+export class Stage {
+  readonly ledger = new Ledger();
+  readonly receivers: Receivers;
+  readonly inner: Store;
+  /** What retention deleted since somebody last looked. */
+  readonly gone: Entry[] = [];
+  readonly slots: Slot[] = [];
+  /** Since when nothing but bad messages is bad; null: not yet. */
+  calmSinceMs: number | null = null;
+  readonly #options: StageOptions;
+  readonly #world: World;
+  readonly #observed: (caller: string) => Store;
+  readonly #sent = new Map<number, { readonly topic: string; readonly sent: Sent }>();
+  readonly #definitions = new Map<string, TopicDefinition>();
+  readonly #skew: SeededRandom;
+  /** Hints may be lost on the best of days. */
+  readonly #usual: Faults;
+  #beats = 1_000_000;
+  /** Those that are there to be in the way. */
+  #crowd = 0;
+
+  constructor(options: StageOptions) {
+    const { world, seed, record } = options;
+    this.#options = options;
+    this.#world = world;
+    this.#skew = new SeededRandom(seed, "skew");
+    this.#usual = { ...CALM, deaf: this.#skew.pick([0, 0.2, 1]) };
+    this.receivers = new Receivers(world, { find: (id) => this.ledger.given.get(id) });
+    // Its clock is the authority: nobody else's counts.
+    const clock = { wallMs: () => world.nowMs, monotonicMs: () => world.nowMs, after: world.after.bind(world) };
+    this.inner = createMemoryStore({ clock, random: new SeededRandom(seed, "store") });
+    const judge = new Judge(world, this.ledger);
+    this.#observed = observe({ world, judge, inner: this.inner, gone: this.gone, record });
+    for (const definition of definitions()) this.#definitions.set(definition.name, definition);
+  }
+
+  async open(): Promise<void> {
+    const people = this.#observed("people");
+    for (const [name, definition] of this.#definitions) if (name !== TOPICS.handler) await people.topics.put(definition, "api");
+    for (let slot = 0; slot < SLOTS; slot++) {
+      this.slots.push({ ...NOTHING, ids: createIds() });
+      this.#start(slot);
+    }
+  }
+
+  perform(action: Action): void {
+    switch (action.kind) {
+      case "send":
+        if (this.ledger.pending.size > BACKLOG_MAX + this.#crowd) return;
+        if (action.sent.length > BACKLOG_MAX) this.#crowd += action.sent.length;
+        for (const sent of action.sent) this.#sent.set(sent.n, { topic: action.topic, sent });
+        this.#send(action.slot, action.how, action.topic, action.sent.map(fieldsOf));
+        return;
+      case "again": {
+        const known = this.#sent.get(action.n);
+        // Without a key it would be another operation.
+        if (!known?.sent.keyed) return;
+        const [payload, fields] = fieldsOf(known.sent);
+        const changed = action.changed ? { n: -action.n, do: known.sent.do } : payload;
+        this.#send(action.slot, "one", known.topic, [[changed, fields]]);
+        return;
+      }
+      case "decide":
+        this.#decide(action);
+        return;
+      case "pause":
+        return void this.#observed("people").topics.pause(action.topic, action.paused);
+      case "redefine": {
+        const before = this.#definitions.get(action.topic) as TopicDefinition;
+        const { attemptsMax, leaseMs } = action;
+        if (action.topic === TOPICS.handler) return;
+        return void this.#observed("people").topics.put({ ...before, leaseMs, retry: { ...before.retry, attemptsMax } }, "api");
+      }
+      default:
+        this.#strike(action);
+        return;
+    }
+  }
+
+  /** Misfortune, and its end. */
+  #strike(action: Exclude<Action, { kind: "send" | "again" | "decide" | "pause" | "redefine" }>): void {
+    switch (action.kind) {
+      case "kill":
+        this.#kill(action.slot, action.downMs);
+        return;
+      case "stop":
+        this.#stop(action.slot, action.downMs);
+        return;
+      case "freeze":
+        this.slots[action.slot]?.process?.freeze(action.ms);
+        return;
+      case "jump":
+        this.slots[action.slot]?.process?.jump(action.ms);
+        return;
+      case "ambush": {
+        const { process } = this.slots[action.slot] as Slot;
+        const { slot, verb, how, ms } = action;
+        if (process) process.ambush = { verb, run: how === "kill" ? () => this.#kill(slot, ms) : () => process.freeze(ms) };
+        return;
+      }
+      case "faults": {
+        const struck = action.slot === EVERYBODY ? this.slots : [this.slots[action.slot] as Slot];
+        for (const slot of struck) Object.assign(slot, { faults: action.faults, faultsUntilMs: this.#world.nowMs + action.ms });
+        return;
+      }
+      case "outage":
+        this.receivers.outage(action.topic, action.ms);
+        return;
+      case "calm":
+        this.#calm(action.paused);
+        return;
+    }
+  }
+
+  #calm(paused: string | null): void {
+    this.calmSinceMs = this.#world.nowMs;
+    this.receivers.heal();
+    for (const slot of this.slots) {
+      slot.faultsUntilMs = 0;
+      slot.process?.thaw();
+      if (slot.process) slot.process.ambush = null;
+    }
+    const people = this.#observed("people");
+    for (const name of this.#definitions.keys()) void people.topics.pause(name, name === paused);
+  }
+
+  /** One good message to every topic. */
+  knock(): void {
+    for (const name of this.#definitions.keys())
+      if (!this.ledger.topics.get(name)?.paused) this.#send(SLOTS - 1, "one", name, [[{ n: ++this.#beats, do: "o" }, {}]]);
+  }
+
+  /** One good message to whoever still has something to do: an outage looks like nothing but bad messages. */
+  heartbeat(): void {
+    const { ledger } = this;
+    const done = new Set<string>();
+    for (const { message } of ledger.pending) {
+      const name = JSON.stringify([message.topic, message.tenantId]);
+      if (done.has(name) || ledger.topics.get(message.topic)?.paused) continue;
+      done.add(name);
+      this.#send(SLOTS - 1, "one", message.topic, [[{ n: ++this.#beats, do: "o" }, { tenantId: message.tenantId }]]);
+    }
+  }
+
+  #send(slot: number, how: How, name: string, messages: readonly (readonly [Script: object, fields: MessageFields])[]): void {
+    const { makegood, ids, process } = this.slots[slot] as Slot;
+    const [first] = messages;
+    if (!makegood || !process || !first) return;
+    const by = `${process.name} ${how}`;
+    const accepted = (results: readonly { id: string }[]): void => {
+      for (const { id } of results) this.#told({ id, by });
+    };
+    const refused = (error: unknown): void => this.#world.note(`${by} refused: ${errorText(error)}`);
+    if (how === "one") {
+      makegood.enqueue(name, first[0], first[1]).then((result) => accepted([result]), refused);
+    } else if (how === "many") {
+      const batch = messages.map(([payload, fields]) => ({ payload, ...fields }));
+      makegood.enqueueMany(name, batch).then(accepted, refused);
+    } else if (how === "text") {
+      // Other bytes than JSON.stringify would make, which have to stay as they are.
+      const texts = messages.map(([payload, fields]) => ({ topic: name, payloadText: strangely(payload), ...fields }));
+      makegood.enqueueText(texts).then(accepted, refused);
+    } else {
+      this.#deliver(makegood, process, name, first[0], { ...first[1], id: ids() }, how === "store_first");
+    }
+  }
+
+  #deliver(
+    makegood: Makegood,
+    process: SimProcess,
+    name: string,
+    payload: object,
+    fields: MessageFields,
+    storeFirst: boolean,
+  ): void {
+    const { id = "", key = null, tenantId = null } = fields;
+    const text = JSON.stringify(payload);
+    const rest = { payloadHash: "", delayMs: 0, priority: 0, orderingKey: null, traceparent: null, schemaVersion: null };
+    this.ledger.given.set(id, { ...rest, id, key, tenantId, topic: name, payload: text });
+    // What is accepted below the store is promised only as long as this process lives.
+    const call = { ...fields, delayMs: 0, storeFirst };
+    void makegood.deliver(name, payload, call).then((result) => {
+      this.#world.note(`${process.name} deliver ${id} ${result.kind} ${result.stored}`);
+      if (result.stored === "primary") this.#told({ id: result.id, by: `${process.name} deliver` });
+      if (result.kind === "delivered" && !this.receivers.took(name, tenantId, result.key))
+        this.#world.violated("one effect", `deliver() says that ${id} was delivered, and nobody has it`);
+    });
+  }
+
+  #told({ id, by }: Told): void {
+    if (this.ledger.given.has(id) && (this.ledger.entries.has(id) || this.ledger.wasPruned(id))) return;
+    this.#world.violated("I1", `${by} was told that ${id} is accepted, and it is not there`);
+  }
+
+  #decide({ slot, action, at, fence }: Extract<Action, { kind: "decide" }>): void {
+    const { makegood, process } = this.slots[slot] as Slot;
+    const pool = action === "discard" && at % 3 === 0 ? this.ledger.pending : this.ledger.undecided;
+    const entry = [...pool][at % Math.max(1, pool.size)];
+    if (!makegood || !process || !entry) return;
+    const revision = fence === "none" ? undefined : entry.revision + (fence === "stale" ? 1 : 0);
+    makegood[action](entry.message.id, { actor: "person", reason: "simulated", revision }).catch((error) => {
+      const code = isMakegoodError(error) ? error.code : errorText(error);
+      if (!isMakegoodError(error)) this.#world.violated("I2", `${action} threw ${code}`);
+    });
+  }
+
+  #start(at: number): void {
+    const slot = this.slots[at] as Slot;
+    const { world, seed, keptMs } = this.#options;
+    const skewed = this.#skew.chance(0.5);
+    const skew = skewed
+      ? { wallMs: this.#skew.between(-120_000, 120_000), rate: this.#skew.pick([0.95, 1, 1.05]) }
+      : { wallMs: 0, rate: 1 };
+    const process = new SimProcess(world, `p${at}.${++slot.started}`, seed, skew);
+    world.note(`${process.name} starts`);
+    Object.assign(slot, { process, makegood: null, worker: null, ids: createIds(process.clock, process.random) });
+    const faults = (): Faults => (world.nowMs < slot.faultsUntilMs ? slot.faults : this.#usual);
+    const sink = this.receivers.sinkOf(process);
+    const made = createMakegood({
+      store: faultyStore(world, process, this.#observed(process.name), faults),
+      topics: [handlerTopic((_payload, delivery, context) => this.receivers.handle(process, delivery, context))],
+      sinkFor: (record) => (record.name === TOPICS.handler ? undefined : sink),
+      clock: process.clock,
+      random: process.random,
+      recovery: false,
+      sharedStore: true,
+      startsWithoutStore: true,
+      errorLog: () => {},
+      concurrency: 8,
+      keptMs,
+    });
+    made.then(
+      (makegood) => {
+        slot.makegood = makegood;
+        if (at < WORKERS) slot.worker = makegood.work();
+      },
+      (error) => world.violated("I1", `${process.name} does not start: ${errorText(error)}`),
+    );
+  }
+
+  #kill(at: number, downMs: number): void {
+    const slot = this.slots[at] as Slot;
+    if (!slot.process?.alive) return;
+    this.#world.note(`${slot.process.name} is killed`);
+    slot.process.die();
+    Object.assign(slot, { makegood: null, worker: null });
+    this.#world.after(downMs, () => this.#start(at));
+  }
+
+  #stop(at: number, downMs: number): void {
+    const slot = this.slots[at] as Slot;
+    const { makegood, process } = slot;
+    if (!makegood || !process?.alive) return;
+    this.#world.note(`${process.name} stops`);
+    Object.assign(slot, { makegood: null, worker: null });
+    void makegood.close({ drainMs: 1_000 }).then(() => {
+      process.die();
+      this.#world.after(downMs, () => this.#start(at));
+    });
+  }
+
+  /** Everybody stops in good order; true once all of them have. */
+  close(): () => boolean {
+    const left = new Set<SimProcess>();
+    for (const slot of this.slots) {
+      const { makegood, process } = slot;
+      if (!makegood || !process?.alive) continue;
+      left.add(process);
+      void makegood.close({ drainMs: 1_000 }).then(() => left.delete(process));
+    }
+    return () => left.size === 0;
+  }
+}
+
+/** What is sent beyond it is not sent: how long a backlog takes is not what is tested here. */
+const BACKLOG_MAX = 150;
+
+const NOTHING: Slot = {
+  process: null,
+  makegood: null,
+  worker: null,
+  started: 0,
+  faults: CALM,
+  faultsUntilMs: 0,
+  ids: () => "",
+};
+
+const RETRY = { policy: "exponential", attemptsMax: 4, baseMs: 300, maxMs: 5_000 } as const;
+const USUAL = { retry: RETRY, leaseMs: 2_000, timeoutMs: 1_500 } as const;
+
+function definitions(): TopicDefinition[] {
+  return [
+    topic(TOPICS.plain, { ...USUAL, ordering: "none", retry: { ...RETRY, attemptsMax: 6, maxMs: 20_000 } }),
+    topic(TOPICS.keyed, { ...USUAL, ordering: "key" }),
+    topic(TOPICS.strict, { ...USUAL, ordering: "strict" }),
+    topic(TOPICS.limited, { ...USUAL, ordering: "none", ratePerSecond: 40, tenantRatePerSecond: 20, concurrencyTotal: 6 }),
+    topic(TOPICS.holds, { ...USUAL, ordering: "none", onUnknown: "hold" }),
+    handlerTopic(() => undefined),
+  ].map(({ definition }) => definition);
+}
+
+function handlerTopic(sink: NonNullable<Parameters<typeof topic>[1]>["sink"] & object): AnyTopic {
+  return topic(TOPICS.handler, { ...USUAL, ordering: "key", sink });
+}
+
+function fieldsOf(sent: Sent): readonly [object, MessageFields] {
+  const { n, keyed, tenant, orderingKey, delayMs, priority } = sent;
+  return [
+    { n, do: sent.do },
+    { key: keyed ? `k${n}` : null, tenantId: tenant, orderingKey, delayMs, priority },
+  ];
+}
+
+const strangely = (payload: object): string =>
+  ` ${JSON.stringify(payload).replace(",", ' , "big":12345678901234567890,"\\u0041":1.0,')}\n`;
