@@ -44,6 +44,9 @@ export class Twin {
   /** The memory store's lease, token and message → this store's claim of that message. */
   readonly #claims = new Map<string, Claim>();
 
+  /** Claimed and not what the memory store took. */
+  readonly #unwanted: Settle[] = [];
+
   /** `ledger`: how things stand before the call that is made next. */
   constructor(store: Store, shiftMs: number, ledger: Ledger) {
     this.store = store;
@@ -96,21 +99,18 @@ export class Twin {
       (request.bytesMax ?? Number.POSITIVE_INFINITY);
     if (taken.length > expected.length && !bounded)
       throw new Difference(`a claim brought ${taken.length}, not ${expected.length}`);
-    await this.#keep(taken, wanted, atMs);
+    this.#keep(taken, wanted);
     for (let tries = 0; wanted.size > 0 && tries < TRIES; tries++) {
       const plain = [...wanted].filter(([, { orderingKey }]) => orderingKey === null).map(([id]) => id);
       const { owner, leaseMs } = request;
       const again = { owner, leaseMs, ...this.at(atMs) };
       if (plain.length > 0)
-        await this.#keep(
-          await this.store.claim({ ...again, lanes: [], ids: plain, due: request.ids === undefined }),
-          wanted,
-          atMs,
-        );
+        this.#keep(await this.store.claim({ ...again, lanes: [], ids: plain, due: request.ids === undefined }), wanted);
       if (wanted.size === 0) break;
       const lanes = request.lanes.map((lane) => ({ ...lane, limit: 1_000 }));
-      await this.#keep(await this.#take({ ...request, lanes, bytesMax: undefined }, atMs), wanted, atMs);
+      this.#keep(await this.#take({ ...request, lanes, bytesMax: undefined }, atMs), wanted);
     }
+    await this.#release(atMs);
     const [hidden] = wanted.values();
     if (hidden) throw new Difference(`I11: ${hidden.topic} ${hidden.id} (${hidden.orderingKey}) is due, and no claim brings it`);
   }
@@ -133,13 +133,12 @@ export class Twin {
     if (!ids && !this.#ledger.isClaimable(entry, atMs)) throw new Difference(`order: ${message.id} was claimed out of its turn`);
   }
 
-  /** What is wanted stays claimed and is compared; the rest goes back. */
-  async #keep(taken: readonly ClaimedMessage[], wanted: Map<string, ClaimedMessage>, atMs: number): Promise<void> {
-    const back: Settle[] = [];
+  /** What is wanted stays claimed and is compared; the rest goes back later, or the next try would bring the same. */
+  #keep(taken: readonly ClaimedMessage[], wanted: Map<string, ClaimedMessage>): void {
     for (const message of taken) {
       const expected = wanted.get(message.id);
       if (!expected) {
-        back.push(released(message));
+        this.#unwanted.push(released(message));
         continue;
       }
       if (factsOf(message) !== factsOf(expected))
@@ -147,6 +146,10 @@ export class Twin {
       this.#claims.set(nameOf(expected.claim, expected.id), message.claim);
       wanted.delete(message.id);
     }
+  }
+
+  async #release(atMs: number): Promise<void> {
+    const back = this.#unwanted.splice(0);
     if (back.length === 0) return;
     const results = await this.store.settle(back, this.at(atMs));
     if (results.some((result) => result !== "settled")) throw new Difference("I4: what was just claimed cannot be released");
