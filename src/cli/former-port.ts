@@ -107,7 +107,7 @@ async function moveAll(from: From, ids: readonly string[], kind: string, count: 
       options.unreadable(key, fields === null ? "it is of a type that cannot be moved" : whatIsLeft(fields));
       if (fields !== null && !options.dryRun) {
         const what = Object.keys(fields).length === 0 ? "orphan" : "corrupt";
-        await putAside(from, id, what, `${what}: ${JSON.stringify({ ...fields, reservation_id: id })}`, nameless(id));
+        await putAside(from, id, what, `${what}: ${shortestFirst({ ...fields, reservation_id: id })}`, nameless(id));
         await forget(from, key, INDEXES, id);
       }
     }
@@ -119,6 +119,12 @@ const whatIsLeft = (fields: Record<string, string>): string =>
   Object.keys(fields).length === 0
     ? "its payload is gone; a dead letter names it"
     : "fields are missing; a dead letter has the rest";
+
+/** Redis gives the fields of a large hash in any order: names and amounts must not fall to the cut of a reason because a long text came before them. */
+function shortestFirst(fields: Record<string, string>): string {
+  const sorted = Object.entries(fields).sort(([, a], [, b]) => a.length - b.length);
+  return JSON.stringify(Object.fromEntries(sorted));
+}
 
 /** Under a name of its own, and never sent: it is not the obligation that has the reservation. */
 async function putAside({ port, moved }: From, id: string, nonce: string, problem: string, entry: DLQEntry): Promise<void> {
@@ -146,7 +152,7 @@ async function moveQuarantine(from: From, members: readonly string[]): Promise<v
     }
     if (!options.dryRun) {
       const entry = entryOf({ attempt_count: "1", next_ms: "0", created_ms: "0", response_status: "", reason: "", ...fields });
-      await putAside(from, id, nonce, `${kind}: ${JSON.stringify(fields)}`, entry ?? nameless(id));
+      await putAside(from, id, nonce, `${kind}: ${shortestFirst(fields)}`, entry ?? nameless(id));
       await forget(from, key, ["quarantine"], member);
     }
     moved.quarantined++;
