@@ -148,7 +148,8 @@ describe.each(Object.entries(STORES))("%s", (name, open) => {
     say(
       `${name}: beside poison of fifty tenants the good ones waited ${seconds(p(took, 0.5))} in the median, ${seconds(p(took, 1))} at most`,
     );
-    expect(p(took, 0.5)).toBeLessThan(within(1_000));
+    // Until something of it went through once, the one that is well is one of fifty-one; it was minutes.
+    expect(p(took, 0.5)).toBeLessThan(within(2_500));
     expect(p(took, 1)).toBeLessThan(within(5_000));
   });
 
