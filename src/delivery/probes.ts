@@ -84,7 +84,7 @@ function probeOf(group: readonly LaneEntry[], nowMs: number): PlannedClaim<LaneE
   return { leaseMs, suspicion: 0, probe: kind, lanes: both };
 }
 
-/** Where something went through last; where nobody knows, what was last heard of. */
+/** Where something went through last, or else where nothing was seen to fail; of several, what was last heard of. */
 function likeliest(lanes: readonly LaneEntry[], instead: LaneEntry): LaneEntry {
   const trusted = lanes.filter(({ suspicion }) => suspicion === 0);
   const isLikelier = (a: LaneEntry, b: LaneEntry): boolean =>

@@ -14,7 +14,7 @@ import { judgeSink, provesLife } from "./judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
-import { forgetTenant, mayStart, paced, stillRunning, type TopicState } from "./topic-state.ts";
+import { forgetTenant, mayStart, NEVER_SEEN, paced, stillRunning, type TenantState, type TopicState } from "./topic-state.ts";
 import type { SinkHandle, TopicEntry, TopicTable } from "./topic-table.ts";
 import { Waiting } from "./waiting.ts";
 
@@ -49,6 +49,13 @@ const isSpent = ({ message }: Attempt, { rules }: TopicEntry): boolean =>
 
 const mayRun = ({ lane, probe }: Attempt, nowMs: number): boolean =>
   mayStart(lane.topic, lane.tenantId, probe !== undefined, nowMs);
+
+/** A tenant that was never seen to fail is likelier to be well than one that was; one that went through, likelier than both until a probe fails. */
+function noteTenant(tenant: TenantState, outcome: Outcome, probe: boolean, nowMs: number): void {
+  if (provesLife(outcome)) tenant.livedMs = nowMs;
+  else if ((outcome.kind === "retry" || outcome.kind === "unknown") && (probe || tenant.livedMs === NEVER_SEEN))
+    tenant.livedMs = Number.NEGATIVE_INFINITY;
+}
 
 export class Runner {
   readonly #options: RunnerOptions;
@@ -209,8 +216,7 @@ export class Runner {
     if (outcome.kind !== "interrupted" && outcome.kind !== "unserved") paced(topic, durationMs);
     if (outcome !== SPENT) {
       judgeSink(attempt, topic, outcome, nowMs, this.#options);
-      if (provesLife(outcome)) lane.tenant.livedMs = nowMs;
-      else if (attempt.probe) lane.tenant.livedMs = Number.NEGATIVE_INFINITY;
+      noteTenant(lane.tenant, outcome, attempt.probe !== undefined, nowMs);
     }
     if (outcome.kind !== "delivered" && !mayStart(topic, message.tenantId, false, nowMs)) this.releaseHeld(nowMs);
     const chance = outcome.kind === "delivered" ? 0 : random.next();

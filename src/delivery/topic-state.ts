@@ -13,6 +13,8 @@ const AHEAD_MS = 100;
 const HELD_PER_RUNNING_MAX = 16;
 /** What was found out about a topic that stands still holds this long: nobody hears of it when its rest is over. */
 export const SHUT_MS = 10_000;
+/** Of a tenant: above one that failed, below any moment at which one went through. */
+export const NEVER_SEEN = 0;
 
 /** Starts that were allotted to this worker and not used yet. */
 export interface Starts {
@@ -50,7 +52,7 @@ export interface TenantState extends PlanTenant {
   allowance: number | undefined;
   /** What this worker has of the tenant's rate; null: it has none. */
   starts: Starts | null;
-  /** Monotonic: when a message of it last went through here; a probe that fails takes it back. */
+  /** Monotonic: when a message of it last went through here. NEVER_SEEN: nothing was tried; -Infinity: it failed since. */
   livedMs: number;
 }
 
@@ -135,7 +137,7 @@ export function isWellSupplied(topic: TopicState): boolean {
 export function tenantOf(topic: TopicState, tenantId: string | null): TenantState {
   let tenant = topic.tenants.get(tenantId);
   if (!tenant) {
-    tenant = { held: 0, running: 0, lanes: 0, allowance: undefined, starts: null, livedMs: Number.NEGATIVE_INFINITY };
+    tenant = { held: 0, running: 0, lanes: 0, allowance: undefined, starts: null, livedMs: NEVER_SEEN };
     topic.tenants.set(tenantId, tenant);
   }
   return tenant;
