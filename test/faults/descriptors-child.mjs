@@ -3,11 +3,10 @@
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { say, sleep, total } from "./child-facts.mjs";
 
 const { dist, port, count } = JSON.parse(process.argv[2]);
 const { createMakegood, createMemoryStore, topic } = await import(pathToFileURL(join(dist, "index.js")).href);
-const say = (fact) => process.stdout.write(`${JSON.stringify(fact)}\n`);
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const hook = (name, host) => topic(name, { sink: { kind: "http", url: `http://${host}:${port}/` }, retry: { attemptsMax: 1 } });
 const topics = [hook("fd/address", "127.0.0.1"), hook("fd/name", "localhost")];
@@ -27,20 +26,16 @@ for (let n = 0; n < count; n++) for (const one of topics) await mg.enqueue(one, 
 const unserved = () => events.filter(({ type }) => type === "unserved");
 // Twice rested: it goes on trying.
 while (unserved().filter(({ restMs }) => restMs !== null).length < 4) await sleep(20);
-const total = async (status) => {
-  const counts = await store.counts({ delivered: true });
-  return counts.filter((row) => row.status === status).reduce((sum, row) => sum + row.count, 0);
-};
 const attempts = () => events.filter(({ type }) => type === "attempt").length;
 say({
   type: "exhausted",
   codes: [...new Set(unserved().map(({ code }) => code))],
   topics: [...new Set(unserved().map((event) => event.topic))].sort(),
-  pending: (await total("pending")) + (await total("processing")),
+  pending: (await total(store, "pending")) + (await total(store, "processing")),
   attempts: attempts(),
   breakers: events.filter(({ type }) => type === "breaker").length,
 });
 for (const fd of taken) closeSync(fd);
-while ((await total("delivered")) + (await total("dead")) < 2 * count) await sleep(20);
-say({ type: "delivered", delivered: await total("delivered"), dead: await total("dead"), attempts: attempts() });
+while ((await total(store, "delivered")) + (await total(store, "dead")) < 2 * count) await sleep(20);
+say({ type: "delivered", delivered: await total(store, "delivered"), dead: await total(store, "dead"), attempts: attempts() });
 await mg.close();

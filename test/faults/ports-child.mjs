@@ -4,12 +4,11 @@ import { createServer } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { say, sleep, total } from "./child-facts.mjs";
 
 const PORT = 39_000;
 const { dist, count } = JSON.parse(process.argv[2]);
 const { createMakegood, createMemoryStore, topic } = await import(pathToFileURL(join(dist, "index.js")).href);
-const say = (fact) => process.stdout.write(`${JSON.stringify(fact)}\n`);
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const arrived = new Set();
 const receiver = createServer((request, response) => {
@@ -35,10 +34,6 @@ for (let n = 0; n < count; n++) await mg.enqueue(hook, { n }, { key: `k-${n}` })
 const unserved = () => events.filter(({ type }) => type === "unserved");
 // Twice rested: it goes on trying.
 while (unserved().filter(({ restMs }) => restMs !== null).length < 2) await sleep(20);
-const total = async (status) => {
-  const counts = await store.counts({ delivered: true });
-  return counts.filter((row) => row.status === status).reduce((sum, row) => sum + row.count, 0);
-};
 const attempts = () => events.filter(({ type }) => type === "attempt").length;
 say({
   type: "exhausted",
@@ -49,7 +44,7 @@ say({
 });
 // A reset leaves no port in TIME_WAIT.
 for (const socket of taken) socket.resetAndDestroy();
-while ((await total("delivered")) + (await total("dead")) < count) await sleep(20);
-say({ type: "delivered", delivered: await total("delivered"), dead: await total("dead"), arrived: arrived.size });
+while ((await total(store, "delivered")) + (await total(store, "dead")) < count) await sleep(20);
+say({ type: "delivered", delivered: await total(store, "delivered"), dead: await total(store, "dead"), arrived: arrived.size });
 await mg.close();
 process.exit(0);
