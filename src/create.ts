@@ -2,6 +2,11 @@
  * Wiring: the only file that knows every room. It makes the parts, hands each what it needs of the others as plain objects,
  * starts everything it builds and stops it in the opposite order.
  */
+import { createAcceptance } from "./client/acceptance.ts";
+import { createMessageBuilder } from "./client/build-message.ts";
+import { type Client, createClient } from "./client/client.ts";
+import { createDeliver, type Deliver } from "./client/deliver.ts";
+import type { StoreWatch } from "./client/store-watch.ts";
 import { startBelowWorkers } from "./create/below-workers.ts";
 import { withCarriers } from "./create/carrier-topics.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
@@ -9,16 +14,6 @@ import { type OpenedRecovery, openRecovery } from "./create/open-recovery.ts";
 import { createWatches } from "./create/watches.ts";
 import { workOff } from "./create/work-off.ts";
 import { lent, occasional } from "./create/wrapped-sink.ts";
-import { createAcceptance } from "./delivery/acceptance.ts";
-import { Breakers } from "./delivery/breakers.ts";
-import { createMessageBuilder } from "./delivery/build-message.ts";
-import { type Client, createClient } from "./delivery/client.ts";
-import { createDeliver, type Deliver } from "./delivery/deliver.ts";
-import { startDispatcher } from "./delivery/dispatcher.ts";
-import type { StoreWatch } from "./delivery/store-watch.ts";
-import type { AnyTopic } from "./delivery/topic.ts";
-import { TopicTable } from "./delivery/topic-table.ts";
-import type { StopOptions, WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./delivery/worker.ts";
 import { pruneAudit } from "./maintenance/jobs/prune-audit.ts";
 import { pruneSettled } from "./maintenance/jobs/prune-settled.ts";
 import { reclaimExpired } from "./maintenance/jobs/reclaim-expired.ts";
@@ -44,6 +39,11 @@ import { createSink, type SinkDeps } from "./sink/sinks.ts";
 import { auditOf } from "./store/audit.ts";
 import type { Ladder } from "./store/fallback.ts";
 import type { Store } from "./store/store.ts";
+import type { AnyTopic } from "./topic/topic.ts";
+import { TopicTable } from "./topic/topic-table.ts";
+import { Breakers } from "./worker/breaker/breakers.ts";
+import { startDispatcher } from "./worker/dispatcher.ts";
+import type { StopOptions, WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./worker/worker.ts";
 
 export interface MakegoodOptions extends FallbackOptions {
   readonly store: Store;

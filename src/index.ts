@@ -1,12 +1,7 @@
 /**
  * The front door: exports only.
  */
-export {
-  createMakegood,
-  type Makegood,
-  type MakegoodOptions,
-} from "./create.ts";
-export type { TextMessage } from "./delivery/build-message.ts";
+export type { TextMessage } from "./client/build-message.ts";
 export type {
   BatchMessage,
   CallOptions,
@@ -14,11 +9,14 @@ export type {
   EnqueueMessageOptions,
   InterveneOptions,
   ReplayOptions,
-} from "./delivery/client.ts";
-export type { DeliverOptions, DeliverResult } from "./delivery/deliver.ts";
-export type { ShownMessage } from "./delivery/standing.ts";
-export { type AnyTopic, type Topic, type TopicHandler, type TopicOptions, topic } from "./delivery/topic.ts";
-export type { WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./delivery/worker.ts";
+} from "./client/client.ts";
+export type { DeliverOptions, DeliverResult } from "./client/deliver.ts";
+export type { ShownMessage } from "./client/standing.ts";
+export {
+  createMakegood,
+  type Makegood,
+  type MakegoodOptions,
+} from "./create.ts";
 export { type ErrorCode, isMakegoodError, MakegoodError } from "./message/errors.ts";
 export type { AttemptRecord, MessageView, ProvenanceRecord } from "./message/message.ts";
 export { DELIVERED, DUPLICATE, type Outcome } from "./message/outcome.ts";
@@ -39,3 +37,5 @@ export type { Drained, Holding, LadderStatus } from "./store/fallback.ts";
 export { createMemoryStore } from "./store/memory/memory-store.ts";
 export { createMemoryUsageStore } from "./store/memory/usage.ts";
 export type { Store, Transaction } from "./store/store.ts";
+export { type AnyTopic, type Topic, type TopicHandler, type TopicOptions, topic } from "./topic/topic.ts";
+export type { WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./worker/worker.ts";

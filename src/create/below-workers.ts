@@ -3,9 +3,6 @@
  * this process. They attempt as every worker does; what was not delivered goes up with its attempts when the primary is back. What carries
  * an ordering key, or holds unknown outcomes, waits for it.
  */
-import type { Breakers } from "../delivery/breakers.ts";
-import { type Dispatcher, startDispatcher } from "../delivery/dispatcher.ts";
-import type { TopicTable } from "../delivery/topic-table.ts";
 import { reclaimExpired } from "../maintenance/jobs/reclaim-expired.ts";
 import { type Maintenance, startMaintenance } from "../maintenance/maintenance.ts";
 import { type Events, eventsOf } from "../observe/events.ts";
@@ -14,6 +11,9 @@ import { startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
 import type { Ladder } from "../store/fallback.ts";
 import type { Store, WorkStore } from "../store/store.ts";
+import type { TopicTable } from "../topic/topic-table.ts";
+import type { Breakers } from "../worker/breaker/breakers.ts";
+import { type Dispatcher, startDispatcher } from "../worker/dispatcher.ts";
 
 export interface BelowWorkersOptions {
   readonly ladder: Ladder;

@@ -2,9 +2,9 @@
  * The topics behind a topic's `fallback` and `compensation` where those are functions or sinks of this process: they are declared with it,
  * so that what recovery sends there is delivered here. Those that are configurations are put by the engine when they are needed.
  */
-import type { AnyTopic } from "../delivery/topic.ts";
 import { CARRIERS, type Carrier } from "../message/topic.ts";
 import { carrierDefinition } from "../recovery/carrier.ts";
+import type { AnyTopic } from "../topic/topic.ts";
 
 export function withCarriers(topics: readonly AnyTopic[]): AnyTopic[] {
   return topics.flatMap((topic) => [topic, ...CARRIERS.flatMap((kind) => carrierTopic(topic, kind))]);

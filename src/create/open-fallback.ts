@@ -2,8 +2,6 @@
  * Opens the stores and what is below them. A primary store that is away keeps nobody from starting who has somewhere to put messages, or who
  * says that he can wait: it is opened when it comes, and the topics are declared in it then.
  */
-import type { AnyTopic } from "../delivery/topic.ts";
-import type { TopicTable } from "../delivery/topic-table.ts";
 import { errorText, MakegoodError } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, within } from "../platform/clock.ts";
@@ -16,6 +14,8 @@ import { createLadder } from "../store/ladder.ts";
 import { createSealer } from "../store/seal.ts";
 import type { Store } from "../store/store.ts";
 import { tallyOf, UNSETTLED } from "../store/tally.ts";
+import type { AnyTopic } from "../topic/topic.ts";
+import type { TopicTable } from "../topic/topic-table.ts";
 import { createOpening, type Opening, sourceOf } from "./opening.ts";
 
 export interface FallbackOptions {

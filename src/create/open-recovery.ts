@@ -2,8 +2,7 @@
  * The recovery engine of this process: made where the store keeps its records, at work while a worker is. It gets the parts it needs as
  * plain functions, and gives the kernel the sink of its own topic.
  */
-import type { MessageBuilder } from "../delivery/build-message.ts";
-import type { TopicTable } from "../delivery/topic-table.ts";
+import type { MessageBuilder } from "../client/build-message.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -15,6 +14,7 @@ import { functionSink } from "../sink/function.ts";
 import type { Sink } from "../sink/sink.ts";
 import { recoveryOf } from "../store/recovery.ts";
 import type { Store } from "../store/store.ts";
+import type { TopicTable } from "../topic/topic-table.ts";
 
 export interface RecoveryParts {
   readonly store: Store;

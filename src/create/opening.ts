@@ -2,13 +2,13 @@
  * The primary store's way to being open: at the start, or in the background for as long as it takes. Until then it is a store that is away:
  * declared topics are known, deliver() goes down the ladder, and enqueue() waits for a moment and is then told so.
  */
-import type { AnyTopic } from "../delivery/topic.ts";
-import { type TopicTable, UNDECLARED } from "../delivery/topic-table.ts";
 import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
 import { BREAKER_CLOSED, type TopicDefinition, type TopicRecord } from "../message/topic.ts";
 import { inBackground, sleep, within } from "../platform/clock.ts";
 import { once } from "../platform/once.ts";
 import type { Store } from "../store/store.ts";
+import type { AnyTopic } from "../topic/topic.ts";
+import { type TopicTable, UNDECLARED } from "../topic/topic-table.ts";
 import type { FallbackOptions, FallbackParts } from "./open-fallback.ts";
 
 export interface Opening {

@@ -2,7 +2,7 @@
  * What is known of the stores without asking them, wired: refusals of the ladder count as those of an enqueue do, and the findings of
  * all stores are one list.
  */
-import { type StoreWatch, startStoreWatch } from "../delivery/store-watch.ts";
+import { type StoreWatch, startStoreWatch } from "../client/store-watch.ts";
 import type { Events } from "../observe/events.ts";
 import type { Finding } from "../observe/finding.ts";
 import type { Clock } from "../platform/clock.ts";

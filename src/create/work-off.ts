@@ -3,13 +3,13 @@
  * While the store is away what waits below it is attempted by workers of its own, and this waits for them. What was attempted is read from
  * the events.
  */
-import type { WorkedOff, Worker, WorkOffOptions, WorkOptions } from "../delivery/worker.ts";
 import { MakegoodError } from "../message/errors.ts";
 import { topicMatches } from "../message/validate.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, sleep, within } from "../platform/clock.ts";
 import type { Ladder } from "../store/fallback.ts";
 import type { Store } from "../store/store.ts";
+import type { WorkedOff, Worker, WorkOffOptions, WorkOptions } from "../worker/worker.ts";
 
 export interface WorkOffParts {
   readonly store: Store;

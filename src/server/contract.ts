@@ -2,7 +2,7 @@
  * The JSON shapes of the HTTP API, in the snake_case of the kernel's words, and how messages become them. Optional fields
  * may be added later; none is changed or removed.
  */
-import { shown } from "../delivery/standing.ts";
+import { shown } from "../client/standing.ts";
 import type { AttemptRecord, MessageView, ProvenanceRecord } from "../message/message.ts";
 import type { Standing } from "../message/why-pending.ts";
 import type { Hold } from "../message/worker-note.ts";

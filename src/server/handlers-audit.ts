@@ -3,7 +3,7 @@
  * already, 202 the database failed and the record is queued (EV-15), 400 it does not fit and is quarantined, 422 its event id belongs
  * to another record, 507 the database is full, 503 nothing could take it: the last two mean that the producer keeps it.
  */
-import type { DeliverResult } from "../delivery/deliver.ts";
+import type { DeliverResult } from "../client/deliver.ts";
 import { isTraceparent } from "../message/validate.ts";
 import { createIds } from "../platform/ids.ts";
 import { quarantineMessage } from "../presets/audit/quarantine.ts";

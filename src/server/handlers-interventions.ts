@@ -2,7 +2,7 @@
  * What people do to a message over HTTP: replay, resolve, discard, each with a reason and under the name of who asked.
  */
 
-import { standingOf } from "../delivery/standing.ts";
+import { standingOf } from "../client/standing.ts";
 import { LIMITS } from "../message/limits.ts";
 import { isUuid } from "../platform/ids.ts";
 import type { Intervention } from "../store/store.ts";

@@ -2,9 +2,9 @@
  * Messages over HTTP: accept one or a batch, read one back with its timeline, list them. Accepted means committed: a 201
  * is written after the store has answered, never before.
  */
-import type { TextMessage } from "../delivery/build-message.ts";
-import type { Enqueued } from "../delivery/client.ts";
-import { standingOf, standings } from "../delivery/standing.ts";
+import type { TextMessage } from "../client/build-message.ts";
+import type { Enqueued } from "../client/client.ts";
+import { standingOf, standings } from "../client/standing.ts";
 import { type ErrorCode, isMakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { Resolution, Status } from "../message/message.ts";

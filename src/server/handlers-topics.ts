@@ -2,7 +2,7 @@
  * Topics over HTTP: declare, read, list, pause, resume, delete. What the config file or code declared is read-only here.
  */
 
-import { servedNow } from "../delivery/standing.ts";
+import { servedNow } from "../client/standing.ts";
 import { isTopicName } from "../message/validate.ts";
 import { readText } from "./body.ts";
 import { readTopic, topicJson } from "./contract-topic.ts";

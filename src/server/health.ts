@@ -3,7 +3,7 @@
  * answers within a tenth of a second with what was last known and says how old that is. Ready means that an enqueue would be accepted.
  */
 
-import { servedNow } from "../delivery/standing.ts";
+import { servedNow } from "../client/standing.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Served } from "../message/worker-note.ts";
 import { type Answer, createLastAnswer } from "../observe/last-answer.ts";

@@ -3,10 +3,10 @@
  * run the whole API on the memory store and the CLI can call it without a socket.
  */
 import type { Makegood } from "../create.ts";
-import type { WorkerStatus } from "../delivery/worker.ts";
 import type { Log } from "../observe/log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Recovery } from "../recovery/recovery.ts";
+import type { WorkerStatus } from "../worker/worker.ts";
 import type { SinkCheck } from "./contract-topic.ts";
 
 export interface Kernel {

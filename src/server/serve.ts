@@ -3,7 +3,6 @@
  * part can rely on the ones before it, stops in the opposite one, and never touches signals or the exit code itself.
  */
 import { createMakegood, type Makegood } from "../create.ts";
-import type { Worker } from "../delivery/worker.ts";
 import { errorText } from "../message/errors.ts";
 import { type Log, logEvents } from "../observe/log.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
@@ -12,6 +11,7 @@ import { createAddressGuard } from "../sink/address-guard.ts";
 import { checkSink } from "../sink/check-sink.ts";
 import { auditOf } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
+import type { Worker } from "../worker/worker.ts";
 import { type App, createApp } from "./app.ts";
 import { type Config, type FileTopic, shownConfig, storeText } from "./config.ts";
 import type { Kernel } from "./kernel.ts";

@@ -3,7 +3,6 @@
  * doors is one line of the log (AUD-34), closed before the store is.
  */
 import type { Makegood } from "../create.ts";
-import type { AnyTopic } from "../delivery/topic.ts";
 import { MakegoodError } from "../message/errors.ts";
 import { topicMatches } from "../message/validate.ts";
 import type { Log, LogLevel } from "../observe/log.ts";
@@ -14,6 +13,7 @@ import { type RecoveryStreamSettings, startRecoveryStream } from "../presets/rec
 import { RECOVERY_TOPIC } from "../recovery/topics.ts";
 import { auditOf } from "../store/audit.ts";
 import { checkReclaim, reclaimSpanMs, type StreamDoors, type StreamNotice } from "../store/redis/index.ts";
+import type { AnyTopic } from "../topic/topic.ts";
 import type { Config } from "./config.ts";
 import type { AuditStreamConfig, StreamsConfig } from "./stream-config.ts";
 

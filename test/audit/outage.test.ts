@@ -7,7 +7,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { createMakegood } from "../../src/create.ts";
-import type { AnyTopic } from "../../src/delivery/topic.ts";
 import { MakegoodError } from "../../src/message/errors.ts";
 import { type Clock, systemClock, type Timer } from "../../src/platform/clock.ts";
 import { senderSinks, senderTopics } from "../../src/presets/audit/sender.ts";
@@ -15,6 +14,7 @@ import { auditTopics } from "../../src/presets/audit/topics.ts";
 import { createMemoryAudit } from "../../src/store/memory/audit.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
+import type { AnyTopic } from "../../src/topic/topic.ts";
 import { dropSchema, openStore } from "../support/postgres.ts";
 import { envelope } from "./records.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { restMs } from "../../src/delivery/breaker.ts";
-import { Evidence } from "../../src/delivery/evidence.ts";
 import { createMakegood, createMemoryStore, type Outcome, type Sink, topic } from "../../src/index.ts";
+import { restMs } from "../../src/worker/breaker/breaker.ts";
+import { Evidence } from "../../src/worker/breaker/evidence.ts";
 import { fastClock, pause, setUp, until } from "./support.ts";
 
 const DOWN: Outcome = { kind: "retry", code: "http_503", error: "down" };

@@ -9,8 +9,8 @@ import {
   type PlanTenant,
   type PlanTopic,
   plan,
-} from "../../src/delivery/plan.ts";
-import { waterFill } from "../../src/delivery/water-fill.ts";
+} from "../../src/worker/plan.ts";
+import { waterFill } from "../../src/worker/water-fill.ts";
 
 const topicNamed = (name: string, with_: Partial<PlanTopic> = {}): PlanTopic => ({
   name,

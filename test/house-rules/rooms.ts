@@ -4,7 +4,7 @@
  */
 
 /** Kinds of sinks: each is a sibling of the others. Any other file of src/sink is a part that several kinds may use. */
-export const SINK_KINDS: readonly string[] = ["http", "webhook", "notify", "function", "broker"];
+export const SINK_KINDS: readonly string[] = ["http", "webhook", "notify", "function"];
 export const STORE_ENGINES: readonly string[] = ["memory", "postgres", "redis", "journal", "ladder"];
 
 /** The files that a subpath of the package's `exports` opens; only these re-export, and they do nothing else. */
@@ -14,7 +14,6 @@ export const DOORS: readonly string[] = [
   "src/store/redis/index.ts",
   "src/store/journal/index.ts",
   "src/server/index.ts",
-  "src/client/index.ts",
   "src/adapters/index.ts",
   "src/presets/index.ts",
   "src/testing/index.ts",
@@ -22,7 +21,7 @@ export const DOORS: readonly string[] = [
 
 const GROUND = ["message", "platform"];
 const SEAMS = [...GROUND, "observe", "store", "sink"];
-const MIDDLE = [...SEAMS, "sink-part", "sink-list", "delivery", "recovery", "maintenance"];
+const MIDDLE = [...SEAMS, "sink-part", "sink-list", "topic", "worker", "client", "recovery", "maintenance"];
 const ENGINES = ["store:*", "sink:*", "sink-list"];
 
 /** Room → rooms it may import besides itself. `store:*` is any store engine, `store-door` only the door of one. */
@@ -36,7 +35,10 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "store:*": [...GROUND, "observe", "store"],
   "sink:*": [...GROUND, "observe", "sink", "sink-part"],
   "sink-list": [...GROUND, "observe", "sink", "sink-part", "sink:*"],
-  delivery: SEAMS,
+  topic: SEAMS,
+  worker: [...SEAMS, "topic"],
+  // deliver() makes the worker's attempt and tells the worker's breaker; nothing of the worker knows the client.
+  client: [...SEAMS, "topic", "worker"],
   recovery: SEAMS,
   maintenance: SEAMS,
   // Wiring: the only room that knows every engine.

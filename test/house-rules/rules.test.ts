@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { BANS } from "./content-rules.ts";
 import { EXCEPTIONS } from "./exceptions.ts";
 import { functionSpans } from "./functions.ts";
+import { DOORS, MAY_IMPORT, roomOf, SINK_KINDS, STORE_ENGINES } from "./rooms.ts";
 import { checkTree, RULES, show, type Violation } from "./rules.ts";
-import { parse } from "./source.ts";
+import { parse, readTree } from "./source.ts";
 
 const repository = join(import.meta.dirname, "..", "..");
 const sorted = (lines: readonly string[]): string[] => [...lines].sort((a, b) => a.localeCompare(b));
@@ -25,6 +26,15 @@ describe("the house", () => {
     for (const violation of violations) if (violation.level === "warning") process.stdout.write(`look: ${show(violation)}\n`);
   });
 
+  it("has every room, sink kind, store engine and door that its table names", () => {
+    const paths = readTree(repository, "src").map(({ path }) => path);
+    const rooms = new Set(paths.map(roomOf));
+    const single = Object.keys(MAY_IMPORT).filter((room) => !room.endsWith(":*"));
+    const named = [...single, ...SINK_KINDS.map((kind) => `sink:${kind}`), ...STORE_ENGINES.map((engine) => `store:${engine}`)];
+    expect(named.filter((room) => !rooms.has(room))).toEqual([]);
+    expect(DOORS.filter((door) => !paths.includes(door))).toEqual([]);
+  });
+
   it("has a reason for every exception", () => {
     for (const { reason } of EXCEPTIONS) expect(reason.split(" ").length).toBeGreaterThan(2);
   });
@@ -34,9 +44,9 @@ describe("the house", () => {
 const BROKEN: Readonly<Record<string, readonly string[]>> = {
   "unknown-room": ["src/store/couch/couch-store.ts:1", "src/things/thing.ts:1"],
   "import-direction": [
-    "src/delivery/client.ts:2",
-    "src/delivery/client.ts:3",
-    "src/delivery/client.ts:5",
+    "src/client/client.ts:2",
+    "src/client/client.ts:3",
+    "src/client/client.ts:5",
     "src/index.ts:2",
     "src/message/decide.ts:2",
     "src/server/routes.ts:2",
@@ -52,17 +62,17 @@ const BROKEN: Readonly<Record<string, readonly string[]>> = {
   "file-size": ["src/observe/at-the-wall.ts:300", "src/observe/too-long.ts:400"],
   "function-size": ["src/observe/long-functions.ts:2", "src/observe/long-functions.ts:74", "src/observe/long-functions.ts:147"],
   "header-sentence": ["src/message/no-header.ts:1", "src/message/outcome.ts:1"],
-  "folder-name": ["src/delivery/utils/pad.ts:1"],
+  "folder-name": ["src/worker/utils/pad.ts:1"],
   "seam-size": ["src/store/store.ts:2"],
-  "default-export": ["src/delivery/main.ts:3", "src/delivery/main.ts:4"],
+  "default-export": ["src/worker/main.ts:3", "src/worker/main.ts:4"],
   "banned-call": [
     "src/cli/main.ts:4",
-    ...[2, 2, 3, 4, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 15, 15, 16, 17, 18].map((line) => `src/delivery/calls.ts:${line}`),
+    ...[2, 2, 3, 4, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 15, 15, 16, 17, 18].map((line) => `src/worker/calls.ts:${line}`),
     "src/server/config.ts:3",
   ],
-  "banned-word": [2, 3, 4, 4, 7, 7].map((line) => `src/delivery/words.ts:${line}`),
-  "test-code": ["src/delivery/attempt.spec.ts:1", "src/delivery/attempt.spec.ts:2", "src/delivery/dispatcher.ts:2"],
-  "suppression-reason": ["src/delivery/suppressed.ts:2", "src/delivery/suppressed.ts:6", "src/delivery/suppressed.ts:10"],
+  "banned-word": [2, 3, 4, 4, 7, 7].map((line) => `src/worker/words.ts:${line}`),
+  "test-code": ["src/worker/attempt.spec.ts:1", "src/worker/attempt.spec.ts:2", "src/worker/dispatcher.ts:2"],
+  "suppression-reason": ["src/worker/suppressed.ts:2", "src/worker/suppressed.ts:6", "src/worker/suppressed.ts:10"],
 };
 
 describe("the broken tree", () => {
@@ -97,7 +107,7 @@ describe("the broken tree", () => {
 });
 
 describe("the scanner", () => {
-  const source = (text: string) => parse("src/delivery/x.ts", text);
+  const source = (text: string) => parse("src/worker/x.ts", text);
 
   it("keeps offsets and lines while it blanks", () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: this is source text for the scanner
@@ -124,13 +134,13 @@ describe("the scanner", () => {
       ].join("\n"),
     );
     expect(imports.map(({ target, kind, form }) => [target, kind, form])).toEqual([
-      ["src/delivery/a.ts", "type", "import"],
+      ["src/worker/a.ts", "type", "import"],
       ["src/b.ts", "value", "import"],
-      ["src/delivery/c.ts", "value", "import"],
-      ["src/delivery/d.ts", "value", "re-export"],
-      ["src/delivery/e.ts", "type", "re-export"],
-      ["src/delivery/f.ts", "value", "dynamic"],
-      ["src/delivery/g.ts", "type", "dynamic"],
+      ["src/worker/c.ts", "value", "import"],
+      ["src/worker/d.ts", "value", "re-export"],
+      ["src/worker/e.ts", "type", "re-export"],
+      ["src/worker/f.ts", "value", "dynamic"],
+      ["src/worker/g.ts", "type", "dynamic"],
       [null, "value", "import"],
     ]);
   });

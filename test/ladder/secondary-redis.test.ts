@@ -3,10 +3,10 @@
  * killed while it holds what is owed.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { TopicOptions } from "../../src/delivery/topic.ts";
 import type { RedisStore } from "../../src/store/redis/index.ts";
 import { createRedisStore } from "../../src/store/redis/index.ts";
 import type { Store } from "../../src/store/store.ts";
+import type { TopicOptions } from "../../src/topic/topic.ts";
 import { freshDirectory } from "../journal/support.ts";
 import { dropSchema, openStore } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";

@@ -1,10 +1,10 @@
 /** Shared by the ladder tests: a Makegood on a real receiver, with stores that can be taken away. */
 
 import type { MakegoodOptions } from "../../src/create.ts";
-import type { TopicOptions } from "../../src/delivery/topic.ts";
 import { createMakegood, createMemoryStore, type MakegoodEvent, topic } from "../../src/index.ts";
 import { MakegoodError } from "../../src/message/errors.ts";
 import type { Store } from "../../src/store/store.ts";
+import type { TopicOptions } from "../../src/topic/topic.ts";
 
 export const TOPIC = "test/ladder";
 

@@ -2,12 +2,12 @@
  * N21: the missing lanes of a batch are made together, and what a worker keeps of very many lanes is bounded while each has its turn.
  */
 import { describe, expect, it } from "vitest";
-import { LaneTable } from "../../src/delivery/lanes.ts";
-import { createTopicState, type TopicState } from "../../src/delivery/topic-state.ts";
 import { type Connection, createConnection } from "../../src/store/postgres/connection.ts";
 import { createLaneTable } from "../../src/store/postgres/lane-table.ts";
 import type { Lane } from "../../src/store/store.ts";
 import { definition, PLAIN } from "../../src/testing/store-conformance/fixtures.ts";
+import { LaneTable } from "../../src/worker/lanes.ts";
+import { createTopicState, type TopicState } from "../../src/worker/topic-state.ts";
 import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
 
 describe("N21: lanes at size", () => {

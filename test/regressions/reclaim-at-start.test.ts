@@ -4,10 +4,10 @@
  */
 import { expect, it } from "vitest";
 import { createMakegood } from "../../src/create.ts";
-import { topic } from "../../src/delivery/topic.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { newMessage, retry } from "../../src/testing/store-conformance/fixtures.ts";
+import { topic } from "../../src/topic/topic.ts";
 import { until } from "../delivery/support.ts";
 
 it("what was lost for the last time dies by its topic's own rules, whoever finds it", async () => {

@@ -3,7 +3,7 @@
  * accepted, durability is asked again while it runs, and a Redis that lost its data is noticed at the next call.
  */
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { startStoreWatch } from "../../src/delivery/store-watch.ts";
+import { startStoreWatch } from "../../src/client/store-watch.ts";
 import { createEvents, type MakegoodEvent } from "../../src/observe/events.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";

@@ -3,13 +3,13 @@
  * says and nothing else.
  */
 import { createMakegood, type Makegood } from "../../src/create.ts";
-import { type AnyTopic, topic } from "../../src/delivery/topic.ts";
 import { errorText, isMakegoodError } from "../../src/message/errors.ts";
 import type { TopicDefinition } from "../../src/message/topic.ts";
 import type { MessageFields } from "../../src/message/validate.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
+import { type AnyTopic, topic } from "../../src/topic/topic.ts";
 import { type Action, EVERYBODY, type How, type Sent, SLOTS, TOPICS, WORKERS } from "./actions.ts";
 import { CALM, type Faults, faultyStore } from "./faulty-store.ts";
 import { Judge } from "./judge.ts";

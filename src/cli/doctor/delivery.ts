@@ -2,7 +2,7 @@
  * The doctor's look at who delivers: topics with messages waiting that no worker serves, or that those who would cannot deliver.
  */
 
-import { servedNow } from "../../delivery/standing.ts";
+import { servedNow } from "../../client/standing.ts";
 import { errorText } from "../../message/errors.ts";
 import { unservedTopics } from "../../server/findings.ts";
 import type { Store } from "../../store/store.ts";

@@ -3,9 +3,9 @@
  * what became of the record. It never throws and never takes longer than its budget, so no business operation blocks or
  * fails because of an audit record (AUD-3). One generic write, and one helper for each registered type.
  */
+import type { DeliverResult } from "../../client/deliver.ts";
+import { textOf } from "../../client/direct-delivery.ts";
 import { createMakegood, type Makegood, type MakegoodOptions } from "../../create.ts";
-import type { DeliverResult } from "../../delivery/deliver.ts";
-import { textOf } from "../../delivery/direct-delivery.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Status } from "../../message/message.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";

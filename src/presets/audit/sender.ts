@@ -3,7 +3,6 @@
  * through them, and so does a worker that has no database of its own and is told where the service is (DATA_STORAGE_URL). A record that
  * does not fit is rejected before it is sent (AUD-22), so it becomes a dead letter with its text; errors are redacted (DA-25).
  */
-import { type AnyTopic, topic } from "../../delivery/topic.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -12,6 +11,7 @@ import { redacted } from "../../sink/redact.ts";
 import { messageHeaders } from "../../sink/request-headers.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { httpVerdict, isAddressFault, outcomeOfAnswer, type Verdict } from "../../sink/verdict.ts";
+import { type AnyTopic, topic } from "../../topic/topic.ts";
 import { invalid, judgeAgain, NOT_REGISTERED } from "./quarantine.ts";
 import { faultText, readRecord } from "./record.ts";
 import { AUDIT_CLIENT_NAMESPACE, AUDIT_PATH, AUDIT_TYPES, type AuditKind, QUARANTINE } from "./registry.ts";

@@ -2,9 +2,9 @@
  * The topics of the server's side, from the registry: one for each type and one for the quarantine. `serve` and `work` declare
  * them on every store that keeps audit records, so that any worker of that store can write what was queued (EV-18).
  */
-import { type AnyTopic, topic } from "../../delivery/topic.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
 import type { AuditStore } from "../../store/audit.ts";
+import { type AnyTopic, topic } from "../../topic/topic.ts";
 import { recordSchema } from "./record.ts";
 import { AUDIT_NAMESPACE, AUDIT_TYPES, type AuditType, QUARANTINE } from "./registry.ts";
 import { quarantineSink, storeSink } from "./store-sink.ts";

@@ -2,9 +2,8 @@
  * Where obligations are kept and replayed: one Makegood with one topic. Its deliver() makes the direct try and walks the ladder, which is
  * the only fallback; its worker makes the replays. A store that is not open yet is a store that is away, and nothing here waits for it.
  */
+import type { DeliverResult } from "../../client/deliver.ts";
 import { createMakegood, type Makegood, type MakegoodOptions } from "../../create.ts";
-import type { DeliverResult } from "../../delivery/deliver.ts";
-import type { Worker } from "../../delivery/worker.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { MessageView, NewMessage } from "../../message/message.ts";
@@ -16,6 +15,7 @@ import type { DLQPort, PersistenceCheck } from "../../store/redis/dlq-port/dlq-s
 import * as entries from "../../store/redis/dlq-port/entry.ts";
 import type { Store } from "../../store/store.ts";
 import { type Tally, tallyOf, UNSETTLED, withBelow } from "../../store/tally.ts";
+import type { Worker } from "../../worker/worker.ts";
 import type { Waiting } from "./admission.ts";
 import type { KeptEntry } from "./lines.ts";
 import { parseMicro } from "./money.ts";

@@ -1,11 +1,11 @@
 /**
  * The topic `billing/finalize`: its sink, which is the same transport in the direct try and in every replay, and its retry policy.
  */
-import { type AnyTopic, topic } from "../../delivery/topic.ts";
 import { readObject } from "../../message/json.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { TOPIC } from "../../store/redis/dlq-port/entry.ts";
+import { type AnyTopic, topic } from "../../topic/topic.ts";
 import type { Lines } from "./lines.ts";
 import { type Obligation, readRequest } from "./request.ts";
 import type { Transport } from "./transport.ts";

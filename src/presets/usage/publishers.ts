@@ -2,10 +2,10 @@
  * Who takes usage messages on: plugins under names, one of them chosen at run time (OBX-4), behind the topic `mini-chat/usage_snapshot`.
  * A plugin that is missing is the world's fault and not the message's: it waits and spends its attempts like any failure.
  */
-import { type Topic, type TopicHandler, type TopicOptions, topic } from "../../delivery/topic.ts";
 import { MakegoodError } from "../../message/errors.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import type { DeliverContext, Delivery } from "../../sink/sink.ts";
+import { type Topic, type TopicHandler, type TopicOptions, topic } from "../../topic/topic.ts";
 import { SNAPSHOT_VERSION, snapshotSchema, type UsageSnapshot } from "./snapshot.ts";
 import { usageKey } from "./units.ts";
 

@@ -3,8 +3,8 @@
  * them at once), and its debit and its one message are one transaction (OBX-12…18). When `finalize` returns, it is committed: only
  * then may a client be told that the turn is over (EV-35).
  */
+import { isInDoubt, persistently } from "../../client/persistently.ts";
 import type { Makegood } from "../../create.ts";
-import { isInDoubt, persistently } from "../../delivery/persistently.ts";
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";

@@ -3,7 +3,7 @@
  * started (or planned, in a dry run), 200 it was there already.
  */
 
-import { standingOf } from "../../delivery/standing.ts";
+import { standingOf } from "../../client/standing.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import type { ItemState, Redrive, RedriveStatus } from "../../store/redrive.ts";

@@ -29,11 +29,11 @@ export const PLANTED: readonly Defect[] = [
     breaks: ["I11"],
     edits: [
       {
-        file: "src/delivery/judge-sink.ts",
+        file: "src/worker/breaker/judge-sink.ts",
         find: "const first = neverFailed(attempt.message);",
         replace: "const first = true;",
       },
-      { file: "src/delivery/breaker.ts", find: "chain.newest = !chain.newest;", replace: "chain.newest = false;" },
+      { file: "src/worker/breaker/breaker.ts", find: "chain.newest = !chain.newest;", replace: "chain.newest = false;" },
       {
         file: "src/store/memory/lanes.ts",
         find: "return retried && suspicion === 0 && !ordered;",
@@ -92,7 +92,7 @@ export const PLANTED: readonly Defect[] = [
     breaks: ["I1", "I7", "one effect"],
     edits: [
       {
-        file: "src/delivery/acceptance.ts",
+        file: "src/client/acceptance.ts",
         find: "const results = await store.enqueue(messages);",
         replace: "const results = await store.enqueue(messages.map((m) => ({ ...m, id: m.id.slice(0, -2) + (10 + failed) })));",
       },
@@ -106,7 +106,7 @@ export const PLANTED: readonly Defect[] = [
     breaks: ["I7"],
     edits: [
       {
-        file: "src/delivery/attempt.ts",
+        file: "src/worker/attempt.ts",
         find: "idempotencyKey: key ?? id,",
         replace: "idempotencyKey: key ?? (message.attempt > 1 ? `${id}-${message.attempt}` : id),",
       },
@@ -162,7 +162,7 @@ export const PLANTED: readonly Defect[] = [
     breaks: ["I11", "I6"],
     edits: [
       {
-        file: "src/delivery/look.ts",
+        file: "src/worker/look.ts",
         find: "if (this.#underWay) return Number.POSITIVE_INFINITY;",
         replace: "if (this.#underWay || (this.#wanted === 'poll' && !unheard)) return Number.POSITIVE_INFINITY;",
       },

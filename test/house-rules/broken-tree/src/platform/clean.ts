@@ -4,7 +4,7 @@
  */
 import type { Timer } from "./timer.ts";
 
-const text = "setTimeout(job, 1) from 'x'; export default import('../delivery/client.ts')";
+const text = "setTimeout(job, 1) from 'x'; export default import('../client/client.ts')";
 const single = 'console.log("ack")';
 const nested = `queue ${text} and ${`console.error(${single}) nack`} { process.exit(1) }`;
 const regex = /console\.log\("task"\)[/"'`{]/g;

@@ -2,9 +2,9 @@
  * What one worker knows of a topic beside its record: how much of it is held here, how fast its sink answers, and from
  * that how many more messages it may have. A topic with a slow sink leaves slots to the others, always.
  */
-import type { Breaker } from "./breaker.ts";
+import type { TopicEntry } from "../topic/topic-table.ts";
+import type { Breaker } from "./breaker/breaker.ts";
 import type { PlanTenant, PlanTopic } from "./plan.ts";
-import type { TopicEntry } from "./topic-table.ts";
 
 /** One slot is freed so seldom that others would feel it: above this, a topic may not take them all. */
 const SLOW_MS = 1_000;

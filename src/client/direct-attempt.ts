@@ -8,11 +8,11 @@ import type { Events } from "../observe/events.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import type { Sink } from "../sink/sink.ts";
-import { cutShort, runTry, type Sent, Try } from "./attempt.ts";
-import type { Breakers } from "./breakers.ts";
-import { judgeSink } from "./judge-sink.ts";
-import type { Why } from "./rest.ts";
-import type { TopicEntry, TopicTable } from "./topic-table.ts";
+import type { Why } from "../topic/rest.ts";
+import type { TopicEntry, TopicTable } from "../topic/topic-table.ts";
+import { cutShort, runTry, type Sent, Try } from "../worker/attempt.ts";
+import type { Breakers } from "../worker/breaker/breakers.ts";
+import { judgeSink } from "../worker/breaker/judge-sink.ts";
 
 export const EXTRA_MS = 300;
 const TRIES_MAX = 3;

@@ -2,14 +2,14 @@
  * What an outcome says about the receiver, apart from the message: proof that it lives, a failure for its breaker to count, or
  * its wish to be sent nothing more; and what it says about this process, which may have to leave the topic to others.
  */
-import { errorText } from "../message/errors.ts";
-import type { ClaimedMessage } from "../message/message.ts";
-import type { Outcome } from "../message/outcome.ts";
-import type { Events } from "../observe/events.ts";
-import type { Try } from "./attempt.ts";
+import { errorText } from "../../message/errors.ts";
+import type { ClaimedMessage } from "../../message/message.ts";
+import type { Outcome } from "../../message/outcome.ts";
+import type { Events } from "../../observe/events.ts";
+import type { Why } from "../../topic/rest.ts";
+import type { Try } from "../attempt.ts";
+import type { TopicState } from "../topic-state.ts";
 import type { Breakers } from "./breakers.ts";
-import type { Why } from "./rest.ts";
-import type { TopicState } from "./topic-state.ts";
 
 export interface JudgeContext {
   readonly breakers: Breakers;

@@ -7,7 +7,7 @@ import type { UnservedTopic, WorkerNote } from "../message/worker-note.ts";
 import { type Clock, inBackground, within } from "../platform/clock.ts";
 import { startLoop } from "../platform/loop.ts";
 import type { TopicStore } from "../store/topics.ts";
-import type { TopicEntry, TopicTable } from "./topic-table.ts";
+import type { TopicEntry, TopicTable } from "../topic/topic-table.ts";
 
 export interface AnnouncerOptions {
   readonly topicStore: Pick<TopicStore, "announce">;

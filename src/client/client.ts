@@ -12,10 +12,10 @@ import { type Clock, within } from "../platform/clock.ts";
 import { recoveryOf } from "../store/recovery.ts";
 import { carriedError } from "../store/redrive.ts";
 import type { Intervention, Store, Transaction } from "../store/store.ts";
+import type { AnyTopic, TopicFor } from "../topic/topic.ts";
 import type { Acceptance } from "./acceptance.ts";
 import type { Made, MessageBuilder, TextMessage } from "./build-message.ts";
 import { type ShownMessage, shown, standingOf } from "./standing.ts";
-import type { AnyTopic, TopicFor } from "./topic.ts";
 
 export interface Enqueued {
   readonly id: string;

@@ -8,14 +8,14 @@ import type { Outcome } from "../message/outcome.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
+import type { SinkHandle, TopicEntry, TopicTable } from "../topic/topic-table.ts";
 import { type Attempt, afterCut, cutShort, runTry } from "./attempt.ts";
-import type { Breakers } from "./breakers.ts";
-import { judgeSink, provesLife } from "./judge-sink.ts";
+import type { Breakers } from "./breaker/breakers.ts";
+import { judgeSink, provesLife } from "./breaker/judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
 import { forgetTenant, mayStart, NEVER_SEEN, paced, stillRunning, type TenantState, type TopicState } from "./topic-state.ts";
-import type { SinkHandle, TopicEntry, TopicTable } from "./topic-table.ts";
 import { Waiting } from "./waiting.ts";
 
 export interface RunnerOptions {

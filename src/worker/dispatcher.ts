@@ -10,8 +10,10 @@ import { type Clock, sleep } from "../platform/clock.ts";
 import { type Loop, startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
 import type { WakeHint, WorkStore } from "../store/store.ts";
+import type { TopicTable } from "../topic/topic-table.ts";
 import { type Announcer, startAnnouncer } from "./announcer.ts";
-import type { Breakers } from "./breakers.ts";
+import type { Breakers } from "./breaker/breakers.ts";
+import { planProbes } from "./breaker/probes.ts";
 import { Claimer } from "./claimer.ts";
 import { Idle } from "./idle.ts";
 import { type LaneEntry, LaneTable } from "./lanes.ts";
@@ -19,7 +21,6 @@ import { LeaseTable } from "./leases.ts";
 import { Look } from "./look.ts";
 import { Pacer } from "./pacer.ts";
 import { createPrefetch } from "./prefetch.ts";
-import { planProbes } from "./probes.ts";
 import { Runner } from "./runner.ts";
 import { announceSettled } from "./settled-event.ts";
 import { Settler } from "./settler.ts";
@@ -35,7 +36,6 @@ import {
   tenantLimitOf,
   useEntry,
 } from "./topic-state.ts";
-import type { TopicTable } from "./topic-table.ts";
 import type { StopOptions, WorkerStatus } from "./worker.ts";
 
 export interface DispatcherOptions {

@@ -2,11 +2,11 @@
  * The breakers of this process, one for each topic: every dispatcher and every deliver() tells the same one what it saw and asks the same
  * one what it may do. They are the primary store's, whichever store a message is attempted from.
  */
-import type { Events } from "../observe/events.ts";
-import { type Clock, within } from "../platform/clock.ts";
-import type { TopicStore } from "../store/topics.ts";
+import type { Events } from "../../observe/events.ts";
+import { type Clock, within } from "../../platform/clock.ts";
+import type { TopicStore } from "../../store/topics.ts";
+import type { TopicTable } from "../../topic/topic-table.ts";
 import { Breaker } from "./breaker.ts";
-import type { TopicTable } from "./topic-table.ts";
 
 export interface BreakersOptions {
   readonly topicStore: TopicStore;

@@ -2,8 +2,8 @@
  * Probes of what one breaker holds, a topic's or one tenant's, as one process makes them: how many it may try now, of which kind and from
  * which end of a lane, and how those before ended. Each success calls for the next ones.
  */
-import type { Timer } from "../platform/clock.ts";
-import type { ProbeKind } from "./attempt.ts";
+import type { Timer } from "../../platform/clock.ts";
+import type { ProbeKind } from "../attempt.ts";
 
 /** How long a right to try lasts, and how far apart those that the store gives are. */
 export const PROBE_MS = 1_000;

@@ -3,7 +3,7 @@
  * breaker; five of one tenant alone, that tenant's; more where many failed lately although the receiver lived, because there five in a row are
  * chance. A failure that others went through after says nothing about the topic any more.
  */
-import { DEFAULTS } from "../message/limits.ts";
+import { DEFAULTS } from "../../message/limits.ts";
 
 interface Failure {
   readonly tenantId: string | null;

@@ -3,18 +3,18 @@
  * the store, which all workers share, lets one of them try one message a second. A success lets two more be tried, and so on; after a
  * few it closes. Here is only what this process saw and what it may do.
  */
-import { errorText, isMakegoodError } from "../message/errors.ts";
-import { DEFAULTS, LIMITS } from "../message/limits.ts";
-import type { ClaimedMessage } from "../message/message.ts";
-import { BREAKER_CLOSED, type BreakerState } from "../message/topic.ts";
-import type { Events } from "../observe/events.ts";
-import type { Clock } from "../platform/clock.ts";
-import type { TopicStore } from "../store/topics.ts";
-import type { ProbeKind } from "./attempt.ts";
+import { errorText, isMakegoodError } from "../../message/errors.ts";
+import { DEFAULTS, LIMITS } from "../../message/limits.ts";
+import type { ClaimedMessage } from "../../message/message.ts";
+import { BREAKER_CLOSED, type BreakerState } from "../../message/topic.ts";
+import type { Events } from "../../observe/events.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { TopicStore } from "../../store/topics.ts";
+import type { TopicEntry } from "../../topic/topic-table.ts";
+import type { ProbeKind } from "../attempt.ts";
 import { Chain, PROBE_MS } from "./chain.ts";
 import { Evidence } from "./evidence.ts";
 import { neverFailed } from "./judge-sink.ts";
-import type { TopicEntry } from "./topic-table.ts";
 
 export interface BreakerDeps {
   readonly topics: TopicStore;

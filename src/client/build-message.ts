@@ -7,8 +7,8 @@ import type { NewMessage } from "../message/message.ts";
 import { issueText, type StandardResult } from "../message/standard-schema.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import { checkFields, type MessageFields, parsePayloadText, payloadHash, payloadText } from "../message/validate.ts";
-import type { AnyTopic } from "./topic.ts";
-import type { TopicTable } from "./topic-table.ts";
+import type { AnyTopic } from "../topic/topic.ts";
+import type { TopicTable } from "../topic/topic-table.ts";
 
 /** A message whose payload is already text: stored and delivered byte for byte. */
 export interface TextMessage extends MessageFields {

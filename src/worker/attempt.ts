@@ -8,9 +8,9 @@ import type { ClaimedMessage } from "../message/message.ts";
 import type { Outcome } from "../message/outcome.ts";
 import type { Settle } from "../message/settlement.ts";
 import type { DeliverContext, Delivery, Sink } from "../sink/sink.ts";
+import type { SinkHandle } from "../topic/topic-table.ts";
 import type { LaneEntry } from "./lanes.ts";
 import type { LeaseState } from "./leases.ts";
-import type { SinkHandle } from "./topic-table.ts";
 
 export type ProbeKind = "free" | "turn";
 export type Cut = "deadline" | "lost" | "shutdown" | "caller";

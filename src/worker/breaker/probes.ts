@@ -3,9 +3,9 @@
  * that did. The lane that waited longest and the one that is likeliest to go through take turns: all others may hold nothing but poison.
  * Asks for the right to where there is none yet.
  */
-import type { LaneEntry } from "./lanes.ts";
-import type { PlannedClaim } from "./plan.ts";
-import type { TopicState } from "./topic-state.ts";
+import type { LaneEntry } from "../lanes.ts";
+import type { PlannedClaim } from "../plan.ts";
+import type { TopicState } from "../topic-state.ts";
 
 export interface Probes {
   /** The lanes that nothing holds. */

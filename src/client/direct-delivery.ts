@@ -13,13 +13,13 @@ import { type Clock, within } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import type { Ladder, PutDown } from "../store/fallback.ts";
 import type { Store, WorkStore } from "../store/store.ts";
-import type { Breakers } from "./breakers.ts";
+import type { AnyTopic } from "../topic/topic.ts";
+import type { TopicEntry, TopicTable } from "../topic/topic-table.ts";
+import type { Breakers } from "../worker/breaker/breakers.ts";
 import type { MessageBuilder } from "./build-message.ts";
 import type { DeliverOptions, DeliverResult } from "./deliver.ts";
 import { DirectAttempts, EXTRA_MS, type Obstacle, type Tried } from "./direct-attempt.ts";
 import { createDirectLimits, type DirectLimits } from "./direct-limits.ts";
-import type { AnyTopic } from "./topic.ts";
-import type { TopicEntry, TopicTable } from "./topic-table.ts";
 
 export interface DeliverDeps {
   readonly store: Store;

@@ -4,8 +4,8 @@
  */
 import { errorText } from "../message/errors.ts";
 import type { MessageFields } from "../message/validate.ts";
+import type { AnyTopic, TopicFor } from "../topic/topic.ts";
 import { codeOf, type DeliverDeps, DirectDelivery, textOf } from "./direct-delivery.ts";
-import type { AnyTopic, TopicFor } from "./topic.ts";
 
 export interface DeliverOptions extends MessageFields {
   /** How long the first try at the sink may take; the topic's own attempt timeout where that is shorter or nothing is said. */

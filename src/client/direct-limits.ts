@@ -5,9 +5,9 @@
 import { type Bucket, bucketOf, takeFrom } from "../message/rate.ts";
 import { type Clock, within } from "../platform/clock.ts";
 import type { StartsWanted, TopicStore } from "../store/topics.ts";
+import type { TopicEntry } from "../topic/topic-table.ts";
+import { hasLimits } from "../worker/pacer.ts";
 import type { Obstacle } from "./direct-attempt.ts";
-import { hasLimits } from "./pacer.ts";
-import type { TopicEntry } from "./topic-table.ts";
 
 /** `leave` is called when the try is over. */
 export type Entered = { readonly obstacle: Obstacle } | { readonly obstacle: null; readonly leave: () => void };
