@@ -3,7 +3,7 @@
  * for the duration of the command. Either way the answers are those of the contract.
  */
 import { errorText, isMakegoodError } from "../message/errors.ts";
-import type { Config } from "../server/config.ts";
+import type { Config } from "../server/config/config.ts";
 import { type Api, type ApiAnswer, apiOn } from "./api-on.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "./exit-code.ts";
 import { complain, type Io } from "./io.ts";

@@ -6,7 +6,7 @@ import { createMakegood } from "../create.ts";
 import { createLog } from "../observe/log.ts";
 import { systemClock } from "../platform/clock.ts";
 import { createApp } from "../server/app.ts";
-import type { Config } from "../server/config.ts";
+import type { Config } from "../server/config/config.ts";
 import { openStore } from "../server/open-store.ts";
 import { kernelOf, makegoodOptions } from "../server/serve.ts";
 import { type Api, apiOn } from "./api-on.ts";

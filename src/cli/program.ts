@@ -4,7 +4,7 @@
  */
 import { Command, CommanderError } from "commander";
 import { errorText } from "../message/errors.ts";
-import { readConfig } from "../server/config.ts";
+import { readConfig } from "../server/config/config.ts";
 import { VERSION } from "../server/version.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { complain, type Io } from "./io.ts";

@@ -2,8 +2,8 @@
  * What every command gets: where to write, the configuration (read once, all its mistakes reported together) and whether
  * its output is for a program.
  */
-import type { Config } from "../server/config.ts";
-import type { SettingName } from "../server/settings.ts";
+import type { Config } from "../server/config/config.ts";
+import type { SettingName } from "../server/config/settings.ts";
 import type { ExitCode } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 

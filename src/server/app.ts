@@ -6,11 +6,11 @@ import { type Context, Hono } from "hono";
 import { holdOf } from "../message/worker-note.ts";
 import { createMetrics, type Metrics } from "../observe/metrics.ts";
 import { actorOf, crossOrigin, type HostRule, isAllowedHost, type Token } from "./auth.ts";
+import { problem, problemOf, type Reply, withInstance } from "./contract/problem.ts";
 import { createHealth, type Health } from "./health.ts";
 import type { ApiRequest } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
-import { problem, problemOf, type Reply, withInstance } from "./problem.ts";
-import { type Route, routes } from "./routes.ts";
+import { type Route, routes } from "./routes/routes.ts";
 
 export interface AppOptions {
   readonly kernel: Kernel;

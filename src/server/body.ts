@@ -2,8 +2,8 @@
  * Reads a request body within its limits: JSON only, no compression, no more bytes than allowed however they arrive,
  * and valid UTF-8. What comes back is text that a scanner may trust to be characters.
  */
+import { problem } from "./contract/problem.ts";
 import { type ApiRequest, type Parsed, parsed, refused } from "./http.ts";
-import { problem } from "./problem.ts";
 
 /** A batch of a thousand messages fits; a body beyond it is refused before it is read. */
 export const BODY_BYTES_MAX = 16 * 1_048_576;

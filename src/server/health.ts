@@ -11,7 +11,7 @@ import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
 import type { StatusCount } from "../store/store.ts";
-import { countJson } from "./contract.ts";
+import { countJson } from "./contract/contract.ts";
 import {
   FINDINGS_MAX,
   findingJson,

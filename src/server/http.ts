@@ -2,7 +2,7 @@
  * What a handler sees of a request and how it answers: plain values, so that no handler knows the web framework and the
  * CLI can call the same handlers without a socket.
  */
-import type { Reply } from "./problem.ts";
+import type { Reply } from "./contract/problem.ts";
 
 export interface ApiRequest {
   readonly method: string;

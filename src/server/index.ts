@@ -2,8 +2,8 @@
  * The door `makegood/server`: the API as a function from Request to Response, and the whole server as one call.
  */
 export { type App, type AppOptions, createApp } from "./app.ts";
-export { type Config, type ConfigRead, type ConfigSources, readConfig } from "./config.ts";
-export type { AttemptJson, CountJson, EnqueuedJson, MessageJson, ProvenanceJson } from "./contract.ts";
-export type { TopicJson } from "./contract-topic.ts";
+export { type Config, type ConfigRead, type ConfigSources, readConfig } from "./config/config.ts";
+export type { AttemptJson, CountJson, EnqueuedJson, MessageJson, ProvenanceJson } from "./contract/contract.ts";
+export type { TopicJson } from "./contract/contract-topic.ts";
 export type { HealthJson } from "./health.ts";
 export { kernelOf, type RunningServer, type ServeOptions, startServer } from "./serve.ts";

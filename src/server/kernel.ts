@@ -7,7 +7,7 @@ import type { Log } from "../observe/log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Recovery } from "../recovery/recovery.ts";
 import type { WorkerStatus } from "../worker/worker.ts";
-import type { SinkCheck } from "./contract-topic.ts";
+import type { SinkCheck } from "./contract/contract-topic.ts";
 
 export interface Kernel {
   readonly mg: Pick<

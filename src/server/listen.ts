@@ -7,7 +7,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { MakegoodError } from "../message/errors.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
-import { PROBLEM_TYPE, type ProblemCode, problem } from "./problem.ts";
+import { PROBLEM_TYPE, type ProblemCode, problem } from "./contract/problem.ts";
 
 export interface ListenOptions {
   readonly fetch: (request: Request) => Response | Promise<Response>;

@@ -8,7 +8,7 @@ import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createPostgresStore, startEmbedded } from "../store/postgres/index.ts";
 import { type Attestation, createRedisStore } from "../store/redis/index.ts";
 import type { Store } from "../store/store.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 
 export interface OpenedStore {
   /** Not opened yet: createMakegood does that. */

@@ -13,12 +13,12 @@ import { auditOf } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import type { Worker } from "../worker/worker.ts";
 import { type App, createApp } from "./app.ts";
-import { type Config, type FileTopic, shownConfig, storeText } from "./config.ts";
+import { type Config, type FileTopic, shownConfig, storeText } from "./config/config.ts";
+import { sayRecovery } from "./config/recovery-config.ts";
+import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Listening, listen } from "./listen.ts";
 import { type OpenedStore, openStore } from "./open-store.ts";
-import { sayRecovery } from "./recovery-config.ts";
-import { AUDIT_KEPT_DAYS, DAY_MS } from "./settings.ts";
 import { startStreams, streamTopics } from "./streams.ts";
 import { VERSION } from "./version.ts";
 

@@ -14,8 +14,8 @@ import { RECOVERY_TOPIC } from "../recovery/topics.ts";
 import { auditOf } from "../store/audit.ts";
 import { checkReclaim, reclaimSpanMs, type StreamDoors, type StreamNotice } from "../store/redis/index.ts";
 import type { AnyTopic } from "../topic/topic.ts";
-import type { Config } from "./config.ts";
-import type { AuditStreamConfig, StreamsConfig } from "./stream-config.ts";
+import type { Config } from "./config/config.ts";
+import type { AuditStreamConfig, StreamsConfig } from "./config/stream-config.ts";
 
 export interface StreamParts {
   readonly config: Config;

@@ -1,6 +1,6 @@
 /** The seeds' variables of their streams: what they mean, all mistakes at once, and no effect where no stream is opened. */
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../../src/server/config.ts";
+import { readConfig } from "../../src/server/config/config.ts";
 
 const read = (env: Record<string, string>) => readConfig({ env, cwd: "/nonexistent" });
 const faults = async (env: Record<string, string>): Promise<readonly string[]> => {

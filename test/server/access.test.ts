@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/server/app.ts";
 import { actorOf, isAllowedHost, parseTokens } from "../../src/server/auth.ts";
-import { readConfig } from "../../src/server/config.ts";
+import { readConfig } from "../../src/server/config/config.ts";
 import { rawExchange, startTestServer, type TestServer } from "./support.ts";
 
 const SECRET = "alice-secret-0123456789";

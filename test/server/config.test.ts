@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readConfig, shownConfig } from "../../src/server/config.ts";
+import { readConfig, shownConfig } from "../../src/server/config/config.ts";
 
 let cwd: string;
 beforeEach(async () => {

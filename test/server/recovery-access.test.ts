@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Kernel } from "../../src/server/kernel.ts";
-import { recoveryRoutes } from "../../src/server/recovery/recovery-routes.ts";
+import { recoveryRoutes } from "../../src/server/routes/recovery/recovery-routes.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { startTestServer, type TestServer } from "./support.ts";

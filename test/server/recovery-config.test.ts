@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { readConfig, shownConfig } from "../../src/server/config.ts";
+import { readConfig, shownConfig } from "../../src/server/config/config.ts";
 import { dataOf, startReceiver, startRecoveryServer } from "./recovery-support.ts";
 import { configOf } from "./support.ts";
 

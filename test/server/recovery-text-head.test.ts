@@ -4,8 +4,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readFailure } from "../../src/server/recovery/read-failure.ts";
-import { headOf } from "../../src/server/recovery/text-head.ts";
+import { readFailure } from "../../src/server/routes/recovery/read-failure.ts";
+import { headOf } from "../../src/server/routes/recovery/text-head.ts";
 
 /** JSON of a text as others write it: any character may be escaped, in small or capital letters. */
 const piece = fc.constantFrom(

@@ -4,8 +4,8 @@
 import { connect } from "node:net";
 import { createLog } from "../../src/observe/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
-import type { Config } from "../../src/server/config.ts";
-import { readConfig } from "../../src/server/config.ts";
+import type { Config } from "../../src/server/config/config.ts";
+import { readConfig } from "../../src/server/config/config.ts";
 import { type RunningServer, type ServeOptions, startServer } from "../../src/server/serve.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";

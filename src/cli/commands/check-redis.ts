@@ -4,7 +4,7 @@
  */
 import type { Command } from "commander";
 import { errorText, isMakegoodError } from "../../message/errors.ts";
-import type { Config } from "../../server/config.ts";
+import type { Config } from "../../server/config/config.ts";
 import { attestation } from "../../server/open-store.ts";
 import { connectRedis, type NodeDurability, readDurability, survivesOf } from "../../store/redis/index.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";

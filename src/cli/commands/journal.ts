@@ -12,7 +12,7 @@ import { createLog } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
 import { TOPIC as BILLING } from "../../presets/settlement/topic.ts";
-import type { Config } from "../../server/config.ts";
+import type { Config } from "../../server/config/config.ts";
 import { openStore } from "../../server/open-store.ts";
 import { declareFileTopics, makegoodOptions } from "../../server/serve.ts";
 import { readLine } from "../../store/error-line.ts";

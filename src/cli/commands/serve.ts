@@ -4,8 +4,8 @@
 import type { Command } from "commander";
 import { createLog, type Log } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
-import { type Config, storeText } from "../../server/config.ts";
-import { recoveryWords } from "../../server/recovery-config.ts";
+import { type Config, storeText } from "../../server/config/config.ts";
+import { recoveryWords } from "../../server/config/recovery-config.ts";
 import { type RunningServer, startServer } from "../../server/serve.ts";
 import { VERSION } from "../../server/version.ts";
 import type { ExitCode } from "../exit-code.ts";

@@ -6,7 +6,7 @@ import { createMakegood } from "../../create.ts";
 import { isTopicPattern } from "../../message/validate.ts";
 import { type Log, logEvents } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
-import { type Config, shownConfig } from "../../server/config.ts";
+import { type Config, shownConfig } from "../../server/config/config.ts";
 import { openStore } from "../../server/open-store.ts";
 import { ladderOptions, makegoodOptions, withoutStore } from "../../server/serve.ts";
 import { startStreams } from "../../server/streams.ts";

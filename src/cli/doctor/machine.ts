@@ -5,7 +5,7 @@ import { constants } from "node:fs";
 import { access, mkdir, statfs } from "node:fs/promises";
 import { errorText } from "../../message/errors.ts";
 import { isLoopbackHost } from "../../server/auth.ts";
-import type { Config } from "../../server/config.ts";
+import type { Config } from "../../server/config/config.ts";
 import { type Finding, finding } from "./finding.ts";
 
 const GIB = 1_073_741_824;

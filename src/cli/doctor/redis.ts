@@ -3,7 +3,7 @@
  */
 import { errorText } from "../../message/errors.ts";
 import { systemClock } from "../../platform/clock.ts";
-import type { Config } from "../../server/config.ts";
+import type { Config } from "../../server/config/config.ts";
 import { attestation } from "../../server/open-store.ts";
 import { connectRedis, createRedisStore, readDurability, survivesOf } from "../../store/redis/index.ts";
 import { checkDelivery } from "./delivery.ts";
