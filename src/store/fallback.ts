@@ -3,7 +3,7 @@
  * ever go to a store that does not have them yet (CON-8).
  */
 import type { NewMessage } from "../message/message.ts";
-import type { HandedDown } from "./handed-down.ts";
+import type { HandedDown } from "./ladder/format/handed-down.ts";
 import type { StoreTraits, WorkStore } from "./store.ts";
 
 export type RungName = "primary" | "secondary" | "journal" | "memory";

@@ -2,8 +2,8 @@
  * The Journal seam: the local, fsynced last resort of the fallback ladder. What it has kept survives power loss and stays until a store
  * above has taken it; what it cannot keep it refuses as a value, at once and without a throw.
  */
-import type { HandedDown } from "./handed-down.ts";
-import type { AfterTry } from "./tried-below.ts";
+import type { HandedDown } from "./ladder/format/handed-down.ts";
+import type { AfterTry } from "./ladder/format/tried-below.ts";
 
 export type Appended =
   | { readonly kind: "kept" }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { type AuditClient, type AuditClientOptions, createAuditClient } from "../../src/presets/audit/client.ts";
-import { readLine } from "../../src/store/error-line.ts";
+import { readLine } from "../../src/store/ladder/format/error-line.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";

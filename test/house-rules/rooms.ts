@@ -21,7 +21,18 @@ export const DOORS: readonly string[] = [
 
 const GROUND = ["message", "platform"];
 const SEAMS = [...GROUND, "observe", "store", "sink"];
-const MIDDLE = [...SEAMS, "sink-part", "sink-list", "topic", "worker", "client", "recovery", "maintenance"];
+const MIDDLE = [
+  ...SEAMS,
+  "store-part",
+  "ladder-format",
+  "sink-part",
+  "sink-list",
+  "topic",
+  "worker",
+  "client",
+  "recovery",
+  "maintenance",
+];
 const ENGINES = ["store:*", "sink:*", "sink-list"];
 
 /** Room → rooms it may import besides itself. `store:*` is any store engine, `store-door` only the door of one. */
@@ -29,10 +40,15 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   message: [],
   platform: [],
   observe: GROUND,
-  store: [...GROUND, "observe"],
+  // How a message is written on its way down the ladder: seams name it, journal and ladder keep to it, the command line reads it back.
+  "ladder-format": [...GROUND, "observe"],
+  store: [...GROUND, "observe", "ladder-format"],
+  // What several engines would otherwise each write for themselves.
+  "store-part": [...GROUND, "observe", "store"],
   sink: [...GROUND, "observe"],
   "sink-part": [...GROUND, "observe", "sink"],
-  "store:*": [...GROUND, "observe", "store"],
+  "store:*": [...GROUND, "observe", "store", "store-part"],
+  "store:journal": [...GROUND, "observe", "store", "ladder-format"],
   "sink:*": [...GROUND, "observe", "sink", "sink-part"],
   "sink-list": [...GROUND, "observe", "sink", "sink-part", "sink:*"],
   topic: SEAMS,
@@ -44,10 +60,10 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // Wiring: the only room that knows every engine.
   create: [...MIDDLE, ...ENGINES],
   // Journal and memory, the lower rungs of the ladder, hold their messages in the memory engine.
-  "store:ladder": [...GROUND, "observe", "store", "store:memory"],
+  "store:ladder": [...GROUND, "observe", "store", "ladder-format", "store:memory"],
   // The seeds' port is a façade over any store. It stands where its users know it, at the door of the Redis engine.
-  "dlq-port": [...SEAMS, "store:redis", "store:memory"],
-  "store:redis": [...GROUND, "observe", "store", "dlq-port"],
+  "dlq-port": [...SEAMS, "store-part", "store:redis", "store:memory"],
+  "store:redis": [...GROUND, "observe", "store", "store-part", "dlq-port"],
   presets: [...MIDDLE, "store:redis", "store:memory", "dlq-port", "create"],
   // The memory store has no door of its own: MAKEGOOD_STORE=memory.
   server: [...MIDDLE, "create", "presets", "store-door", "store:memory"],
@@ -67,7 +83,9 @@ export function roomOf(path: string): string | null {
   const base = next.replace(/\.ts$/, "");
   if (room === "store") {
     if (path.startsWith("src/store/redis/dlq-port/")) return "dlq-port";
-    if (deeper === undefined) return base === "ladder" ? "store:ladder" : "store";
+    if (path.startsWith("src/store/ladder/format/")) return "ladder-format";
+    if (deeper === undefined) return "store";
+    if (next === "shared") return "store-part";
     return STORE_ENGINES.includes(next) ? `store:${next}` : null;
   }
   if (room === "sink") {

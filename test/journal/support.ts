@@ -6,9 +6,9 @@ import { afterAll } from "vitest";
 import type { NewMessage } from "../../src/message/message.ts";
 import { payloadHash } from "../../src/message/validate.ts";
 import { createIds } from "../../src/platform/ids.ts";
-import type { HandedDown } from "../../src/store/handed-down.ts";
 import { createJournal, type JournalOptions } from "../../src/store/journal/journal.ts";
 import type { JournalNote } from "../../src/store/journal.ts";
+import type { HandedDown } from "../../src/store/ladder/format/handed-down.ts";
 
 const made: string[] = [];
 const ids = createIds();

@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MakegoodError } from "../../src/message/errors.ts";
 import { createSettlementClient } from "../../src/presets/settlement/client.ts";
-import { readLine } from "../../src/store/error-line.ts";
 import { readJournal } from "../../src/store/journal/read-journal.ts";
+import { readLine } from "../../src/store/ladder/format/error-line.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
 import type { Store } from "../../src/store/store.ts";

@@ -6,7 +6,7 @@ import type { NewMessage } from "../../message/message.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import type { Log, LogFields } from "../../observe/log.ts";
 import { tell } from "../../platform/tell.ts";
-import { entryJson } from "../../store/handed-down.ts";
+import { entryJson } from "../../store/ladder/format/handed-down.ts";
 import type { NewDLQEntry, Quarantined } from "../../store/redis/dlq-port/dlq-store.ts";
 import { messageOf } from "../../store/redis/dlq-port/entry.ts";
 import type { ReplayCounts } from "./outcome.ts";

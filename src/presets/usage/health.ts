@@ -2,8 +2,8 @@
  * Whether usage reaches its receiver (EV-40): degraded as soon as one usage message is a dead letter, because that is usage nobody is
  * charged for, or when the oldest waiting one is older than an hour.
  */
+import { tallyOf } from "../../store/shared/tally.ts";
 import type { Store } from "../../store/store.ts";
-import { tallyOf } from "../../store/tally.ts";
 
 export interface UsageHealth {
   readonly status: "ok" | "degraded";

@@ -2,8 +2,8 @@
  * What the records of a segment add up to: the entries that still wait, those in quarantine, and what could not be read. Entries that
  * cannot be read are kept where they are and named, never dropped.
  */
-import { type EntryRead, readEntry } from "../handed-down.ts";
-import type { Sealer } from "../seal.ts";
+import { type EntryRead, readEntry } from "../ladder/format/handed-down.ts";
+import type { Sealer } from "../ladder/format/seal.ts";
 import { countLost, foldMark, type Held, heldValue } from "./held.ts";
 import { type JournalRecord, RECORD, type SegmentRead } from "./record.ts";
 

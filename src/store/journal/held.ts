@@ -3,9 +3,9 @@
  * written beside the entries and folded into this when a segment is read; an attempt that was begun and never ended counts as lost (I6).
  */
 import { payloadHash } from "../../message/validate.ts";
-import { type HandedDown, readEntry } from "../handed-down.ts";
-import type { Sealer } from "../seal.ts";
-import { type AfterTry, LOST, readTry, type TriedBelow, triedMore, tryJson } from "../tried-below.ts";
+import { type HandedDown, readEntry } from "../ladder/format/handed-down.ts";
+import type { Sealer } from "../ladder/format/seal.ts";
+import { type AfterTry, LOST, readTry, type TriedBelow, triedMore, tryJson } from "../ladder/format/tried-below.ts";
 
 export interface Held {
   readonly id: string;

@@ -4,8 +4,8 @@
  */
 import { readFile } from "node:fs/promises";
 import { systemRandom } from "../../platform/random.ts";
-import type { HandedDown } from "../handed-down.ts";
-import { createSealer } from "../seal.ts";
+import type { HandedDown } from "../ladder/format/handed-down.ts";
+import { createSealer } from "../ladder/format/seal.ts";
 import { contentsOf, entryOf } from "./contents.ts";
 import { listSegments } from "./directory.ts";
 import { type Damage, readSegment } from "./record.ts";

@@ -6,9 +6,9 @@
 import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorText } from "../../message/errors.ts";
-import type { HandedDown } from "../handed-down.ts";
 import type { JournalNote } from "../journal.ts";
-import type { Sealer } from "../seal.ts";
+import type { HandedDown } from "../ladder/format/handed-down.ts";
+import type { Sealer } from "../ladder/format/seal.ts";
 import { contentsOf, entryOf } from "./contents.ts";
 import type { Held } from "./held.ts";
 import { HEADER_BYTES, headerBytes, RECORD, type RecordType, readSegment, recordBytes } from "./record.ts";

@@ -11,7 +11,6 @@ import { payloadHash } from "../../message/validate.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
 import type { PutDown, RungName } from "../fallback.ts";
-import type { HandedDown } from "../handed-down.ts";
 import type { Appended, Journal } from "../journal.ts";
 import { claim, extend } from "../memory/claim.ts";
 import { accept, findKnown } from "../memory/enqueue.ts";
@@ -21,7 +20,8 @@ import { settle } from "../memory/settle.ts";
 import { createState, hint, type State, type Stored } from "../memory/state.ts";
 import { forget } from "../memory/upkeep.ts";
 import type { ClaimRequest, ListFilter, Page, SettleResult, WorkStore } from "../store.ts";
-import { afterTry, madeAttempt, type TriedBelow, triedIn } from "../tried-below.ts";
+import type { HandedDown } from "./format/handed-down.ts";
+import { afterTry, madeAttempt, type TriedBelow, triedIn } from "./format/tried-below.ts";
 import type { Source } from "./move-up.ts";
 
 export interface BelowOptions {

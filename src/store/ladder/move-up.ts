@@ -7,9 +7,9 @@ import { LIMITS } from "../../message/limits.ts";
 import type { ClaimedMessage, MessageView, NewMessage } from "../../message/message.ts";
 import type { Settle } from "../../message/settlement.ts";
 import { payloadHash } from "../../message/validate.ts";
-import type { HandedDown } from "../handed-down.ts";
 import type { Intervention, ListFilter, Store } from "../store.ts";
-import { triedIn } from "../tried-below.ts";
+import type { HandedDown } from "./format/handed-down.ts";
+import { triedIn } from "./format/tried-below.ts";
 import { type OfferDeps, type Offered, offer } from "./offer.ts";
 
 /** What is needed of a place below. */

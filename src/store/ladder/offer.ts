@@ -8,9 +8,9 @@ import { errorText, isMakegoodError } from "../../message/errors.ts";
 import type { Accepted, ClaimedMessage, NewMessage } from "../../message/message.ts";
 import type { Settle } from "../../message/settlement.ts";
 import { payloadHash } from "../../message/validate.ts";
-import type { HandedDown } from "../handed-down.ts";
 import type { Store } from "../store.ts";
-import { madeAttempt, type TriedBelow } from "../tried-below.ts";
+import type { HandedDown } from "./format/handed-down.ts";
+import { madeAttempt, type TriedBelow } from "./format/tried-below.ts";
 
 export type Offered =
   /** `id`: under which the store has it. */

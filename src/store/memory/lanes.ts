@@ -4,7 +4,7 @@
  * how a lane is named.
  */
 import type { NewMessage, Suspicion } from "../../message/message.ts";
-import { partOf } from "../part-of-lanes.ts";
+import { partOf } from "../shared/part-of-lanes.ts";
 import type { Lane, Lanes } from "../store.ts";
 import { type LaneState, nowMs, type OrderingKey, type State, type Stored } from "./state.ts";
 

@@ -2,7 +2,7 @@
  * Which lanes have something, in Redis: one script while they are few. Of very many the names are read at the beginning of a round and
  * kept until its end, so that each part of it asks for its own lanes alone.
  */
-import { partOf } from "../part-of-lanes.ts";
+import { partOf } from "../shared/part-of-lanes.ts";
 import type { At, Lane, Lanes } from "../store.ts";
 import type { Db } from "./db.ts";
 import { laneOf } from "./rows.ts";

@@ -1,6 +1,6 @@
 /** Which open dead letters a select means now, oldest death first, and what such a list would be. */
 import type { RedrivePreview, RedriveSelect } from "../../redrive.ts";
-import { readSeen, type SeenMark, seenText } from "../../seen-mark.ts";
+import { readSeen, type SeenMark, seenText } from "../../shared/seen-mark.ts";
 import { view } from "../read.ts";
 import type { Stored } from "../state.ts";
 import { groupOfMessage, membersOf, openMessage, rootOf } from "./groups.ts";

@@ -2,7 +2,7 @@
  * What a preview saw, as PostgreSQL knows it: the snapshot of its statement. Every death, and every one that comes to a group, keeps the
  * transaction that wrote it, so one that committed later was not seen, whatever time it bears.
  */
-import { readSeen, type SeenMark } from "../../seen-mark.ts";
+import { readSeen, type SeenMark } from "../../shared/seen-mark.ts";
 
 const SNAPSHOT = /^(\d{1,19}):(\d{1,19}):((?:\d{1,19}(?:,\d{1,19})*)?)$/;
 

@@ -6,7 +6,7 @@
 import { isUuid } from "../../../platform/ids.ts";
 import type { NewRedrive, Redrive, RedrivePreview, RedriveSelect, RedriveStarted, RedriveStore } from "../../redrive.ts";
 import { keptSelect, SKIPPED } from "../../redrive.ts";
-import { seenText } from "../../seen-mark.ts";
+import { seenText } from "../../shared/seen-mark.ts";
 import type { At } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
 import { fromEpoch } from "../statements/view.ts";

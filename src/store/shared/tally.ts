@@ -1,10 +1,10 @@
 /**
  * How many messages of some topics stand somewhere and how old the oldest of them is: what everybody needs who says how things are.
  */
-import type { Status } from "../message/message.ts";
-import { topicMatches } from "../message/validate.ts";
-import type { LadderStatus } from "./fallback.ts";
-import type { StatusCount } from "./store.ts";
+import type { Status } from "../../message/message.ts";
+import { topicMatches } from "../../message/validate.ts";
+import type { LadderStatus } from "../fallback.ts";
+import type { StatusCount } from "../store.ts";
 
 export interface Tally {
   readonly count: number;

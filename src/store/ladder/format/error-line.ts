@@ -2,7 +2,7 @@
  * The line that the ERROR log gets when nothing but memory could keep a message, or when something cannot be a message at all: one JSON
  * object with the whole entry in it, never cut, and the way back from such a line to the entry (DF-30).
  */
-import { escapeControl } from "../observe/log.ts";
+import { escapeControl } from "../../../observe/log.ts";
 import { type EntryForm, type EntryRead, entryJson, type HandedDown, maskedText, readEntry } from "./handed-down.ts";
 import type { Sealer } from "./seal.ts";
 

@@ -2,10 +2,10 @@
  * What was tried of a message while no store could be asked: the counted attempts that failed, each with its reason (I5), and the wait
  * before the next one. It travels with the entry, so that the store that takes it in the end counts these attempts, too.
  */
-import { LIMITS } from "../message/limits.ts";
-import type { AttemptOutcome, AttemptRecord } from "../message/message.ts";
-import type { AttemptMade } from "../message/outcome.ts";
-import type { Settlement } from "../message/settlement.ts";
+import { LIMITS } from "../../../message/limits.ts";
+import type { AttemptOutcome, AttemptRecord } from "../../../message/message.ts";
+import type { AttemptMade } from "../../../message/outcome.ts";
+import type { Settlement } from "../../../message/settlement.ts";
 
 export interface FailedTry {
   readonly outcome: Extract<AttemptOutcome, "retry" | "unknown" | "reject" | "lost">;

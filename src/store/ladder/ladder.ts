@@ -2,22 +2,22 @@
  * The fallback ladder: primary store, secondary store, local journal, memory with the whole entry in the ERROR log; the first that accepts
  * wins, each is asked once, all within one time. After an outage a loop moves what waits below up again, by put-if-absent only.
  */
-import { errorText, MakegoodError } from "../message/errors.ts";
-import type { NewMessage } from "../message/message.ts";
-import type { Events } from "../observe/events.ts";
-import { type Clock, inBackground, within } from "../platform/clock.ts";
-import { startLoop } from "../platform/loop.ts";
-import type { Random } from "../platform/random.ts";
-import { tell } from "../platform/tell.ts";
-import { entryLine, refusedLine } from "./error-line.ts";
-import type { Ladder, PutDown, RungName } from "./fallback.ts";
-import type { EntryForm, HandedDown } from "./handed-down.ts";
-import type { Journal } from "./journal.ts";
-import { Aside } from "./ladder/aside.ts";
-import { createBelow } from "./ladder/below.ts";
-import { createDrain } from "./ladder/drain.ts";
-import { statusOf } from "./ladder/holdings.ts";
-import type { Store } from "./store.ts";
+import { errorText, MakegoodError } from "../../message/errors.ts";
+import type { NewMessage } from "../../message/message.ts";
+import type { Events } from "../../observe/events.ts";
+import { type Clock, inBackground, within } from "../../platform/clock.ts";
+import { startLoop } from "../../platform/loop.ts";
+import type { Random } from "../../platform/random.ts";
+import { tell } from "../../platform/tell.ts";
+import type { Ladder, PutDown, RungName } from "../fallback.ts";
+import type { Journal } from "../journal.ts";
+import type { Store } from "../store.ts";
+import { Aside } from "./aside.ts";
+import { createBelow } from "./below.ts";
+import { createDrain } from "./drain.ts";
+import { entryLine, refusedLine } from "./format/error-line.ts";
+import type { EntryForm, HandedDown } from "./format/handed-down.ts";
+import { statusOf } from "./holdings.ts";
 
 export interface LadderOptions {
   readonly primary: Store;

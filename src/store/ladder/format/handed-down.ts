@@ -2,9 +2,9 @@
  * A message on its way down the ladder, as one JSON object: what the journal keeps and what the ERROR log shows when nothing else
  * could keep it. The payload stands in it as text, so that it comes back byte for byte (I8); masked fields leave it only sealed.
  */
-import { errorText } from "../message/errors.ts";
-import type { NewMessage } from "../message/message.ts";
-import { checkFields, isTopicName, parsePayloadText, payloadHash } from "../message/validate.ts";
+import { errorText } from "../../../message/errors.ts";
+import type { NewMessage } from "../../../message/message.ts";
+import { checkFields, isTopicName, parsePayloadText, payloadHash } from "../../../message/validate.ts";
 import type { Sealer } from "./seal.ts";
 import { readTried, type TriedBelow, triedJson } from "./tried-below.ts";
 

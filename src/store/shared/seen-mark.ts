@@ -2,7 +2,7 @@
  * The mark of what a preview saw, as text: where its engine stood, the group as it was, and the last death where a limit cut the rest off.
  * Pure; the engines make marks and understand each their own.
  */
-import { MakegoodError } from "../message/errors.ts";
+import { MakegoodError } from "../../message/errors.ts";
 
 export interface SeenMark {
   /** What the engine had written by then, in its own words, without a semicolon. */

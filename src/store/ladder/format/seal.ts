@@ -3,8 +3,8 @@
  * message's id, so that a sealed payload cannot be moved to another message. A wrong key or a changed byte is told, never guessed at.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
-import { MakegoodError } from "../message/errors.ts";
-import type { Random } from "../platform/random.ts";
+import { MakegoodError } from "../../../message/errors.ts";
+import type { Random } from "../../../platform/random.ts";
 
 export interface Sealer {
   /** Names the key without telling it. */
