@@ -3,6 +3,7 @@
  * transaction nothing is tried twice, because a failed statement has already undone it.
  */
 import { isMakegoodError } from "../message/errors.ts";
+import { backoffMs, jittered } from "../platform/backoff.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 
@@ -18,7 +19,7 @@ export interface PersistOptions {
 }
 
 const TRIES_MAX = 6;
-const TRY_WAIT_MS = 50;
+const WAIT = { firstMs: 50, maxMs: 5_000 };
 
 /** `call` is told how many tries have failed before. */
 export async function persistently<T>(options: PersistOptions, call: (failed: number) => Promise<T>): Promise<T> {
@@ -28,7 +29,7 @@ export async function persistently<T>(options: PersistOptions, call: (failed: nu
       return await call(failed);
     } catch (error) {
       if (once || !isInDoubt(error) || failed + 1 >= TRIES_MAX || again?.(error, failed + 1) === false) throw error;
-      await sleep(clock, TRY_WAIT_MS * 2 ** failed * (0.5 + random.next() / 2), signal);
+      await sleep(clock, jittered(backoffMs(WAIT, failed + 1), random), signal);
     }
   }
 }

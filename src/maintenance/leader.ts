@@ -4,6 +4,7 @@
  */
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
+import { backoffMs } from "../platform/backoff.ts";
 import type { Clock } from "../platform/clock.ts";
 import { startLoop } from "../platform/loop.ts";
 import type { Store } from "../store/store.ts";
@@ -21,6 +22,8 @@ export interface LeaderOptions {
   readonly events: Events;
   readonly ttlMs?: number | undefined;
 }
+
+const AGAIN = { firstMs: 1_000, maxMs: 5_000 };
 
 export function startLeader({ store, name, owner, clock, events, ttlMs = 15_000 }: LeaderOptions): Leader {
   let until = Number.NEGATIVE_INFINITY;
@@ -40,7 +43,7 @@ export function startLeader({ store, name, owner, clock, events, ttlMs = 15_000 
     },
     failed: (error, consecutive) => {
       events.emit({ type: "store_error", during: "lead", error: errorText(error), consecutive });
-      return Math.min(5_000, 500 * 2 ** Math.min(consecutive, 4));
+      return backoffMs(AGAIN, consecutive);
     },
   });
   return {

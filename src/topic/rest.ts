@@ -3,9 +3,9 @@
  * of it can be delivered from here, tried again with one message. Whatever reaches the receiver ends it; from then on as many run
  * at once as go well, which is what a process with few descriptors left needs.
  */
+import { backoffMs } from "../platform/backoff.ts";
 
-const FIRST_MS = 1_000;
-const LONGEST_MS = 30_000;
+const REST = { firstMs: 1_000, maxMs: 30_000 };
 /** Even where some get through, those that do not must not go round without a pause. */
 const SHORTEST_MS = 100;
 const ROOM_MIN = 2;
@@ -46,8 +46,7 @@ export class Rest {
   begin(why: Why, running: number, nowMs: number): number | null {
     this.#why = why;
     if (nowMs < this.#untilMs) return null;
-    const forMs = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(this.#times, 10));
-    this.#times++;
+    const forMs = backoffMs(REST, ++this.#times);
     this.#sinceMs = nowMs;
     this.#untilMs = nowMs + forMs;
     this.#failedAt = Math.min(this.#room, running);

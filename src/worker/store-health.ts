@@ -4,11 +4,11 @@
  */
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
+import { backoffMs, jittered } from "../platform/backoff.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 
-const REST_MS = 100;
-const REST_MS_MAX = 5_000;
+const REST = { firstMs: 100, maxMs: 5_000 };
 
 export class StoreHealth {
   readonly #clock: Clock;
@@ -39,8 +39,7 @@ export class StoreHealth {
 
   failed(during: string, error: unknown): void {
     this.#failures++;
-    const restMs = Math.min(REST_MS_MAX, REST_MS * 2 ** Math.min(this.#failures - 1, 10));
-    this.#restUntilMs = this.#clock.monotonicMs() + restMs * (0.5 + this.#random.next() / 2);
+    this.#restUntilMs = this.#clock.monotonicMs() + jittered(backoffMs(REST, this.#failures), this.#random);
     this.#events.emit({ type: "store_error", during, error: errorText(error), consecutive: this.#failures });
   }
 }

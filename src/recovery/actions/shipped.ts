@@ -2,7 +2,7 @@
  * The seven actions that are shipped (REC-6). Each says what is done to the group's open dead letters; the engine does it under the
  * fence of an execution. Risk and approval are those of their effect: what may repeat or end an effect needs a person.
  */
-
+import { backoffMs } from "../../platform/backoff.ts";
 import { SYSTEM } from "../provenance.ts";
 import { SHIPPED_ACTIONS } from "../rules/actions.ts";
 import { NOTIFY_TOPIC } from "../topics.ts";
@@ -13,7 +13,7 @@ import { renderedTemplate, type TemplateValues } from "./template.ts";
 const CAREFUL: TemplateValues = { canary: 5, rate_per_second: 50, ramp_from: 5, failure_share_max: 0.5 };
 
 /** What nobody asked for waits first, twice as long in each round; who executes by hand has waited. */
-const WAIT_MS = { first: 30_000, max: 3_600_000 } as const;
+const WAIT = { firstMs: 30_000, maxMs: 3_600_000 };
 
 interface Shipped {
   readonly name: string;
@@ -73,7 +73,7 @@ export const ACTIONS: readonly RecoveryAction[] = [
     refusal: noTopic,
     plan: ({ actor, candidate: { round } }): ActionPlan => ({
       mode: "replay",
-      ...(actor === SYSTEM.actor && { delayMs: Math.min(WAIT_MS.max, WAIT_MS.first * 2 ** (round - 1)) }),
+      ...(actor === SYSTEM.actor && { delayMs: backoffMs(WAIT, round) }),
     }),
   }),
   action("fallback_model", {

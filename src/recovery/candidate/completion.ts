@@ -5,6 +5,7 @@
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import type { Events, MakegoodEvent } from "../../observe/events.ts";
+import { backoffMs } from "../../platform/backoff.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
 import type { Candidate, ExecutionStatus, IngestRules, RecoveryStore } from "../../store/recovery.ts";
@@ -32,6 +33,7 @@ export interface Completion {
 
 const PAGE = 100;
 const EVERY_MS = 5_000;
+const AGAIN = { firstMs: 2_000, maxMs: 30_000 };
 /** Longer than a process that lives takes from the start of a redrive to its next write. */
 const GRACE_MS = 30_000;
 /** Once in so long it looks whether a process was killed between the end of an execution and what follows from it. */
@@ -152,7 +154,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
         },
         failed: (error, consecutive) => {
           events.emit({ type: "store_error", during: "recovery_completion", error: errorText(error), consecutive });
-          return Math.min(30_000, 1_000 * 2 ** Math.min(consecutive, 5));
+          return backoffMs(AGAIN, consecutive);
         },
       });
     },

@@ -4,6 +4,7 @@
  */
 import { errorText } from "../../message/errors.ts";
 import type { Events, MakegoodEvent } from "../../observe/events.ts";
+import { backoffMs } from "../../platform/backoff.ts";
 import type { Clock, Timer } from "../../platform/clock.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
 import { INGEST_MAX } from "../../store/candidate-state.ts";
@@ -36,6 +37,7 @@ const FAILING_MAX = 1_000;
 const GATHER_MS = 50;
 /** Long after a write of another process has ended that was under way with ours. */
 const TIDY_MS = 5_000;
+const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 
 const deathOf = ({ id, attempts }: DeadFailure): string => `${id}:${attempts}`;
 
@@ -142,7 +144,7 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
         step: async () => ((await step()) >= INGEST_MAX ? 0 : pollMs),
         failed: (error, consecutive) => {
           events.emit({ type: "store_error", during: "recovery_ingest", error: errorText(error), consecutive });
-          return Math.min(30_000, 500 * 2 ** Math.min(consecutive, 6));
+          return backoffMs(AGAIN, consecutive);
         },
       });
     },

@@ -4,6 +4,7 @@
  * whose copies were delivered late.
  */
 import { errorText } from "../../message/errors.ts";
+import { backoffMs } from "../../platform/backoff.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
 import { announce } from "./announce.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
@@ -20,6 +21,7 @@ export interface RedriveRunner {
 
 const TIDY_MS = 600_000;
 const TIDY_PAGES_MAX = 20;
+const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 
 export function createRunner(deps: RedriveDeps): RedriveRunner {
   const { clock, events } = deps;
@@ -66,7 +68,7 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
         step,
         failed: (error, consecutive) => {
           events.emit({ type: "store_error", during: "redrives", error: errorText(error), consecutive });
-          return Math.min(30_000, 500 * 2 ** Math.min(consecutive, 10));
+          return backoffMs(AGAIN, consecutive);
         },
       });
     },

@@ -3,6 +3,7 @@
  * it, remember it. Everything that counts is written under the claim's token; one that was lost is dropped without a word.
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
+import { backoffMs } from "../../platform/backoff.ts";
 import type { Redrive, RedriveClaim } from "../../store/redrive.ts";
 import { createCarrierTopics } from "../carrier.ts";
 import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
@@ -20,7 +21,7 @@ const LOOK_MS = { canary: 100, sending: 500 } as const;
 /** What is only watched for so long without news is let go, and nothing is learned from it. */
 const WATCH_MS_MAX = 30 * 24 * 3_600_000;
 const TELL_MS = 1_000;
-const BACK_OFF_MS_MAX = 30_000;
+const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 /** How long one that does not run is left alone between two looks; resuming it takes as long at most. */
 const REST_MS = { min: 2_000, resumable: 10_000, ended: 600_000 } as const;
 
@@ -238,7 +239,7 @@ class OneTurn implements Turn {
     this.#stale = true;
     const text = `redrive ${this.id}: ${errorText(error)}`;
     this.#deps.events.emit({ type: "store_error", during: "redrive", error: text, consecutive: this.#failures });
-    this.dueMs = nowMs + Math.min(BACK_OFF_MS_MAX, 500 * 2 ** Math.min(this.#failures, 10));
+    this.dueMs = nowMs + backoffMs(AGAIN, this.#failures);
     if (!isMakegoodError(error) || error.retryable || error.code === "closed") return true;
     const state = { ...this.#state, stopped: true };
     return this.#end({ kind: "stop", reason: errorText(error) }, state, nowMs).catch(() => true);

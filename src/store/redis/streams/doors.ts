@@ -4,6 +4,7 @@
  * stream that grows beyond its length is said to be too long; it is never cut off (DA-1, DR-11).
  */
 import { errorText } from "../../../message/errors.ts";
+import { backoffMs, jittered } from "../../../platform/backoff.ts";
 import { systemClock, within } from "../../../platform/clock.ts";
 import { startLoop } from "../../../platform/loop.ts";
 import { systemRandom } from "../../../platform/random.ts";
@@ -59,8 +60,7 @@ interface Opened {
   readonly outlet: Outlet;
 }
 
-const RETRY_MS_MIN = 500;
-const RETRY_MS_MAX = 30_000;
+const RETRY = { firstMs: 500, maxMs: 30_000 };
 const STOP_MS = 10_000;
 
 export function startStreamDoors(options: StreamDoorsOptions): StreamDoors {
@@ -124,7 +124,7 @@ export function startStreamDoors(options: StreamDoorsOptions): StreamDoors {
     },
     failed(error, consecutive) {
       tell({ what: "open_failed", error: errorText(error), consecutive });
-      return Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(10, consecutive - 1)) * (0.5 + random.next() / 2);
+      return jittered(backoffMs(RETRY, consecutive), random);
     },
   });
 

@@ -4,6 +4,7 @@
  * and spends nothing; nothing that starts it needs Redis to be there (DA-17).
  */
 import { errorText } from "../../../message/errors.ts";
+import { backoffMs, jittered } from "../../../platform/backoff.ts";
 import { type Clock, sleep, systemClock } from "../../../platform/clock.ts";
 import { startLoop } from "../../../platform/loop.ts";
 import { systemRandom } from "../../../platform/random.ts";
@@ -23,8 +24,7 @@ export interface Inlet {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const RETRY_MS_MIN = 200;
-const RETRY_MS_MAX = 30_000;
+const RETRY = { firstMs: 200, maxMs: 30_000 };
 const STOP_MS = 10_000;
 /** What the last commands of a stop may take when its time is already over. */
 const FAREWELL_MS = 1_000;
@@ -92,7 +92,7 @@ export function startInlet(options: InletOptions): Inlet {
     await hands.work(list);
     if (list.every(({ entry }) => !hands.held.has(entry.id))) return;
     failures++;
-    retryAtMs = clock.monotonicMs() + Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(10, failures - 1));
+    retryAtMs = clock.monotonicMs() + backoffMs(RETRY, failures);
   }
 
   async function readSome(room: number, blockMs: number): Promise<Held[]> {
@@ -131,7 +131,7 @@ export function startInlet(options: InletOptions): Inlet {
       ownLeft ??= "broken";
       if (replyCode(error) === "NOGROUP") known = false;
       tell({ what: "read_failed", error: errorText(error), consecutive });
-      return Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(10, consecutive - 1)) * (0.5 + random.next() / 2);
+      return jittered(backoffMs(RETRY, consecutive), random);
     },
   });
 

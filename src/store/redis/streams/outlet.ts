@@ -6,6 +6,7 @@
 import { errorText } from "../../../message/errors.ts";
 import { LIMITS } from "../../../message/limits.ts";
 import type { AttemptRecord, MessageView, ProvenanceRecord } from "../../../message/message.ts";
+import { backoffMs } from "../../../platform/backoff.ts";
 import { type Clock, systemClock } from "../../../platform/clock.ts";
 import { startLoop } from "../../../platform/loop.ts";
 import type { Store } from "../../store.ts";
@@ -40,7 +41,7 @@ export interface Outlet {
 }
 
 const PAGE = 200;
-const RETRY_MS_MAX = 60_000;
+const RETRY = { firstMs: 500, maxMs: 60_000 };
 /** A mark outlives its dead letter by this: longer than any pass takes, however slow. */
 const MARK_KEPT_SECONDS = "86400";
 
@@ -62,7 +63,7 @@ export function startOutlet(options: OutletOptions): Outlet {
     },
     failed(error, consecutive) {
       tell({ what: "pass_failed", error: errorText(error), consecutive });
-      return Math.min(RETRY_MS_MAX, 500 * 2 ** Math.min(10, consecutive - 1));
+      return backoffMs(RETRY, consecutive);
     },
   });
   const stop = (): Promise<void> => loop.stop();

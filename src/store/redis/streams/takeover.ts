@@ -6,6 +6,7 @@
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import { LIMITS } from "../../../message/limits.ts";
+import { backoffMs } from "../../../platform/backoff.ts";
 import { type PendingEntry, type StreamEntry, toEntries, toPending } from "./entries.ts";
 import type { Group } from "./group.ts";
 
@@ -44,8 +45,8 @@ const PAGES_MAX = 10;
 
 /** How long an entry that was taken over `reclaims` times must be idle before the next one. */
 export function reclaimBackoffMs(rules: ReclaimRules, reclaims: number): number {
-  const backoffMs = Math.min(rules.reclaimIdleMsMax, rules.reclaimBaseMs * 2 ** Math.max(0, reclaims));
-  return Math.max(rules.reclaimIdleMs, backoffMs);
+  const waitMs = backoffMs({ firstMs: rules.reclaimBaseMs, maxMs: rules.reclaimIdleMsMax }, reclaims + 1);
+  return Math.max(rules.reclaimIdleMs, waitMs);
 }
 
 /** How long an entry that kills whoever has it waits in all before it is quarantined: every takeover, and the one that ends it. */
