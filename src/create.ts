@@ -42,7 +42,7 @@ import type { Store } from "./store/store.ts";
 import type { AnyTopic } from "./topic/topic.ts";
 import { TopicTable } from "./topic/topic-table.ts";
 import { Breakers } from "./worker/breaker/breakers.ts";
-import { startDispatcher } from "./worker/dispatcher.ts";
+import { Dispatcher } from "./worker/dispatcher.ts";
 import type { StopOptions, WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./worker/worker.ts";
 
 export interface MakegoodOptions extends FallbackOptions {
@@ -130,7 +130,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
 
   function work(how: WorkOptions = {}): Worker {
     if (closing !== undefined) throw new MakegoodError("closed", "this Makegood was closed: make a new one to work");
-    const dispatcher = startDispatcher({
+    const dispatcher = new Dispatcher({
       store,
       topics,
       breakers,

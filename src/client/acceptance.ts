@@ -7,6 +7,7 @@ import type { Accepted, NewMessage } from "../message/message.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
+import { UnderWay } from "../platform/under-way.ts";
 import type { Store, Transaction } from "../store/store.ts";
 import { persistently } from "./persistently.ts";
 import type { StoreWatch } from "./store-watch.ts";
@@ -29,7 +30,7 @@ export interface Acceptance {
 
 export function createAcceptance({ store, clock, random, events, watch }: AcceptanceOptions): Acceptance {
   const closing = new AbortController();
-  const underWay = new Set<Promise<unknown>>();
+  const underWay = new UnderWay();
 
   function write(messages: readonly NewMessage[], signal?: AbortSignal): Promise<Accepted[]> {
     const again = (error: unknown, failed: number): boolean => {
@@ -50,24 +51,19 @@ export function createAcceptance({ store, clock, random, events, watch }: Accept
     });
   }
 
-  function track<T>(promise: Promise<T>): Promise<T> {
-    underWay.add(promise);
-    const done = (): void => void underWay.delete(promise);
-    promise.then(done, done);
-    return promise;
-  }
-
   return {
     accept(messages, tx, signal) {
       if (closing.signal.aborted) {
         return Promise.reject(new MakegoodError("closed", "this Makegood was closed and accepts nothing more"));
       }
       // Inside the caller's transaction a failed statement has already undone it: only the caller can try again.
-      return track(tx ? store.enqueue(messages, { tx }) : write(messages, signal));
+      const work = tx ? store.enqueue(messages, { tx }) : write(messages, signal);
+      underWay.add(work);
+      return work;
     },
     async close() {
       closing.abort();
-      while (underWay.size > 0) await Promise.allSettled([...underWay]);
+      await underWay.over();
     },
   };
 }

@@ -2,8 +2,10 @@
  * deliver(): tries the sink at once and, where that fails, hands the message down to the first store that takes it. It never
  * throws, it promises nothing until it returns, and its result says what happened and how durable the message is now.
  */
+
 import { errorText } from "../message/errors.ts";
 import type { MessageFields } from "../message/validate.ts";
+import { UnderWay } from "../platform/under-way.ts";
 import type { AnyTopic, TopicFor } from "../topic/topic.ts";
 import { codeOf, type DeliverDeps, DirectDelivery, textOf } from "./direct-delivery.ts";
 
@@ -52,13 +54,8 @@ export interface Deliver {
 }
 
 export function createDeliver(deps: DeliverDeps): { readonly deliver: Deliver; close(): Promise<void> } {
-  const underWay = new Set<Promise<unknown>>();
+  const underWay = new UnderWay();
   let closed = false;
-  const track = (work: Promise<unknown>): void => {
-    underWay.add(work);
-    const over = (): void => void underWay.delete(work);
-    work.then(over, over);
-  };
   const delivery = new DirectDelivery(deps);
   const deliver = (topic: AnyTopic | string, payload: unknown, given?: DeliverOptions | null): Promise<DeliverResult> => {
     // A caller in plain JavaScript may give null: no reason to throw.
@@ -79,14 +76,14 @@ export function createDeliver(deps: DeliverDeps): { readonly deliver: Deliver; c
           .catch((error) =>
             delivery.refuse(topic, options.payloadText ?? textOf(payload), options, codeOf(error), errorText(error)),
           );
-    track(work);
+    underWay.add(work);
     return work;
   };
   return {
     deliver,
     async close() {
       closed = true;
-      while (underWay.size > 0) await Promise.allSettled([...underWay]);
+      await underWay.over();
     },
   };
 }

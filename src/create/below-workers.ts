@@ -13,7 +13,7 @@ import type { Ladder } from "../store/fallback.ts";
 import type { Store, WorkStore } from "../store/store.ts";
 import type { TopicTable } from "../topic/topic-table.ts";
 import type { Breakers } from "../worker/breaker/breakers.ts";
-import { type Dispatcher, startDispatcher } from "../worker/dispatcher.ts";
+import { Dispatcher } from "../worker/dispatcher.ts";
 
 export interface BelowWorkersOptions {
   readonly ladder: Ladder;
@@ -58,7 +58,7 @@ export function startBelowWorkers(options: BelowWorkersOptions): { close(drainMs
   function start(): void {
     const how = { topics, breakers, clock, random, patterns: ["*"], concurrency: AT_ONCE_MAX, pollMs, drainMs: 0, aside: true };
     const serve = (store: WorkStore, events: Events): void =>
-      void running.push(startDispatcher({ ...how, store: whileAway(store), events, owner: `below-${options.ids()}` }));
+      void running.push(new Dispatcher({ ...how, store: whileAway(store), events, owner: `below-${options.ids()}` }));
     const below = ladder.status().holdings.some(({ place }) => place === "journal") ? "journal" : "memory";
     serve(ladder.below, eventsOf(options.events, below));
     if (!secondary) return;

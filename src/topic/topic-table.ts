@@ -11,6 +11,7 @@ import { attemptTimeoutMs } from "../message/validate-topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock, Timer } from "../platform/clock.ts";
 import { type Loop, startLoop } from "../platform/loop.ts";
+import { UnderWay } from "../platform/under-way.ts";
 import type { Sink } from "../sink/sink.ts";
 import type { Store } from "../store/store.ts";
 import { Rest } from "./rest.ts";
@@ -60,7 +61,7 @@ export class TopicTable {
   readonly #options: TopicTableOptions;
   readonly #entries = new Map<string, TopicEntry>();
   readonly #watchers = new Set<() => void>();
-  readonly #closing = new Set<Promise<void>>();
+  readonly #closing = new UnderWay();
   #loop: Loop | undefined;
   /** Watchers that want it. */
   #refreshing = 0;
@@ -183,7 +184,7 @@ export class TopicTable {
     this.#gathering?.cancel();
     await this.#loop?.stop();
     for (const entry of this.#entries.values()) this.#retire(entry);
-    await Promise.allSettled([...this.#closing]);
+    await this.#closing.settled();
   }
 
   /** Whoever attempts wants to hear at once that a topic was paused; whoever only enqueues need not be woken for it. */
@@ -252,7 +253,6 @@ export class TopicTable {
       this.#options.events.emit({ type: "lifecycle", what: "sink_not_closed", detail: { error: errorText(error) } });
     });
     this.#closing.add(closed);
-    void closed.then(() => this.#closing.delete(closed));
   }
 
   #rules(record: TopicRecord): DecideRules {

@@ -30,9 +30,12 @@ export interface ClaimerOptions {
   readonly prefetch: Prefetch;
   readonly concurrency: number;
   readonly health: StoreHealth;
-  /** Told after each claim: whether it brought all it asked for, and whether a lane ran dry. */
-  readonly took: (full: boolean, dry: boolean) => void;
-  readonly track: (call: Promise<unknown>) => void;
+}
+
+/** What a claim brought: all it asked for, or less because a lane ran dry. */
+export interface Took {
+  readonly full: boolean;
+  readonly dry: boolean;
 }
 
 const ROUNDS_MAX = 2;
@@ -80,9 +83,9 @@ export class Claimer {
     return this.#plannedMs + PLAN_COST_FACTOR * this.#planCostMs;
   }
 
-  /** Plans over the lanes and sends the claims, after those of probes. True when at least one was sent. */
-  claimFrom(lanes: readonly LaneEntry[], probes: readonly PlannedClaim<LaneEntry>[], nowMs: number): boolean {
-    const { clock, runner, prefetch, concurrency, leases, track } = this.#options;
+  /** Plans over the lanes and sends the claims, after those of probes. */
+  claimFrom(lanes: readonly LaneEntry[], probes: readonly PlannedClaim<LaneEntry>[], nowMs: number): Promise<Took>[] {
+    const { clock, runner, prefetch, concurrency, leases } = this.#options;
     const room = prefetch.target - runner.waiting - runner.running - this.#asked;
     const planned = plan({
       lanes,
@@ -101,12 +104,11 @@ export class Claimer {
     const bytes = Math.max(0, LIMITS.claimBytesMax - runner.bytes - this.#bytesAsked);
     const claims = [...probes, ...planned.claims];
     const bytesMax = Math.max(1, Math.floor(Math.min(LIMITS.claimBytesMax / 2, bytes / Math.max(1, claims.length))));
-    for (const claim of claims) track(this.#claim(claim, bytesMax, nowMs));
-    return claims.length > 0;
+    return claims.map((claim) => this.#claim(claim, bytesMax, nowMs));
   }
 
-  async #claim(planned: PlannedClaim<LaneEntry>, bytesMax: number, askedMs: number): Promise<void> {
-    const { store, owner, clock, health, lanes, took, events } = this.#options;
+  async #claim(planned: PlannedClaim<LaneEntry>, bytesMax: number, askedMs: number): Promise<Took> {
+    const { store, owner, clock, health, lanes, events } = this.#options;
     const mark = lanes.mark;
     this.#count(planned, bytesMax, 1);
     for (const { lane } of planned.lanes) lane.servedMs = askedMs;
@@ -117,8 +119,7 @@ export class Claimer {
     } catch (error) {
       this.#count(planned, bytesMax, -1);
       health.failed("claim", error);
-      took(false, false);
-      return;
+      return { full: false, dry: false };
     }
     health.ok();
     this.#count(planned, bytesMax, -1);
@@ -135,7 +136,7 @@ export class Claimer {
       dry ||= !lane.full;
     }
     this.#options.runner.run();
-    took(full, dry);
+    return { full, dry };
   }
 
   #takeIn(messages: readonly ClaimedMessage[], planned: PlannedClaim<LaneEntry>, askedMs: number, nowMs: number): number {

@@ -9,12 +9,13 @@ import type { Events } from "../observe/events.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
 import { type Loop, startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
+import { UnderWay } from "../platform/under-way.ts";
 import type { WakeHint, WorkStore } from "../store/store.ts";
 import type { TopicTable } from "../topic/topic-table.ts";
 import { type Announcer, startAnnouncer } from "./announcer.ts";
 import type { Breakers } from "./breaker/breakers.ts";
 import { planProbes } from "./breaker/probes.ts";
-import { Claimer } from "./claimer.ts";
+import { Claimer, type Took } from "./claimer.ts";
 import { Idle } from "./idle.ts";
 import { type LaneEntry, LaneTable } from "./lanes.ts";
 import { LeaseTable } from "./leases.ts";
@@ -28,7 +29,6 @@ import { StoreHealth } from "./store-health.ts";
 import {
   allowanceOf,
   createTopicState,
-  isWellSupplied,
   lookAgain,
   mayStart,
   SHUT_MS,
@@ -61,7 +61,7 @@ export class Dispatcher {
   readonly owner: string;
   readonly #options: DispatcherOptions;
   readonly #states = new Map<string, TopicState>();
-  readonly #calls = new Set<Promise<unknown>>();
+  readonly #calls = new UnderWay();
   readonly #lanes: LaneTable;
   readonly #leases: LeaseTable;
   readonly #settler: Settler;
@@ -86,11 +86,12 @@ export class Dispatcher {
     const { store, topics, breakers, events, clock, random, owner, concurrency, pollMs, aside = false } = options;
     this.#options = options;
     this.owner = owner;
-    const track = (call: Promise<unknown>): void => this.#track(call);
+    const calls = this.#calls;
+    const nudge = (): void => this.#nudge();
     const prefetch = createPrefetch(concurrency, aside ? concurrency : undefined);
     const lanes = new LaneTable((name) => this.#topic(name));
     const health = new StoreHealth(clock, random, events);
-    const leases = new LeaseTable({ store, clock, events, lost: (lease) => this.#runner.lost(lease) });
+    const leases = new LeaseTable({ store, clock, events });
     const settler = new Settler({
       store,
       clock,
@@ -100,25 +101,15 @@ export class Dispatcher {
         this.#runner.settled(attempt);
         announceSettled(attempt, result, events, clock.monotonicMs());
       },
-      room: () => this.#nudge(),
+      nudge,
     });
-    const freed = (topic?: TopicState): void => {
-      if (!topic || !isWellSupplied(topic)) this.#nudge();
-    };
-    const shared = { clock, events, concurrency, prefetch, settler, leases, track };
-    this.#runner = new Runner({ ...shared, topics, breakers, random, freed });
-    const took = (full: boolean, dry: boolean): void => this.#took(full, dry);
-    this.#claimer = new Claimer({ ...shared, store, owner, lanes, runner: this.#runner, health, took });
-    this.#look = new Look({ store, clock, lanes, health, pollMs, looked: () => this.#loop.nudge() });
-    const told = (): void => {
-      this.#look.soon();
-      this.#loop.nudge();
-    };
-    this.#pacer = new Pacer({
-      ...{ topicStore: breakers.topicStore, owner, clock, events, concurrency, alone: aside, track },
-      changed: () => this.#loop.nudge(),
-    });
-    this.#idle = new Idle({ store, owner, health, track, told });
+    const shared = { clock, events, concurrency, prefetch, settler, leases };
+    this.#runner = new Runner({ ...shared, topics, breakers, random, nudge, calls });
+    this.#claimer = new Claimer({ ...shared, store, owner, lanes, runner: this.#runner, health });
+    this.#look = new Look({ store, clock, lanes, health, pollMs });
+    const { topicStore } = breakers;
+    this.#pacer = new Pacer({ topicStore, owner, clock, events, concurrency, alone: aside, nudge, calls });
+    this.#idle = new Idle({ store, owner, health });
     this.#lanes = lanes;
     this.#leases = leases;
     this.#settler = settler;
@@ -134,7 +125,6 @@ export class Dispatcher {
     });
     const { patterns } = options;
     const chooses = (name: string): boolean => this.#chooses(name);
-    const { topicStore } = breakers;
     this.#announcer = aside ? null : startAnnouncer({ topicStore, topics, owner, patterns, chooses, clock });
     const changed = (): void => this.#topicsChanged();
     this.#unsubscribe = [store.wake((hint) => this.#hinted(hint)), topics.watch(changed, !aside), breakers.watch(changed)];
@@ -173,9 +163,9 @@ export class Dispatcher {
     if (sent && this.#claimer.ready) return 0;
     // A lane whose topic has all it may hold is a backlog, not a reason to wait for hints.
     const backlog = ready.some(({ topic }) => topic.held > 0);
-    if (open && !sent && !backlog && this.#claimer.underWay === 0 && this.#look.begun) this.#idle.rest(nowMs);
+    if (open && !sent && !backlog && this.#claimer.underWay === 0 && this.#look.begun) this.#rest(nowMs);
     const lookMs = this.#look.dueMs(!this.#idle.waiting);
-    if (nowMs >= lookMs) this.#track(this.#look.look());
+    if (nowMs >= lookMs) this.#calls.add(this.#look.look().then(() => this.#loop.nudge()));
     const dueMs = open ? Math.min(this.#lanes.nextDueMs(nowMs), this.#probeDueMs, this.#paceDueMs) : Number.POSITIVE_INFINITY;
     return Math.max(1, Math.min(pollMs, dueMs - nowMs, nowMs >= lookMs ? pollMs : lookMs - nowMs));
   }
@@ -184,7 +174,18 @@ export class Dispatcher {
     this.#allow(ready, nowMs);
     const { open, claims, dueMs } = planProbes(ready, nowMs);
     this.#probeDueMs = Math.min(this.#probeDueMs, dueMs);
-    return this.#claimer.claimFrom(open, claims, nowMs);
+    const sent = this.#claimer.claimFrom(open, claims, nowMs);
+    for (const claim of sent) this.#calls.add(claim.then((took) => this.#took(took)));
+    return sent.length > 0;
+  }
+
+  #rest(nowMs: number): void {
+    const rested = this.#idle.rest(nowMs).then((lookOnce) => {
+      if (!lookOnce) return;
+      this.#look.soon();
+      this.#loop.nudge();
+    });
+    this.#calls.add(rested);
   }
 
   /** How much each topic of these lanes may have now. */
@@ -202,7 +203,7 @@ export class Dispatcher {
     for (const topic of asking) {
       if (!topic.entry) {
         topic.allowance = 0;
-        this.#track(this.#refreshTopics());
+        this.#calls.add(this.#refreshTopics());
         continue;
       }
       const sink = topics.sink(topic.entry);
@@ -243,10 +244,10 @@ export class Dispatcher {
     return this.#options.patterns.some((pattern) => topicMatches(pattern, name));
   }
 
-  #took(full: boolean, dry: boolean): void {
+  #took({ full, dry }: Took): void {
     if (this.#state !== "working") this.#runner.releaseWhere(() => true);
     if (dry) this.#look.again();
-    this.#idle.claimed(full);
+    this.#calls.add(this.#idle.claimed(full));
     this.#loop.nudge();
   }
 
@@ -282,12 +283,6 @@ export class Dispatcher {
     }
   }
 
-  #track(call: Promise<unknown>): void {
-    this.#calls.add(call);
-    const done = (): void => void this.#calls.delete(call);
-    call.then(done, done);
-  }
-
   async #stop(drainMs: number): Promise<void> {
     const { clock, events, aside } = this.#options;
     this.#state = "draining";
@@ -309,12 +304,8 @@ export class Dispatcher {
 
   async #claimsOver(ms: number): Promise<void> {
     const controller = new AbortController();
-    const over = Promise.allSettled([...this.#calls]).then(() => controller.abort());
+    const over = this.#calls.settled().then(() => controller.abort());
     await Promise.race([over, sleep(this.#options.clock, ms, controller.signal)]);
     controller.abort();
   }
-}
-
-export function startDispatcher(options: DispatcherOptions): Dispatcher {
-  return new Dispatcher(options);
 }

@@ -13,15 +13,12 @@ export interface IdleOptions {
   readonly store: WorkStore;
   readonly owner: string;
   readonly health: StoreHealth;
-  readonly track: (call: Promise<unknown>) => void;
-  /** The store has just been told that we wait: what came between the last look and the telling is found by one more look. */
-  readonly told: () => void;
 }
 
 export class Idle {
   readonly #options: IdleOptions;
   #waiting: boolean = false;
-  #toldMs = 0;
+  #saidMs = 0;
   #fullInARow = 0;
 
   constructor(options: IdleOptions) {
@@ -33,37 +30,34 @@ export class Idle {
     return this.#waiting;
   }
 
-  /** There is nothing to claim. */
-  rest(nowMs: number): void {
-    if (this.#waiting && nowMs - this.#toldMs < AGAIN_MS) return;
+  /** There is nothing to claim. True: the store now knows that we wait, and what came just before it knew is found by one more look. */
+  async rest(nowMs: number): Promise<boolean> {
+    if (this.#waiting && nowMs - this.#saidMs < AGAIN_MS) return false;
     const first = !this.#waiting;
-    this.#toldMs = nowMs;
-    this.#tell(true, first);
+    this.#saidMs = nowMs;
+    return (await this.#say(true)) && first;
   }
 
   /** What a claim brought: all it asked for, several times in a row, is a backlog. */
-  claimed(full: boolean): void {
+  async claimed(full: boolean): Promise<void> {
     this.#fullInARow = full ? this.#fullInARow + 1 : 0;
-    if (this.#fullInARow >= FULL_CLAIMS && this.#waiting) this.#tell(false, false);
+    if (this.#fullInARow >= FULL_CLAIMS && this.#waiting) await this.#say(false);
   }
 
   async stop(): Promise<void> {
     if (this.#waiting) await this.#options.store.idle(this.#options.owner, false).catch(() => undefined);
   }
 
-  #tell(waiting: boolean, look: boolean): void {
-    const { store, owner, health, track, told } = this.#options;
+  async #say(waiting: boolean): Promise<boolean> {
+    const { store, owner, health } = this.#options;
     this.#waiting = waiting;
-    track(
-      store.idle(owner, waiting).then(
-        () => {
-          if (look) told();
-        },
-        (error) => {
-          this.#waiting = !waiting;
-          health.failed("idle", error);
-        },
-      ),
-    );
+    try {
+      await store.idle(owner, waiting);
+      return true;
+    } catch (error) {
+      this.#waiting = !waiting;
+      health.failed("idle", error);
+      return false;
+    }
   }
 }

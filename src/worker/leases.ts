@@ -28,8 +28,6 @@ export interface LeaseTableOptions {
   readonly store: WorkStore;
   readonly clock: Clock;
   readonly events: Events;
-  /** Told when the store says that a lease is not ours any more. */
-  readonly lost: (lease: LeaseState) => void;
 }
 
 export class LeaseTable {
@@ -86,27 +84,30 @@ export class LeaseTable {
     return !lease.lost && nowMs < lease.untilMs - leaseHeadroomMs(lease.leaseMs);
   }
 
-  /** Extends what has used a third of its time. One call at a time; a failed one is tried again at the next sweep. */
-  async extendDue(nowMs: number): Promise<void> {
-    if (this.#extending) return;
+  /**
+   * Extends what has used a third of its time, and returns what the store says is not ours any more. One call at a time; a failed one
+   * is tried again at the next sweep.
+   */
+  async extendDue(nowMs: number): Promise<LeaseState[]> {
+    const lost: LeaseState[] = [];
+    if (this.#extending) return lost;
     const due = [...this.#leases.values()].filter((lease) => !lease.lost && nowMs >= lease.extendAtMs);
-    if (due.length === 0) return;
+    if (due.length === 0) return lost;
     this.#extending = true;
     try {
       for (const leaseMs of new Set(due.map((lease) => lease.leaseMs))) {
-        await this.#extend(
-          due.filter((lease) => lease.leaseMs === leaseMs),
-          leaseMs,
-        );
+        const same = due.filter((lease) => lease.leaseMs === leaseMs);
+        lost.push(...(await this.#extend(same, leaseMs)));
       }
     } catch (error) {
       this.#options.events.emit({ type: "store_error", during: "extend", error: errorText(error), consecutive: 1 });
     } finally {
       this.#extending = false;
     }
+    return lost;
   }
 
-  async #extend(leases: readonly LeaseState[], leaseMs: number): Promise<void> {
+  async #extend(leases: readonly LeaseState[], leaseMs: number): Promise<LeaseState[]> {
     const askedMs = this.#options.clock.monotonicMs();
     // Should this call fail, the next one comes soon, but not at once.
     for (const lease of leases) lease.extendAtMs = askedMs + Math.min(1_000, leaseMs / 10);
@@ -114,15 +115,15 @@ export class LeaseTable {
       leases.map(({ claim }) => claim),
       leaseMs,
     );
-    leases.forEach((lease, i) => {
+    for (const [i, lease] of leases.entries()) {
       if (results[i] === "extended") {
         lease.untilMs = askedMs + leaseMs;
         lease.extendAtMs = askedMs + leaseMs / 3;
       } else if (lease.unsettled > 0 && lease.unfinished > 0) {
         // With every outcome known, "lost" may only mean that the last settle was faster than this call.
         lease.lost = true;
-        this.#options.lost(lease);
       }
-    });
+    }
+    return leases.filter(({ lost }) => lost);
   }
 }

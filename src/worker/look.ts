@@ -20,7 +20,6 @@ export interface LookOptions {
   readonly lanes: LaneTable;
   readonly health: StoreHealth;
   readonly pollMs: number;
-  readonly looked: () => void;
 }
 
 export class Look {
@@ -62,7 +61,7 @@ export class Look {
   }
 
   async look(): Promise<void> {
-    const { store, clock, lanes, health, looked } = this.#options;
+    const { store, clock, lanes, health } = this.#options;
     const askedMs = clock.monotonicMs();
     const mark = lanes.mark;
     this.#underWay = true;
@@ -85,6 +84,5 @@ export class Look {
       this.#lookedMs = askedMs;
       this.#underWay = false;
     }
-    looked();
   }
 }

@@ -8,6 +8,7 @@ import { type Bucket, bucketOf, takeFrom } from "../message/rate.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, within } from "../platform/clock.ts";
+import type { UnderWay } from "../platform/under-way.ts";
 import type { StartsWanted, TopicStore } from "../store/topics.ts";
 import type { LaneEntry } from "./lanes.ts";
 import type { Slots, Starts, TenantState, TopicState } from "./topic-state.ts";
@@ -20,8 +21,8 @@ export interface PacerOptions {
   readonly concurrency: number;
   /** True: while the store that all share cannot be asked, this process keeps the limits by itself. */
   readonly alone: boolean;
-  readonly changed: () => void;
-  readonly track: (call: Promise<unknown>) => void;
+  readonly nudge: () => void;
+  readonly calls: UnderWay;
 }
 
 /** So much of a second's worth is asked for ahead; kept short, because what is held here may begin later than it was allotted. */
@@ -184,9 +185,9 @@ export class Pacer {
         starts.askMs = granted < one.amount ? arrivedMs + Math.max(nextInMs, AGAIN_MS) : nowMs;
         if (starts.left > 0) this.#held.set(starts, { topic: one.topic, tenantId: one.tenantId, perSecond: one.perSecond });
       }
-      this.#options.changed();
+      this.#options.nudge();
     });
-    this.#options.track(done);
+    this.#options.calls.add(done);
   }
 
   async #ask(wanted: readonly StartsWanted[]) {
@@ -259,9 +260,9 @@ export class Pacer {
           // Nothing lent, nothing to keep.
           if (slots.granted === 0) this.#slotted.delete(topic);
         }
-        this.#options.changed();
+        this.#options.nudge();
       });
-    this.#options.track(done);
+    this.#options.calls.add(done);
   }
 }
 

@@ -3,11 +3,13 @@
  * One coarse sweep watches all deadlines and leases, so that an attempt costs no timer; synchronous outcomes cost no
  * promise.
  */
+
 import { conclude, released } from "../message/conclude.ts";
 import type { Outcome } from "../message/outcome.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
+import type { UnderWay } from "../platform/under-way.ts";
 import type { SinkHandle, TopicEntry, TopicTable } from "../topic/topic-table.ts";
 import { type Attempt, afterCut, cutShort, runTry } from "./attempt.ts";
 import type { Breakers } from "./breaker/breakers.ts";
@@ -15,7 +17,7 @@ import { judgeSink, provesLife } from "./breaker/judge-sink.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
-import { forgetTenant, mayStart, NEVER_SEEN, paced, stillRunning, type TenantState, type TopicState } from "./topic-state.ts";
+import { forgetTenant, isWellSupplied, mayStart, NEVER_SEEN, paced, stillRunning, type TenantState } from "./topic-state.ts";
 import { Waiting } from "./waiting.ts";
 
 export interface RunnerOptions {
@@ -28,9 +30,9 @@ export interface RunnerOptions {
   readonly prefetch: Prefetch;
   readonly settler: Settler;
   readonly leases: LeaseTable;
-  /** Told when slots came free; `topic`: whose, where it is one topic's. */
-  readonly freed: (topic?: TopicState) => void;
-  readonly track: (call: Promise<unknown>) => void;
+  /** Slots came free. */
+  readonly nudge: () => void;
+  readonly calls: UnderWay;
 }
 
 const SWEEP_MS = 100;
@@ -139,7 +141,7 @@ export class Runner {
   }
 
   /** The lease belongs to somebody else: nothing under it may be started, and what runs is told to stop. */
-  lost(lease: LeaseState): void {
+  #lost(lease: LeaseState): void {
     const nowMs = this.#options.clock.monotonicMs();
     for (const attempt of this.#waiting.takeWhere((one) => one.lease === lease)) {
       this.#end(attempt, nowMs);
@@ -197,7 +199,7 @@ export class Runner {
     this.#finish(attempt, outcome, this.#options.clock.monotonicMs());
     this.run();
     if (this.#stopped) this.#options.settler.consider(this.#running.size === 0);
-    this.#options.freed(attempt.lane.topic);
+    if (!isWellSupplied(attempt.lane.topic)) this.#options.nudge();
   }
 
   #finish(attempt: Attempt, answer: Outcome, nowMs: number): void {
@@ -271,7 +273,7 @@ export class Runner {
       this.#turn = undefined;
       if (this.#waiting.length === 0) return;
       this.run();
-      this.#options.freed();
+      this.#options.nudge();
     });
   }
 
@@ -284,12 +286,16 @@ export class Runner {
 
   #sweepNow(): void {
     this.#sweep = undefined;
-    const { clock, leases, track } = this.#options;
+    const { clock, leases, calls } = this.#options;
     const nowMs = clock.monotonicMs();
     // After a blocked event loop answers may have arrived that nobody has read yet: they get a turn before they are late.
     const blocked = nowMs - this.#sweptMs > 10 * SWEEP_MS;
     if (!blocked) this.#checkDeadlines(nowMs);
-    track(leases.extendDue(nowMs));
+    calls.add(
+      leases.extendDue(nowMs).then((lost) => {
+        for (const lease of lost) this.#lost(lease);
+      }),
+    );
     this.#trim(nowMs);
     this.#watch(nowMs);
   }
@@ -308,7 +314,7 @@ export class Runner {
     }
     if (!ended) return;
     this.run();
-    this.#options.freed();
+    this.#options.nudge();
   }
 
   /** What cannot be started soon goes back, newest first: another worker may have a free slot. */

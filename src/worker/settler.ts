@@ -7,8 +7,10 @@ import { errorText, isMakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { Settle } from "../message/settlement.ts";
 import type { Events } from "../observe/events.ts";
+import { backoffMs, jittered } from "../platform/backoff.ts";
 import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
+import { UnderWay } from "../platform/under-way.ts";
 import type { SettleResult, WorkStore } from "../store/store.ts";
 import type { Attempt } from "./attempt.ts";
 import type { LeaseState } from "./leases.ts";
@@ -20,8 +22,8 @@ export interface SettlerOptions {
   readonly events: Events;
   /** Told of each settlement that was written or is lost for good. */
   readonly settled: (attempt: Attempt, result: SettleResult) => void;
-  /** Told after each write: there is room again. */
-  readonly room: () => void;
+  /** After each write: there is room again. */
+  readonly nudge: () => void;
 }
 
 /** So many are worth a call of their own. */
@@ -33,8 +35,7 @@ const PART_WAIT_MS = 40;
 /** Until then the next one of its ordering key waits, too. */
 const ORDERED_WAIT_MS = 20;
 const WRITES_MAX = 2;
-const BACKOFF_MS = 50;
-const BACKOFF_MS_MAX = 5_000;
+const REWRITE = { firstMs: 100, maxMs: 5_000 };
 
 /** Outcomes of one lease that is still at work. */
 interface Part {
@@ -45,7 +46,7 @@ interface Part {
 
 export class Settler {
   readonly #options: SettlerOptions;
-  readonly #writes = new Set<Promise<void>>();
+  readonly #writes = new UnderWay();
   readonly #giveUp = new AbortController();
   readonly #parts = new Map<LeaseState, Part>();
   /** Leases with a write under way: parts of one go one after the other, so that the store can tell which is the last. */
@@ -100,7 +101,7 @@ export class Settler {
     const deadline = this.#options.clock.after(ms, () => this.#giveUp.abort());
     while (this.backlog > 0 && !this.#giveUp.signal.aborted) {
       this.#flush(Number.POSITIVE_INFINITY);
-      await Promise.race([Promise.all(this.#writes), sleep(this.#options.clock, ms, this.#giveUp.signal)]);
+      await Promise.race([this.#writes.settled(), sleep(this.#options.clock, ms, this.#giveUp.signal)]);
     }
     deadline.cancel();
     this.#giveUp.abort();
@@ -154,15 +155,15 @@ export class Settler {
   #send(batch: Attempt[]): void {
     this.#wholeCount -= batch.length;
     this.#inWrites += batch.length;
-    const write: Promise<void> = this.#write(batch).finally(() => {
-      this.#writes.delete(write);
+    const write = this.#write(batch);
+    this.#writes.add(write);
+    void write.finally(() => {
       for (const { lease } of batch) this.#writing.delete(lease);
       this.#inWrites -= batch.length;
       // What gathered meanwhile has waited long enough.
       this.#flush(Number.NEGATIVE_INFINITY);
-      this.#options.room();
+      this.#options.nudge();
     });
-    this.#writes.add(write);
   }
 
   async #write(batch: readonly Attempt[]): Promise<void> {
@@ -186,8 +187,8 @@ export class Settler {
           this.#report(batch, []);
           return;
         }
-        const backoffMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** Math.min(failed, 10));
-        await sleep(this.#options.clock, backoffMs * (0.5 + this.#options.random.next() / 2), this.#giveUp.signal);
+        const { clock, random } = this.#options;
+        await sleep(clock, jittered(backoffMs(REWRITE, failed), random), this.#giveUp.signal);
       }
     }
   }

@@ -3,12 +3,15 @@
  * the store, which all workers share, lets one of them try one message a second. A success lets two more be tried, and so on; after a
  * few it closes. Here is only what this process saw and what it may do.
  */
+
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { DEFAULTS, LIMITS } from "../../message/limits.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
 import { BREAKER_CLOSED, type BreakerState } from "../../message/topic.ts";
 import type { Events } from "../../observe/events.ts";
+import { backoffMs } from "../../platform/backoff.ts";
 import type { Clock } from "../../platform/clock.ts";
+import type { UnderWay } from "../../platform/under-way.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { TopicEntry } from "../../topic/topic-table.ts";
 import type { ProbeKind } from "../attempt.ts";
@@ -25,7 +28,7 @@ export interface BreakerDeps {
   /** Something changed that the next plan should see. */
   readonly changed: () => void;
   /** Keeps a call that nobody waits for from being lost at a stop. */
-  readonly track: (call: Promise<unknown>) => void;
+  readonly calls: UnderWay;
 }
 
 /** What a breaker is told of an attempt. */
@@ -41,11 +44,11 @@ const COOLDOWN_MS = 100;
 const ASK_MS = 250;
 /** 1 + 2 + 4: after so many successes of a chain of probes it closes. */
 const WINS = 7;
-const REST_MS = 1_000;
+const REST = { firstMs: 1_000, maxMs: DEFAULTS.breakerCooldownMs };
 
 /** How long what failed before rests between tries while it is open. */
 export function restMs(trips: number): number {
-  return Math.min(DEFAULTS.breakerCooldownMs, REST_MS * 2 ** Math.min(Math.max(0, trips - 1), 30));
+  return backoffMs(REST, trips);
 }
 
 export class Breaker {
@@ -273,6 +276,6 @@ export class Breaker {
         this.#deps.events.emit({ type: "store_error", during, error: errorText(error), consecutive: 1 });
       })
       .finally(this.#deps.changed);
-    this.#deps.track(done);
+    this.#deps.calls.add(done);
   }
 }

@@ -2,8 +2,10 @@
  * The breakers of this process, one for each topic: every dispatcher and every deliver() tells the same one what it saw and asks the same
  * one what it may do. They are the primary store's, whichever store a message is attempted from.
  */
+
 import type { Events } from "../../observe/events.ts";
 import { type Clock, within } from "../../platform/clock.ts";
+import { UnderWay } from "../../platform/under-way.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { TopicTable } from "../../topic/topic-table.ts";
 import { Breaker } from "./breaker.ts";
@@ -23,7 +25,8 @@ export class Breakers {
   readonly #options: BreakersOptions;
   readonly #breakers = new Map<string, Breaker>();
   readonly #watchers = new Set<() => void>();
-  readonly #calls = new Set<Promise<unknown>>();
+  /** What nobody waits for, and must not be lost at a stop. */
+  readonly calls = new UnderWay();
 
   constructor(options: BreakersOptions) {
     this.#options = options;
@@ -37,9 +40,9 @@ export class Breakers {
       const changed = (): void => {
         for (const watcher of this.#watchers) watcher();
       };
-      const track = (call: Promise<unknown>): void => this.track(call);
+      const { calls } = this;
       const entry = (topic: string) => topics.entry(topic);
-      breaker = new Breaker(name, { topics: topicStore, owner, clock, events, entry, changed, track });
+      breaker = new Breaker(name, { topics: topicStore, owner, clock, events, entry, changed, calls });
       this.#breakers.set(name, breaker);
     }
     return breaker;
@@ -51,15 +54,8 @@ export class Breakers {
     return () => this.#watchers.delete(listener);
   }
 
-  /** Keeps a call that nobody waits for from being lost at a stop. */
-  track(call: Promise<unknown>): void {
-    this.#calls.add(call);
-    const over = (): void => void this.#calls.delete(call);
-    call.then(over, over);
-  }
-
   /** What they tell the store is worth a moment, and no more if the store hangs. */
   async close(): Promise<void> {
-    await within(this.#options.clock, Promise.allSettled([...this.#calls]), NOTES_MS);
+    await within(this.#options.clock, this.calls.settled(), NOTES_MS);
   }
 }

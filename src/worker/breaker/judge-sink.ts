@@ -72,7 +72,7 @@ function disable(topic: Judged, reason: string, { breakers, events }: JudgeConte
   if (!topic.entry || topic.entry.record.disabledReason !== null) return;
   topic.entry.record = { ...topic.entry.record, disabledReason: reason };
   events.emit({ type: "sink_disabled", topic: topic.name, reason });
-  breakers.track(
+  breakers.calls.add(
     breakers.topicStore.disable(topic.name, reason).catch((error) => {
       events.emit({ type: "store_error", during: "disable", error: errorText(error), consecutive: 1 });
     }),
