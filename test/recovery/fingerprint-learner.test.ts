@@ -3,9 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LEARNER_LIMITS, OVERFLOW, TemplateLearner } from "../../src/recovery/fingerprint/learner.ts";
 import { mask } from "../../src/recovery/fingerprint/mask.ts";
-import { createMemoryTemplateStore, syncTemplates, type TemplateStore } from "../../src/recovery/fingerprint/template-store.ts";
+import { syncTemplates, type TemplateStore } from "../../src/recovery/fingerprint/template-store.ts";
 import { tokenise } from "../../src/recovery/fingerprint/tokens.ts";
 import { MEANINGFUL, ONE_GROUP, sample } from "./fingerprint-fixtures.ts";
+import { createMemoryTemplateStore } from "./memory-template-store.ts";
 
 /** The group of each text when all were seen. */
 function groupsOf(texts: readonly string[], learner = new TemplateLearner("t")): string[] {

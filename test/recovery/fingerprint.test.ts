@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { type Failure, FINGERPRINT_LIMITS, Fingerprints } from "../../src/recovery/fingerprint/fingerprint.ts";
 import { mergeRule, RuleTable, splitRule } from "../../src/recovery/fingerprint/group-rules.ts";
 import { failureMatchId } from "../../src/recovery/fingerprint/match-id.ts";
-import { createMemoryTemplateStore } from "../../src/recovery/fingerprint/template-store.ts";
 import { FINGERPRINT_VERSION } from "../../src/recovery/fingerprint/version.ts";
 import { why } from "../../src/recovery/fingerprint/why.ts";
 import { sample } from "./fingerprint-fixtures.ts";
+import { createMemoryTemplateStore } from "./memory-template-store.ts";
 
 const failure = (text: string, more: Partial<Failure> = {}): Failure => ({
   topic: "billing/charge",

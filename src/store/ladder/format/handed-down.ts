@@ -26,18 +26,6 @@ export interface EntryForm {
 
 const MASKED = "[masked]";
 
-/** What is left of its wait: that after its last attempt, else the delay it came with. */
-export function waitLeftMs({ message, atMs, tried }: HandedDown, nowMs: number): number {
-  const wait = tried ?? { atMs, delayMs: message.delayMs };
-  return Math.max(0, Math.min(wait.delayMs, wait.atMs + wait.delayMs - nowMs));
-}
-
-/** The message with the wait that is left. */
-export function dueMessage(entry: HandedDown, nowMs: number): NewMessage {
-  const delayMs = waitLeftMs(entry, nowMs);
-  return delayMs === entry.message.delayMs ? entry.message : { ...entry.message, delayMs };
-}
-
 export function entryJson({ message, atMs, tried }: HandedDown, { sealer, maskFields = [] }: EntryForm = {}): string {
   const { id, topic, tenantId, key, payload, delayMs, priority, orderingKey, traceparent, schemaVersion, directTry } = message;
   const masked = maskFields.length > 0 ? maskedText(payload, maskFields) : null;
