@@ -13,7 +13,7 @@ import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
 import { type OpenedRecovery, openRecovery } from "./create/open-recovery.ts";
 import { createWatches } from "./create/watches.ts";
 import { workOff } from "./create/work-off.ts";
-import { lent, occasional } from "./create/wrapped-sink.ts";
+import { onDemand, withoutClose } from "./create/wrapped-sink.ts";
 import { pruneAudit } from "./maintenance/jobs/prune-audit.ts";
 import { pruneSettled } from "./maintenance/jobs/prune-settled.ts";
 import { reclaimExpired } from "./maintenance/jobs/reclaim-expired.ts";
@@ -122,8 +122,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const breakers = new Breakers({ topicStore: store.topics, topics, owner: `process-${ids()}`, clock, events });
   const direct = createDeliver({ store, ladder, topics, breakers, builder, ids, clock, random, events });
   const pollMs = options.pollMs ?? DEFAULTS.pollMs;
-  const aside = { secondary: options.secondary ?? null, pollMs };
-  const below = startBelowWorkers({ ...aside, ladder, topics, breakers, events, ids, clock, random });
+  const lower = { secondary: options.secondary ?? null, pollMs };
+  const below = startBelowWorkers({ ...lower, ladder, topics, breakers, events, ids, clock, random });
   const maintenance = createMaintenanceSwitch(options, { store, topics, events, ids, clock, random });
   const workers = new Set<Worker>();
   let closing: Promise<void> | undefined;
@@ -179,10 +179,10 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     return closing;
   };
   const { deliver } = direct;
-  const face = recovery?.recovery ?? null;
+  const recoveryOrNull = recovery?.recovery ?? null;
   const status = { opened, whenOpened, watch: watch.primary, findings: watch.findings };
   const off = (how: WorkOffOptions = {}) => workOff({ store, ladder, opened, events, clock, work }, how);
-  const whole = { ...client, ...status, deliver, ladder, recovery: face, store, events, work, workOff: off, close };
+  const whole = { ...client, ...status, deliver, ladder, recovery: recoveryOrNull, store, events, work, workOff: off, close };
   return { ...whole, [Symbol.asyncDispose]: () => close() };
 }
 
@@ -228,7 +228,7 @@ function createSinkMaker(
     const chosen = options.sinkFor?.(record);
     if (chosen !== undefined) return chosen;
     const topic = declared.get(record.name);
-    if (topic?.sink) return lent(topic.sink);
+    if (topic?.sink) return withoutClose(topic.sink);
     if (topic?.handler) return handlerSink(topic, deps.clock);
     const own = ownSink(record);
     if (own !== undefined) return own;
@@ -236,7 +236,7 @@ function createSinkMaker(
   };
   return (record) => {
     const sink = made(record);
-    return sink && isRecoveryTopic(record.name) ? occasional(sink) : sink;
+    return sink && isRecoveryTopic(record.name) ? onDemand(sink) : sink;
   };
 }
 

@@ -12,7 +12,7 @@ import type { Why } from "../topic/rest.ts";
 import type { TopicEntry, TopicTable } from "../topic/topic-table.ts";
 import { cutShort, runTry, type Sent, Try } from "../worker/attempt.ts";
 import type { Breakers } from "../worker/breaker/breakers.ts";
-import { judgeSink } from "../worker/breaker/judge-sink.ts";
+import { noteOutcome } from "../worker/breaker/note-outcome.ts";
 
 export const EXTRA_MS = 300;
 const TRIES_MAX = 3;
@@ -82,7 +82,7 @@ export class DirectAttempts {
       last.handle = handle;
       last.startedMs = startedMs;
       // What the caller cut short says nothing about the receiver.
-      if (!(outcome.kind === "unknown" && outcome.code === "aborted")) this.#judge(last, entry, outcome, nowMs);
+      if (!(outcome.kind === "unknown" && outcome.code === "aborted")) this.#note(last, entry, outcome, nowMs);
       return { outcome, tries, ms: nowMs - startedMs, probe };
     } finally {
       topics.release(handle);
@@ -90,10 +90,10 @@ export class DirectAttempts {
     }
   }
 
-  #judge(last: Try, entry: TopicEntry, outcome: Outcome, nowMs: number): void {
+  #note(last: Try, entry: TopicEntry, outcome: Outcome, nowMs: number): void {
     const { breakers, events } = this.#deps;
     const topic = { name: entry.name, entry, breaker: breakers.of(entry.name) };
-    judgeSink(last, topic, outcome, nowMs, { breakers, events });
+    noteOutcome(last, topic, outcome, nowMs, { breakers, events });
   }
 
   async #tries(sink: Sink, message: Sent, timeoutMs: number, signal?: AbortSignal) {

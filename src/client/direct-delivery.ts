@@ -146,7 +146,7 @@ export class DirectDelivery {
       case "dead":
         return this.#store(call, { ...message, directTry: { code, error, rejected: true } }, direct);
       case "release":
-        // Nobody tried: whoever can deliver it finds it due, with no try of ours on its record.
+        // Nobody tried: a process that can deliver it finds it due, with no try of ours on its record.
         return this.#store(call, message, { ...direct, tries: 0 });
       default: {
         const delayMs = settlement.kind === "retry" ? settlement.delayMs : 0;
@@ -272,8 +272,8 @@ function directOf({ outcome, tries }: Tried): Direct {
     status,
     body,
   } = outcome as { code?: string; error?: string; status?: number; body?: string };
-  const told = /^http_([0-9]{3})$/.exec(code ?? "")?.[1];
-  return { code, error, status: status ?? (told === undefined ? null : Number(told)), tries, body: body ?? null };
+  const fromCode = /^http_([0-9]{3})$/.exec(code ?? "")?.[1];
+  return { code, error, status: status ?? (fromCode === undefined ? null : Number(fromCode)), tries, body: body ?? null };
 }
 
 function positive(ms: number | undefined): number | undefined {

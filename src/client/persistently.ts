@@ -1,5 +1,5 @@
 /**
- * A write whose outcome may be in doubt, tried again a few times: the caller makes it one that a repeat recognises. Inside somebody else's
+ * A write whose outcome may be in doubt, tried again a few times: the caller makes it one that a repeat recognises. Inside the caller's own
  * transaction nothing is tried twice, because a failed statement has already undone it.
  */
 import { isMakegoodError } from "../message/errors.ts";
@@ -14,14 +14,14 @@ export interface PersistOptions {
   readonly once?: boolean | undefined;
   /** Ends a wait; what was under way is not cut short. */
   readonly signal?: AbortSignal | undefined;
-  /** Told before each repeat; false: no more of them. */
+  /** Claimed before each repeat; false: no more of them. */
   readonly again?: ((error: unknown, failed: number) => boolean) | undefined;
 }
 
 const TRIES_MAX = 6;
 const WAIT = { firstMs: 50, maxMs: 5_000 };
 
-/** `call` is told how many tries have failed before. */
+/** `call` gets the number of tries that have failed before. */
 export async function persistently<T>(options: PersistOptions, call: (failed: number) => Promise<T>): Promise<T> {
   const { clock, random, once = false, signal, again } = options;
   for (let failed = 0; ; failed++) {

@@ -77,10 +77,10 @@ export function startStoreWatch(options: StoreWatchOptions): StoreWatch {
   let survives = { best: store.traits.survives, now: store.traits.survives, sinceMs: born.wallMs };
 
   const reason = (): string | null => error ?? full ?? (options.opened() ? null : "it has not been opened yet");
-  let told = reason();
+  let reported = reason();
   const noted = (): void => {
-    if ((reason() === null) !== (told === null)) sinceMs = clock.wallMs();
-    told = reason();
+    if ((reason() === null) !== (reported === null)) sinceMs = clock.wallMs();
+    reported = reason();
   };
 
   function follow(checked: Checked): void {
@@ -124,7 +124,7 @@ export function startStoreWatch(options: StoreWatchOptions): StoreWatch {
   const loop = startLoop({
     clock: inBackground(clock),
     step: async () => {
-      // Whoever made us has just opened it.
+      // The caller has just opened it.
       if (!first) await ask();
       first = false;
       return everyMs();

@@ -56,7 +56,7 @@ export function startBelowWorkers(options: BelowWorkersOptions): { close(drainMs
   }
 
   function start(): void {
-    const how = { topics, breakers, clock, random, patterns: ["*"], concurrency: AT_ONCE_MAX, pollMs, drainMs: 0, aside: true };
+    const how = { topics, breakers, clock, random, patterns: ["*"], concurrency: AT_ONCE_MAX, pollMs, drainMs: 0, below: true };
     const serve = (store: WorkStore, events: Events): void =>
       void running.push(new Dispatcher({ ...how, store: whileAway(store), events, owner: `below-${options.ids()}` }));
     const below = ladder.status().holdings.some(({ place }) => place === "journal") ? "journal" : "memory";

@@ -41,7 +41,7 @@ export interface FallbackOptions {
   readonly logsUnsafe?: boolean | undefined;
   /** Says by name that the memory store may be used although durable messages are known: they stay where they are (DF-29). */
   readonly allowMemory?: "despite-durable-entries" | undefined;
-  /** True: close() leaves the store open, because somebody else uses it too. */
+  /** True: close() leaves the store open, because its owner uses it too. */
   readonly sharedStore?: boolean | undefined;
   /**
    * True: starts although the primary store is away and nothing is below it. A store that is there and refuses us still ends the start, unless

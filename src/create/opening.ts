@@ -53,13 +53,13 @@ export function createOpening(options: FallbackOptions, parts: FallbackParts): O
       refused = null;
       return;
     }
-    const told = refused !== null;
+    const reported = refused !== null;
     refused = { error };
     for (const { reject } of waiters) reject(error);
-    if (!told) options.storeRefused?.(error);
+    if (!reported) options.storeRefused?.(error);
   }
 
-  /** Until it has succeeded; somebody may mend also what looks final. `first`: what went wrong already; null: it only takes its time. */
+  /** Until it has succeeded; an operator may also mend what looks final. `first`: what went wrong already; null: it only takes its time. */
   async function inTime(first: { readonly error: unknown } | null): Promise<void> {
     let before = first;
     for (let failures = 1; !stopping.signal.aborted; failures++) {

@@ -71,7 +71,7 @@ type Chosen = (topic: string) => boolean;
 
 async function fromStore(parts: WorkOffParts, how: WorkOptions, chosen: Chosen, timeoutMs: number): Promise<void> {
   const { store, clock, work } = parts;
-  // Somebody is busy with something, or died with it: a worker takes that back.
+  // Another worker is busy with something, or died with it: a worker takes that back.
   const isLeased = async () => (await store.counts()).some(({ topic, status }) => status === "processing" && chosen(topic));
   if ((await isIdle(parts, chosen)) && !(await isLeased())) return;
   const worker = work(how);

@@ -5,15 +5,15 @@
 import type { Sink } from "../sink/sink.ts";
 
 /** A sink that was handed in outlives changes of its topic: it is closed once, at the end. */
-export function lent(sink: Sink): Sink {
-  const { kind, occasional = false } = sink;
-  return { kind, occasional, deliver: (delivery, context) => sink.deliver(delivery, context), ...probeOf(sink) };
+export function withoutClose(sink: Sink): Sink {
+  const { kind, onDemand = false } = sink;
+  return { kind, onDemand, deliver: (delivery, context) => sink.deliver(delivery, context), ...probeOf(sink) };
 }
 
 /** No room is kept free for it while it has nothing. */
-export function occasional(sink: Sink): Sink {
+export function onDemand(sink: Sink): Sink {
   const close = sink.close && { close: () => sink.close?.() ?? Promise.resolve() };
-  return { ...lent(sink), ...close, occasional: true };
+  return { ...withoutClose(sink), ...close, onDemand: true };
 }
 
 function probeOf(sink: Sink): Pick<Sink, "probe"> {

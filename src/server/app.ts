@@ -14,7 +14,7 @@ import { type Route, routes } from "./routes/routes.ts";
 
 export interface AppOptions {
   readonly kernel: Kernel;
-  /** Empty: nobody needs a token, and whoever asks is `anonymous`. */
+  /** Empty: nobody needs a token, and every caller is `anonymous`. */
   readonly tokens: readonly Token[];
   /** The actor of changes while no token is needed. */
   readonly anonymous: string;
@@ -91,7 +91,7 @@ async function answer(context: Context, options: AppOptions, route: Route): Prom
   }
 }
 
-/** A refusal that itself says nothing to whoever may not ask. */
+/** A refusal that says nothing to a caller who may not ask. */
 function refuse(context: Context, options: AppOptions, reply: Reply): Response {
   const gate = admit(context, options, false);
   return send(context, typeof gate === "string" ? reply : gate);

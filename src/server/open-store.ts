@@ -1,6 +1,6 @@
 /**
  * The store that a configuration names: PostgreSQL (the server of DATABASE_URL, else the embedded one of the data directory),
- * Redis or memory. With PostgreSQL a REDIS_URL gives the second rung. Whoever opens a store closes it: the embedded server stops
+ * Redis or memory. With PostgreSQL a REDIS_URL gives the second rung. The code that opens a store closes it: the embedded server stops
  * with the last process that uses it.
  */
 import type { Log } from "../observe/log.ts";
@@ -15,7 +15,7 @@ export interface OpenedStore {
   readonly store: Store;
   /** The second rung, where there is one; not opened yet either. */
   readonly secondary: Store | null;
-  /** Stops the embedded server if it is ours; the store itself is closed by whoever opened it. */
+  /** Stops the embedded server if it is ours; the store itself is closed by the code that opened it. */
   release(): Promise<void>;
 }
 

@@ -76,7 +76,7 @@ function openRecovery(
   sayUnworked(log, patterns, [RECOVERY_TOPIC], "recovery");
   // CON-27: limit and backoff are two settings and one promise; this is the promise.
   const spanMs = reclaimSpanMs(checkReclaim(recovery));
-  const text = "an entry that kills whoever has it is quarantined after this long";
+  const text = "an entry that kills the process that reads it is quarantined after this long";
   log[spanMs > WEEK_MS ? "warn" : "info"](text, { stream: "recovery", quarantined_after_ms: spanMs });
   const onNotice = noticeLog(log, "recovery");
   return startRecoveryStream({ ...recovery, mg, redis, consumerName, onNotice, clock });

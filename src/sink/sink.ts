@@ -35,6 +35,6 @@ export interface Sink {
   /** Asks the receiver whether an unknown attempt landed: `delivered`, `retry`, or still `unknown`. */
   probe?(delivery: Delivery, context: DeliverContext): Promise<Outcome>;
   /** True: messages come only now and then (after an outage, say); no room is kept free for them while there are none. */
-  readonly occasional?: boolean;
+  readonly onDemand?: boolean;
   close?(): Promise<void>;
 }

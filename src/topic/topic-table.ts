@@ -1,6 +1,6 @@
 /**
  * This process's fresh view of the topics: every record as the store has it, the rules decide() needs, and the sink that
- * serves it here. Looked at again each second and at each hint while somebody works; a changed definition gets a new sink,
+ * serves it here. Looked at again each second and at each hint while a worker runs; a changed definition gets a new sink,
  * and the old one is closed when its last attempt is over.
  */
 import { DEFAULT_RULES, topicRules } from "../message/conclude.ts";
@@ -168,7 +168,7 @@ export class TopicTable {
     };
   }
 
-  /** One at a time; whoever calls during a refresh shares the one that begins after it. */
+  /** One at a time; a call during a refresh shares the one that begins after it. */
   refresh(): Promise<void> {
     this.#next ??= this.#current.then(() => {
       this.#next = undefined;
@@ -187,7 +187,7 @@ export class TopicTable {
     await this.#closing.settled();
   }
 
-  /** Whoever attempts wants to hear at once that a topic was paused; whoever only enqueues need not be woken for it. */
+  /** A worker needs to hear at once that a topic was paused; a process that only enqueues need not be woken for it. */
   #listen(): void {
     this.#unsubscribe ??= this.#options.store.wake((hint) => {
       if (hint.kind === "topics") this.#hinted();

@@ -111,7 +111,7 @@ interface ReadSink {
 function readSink(sink: TopicOptions["sink"]): ReadSink {
   const handler = typeof sink === "function" ? sink : null;
   const object = sink !== undefined && typeof sink === "object" && "deliver" in sink ? sink : null;
-  // What code declares may use private addresses: whoever wrote it could have called them directly.
+  // What code declares may use private addresses: its author could have called them directly.
   const config: SinkConfig =
     sink === undefined || handler || object ? { kind: "function" } : { trusted: true, ...(sink as SinkConfig) };
   return { config, handler, object };

@@ -12,7 +12,7 @@ import type { SinkHandle } from "../topic/topic-table.ts";
 import type { LaneEntry } from "./lanes.ts";
 import type { LeaseState } from "./leases.ts";
 
-export type ProbeKind = "free" | "turn";
+export type ProbeKind = "free" | "charged";
 export type Cut = "deadline" | "lost" | "shutdown" | "caller";
 
 /** What a sink is told of a message. */
@@ -69,7 +69,7 @@ export class Try<Message extends Sent = Sent> implements DeliverContext {
 export class Attempt extends Try<ClaimedMessage> {
   readonly lane: LaneEntry;
   readonly lease: LeaseState;
-  /** Claimed although its breaker is open, to see whether the receiver is back; `free`: whoever it is, it is not charged. */
+  /** Claimed although its breaker is open, to see whether the receiver is back; `free`: it is not charged for it. */
   probe: ProbeKind | undefined;
   /** What is to be written, once it is known. */
   settle: Settle | null = null;

@@ -51,7 +51,7 @@ export interface DispatcherOptions {
   readonly pollMs: number;
   readonly drainMs: number;
   /** True: claims nothing that does not start at once, and neither it nor what it asks of the topics keeps the process alive. */
-  readonly aside?: boolean | undefined;
+  readonly below?: boolean | undefined;
 }
 
 /** How long the outcomes of a drained worker may take to be written. */
@@ -78,17 +78,17 @@ export class Dispatcher {
   #state: WorkerStatus["state"] = "working";
   /** Topics that are counted on at any time, and those that count only while they have something. */
   #served = 0;
-  readonly #occasional = new Set<string>();
+  readonly #onDemand = new Set<string>();
   #probeDueMs = Number.POSITIVE_INFINITY;
   #paceDueMs = Number.POSITIVE_INFINITY;
 
   constructor(options: DispatcherOptions) {
-    const { store, topics, breakers, events, clock, random, owner, concurrency, pollMs, aside = false } = options;
+    const { store, topics, breakers, events, clock, random, owner, concurrency, pollMs, below = false } = options;
     this.#options = options;
     this.owner = owner;
     const calls = this.#calls;
     const nudge = (): void => this.#nudge();
-    const prefetch = createPrefetch(concurrency, aside ? concurrency : undefined);
+    const prefetch = createPrefetch(concurrency, below ? concurrency : undefined);
     const lanes = new LaneTable((name) => this.#topic(name));
     const health = new StoreHealth(clock, random, events);
     const leases = new LeaseTable({ store, clock, events });
@@ -108,7 +108,7 @@ export class Dispatcher {
     this.#claimer = new Claimer({ ...shared, store, owner, lanes, runner: this.#runner, health });
     this.#look = new Look({ store, clock, lanes, health, pollMs });
     const { topicStore } = breakers;
-    this.#pacer = new Pacer({ topicStore, owner, clock, events, concurrency, alone: aside, nudge, calls });
+    this.#pacer = new Pacer({ topicStore, owner, clock, events, concurrency, alone: below, nudge, calls });
     this.#idle = new Idle({ store, owner, health });
     this.#lanes = lanes;
     this.#leases = leases;
@@ -125,9 +125,9 @@ export class Dispatcher {
     });
     const { patterns } = options;
     const chooses = (name: string): boolean => this.#chooses(name);
-    this.#announcer = aside ? null : startAnnouncer({ topicStore, topics, owner, patterns, chooses, clock });
+    this.#announcer = below ? null : startAnnouncer({ topicStore, topics, owner, patterns, chooses, clock });
     const changed = (): void => this.#topicsChanged();
-    this.#unsubscribe = [store.wake((hint) => this.#hinted(hint)), topics.watch(changed, !aside), breakers.watch(changed)];
+    this.#unsubscribe = [store.wake((hint) => this.#hinted(hint)), topics.watch(changed, !below), breakers.watch(changed)];
     events.emit({ type: "lifecycle", what: "worker_started", detail: { owner, topics: options.patterns, concurrency } });
   }
 
@@ -197,9 +197,9 @@ export class Dispatcher {
     let served = this.#served;
     for (const topic of this.#states.values()) {
       if (topic.slow) slowHeld += topic.held;
-      if (this.#occasional.has(topic.name) && (topic.held > 0 || asking.has(topic))) served++;
+      if (this.#onDemand.has(topic.name) && (topic.held > 0 || asking.has(topic))) served++;
     }
-    const crowd = { concurrency, slowHeld, slowAsking, served, more: this.#occasional.size > 0 };
+    const load = { concurrency, slowHeld, slowAsking, served, more: this.#onDemand.size > 0 };
     for (const topic of asking) {
       if (!topic.entry) {
         topic.allowance = 0;
@@ -211,7 +211,7 @@ export class Dispatcher {
       if (nowMs < untilMs) this.#probeDueMs = Math.min(this.#probeDueMs, untilMs);
       useEntry(topic, topic.entry);
       topic.tenantLimit = tenantLimitOf(topic);
-      topic.allowance = allowanceOf(topic, sink !== null, nowMs, crowd);
+      topic.allowance = allowanceOf(topic, sink !== null, nowMs, load);
       topic.shutUntilMs = sink !== null && mayStart(topic, null, false, nowMs) ? Number.NEGATIVE_INFINITY : nowMs + SHUT_MS;
     }
     this.#paceDueMs = this.#pacer.limit(asking, lanes, nowMs);
@@ -228,14 +228,14 @@ export class Dispatcher {
     return state;
   }
 
-  /** All that could come, not only what has come: a slow topic leaves room for others before they show up, except for occasional ones. */
+  /** All that could come, not only what has come: a slow topic leaves room for others before they show up, except for on-demand ones. */
   #countServed(): void {
     const { topics } = this.#options;
     this.#served = 0;
-    this.#occasional.clear();
+    this.#onDemand.clear();
     for (const entry of topics.entries()) {
       const handle = this.#chooses(entry.name) ? topics.sink(entry) : null;
-      if (handle?.sink.occasional) this.#occasional.add(entry.name);
+      if (handle?.sink.onDemand) this.#onDemand.add(entry.name);
       else if (handle) this.#served++;
     }
   }
@@ -284,7 +284,7 @@ export class Dispatcher {
   }
 
   async #stop(drainMs: number): Promise<void> {
-    const { clock, events, aside } = this.#options;
+    const { clock, events, below } = this.#options;
     this.#state = "draining";
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     const silent = this.#announcer?.stop();
@@ -292,7 +292,7 @@ export class Dispatcher {
     const startedMs = clock.monotonicMs();
     await this.#runner.drain(drainMs);
     // A claim under way may still bring something: it is given back on arrival.
-    await this.#claimsOver(aside ? 1_000 : Math.max(1_000, drainMs - (clock.monotonicMs() - startedMs)));
+    await this.#claimsOver(below ? 1_000 : Math.max(1_000, drainMs - (clock.monotonicMs() - startedMs)));
     await this.#settler.close(SETTLE_AT_STOP_MS);
     this.#runner.close();
     await this.#pacer.stop();

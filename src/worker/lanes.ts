@@ -14,7 +14,7 @@ export interface LaneEntry extends PlanLane {
   /** A later moment at which something is known to be due, for when nothing is due now after all. */
   laterMs: number;
   servedMs: number;
-  appetite: number;
+  demand: number;
   /** Messages asked for by claims under way. */
   asked: number;
   /** The last claim brought all it asked for: a second one may overlap. */
@@ -35,9 +35,9 @@ export interface Part {
   readonly last: boolean;
 }
 
-const APPETITE_MIN = 16;
-const APPETITE_MAX = 1_000;
-/** So many are known at once; where there are more, those that had their turn make room for others. */
+const DEMAND_MIN = 16;
+const DEMAND_MAX = 1_000;
+/** So many are known at once; where there are more, those that were served make room for others. */
 const LANES_KEPT = 2_000;
 /** So many of one kind are offered to one plan, whatever is known; where there are more, they take turns. */
 const OFFERED = 250;
@@ -91,7 +91,7 @@ export class LaneTable {
         dueMs: Number.POSITIVE_INFINITY,
         laterMs: Number.POSITIVE_INFINITY,
         servedMs: Number.NEGATIVE_INFINITY,
-        appetite: APPETITE_MIN,
+        demand: DEMAND_MIN,
         asked: 0,
         full: false,
         hintedAt: 0,
@@ -137,17 +137,17 @@ export class LaneTable {
   claimed(entry: LaneEntry, asked: number, got: number, bounded: boolean, mark: number): void {
     entry.full = got >= asked || (bounded && got > 0);
     if (entry.full) {
-      entry.appetite = Math.min(APPETITE_MAX, Math.max(entry.appetite, 2 * asked));
+      entry.demand = Math.min(DEMAND_MAX, Math.max(entry.demand, 2 * asked));
       return;
     }
-    entry.appetite = Math.max(APPETITE_MIN, 2 * got);
+    entry.demand = Math.max(DEMAND_MIN, 2 * got);
     if (bounded || entry.hintedAt > mark) return;
     entry.dueMs = entry.laterMs;
     entry.laterMs = Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Those that may be claimed from now. Of very many a part, so that a plan costs the same however many there are: whoever was offered, goes to
+   * Those that may be claimed from now. Of very many a part, so that a plan costs the same however many there are: what was offered goes to
    * the end of the line, whether it got something or not. Each priority and each kind has a line of its own, and so has what may have nothing
    * now, so that none hides another.
    */
@@ -179,14 +179,14 @@ export class LaneTable {
     return next;
   }
 
-  /** How many more lanes could be taken in: those that wait for their first turn here stay until they had it, so that none is passed over. */
+  /** How many more lanes could be taken in: those that were never offered here stay until they were, so that none is passed over. */
   room(nowMs: number): number {
     let waiting = 0;
     for (const entry of this.#lanes.values()) if (stays(entry, nowMs) === Stays.untilServed) waiting++;
     return LANES_KEPT - waiting;
   }
 
-  /** Those that have nothing go first, then those of topics that stand still, then those that had their turn, then those of full topics; all are found again. */
+  /** Those that have nothing go first, then those of topics that stand still, then those that were served, then those of full topics; all are found again. */
   #makeRoom(nowMs: number): void {
     const over = this.#lanes.size - LANES_KEPT;
     if (over <= 0) return;

@@ -53,7 +53,7 @@ export class Look {
   dueMs(unheard: boolean): number {
     if (this.#underWay) return Number.POSITIVE_INFINITY;
     if (this.#wanted === "soon") return this.#lookedMs + Math.max(SOON_MS, 3 * this.#costMs);
-    // A look over very many lanes has its price: the dearer, the rarer.
+    // A look over very many lanes is expensive: it is made less often as it costs more.
     const againMs = Math.max(AGAIN_MS, 10 * this.#costMs);
     return (
       this.#lookedMs + (unheard || this.#wanted === "again" ? Math.min(againMs, this.#options.pollMs) : this.#options.pollMs)
@@ -67,7 +67,7 @@ export class Look {
     this.#underWay = true;
     this.#wanted = "poll";
     const after = this.#after;
-    // No more than can be taken in: whoever was asked for and then dropped would be passed over.
+    // No more than can be taken in: a lane that was read and then dropped would be passed over.
     const limit = Math.max(PART_MIN, Math.min(PART, lanes.room(askedMs)));
     try {
       const found = await store.lanes({ after, limit });

@@ -33,8 +33,8 @@ const AGAIN_MS = 100;
 const SLOTS_AGAIN_MS = 500;
 const FAILED_MS = 1_000;
 const RENEW_MS = 3_000;
-/** Places are lent for the longest attempt and this long; an attempt is only begun with this much more than it may take. */
-const LENT_MS = 8_000;
+/** Places are granted for the longest attempt and this long; an attempt is only begun with this much more than it may take. */
+const GRANTED_MS = 8_000;
 const SPARE_MS = 2_000;
 /** I10: buckets and topics in one call. */
 const ASKED_MAX = 200;
@@ -209,7 +209,7 @@ export class Pacer {
 
   #limitSlots(topic: TopicState, { concurrencyTotal: total }: TopicRecord, nowMs: number): number {
     if (total === undefined) {
-      // What is lent already ends by itself.
+      // What is granted already ends by itself.
       topic.slots = null;
       this.#slotted.delete(topic);
       return Number.POSITIVE_INFINITY;
@@ -234,11 +234,11 @@ export class Pacer {
     const { topicStore, owner, clock, events, alone } = this.#options;
     const asked = wanted.slice(0, ASKED_MAX).map(({ topic, wants }) => {
       const slots = topic.slots as Slots;
-      // Given up before it is asked for: nothing may begin in a place that somebody else gets.
+      // Given up before it is asked for: nothing may begin in a place that another process gets.
       slots.granted = Math.min(slots.granted, wants);
       return { topic, slots, wants, total: topic.entry?.record.concurrencyTotal ?? 0 };
     });
-    const ttlMs = LENT_MS + Math.max(...asked.map(({ topic }) => timeoutOf(topic)));
+    const ttlMs = GRANTED_MS + Math.max(...asked.map(({ topic }) => timeoutOf(topic)));
     const named = asked.map(({ topic, wants, total }) => ({ topic: topic.name, wants, total }));
     const done = topicStore
       .occupy(owner, named, ttlMs)
@@ -257,7 +257,7 @@ export class Pacer {
           slots.granted = held[i] ?? 0;
           slots.peak = topic.held;
           slots.untilMs = nowMs + ttlMs;
-          // Nothing lent, nothing to keep.
+          // Nothing granted, nothing to keep.
           if (slots.granted === 0) this.#slotted.delete(topic);
         }
         this.#options.nudge();

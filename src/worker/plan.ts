@@ -7,7 +7,7 @@
 import { LIMITS } from "../message/limits.ts";
 import type { Suspicion } from "../message/message.ts";
 import type { ProbeKind } from "./attempt.ts";
-import { type Vessel, waterFill } from "./water-fill.ts";
+import { type Holder, waterFill } from "./water-fill.ts";
 
 export interface PlanTenant {
   /** Claimed and not finished, and asked for. */
@@ -39,7 +39,7 @@ export interface PlanLane {
   /** Monotonic moment it was last named in a claim. */
   readonly servedMs: number;
   /** How many it is likely to have: what is beyond goes first to lanes with more. */
-  readonly appetite: number;
+  readonly demand: number;
 }
 
 export interface PlanInput<L extends PlanLane> {
@@ -81,7 +81,7 @@ export interface Plan<L> {
 
 export const PLAN = {
   lanesMax: 200,
-  /** With more lanes than a round can serve, each that has its turn is asked for about this many. */
+  /** With more lanes than a round can serve, each that is served is asked for about this many. */
   laneWorth: 4,
   lanesMin: 50,
   agedShare: 0.2,
@@ -121,7 +121,7 @@ export function plan<L extends PlanLane>(input: PlanInput<L>): Plan<L> {
   const chosen = choose(fresh, input.nowMs, capacity, aged > 0);
   const all = [...chosen.all, ...again.all];
   const shares = startShares(all, input, claims);
-  // What failed before first, because it is bounded; whoever was served longest ago, whatever its priority.
+  // What failed before first, because it is bounded; the lane that was served longest ago, whatever its priority.
   let left =
     capacity -
     giveByLevel(
@@ -129,7 +129,7 @@ export function plan<L extends PlanLane>(input: PlanInput<L>): Plan<L> {
       retriedRoom(input, fresh.length > 0 ? Math.floor(quarter) : capacity),
       shares,
     );
-  // Then the fifth: whoever was served longest ago, whatever its priority.
+  // Then the fifth: the lane that was served longest ago, whatever its priority.
   left -= giveInTurn(chosen.aged, Math.min(left, aged), shares);
   giveByLevel(chosen, left, shares);
   claims.push(...byLease(all, shares));
@@ -147,8 +147,8 @@ function retriedRoom<L extends PlanLane>({ slots, retriedHeld }: PlanInput<L>, a
 /** By level; what the likely needs leave over goes round once more. Returns what was given. */
 function giveByLevel<L extends PlanLane>({ levels }: Pick<Chosen<L>, "levels">, amount: number, shares: Shares<L>): number {
   let left = amount;
-  for (const hungry of [true, false]) {
-    for (const level of levels) left -= share(level, left, shares, hungry);
+  for (const byDemand of [true, false]) {
+    for (const level of levels) left -= share(level, left, shares, byDemand);
   }
   return amount - left;
 }
@@ -234,7 +234,7 @@ function giveInTurn<L extends PlanLane>(lanes: readonly L[], amount: number, sha
     const ofTenant =
       Math.min(shares.tenantCap(lane) - lane.tenant.held, lane.tenant.allowance ?? Number.POSITIVE_INFINITY) -
       (shares.byTenant.get(lane.tenant) ?? 0);
-    const limit = Math.min(left, each, lane.appetite, ofTopic, ofTenant);
+    const limit = Math.min(left, each, lane.demand, ofTopic, ofTenant);
     if (limit <= 0) continue;
     left -= limit;
     spend(shares, lane, limit);
@@ -242,17 +242,17 @@ function giveInTurn<L extends PlanLane>(lanes: readonly L[], amount: number, sha
   return amount - left;
 }
 
-/** Lanes of one topic, or of one tenant in it, as one vessel. */
-interface Group<K, L> extends Vessel {
+/** Lanes of one topic, or of one tenant in it, as one holder. */
+interface Group<K, L> extends Holder {
   readonly key: K;
   readonly lanes: L[];
 }
 
 /** Shares an amount between lanes: equally by topic, within it by tenant, within it by lane. Returns what was given. */
-function share<L extends PlanLane>(lanes: readonly L[], amount: number, shares: Shares<L>, hungry: boolean): number {
+function share<L extends PlanLane>(lanes: readonly L[], amount: number, shares: Shares<L>, byDemand: boolean): number {
   if (amount <= 0 || lanes.length === 0) return 0;
   let given = 0;
-  const appetite = (lane: L): number => (hungry ? Math.max(0, lane.appetite - (shares.grants.get(lane) ?? 0)) : amount);
+  const demandOf = (lane: L): number => (byDemand ? Math.max(0, lane.demand - (shares.grants.get(lane) ?? 0)) : amount);
   const topics = groups(lanes, (lane) => lane.topic).map(([topic, ofTopic]) => {
     const tenants = groups(ofTopic, (lane) => lane.tenant).map(([tenant, ofTenant]): Group<PlanTenant, L> => {
       const given = shares.byTenant.get(tenant) ?? 0;
@@ -261,7 +261,7 @@ function share<L extends PlanLane>(lanes: readonly L[], amount: number, shares: 
         0,
         Math.min(shares.tenantCap(ofTenant[0] as L) - held, (tenant.allowance ?? Number.POSITIVE_INFINITY) - given),
       );
-      return { key: tenant, lanes: ofTenant, held, max: Math.min(cap, sum(ofTenant, appetite)) };
+      return { key: tenant, lanes: ofTenant, held, max: Math.min(cap, sum(ofTenant, demandOf)) };
     });
     const spent = shares.byTopic.get(topic) ?? 0;
     const max = Math.min(
@@ -274,8 +274,8 @@ function share<L extends PlanLane>(lanes: readonly L[], amount: number, shares: 
     const tenants = topics[i]?.tenants ?? [];
     waterFill(tenants, forTopic).forEach((forTenant, j) => {
       const ofTenant = tenants[j]?.lanes ?? [];
-      const vessels = ofTenant.map((lane) => ({ held: 0, max: appetite(lane) }));
-      waterFill(vessels, forTenant).forEach((limit, k) => {
+      const holders = ofTenant.map((lane) => ({ held: 0, max: demandOf(lane) }));
+      waterFill(holders, forTenant).forEach((limit, k) => {
         if (limit <= 0) return;
         given += limit;
         spend(shares, ofTenant[k] as L, limit);

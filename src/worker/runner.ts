@@ -13,7 +13,7 @@ import type { UnderWay } from "../platform/under-way.ts";
 import type { SinkHandle, TopicEntry, TopicTable } from "../topic/topic-table.ts";
 import { type Attempt, afterCut, cutShort, runTry } from "./attempt.ts";
 import type { Breakers } from "./breaker/breakers.ts";
-import { judgeSink, provesLife } from "./breaker/judge-sink.ts";
+import { noteOutcome, provesLife } from "./breaker/note-outcome.ts";
 import { type LeaseState, LeaseTable } from "./leases.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Settler } from "./settler.ts";
@@ -95,7 +95,7 @@ export class Runner {
     return this.#bytes;
   }
 
-  /** Its settlement is written, or somebody else's. */
+  /** Its settlement is written, by this worker or by another. */
   settled(attempt: Attempt): void {
     this.#bytes -= attempt.message.payload.length;
     this.#options.leases.settled(attempt.lease);
@@ -140,7 +140,7 @@ export class Runner {
     this.releaseWhere((attempt) => !mayRun(attempt, nowMs));
   }
 
-  /** The lease belongs to somebody else: nothing under it may be started, and what runs is told to stop. */
+  /** The lease belongs to another worker: nothing under it may be started, and what runs is aborted. */
   #lost(lease: LeaseState): void {
     const nowMs = this.#options.clock.monotonicMs();
     for (const attempt of this.#waiting.takeWhere((one) => one.lease === lease)) {
@@ -208,7 +208,7 @@ export class Runner {
     const { topic } = lane;
     this.#end(attempt, nowMs);
     const rules = topic.entry?.rules;
-    // Without rules the topic was deleted under it: whoever finds the lapsed lease judges by the defaults.
+    // Without rules the topic was deleted under it: the process that finds the lapsed lease decides by the defaults.
     if (lease.lost || attempt.cut === "lost" || !rules) {
       this.#drop(attempt);
       return;
@@ -217,7 +217,7 @@ export class Runner {
     const outcome = afterCut(attempt, answer);
     if (outcome.kind !== "interrupted" && outcome.kind !== "unserved") paced(topic, durationMs);
     if (outcome !== SPENT) {
-      judgeSink(attempt, topic, outcome, nowMs, this.#options);
+      noteOutcome(attempt, topic, outcome, nowMs, this.#options);
       noteTenant(lane.tenant, outcome, attempt.probe !== undefined, nowMs);
     }
     if (outcome.kind !== "delivered" && !mayStart(topic, message.tenantId, false, nowMs)) this.releaseHeld(nowMs);
@@ -288,7 +288,7 @@ export class Runner {
     this.#sweep = undefined;
     const { clock, leases, calls } = this.#options;
     const nowMs = clock.monotonicMs();
-    // After a blocked event loop answers may have arrived that nobody has read yet: they get a turn before they are late.
+    // After a blocked event loop answers may have arrived that nobody has read yet: they are read before they count as late.
     const blocked = nowMs - this.#sweptMs > 10 * SWEEP_MS;
     if (!blocked) this.#checkDeadlines(nowMs);
     calls.add(

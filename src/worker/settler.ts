@@ -20,7 +20,7 @@ export interface SettlerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly events: Events;
-  /** Told of each settlement that was written or is lost for good. */
+  /** Claimed of each settlement that was written or is lost for good. */
   readonly settled: (attempt: Attempt, result: SettleResult) => void;
   /** After each write: there is room again. */
   readonly nudge: () => void;
@@ -202,7 +202,7 @@ export class Settler {
     return true;
   }
 
-  /** With every lease run out somebody else owns the messages, and writing again could only be told `lost`. */
+  /** With every lease run out other workers own the messages, and writing again could only return `lost`. */
   #hopeless(batch: readonly Attempt[], error: unknown): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     return !mayTryAgain(error) || this.#giveUp.signal.aborted || batch.every(({ lease }) => nowMs > lease.untilMs);

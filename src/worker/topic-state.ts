@@ -176,28 +176,28 @@ export function tenantLimitOf(topic: TopicState): number | null {
   return Number.isFinite(topic.tenantRunningMax) ? topic.tenantRunningMax * heldPerRunning(topic) : null;
 }
 
-export interface Crowd {
+export interface Load {
   readonly concurrency: number;
   /** Held over all slow topics. */
   readonly slowHeld: number;
   /** How many slow topics ask in this round. */
   readonly slowAsking: number;
-  /** How many topics are served here, of the occasional ones those that have something now. */
+  /** How many topics are served here, of the on-demand ones those that have something now. */
   readonly served: number;
   /** Whether there are others that may have something at any time. */
   readonly more: boolean;
 }
 
 /** How many more messages a topic may have, before tenants and capacity are looked at. */
-export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, crowd: Crowd): number {
+export function allowanceOf(topic: TopicState, hasSink: boolean, nowMs: number, load: Load): number {
   if (!hasSink || !isServed(topic, nowMs)) return 0;
   if (topic.entry?.rest.why) return topic.held === 0 ? 1 : 0;
   if (isWellSupplied(topic)) return 0;
   const room = topic.runningMax * heldPerRunning(topic) - topic.held;
   if (!topic.slow) return Math.max(0, room);
-  // All slots are its own, and none of it waits here for one: whoever comes gets the next that is free.
-  if (crowd.served < 2) return Math.max(0, crowd.more ? Math.min(room, crowd.concurrency - crowd.slowHeld) : room);
+  // All slots are its own, and none of it waits here for one: another topic gets the next that is free.
+  if (load.served < 2) return Math.max(0, load.more ? Math.min(room, load.concurrency - load.slowHeld) : room);
   // Never more than slow topics leave free: one of them gets half of the slots, two get a third each, and some always stay free.
-  const slots = Math.floor((crowd.concurrency - crowd.slowHeld - topic.held) / (crowd.slowAsking + 1));
+  const slots = Math.floor((load.concurrency - load.slowHeld - topic.held) / (load.slowAsking + 1));
   return Math.max(0, Math.min(room, Math.max(slots, topic.held === 0 ? 1 : 0)));
 }

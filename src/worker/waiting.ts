@@ -8,9 +8,9 @@ import type { TenantState, TopicState } from "./topic-state.ts";
 
 export class Waiting {
   readonly #line = new Fifo<Attempt>();
-  /** Had stepped aside and may try again. */
+  /** Was blocked and may try again. */
   readonly #back = new Fifo<Attempt>();
-  readonly #aside = new Map<TopicState | TenantState, Fifo<Attempt>>();
+  readonly #blocked = new Map<TopicState | TenantState, Fifo<Attempt>>();
   #length = 0;
 
   get length(): number {
@@ -28,8 +28,8 @@ export class Waiting {
       const attempt = this.#back.shift() ?? this.#line.shift();
       if (!attempt) return undefined;
       const { topic, tenant } = attempt.lane;
-      if (topic.running >= topic.runningMax) this.#stepAside(attempt, topic);
-      else if (tenant.running >= topic.tenantRunningMax) this.#stepAside(attempt, tenant);
+      if (topic.running >= topic.runningMax) this.#block(attempt, topic);
+      else if (tenant.running >= topic.tenantRunningMax) this.#block(attempt, tenant);
       else {
         this.#length--;
         return attempt;
@@ -39,7 +39,7 @@ export class Waiting {
 
   /** One of this topic and tenant has ended. */
   ended(topic: TopicState, tenant: TenantState): void {
-    if (this.#aside.size === 0) return;
+    if (this.#blocked.size === 0) return;
     this.#comeBack(tenant);
     this.#comeBack(topic);
   }
@@ -47,7 +47,7 @@ export class Waiting {
   /** When the oldest of them came; Infinity when none waits. */
   oldestMs(): number {
     let oldest = Number.POSITIVE_INFINITY;
-    for (const line of [this.#line, this.#back, ...this.#aside.values()]) {
+    for (const line of [this.#line, this.#back, ...this.#blocked.values()]) {
       oldest = Math.min(oldest, line.first()?.lease.receivedMs ?? oldest);
     }
     return oldest;
@@ -58,26 +58,26 @@ export class Waiting {
     if (this.#length === 0) return [];
     let index = 0;
     const pick = (attempt: Attempt): boolean => chosen(attempt, index++);
-    const taken = [this.#back, ...this.#aside.values(), this.#line].flatMap((line) => line.takeWhere(pick));
+    const taken = [this.#back, ...this.#blocked.values(), this.#line].flatMap((line) => line.takeWhere(pick));
     this.#length -= taken.length;
     return taken;
   }
 
-  #stepAside(attempt: Attempt, full: TopicState | TenantState): void {
-    const line = this.#aside.get(full);
+  #block(attempt: Attempt, full: TopicState | TenantState): void {
+    const line = this.#blocked.get(full);
     if (line) {
       line.push(attempt);
       return;
     }
     const fresh = new Fifo<Attempt>();
     fresh.push(attempt);
-    this.#aside.set(full, fresh);
+    this.#blocked.set(full, fresh);
   }
 
   #comeBack(freed: TopicState | TenantState): void {
-    const line = this.#aside.get(freed);
+    const line = this.#blocked.get(freed);
     const attempt = line?.shift();
     if (attempt) this.#back.push(attempt);
-    if (line?.length === 0) this.#aside.delete(freed);
+    if (line?.length === 0) this.#blocked.delete(freed);
   }
 }

@@ -3,7 +3,7 @@
  * more than his `max`, and everything is handed out unless all are full.
  */
 
-export interface Vessel {
+export interface Holder {
   /** What it holds already. */
   readonly held: number;
   /** The most it may be given now. */
@@ -11,34 +11,34 @@ export interface Vessel {
 }
 
 /** What each is given, in their order; where the last units do not divide, earlier ones get them. */
-export function waterFill(vessels: readonly Vessel[], amount: number): number[] {
-  const first = vessels[0];
-  if (first && vessels.length === 1) return [Math.max(0, Math.min(first.max, amount))];
+export function waterFill(holders: readonly Holder[], amount: number): number[] {
+  const first = holders[0];
+  if (first && holders.length === 1) return [Math.max(0, Math.min(first.max, amount))];
   // The highest whole level that does not take more than there is.
   let low = 0;
   let high = amount + 1;
-  for (const { held } of vessels) high = Math.max(high, held + amount + 1);
+  for (const { held } of holders) high = Math.max(high, held + amount + 1);
   while (high - low > 1) {
     const level = (low + high) >>> 1;
-    if (taken(vessels, level) <= amount) low = level;
+    if (taken(holders, level) <= amount) low = level;
     else high = level;
   }
-  let left = amount - taken(vessels, low);
-  return vessels.map((vessel) => {
-    const given = upTo(vessel, low);
+  let left = amount - taken(holders, low);
+  return holders.map((holder) => {
+    const given = upTo(holder, low);
     // One more for whom the next level would have given it.
-    const extra = left > 0 && given < vessel.max && vessel.held <= low ? 1 : 0;
+    const extra = left > 0 && given < holder.max && holder.held <= low ? 1 : 0;
     left -= extra;
     return given + extra;
   });
 }
 
-function taken(vessels: readonly Vessel[], level: number): number {
+function taken(holders: readonly Holder[], level: number): number {
   let sum = 0;
-  for (const vessel of vessels) sum += upTo(vessel, level);
+  for (const holder of holders) sum += upTo(holder, level);
   return sum;
 }
 
-function upTo({ held, max }: Vessel, level: number): number {
+function upTo({ held, max }: Holder, level: number): number {
   return Math.max(0, Math.min(max, level - held));
 }

@@ -1,5 +1,5 @@
 /**
- * What a worker offers to whoever started it. The dispatcher is the one that works.
+ * What a worker offers to the code that started it. The dispatcher does the work.
  */
 
 export interface WorkOptions {
@@ -18,7 +18,7 @@ export interface WorkOffOptions extends WorkOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What was attempted meanwhile, by this worker and whoever else works here. */
+/** What was attempted meanwhile, by all workers of this process. */
 export interface WorkedOff {
   readonly attempts: number;
   readonly delivered: number;

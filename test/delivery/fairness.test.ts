@@ -110,7 +110,7 @@ describe("a slow topic beside topics that have messages only now and then", () =
   it("has all slots while they have none, makes room while they have some, and has all slots again", async () => {
     const ends: (() => void)[] = [];
     const slow = topic("a/slow", { sink: () => new Promise<void>((resolve) => ends.push(resolve)) });
-    const seldom = { kind: "function", occasional: true, deliver: () => ({ kind: "delivered" as const }) };
+    const seldom = { kind: "function", onDemand: true, deliver: () => ({ kind: "delivered" as const }) };
     const now = topic("b/now", { sink: seldom });
     const { mg, store, count } = await setUp([slow, now], { concurrency: 16, recovery: {} });
     mg.work();

@@ -35,7 +35,7 @@ const lane = (topic: PlanTopic, with_: Partial<PlanLane> = {}): TestLane => ({
   retried: false,
   dueMs: 1_000_000,
   servedMs: Number.NEGATIVE_INFINITY,
-  appetite: 1_000,
+  demand: 1_000,
   ...with_,
 });
 
@@ -94,9 +94,9 @@ describe("waterFill", () => {
   });
 
   it("never gives more than there is or than fits, and leaves nothing while somebody has room", () => {
-    const vessels = fc.array(fc.record({ held: fc.nat(50), max: fc.nat(50) }), { maxLength: 20 });
+    const holders = fc.array(fc.record({ held: fc.nat(50), max: fc.nat(50) }), { maxLength: 20 });
     fc.assert(
-      fc.property(vessels, fc.nat(300), (all, amount) => {
+      fc.property(holders, fc.nat(300), (all, amount) => {
         const grants = waterFill(all, amount);
         const sum = grants.reduce((a, b) => a + b, 0);
         grants.forEach((grant, i) => {
@@ -128,8 +128,8 @@ describe("plan", () => {
 
   it("does not spend a small tenant's share where a large one could use it", () => {
     const topic = topicNamed("a/b");
-    const flood = lane(topic, { appetite: 1_000 });
-    const small = Array.from({ length: 10 }, () => lane(topic, { appetite: 1 }));
+    const flood = lane(topic, { demand: 1_000 });
+    const small = Array.from({ length: 10 }, () => lane(topic, { demand: 1 }));
     const planned = plan(input([flood, ...small]));
     for (const one of small) expect(given(planned, one)).toBeGreaterThanOrEqual(1);
     expect(given(planned, flood)).toBeGreaterThanOrEqual(80);
@@ -253,7 +253,7 @@ const worlds = fc
               retried: fc.boolean(),
               dueMs: fc.integer({ min: 0, max: 1_000_000 }),
               servedMs: fc.oneof(fc.constant(Number.NEGATIVE_INFINITY), fc.integer({ min: 0, max: 1_000_000 })),
-              appetite: fc.integer({ min: 1, max: 1_000 }),
+              demand: fc.integer({ min: 1, max: 1_000 }),
             }),
             { maxLength: 4 },
           ),

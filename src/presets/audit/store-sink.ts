@@ -19,7 +19,7 @@ export const EVENT_CONFLICT = "event_conflict";
 function sinkOf(audit: AuditStore, judge: (delivery: Delivery) => Judged): Sink {
   return {
     kind: "function",
-    occasional: true,
+    onDemand: true,
     deliver(delivery, context) {
       const judged = judge(delivery);
       return "refused" in judged ? judged.refused : write(audit, judged.kind, judged.record, context);

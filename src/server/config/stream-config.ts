@@ -1,6 +1,6 @@
 /**
  * The seeds' variables of their Redis streams (AUD-31, REC-31, REC-40), read only for the streams that MAKEGOOD_STREAMS names: on
- * a machine that opens none of them they may belong to somebody else. Every mistake is reported with the others of the configuration,
+ * a machine that opens none of them they may belong to another program. Every mistake is reported with the others of the configuration,
  * pairs that cannot work together included (CON-27).
  */
 import { LIMITS } from "../../message/limits.ts";
@@ -42,10 +42,10 @@ function redisAddress(text: string): Reading<string> {
 export function readStreams(settings: Settings, env: Env, faults: string[]): StreamsConfig | null {
   const { streams } = settings;
   if (streams.length === 0) return null;
-  const read: Read = (variable, judge) => {
+  const read: Read = (variable, parse) => {
     const text = env[variable]?.trim();
     if (text === undefined || text === "") return undefined;
-    const reading = judge(text);
+    const reading = parse(text);
     if ("value" in reading) return reading.value;
     // An address may carry a password.
     faults.push(`${variable}: ${reading.fault}${variable === "REDIS_ADDR" ? "" : `, not ${JSON.stringify(text.slice(0, 100))}`}`);

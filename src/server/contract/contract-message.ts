@@ -51,7 +51,7 @@ export function readPosted(text: string, payloadBytesMax: number): PostedBody {
   if (!isObject) takeValue(cursor);
   expectEnd(cursor);
   if (!isObject) throw new MakegoodError("invalid_message", "the body must be a JSON object");
-  if (batch.posted === null) return { kind: "single", posted: judge(single, payloadBytesMax) };
+  if (batch.posted === null) return { kind: "single", posted: checked(single, payloadBytesMax) };
   const beside = single.payload === null ? [...single.fields.keys()] : [...single.fields.keys(), "payload"];
   if (beside.length > 0 || single.faults.length > 0) {
     throw new MakegoodError("invalid_message", `beside \`messages\` nothing else may stand: ${named(beside)}`);
@@ -70,7 +70,7 @@ function readBatch(cursor: Cursor, payloadBytesMax: number): Posted[] {
     const envelope: Envelope = { fields: new Map(), payload: null, faults: [] };
     try {
       if (eachMember(cursor, (name) => readField(cursor, envelope, name))) {
-        posted.push(judge(envelope, payloadBytesMax));
+        posted.push(checked(envelope, payloadBytesMax));
       } else {
         takeValue(cursor);
         posted.push({ faults: [{ code: "invalid_message", detail: "a message must be a JSON object" }] });
@@ -100,7 +100,7 @@ function readField(cursor: Cursor, envelope: Envelope, name: string): void {
   envelope.fields.set(name, value);
 }
 
-function judge(envelope: Envelope, payloadBytesMax: number): Posted {
+function checked(envelope: Envelope, payloadBytesMax: number): Posted {
   const { fields, payload, faults } = envelope;
   const unknown = [...fields.keys()].filter((name) => !FIELDS.has(name));
   if (unknown.length > 0) {

@@ -52,7 +52,7 @@ function readAsked(text: string, action: Intervention["action"]): Parsed<Asked> 
   return refusedFor(faults);
 }
 
-/** Why somebody does it; what is wrong with it becomes a fault. */
+/** The reason that the caller gives; what is wrong with it becomes a fault. */
 export function reasonOf(fields: Fields | undefined): string | undefined {
   const reason = fields?.text("reason")?.trim();
   if (fields && !fields.has("reason")) fields.fault("reason", "is missing: say why, it becomes part of the history");

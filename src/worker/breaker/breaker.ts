@@ -17,7 +17,7 @@ import type { TopicEntry } from "../../topic/topic-table.ts";
 import type { ProbeKind } from "../attempt.ts";
 import { Chain, PROBE_MS } from "./chain.ts";
 import { Evidence } from "./evidence.ts";
-import { neverFailed } from "./judge-sink.ts";
+import { neverFailed } from "./note-outcome.ts";
 
 export interface BreakerDeps {
   readonly topics: TopicStore;
@@ -79,7 +79,7 @@ export class Breaker {
     return chain && (chain.room(nowMs, false) > 0 || chain.room(nowMs, true) > 0) ? "one" : "none";
   }
 
-  /** How many messages may be tried as probes now; whoever starts them says so with take(). */
+  /** How many messages may be tried as probes now; the caller that starts them says so with take(). */
   room(nowMs: number, tenantId: string | null, retried: boolean): number {
     const held = this.heldAs(tenantId);
     return held === undefined ? 0 : (this.#chains.get(held)?.room(nowMs, retried) ?? 0);
@@ -106,7 +106,7 @@ export class Breaker {
     const chain = this.#chain(held);
     chain.wins++;
     chain.losses = 0;
-    chain.kind = "turn";
+    chain.kind = "charged";
     if (chain.wins >= WINS) {
       this.#reset(held);
       return;
@@ -146,8 +146,8 @@ export class Breaker {
     const inMs = Math.max(entry.seenMs + entry.record.breaker.probeInMs, chain.askedMs + ASK_MS) - nowMs;
     if (inMs > 0) return inMs;
     chain.askedMs = nowMs;
-    const turn = retried && nowMs >= chain.restedMs;
-    this.#call("breaker_probe", () => this.#ask(entry, held, chain, { retried, turn }, nowMs));
+    const charged = retried && nowMs >= chain.restedMs;
+    this.#call("breaker_probe", () => this.#ask(entry, held, chain, { retried, charged }, nowMs));
     return Number.POSITIVE_INFINITY;
   }
 
@@ -155,26 +155,26 @@ export class Breaker {
     entry: TopicEntry,
     held: string | null,
     chain: Chain,
-    { retried, turn }: { readonly retried: boolean; readonly turn: boolean },
+    { retried, charged }: { readonly retried: boolean; readonly charged: boolean },
     askedMs: number,
   ): Promise<void> {
     const { topics, owner, clock } = this.#deps;
-    const rest = turn ? restMs(entry.record.breaker.trips) : undefined;
+    const rest = charged ? restMs(entry.record.breaker.trips) : undefined;
     const grant = (sinceMs: number): void => {
       const before = entry.record.breaker;
       chain.retried = retried;
-      chain.kind = retried && !turn ? "free" : "turn";
+      chain.kind = retried && !charged ? "free" : "charged";
       chain.newest = !chain.newest;
       chain.grant(1, sinceMs);
       if (rest !== undefined) chain.restedMs = sinceMs + rest;
-      const trips = before.trips + (turn ? 1 : 0);
+      const trips = before.trips + (charged ? 1 : 0);
       if (held === null && before.state === "closed") return;
       this.#learn(entry, { ...before, state: held === null ? "half_open" : before.state, probeInMs: PROBE_MS, trips });
     };
     const asking = topics.probe(this.#name, owner, PROBE_MS, { tenantId: held, restMs: rest });
     if (await this.#orAlone(asking, () => grant(clock.monotonicMs()))) grant(clock.monotonicMs());
-    // Somebody else tries one, or what failed before rests: there is time.
-    else if (turn) chain.restedMs = askedMs + PROBE_MS;
+    // Another process tries one, or what failed before rests: there is time.
+    else if (charged) chain.restedMs = askedMs + PROBE_MS;
   }
 
   /** Whose breaker holds a tenant's messages: null, the topic's. Undefined: nothing does. */
@@ -259,7 +259,7 @@ export class Breaker {
   #learn(entry: TopicEntry, breaker: BreakerState): void {
     entry.record = { ...entry.record, breaker };
     entry.seenMs = this.#deps.clock.monotonicMs();
-    // A probe that failed changes nothing that anybody has to be told.
+    // A probe that failed changes nothing that others need to know.
     if (breaker.state === this.#announced) return;
     const { state, reason } = breaker;
     const said = (what: BreakerState["state"]) =>

@@ -14,8 +14,8 @@ export class Chain {
   untilMs = Number.NEGATIVE_INFINITY;
   /** The credit is for one that failed before. */
   retried = false;
-  /** `free`: the credit is for one that rests, and is charged with nothing; `turn`: those that failed before are. */
-  kind: ProbeKind = "turn";
+  /** `free`: the credit is for one that rests, and is charged with nothing; `charged`: those that failed before are. */
+  kind: ProbeKind = "charged";
   /** Alternates: those that wait longest may all be poison, and so may the newest. */
   newest = false;
   askedMs = Number.NEGATIVE_INFINITY;

@@ -8,7 +8,7 @@ import { DEFAULTS } from "../../message/limits.ts";
 interface Failure {
   readonly tenantId: string | null;
   readonly atMs: number;
-  /** Somebody else's message went through since. */
+  /** Another message went through since. */
   alone: boolean;
 }
 

@@ -11,7 +11,7 @@ export interface Probes {
   /** The lanes that nothing holds. */
   readonly open: readonly LaneEntry[];
   readonly claims: readonly PlannedClaim<LaneEntry>[];
-  /** Monotonic moment at which somebody may be asked again. */
+  /** Monotonic moment at which the store may be asked again. */
   readonly dueMs: number;
 }
 

@@ -29,7 +29,7 @@ export const PLANTED: readonly Defect[] = [
     breaks: ["I11"],
     edits: [
       {
-        file: "src/worker/breaker/judge-sink.ts",
+        file: "src/worker/breaker/note-outcome.ts",
         find: "const first = neverFailed(attempt.message);",
         replace: "const first = true;",
       },

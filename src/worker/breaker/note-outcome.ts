@@ -11,15 +11,15 @@ import type { Try } from "../attempt.ts";
 import type { TopicState } from "../topic-state.ts";
 import type { Breakers } from "./breakers.ts";
 
-export interface JudgeContext {
+export interface NoteContext {
   readonly breakers: Breakers;
   readonly events: Events;
 }
 
 /** `running`: attempts of it that are under way here; absent: this one was alone. */
-type Judged = Pick<TopicState, "name" | "breaker" | "entry"> & Partial<Pick<TopicState, "running">>;
+type NotedTopic = Pick<TopicState, "name" | "breaker" | "entry"> & Partial<Pick<TopicState, "running">>;
 
-export function judgeSink(attempt: Try, topic: Judged, outcome: Outcome, nowMs: number, context: JudgeContext): void {
+export function noteOutcome(attempt: Try, topic: NotedTopic, outcome: Outcome, nowMs: number, context: NoteContext): void {
   if (outcome.kind !== "unserved" && outcome.kind !== "interrupted") topic.entry?.rest.end();
   const { id, tenantId } = attempt.message;
   if (outcome.kind === "retry") attempt.alert = outcome.alert === true;
@@ -40,7 +40,7 @@ export function judgeSink(attempt: Try, topic: Judged, outcome: Outcome, nowMs: 
   }
 }
 
-type Told = Pick<ClaimedMessage, "attempt"> & Partial<Pick<ClaimedMessage, "base" | "handedDown" | "suspicion" | "retried">>;
+type Claimed = Pick<ClaimedMessage, "attempt"> & Partial<Pick<ClaimedMessage, "base" | "handedDown" | "suspicion" | "retried">>;
 
 /** An answer about the message itself, whichever it is. */
 export function provesLife(outcome: Outcome): boolean {
@@ -56,19 +56,19 @@ export function isEvidence(outcome: Extract<Outcome, { kind: "retry" | "unknown"
 }
 
 /** As far as its claim tells. */
-export function neverFailed({ attempt, base = 0, handedDown, suspicion = 0, retried }: Told): boolean {
+export function neverFailed({ attempt, base = 0, handedDown, suspicion = 0, retried }: Claimed): boolean {
   // Attempt 0 is the direct try itself.
   return attempt === 0 || (!retried && suspicion === 0 && !handedDown && attempt - base <= 1);
 }
 
 /** The sink may have been replaced since: what the old one lacked says nothing about the new one. */
-function leaveToOthers(attempt: Try, topic: Judged, { code, error }: Why, nowMs: number, { events }: JudgeContext): void {
+function leaveToOthers(attempt: Try, topic: NotedTopic, { code, error }: Why, nowMs: number, { events }: NoteContext): void {
   const { entry, running = 0 } = topic;
   const restMs = entry && entry.handle === attempt.handle ? entry.rest.begin({ code, error }, running, nowMs) : null;
   events.emit({ type: "unserved", topic: attempt.message.topic, id: attempt.message.id, code, error, restMs });
 }
 
-function disable(topic: Judged, reason: string, { breakers, events }: JudgeContext): void {
+function disable(topic: NotedTopic, reason: string, { breakers, events }: NoteContext): void {
   if (!topic.entry || topic.entry.record.disabledReason !== null) return;
   topic.entry.record = { ...topic.entry.record, disabledReason: reason };
   events.emit({ type: "sink_disabled", topic: topic.name, reason });
