@@ -16,6 +16,14 @@ export interface TextMessage extends MessageFields {
   readonly payloadText: string;
 }
 
+/** Messages whose fields and payload this process has checked while it read them: the API scans each body once, and once is enough. */
+const checkedTexts = new WeakSet<TextMessage>();
+
+export function markChecked(message: TextMessage): TextMessage {
+  checkedTexts.add(message);
+  return message;
+}
+
 export type Made = NewMessage | Promise<NewMessage>;
 
 export interface MessageBuilder {
@@ -35,10 +43,12 @@ type Verdict = StandardResult<unknown> | Promise<StandardResult<unknown>> | null
 type TopicRules = Pick<TopicRecord, "name" | "ordering" | "schemaVersion">;
 
 export function createMessageBuilder({ topics, declared, ids }: MessageBuilderOptions): MessageBuilder {
+  const schemaOf = (topic: AnyTopic | string) => (typeof topic === "string" ? declared.get(topic)?.schema : topic.schema) ?? null;
+
   /** Without a promise wherever nothing has to be asked: in a batch of a thousand they are what costs. */
   function build(topic: AnyTopic | string, text: string, value: unknown, fields: MessageFields): Made {
     const name = typeof topic === "string" ? topic : topic.name;
-    const schema = (typeof topic === "string" ? declared.get(topic)?.schema : topic.schema) ?? null;
+    const schema = schemaOf(topic);
     const verdict = schema ? schema["~standard"].validate(value) : null;
     const known = topics.known(name);
     if (known && !(verdict instanceof Promise)) {
@@ -78,8 +88,11 @@ export function createMessageBuilder({ topics, declared, ids }: MessageBuilderOp
       return build(topic, payloadText(payload), payload, fields);
     },
     fromText(message) {
-      checkFields(message);
-      return build(message.topic, message.payloadText, parsePayloadText(message.payloadText), message);
+      const { topic, payloadText: text } = message;
+      const checked = checkedTexts.has(message);
+      if (!checked) checkFields(message);
+      const value = checked && schemaOf(topic) === null ? undefined : parsePayloadText(text);
+      return build(topic, text, value, message);
     },
     unasked(name, payload, fields) {
       checkFields(fields);

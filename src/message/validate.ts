@@ -75,13 +75,23 @@ export function invalid(field: string, what: string): MakegoodError {
 
 function checkText(field: string, value: unknown, bytesMax: number): void {
   if (value === null || value === undefined) return;
-  if (typeof value !== "string" || value === "") throw invalid(field, "must be a text of at least one character");
-  if (value.length > bytesMax || (value.length * 3 > bytesMax && Buffer.byteLength(value) > bytesMax)) {
-    const code = field === "key" ? "key_too_long" : "invalid_message";
-    throw new MakegoodError(code, `${field} has more than ${bytesMax} bytes`, { field, limit: bytesMax });
-  }
-  if (CONTROL.test(value)) throw invalid(field, "must not contain control characters");
-  if (!isWellFormed(value)) throw invalid(field, "contains half of a surrogate pair and cannot be written as UTF-8");
+  const problem = textProblem(value, bytesMax);
+  if (problem === null) return;
+  const code = field === "key" && isTooLong(value, bytesMax) ? "key_too_long" : "invalid_message";
+  throw new MakegoodError(code, `${field} ${problem}`, { field, limit: bytesMax });
+}
+
+export function isTooLong(value: unknown, bytesMax: number): boolean {
+  if (typeof value !== "string") return false;
+  return value.length > bytesMax || (value.length * 3 > bytesMax && Buffer.byteLength(value) > bytesMax);
+}
+
+/** What is wrong with a key, a tenant or an ordering key, to be put behind its name; null: nothing. */
+export function textProblem(value: unknown, bytesMax: number): string | null {
+  if (typeof value !== "string" || value === "") return "must be a text of at least one character";
+  if (isTooLong(value, bytesMax)) return `may have at most ${bytesMax} bytes`;
+  if (CONTROL.test(value)) return "must not contain control characters";
+  return isWellFormed(value) ? null : "contains half of a surrogate pair and cannot be written as UTF-8";
 }
 
 export function checkNumber(field: string, value: unknown, min: number, max: number, whole: boolean): void {

@@ -31,7 +31,7 @@ export function parseTokens(text: string): { tokens: Token[]; faults: string[] }
     else if (!TOKEN_NAME.test(name)) faults.push(`${which} has no usable name (letters, digits, . _ @ -, up to 64)`);
     else if (name === SYSTEM.actor)
       faults.push(`${which}: ${name} is what the server calls itself on record: choose another name`);
-    else if (tokens.some((token) => token.name === name)) faults.push(`the name ${name} stands there twice`);
+    else if (tokens.some((token) => token.name === name)) faults.push(`the name ${name} is given twice`);
     else if (Buffer.byteLength(secret) < TOKEN_BYTES_MIN) {
       faults.push(`the secret of ${name} is shorter than ${TOKEN_BYTES_MIN} characters`);
     } else tokens.push({ name, digest: digest(secret) });

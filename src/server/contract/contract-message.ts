@@ -1,10 +1,10 @@
 /**
- * A posted body as messages: the envelope is scanned once, payloads are cut out as text, every other field is judged by
- * itself. Everything that is wrong with a message is collected, so that a caller learns all of it in one answer.
+ * A posted body as messages: the envelope is scanned once, payloads are cut out as text, every other field is checked by
+ * itself, by the rules that hold for a message from code. Everything that is wrong with a message is collected, so that a caller learns all of it in one answer.
  */
 import { type ErrorCode, isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
-import { isTopicName } from "../../message/validate.ts";
+import { isTooLong, isTopicName, numberProblem, textProblem } from "../../message/validate.ts";
 import { type Cursor, cursorOn, eachElement, eachMember, expectEnd, takeValue } from "./payload-scanner.ts";
 
 /** A message as posted: every field has been checked, the topic has not been looked up. */
@@ -45,7 +45,7 @@ export function readPosted(text: string, payloadBytesMax: number): PostedBody {
   const batch: { posted: Posted[] | null } = { posted: null };
   const isObject = eachMember(cursor, (name) => {
     if (name !== "messages") return readField(cursor, single, name);
-    if (batch.posted !== null) throw new MakegoodError("invalid_message", "`messages` stands there twice");
+    if (batch.posted !== null) throw new MakegoodError("invalid_message", "`messages` is given twice");
     batch.posted = readBatch(cursor, payloadBytesMax);
   });
   if (!isObject) takeValue(cursor);
@@ -54,7 +54,7 @@ export function readPosted(text: string, payloadBytesMax: number): PostedBody {
   if (batch.posted === null) return { kind: "single", posted: checked(single, payloadBytesMax) };
   const beside = single.payload === null ? [...single.fields.keys()] : [...single.fields.keys(), "payload"];
   if (beside.length > 0 || single.faults.length > 0) {
-    throw new MakegoodError("invalid_message", `beside \`messages\` nothing else may stand: ${named(beside)}`);
+    throw new MakegoodError("invalid_message", `a body with \`messages\` has no other field: ${named(beside)}`);
   }
   if (batch.posted.length === 0) throw new MakegoodError("invalid_message", "`messages` is empty");
   return { kind: "batch", posted: batch.posted };
@@ -87,14 +87,14 @@ function readBatch(cursor: Cursor, payloadBytesMax: number): Posted[] {
 
 function readField(cursor: Cursor, envelope: Envelope, name: string): void {
   if (name === "payload") {
-    if (envelope.payload !== null) envelope.faults.push({ code: "invalid_message", detail: "`payload` stands there twice" });
+    if (envelope.payload !== null) envelope.faults.push({ code: "invalid_message", detail: "`payload` is given twice" });
     cursor.code = "invalid_payload";
     envelope.payload = takeValue(cursor);
     cursor.code = "invalid_message";
     return;
   }
   if (envelope.fields.has(name)) {
-    envelope.faults.push({ code: "invalid_message", detail: `${named([name])} stands there twice` });
+    envelope.faults.push({ code: "invalid_message", detail: `${named([name])} is given twice` });
   }
   const value: unknown = JSON.parse(takeValue(cursor));
   envelope.fields.set(name, value);
@@ -127,12 +127,9 @@ function checked(envelope: Envelope, payloadBytesMax: number): Posted {
 
 /** What is wrong with a key, from a body or a header; null when nothing is. */
 export function keyFault(key: unknown): Fault | null {
-  if (typeof key !== "string" || key === "")
-    return { code: "invalid_message", detail: "`key` must be a string that is not empty" };
-  if (Buffer.byteLength(key) > LIMITS.keyBytesMax) {
-    return { code: "key_too_long", detail: `\`key\` may have at most ${LIMITS.keyBytesMax} bytes` };
-  }
-  return isStorable(key) ? null : { code: "invalid_message", detail: "`key` may not hold control characters or lone surrogates" };
+  const problem = textProblem(key, LIMITS.keyBytesMax);
+  if (problem === null) return null;
+  return { code: isTooLong(key, LIMITS.keyBytesMax) ? "key_too_long" : "invalid_message", detail: `\`key\` ${problem}` };
 }
 
 function readKey(value: unknown, faults: Fault[]): string | null {
@@ -145,27 +142,17 @@ function readKey(value: unknown, faults: Fault[]): string | null {
 function readText(fields: Envelope["fields"], name: string, bytesMax: number, faults: Fault[]): string | null {
   const value = fields.get(name);
   if (value === undefined || value === null) return null;
-  const fits = typeof value === "string" && value !== "" && Buffer.byteLength(value) <= bytesMax && isStorable(value);
-  if (!fits) {
-    const detail = `\`${name}\` must be a string of 1 to ${bytesMax} bytes without control characters or lone surrogates`;
-    faults.push({ code: "invalid_message", detail });
-  }
+  const problem = textProblem(value, bytesMax);
+  if (problem !== null) faults.push({ code: "invalid_message", detail: `\`${name}\` ${problem}` });
   return value as string;
 }
 
 function readInteger(fields: Envelope["fields"], name: string, min: number, max: number, faults: Fault[]): number {
   const value = fields.get(name);
   if (value === undefined || value === null) return 0;
-  if (!Number.isInteger(value) || (value as number) < min || (value as number) > max) {
-    faults.push({ code: "invalid_message", detail: `\`${name}\` must be an integer from ${min} to ${max}` });
-  }
+  const problem = numberProblem(`\`${name}\``, value, min, max);
+  if (problem !== null) faults.push({ code: "invalid_message", detail: problem });
   return value as number;
-}
-
-/** PostgreSQL has no NUL, UTF-8 has no lone surrogate, and a key becomes a header: such text would be refused too late. */
-function isStorable(text: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
-  return !/[\u0000-\u001f\u007f]|\p{Surrogate}/u.test(text);
 }
 
 function named(names: readonly string[]): string {

@@ -2,7 +2,7 @@
  * Messages over HTTP: accept one or a batch, read one back with its timeline, list them. Accepted means committed: a 201
  * is written after the store has answered, never before.
  */
-import type { TextMessage } from "../../client/build-message.ts";
+import { markChecked, type TextMessage } from "../../client/build-message.ts";
 import type { Enqueued } from "../../client/client.ts";
 import { standingOf, standings } from "../../client/standing.ts";
 import { type ErrorCode, isMakegoodError } from "../../message/errors.ts";
@@ -104,7 +104,7 @@ async function allFaults(kernel: Kernel, posted: readonly Posted[]): Promise<Pro
 
 function incoming(request: ApiRequest, { payload, ...fields }: PostedMessage): TextMessage {
   const traceparent = request.header("traceparent");
-  return { ...fields, payloadText: payload, traceparent: isTraceparent(traceparent) ? traceparent : null };
+  return markChecked({ ...fields, payloadText: payload, traceparent: isTraceparent(traceparent) ? traceparent : null });
 }
 
 function refusedBatch(errors: readonly ProblemItem[]): Reply {
@@ -151,7 +151,7 @@ function readQuery(query: URLSearchParams): Parsed<{ filter: ListFilter; payload
   const take = (name: string): string | undefined => {
     taken.add(name);
     const values = query.getAll(name);
-    if (values.length > 1) faults.push({ field: name, code: "invalid_query", detail: `${name} stands there twice` });
+    if (values.length > 1) faults.push({ field: name, code: "invalid_query", detail: `${name} is given twice` });
     const value = values[0];
     if (value?.includes("\u0000")) faults.push({ field: name, code: "invalid_query", detail: `${name} holds a NUL` });
     return value === "" ? undefined : value;

@@ -29,7 +29,7 @@ export function readQuery<T>(params: URLSearchParams, read: (query: Query) => T)
     taken.add(name);
     const values = params.getAll(name);
     const [value] = values;
-    if (values.length > 1) return fault(name, "stands there twice");
+    if (values.length > 1) return fault(name, "is given twice");
     if (value?.includes("\u0000")) return fault(name, "holds a NUL");
     if (value !== undefined && value.length > CHARS_MAX) return fault(name, `may have at most ${CHARS_MAX} characters`);
     return value === "" ? undefined : value;

@@ -34,7 +34,7 @@ export function readFailure(text: string, headerKey: string | null): FailureRead
   let payload: Payload | null = null;
   const cursor = cursorOn(text, "invalid_request");
   const isObject = eachMember(cursor, (name) => {
-    if (members.has(name)) fault(name.slice(0, 100), "stands there twice");
+    if (members.has(name)) fault(name.slice(0, 100), "is given twice");
     members.set(name, null);
     if (name === "failure_payload") {
       payload = takePayload(cursor);

@@ -122,7 +122,7 @@ function readEdit(text: string): EditRead {
   const cursor = cursorOn(text, "invalid_request");
   const isObject = eachMember(cursor, (name) => {
     const value = takeValue(cursor);
-    if (seen.has(name)) faults.push({ field: name.slice(0, 100), detail: "stands there twice" });
+    if (seen.has(name)) faults.push({ field: name.slice(0, 100), detail: "is given twice" });
     seen.add(name);
     if (name === "payload") payload = value;
     else members.push([name, JSON.parse(value)]);
