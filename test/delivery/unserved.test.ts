@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore, topic, unserved } from "../../src/index.ts";
 import { httpReceiver } from "../sinks/receiver.ts";
-import { fastClock, pause, setUp, until } from "./support.ts";
+import { fastClock, pause, setUp, until } from "../unit/delivery/support.ts";
 
 const SINKLESS = { recovery: false } as const;
 

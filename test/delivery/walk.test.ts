@@ -11,7 +11,7 @@ import {
   type StandardSchemaV1,
   topic,
 } from "../../src/index.ts";
-import { pause, setUp, until, wrap } from "./support.ts";
+import { pause, setUp, until, wrap } from "../unit/delivery/support.ts";
 
 const quick = { baseMs: 1, maxMs: 5 } as const;
 

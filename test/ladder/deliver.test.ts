@@ -6,9 +6,9 @@ import { performance } from "node:perf_hooks";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore, type Outcome } from "../../src/index.ts";
 import { readJournal } from "../../src/store/journal/read-journal.ts";
-import { fastClock } from "../delivery/support.ts";
 import { freshDirectory } from "../journal/support.ts";
 import { startReceiver } from "../support/receiver.ts";
+import { fastClock } from "../unit/delivery/support.ts";
 import { fragile, ladderScene, TOPIC } from "./support.ts";
 
 const QUEUED = [401, 403, 408, 409, 425, 429, 500, 502, 503, 504, 507];

@@ -5,8 +5,8 @@
 import { describe, expect, it } from "vitest";
 import { createMakegood, reject, topic } from "../../src/index.ts";
 import { systemRandom } from "../../src/platform/random.ts";
-import { pause } from "../delivery/support.ts";
 import { dropSchema, openStore } from "../support/postgres.ts";
+import { pause } from "../unit/delivery/support.ts";
 
 const MESSAGES = 5_000;
 

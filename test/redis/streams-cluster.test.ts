@@ -10,8 +10,8 @@ import { fromIoredis, fromNodeRedis, type RedisPort } from "../../src/store/redi
 import { startInlet } from "../../src/store/redis/streams/inlet.ts";
 import { fieldOf } from "../../src/store/redis/streams/seed-names.ts";
 import { envelope } from "../audit/records.ts";
-import { until } from "../delivery/support.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
+import { until } from "../unit/delivery/support.ts";
 import { owed } from "./dlq-port-suite.ts";
 
 describe("on a cluster", () => {

@@ -20,8 +20,8 @@ import { createMemoryAudit } from "../../src/store/memory/audit.ts";
 import { fromNodeRedis, type RedisPort } from "../../src/store/redis/port.ts";
 import { type StreamDoors, type StreamNotice, startStreamDoors } from "../../src/store/redis/streams/doors.ts";
 import { envelope } from "../audit/records.ts";
-import { until } from "../delivery/support.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
+import { until } from "../unit/delivery/support.ts";
 
 const DEAD = "audit:dead-letter";
 

@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { pause } from "../delivery/support.ts";
 import { builtDist } from "../support/build.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
+import { pause } from "../unit/delivery/support.ts";
 
 const CHILD = join(import.meta.dirname, "inlet-child.mjs");
 const NAMES = { stream: "orders", group: "workers", blockMs: 50, sweepMs: 30, reclaimIdleMs: 150, acceptTimeoutMs: 100 };

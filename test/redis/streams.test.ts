@@ -8,8 +8,8 @@ import { type Inlet, startInlet } from "../../src/store/redis/streams/inlet.ts";
 import type { InletMessage, InletNotice, InletOptions } from "../../src/store/redis/streams/inlet-options.ts";
 import { AUDIT_STREAM, fieldOf, RECOVERY_STREAM } from "../../src/store/redis/streams/seed-names.ts";
 import { checkReclaim, reclaimBackoffMs, reclaimSpanMs } from "../../src/store/redis/streams/takeover.ts";
-import { pause, until } from "../delivery/support.ts";
 import { DURABLE, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { pause, until } from "../unit/delivery/support.ts";
 
 const STREAM = "orders";
 const GROUP = "workers";

@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMakegood, type Makegood, reject, topic } from "../../../src/index.ts";
 import type { Recovery } from "../../../src/recovery/recovery.ts";
-import { until } from "../../delivery/support.ts";
 import { dropSchema, freshSchema, openStore } from "../../support/postgres.ts";
-import { ANN, BO } from "./scene.ts";
+import { until } from "../../unit/delivery/support.ts";
+import { ANN, BO } from "../../unit/recovery/engine/scene.ts";
 
 describe("the engine on PostgreSQL", () => {
   const schema = freshSchema();

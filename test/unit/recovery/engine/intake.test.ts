@@ -1,0 +1,72 @@
+/**
+ * The one way into the groups under load: what waits is bounded, what was taken makes room, and one write that cannot be made is told to
+ * whoever asked for it.
+ */
+import { expect, it } from "vitest";
+import { MakegoodError } from "../../../../src/message/errors.ts";
+import { createIntake, type Incoming } from "../../../../src/recovery/ingest/intake.ts";
+import type { FailurePlaces } from "../../../../src/recovery/ingest/place-failures.ts";
+import { INGEST_MAX } from "../../../../src/store/candidate-state.ts";
+import type { GroupIdentity, Ingested, NewOccurrence } from "../../../../src/store/recovery.ts";
+
+const AT = { topic: "t/x", sink: "x", code: "E" };
+const GROUP: GroupIdentity = { ...AT, fingerprint: "f", matchId: "m", template: "x", frame: null, rule: null };
+const ONE: Ingested = { kind: "accepted", groupId: 1, candidateId: 1, matchId: "m", occurrences: 1, first: false, queued: false };
+const REST = { source: "api", matchId: null, message: null, tenantId: null, skill: null, text: "x", stack: null } as const;
+const incoming = (count: number, key: string | null = null): Incoming[] =>
+  Array.from({ length: count }, () => ({
+    ...REST,
+    ...{ failure: { ...AT, text: "x" }, requestKey: () => key, payloadHash: "0", payload: null, evaluate: false },
+  }));
+
+function intakeOver(ingest: (all: readonly NewOccurrence[]) => Promise<Ingested[]>) {
+  const place = async (failures: readonly unknown[]) => ({ identities: failures.map(() => GROUP), changed: [] });
+  return createIntake({
+    recovery: { ingest },
+    places: { place } as unknown as FailurePlaces,
+    joins: { join: async () => 0 },
+    rules: { reopens: () => true, evaluation: () => null },
+    joinFailed: () => expect.fail("nothing is joined here"),
+  });
+}
+
+it("refuses what comes while 20,000 wait, and takes it once they are written", async () => {
+  let open = (): void => {};
+  const stuck = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const sizes: number[] = [];
+  const intake = intakeOver(async (all) => {
+    await stuck;
+    sizes.push(all.length);
+    return all.map(() => ONE);
+  });
+  const first = intake.take(incoming(INGEST_MAX));
+  // A turn later it is being written, and waits no more.
+  await new Promise((resolve) => setImmediate(resolve));
+  const waiting = Array.from({ length: 100 }, () => intake.take(incoming(INGEST_MAX)));
+  await expect(intake.take(incoming(1))).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
+  open();
+  for (const taken of [first, ...waiting]) expect(await taken).toHaveLength(INGEST_MAX);
+  expect(await intake.take(incoming(1)), "there is room again").toEqual([ONE]);
+  // What does not fit into one write goes into the next, whole.
+  await Promise.all([67, 67, 67].map((count) => intake.take(incoming(count))));
+  expect(sizes.slice(-2)).toEqual([134, 67]);
+  expect(Math.max(...sizes)).toBe(INGEST_MAX);
+});
+
+it("what cannot be written fails for its caller alone; a store that is away fails for all", async () => {
+  const broken = intakeOver(async (all) => {
+    if (all.some(({ requestKey }) => requestKey === "bad")) throw new Error("invalid byte sequence");
+    return all.map(() => ONE);
+  });
+  const both = await Promise.allSettled([broken.take(incoming(1, "good")), broken.take(incoming(1, "bad"))]);
+  expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  let calls = 0;
+  const away = intakeOver(async () => {
+    calls++;
+    throw new MakegoodError("store_unavailable", "away");
+  });
+  const none = await Promise.allSettled([away.take(incoming(1)), away.take(incoming(1))]);
+  expect([none.map(({ status }) => status), calls]).toEqual([["rejected", "rejected"], 1]);
+});

@@ -1,0 +1,202 @@
+/** Fingerprints: what makes two failures one, the id that follows from it, rules made by hand, and the explanation. */
+import { describe, expect, it } from "vitest";
+import { type Failure, FINGERPRINT_LIMITS, Fingerprints } from "../../../src/recovery/fingerprint/fingerprint.ts";
+import { mergeRule, RuleTable, splitRule } from "../../../src/recovery/fingerprint/group-rules.ts";
+import { failureMatchId } from "../../../src/recovery/fingerprint/match-id.ts";
+import { FINGERPRINT_VERSION } from "../../../src/recovery/fingerprint/version.ts";
+import { why } from "../../../src/recovery/fingerprint/why.ts";
+import { sample } from "./fingerprint-fixtures.ts";
+import { createMemoryTemplateStore } from "./memory-template-store.ts";
+
+const failure = (text: string, more: Partial<Failure> = {}): Failure => ({
+  topic: "billing/charge",
+  sink: "http",
+  code: "TIMEOUT",
+  text,
+  ...more,
+});
+
+describe("the key", () => {
+  it("holds topic, sink, code, template and top frame, and the version", () => {
+    const fingerprints = new Fingerprints();
+    const base = fingerprints.of(failure("charge 5 failed"));
+    expect(base.key).toMatch(new RegExp(`^f${FINGERPRINT_VERSION}\\.[0-9a-f]{16}\\.[0-9a-f]{12}$`));
+    expect(fingerprints.of(failure("charge 6 failed"))).toEqual(base);
+    const stack = "Error: x\n    at charge (/app/pay.js:10:5)";
+    const others = [
+      failure("charge 5 failed", { topic: "billing/refund" }),
+      failure("charge 5 failed", { sink: "webhook" }),
+      failure("charge 5 failed", { code: "REFUSED" }),
+      failure("charge 5 failed", { stack }),
+      failure("refund 5 failed"),
+    ].map((one) => fingerprints.of(one).key);
+    expect(new Set([base.key, ...others]).size).toBe(6);
+    expect(fingerprints.of(failure("charge 5 failed", { stack: stack.replace(":10:5", ":11:9") })).key).toBe(others[3]);
+  });
+
+  it("is the same in every process, and so is its failure_match_id, a UUID of version 5", () => {
+    const [one, other] = [new Fingerprints(), new Fingerprints()].map((each) => each.of(failure("charge 5 failed")));
+    expect(one).toEqual(other);
+    expect(one?.matchId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    // A change of this id would part every group from its history.
+    expect(failureMatchId("f1.0123456789abcdef.0123456789ab")).toBe("cf3994ef-88e3-566d-881f-a3515e9d524a");
+  });
+
+  it("a trace inside the text is not part of the message", () => {
+    const fingerprints = new Fingerprints();
+    const text = "Error: no amount 5\n    at charge (/app/pay.js:10:5)\n    at main (/app/main.js:1:1)";
+    expect(fingerprints.of(failure(text))).toMatchObject({ template: "Error no amount <*>", frame: "charge pay.js" });
+  });
+
+  it("takes texts of 1 MiB, and another failure's id in a text is only an id", () => {
+    const fingerprints = new Fingerprints();
+    const first = fingerprints.of(failure("charge failed"));
+    const mention = (id: string) => fingerprints.of(failure(`replay of failure ${id} failed as well`));
+    expect(mention(first.matchId).key).toBe(mention("550e8400-e29b-41d4-a716-446655440000").key);
+    expect(mention(first.matchId).key).not.toBe(first.key);
+    const huge = `${"a ".repeat(FINGERPRINT_LIMITS.textCharsMax)}${"\n    at x (y.js:1:1)".repeat(50_000)}`;
+    expect(fingerprints.of(failure(huge)).frame).toBe("x y.js");
+  });
+
+  it("five thousand failures of seventeen kinds are seventeen groups", () => {
+    const fingerprints = new Fingerprints();
+    const keys = sample(300).map(({ text }) => fingerprints.of(failure(text)).key);
+    expect(new Set(keys.map((key) => fingerprints.resolve("billing/charge", "TIMEOUT", key))).size).toBe(17);
+  });
+
+  it("ids that happen to have no digit are still ids", () => {
+    const fingerprints = new Fingerprints();
+    const letters = (n: number, base: number): string => ((n * 48_271) % 2_147_483_647).toString(base).padStart(6, "k").slice(-6);
+    const kinds: ((n: number) => string)[] = [
+      (n) => `request ${letters(n, 36)} failed`,
+      (n) => `token ${letters(n, 36)}`,
+      (n) => `charge ch_${letters(n, 36)} was declined by the bank`,
+      (n) => `object ${letters(n, 16)} is gone`,
+    ];
+    const keys = Array.from(
+      { length: 4_000 },
+      (_, n) => fingerprints.of(failure((kinds[n % 4] as (n: number) => string)(n + 1))).key,
+    );
+    expect(new Set(keys.map((key) => fingerprints.resolve("billing/charge", "TIMEOUT", key))).size).toBe(4);
+  });
+
+  it("a key of another version, or none at all, stands for itself", () => {
+    for (const key of ["f0.0123456789abcdef.0123456789ab", "", "what", "f1", "f1..", "550e8400-e29b-41d4-a716-446655440000"]) {
+      expect(new Fingerprints().resolve("t", "c", key)).toBe(key);
+    }
+  });
+
+  it("past the limit of scopes the mask alone groups", () => {
+    const fingerprints = new Fingerprints({ scopesMax: 1 });
+    fingerprints.of(failure("one"));
+    const [a, b, c] = ["no user ann here", "no user bo here", "no user ann here"].map(
+      (text) => fingerprints.of(failure(text, { code: "X" })).key,
+    );
+    expect(a).toBe(c);
+    expect(a).not.toBe(b);
+    expect(fingerprints.learner("billing/charge", "X")).toBeUndefined();
+  });
+});
+
+describe("processes", () => {
+  it("agree through the store, also one that comes later", async () => {
+    const store = createMemoryTemplateStore();
+    const [one, other, late] = [new Fingerprints(), new Fingerprints(), new Fingerprints()];
+    const early = one.of(failure("mailbox handed to user ann")).key;
+    const theirs = other.of(failure("mailbox handed to user bo")).key;
+    await one.sync(store);
+    await other.sync(store);
+    await one.sync(store);
+    await late.open(store, "billing/charge", "TIMEOUT");
+    const now = [one, other, late].map((each) => each.of(failure("mailbox handed to user cy")).key);
+    expect(new Set(now).size).toBe(1);
+    for (const each of [one, other, late]) {
+      expect(each.resolve("billing/charge", "TIMEOUT", early)).toBe(now[0]);
+      expect(each.resolve("billing/charge", "TIMEOUT", theirs)).toBe(now[0]);
+    }
+  });
+});
+
+describe("rules made by hand", () => {
+  const merged = mergeRule(
+    "r1",
+    "billing/charge",
+    "TIMEOUT",
+    ["card declined by bank", "card refused by bank <*>"],
+    "the bank words it twice",
+  );
+
+  it("a merge holds for the future, and ids given out before lead to it", () => {
+    const fingerprints = new Fingerprints();
+    const before = ["card declined by bank", "card refused by bank 5", "card lost"].map(
+      (text) => fingerprints.of(failure(text)).key,
+    );
+    fingerprints.useRules([merged]);
+    const one = fingerprints.of(failure("card declined by bank"));
+    expect(fingerprints.of(failure("card refused by bank 9"))).toEqual(one);
+    expect(one.rule).toBe("r1");
+    const after = before.map((key) => fingerprints.resolve("billing/charge", "TIMEOUT", key));
+    expect(after).toEqual([one.key, one.key, before[2]]);
+    expect(fingerprints.of(failure("card declined by bank", { code: "OTHER" })).rule).toBeUndefined();
+  });
+
+  it("DR-28: a split looks for whole words, so 500 is not found in 15000, and it can name what the mask hides", () => {
+    const split = splitRule(
+      "r2",
+      "billing/charge",
+      "TIMEOUT",
+      "gateway answered <*>",
+      ["500"],
+      "500 is theirs, the rest is ours",
+    );
+    const fingerprints = new Fingerprints({ rules: [split] });
+    const of = (text: string) => fingerprints.of(failure(text));
+    expect(of("gateway answered 500").rule).toBe("r2");
+    expect(of("gateway answered 15000").rule).toBeUndefined();
+    expect(of("gateway answered 15000").key).toBe(of("gateway answered 404").key);
+    expect(of("gateway answered 500").key).not.toBe(of("gateway answered 404").key);
+  });
+
+  it("the more particular rule wins, whatever the order of the list", () => {
+    const wide = mergeRule("a", "t", "c", ["x <*> <*>", "y <*> <*>"], "");
+    const narrow = mergeRule("b", "t", "c", ["x y <*>", "x z <*>"], "");
+    for (const rules of [
+      [wide, narrow],
+      [narrow, wide],
+    ]) {
+      expect(new RuleTable(rules).find("t", "c", "x y q", "x y q")?.id).toBe("b");
+      expect(new RuleTable(rules).find("t", "c", "x w q", "x w q")?.id).toBe("a");
+    }
+  });
+
+  it("refuses rules that cannot work", () => {
+    expect(() => mergeRule("r", "t", "c", ["one"], "")).toThrow(/at least two templates/);
+    expect(() => splitRule("r", "t", "c", " ", [], "")).toThrow(/empty template/);
+    expect(() => splitRule("", "t", "c", "x", [], "")).toThrow(/give it one/);
+    expect(() => new RuleTable(Array.from({ length: 1_001 }, () => merged))).toThrow(/at most 1000 rules/);
+  });
+});
+
+describe("why", () => {
+  it("says what is the same, what varies with examples, and which merge it was", () => {
+    const fingerprints = new Fingerprints();
+    const [a, b] = [failure("session 5 closed for user ann"), failure("session 77 closed for user bo")];
+    const first = fingerprints.of(a).key;
+    const answer = why(fingerprints, a, b);
+    expect(answer).toMatchObject({
+      together: true,
+      same: ["topic", "sink", "code", "frame", "template", "rule"],
+      template: "session <*> closed for user <*>",
+      hidden: [{ placeholder: "<num>", values: ["5", "77"] }],
+    });
+    expect(answer.variables).toEqual([{ place: 5, values: ["ann", "bo"], seen: ["ann", "bo"] }]);
+    expect(answer.merges.map(({ from }) => from)).toContain(first.split(".")[1]);
+    expect(answer.text).toContain("Their templates were merged");
+  });
+
+  it("says what parts two failures", () => {
+    const answer = why(new Fingerprints(), failure("worker started"), failure("worker stopped", { sink: "webhook" }));
+    expect(answer).toMatchObject({ together: false, different: ["sink", "template"] });
+    expect(answer.text).toBe('Different sink, template: "worker started" and "worker stopped".');
+  });
+});

@@ -1,0 +1,137 @@
+/**
+ * A memory store with a clock that only moves when told to, dead letters in it, receivers that answer as a test says, and redrives over
+ * them: what takes a day takes no time.
+ */
+import type { Settlement } from "../../../../src/message/settlement.ts";
+import type { TopicDefinition } from "../../../../src/message/topic.ts";
+import { createEvents, type MakegoodEvent } from "../../../../src/observe/events.ts";
+import type { Clock } from "../../../../src/platform/clock.ts";
+import { createIds } from "../../../../src/platform/ids.ts";
+import type { RedriveDeps } from "../../../../src/recovery/redrive/deps.ts";
+import { createRedrives, type Redrives } from "../../../../src/recovery/redrive/redrives.ts";
+import { createMemoryStore } from "../../../../src/store/memory/memory-store.ts";
+import type { Redrive } from "../../../../src/store/redrive.ts";
+import { DELIVERED, dead, definition, newMessage } from "../../../../src/testing/store-conformance/fixtures.ts";
+
+export const TOPIC = "billing/charge";
+export const ANN = { actor: "ann", actorType: "human" } as const;
+
+export interface ManualClock extends Clock {
+  /** Runs every timer that falls due on the way, and everything they start. */
+  advance(ms: number): Promise<void>;
+}
+
+export function manualClock(startMs = 1_750_000_000_000): ManualClock {
+  let nowMs = startMs;
+  const timers = new Set<{ readonly atMs: number; readonly run: () => void }>();
+  const idle = () => new Promise<void>((resolve) => setImmediate(resolve));
+  return {
+    wallMs: () => nowMs,
+    monotonicMs: () => nowMs,
+    after(ms, run) {
+      const timer = { atMs: nowMs + Math.max(0, ms), run };
+      timers.add(timer);
+      return { cancel: () => timers.delete(timer) };
+    },
+    async advance(ms) {
+      const endMs = nowMs + ms;
+      for (;;) {
+        await idle();
+        const [next] = [...timers].sort((a, b) => a.atMs - b.atMs);
+        if (!next || next.atMs > endMs) break;
+        timers.delete(next);
+        nowMs = Math.max(nowMs, next.atMs);
+        next.run();
+      }
+      nowMs = endMs;
+      await idle();
+    },
+  };
+}
+
+export type Answer = "delivered" | "dead" | "nothing";
+
+export type Scene = Awaited<ReturnType<typeof createScene>>;
+
+export async function createScene({ topics = [definition(TOPIC)] }: { readonly topics?: readonly TopicDefinition[] } = {}) {
+  const clock = manualClock();
+  const store = createMemoryStore({ clock });
+  const { recovery } = store;
+  for (const topic of topics) await store.topics.put(topic, "code");
+  const ids = createIds(clock);
+  const events = createEvents();
+  const heard: MakegoodEvent[] = [];
+  events.on((event) => heard.push(event));
+
+  /** One process: the face and its runner. `lives.on = false`: it does nothing any more, as after kill -9. */
+  function process(change: Partial<RedriveDeps> = {}): Redrives & { readonly lives: { on: boolean } } {
+    const lives: { on: boolean } = { on: true };
+    const redrives = new Proxy(recovery.redrives, {
+      get: (target, name) => {
+        const call = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>;
+        return (...args: unknown[]) => (lives.on ? call(...args) : new Promise(() => {}));
+      },
+    }) as RedriveDeps["recovery"]["redrives"];
+    const made = createRedrives({
+      recovery: { ...recovery, redrives },
+      store,
+      events,
+      ids,
+      clock,
+      owner: `runner-${ids()}`,
+      serves: () => true,
+      checkPayload: () => {},
+      ...change,
+    });
+    return { ...made, lives };
+  }
+
+  /** Attempts whatever is due, as a worker would. */
+  async function attempt(answer: (message: { readonly id: string; readonly topic: string }) => Answer): Promise<number> {
+    let count = 0;
+    for (;;) {
+      const lanes = (await store.lanes()).map(({ lane }) => ({ lane, limit: 1_000 }));
+      const claimed = await store.claim({ owner: "worker", leaseMs: 30_000, lanes });
+      if (claimed.length === 0) return count;
+      count += claimed.length;
+      const settles = claimed.map(({ id, topic, claim, attempt }) => {
+        const said = answer({ id, topic });
+        const waits: Settlement = { kind: "hold", reason: "test", counted: false, outcome: "unknown", code: null, error: null };
+        const settlement = said === "nothing" ? waits : said === "dead" ? dead() : DELIVERED;
+        return { id, claim, attempt, durationMs: 1, settlement };
+      });
+      await store.settle(settles);
+    }
+  }
+
+  return {
+    clock,
+    store,
+    recovery,
+    events,
+    heard,
+    ids,
+    process,
+    attempt,
+    /** Dead letters of a topic, oldest first. */
+    async die(count: number, fields: Parameters<typeof newMessage>[1] = {}): Promise<string[]> {
+      const messages = Array.from({ length: count }, () => newMessage(ids(), { topic: TOPIC, ...fields }));
+      for (let i = 0; i < count; i += 1_000) await store.enqueue(messages.slice(i, i + 1_000));
+      const mine = new Set(messages.map(({ id }) => id));
+      await attempt(({ id }) => (mine.has(id) ? "dead" : "nothing"));
+      return messages.map(({ id }) => id);
+    },
+    /** Lets time pass in small steps, with workers that attempt what the runner sends. */
+    async pass(ms: number, answer: Parameters<typeof attempt>[0] = () => "delivered", stepMs = 50): Promise<void> {
+      for (let passed = 0; passed < ms; passed += stepMs) {
+        await clock.advance(stepMs);
+        await attempt(answer);
+      }
+    },
+    async counts(redrive: Pick<Redrive, "id">) {
+      const found = await recovery.redrives.get(redrive.id);
+      if (!found) throw new Error(`no redrive ${redrive.id}`);
+      return { status: found.status, reason: found.statusReason, ...found.counts };
+    },
+  };
+}
