@@ -284,7 +284,7 @@ describe("durability", () => {
     const sent = await other.send("POST", "/api/v1/messages", { topic: "billing/finalize", key: "r1", payload: 1 });
     const { id } = (await sent.json()) as { id: string };
     expect(await redis.ask("DEL", `{vouched}:m:${id}`)).toBe(1);
-    await vouched.setAside(true);
+    await vouched.quarantined(true);
     const trouble = { dlq_aof_verified: false, dlq_attested: "the operator", dlq_unreadable: 1, ready_for_billing: false };
     await becomes(async () => expect(await billingOf(other)).toMatchObject(trouble));
   });

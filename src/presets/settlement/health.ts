@@ -83,7 +83,7 @@ export function isAofVerified(kind: string, { state, attested }: LastLook): bool
 export async function lookAtStore(store: Store): Promise<Partial<LastLook>> {
   if (!isRedisStore(store)) return {};
   const { state, attested } = await checkPersistence(store);
-  const { found } = await store.setAside();
+  const { found } = await store.quarantined();
   return { state, attested, unreadable: found.filter(({ topic }) => topic === TOPIC || topic === null).length };
 }
 

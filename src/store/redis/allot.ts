@@ -7,7 +7,7 @@ import type { TopicStore } from "../topics.ts";
 import type { Db } from "./db.ts";
 import { ALLOT, OCCUPY } from "./scripts/allot.ts";
 
-/** Who is this late has waited; more than that, and a clock was set back. */
+/** A caller may be this late because it waited; later than that, a clock was set back. */
 const LATE_MS = 1_000;
 
 export function createAllot(db: Db): Pick<TopicStore, "allot" | "occupy"> {

@@ -12,7 +12,7 @@ import type { RedisPort } from "./port.ts";
 import { asStoreError, replyCode } from "./redis-errors.ts";
 import { LOST_DATA } from "./scripts/script.ts";
 
-/** How often one call meets data that is new again before it gives up. */
+/** How often one call may find that the data is new again before it gives up. */
 const LOSSES_MAX = 3;
 
 export interface Db {
@@ -27,7 +27,7 @@ export interface Db {
    * its data nothing ran: topics are declared again first, and then it runs.
    */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[], at?: At): Promise<unknown>;
-  /** Likewise, on whatever data is there. */
+  /** Likewise, without a look at the mark of the data. */
   unmarked(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /** A plain command on one key. */
   command(during: string, key: string, args: readonly string[], writes?: boolean): Promise<unknown>;

@@ -35,7 +35,7 @@ export type Attestation = Readonly<Partial<Record<"appendonly" | "appendfsync" |
 const SETTINGS = ["appendonly", "appendfsync", "maxmemory-policy", "maxmemory"] as const;
 type Setting = (typeof SETTINGS)[number];
 
-/** With `yes` there is no sync while a rewrite runs, whatever `appendfsync` says. */
+/** With `yes` there is no sync while a rewrite runs, also with `appendfsync always`. */
 const PAUSE = "no-appendfsync-on-rewrite";
 const PAUSED = " except during a rewrite";
 
@@ -91,7 +91,7 @@ async function examine(node: RedisNode, attest: Attestation): Promise<NodeDurabi
   const findings = SETTINGS.map((name) => {
     const said = config.get(name) ?? fromInfo[name];
     const vouched = said === null && name !== "maxmemory" ? (attest[name] ?? null) : null;
-    const found = judge(name, said ?? vouched, vouched !== null);
+    const found = check(name, said ?? vouched, vouched !== null);
     return name === "appendfsync" && pause === "yes" ? paused(found) : found;
   });
   return { node: node.name, role: node.role, findings: [...findings, appendOnlyFile(info), replication(info)] };
@@ -103,7 +103,7 @@ function paused(sync: Finding): Finding {
   return { ...sync, value: `${sync.value}${PAUSED}`, detail };
 }
 
-function judge(name: Setting, value: string | null, attested: boolean): Finding {
+function check(name: Setting, value: string | null, attested: boolean): Finding {
   const make = (good: boolean, required: boolean, bad: string): Finding => {
     const verdict = value === null ? "unknown" : good ? "verified" : "failed";
     const unknown = "neither CONFIG GET nor INFO says it: attest it, or let this user read it";
@@ -151,7 +151,7 @@ async function readInfo(node: RedisNode): Promise<Map<string, string>> {
   return new Map(lines.filter((line) => line.includes(":")).map((line) => line.split(":", 2) as [string, string]));
 }
 
-/** Advice only: one server is a choice, but whoever has replicas wants to know whether they follow. */
+/** Advice only: one server is a choice, but an operator with replicas wants to know whether they follow. */
 function replication(info: ReadonlyMap<string, string>): Finding {
   const base = { name: "replication", attested: false, required: false } as const;
   const role = info.get("role");
@@ -173,7 +173,7 @@ async function answered(node: RedisNode, args: readonly string[]): Promise<unkno
   } catch (error) {
     if (error instanceof MakegoodError) throw error;
     const code = replyCode(error);
-    // It refuses everything, whatever is asked: its settings are not unknown, it cannot be used.
+    // It refuses every command: its settings are not unknown, it cannot be used.
     if (code === "NOAUTH") throw asStoreError(error, "check of durability", false);
     if (code !== null) return null;
     throw new MakegoodError("store_unavailable", `Redis ${node.name} cannot be examined: ${errorText(error)}`, {}, error);

@@ -1,6 +1,6 @@
 /**
- * Calls of ENQUEUE as the arguments of a script: a short one for what most callers send, one for everything else. Both judge and write
- * alike, and answer in the order of the messages given.
+ * Calls of ENQUEUE as the arguments of a script: a short one for what most callers send, one for everything else. Both decide and
+ * write alike, and answer in the order of the messages given.
  */
 import type { NewMessage } from "../../message/message.ts";
 import type { Db } from "./db.ts";
@@ -37,7 +37,7 @@ interface PlainLane {
   readonly at: number[];
 }
 
-/** The calls by lane, or null when they are more than the short script can judge. */
+/** The calls by lane, or null when the short script cannot take them. */
 function plainLanes(topic: string, calls: readonly EnqueueCall[]): readonly PlainLane[] | null {
   const lanes = new Map<string, PlainLane>();
   const names = new Set<string>();
@@ -80,11 +80,11 @@ async function runPlain(db: Db, topic: string, lanes: readonly PlainLane[], now:
     }
   }
   const results = (await db.run(ENQUEUE_PLAIN, names, args, { now })) as string[];
-  const told = lanes.map(({ lane }) => lane);
-  if (results.length === 0) return [results, told];
+  const laneNames = lanes.map(({ lane }) => lane);
+  if (results.length === 0) return [results, laneNames];
   const inOrder: string[] = [];
   for (const [i, at] of lanes.flatMap((lane) => lane.at).entries()) inOrder[at] = results[i] as string;
-  return [inOrder, told];
+  return [inOrder, laneNames];
 }
 
 async function runAny(db: Db, calls: readonly EnqueueCall[]): Promise<EnqueueReply> {

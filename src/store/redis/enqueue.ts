@@ -27,8 +27,15 @@ interface Waiting extends EnqueueCall {
 
 type Enqueue = (messages: readonly NewMessage[], options?: EnqueueOptions) => Promise<Accepted[]>;
 
-/** `told` hears which lanes have new work. `accepted` runs before callers are told, and may still refuse; null: nothing to wait for. */
-export function createEnqueue(db: Db, told: (lanes: readonly string[]) => void, accepted: (() => Promise<void>) | null): Enqueue {
+/**
+ * `onWork` hears which lanes have new work. `accepted` runs before callers are answered, and may still refuse; null: nothing to
+ * wait for.
+ */
+export function createEnqueue(
+  db: Db,
+  onWork: (lanes: readonly string[]) => void,
+  accepted: (() => Promise<void>) | null,
+): Enqueue {
   const waiting: Waiting[] = [];
   let flying = 0;
   let scheduled = false;
@@ -42,7 +49,7 @@ export function createEnqueue(db: Db, told: (lanes: readonly string[]) => void, 
       // A duplicate counts, too: what it repeats may still be on one machine only.
       if (accepted && (results.length === 0 || results.some((one) => /^[ad]/.test(one)))) await accepted();
       answer(calls, results);
-      if (lanes.length > 0) told(lanes);
+      if (lanes.length > 0) onWork(lanes);
     } catch (error) {
       for (const { reject } of calls) reject(error);
     } finally {
@@ -64,7 +71,7 @@ export function createEnqueue(db: Db, told: (lanes: readonly string[]) => void, 
     void flush();
     if (flying >= FLYING_MAX || waiting.length === 0) return;
     scheduled = true;
-    // Written together, the two would be answered together, and the callers of both would be one crowd again.
+    // Written together, the two would be answered together, and the callers of both would come back at the same moment again.
     nextTurn(start);
   }
 

@@ -14,7 +14,7 @@ export interface Epoch {
   mark(): string;
   /**
    * Asks whether Redis would take a write now, and whether the data is still the same; if not, returns when topics are there again.
-   * `acknowledge`: a person knows what was lost before this data was born, and every process is told.
+   * `acknowledge`: a person knows what was lost before this data was born; every process learns it.
    */
   look(acknowledge?: boolean): Promise<void>;
   /** How often the data was lost so far, and topics were declared again. */
@@ -23,7 +23,7 @@ export interface Epoch {
   lost(): Checked["lost"];
   /** Remembers a topic, to declare it again; absent: paused as before. */
   learn(definition: TopicDefinition, source: TopicSource, paused?: boolean): void;
-  /** Remembers that it is paused, or is not: who paused it does not want it to run because the data is gone. */
+  /** Remembers whether it is paused: a topic that an operator paused must not run because the data is gone. */
   paused(name: string, paused: boolean): void;
   forget(name: string): void;
 }
@@ -32,11 +32,11 @@ const WHAT =
   "Redis lost what it held (a restart without persistence, a flush, or a failover to an empty node): " +
   "messages that were accepted before are gone, topics were declared again";
 
-/** `told` hears that the data is gone, once for each time. */
+/** `onLoss` hears that the data is gone, once for each time. */
 export function createEpoch(
   db: () => Db,
   topics: () => Pick<TopicStore, "put" | "pause">,
-  told: (message: string) => void,
+  onLoss: (message: string) => void,
 ): Epoch {
   const declared = new Map<string, { definition: TopicDefinition; source: TopicSource; paused: boolean }>();
   let born = "";
@@ -52,13 +52,13 @@ export function createEpoch(
         if (paused) await topics().pause(definition.name, true);
       }
     } catch (error) {
-      // Whoever looks next tries again.
+      // The next look tries again.
       born = before;
       throw error;
     }
     losses++;
     last = { atMs: db().clock.wallMs(), what: WHAT };
-    told(WHAT);
+    onLoss(WHAT);
   }
 
   return {

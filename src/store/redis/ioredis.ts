@@ -71,7 +71,7 @@ async function connectClient(given: Single): Promise<Wire> {
 
 async function connectCluster(given: Cluster): Promise<Wire> {
   const redisOptions = { ...given.options.redisOptions, ...ONCE, keyPrefix: "" };
-  // Zero: a closed connection is told at once instead of sending the command a second time.
+  // Zero: a closed connection is an error at once instead of sending the command a second time.
   const options = { ...QUIET, retryDelayOnFailover: 0, clusterRetryStrategy: () => null, redisOptions };
   const cluster = await opened(given.duplicate([], options));
   return {
@@ -104,10 +104,10 @@ function wireOf(client: Client): Omit<Wire, "nodes"> {
     },
     unsent: (error) => /enableOfflineQueue options is false|Cluster is ended|ECONNREFUSED/.test(errorText(error)),
     onEnd(ended) {
-      let told = false;
+      let reported = false;
       client.on("end", () => {
-        if (!told) ended();
-        told = true;
+        if (!reported) ended();
+        reported = true;
       });
     },
     destroy: () => client.disconnect(),

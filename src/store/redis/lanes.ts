@@ -16,7 +16,7 @@ function lanesOf([now, ...rest]: Reply): Lane[] {
 
 export function createLanes(db: Db): (which?: Lanes) => Promise<Lane[]> {
   const keys = [db.keys.key("lanes")];
-  /** Of the round that somebody goes through in parts, in their order. */
+  /** The lanes of the round that a caller reads in parts, in their order. */
   let round: readonly string[] | null = null;
 
   async function readNames(): Promise<string[]> {

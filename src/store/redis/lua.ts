@@ -1,7 +1,7 @@
 /**
  * What a Lua script is here, and how one is run: by its hash, and with its text when the server does not know it (a restart, a
- * failover, SCRIPT FLUSH; nothing ran then). The first line makes Redis judge a script before it runs (memory, role, disk errors), so
- * that a refusal means that nothing was written; an error of the server becomes one of our codes.
+ * failover, SCRIPT FLUSH; nothing ran then). The first line makes Redis check a script before it runs (memory, role, disk
+ * errors), so that a refusal means that nothing was written; an error of the server becomes one of our codes.
  */
 import { hash } from "node:crypto";
 import type { RedisPort } from "./port.ts";

@@ -51,7 +51,7 @@ export function nodeRedisDriver(client: NodeRedisClient): Driver {
 }
 
 async function opened<T extends Connection>(connection: T): Promise<T> {
-  // Without a listener an error event would end the process; what it means is told by the command that failed.
+  // Without a listener an error event would end the process; the command that failed reports it.
   connection.on("error", () => {});
   try {
     await connection.connect();
@@ -98,10 +98,10 @@ function wireOf(connection: Connection): Omit<Wire, "send" | "nodes"> {
     subscribe: (channel, listener) => connection.subscribe(channel, (message) => listener(message)),
     unsent: (error) => /The client is (closed|offline)|root nodes are unavailable|ECONNREFUSED/.test(errorText(error)),
     onEnd(ended) {
-      let told = false;
+      let reported = false;
       const once = () => {
-        if (!told) ended();
-        told = true;
+        if (!reported) ended();
+        reported = true;
       };
       for (const event of ["end", "terminated", "error", "node-error"]) connection.on(event, once);
     },

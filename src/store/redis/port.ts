@@ -1,6 +1,6 @@
 /**
- * The port to Redis: one way to send a command, to listen, and to open another connection, whatever client library stands
- * behind it. The port has connections of its own and sends each command once: a command that may have arrived without an
+ * The port to Redis: one way to send a command, to listen, and to open another connection, the same for every client
+ * library. The port has connections of its own and sends each command once: a command that may have arrived without an
  * answer is `outcome_unknown`, one that was not sent is `store_unavailable`, and the server's own errors come as they are.
  */
 import { errorText, isMakegoodError, MakegoodError } from "../../message/errors.ts";

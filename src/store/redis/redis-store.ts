@@ -14,13 +14,13 @@ import { createEnqueue } from "./enqueue.ts";
 import { createEpoch, type Epoch } from "./epoch.ts";
 import { createKeyspace } from "./keyspace.ts";
 import type { RedisPort } from "./port.ts";
+import { createQuarantined, type QuarantinedMessage } from "./quarantined.ts";
 import { createReads } from "./read.ts";
 import { createReconcile } from "./reconcile.ts";
 import { refuseInCluster, requireReplicas, type WantedReplicas } from "./replicas.ts";
 import { fieldsOf, stateOf, viewOfFields } from "./rows.ts";
 import { INTERVENE } from "./scripts/intervene.ts";
 import { LEAD, PRUNE } from "./scripts/upkeep.ts";
-import { createSetAside, type SetAside } from "./set-aside.ts";
 import { createSettle } from "./settle.ts";
 import { createTopics } from "./topics.ts";
 import { createWake } from "./wake.ts";
@@ -38,7 +38,7 @@ export interface RedisStoreOptions {
   readonly allowEviction?: string | null | undefined;
   /** Hears that Redis lost what it held. */
   readonly onLoss?: ((message: string) => void) | undefined;
-  /** Accept only what so many replicas have, too (DF-28). A cluster refuses to open with it. */
+  /** Accept only what this many replicas have as well. A cluster refuses to open with it. */
   readonly replicas?: WantedReplicas | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
@@ -49,8 +49,11 @@ export interface RedisStoreOptions {
 export interface RedisStore extends Store {
   /** Reads again what the server says about its durability. */
   durability(): Promise<RedisDurability>;
-  /** What was found unreadable and set aside, oldest first. `look`: everything is looked at first, and mended where that is possible. */
-  setAside(look?: boolean): Promise<{ readonly mended: number; readonly found: SetAside[] }>;
+  /**
+   * What is quarantined because it cannot be read, oldest first. `look`: every message is checked first, and mended where
+   * possible.
+   */
+  quarantined(look?: boolean): Promise<{ readonly mended: number; readonly found: QuarantinedMessage[] }>;
 }
 
 export function createRedisStore(options: RedisStoreOptions): RedisStore {
@@ -93,9 +96,9 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
   const reconcile = createReconcile(db);
   const replicated = requireReplicas(db, options.replicas);
   const enqueueOnce = createEnqueue(db, work, replicated);
-  const aside = createSetAside(db);
+  const quarantined = createQuarantined(db);
 
-  /** A topic that we declared and that is not there: either somebody deleted it, or everything is gone. */
+  /** A topic that we declared is not there: either a person deleted it, or Redis lost everything. */
   const enqueue: Store["enqueue"] = async (messages, how) => {
     const losses = epoch.losses();
     try {
@@ -112,16 +115,16 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     traits,
     topics,
     durability,
-    setAside: async (look = false) => ({
+    quarantined: async (look = false) => ({
       mended: look ? await createReconcile(db).all() : 0,
-      found: await aside(),
+      found: await quarantined(),
     }),
     async open() {
       if (closed) throw closedError();
       if (!port) {
         const made = await connectRedis(options.redis as string, options.connect);
         if (closed) {
-          // Whoever closed us did not know of it, and nobody else would end it.
+          // close() ran before this connection existed, so it has to end here.
           await made.close();
           throw closedError();
         }
@@ -136,7 +139,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
       if (closed) return;
       if (port) await wake.close();
       closed = true;
-      // A port that was handed in belongs to whoever made it.
+      // A port that was handed in belongs to the caller that made it.
       if (typeof options.redis === "string") await port?.close();
     },
     async check(how) {
@@ -179,7 +182,7 @@ async function prune(db: Db, { keptMs, limit, now }: PruneRequest): Promise<numb
   return gone;
 }
 
-async function intervene(db: Db, given: Intervention, told: () => void): Promise<InterventionResult> {
+async function intervene(db: Db, given: Intervention, onWork: () => void): Promise<InterventionResult> {
   const { id, action, actor, reason, revision = "" } = given;
   const keys = [db.keys.message(id), db.keys.key("lanes"), db.keys.key("settled")];
   const reply = await db.run(INTERVENE, keys, [id, action, JSON.stringify([actor, reason]), revision], given);
@@ -192,7 +195,7 @@ async function intervene(db: Db, given: Intervention, told: () => void): Promise
     case "wrong_state":
       return { kind, ...stateOf(value as string) };
     case "done":
-      told();
+      onWork();
       return { kind, message: viewOfFields(id, fieldsOf(value) as Map<string, string>) };
   }
 }

@@ -21,7 +21,7 @@ export function refuseInCluster({ cluster }: RedisPort, wanted: WantedReplicas |
   );
 }
 
-/** Null: nobody asked for replicas. */
+/** Null: no replicas are asked for. */
 export function requireReplicas(db: Db, wanted?: WantedReplicas): (() => Promise<void>) | null {
   if (!wanted) return null;
   const args = ["WAIT", String(wanted.count), String(wanted.timeoutMs)];

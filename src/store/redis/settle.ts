@@ -10,10 +10,10 @@ import { SETTLE } from "./scripts/settle.ts";
 
 const PIECE = LIMITS.batchMessagesMax;
 
-/** `told` hears which lanes have new work. */
+/** `onWork` hears which lanes have new work. */
 export function createSettle(
   db: Db,
-  told: (lanes: readonly string[]) => void,
+  onWork: (lanes: readonly string[]) => void,
 ): (settles: readonly Settle[], at?: At) => Promise<SettleResult[]> {
   return async (settles, at) => {
     db.port();
@@ -22,7 +22,7 @@ export function createSettle(
       const piece = settles.slice(from, from + PIECE);
       const [done, lanes] = await send(db, piece, at);
       for (const one of done) results.push(one);
-      if (lanes.length > 0) told(lanes);
+      if (lanes.length > 0) onWork(lanes);
     }
     return results;
   };

@@ -60,12 +60,12 @@ function breakerOf(row: Row, now: number): BreakerState {
   return { state: probe ? "half_open" : "open", probeInMs, trips, reason: reason ?? null, tenants };
 }
 
-/** `told` hears in this process that a topic changed; `epoch` remembers what is declared. */
-export function createTopics(db: Db, told: () => void, epoch: Pick<Epoch, "learn" | "forget" | "paused">): TopicStore {
+/** `onChange` hears in this process that a topic changed; `epoch` remembers what is declared. */
+export function createTopics(db: Db, onChange: () => void, epoch: Pick<Epoch, "learn" | "forget" | "paused">): TopicStore {
   const keys = (name: string) => [db.keys.topic(name), db.keys.key("topics")];
   async function change<T>(result: Promise<T>): Promise<T> {
     const reply = await result;
-    told();
+    onChange();
     return reply;
   }
   return {
@@ -107,7 +107,7 @@ export function createTopics(db: Db, told: () => void, epoch: Pick<Epoch, "learn
     probe: async (name, _owner, leaseMs, of) =>
       (await db.run(PROBE_TOPIC, keys(name), [name, leaseMs, of?.tenantId ?? "", of?.restMs ?? ""], of)) === 1,
     async reset(name, of) {
-      if ((await db.run(RESET_TOPIC, keys(name), [name, of?.tenantId ?? ""])) === 1) told();
+      if ((await db.run(RESET_TOPIC, keys(name), [name, of?.tenantId ?? ""])) === 1) onChange();
     },
   };
 }

@@ -37,7 +37,7 @@ export function createWake(db: Db): Wake {
 
   const heard = (message: string): void => {
     const space = message.indexOf(" ");
-    // What we did ourselves was told in this process already.
+    // This process has heard its own hints already.
     if (message.slice(0, space) === db.instance) return;
     const lane = message.slice(space + 1);
     tell(lane === "topics" ? { kind: "topics" } : { kind: "work", lane: lane === "" ? null : lane });

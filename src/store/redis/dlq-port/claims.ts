@@ -1,6 +1,7 @@
 /**
- * The port's claims: the store's own, by id. A token carries all that a settle needs, so that any instance can use it; the store's token in
- * it is the fence (DF-4). After a counted attempt the store's claim has ended, and the token stands for the next one while nobody came in between.
+ * The port's claims: the store's own, by id. A token carries all that a settle needs, so that any instance can use it; the
+ * store's token in it is the fence (DF-4). After a counted attempt the store's claim has ended, and the token stands for the next
+ * one until another caller claims it.
  */
 import { conclude, released, topicRules } from "../../../message/conclude.ts";
 import type { ClaimedMessage, MessageView } from "../../../message/message.ts";
@@ -11,7 +12,7 @@ import type { Random } from "../../../platform/random.ts";
 import type { Store } from "../../store.ts";
 import { checkId, TOPIC } from "./entry.ts";
 
-/** As settlement declares it, for whoever has only the port. */
+/** As settlement declares it, for a caller that has only the port. */
 export const DEFINITION: TopicDefinition = {
   ...{ name: TOPIC, sink: { kind: "function" }, retry: { policy: "settlement" }, schemaVersion: null, leaseMs: 30_000 },
   ...{ concurrency: null, tenantConcurrency: null, ordering: "none" },
@@ -30,9 +31,11 @@ interface ClaimParts {
 
 export function createClaims({ store, owner, random, find }: ClaimParts) {
   /** Claims whose attempt was counted: that write has ended them, and releaseClaim() has not confirmed it yet. */
-  const told = new Map<string, Held>();
+  const ended = new Map<string, Held>();
 
-  /** Claims whose holder died: judged as a worker judges them. Those of other topics run out again, for their own workers. */
+  /**
+   * Claims whose holder died: concluded as a worker concludes them. Those of other topics run out again, for their own workers.
+   */
   async function takeBack(): Promise<void> {
     const rules = topicRules((await store.topics.get(TOPIC)) ?? DEFINITION);
     for (;;) {
@@ -49,14 +52,17 @@ export function createClaims({ store, owner, random, find }: ClaimParts) {
     return claimed ?? null;
   }
 
-  /** What a token may change: its live claim; after a counted attempt a new one, if nobody came in between; without one, what is free. */
+  /**
+   * What a token may change: its live claim; after a counted attempt a new one, if no other caller claimed it in between; without
+   * one, what is free.
+   */
   async function held(reservationId: string, token: string | null): Promise<Held | null> {
     checkId(reservationId);
     if (token === null) {
       const view = await find(reservationId);
       return view && (await claimOf(view, SHORT_MS, false));
     }
-    const before = told.get(token);
+    const before = ended.get(token);
     if (!before) return readToken(reservationId, token);
     const [again] = await store.claim({ owner, leaseMs: SHORT_MS, lanes: [], ids: [before.id] });
     if (!again || again.attempt === before.attempt + 1) return again ?? null;
@@ -67,11 +73,11 @@ export function createClaims({ store, owner, random, find }: ClaimParts) {
   async function write(reservationId: string, token: string | null, settlement: Settlement): Promise<Held | null> {
     const claim = await held(reservationId, token);
     if (claim === null || (await store.settle([under(claim, settlement)]))[0] !== "settled") return null;
-    if (token !== null) told.delete(token);
+    if (token !== null) ended.delete(token);
     return claim;
   }
 
-  return { claimOf, write, told };
+  return { claimOf, write, ended };
 }
 
 const under = ({ id, claim, attempt }: Held, settlement: Settlement) => ({ id, claim, attempt, durationMs: null, settlement });

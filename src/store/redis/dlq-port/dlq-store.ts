@@ -1,7 +1,7 @@
 /**
- * The seeds' store port for unsettled billing obligations (FIN-13…15), under their names: a façade over any Store, whose messages its entries are. What
- * it promises: the first put of a reservation stands, attempts only grow until a person replays, nothing unsettled expires, and whoever
- * holds no claim changes nothing.
+ * The seeds' store port for unsettled billing obligations (FIN-13…15), under their names, over any Store: an entry is a message
+ * of it. The port promises: the first put of a reservation stands, attempts only grow until a person replays, nothing unsettled
+ * expires, and a caller without a claim changes nothing.
  */
 import type { Store } from "../../store.ts";
 
@@ -30,29 +30,29 @@ export interface DLQEntry extends NewDLQEntry {
 }
 
 export interface PutOptions {
-  /** When it is due, from now by the store's clock; wins over `next_attempt_at` (DF-26). */
+  /** When it is due, from now by the store's clock; wins over `next_attempt_at`. */
   readonly delayMs?: number | undefined;
-  /** The reason of a rejection for good: kept as a terminal record in the same write, never replayed by itself (CON-9). */
+  /** The reason of a rejection for good: kept as a terminal record in the same write, never replayed by itself. */
   readonly terminal?: string | undefined;
   /** Of a terminal record: why it can never be sent, whole; also a replay sends nothing then. */
   readonly problem?: string | undefined;
 }
 
 /**
- * `exists`: nothing was touched, neither attempts nor schedule (DF-16), also when the first one is terminal by now.
- * `conflict`: the reservation is there with another cost or tenant; the first stands, this one is in quarantine (DF-17).
+ * `exists`: nothing was touched, neither attempts nor schedule, also when the first one is terminal by now.
+ * `conflict`: the reservation is there with another cost or tenant; the first stands, this one is in quarantine.
  */
 export type PutResult = "created" | "exists" | "conflict";
 
-/** A date, or better a delay that the store's own clock adds (DF-26). */
+/** A date, or better a delay that the store's own clock adds. */
 export type NextAttempt = Date | { readonly delayMs: number };
 
 export interface DLQClaim {
-  /** Random; every change under the claim shows it (DF-4). */
+  /** Random; every change under the claim shows it. */
   readonly token: string;
-  /** As it stands now, not as it stood when it was listed (DF-6). */
+  /** As it stands now, not as it stood when it was listed. */
   readonly entry: DLQEntry;
-  /** Claims before this one that ended without a word: whoever held them died. Counted apart from attempts (CON-27). */
+  /** Earlier claims whose holder died without settling. Counted apart from attempts. */
   readonly abandoned: number;
 }
 
@@ -61,37 +61,37 @@ export interface PersistenceCheck {
   readonly reason: string;
   /** What was read, by its Redis name; empty where nothing could be read. */
   readonly checked: Readonly<Record<string, string>>;
-  /** Who vouches for what the server did not say; null: it said so itself (DF-9). */
+  /** Who vouches for what the server did not say; null: it said so itself. */
   readonly attested: string | null;
 }
 
 export interface DLQStore {
   /** The engine's name: redis, memory, postgres. */
   readonly kind: string;
-  /** Whether an entry that was put now would survive: connected, and persistence verified or attested (DF-10, CON-36). */
+  /** Whether an entry that was put now would survive: connected, and persistence verified or attested. */
   readonly durable: boolean;
 
   put(entry: NewDLQEntry, options?: PutOptions): Promise<PutResult>;
   get(reservationId: string): Promise<DLQEntry | null>;
   /**
-   * Entries that are due and unclaimed, at most `batchLimit`, oldest due first. Due is judged by the store's clock; `before`
+   * Entries that are due and unclaimed, at most `batchLimit`, oldest due first. Due is by the store's clock; `before`
    * only narrows it, so a clock that runs ahead brings nothing forward.
    */
   getReady(before?: Date): Promise<DLQEntry[]>;
-  /** Settled. With a token: only if it still holds. Without: only while nobody holds a live claim. */
+  /** Settled. With a token: only if it still holds. Without: only while there is no live claim. */
   delete(reservationId: string, token?: string): Promise<boolean>;
   /** Unsettled entries, claimed ones included. */
   count(): Promise<number>;
   /** By created_at; null when there is none. */
   oldestEntryAgeMs(): Promise<number | null>;
 
-  /** Null: not there, not due, or in somebody else's hands. The entry is out of sight of getReady until the lease ends. */
+  /** Null: not there, not due, or claimed already. getReady does not show the entry until the lease ends. */
   claimForReplay(reservationId: string, leaseMs?: number): Promise<DLQClaim | null>;
   /** False: the claim was lost; nothing was changed. */
   releaseClaim(reservationId: string, token: string): Promise<boolean>;
   /** The new count; null when the claim was lost or the entry is gone. It is one write with the end of the claim; releaseClaim() only confirms it. */
   incrementAttempt(reservationId: string, token: string, next: NextAttempt): Promise<number | null>;
-  /** Moves the entry to the terminal records. Token null: only while nobody holds a live claim. False: nothing was moved. */
+  /** Moves the entry to the terminal records. Token null: only while there is no live claim. False: nothing was moved. */
   terminalDrop(reservationId: string, token: string | null, reason: string): Promise<boolean>;
 
   validatePersistence(): Promise<PersistenceCheck>;
@@ -100,7 +100,7 @@ export interface DLQStore {
 export interface TerminalRecord extends DLQEntry {
   readonly terminal_reason: string;
   readonly terminal_at: string;
-  /** Attempts of earlier lives, before it was replayed; `attempt_count` counts since then. */
+  /** Attempts before the last replay; `attempt_count` counts since then. */
   readonly attempts_before: number;
   readonly resolution: "open" | "resolved" | "discarded";
   /** Who closed it and why; null while it is open. */
@@ -113,13 +113,13 @@ export interface Quarantined {
   readonly kind: AlarmKind;
   readonly reservation_id: string;
   readonly at: string;
-  /** Whatever is left of it: the refused fields, the fields of a corrupt entry, when an orphan was due. */
+  /** What is left of it: the refused fields, the fields of a corrupt entry, when an orphan was due. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
 /**
  * orphan: kept, but its payload is gone. corrupt: its payload cannot be read. conflict: a second obligation under the same reservation.
- * closed: told again after a person closed its terminal record (N8).
+ * closed: put again after a person closed its terminal record.
  */
 export type AlarmKind = "orphan" | "corrupt" | "conflict" | "closed";
 
@@ -129,10 +129,10 @@ export interface DLQAlarm {
   readonly detail: string;
 }
 
-/** Gauges by state (DF-33). */
+/** Gauges by state. */
 export type DLQGauges = Readonly<Record<"due" | "waiting" | "claimed" | "terminal" | "quarantined", number>>;
 
-/** What people on call need besides the port: nothing terminal or quarantined is out of reach (DF-3). */
+/** What people on call need besides the port: nothing terminal or quarantined is out of reach. */
 export interface DLQOperations {
   readonly maxRetries: number;
   readonly batchLimit: number;
@@ -143,15 +143,15 @@ export interface DLQOperations {
   listTerminal(limit?: number, offset?: number): Promise<TerminalRecord[]>;
   /** Puts an open terminal record back, due now, attempts starting from 0. */
   replayTerminal(reservationId: string): Promise<boolean>;
-  /** Closes an open terminal record; it is kept as long as whatever is settled, seven days unless told (FIN-21). */
+  /** Closes an open terminal record; it is kept as long as any settled message, seven days by default. */
   resolveTerminal(reservationId: string, how: Resolve): Promise<boolean>;
   listQuarantine(limit?: number, offset?: number): Promise<Quarantined[]>;
   gauges(): Promise<DLQGauges>;
-  /** Looks at indexes and payloads in both directions and mends what does not match, each find with an alarm (DF-32). */
+  /** Checks indexes against payloads and payloads against indexes, and mends what does not match, each with an alarm. */
   reconcile(): Promise<{ readonly checked: number; readonly mended: number; readonly quarantined: number }>;
 }
 
-/** An adapter of ours: whoever wants more than the port has takes the Store that it stands on. */
+/** An adapter of ours: a caller that wants more than the port offers uses the Store under it. */
 export interface DLQPort extends DLQStore, DLQOperations {
   readonly store: Store;
 }
@@ -163,9 +163,9 @@ export interface Resolve {
 }
 
 export interface DLQStoreOptions {
-  /** Default 5 (FIN-16); stated for the caller, who decides when an entry is exhausted. */
+  /** Default 5; stated for the caller, who decides when an entry is exhausted. */
   readonly maxRetries?: number | undefined;
-  /** Default 50 (FIN-16). */
+  /** Default 50. */
   readonly batchLimit?: number | undefined;
   readonly onAlarm?: ((alarm: DLQAlarm) => void) | undefined;
 }

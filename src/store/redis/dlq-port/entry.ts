@@ -8,7 +8,7 @@ import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView, NewMessage } from "../../../message/message.ts";
 import { checkNumber, invalid, isTraceparent, isWellFormed, numberProblem, payloadHash } from "../../../message/validate.ts";
 import type { Store } from "../../store.ts";
-import type { SetAside } from "../set-aside.ts";
+import type { QuarantinedMessage } from "../quarantined.ts";
 import type { DLQEntry, DLQRequest, DLQStoreOptions, NewDLQEntry, PutOptions, Quarantined, TerminalRecord } from "./dlq-store.ts";
 
 export const TOPIC = "billing/finalize";
@@ -63,14 +63,14 @@ export function delayOf(next: Date, nowMs: number): number {
   return checkDelay(Math.min(LIMITS.delayMsMax, Math.max(0, next.getTime() - nowMs)));
 }
 
-/** The obligation is who owes how much. Another trace or reason is the same obligation told again (DF-17). */
+/** The obligation is who owes how much. The same one with another trace or reason is a repeat (DF-17). */
 export function sameObligation(a: DLQRequest, b: DLQRequest): boolean {
   return a.actual_cost_micro === b.actual_cost_micro && a.tenant_id === b.tenant_id;
 }
 
-/** What an obligation that is told again is to the message that has its reservation. `closed`: a person has ended it (N8). */
-export function standsTo(first: MessageView, told: DLQRequest): "other" | "settled" | "closed" | "owed" {
-  if (!sameObligation(fieldsOf(first.payload), told)) return "other";
+/** How a repeated obligation relates to the message that has its reservation. `closed`: a person has ended it (N8). */
+export function standsTo(first: MessageView, repeated: DLQRequest): "other" | "settled" | "closed" | "owed" {
+  if (!sameObligation(fieldsOf(first.payload), repeated)) return "other";
   if (first.status === "delivered") return "settled";
   return first.resolution === "resolved" || first.resolution === "discarded" ? "closed" : "owed";
 }
@@ -86,7 +86,9 @@ export function storeLimits(options: DLQStoreOptions): { maxRetries: number; bat
 /** What only a caller of the port says; absent from the payload where it says nothing new. */
 type Extra = Partial<Pick<NewDLQEntry, "reason" | "response_status" | "attempt_count" | "created_at">>;
 
-/** A trace that travels as `traceparent` is no part of the payload: the same obligation told again is a duplicate, not a conflict. */
+/**
+ * A trace that travels as `traceparent` is no part of the payload, so a repeat with another trace is a duplicate, not a conflict.
+ */
 export function payloadOf({ trace_id, ...request }: DLQRequest, more: { problem?: string | null; entry?: Extra } = {}): object {
   const { reservation_id, tenant_id, actual_cost_micro } = request;
   const traced = trace_id === "" || isTraceparent(trace_id) ? {} : { trace_id };
@@ -105,14 +107,14 @@ interface Placed extends PutOptions {
 
 export function messageOf(entry: NewDLQEntry, how: Placed): NewMessage {
   const { reason, response_status, attempt_count, created_at, trace_id, tenant_id } = entry;
-  const told = how.terminal ?? reason;
+  const given = how.terminal ?? reason;
   const extra: Extra = {
-    ...(told === reason ? {} : { reason }),
+    ...(given === reason ? {} : { reason }),
     ...(response_status === statusOf(reason) ? {} : { response_status }),
     ...(attempt_count === 1 ? {} : { attempt_count }),
     ...(created_at === undefined ? {} : { created_at }),
   };
-  const [, code = null, error = told] = REASON.exec(told) ?? [];
+  const [, code = null, error = given] = REASON.exec(given) ?? [];
   const payload = JSON.stringify(payloadOf(entry, { problem: how.problem, entry: extra }));
   return {
     ...{ id: how.id, topic: TOPIC, key: how.key, payload, payloadHash: payloadHash(payload) },
@@ -124,7 +126,7 @@ export function messageOf(entry: NewDLQEntry, how: Placed): NewMessage {
   };
 }
 
-/** DF-17: a dead letter of its own that names both; once, however often it is told. */
+/** DF-17: a dead letter of its own that names both; one, however often the obligation is repeated. */
 export function conflictOf(entry: NewDLQEntry, firstId: string, id: string): NewMessage {
   const { reservation_id, tenant_id, actual_cost_micro } = entry;
   const key = CONFLICT + payloadHash(JSON.stringify([reservation_id, tenant_id, actual_cost_micro]));
@@ -142,8 +144,8 @@ export function quarantinedOf({ payload, createdAt }: MessageView): Quarantined 
   };
 }
 
-/** What the engine has set aside: a reservation, where its name is left. */
-export function unreadableOf({ id, kind, at, key, topic, left }: SetAside): Quarantined {
+/** What the engine has quarantined: a reservation, where its name is left. */
+export function unreadableOf({ id, kind, at, key, topic, left }: QuarantinedMessage): Quarantined {
   const reservation_id = topic === TOPIC && key !== null ? key : id;
   return { kind: kind === "gone" ? "orphan" : "corrupt", reservation_id, at: at.toISOString(), fields: left };
 }
@@ -163,7 +165,7 @@ const isTenant = (text: string): boolean =>
 
 export type History = Awaited<ReturnType<Store["history"]>>;
 
-/** The fields of a payload that are text; of one that cannot be read none: a person sees by that that there is nothing to read. */
+/** The fields of a payload that are text; none of a payload that cannot be read, which shows a person that nothing is left. */
 export function fieldsOf(payload: string): DLQRequest & { readonly entry: Extra; readonly problem: string | null } {
   const given = readObject(payload) ?? {};
   const text = (name: string): string => (typeof given[name] === "string" ? (given[name] as string) : "");
@@ -185,7 +187,7 @@ function countsOf(view: MessageView, { attempts, provenance }: History, first: n
   return { now: since, before: first + counted.length - since };
 }
 
-/** Claims that ended without a word since the last replay (CON-27). */
+/** Claims whose holder died since the last replay (CON-27). */
 export function abandonedOf({ attempts, provenance }: History): number {
   const since = provenance.findLast(({ action }) => action === "replay")?.at ?? new Date(0);
   return attempts.filter(({ outcome, at }) => outcome === "lost" && at > since).length;
@@ -198,9 +200,9 @@ export function isPlain({ status, generation, lastCode }: MessageView): boolean 
 
 export function entryOf(view: MessageView, history: History): DLQEntry {
   const { entry: extra, problem: _, ...request } = fieldsOf(view.payload);
-  const told = history.attempts.findLast(({ error, code, outcome }) => error !== null && outcome !== "lost" && !isPorts(code));
-  const said = told ? textOf(told.code, told.error) : textOf(view.lastCode, view.lastError);
-  const reason = (told?.attempt ?? 0) === 0 && extra.reason !== undefined ? extra.reason : said;
+  const failed = history.attempts.findLast(({ error, code, outcome }) => error !== null && outcome !== "lost" && !isPorts(code));
+  const said = failed ? textOf(failed.code, failed.error) : textOf(view.lastCode, view.lastError);
+  const reason = (failed?.attempt ?? 0) === 0 && extra.reason !== undefined ? extra.reason : said;
   const { now } = countsOf(view, history, extra.attempt_count ?? 1);
   const due = view.dueAt ?? history.attempts.findLast(({ nextDueAt }) => nextDueAt !== null)?.nextDueAt ?? view.createdAt;
   return {

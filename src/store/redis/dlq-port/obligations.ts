@@ -1,6 +1,6 @@
 /**
  * How the port finds its messages in a store: by reservation, by what is due, by what is dead. It remembers the ids that it has seen and
- * nothing else; whatever it says was read from the store a moment ago.
+ * nothing else; what it answers is read from the store each time.
  */
 import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView } from "../../../message/message.ts";
@@ -10,7 +10,7 @@ import { CONFLICT, checkId, fieldsOf, type History, isPlain, TOPIC } from "./ent
 
 const KNOWN_MAX = 10_000;
 
-/** The key of the next life of a reservation that was settled. */
+/** The key of a reservation that is put again after it was settled. */
 export const nextKey = (reservationId: string, id: string): string => `again-${payloadHash(`${reservationId}\n${id}`)}`;
 
 export function createObligations(store: Store, nowMs: () => Promise<number>) {
@@ -33,7 +33,7 @@ export function createObligations(store: Store, nowMs: () => Promise<number>) {
     return found;
   }
 
-  /** The reservation's message: of several lives the last. */
+  /** The reservation's message; where it was settled and put again, the last one. */
   async function find(reservationId: string): Promise<MessageView | null> {
     checkId(reservationId);
     const id = known.get(reservationId);
@@ -67,7 +67,7 @@ export function createObligations(store: Store, nowMs: () => Promise<number>) {
       const conflicts = views.filter(({ key }) => key?.startsWith(CONFLICT));
       return { terminal: views.filter((view) => !conflicts.includes(view)), conflicts };
     },
-    // What was never touched by hand says all of it itself: fifty due entries are no fifty questions (DF-22).
+    // Without a replay the view says it all: fifty due entries must not cost fifty reads of history (DF-22).
     historyOf: async (view: MessageView): Promise<History> =>
       isPlain(view) ? { attempts: [], provenance: [] } : store.history(view.id),
   };

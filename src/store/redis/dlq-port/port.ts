@@ -24,14 +24,16 @@ export interface PortOptions extends DLQStoreOptions {
   readonly store: Store;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
-  /** The store's time. Absent: the clock's. It chooses what getReady() shows; whether a claim may be had is the store's own judgement. */
+  /** The store's time. Absent: the clock's. It chooses what getReady() shows; whether a claim is granted is up to the store. */
   readonly nowMs?: (() => Promise<number>) | undefined;
   /** Absent: the store is opened and the topic declared. */
   readonly open?: (() => Promise<void>) | undefined;
   /** Absent: what the store says that it survives, if it answers. */
   readonly validatePersistence?: (() => Promise<PersistenceCheck>) | undefined;
-  /** What the engine has set aside because it cannot be read; `look`: it looks at everything first. Absent: it has nothing of the kind. */
-  readonly setAside?: RedisStore["setAside"] | undefined;
+  /**
+   * What the engine has quarantined because it cannot be read; `look`: it checks everything first. Absent: it has no quarantine.
+   */
+  readonly quarantined?: RedisStore["quarantined"] | undefined;
 }
 
 const WHAT: Readonly<Record<AlarmKind, string>> = {
@@ -49,7 +51,7 @@ export function createDLQPort(options: PortOptions): DLQPort {
   const newId = createIds(clock, random);
   const owner = `dlq-port-${newId()}`;
   const kept = createObligations(store, nowMs);
-  const { claimOf, write, told } = createClaims({ store, owner, random, find: kept.find });
+  const { claimOf, write, ended } = createClaims({ store, owner, random, find: kept.find });
   const alarmed = new Set<string>();
   let persistence: PersistenceCheck | null = null;
   let answers = false;
@@ -78,7 +80,7 @@ export function createDLQPort(options: PortOptions): DLQPort {
       return reply;
     } catch (error) {
       if (!isMakegoodError(error) || error.code !== "invalid_message") answers = false;
-      // Nobody could declare the topic yet: that is what is wrong.
+      // The store did not answer when the topic was to be declared: that is what is wrong.
       throw isMakegoodError(error) && error.code === "unknown_topic" ? (away ?? error) : error;
     }
   }
@@ -117,11 +119,11 @@ export function createDLQPort(options: PortOptions): DLQPort {
     return "conflict";
   }
 
-  async function setAside(look: boolean) {
-    const { mended, found: aside } = (await options.setAside?.(look)) ?? { mended: 0, found: [] };
-    // A text that another hand has changed is whole to the engine: only here it is known what it should say.
+  async function readQuarantine(look: boolean) {
+    const { mended, found: unreadable } = (await options.quarantined?.(look)) ?? { mended: 0, found: [] };
+    // A text that another client has changed is readable to the engine: only here is it known what it should say.
     if (look) garbled = (await kept.all({ status: "pending" })).filter(entries.isGarbled).map(entries.garbledOf);
-    const found = [...aside.map(entries.unreadableOf), ...garbled];
+    const found = [...unreadable.map(entries.unreadableOf), ...garbled];
     for (const { kind, reservation_id } of found) {
       if (!alarmed.has(reservation_id)) ring(kind, reservation_id);
       alarmed.add(reservation_id);
@@ -168,8 +170,8 @@ export function createDLQPort(options: PortOptions): DLQPort {
       const limitMs = before?.getTime() ?? Number.POSITIVE_INFINITY;
       const { due, waiting } = await kept.pending();
       const { count: counted } = await tally(["pending"]);
-      // FIN-25: more are counted than can be read: what is gone is named and set aside, and the rest goes on.
-      await setAside(counted > due.length + waiting.length);
+      // FIN-25: more are counted than can be read: what is gone is named and quarantined, and the rest goes on.
+      await readQuarantine(counted > due.length + waiting.length);
       const ready = due.filter(({ dueAt }) => (dueAt?.getTime() ?? 0) <= limitMs).slice(0, batchLimit);
       return Promise.all(ready.map(entryOf));
     },
@@ -192,10 +194,10 @@ export function createDLQPort(options: PortOptions): DLQPort {
       return { token, entry: entries.entryOf(now, history), abandoned: entries.abandonedOf(history) };
     },
     async releaseClaim(reservationId, token) {
-      return told.delete(token) || (await write(reservationId, token, { kind: "release" })) !== null;
+      return ended.delete(token) || (await write(reservationId, token, { kind: "release" })) !== null;
     },
     async extendClaim(reservationId, token, leaseMs) {
-      const claim = told.has(token) ? null : readToken(reservationId, token);
+      const claim = ended.has(token) ? null : readToken(reservationId, token);
       return claim !== null && (await store.extend([claim.claim], entries.checkLease(leaseMs)))[0] === "extended";
     },
     async incrementAttempt(reservationId, token, next) {
@@ -203,8 +205,8 @@ export function createDLQPort(options: PortOptions): DLQPort {
       const failed = { outcome: "retry", code: entries.PORT_CODES.failed, error: "the replay failed" } as const;
       const claim = await write(reservationId, token, { kind: "retry", delayMs, counted: true, suspicion: 0, ...failed });
       if (claim === null) return null;
-      told.set(token, claim);
-      bound(told);
+      ended.set(token, claim);
+      bound(ended);
       return (await get(reservationId))?.attempt_count ?? null;
     },
     async terminalDrop(reservationId, token, reason) {
@@ -224,19 +226,19 @@ export function createDLQPort(options: PortOptions): DLQPort {
       intervened(reservationId, as === "resolved" ? "resolve" : "discard", actor, reason),
     async listQuarantine(limit = batchLimit, offset = 0) {
       const conflicts = (await kept.dead()).conflicts.map(entries.quarantinedOf);
-      return pageOf([...conflicts, ...(await setAside(false)).found], limit, offset);
+      return pageOf([...conflicts, ...(await readQuarantine(false)).found], limit, offset);
     },
     async gauges() {
       const { due, waiting } = await kept.pending();
       const { terminal, conflicts } = await kept.dead();
-      const quarantined = conflicts.length + (await setAside(false)).found.length;
+      const quarantined = conflicts.length + (await readQuarantine(false)).found.length;
       const { count: claimed } = await tally(["processing"]);
       return { due: due.length, waiting: waiting.length, claimed, terminal: terminal.length, quarantined };
     },
     async reconcile() {
       const before = alarmed.size;
       const { count: checked } = await tally();
-      const { mended } = await setAside(true);
+      const { mended } = await readQuarantine(true);
       return { checked, mended, quarantined: alarmed.size - before };
     },
   };

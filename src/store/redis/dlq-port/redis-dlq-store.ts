@@ -1,6 +1,6 @@
 /**
  * The seeds' port on Redis: the Redis store under the seeds' prefix (FIN-17), and what only Redis has to tell: whether its server keeps what it
- * is given, what was set aside as unreadable, and whether entries of the layout before this one are still there.
+ * is given, what is quarantined as unreadable, and whether entries of the layout before this one are still there.
  */
 import { errorText, MakegoodError } from "../../../message/errors.ts";
 import { once } from "../../../platform/once.ts";
@@ -43,49 +43,49 @@ export function createRedisDLQStore(redis: RedisPort, options: RedisDLQStoreOpti
   return portOver({ ...plain, open }, { ...options, nowMs });
 }
 
-type Given = Omit<PortOptions, "store" | "setAside" | "validatePersistence"> & Pick<RedisDLQStoreOptions, "attestedBy">;
+type Given = Omit<PortOptions, "store" | "quarantined" | "validatePersistence"> & Pick<RedisDLQStoreOptions, "attestedBy">;
 
-/** The port over a store, whoever made that. */
+/** The port over a store that the caller brings. */
 export function portOver(store: Store, options: Given): DLQPort {
   if (!isRedisStore(store)) return createDLQPort({ ...options, store });
   return createDLQPort({
     ...options,
     store,
-    setAside: store.setAside,
+    quarantined: store.quarantined,
     validatePersistence: () => checkPersistence(store, options.attestedBy),
   });
 }
 
 export function isRedisStore(store: Store): store is RedisStore {
-  return "setAside" in store && "durability" in store;
+  return "quarantined" in store && "durability" in store;
 }
 
 /** Whether the servers keep what they are given, in the port's three answers (DF-9); a check that cannot be made never passes. */
 export async function checkPersistence(store: RedisStore, attestedBy = "the operator"): Promise<PersistenceCheck> {
   const checked: Record<string, string> = {};
-  const judged = (state: PersistenceCheck["state"], reason: string, attested: string | null = null) =>
+  const answer = (state: PersistenceCheck["state"], reason: string, attested: string | null = null) =>
     ({ state, reason, checked, attested }) as const;
   let found: RedisDurability;
   try {
     found = await store.durability();
   } catch (error) {
-    return judged("unknown", `nothing could be read: ${errorText(error)}`);
+    return answer("unknown", `nothing could be read: ${errorText(error)}`);
   }
   const findings = found.nodes.flatMap((node) => node.findings);
   for (const { name, value, attested } of findings) if (value !== null && !attested) checked[name] ??= value;
   // Without an append-only file, with eviction, or with a disk that is written whenever the system likes, an entry may be gone.
   const bad = (finding: Finding): boolean => finding.required || finding.name === "appendfsync";
   const failed = findings.filter((finding) => finding.verdict === "failed" && bad(finding));
-  if (failed.length > 0) return judged("failed", told(failed));
+  if (failed.length > 0) return answer("failed", listed(failed));
   const unknown = findings.filter(({ verdict, required }) => verdict === "unknown" && required);
-  if (unknown.length > 0) return judged("unknown", told(unknown));
+  if (unknown.length > 0) return answer("unknown", listed(unknown));
   const vouched = findings.filter(({ attested, required }) => attested && required);
-  if (vouched.length > 0) return judged("verified", `attested by ${attestedBy}: ${told(vouched)}`, attestedBy);
+  if (vouched.length > 0) return answer("verified", `attested by ${attestedBy}: ${listed(vouched)}`, attestedBy);
   const sync = found.appendfsync ?? "at an interval that could not be read";
-  return judged("verified", `appendonly yes, appendfsync ${sync}, maxmemory-policy noeviction`);
+  return answer("verified", `appendonly yes, appendfsync ${sync}, maxmemory-policy noeviction`);
 }
 
-const told = (findings: readonly Finding[]): string =>
+const listed = (findings: readonly Finding[]): string =>
   [...new Set(findings.map(({ name, value, detail }) => `${name} ${value ?? "unknown"}: ${detail}`))].join("; ");
 
 /** A member of the former layout's quarantine, `kind:nonce:id`; those of the store that stands there now are plain ids. */

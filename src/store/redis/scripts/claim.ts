@@ -1,6 +1,6 @@
 /**
  * CLAIM in one script: the due messages of the named lanes leave them, are counted as attempts and enter one lease. What is
- * read and what is taken are one step, so nobody acts on a message that somebody else has (DF-6).
+ * read and what is taken are one step, so no worker acts on a message that another one has (DF-6).
  */
 import { LIMITS } from "../../../message/limits.ts";
 import { script } from "./script.ts";
@@ -51,7 +51,7 @@ local function take(id, lane, m)
     m.says = (su == '1' or su == '2' or su == '4') and su
   end
   size = size + #m[3]
-  -- At least one, or a message larger than the budget would never be claimed by anybody.
+  -- At least one, or a message larger than the budget would never be claimed.
   if bytes and size > bytes and #taken > 0 then
     full = true
     return
@@ -109,7 +109,7 @@ for i = 9, #ARGV, 2 do
   if newest and not full then
     local seen = sub(lane, 1, 1) == 'o' and ${NEWEST_SEEN} or -limit
     for _, id in ipairs(call('ZREVRANGEBYSCORE', line, stamp, '-inf', 'LIMIT', 0, seen)) do
-      -- What failed comes back later than others: from the end of an ordered lane nobody else would be seen.
+      -- Messages that failed are due later than others: at the end of an ordered lane they would hide all others.
       if seen == -limit or redis.pcall('HGET', P .. 'm:' .. id, 'su') ~= '4' then ids[#ids + 1] = id end
       if #ids == -limit then break end
     end

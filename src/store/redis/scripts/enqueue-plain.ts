@@ -1,6 +1,6 @@
 /**
  * ENQUEUE of what most callers send at one moment: messages of one topic, each a call of its own, without order and with nothing
- * unusual. The same judgement and the same writes as the script for all, without the tables that batches and orders need.
+ * unusual. It decides and writes as the script for all does, without the tables that batches and orders need.
  */
 import { script } from "./script.ts";
 

@@ -1,5 +1,5 @@
 /**
- * ENQUEUE in one script: judge every call against ids and keys, then write all that was accepted. Calls of several callers
+ * ENQUEUE in one script: check every call against ids and keys, then write all that was accepted. Calls of several callers
  * travel together; each of them is accepted or refused by itself.
  */
 import { script } from "./script.ts";
@@ -164,7 +164,7 @@ local function write_unusual(message, head, payload, more)
 end
 -- The first write is also the look at its key.
 for topic, number in pairs(numbers) do call('HINCRBY', P .. 'accepted', topic, number) end
--- Whatever others accepted before gets its place first; then ours, in the order of the calls.
+-- What other calls accepted before gets its place first; then ours, in the order of the calls.
 for _, group in ipairs(heads) do place_late(P .. 'o:' .. group.lane .. group.okey) end
 local place
 if ordered > 0 then

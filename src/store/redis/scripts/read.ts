@@ -74,7 +74,7 @@ end
 if size == 0 then below = '' end
 local reply = { below }
 for _, id in ipairs(found) do
-  -- What another hand has overwritten is left out here; the reconciliation sets it aside.
+  -- What another client has overwritten is left out here; the reconciliation quarantines it.
   local m = redis.pcall('HMGET', P .. 'm:' .. id, 'h', 'c', 'st', 'n', 'g', 'r', 'du', 'he', 'di', 'lf')
   if not m.err and m[1] and m[3] then
     local failed = m[10] and call('HGET', P .. 'm:' .. id, 'h' .. m[10])

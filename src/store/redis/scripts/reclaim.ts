@@ -1,6 +1,6 @@
 /**
- * RECLAIM in one script: leases that ran out get a new token, so that whoever held them can no longer settle (I4, DF-5), and
- * what was in them comes back for judgement.
+ * RECLAIM in one script: leases that ran out get a new token, so that the former holder can no longer settle (I4, DF-5), and
+ * what was in them is returned for a decision.
  */
 import { script } from "./script.ts";
 

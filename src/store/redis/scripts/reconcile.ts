@@ -1,5 +1,5 @@
 /**
- * RECONCILE: what scripts write together can only come apart by another hand (a key deleted, a partial restore). These walk over the
+ * RECONCILE: what scripts write together comes apart only by another client or a partial restore. These walk over the
  * sets and the messages, a piece at a time, and mend what does not fit, each piece in one script (DF-31, DF-32).
  */
 import { script } from "./script.ts";
@@ -43,7 +43,7 @@ for _, id in ipairs(ids) do
     if state == 'p' and (okey or not m[2]) and not call('ZSCORE', waits, id) then
       wait_again(id, lane, okey, m[5] or m[6])
     elseif state == 'i' and (not m[7] or redis.pcall('HEXISTS', P .. 'e:' .. m[7], id) ~= 1) then
-      -- In flight for nobody: its lease is gone, so no token can settle it any more.
+      -- In flight without a lease: no token can settle it any more.
       call('HSET', P .. 'm:' .. id, 'st', 'p', 'du', now)
       call('ZREM', set, id)
       call('ZADD', P .. 's:p:' .. topic, 0, id)

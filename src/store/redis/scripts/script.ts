@@ -223,7 +223,7 @@ end
   ],
   [
     /\b(quarantine)\(/,
-    `-- What cannot be read is set aside where people can find it, instead of standing in the way of all others.
+    `-- What cannot be read is quarantined, where people can find it, instead of blocking all others.
 local function quarantine(id) call('ZADD', P .. 'quarantine', stamp, id) end
 `,
   ],

@@ -79,7 +79,7 @@ local function leave(e, id)
   if not list then list = {} gone[e] = list end
   list[#list + 1] = id
 end
--- What a lease names and nobody can read any more would keep that lease for ever.
+-- A message that cannot be read any more would keep its lease for ever.
 for _, one in ipairs(emptied) do
   leave(one[1], one[2])
   quarantine(one[2])

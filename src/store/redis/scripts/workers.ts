@@ -1,5 +1,6 @@
 /**
- * WORKERS: announce and read, each one script; what is past its time or beyond the limit goes with the next word of anybody.
+ * WORKERS: announce and read, each one script; the next announcement of any worker removes what is past its time or beyond the
+ * limit.
  */
 import { LIMITS } from "../../../message/limits.ts";
 import { WORKER } from "../../../message/worker-note.ts";
@@ -30,7 +31,7 @@ return 1
 `,
 );
 
-/** How many leases are looked at for whoever holds them and said nothing. */
+/** How many leases are looked at for owners that announced nothing. */
 const LEASES_SEEN = 200;
 
 /** Owners and notes; an empty note: it is at work or waits for it, and never said anything. */

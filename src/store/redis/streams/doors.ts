@@ -22,9 +22,9 @@ export type StreamNotice =
   | InletNotice
   | OutletNotice
   | { readonly what: "open_failed"; readonly error: string; readonly consecutive: number }
-  /** What waits in the stream may be evicted or die with Redis before anybody reads it (DA-2, CON-19). */
+  /** What waits in the stream may be evicted or die with Redis before it is read. */
   | { readonly what: "not_durable"; readonly appendonly: Verdict; readonly policies: readonly string[] }
-  /** More entries than `lengthMax`; told once, and again after it was short in between. */
+  /** More entries than `lengthMax`; reported once, and again after it was short in between. */
   | { readonly what: "too_long"; readonly length: number; readonly unprocessed: number; readonly lengthMax: number };
 
 export interface StreamDoorsOptions extends Omit<InletOptions, "redis" | "consumer" | "onNotice"> {
@@ -35,7 +35,7 @@ export interface StreamDoorsOptions extends Omit<InletOptions, "redis" | "consum
   readonly topics: readonly string[];
   /** The dead stream's name in the seed, used where `deadStream` is absent and a cluster keeps both on one node. */
   readonly seedDeadStream?: string | undefined;
-  /** What people call this consumer, such as the pod's name; its own name adds something that no other has (DA-12). */
+  /** What people call this consumer, such as the pod's name; its own name adds a random part, so that it is unique. */
   readonly consumerName?: string | undefined;
   readonly lengthMax?: number | undefined;
   /** Runs before the first entry is read, until it succeeds. */
@@ -50,7 +50,7 @@ export interface StreamDoors extends AsyncDisposable {
   depth(): Promise<Depth | null>;
   /** There may be a new dead letter; a hint only. */
   nudge(): void;
-  /** Bounded by `timeoutMs` (default 10,000); what is in hand then is given free for others. */
+  /** Bounded by `timeoutMs` (default 10,000); entries held then are given free for other consumers. */
   stop(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ const STOP_MS = 10_000;
 
 export function startStreamDoors(options: StreamDoorsOptions): StreamDoors {
   const { stream, lengthMax, clock = systemClock, random = systemRandom } = options;
-  // Whatever can be wrong without Redis is wrong now, not when somebody has added an entry.
+  // What can be checked without Redis is refused now, not when the first entry comes.
   const { sweepMs } = inletSettings({ ...options, redis: { cluster: false } });
   const consumer = uniqueConsumer(random, options.consumerName);
   const tell = (notice: StreamNotice): void => {
@@ -95,13 +95,13 @@ export function startStreamDoors(options: StreamDoorsOptions): StreamDoors {
     }
   }
 
-  /** Told and not refused: as long as the stream is not read, what is in it is in danger for longer. */
+  /** Reported and not refused: not reading the stream would leave its entries in danger for longer. */
   async function sayDurability(port: RedisPort): Promise<void> {
     const { appendonly, policy, policies } = await readDurability(port);
     if (appendonly === "failed" || policy === "failed") tell({ what: "not_durable", appendonly, policies });
   }
 
-  /** A warning is all that a consumer can give: whoever adds the entries is somebody else. */
+  /** A consumer can only warn: other processes add the entries. */
   async function watchLength({ port, inlet }: Opened): Promise<void> {
     if (lengthMax === undefined) return;
     const length = Number(await port.send(stream, ["XLEN", stream]));
@@ -117,7 +117,7 @@ export function startStreamDoors(options: StreamDoorsOptions): StreamDoors {
     async step() {
       const first = opened === undefined;
       opened ??= await open();
-      // A Redis that went away is the inlet's to tell.
+      // That Redis went away is reported by the inlet.
       await watchLength(opened).catch(() => {});
       if (first) await sayDurability(opened.port).catch(() => {});
       return sweepMs;

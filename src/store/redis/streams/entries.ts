@@ -1,5 +1,5 @@
 /**
- * What a Redis stream says, as plain values: entries and pending lists out of RESP2 replies, whatever client read them. Nothing
+ * What a Redis stream says, as plain values: entries and pending lists out of RESP2 replies of any client. Nothing
  * here trusts a reply's shape: what is not an entry is left out, and a deleted one is told apart from a missing one.
  */
 

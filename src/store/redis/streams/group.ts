@@ -29,7 +29,7 @@ export interface Group {
   readonly group: string;
 }
 
-/** A consumer's name that nobody else has, whatever two pods are called and whichever process ids they have (DA-12). */
+/** A consumer's name that is unique also when two pods share a name and a process id (DA-12). */
 export function uniqueConsumer(random: Random, name = `${hostname()}-${process.pid}`): string {
   return `${name}-${Buffer.from(random.bytes(8)).toString("hex")}`;
 }

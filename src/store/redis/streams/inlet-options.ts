@@ -1,5 +1,5 @@
 /**
- * What an inlet is told and what it tells: options, notices, and the limits both have. An entry becomes a message by the caller's
+ * What an inlet takes and what it reports: options, notices, and the limits both have. An entry becomes a message by the caller's
  * `read`; its key is made of stream and entry id unless `read` gives one, so that a repeat is the same message.
  */
 import { MakegoodError } from "../../../message/errors.ts";
@@ -27,7 +27,7 @@ export interface Malformed {
   readonly deliveries: number;
 }
 
-/** What happened, for logs and metrics; AUD-34 in our words. */
+/** What happened, for logs and metrics. */
 export type InletNotice =
   | { readonly what: "started" | "stopped"; readonly consumer: string }
   | { readonly what: "accepted"; readonly ids: readonly string[] }
@@ -38,7 +38,7 @@ export type InletNotice =
     }
   | { readonly what: "quarantined"; readonly id: string; readonly code: string; readonly reason: string }
   | { readonly what: "reclaimed"; readonly ids: readonly string[]; readonly deferred: number }
-  /** Cut out of the stream by somebody else before it was processed. */
+  /** Removed from the stream by another client before it was processed. */
   | { readonly what: "lost"; readonly ids: readonly string[] }
   | { readonly what: "consumers_removed"; readonly consumers: readonly string[] }
   | { readonly what: "read_failed"; readonly error: string; readonly consecutive: number };
@@ -47,20 +47,20 @@ export interface InletOptions extends Partial<ReclaimRules> {
   readonly redis: RedisPort;
   readonly stream: string;
   readonly group: string;
-  /** Unique among all that read the group. Absent: made of host, process and chance (DA-12). */
+  /** Unique among all that read the group. Absent: made of host, process and chance. */
   readonly consumer?: string | undefined;
-  /** What an entry means. A throw is an answer: the entry is malformed (DA-13). */
+  /** What an entry means. A throw is an answer: the entry is malformed. */
   readonly read: (entry: StreamEntry) => Omit<InletMessage, "key"> & { readonly key?: string | undefined };
   /**
    * Commits the messages; resolves only when they are durable. A MakegoodError that is not retryable condemns: the entry at
-   * fault is found and quarantined. Any other failure is an outage: everything waits and no entry pays for it (CON-12, DA-28).
+   * fault is found and quarantined. Any other failure is an outage: everything waits and no entry is charged for it.
    */
   readonly accept: (messages: readonly InletMessage[], signal: AbortSignal) => Promise<unknown>;
-  /** Where the malformed and the exhausted go. Absent: to `deadStream`, in one script with their end (DA-9). */
+  /** Where the malformed and the exhausted go. Absent: to `deadStream`, in one script with their end. */
   readonly onMalformed?: ((malformed: Malformed) => Promise<unknown>) | undefined;
   /** Default `{stream}:dead-letter`. On a cluster it must share the stream's hash tag. */
   readonly deadStream?: string | undefined;
-  /** Entries in hand at once; default 10. */
+  /** Entries held at once; default 10. */
   readonly batchMax?: number | undefined;
   /** The longest wait of one read; default 2,000. */
   readonly blockMs?: number | undefined;
@@ -94,7 +94,7 @@ export type UnconnectedInlet = Omit<InletOptions, "redis"> & { readonly redis: P
 export function inletSettings(options: UnconnectedInlet): InletSettings {
   const { stream, group, redis } = options;
   const problems: string[] = [];
-  const within = (name: keyof UnconnectedInlet, fallback: number, min: number, max: number): number => {
+  const wholeNumber = (name: keyof UnconnectedInlet, fallback: number, min: number, max: number): number => {
     const value = (options[name] as number | undefined) ?? fallback;
     if (!(Number.isInteger(value) && value >= min && value <= max))
       problems.push(`${name} must be a whole number from ${min} to ${max}`);
@@ -107,13 +107,13 @@ export function inletSettings(options: UnconnectedInlet): InletSettings {
     problems.push(`on a cluster deadStream must share the hash tag of ${stream}, such as ${siblingKey(stream, "dead-letter")}`);
   const reclaim = checkReclaim(options);
   const settings: InletSettings = {
-    batchMax: within("batchMax", 10, 1, LIMITS.batchMessagesMax),
+    batchMax: wholeNumber("batchMax", 10, 1, LIMITS.batchMessagesMax),
     // Never 0, which would wait for ever (DA-11).
-    blockMs: within("blockMs", 2_000, 1, 60_000),
-    sweepMs: within("sweepMs", Math.max(10, Math.min(30_000, Math.floor(reclaim.reclaimIdleMs))), 10, 86_400_000),
-    sweepMax: within("sweepMax", 20, 1, 1_000),
-    silentMs: within("silentMs", 600_000, 1, 30 * 86_400_000),
-    // Together with the time between two touches, shorter than what others wait before they take over what is in hand here.
+    blockMs: wholeNumber("blockMs", 2_000, 1, 60_000),
+    sweepMs: wholeNumber("sweepMs", Math.max(10, Math.min(30_000, Math.floor(reclaim.reclaimIdleMs))), 10, 86_400_000),
+    sweepMax: wholeNumber("sweepMax", 20, 1, 1_000),
+    silentMs: wholeNumber("silentMs", 600_000, 1, 30 * 86_400_000),
+    // With the time between two touches it is shorter than what other consumers wait before they take over an entry held here.
     acceptTimeoutMs: options.acceptTimeoutMs ?? Math.max(1, Math.min(30_000, Math.floor(reclaim.reclaimIdleMs / 3))),
     deadStream,
     reclaim,
@@ -123,7 +123,7 @@ export function inletSettings(options: UnconnectedInlet): InletSettings {
   return settings;
 }
 
-/** The same for the same entry, whoever reads it. */
+/** The same for the same entry, on every consumer. */
 export function entryKey(stream: string, id: string): string {
   const key = `${stream}:${id}`;
   // A name that could not travel as a header or is too long stands as its hash.

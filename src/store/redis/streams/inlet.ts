@@ -12,14 +12,14 @@ import type { RedisPort } from "../port.ts";
 import { replyCode } from "../redis-errors.ts";
 import { toRead } from "./entries.ts";
 import { type Depth, ensureGroup, type Group, removeConsumer, removeSilent, streamDepth, uniqueConsumer } from "./group.ts";
-import { createHands, type Held } from "./hands.ts";
+import { createHeldEntries, type Held } from "./held-entries.ts";
 import { type InletNotice, type InletOptions, inletSettings } from "./inlet-options.ts";
 import { createTakeover, reclaimBackoffMs, type Sweep } from "./takeover.ts";
 
 export interface Inlet {
   readonly consumer: string;
   depth(): Promise<Depth>;
-  /** Finishes what is in hand within `timeoutMs` (default 10,000); the rest is given free for others at once. */
+  /** Finishes the entries it holds within `timeoutMs` (default 10,000) and gives the rest free for other consumers at once. */
   stop(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -36,7 +36,7 @@ export function startInlet(options: InletOptions): Inlet {
   const consumer = options.consumer ?? uniqueConsumer(random);
   const tell = notifier(options.onNotice);
   const over = new AbortController();
-  const hands = createHands({ group, options, settings, clock, tell, signal: over.signal });
+  const entriesHeld = createHeldEntries({ group, options, settings, clock, tell, signal: over.signal });
   const takeover = createTakeover(group, consumer, settings.reclaim);
   const reader = createReader(redis);
 
@@ -49,7 +49,7 @@ export function startInlet(options: InletOptions): Inlet {
   let touchedMs = clock.monotonicMs();
 
   const adopt = ({ taken, lost, deferred }: Sweep): void => {
-    for (const { entry, deliveries, exhausted } of taken) hands.take(entry, deliveries, exhausted);
+    for (const { entry, deliveries, exhausted } of taken) entriesHeld.take(entry, deliveries, exhausted);
     if (taken.length > 0 || deferred > 0) tell({ what: "reclaimed", ids: taken.map(({ entry }) => entry.id), deferred });
     if (lost.length > 0) tell({ what: "lost", ids: lost });
   };
@@ -61,16 +61,16 @@ export function startInlet(options: InletOptions): Inlet {
       tell({ what: "started", consumer });
       known = true;
     }
-    while (ownLeft !== null && hands.held.size < settings.batchMax) {
-      const found = await takeover.own(new Set(hands.held.keys()), settings.batchMax, ownLeft === "crashed");
+    while (ownLeft !== null && entriesHeld.held.size < settings.batchMax) {
+      const found = await takeover.own(new Set(entriesHeld.held.keys()), settings.batchMax, ownLeft === "crashed");
       adopt(found);
       if (!found.more) ownLeft = null;
-      await round([...hands.held.values()]);
+      await round([...entriesHeld.held.values()]);
     }
   }
 
   async function sweep(): Promise<void> {
-    if (clock.monotonicMs() < sweepAtMs || hands.held.size >= settings.batchMax) return;
+    if (clock.monotonicMs() < sweepAtMs || entriesHeld.held.size >= settings.batchMax) return;
     const found = await takeover.sweep(settings.sweepMax);
     sweepAtMs = found.more ? 0 : clock.monotonicMs() + settings.sweepMs;
     adopt(found);
@@ -79,18 +79,20 @@ export function startInlet(options: InletOptions): Inlet {
     if (consumers.length > 0) tell({ what: "consumers_removed", consumers });
   }
 
-  /** While the store is away entries stay in hand; others must not take them for a dead one's. JUSTID counts no delivery. */
+  /**
+   * While the store is away entries stay held; other consumers must not take them for a dead one's. JUSTID counts no delivery.
+   */
   async function touch(): Promise<void> {
     if (clock.monotonicMs() - touchedMs < settings.reclaim.reclaimIdleMs / 3) return;
     touchedMs = clock.monotonicMs();
-    const ids = [...hands.held.keys()];
+    const ids = [...entriesHeld.held.keys()];
     if (ids.length > 0) await redis.send(stream, ["XCLAIM", stream, group.group, consumer, "0", ...ids, "JUSTID"]);
   }
 
   async function round(list: readonly Held[]): Promise<void> {
     if (list.length === 0) return;
-    await hands.work(list);
-    if (list.every(({ entry }) => !hands.held.has(entry.id))) return;
+    await entriesHeld.work(list);
+    if (list.every(({ entry }) => !entriesHeld.held.has(entry.id))) return;
     failures++;
     retryAtMs = clock.monotonicMs() + backoffMs(RETRY, failures);
   }
@@ -100,24 +102,24 @@ export function startInlet(options: InletOptions): Inlet {
     const how = ["COUNT", String(room), "BLOCK", String(wait), "STREAMS", stream, ">"];
     const args = ["XREADGROUP", "GROUP", group.group, consumer, ...how];
     const entries = toRead(await (await reader.open()).send(stream, args, { timeoutMs: wait + 5_000 }));
-    for (const entry of entries) hands.take(entry, 1, false);
-    return entries.flatMap(({ id }) => hands.held.get(id) ?? []);
+    for (const entry of entries) entriesHeld.take(entry, 1, false);
+    return entries.flatMap(({ id }) => entriesHeld.held.get(id) ?? []);
   }
 
-  /** Until what is in hand wants something: another try, or to be touched. */
+  /** How long until a held entry is due for another try or a touch. */
   const untilNext = (): number => Math.max(1, Math.min(retryAtMs - clock.monotonicMs(), settings.reclaim.reclaimIdleMs / 6));
 
   async function step(stopping: AbortSignal): Promise<number> {
     await settleIn();
     await sweep();
     await touch();
-    if (hands.held.size > 0 && clock.monotonicMs() >= retryAtMs) {
-      await round([...hands.held.values()]);
-      if (hands.held.size === 0) failures = 0;
+    if (entriesHeld.held.size > 0 && clock.monotonicMs() >= retryAtMs) {
+      await round([...entriesHeld.held.values()]);
+      if (entriesHeld.held.size === 0) failures = 0;
     }
     if (stopping.aborted) return 0;
-    const restMs = sweepAtMs === 0 ? 1 : Math.min(settings.sweepMs, hands.held.size === 0 ? settings.sweepMs : untilNext());
-    const room = settings.batchMax - hands.held.size;
+    const restMs = sweepAtMs === 0 ? 1 : Math.min(settings.sweepMs, entriesHeld.held.size === 0 ? settings.sweepMs : untilNext());
+    const room = settings.batchMax - entriesHeld.held.size;
     if (room <= 0) return restMs;
     await round(await readSome(room, Math.min(settings.blockMs, restMs)));
     return 0;
@@ -127,7 +129,7 @@ export function startInlet(options: InletOptions): Inlet {
     clock,
     step,
     failed(error, consecutive) {
-      // A read may have been answered to nobody: what it handed out is pending under this name.
+      // The answer of a read may be lost: the entries that it handed out are pending under this name.
       ownLeft ??= "broken";
       if (replyCode(error) === "NOGROUP") known = false;
       tell({ what: "read_failed", error: errorText(error), consecutive });
@@ -137,7 +139,7 @@ export function startInlet(options: InletOptions): Inlet {
 
   /** Makes what is left look long idle, at the delivery count it would have had: others take it at once and nothing is charged. */
   async function giveFree(): Promise<void> {
-    for (const { entry, deliveries } of hands.held.values()) {
+    for (const { entry, deliveries } of entriesHeld.held.values()) {
       const idle = String(reclaimBackoffMs(settings.reclaim, settings.reclaim.reclaimsMax + 1));
       const how = ["IDLE", idle, "RETRYCOUNT", String(Math.max(0, deliveries - 1)), "JUSTID"];
       await redis.send(stream, ["XCLAIM", stream, group.group, consumer, "0", entry.id, ...how]);

@@ -1,6 +1,6 @@
 /**
- * The scripts of the stream doors: each ends an entry, moves one, removes a consumer or publishes, in one step that nobody can
- * come between. Blocking reads are not here: Redis refuses them inside scripts.
+ * The scripts of the stream doors: each ends an entry, moves one, removes a consumer or publishes, in one step that no other
+ * client can interrupt. Blocking reads are not here: Redis refuses them inside scripts.
  */
 import { luaScript } from "../lua.ts";
 
@@ -25,7 +25,7 @@ return ended
 
 /**
  * KEYS stream deadStream. ARGV group id code reason. Copies the entry as it is, with where it came from and why, then ends it
- * (DA-8, DA-9). → the new id; '' when somebody else has ended it already
+ * (DA-8, DA-9). → the new id; '' when another consumer has ended it already
  */
 export const QUARANTINE = luaScript(
   "stream quarantine",
@@ -74,7 +74,7 @@ return 0
 
 /**
  * KEYS stream marks. ARGV mark, then names and values. Publishes once per mark: the mark and the entry are one write, so a
- * repeat after a lost answer adds nothing. No MAXLEN: what nobody has read is never cut off (DA-1). → the entry's id or ''
+ * repeat after a lost answer adds nothing. No MAXLEN: an entry that was not read is never cut off (DA-1). → the entry's id or ''
  */
 export const PUBLISH = luaScript(
   "stream publish",

@@ -1,6 +1,6 @@
 /**
- * The seeds' streams and groups under their own names: what the audit and recovery presets pass to an inlet or an outlet unless
- * told otherwise. The seeds' lengths (10,000 and 100,000) cut nothing off here (DA-1, DR-11): beyond them the stream doors warn.
+ * The seeds' streams and groups under their own names: what the audit and recovery presets pass to an inlet or an outlet by
+ * default. The seeds' lengths (10,000 and 100,000) cut nothing off here (DA-1, DR-11): beyond them the stream doors warn.
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import type { StreamEntry } from "./entries.ts";
@@ -9,12 +9,12 @@ import type { ReclaimRules } from "./takeover.ts";
 
 type Names = Pick<InletOptions, "stream" | "group" | "deadStream" | "batchMax" | "sweepMs" | "sweepMax"> & Partial<ReclaimRules>;
 
-/** AUD-10: beyond this the audit stream is said to be too long. */
+/** Beyond this the audit stream is reported as too long. */
 export const AUDIT_LENGTH_MAX = 10_000;
-/** REC-31: M10_STREAM_MAX_LEN. */
+/** M10_STREAM_MAX_LEN. */
 export const RECOVERY_LENGTH_MAX = 100_000;
 
-/** AUD-9, AUD-15; of the two group names the one of CON-14. */
+/** The audit stream and its group. */
 export const AUDIT_STREAM = {
   stream: "audit-dlq",
   group: "audit-retry-workers",
@@ -23,7 +23,7 @@ export const AUDIT_STREAM = {
   sweepMs: 30_000,
 } as const satisfies Names;
 
-/** EV-16, EV-17: a stream per class of record, more than five deliveries end an entry. */
+/** A stream per class of record, more than five deliveries end an entry. */
 export const AUDIT_CLASS_STREAMS = {
   events: { ...AUDIT_STREAM, stream: "audit:dlq:events", deadStream: "audit:dead-letter:events", reclaimsMax: 5 },
   notifications: {
@@ -34,7 +34,7 @@ export const AUDIT_CLASS_STREAMS = {
   },
 } as const satisfies Readonly<Record<string, Names>>;
 
-/** REC-31, REC-40: M10_STREAM_KEY, M10_CONSUMER_GROUP, M10_DEAD_LETTER_STREAM, M10_CLAIM_IDLE_MS, M10_MAX_RECLAIM_ATTEMPTS, M10_RECLAIM_*. */
+/** M10_STREAM_KEY, M10_CONSUMER_GROUP, M10_DEAD_LETTER_STREAM, M10_CLAIM_IDLE_MS, M10_MAX_RECLAIM_ATTEMPTS, M10_RECLAIM_*. */
 export const RECOVERY_STREAM = {
   stream: "m10:evaluate:stream",
   group: "m10:evaluate:group",

@@ -1,8 +1,8 @@
 /**
  * Takes over entries whose consumer has died. Each is taken only once it has been idle as long as its own backoff asks (REC-40:
  * base × 2^n after n takeovers, capped), the walk through the pending list remembers where it stopped (DR-10), what is taken is
- * returned to be worked on (DR-8), and how often an entry changed hands is the server's own count, so nothing has to be swept up
- * after it (DR-42).
+ * returned to be worked on (DR-8), and the server itself counts how often an entry was taken over, so no counter has to be
+ * cleaned up (DR-42).
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import { LIMITS } from "../../../message/limits.ts";
@@ -26,13 +26,13 @@ export const RECLAIM_DEFAULTS = { reclaimIdleMs: 60_000, reclaimsMax: 3, reclaim
 export interface Taken {
   readonly entry: StreamEntry;
   readonly deliveries: number;
-  /** It was taken over more often than allowed: whoever works on it dies. */
+  /** It was taken over more often than allowed: it kills the consumers that work on it. */
   readonly exhausted: boolean;
 }
 
 export interface Sweep {
   readonly taken: readonly Taken[];
-  /** Pending, but no longer in the stream: cut off or deleted by somebody else. */
+  /** Pending, but no longer in the stream: cut off or deleted by another client. */
   readonly lost: readonly string[];
   /** Idle, but not yet as long as their backoff asks. */
   readonly deferred: number;
@@ -49,7 +49,7 @@ export function reclaimBackoffMs(rules: ReclaimRules, reclaims: number): number 
   return Math.max(rules.reclaimIdleMs, waitMs);
 }
 
-/** How long an entry that kills whoever has it waits in all before it is quarantined: every takeover, and the one that ends it. */
+/** How long an entry that kills its consumers waits in all before it is quarantined: every takeover, and the one that ends it. */
 export function reclaimSpanMs(rules: ReclaimRules): number {
   let sumMs = 0;
   for (let reclaims = 0; reclaims <= rules.reclaimsMax; reclaims++) sumMs += reclaimBackoffMs(rules, reclaims);
@@ -84,7 +84,7 @@ export function createTakeover(group: Group, me: string, rules: ReclaimRules) {
   const pendingPage = async (filter: readonly string[], from: string, consumer: readonly string[] = []) =>
     toPending(await redis.send(stream, ["XPENDING", stream, name, ...filter, from, "+", String(PAGE), ...consumer]));
 
-  /** XCLAIM judges idleness again, so of two that sweep at once one gets the entry. `count`: what its delivery count becomes. */
+  /** XCLAIM checks idleness again, so of two that sweep at once one gets the entry. `count`: what its delivery count becomes. */
   async function take(wanted: readonly PendingEntry[], idleMs: number, count: number): Promise<Pick<Sweep, "taken" | "lost">> {
     const ids = wanted.map(({ id }) => id);
     const args = ["XCLAIM", stream, name, me, String(idleMs), ...ids, "RETRYCOUNT", String(count)];
@@ -97,7 +97,7 @@ export function createTakeover(group: Group, me: string, rules: ReclaimRules) {
     return { taken, lost };
   }
 
-  /** Not taken: either somebody else was faster, or there is nothing left to take. */
+  /** Not taken: either another consumer was faster, or there is nothing left to take. */
   async function isGone(id: string): Promise<boolean> {
     if (toEntries(await redis.send(stream, ["XRANGE", stream, id, id])).length > 0) return false;
     await redis.send(stream, ["XACK", stream, name, id]);
@@ -139,7 +139,7 @@ export function createTakeover(group: Group, me: string, rules: ReclaimRules) {
     },
 
     /**
-     * What is pending under this very name and in nobody's hands. At the start it is what a former life left (`crashed`, counted
+     * What is pending under this name and not held. At the start it is what an earlier run left (`crashed`, counted
      * as a takeover); later it is what was read on a connection that broke before the answer came.
      */
     async own(holding: ReadonlySet<string>, limit: number, crashed: boolean): Promise<Sweep> {
@@ -162,7 +162,7 @@ export function createTakeover(group: Group, me: string, rules: ReclaimRules) {
 }
 
 /**
- * An entry that was taken over before may be what kills whoever has it: it is taken alone, so that no other entry is
+ * An entry that was taken over before may be what kills its consumers: it is taken alone, so that no other entry is
  * charged for its company. One that is taken over for the first time comes with its batch.
  */
 function choose(candidates: readonly PendingEntry[], limit: number): readonly PendingEntry[] {

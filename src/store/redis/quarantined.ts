@@ -1,10 +1,11 @@
 /**
- * What the scripts of the store have set aside because it cannot be read (a key deleted or overwritten by another hand), with its name where the
- * table of keys still knows it, and with whatever is left of it. A person has to find out what it was (DF-1, DF-21); it never expires.
+ * The messages that the store's scripts quarantine because they cannot be read (another client deleted or overwrote a key), each
+ * with its name where the table of keys still knows it, and with what is left of it. A person has to find out what it was (DF-1,
+ * DF-21); it never expires.
  */
 import type { Db } from "./db.ts";
 
-export interface SetAside {
+export interface QuarantinedMessage {
   readonly id: string;
   /** gone: there is nothing left. unreadable: something else stands there. */
   readonly kind: "gone" | "unreadable";
@@ -15,16 +16,16 @@ export interface SetAside {
   readonly left: Readonly<Record<string, string>>;
 }
 
-type Named = Pick<SetAside, "topic" | "tenantId" | "key">;
+type Named = Pick<QuarantinedMessage, "topic" | "tenantId" | "key">;
 const NAMELESS: Named = { topic: null, tenantId: null, key: null };
 const SHOWN_MAX = 1_000;
 const VALUE_BYTES_MAX = 65_535;
 
-export function createSetAside(db: Db): () => Promise<SetAside[]> {
+export function createQuarantined(db: Db): () => Promise<QuarantinedMessage[]> {
   const names = new Map<string, Named>();
-  const read = (key: string, ...args: string[]) => db.command("read what was set aside", key, args);
+  const read = (key: string, ...args: string[]) => db.command("read the quarantine", key, args);
 
-  /** Who they were, from the table of keys: one walk for all that are new. */
+  /** Their names, from the table of keys: one walk for all that are new. */
   async function learn(ids: readonly string[]): Promise<void> {
     const wanted = new Set(ids.filter((id) => !names.has(id)));
     const dedupe = db.keys.key("dedupe");
@@ -56,7 +57,7 @@ export function createSetAside(db: Db): () => Promise<SetAside[]> {
     const members = flat.flatMap((id, i) => (i % 2 === 0 ? [{ id, at: new Date(Number(flat[i + 1])) }] : []));
     await learn(members.map(({ id }) => id));
     return Promise.all(
-      members.map(async ({ id, at }): Promise<SetAside> => {
+      members.map(async ({ id, at }): Promise<QuarantinedMessage> => {
         const left = await leftOf(id);
         return { id, kind: Object.keys(left).length === 0 ? "gone" : "unreadable", at, ...(names.get(id) ?? NAMELESS), left };
       }),

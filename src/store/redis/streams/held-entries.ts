@@ -1,6 +1,6 @@
 /**
- * The entries that an inlet has in hand, and their way out: accepted and then ended, or quarantined and then ended. Each step
- * that fails leaves its entry in hand for the next round; what was accepted is never accepted again only because its end failed.
+ * The entries that an inlet holds, and how each leaves: accepted and then ended, or quarantined and then ended. A step that fails
+ * leaves its entry held for the next round; an entry that was accepted is not accepted again only because ending it failed.
  */
 import { errorText, isMakegoodError, MakegoodError } from "../../../message/errors.ts";
 import { type Clock, sleep } from "../../../platform/clock.ts";
@@ -23,7 +23,7 @@ export interface Held {
 
 const REASON_MAX = 256;
 
-export interface HandsParts {
+export interface HeldEntriesParts {
   readonly group: Group;
   readonly options: InletOptions;
   readonly settings: InletSettings;
@@ -33,7 +33,7 @@ export interface HandsParts {
   readonly signal: AbortSignal;
 }
 
-export function createHands({ group, options, settings, clock, tell, signal }: HandsParts) {
+export function createHeldEntries({ group, options, settings, clock, tell, signal }: HeldEntriesParts) {
   const held = new Map<string, Held>();
   const { stream } = group;
 
@@ -60,7 +60,7 @@ export function createHands({ group, options, settings, clock, tell, signal }: H
     signal.addEventListener("abort", stop, { once: true });
     try {
       const late = sleep(clock, settings.acceptTimeoutMs, over.signal).then(() => {
-        // An outage like any other: tried one by one, a store that hangs would cost each entry of the batch a whole wait.
+        // Counts as an outage: tried one by one, a store that hangs would cost each entry of the batch a whole wait.
         throw new MakegoodError("outcome_unknown", `not accepted within ${settings.acceptTimeoutMs} ms`);
       });
       await Promise.race([options.accept(messages, over.signal), late]);
@@ -123,7 +123,7 @@ export function createHands({ group, options, settings, clock, tell, signal }: H
   return {
     held,
     take,
-    /** One round for these entries; whatever does not work out stays in hand. */
+    /** One round for these entries; those that fail stay held. */
     async work(list: readonly Held[]): Promise<void> {
       const wanted = inStage("accept", list);
       await acceptAll(wanted);
@@ -136,7 +136,7 @@ export function createHands({ group, options, settings, clock, tell, signal }: H
 }
 
 function worn(deliveries: number): Stage {
-  const reason = `handed out ${deliveries - 1} times, and each time whoever had it died: look at it before you replay it`;
+  const reason = `handed out ${deliveries - 1} times, and each time its consumer died: look at it before you replay it`;
   return { kind: "quarantine", code: "reclaims_exhausted", reason };
 }
 
