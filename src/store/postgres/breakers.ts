@@ -27,8 +27,9 @@ export function createBreakers({ connection, s }: Db, change: Change, read: Read
   return {
     async trip(name, cooldownMs, reason, of) {
       const { tenantId = null, now } = of ?? {};
-      const told = reason.slice(0, LIMITS.heldReasonCharsMax);
-      const held = tenantId !== null && (await change(holdSql(clockSql(now)), [name, tenantId, told, cooldownMs])).length > 0;
+      const shortened = reason.slice(0, LIMITS.heldReasonCharsMax);
+      const held =
+        tenantId !== null && (await change(holdSql(clockSql(now)), [name, tenantId, shortened, cooldownMs])).length > 0;
       const before = held || tenantId === null ? null : (await read(name, now))[0]?.breaker;
       const covered = before && (before.state !== "closed" || before.tenants.some((one) => one.tenantId === tenantId));
       if (!held && !covered) await change(openSql(clockSql(now)), [name, cooldownMs, reason]);

@@ -20,7 +20,7 @@ const orderOf = ({ placed: { message, lane } }: Waiting): string | null =>
 
 export function createCoalescer(
   insert: (batch: readonly Placed[]) => Promise<Accepted[]>,
-  told: (lanes: readonly LaneInfo[]) => void,
+  onWork: (lanes: readonly LaneInfo[]) => void,
 ): (placed: Placed) => Promise<Accepted> {
   let waiting: Waiting[] = [];
   /** Ordering keys under way: what comes after them goes after them. */
@@ -28,7 +28,10 @@ export function createCoalescer(
   let flying = 0;
   let scheduled = false;
 
-  /** Takes what may go together: a key that is in the batch already waits for the next one, and whoever comes after it in its order. */
+  /**
+   * Takes what may go together: a key that is in the batch already waits for the next batch, and so do later messages of its
+   * order.
+   */
   function take(): Waiting[] {
     const keys = new Set<string>();
     const passed = new Set(ordering);
@@ -58,7 +61,7 @@ export function createCoalescer(
     for (const order of orders) ordering.add(order);
     try {
       const accepted = await insert(batch.map((entry) => entry.placed));
-      told(batch.map((entry) => entry.placed.lane));
+      onWork(batch.map((entry) => entry.placed.lane));
       batch.forEach((entry, i) => {
         entry.resolve(accepted[i] as Accepted);
       });
@@ -71,7 +74,7 @@ export function createCoalescer(
     }
   }
 
-  /** A statement fails as a whole: whoever did not cause it must not suffer for it. */
+  /** A statement fails as a whole: callers that did not cause it must not fail with it. */
   async function oneByOne(batch: readonly Waiting[], error: unknown): Promise<void> {
     if (batch.length === 1 || (error as { retryable?: boolean }).retryable) {
       for (const entry of batch) entry.reject(error);

@@ -1,6 +1,6 @@
 /**
  * Our own connections: a pool with a handler on every error event (an idle connection that breaks must not end the process),
- * bounded waits, and one door `run` that tries short conflicts again and speaks our error codes. It also finds out whether
+ * bounded waits, and one function `run` that tries short conflicts again and throws our error codes. It also finds out whether
  * a pooler stands between: named statements and LISTEN are only for direct connections.
  */
 import pg from "pg";
@@ -11,7 +11,7 @@ import { asStoreError, endsSession, isTransient } from "./sql-errors.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
-  /** At most so many at once, 10 unless said; opened when needed, closed after ten idle seconds. One more listens for hints. */
+  /** At most this many at once, default 10; opened when needed, closed after ten idle seconds. One more listens for hints. */
   readonly poolMax?: number | undefined;
   /** A statement that has not answered by then is given up and its connection dropped. */
   readonly queryTimeoutMs?: number | undefined;
@@ -83,7 +83,7 @@ export function clientConfig(options: ConnectionOptions): pg.ClientConfig {
  */
 const STEADY_PLANS = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off -c jit=off";
 
-/** In a URL `options` stand above everything else that is said, so ours are added there; of one setting named twice the last counts. */
+/** `options` in a URL override all other options, so ours are added there; of one setting named twice the last counts. */
 export function withSteadyPlans(url: string): Pick<pg.ClientConfig, "connectionString" | "options"> {
   if (!/[?&]options=/.test(url)) return { options: STEADY_PLANS };
   const given = new URL(url);
@@ -101,7 +101,7 @@ function createPool(options: ConnectionOptions, direct: boolean, backends: Set<n
     idleTimeoutMillis: 10_000,
     ...(direct ? withSteadyPlans(options.url) : {}),
   });
-  // An idle connection that breaks tells nobody but this: without a listener it would end the process.
+  // Only this listener hears of an idle connection that breaks; without it the error would end the process.
   const ignore = () => {};
   pool.on("error", ignore);
   const backend = (client: pg.PoolClient) => (client as unknown as { processID: number }).processID;
@@ -152,7 +152,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         }
       });
       if (!direct) return;
-      // Closed meanwhile: nobody would end a pool that is made now.
+      // Closed meanwhile: a pool that is made now would never be ended.
       if (ending !== undefined) throw closedError("connect");
       const first = pool;
       pool = createPool(options, true, backends);

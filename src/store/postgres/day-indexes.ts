@@ -1,6 +1,6 @@
 /**
- * Indexes of days that are older than the index: made concurrently, one day after the other, as a part of upkeep. Whoever is cut off
- * leaves an invalid index behind, and the next one makes it anew.
+ * Indexes of days that are older than the index: made concurrently, one day after the other, as a part of upkeep. A run that
+ * is cut off leaves an invalid index behind, and the next run makes it anew.
  */
 import type { Connection } from "./connection.ts";
 

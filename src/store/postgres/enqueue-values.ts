@@ -96,7 +96,7 @@ export function batchValues(
   return { parts, values };
 }
 
-/** Any order will do, as long as it is everybody's: writers of the same keys then wait for each other in one direction only. */
+/** Any order will do if all writers use it: writers of the same keys then wait for each other in one direction only. */
 function byKey(a: Placed, b: Placed): number {
   if (a.lane.topicId !== b.lane.topicId) return a.lane.topicId - b.lane.topicId;
   if (a.lane.tenant !== b.lane.tenant) return a.lane.tenant < b.lane.tenant ? -1 : 1;

@@ -27,18 +27,18 @@ export interface Placed {
 
 export type Enqueue = (messages: readonly NewMessage[], options?: EnqueueOptions) => Promise<Accepted[]>;
 
-/** `told` hears of the lanes that have new work, after their commit. */
-export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void): Enqueue {
+/** `onWork` hears of the lanes that have new work, after their commit. */
+export function createEnqueue(db: Db, onWork: (lanes: readonly LaneInfo[]) => void): Enqueue {
   const days = new Set(daysAround(db.clock.wallMs()));
   const repeats: Repeats = { untilMs: Number.NEGATIVE_INFINITY };
-  const one = createCoalescer((batch) => insertEach(db, batch, repeats, {}), told);
-  const inTurn = createTurns((messages: readonly NewMessage[]) => place(db, messages, days));
+  const one = createCoalescer((batch) => insertEach(db, batch, repeats, {}), onWork);
+  const inCallOrder = createCallOrder((messages: readonly NewMessage[]) => place(db, messages, days));
 
   return async function enqueue(messages, { tx, atomic = "all", now } = {}) {
     if (tx) refusePool(tx);
     if (messages.length === 0) return [];
-    // Asked without a promise first: a caller's transaction waits for every turn that this takes.
-    const placed = (inTurn.free(messages) && placeKnown(db, messages, days)) || (await inTurn.place(messages));
+    // Without a promise where possible: a caller's transaction waits for every turn of the event loop.
+    const placed = (inCallOrder.free(messages) && placeKnown(db, messages, days)) || (await inCallOrder.place(messages));
     if (tx) return insertIn(db, placed, tx, { now }).catch(strayedIn(db, messages, days, tx, { now }));
     return insertOwn(placed, atomic, now).catch(async (thrown) => {
       if (!(thrown instanceof Strayed)) throw thrown;
@@ -53,7 +53,7 @@ export function createEnqueue(db: Db, told: (lanes: readonly LaneInfo[]) => void
     const alone = placed.length === 1 || atomic === "each";
     if (alone && now === undefined) return Promise.all(placed.map(one));
     const accepted = alone ? await insertOneByOne(db, placed, repeats, { now }) : await insertAll(db, placed, repeats, { now });
-    if (alone || !accepted.some((a) => a.kind === "conflict")) told(placed.map((p) => p.lane));
+    if (alone || !accepted.some((a) => a.kind === "conflict")) onWork(placed.map((p) => p.lane));
     return accepted;
   }
 }
@@ -86,7 +86,10 @@ function strayedIn(db: Db, messages: readonly NewMessage[], days: Set<number>, t
   };
 }
 
-/** Whether the database behind our own url is no longer the one that the statement was made for: who only enqueues in transactions hears it here. */
+/**
+ * Whether the database behind our own url is no longer the one that the statement was made for: a process that enqueues only in
+ * transactions learns it here.
+ */
 async function isAnotherNow(db: Db, sentAs: string): Promise<boolean> {
   if (db.lanes.installation === sentAs) {
     await db.lanes.readInstallation().catch((cause) => {
@@ -97,7 +100,7 @@ async function isAnotherNow(db: Db, sentAs: string): Promise<boolean> {
 }
 
 /** Messages with an order are placed in the order of their calls, so that none overtakes one that has to wait for its lane. */
-function createTurns(place: (messages: readonly NewMessage[]) => Promise<Placed[]>) {
+function createCallOrder(place: (messages: readonly NewMessage[]) => Promise<Placed[]>) {
   let last: Promise<unknown> = Promise.resolve();
   let placing = 0;
   const ordered = (messages: readonly NewMessage[]) => messages.some(({ orderingKey }) => orderingKey !== null);
@@ -107,7 +110,7 @@ function createTurns(place: (messages: readonly NewMessage[]) => Promise<Placed[
       if (!ordered(messages)) return place(messages);
       placing++;
       const mine = last.then(() => place(messages));
-      // A step later than the caller: until it has gone on, nobody goes past it.
+      // A step later than the caller: until the caller has gone on, no later call may pass it.
       last = mine
         .catch(() => {})
         .then(() => {
@@ -144,13 +147,13 @@ async function place(db: Db, messages: readonly NewMessage[], days: Set<number>)
 /** Where a statement of an enqueue runs: returns rows as arrays. */
 type Run = (text: string, values: unknown[], name?: string) => Promise<(string | null)[][]>;
 
-interface Within extends At {
+interface Where extends At {
   /** The lanes need not be asked for. */
   readonly lanesSeen?: boolean | undefined;
 }
 
 /** How a statement of an enqueue is to be made. */
-interface How extends Within {
+interface How extends Where {
   /** An id may be there already. */
   readonly repeat: boolean;
 }
@@ -194,8 +197,8 @@ function runNamed(db: Db, run: Run, { keyed, repeat }: Short, values: unknown[])
 
 const batchName = (parts: Parts): string => `mg_enqueue_${Object.values(parts).map(Number).join("")}`;
 
-/** Whose the missing ones are; a key whose owner is gone again (pruned in between) stays undefined. */
-async function judge(
+/** Which message has the id or key of each missing one; undefined where that message was pruned in between. */
+async function findOwners(
   db: Db,
   placed: readonly Placed[],
   missing: Set<string>,
@@ -229,7 +232,7 @@ async function judge(
   return results;
 }
 
-/** Keys that come twice in one call are settled here: the statement itself must see each key once. */
+/** Keys that come twice in one call are deduplicated here: the statement itself must see each key once. */
 export function withoutRepeats(placed: readonly Placed[]): { first: Placed[]; repeats: Map<number, number> } {
   const seen = new Map<string, number>();
   const first: Placed[] = [];
@@ -264,14 +267,14 @@ function spread(placed: readonly Placed[], repeats: Map<number, number>, results
   return all;
 }
 
-async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: Within): Promise<Accepted[]> {
+async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: Where): Promise<Accepted[]> {
   const run: Run = (text, values, name) => queryIn(db, tx, text, values, name);
   await requireBlock(db, tx);
   if (placed.length === 1) {
     const how: How = { repeat: true, ...at };
     const missing = await insert(db, placed, run, how);
     const { id } = (placed[0] as Placed).message;
-    return missing.size === 0 ? [{ kind: "accepted", id }] : settled(db, placed, missing, run, how);
+    return missing.size === 0 ? [{ kind: "accepted", id }] : answersFor(db, placed, missing, run, how);
   }
   const { first, repeats } = withoutRepeats(placed);
   // One refuses all: what a batch inserted before a conflict came to light must not be there if the caller commits all the same.
@@ -279,7 +282,7 @@ async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: 
   if (undoable) await tx.query("savepoint makegood_enqueue");
   const how: How = { repeat: true, ...at };
   const missing = await insert(db, first, run, how);
-  const results = spread(placed, repeats, await settled(db, first, missing, run, how));
+  const results = spread(placed, repeats, await answersFor(db, first, missing, run, how));
   if (undoable) {
     const refused = results.some((r) => r.kind === "conflict");
     await tx.query(`${refused ? "rollback to" : "release"} savepoint makegood_enqueue`);
@@ -287,12 +290,12 @@ async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: 
   return results;
 }
 
-/** Judges the missing; a key that was pruned between the two statements is simply inserted again, once. */
-async function settled(db: Db, placed: readonly Placed[], missing: Set<string>, run: Run, how: How): Promise<Accepted[]> {
-  const results = await judge(db, placed, missing, run, how);
+/** What becomes of each message. A key that was pruned between the two statements is inserted again, once. */
+async function answersFor(db: Db, placed: readonly Placed[], missing: Set<string>, run: Run, how: How): Promise<Accepted[]> {
+  const results = await findOwners(db, placed, missing, run, how);
   const again = placed.filter((_, i) => results[i] === undefined);
   if (again.length > 0) {
-    const second = await judge(db, again, await insert(db, again, run, how), run, how);
+    const second = await findOwners(db, again, await insert(db, again, run, how), run, how);
     for (const [i, p] of placed.entries()) results[i] ??= second[again.indexOf(p)];
   }
   return results.map((result) => {
@@ -311,7 +314,7 @@ async function insertAll(db: Db, placed: readonly Placed[], known: Repeats, at: 
   const refused = Symbol("refused");
   let results: Accepted[] = [];
   const work = async (run: Run, how: How) => {
-    results = spread(placed, repeats, await settled(db, first, await insert(db, first, run, how), run, how));
+    results = spread(placed, repeats, await answersFor(db, first, await insert(db, first, run, how), run, how));
     if (results.some((r) => r.kind === "conflict")) throw refused;
   };
   // Without repeats one statement is enough: it fails as a whole, or nothing conflicts.
@@ -333,7 +336,7 @@ async function insertAll(db: Db, placed: readonly Placed[], known: Repeats, at: 
 async function insertEach(db: Db, placed: readonly Placed[], known: Repeats, at: At): Promise<Accepted[]> {
   return repaired(db, placed, known, async (repeat) => {
     const how = { repeat, ...at };
-    return settled(db, placed, await insert(db, placed, ownRun(db), how), ownRun(db), how);
+    return answersFor(db, placed, await insert(db, placed, ownRun(db), how), ownRun(db), how);
   });
 }
 

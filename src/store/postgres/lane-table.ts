@@ -46,7 +46,7 @@ export interface LaneTable {
   /** The siblings where suspects of these lanes wait, or what failed before (or where they return to), in their order. */
   siblings(messages: readonly { lane: LaneInfo; suspicion: Suspicion; retried: boolean }[]): Promise<LaneInfo[]>;
   byId(ids: Iterable<number>): Promise<Map<number, LaneInfo>>;
-  /** These may be gone: the next one who needs them asks. */
+  /** These may be gone: they are read again when they are needed. */
   forget(ids: Iterable<number>): void;
   /** Forgets which topics exist: one was put or deleted. */
   forgetTopics(): void;
@@ -60,7 +60,9 @@ const SELECT = "select l.id, l.topic_id, t.name, l.tenant, l.priority, l.kind";
 export const LANES_KEPT_MAX = 10_000;
 const nameOf = (place: Place): string => place.join("\u0000");
 
-/** $1 as JSON; each is one descent into the lanes by its limit, whatever the planner thinks of the sizes: a thousand tenants come at once. */
+/**
+ * $1 as JSON; the limit makes each one index descent, whatever sizes the planner assumes: a thousand tenants may come at once.
+ */
 const wanted = (s: string) => `with x as materialized (select distinct t.id as topic_id, t.name, x.tenant, x.priority, x.kind
   from json_to_recordset($1::text::json) x(topic text, tenant text, priority smallint, kind smallint) join ${s}.topic t on t.name = x.topic)`;
 const laneOf = (s: string, one: string) =>
@@ -108,7 +110,7 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
     };
     byNumber.set(lane.id, lane);
     byName.set(nameOf([lane.topic, lane.tenant, lane.priority, lane.kind]), lane);
-    // The one that came first goes first: in use or not, it costs one look to have it again.
+    // The oldest goes first, in use or not: reading it again costs one query.
     if (byNumber.size > LANES_KEPT_MAX) drop(byNumber.values().next().value as LaneInfo);
     return lane;
   }
@@ -158,7 +160,8 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
         bySibling.set(`${row[6]} ${sibling.kind}`, sibling);
       }
     }
-    // A lane with a message in it is there, and so are its siblings; whatever happens, the message stays in a lane that it came from.
+    // A lane with a message in it is there, and so are its siblings; where one is missing all the same, the message stays in the
+    // lane that it came from.
     return wanted.map((one) => known(one) ?? one.lane);
   }
 

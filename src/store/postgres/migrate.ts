@@ -23,7 +23,7 @@ export const KERNEL_SET: MigrationSet = { name: "kernel", ledger: "migration", m
 /** Sets that only some need, by name; each stands on the kernel's tables. */
 export const OPTIONAL_SETS: ReadonlyMap<string, MigrationSet> = new Map([USAGE_SET].map((set) => [set.name, set]));
 
-/** On a large table a migration takes what it takes; given up half way it would only begin again. */
+/** On a large table a migration may take long; given up half way it would only begin again. */
 const MIGRATION_MS_MAX = 24 * 3_600_000;
 
 const ledger = (s: string, table: string) =>
@@ -43,7 +43,7 @@ function migrationsUpTo(set: MigrationSet, revision: string): MigrationSet {
   throw new MakegoodError("invalid_config", `there is no migration ${JSON.stringify(revision)}: choose from ${known}`);
 }
 
-/** `upTo`: stops after this one (REC-19b); the database may be further already. */
+/** `upTo`: stops after this one; the database may be further already. */
 export async function migrateUp(
   connection: Connection,
   schema: string,

@@ -18,8 +18,8 @@ interface OpenLease {
   readonly bases: readonly number[];
   readonly bytes: readonly number[];
   readonly ordered: boolean;
-  /** Settled before this process knew it, perhaps: no telling which of its messages are still open. */
-  readonly strange: boolean;
+  /** Claimed by another process, which may have settled some of it: which messages are still open is not known. */
+  readonly foreign: boolean;
   /** Made when a lease is settled in parts: id → place in the lists above. */
   open: Map<string, number> | undefined;
 }
@@ -86,13 +86,13 @@ export function createOpenLeases(): OpenLeases {
           bases: group.map((m) => m.base),
           bytes: group.map((m) => m.payload.length),
           ordered: group.some(ordered),
-          strange: false,
+          foreign: false,
           open: undefined,
         });
       }
     },
     learn(claim, ids, lanes, bases) {
-      leases.set(nameOf(claim), { ids, lanes, bases, bytes: [], ordered: true, strange: true, open: undefined });
+      leases.set(nameOf(claim), { ids, lanes, bases, bytes: [], ordered: true, foreign: true, open: undefined });
     },
     knows: (claim) => leases.has(nameOf(claim)),
     group: byClaim,
@@ -114,7 +114,7 @@ export function createOpenLeases(): OpenLeases {
     },
     endsWith(group) {
       const lease = of(group);
-      if (!lease || lease.strange) return false;
+      if (!lease || lease.foreign) return false;
       const ids = new Set(group.map((one) => one.id));
       for (const id of openOf(lease).keys()) if (!ids.has(id)) return false;
       return true;

@@ -28,8 +28,8 @@ export function daysAround(nowMs: number): number[] {
 }
 
 /**
- * One transaction a day. The advisory lock makes two makers take turns; the table is made first and attached then, because
- * CREATE … PARTITION OF would take a lock that waits for, and then blocks, every caller's open transaction.
+ * One transaction a day. The advisory lock lets one process make them at a time; the table is made first and attached then,
+ * because CREATE … PARTITION OF would take a lock that waits for, and then blocks, every caller's open transaction.
  */
 export async function ensurePartitions(connection: Connection, s: string, days: readonly number[]): Promise<void> {
   const missing = await missingDays(connection, s, days);

@@ -86,7 +86,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     traits,
     topics: createTopics(db, () => wake.topics()),
     audit: createPostgresAudit(db),
-    recovery: createPostgresRecovery({ ...db, enqueue, told: work }),
+    recovery: createPostgresRecovery({ ...db, enqueue, onWork: work }),
     async open() {
       await connection.open();
       if (options.migrate === "check") await requireSchema();

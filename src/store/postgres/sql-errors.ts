@@ -1,5 +1,5 @@
 /**
- * What PostgreSQL and the socket say, in our codes. The line that matters most: whatever breaks while a commit may be on
+ * What PostgreSQL and the socket say, in our codes. The line that matters most: an error while a commit may be on
  * its way is `outcome_unknown`, never "failed" (a lost reply and a lost request look the same from here).
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
@@ -29,7 +29,7 @@ export function hasSqlState(thrown: unknown, state: RegExp, depth = 0): boolean 
   return [cause, driverError, meta, driverAdapterError].some((inner) => hasSqlState(inner, state, depth + 1));
 }
 
-/** A conflict that only whoever owns the transaction can try again; P2034 is Prisma's own name for both. */
+/** A conflict that only the owner of the transaction can try again; P2034 is Prisma's own name for both. */
 export const isLostTransaction = (thrown: unknown): boolean => hasSqlState(thrown, /^(40001|40P01|P2034)$/);
 
 export function isMissingPartition(thrown: unknown): boolean {

@@ -129,8 +129,8 @@ const UNSETTLED = (s: string) => `exists (select from ${s}.lane l where l.topic_
     or exists (select from ${s}.dead_letter d where d.lane_id = l.id and d.resolution = 0)
     or exists (select from ${s}.lease e where l.id = any (e.lanes))))`;
 
-/** `told` hears that a topic changed. */
-export function createTopics(db: Db, told: () => void): TopicStore {
+/** `onChange` hears that a topic changed. */
+export function createTopics(db: Db, onChange: () => void): TopicStore {
   const { connection, s } = db;
   const listSql = perClock(
     (clock) => `select ${columns(clock)} from ${s}.topic where not deleted and ($1::text is null or name = $1) order by name`,
@@ -146,7 +146,7 @@ export function createTopics(db: Db, told: () => void): TopicStore {
   async function change(text: string, values: unknown[]): Promise<readonly Row[]> {
     const rows = await connection.rows("change a topic", text, values);
     db.lanes.forgetTopics();
-    told();
+    onChange();
     return rows;
   }
 

@@ -1,5 +1,5 @@
 /**
- * The caller's transaction: anything with `query(text, values)`. A pool is refused (its statements are in nobody's
+ * The caller's transaction: anything with `query(text, values)`. A pool is refused (its statements share no
  * transaction), and so is a node-postgres client that has not begun one.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
@@ -38,8 +38,8 @@ export function refusePool(tx: Transaction): void {
 
 /**
  * Refuses what is in no transaction block: the message would commit without the caller's own write. Where the driver or the
- * adapter knows (T: in one, E: in a failed one), nobody is asked. Otherwise the server is: a setting that is local to a
- * transaction is gone at the next statement unless both stand in one block. The clocks cannot tell: with parameters,
+ * adapter knows (T: in one, E: in a failed one), no question is needed. Otherwise the server is asked: a setting that is local to
+ * a transaction is gone at the next statement unless both stand in one block. The clocks cannot tell: with parameters,
  * statement_timestamp() is later than transaction_timestamp() outside of one, too.
  */
 export async function requireBlock(db: Db, tx: Transaction): Promise<void> {
@@ -81,7 +81,7 @@ export async function queryIn(db: Db, tx: Transaction, text: string, values: unk
   }
 }
 
-/** Rows come back as arrays whatever the driver makes of them. */
+/** Rows come back as arrays from every driver. */
 async function rowsIn(db: Db, tx: Transaction, text: string, values: unknown[], name?: string): Promise<Rows> {
   if (isOurServer(db, tx)) {
     const client = tx as unknown as { query(config: object): Promise<{ rows: Rows }> };

@@ -1,8 +1,8 @@
 /**
  * Wake hints: from this process at once, from others by LISTEN on a connection of its own. A NOTIFY in every commit would cost
  * concurrent producers two thirds of their rate, so the enqueue statement sends one only while some worker has said that it is
- * idle, and a process in which nobody asks for hints does not listen: each would wake it for nothing. Hints may be lost; polling
- * is the truth.
+ * idle, and a process in which no worker asks for hints does not listen: each hint would wake it for nothing. Hints may be lost;
+ * polling is the truth.
  */
 import pg from "pg";
 import type { Clock, Timer } from "../../platform/clock.ts";
@@ -25,7 +25,7 @@ export interface Wake {
   /** Tells the others that a topic changed. */
   topics(): void;
   idle(owner: string, waiting: boolean): Promise<void>;
-  /** From now on whoever asks for hints is heard, where a direct connection allows it. */
+  /** From now on workers that ask for hints get those of other processes, where a direct connection allows it. */
   open(): void;
   close(): Promise<void>;
 }
@@ -65,7 +65,7 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
     fresh.on("error", lost);
     fresh.on("end", lost);
     fresh.on("notification", ({ payload = "", processId }) => {
-      // What our own connections announce was told in this process already, at its commit.
+      // This process has heard of its own commits already.
       if (db.connection.isOwn(processId)) return;
       tell(payload === "topics" ? { kind: "topics" } : { kind: "work", lane: payload === "" ? null : payload });
     });
@@ -73,7 +73,7 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
       await fresh.connect();
       await fresh.query(`listen "${channel}"`);
       client = fresh;
-      // What happened while nobody listened is found by looking.
+      // What happened while no connection listened is found by looking.
       tell({ kind: "topics" });
       tell({ kind: "work", lane: null });
     } catch {
@@ -99,7 +99,7 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
       [owner, IDLE_MS],
     );
     marked.set(owner, now);
-    // Whatever was committed before the mark was seen is found by one more look.
+    // What was committed before the mark was seen is found by one more look.
     tell({ kind: "work", lane: null });
   }
 
@@ -126,7 +126,7 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
     async idle(owner, waiting) {
       if (!client) await begin();
       if (!client) return;
-      // One after the other: on two connections the last word might be written first, and a worker that waits would have no mark.
+      // One after the other: on two connections the later write might come first, and a worker that waits would have no mark.
       const mine = marking.then(() => mark(owner, waiting));
       marking = mine.catch(() => {});
       return mine;

@@ -1,6 +1,6 @@
 /**
- * WORKERS in PostgreSQL: what each worker says of itself, a row rewritten in place. What is past its time or beyond the limit goes
- * with the next word of anybody, unless somebody else is just removing it: nobody waits for another's row.
+ * WORKERS in PostgreSQL: what each worker says of itself, a row rewritten in place. The next announcement of any worker
+ * removes what is past its time or beyond the limit, except rows that another one is removing: none waits for another's row.
  */
 import { LIMITS } from "../../message/limits.ts";
 import { silent, WORKER, type WorkerNote } from "../../message/worker-note.ts";

@@ -1,6 +1,6 @@
 /**
  * The audit seam in PostgreSQL. Identity and record are one statement, so one transaction: a write that was interrupted left
- * both or neither, and a repeat of it is told which (DA-14).
+ * both or neither, and a repeat of it says which (DA-14).
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import { payloadHash } from "../../../message/validate.ts";

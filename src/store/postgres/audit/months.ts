@@ -26,7 +26,7 @@ export function monthOfPartition(name: string): number | null {
 const tableOf = (month: number): string => `audit_record_${new Date(month).toISOString().slice(0, 7).replace("-", "")}`;
 
 /**
- * One transaction a month; the advisory lock makes two makers take turns. The table is made first and attached then:
+ * One transaction a month; the advisory lock lets one process make it at a time. The table is made first and attached then:
  * CREATE … PARTITION OF would lock out every writer while it waits.
  */
 export async function ensureMonths(connection: Connection, s: string, months: readonly number[]): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * AUDIT PRUNE: a month of records leaves as a whole once all of it is older than the policy keeps; without a policy nothing
- * leaves. Every step can be repeated: whoever comes next finishes what a crash left half done. It also keeps months ahead.
+ * leaves. Every step can be repeated: the next run finishes what a crash left half done. It also keeps months ahead.
  */
 import type { AuditRetention } from "../../audit.ts";
 import { clockSql } from "../clock-sql.ts";

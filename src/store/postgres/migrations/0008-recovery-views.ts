@@ -1,6 +1,7 @@
 /**
  * The seed's names over our tables, for people and programs that know them: read-only, no row of their own, always up to date. So
- * `mv_top_pending` is a plain view over an index by confidence: nothing to refresh, nothing to be stale; whoever reads it orders it (DR-39).
+ * `mv_top_pending` is a plain view over an index by confidence: nothing to refresh, nothing to be stale; the reader orders it
+ * (DR-39).
  */
 import type { Migration } from "./migration.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Lists by index whatever the filter. The days that exist already get theirs one after the other without stopping anybody
+ * Lists by index with any filter. The days that exist already get theirs one after the other without blocking writers
  * (day-indexes.ts): a migration must not hold up an enqueue for as long as it takes to index a large day. Days that are made later have it
  * from the start.
  */

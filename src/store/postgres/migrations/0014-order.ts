@@ -1,7 +1,7 @@
 /**
  * The place of a message in its ordering key is a number that the database gives it on its way in, and keeps through claims, retries and
  * replays: no producer's clock has a say. What was there before has the number 0 and comes first, by its id, as it always did.
- * `behind`: known to wait for an earlier one, so whoever looks for heads need not walk past it (docs/decisions/0005).
+ * `behind`: known to wait for an earlier one, so a claim that looks for heads need not walk past it (docs/decisions/0005).
  */
 import type { Migration } from "./migration.ts";
 

@@ -1,6 +1,6 @@
 /**
  * A message with an ordering key that failed stays in its lane, so its row says that it did: only those that never failed say something
- * about their receiver. The version before neither reads nor writes it: what passes through its hands counts as never failed.
+ * about their receiver. The version before neither reads nor writes it: what it handles counts as never failed.
  */
 import type { Migration } from "./migration.ts";
 

@@ -18,7 +18,7 @@ import { readCandidate } from "./candidates.ts";
 import { latestOf, lockGroups } from "./ingest-sql.ts";
 import { record } from "./provenance.ts";
 import { askEvaluation, openRounds } from "./rounds.ts";
-import { type Inside, type RecoveryDb, type Run, within } from "./run.ts";
+import { type Inside, inTransaction, type RecoveryDb, type Run } from "./run.ts";
 
 /** Columns that a patch sets as they come. */
 const PLAIN: readonly (readonly [keyof CandidatePatch, string])[] = [
@@ -153,8 +153,8 @@ async function reopen(
 export function createCandidateWrites(db: RecoveryDb): Pick<RecoveryStore, "write" | "reopen"> {
   const { s } = db;
   return {
-    write: (request) => within(db, "write a candidate", (inside) => write(s, inside, request)),
+    write: (request) => inTransaction(db, "write a candidate", (inside) => write(s, inside, request)),
     reopen: (groupId, rules, provenance) =>
-      within(db, "reopen a group", (inside) => reopen(s, inside, groupId, rules, provenance)),
+      inTransaction(db, "reopen a group", (inside) => reopen(s, inside, groupId, rules, provenance)),
   };
 }

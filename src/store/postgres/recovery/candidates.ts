@@ -8,7 +8,7 @@ import { idCursor, paged, pageLimit } from "./pages.ts";
 import { candidateColumns, candidateOf } from "./rows.ts";
 import { type RecoveryDb, type Run, reader } from "./run.ts";
 
-/** `lock`: nobody else writes to it until the transaction ends. */
+/** `lock`: no other transaction writes to it until this one ends. */
 export async function readCandidate(
   s: string,
   run: Run,
@@ -29,7 +29,7 @@ function listSql(s: string, filter: CandidateFilter): { text: string; values: un
   };
   fits("decision", filter.decision);
   fits("evaluation_status", filter.evaluationStatus);
-  // In the text, so that the index of executing ones is found whatever the plan was made for.
+  // In the text, so that every plan uses the index of executing ones.
   if (filter.executionStatus !== undefined) {
     const status = EXECUTION_STATUSES.find((each) => each === filter.executionStatus) ?? "";
     where.push(`c.execution_status = '${status}'`);

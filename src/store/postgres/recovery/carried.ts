@@ -1,6 +1,6 @@
 /**
  * CARRIED: which dead letters have a copy on its way to another receiver. Asked where such a message is to be sent itself: inside the
- * write, after its row was taken, which whoever sends a copy of it takes as well.
+ * write, after its row was taken, which a transaction that sends a copy of it takes as well.
  */
 import { isUuid } from "../../../platform/ids.ts";
 import type { CarriedBy, RedriveStore } from "../../redrive.ts";

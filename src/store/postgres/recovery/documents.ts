@@ -9,7 +9,7 @@ import type { Row } from "../connection.ts";
 import { fromEpoch } from "../statements/view.ts";
 import { record } from "./provenance.ts";
 import { epoch } from "./rows.ts";
-import { type RecoveryDb, type Run, reader, within } from "./run.ts";
+import { inTransaction, type RecoveryDb, type Run, reader } from "./run.ts";
 
 type Put = { readonly kind: "done" | "version_conflict"; readonly version: number };
 
@@ -73,7 +73,7 @@ export function createDocuments(db: RecoveryDb): DocumentStore {
       const [row] = await run(`select revision::text from ${s}.recovery_document_kind where kind = $1`, [kind]);
       return Number(row?.[0] ?? 0);
     },
-    put: (write, at = {}) => within(db, "write a document", ({ run: inside }) => putDocument(s, inside, write, at)),
+    put: (write, at = {}) => inTransaction(db, "write a document", ({ run: inside }) => putDocument(s, inside, write, at)),
     async history(kind, id, limit) {
       const text = `select ${COLUMNS} from ${s}.recovery_document_version d where d.kind = $1 and d.id = $2 order by d.version desc limit $3::int`;
       return (await run(text, [kind, id, limit])).map(documentOf);

@@ -11,7 +11,7 @@ import { messageView, viewSql } from "../statements/view.ts";
 import { actOn } from "./act.ts";
 import { carriedAmong } from "./carried.ts";
 import { record } from "./provenance.ts";
-import { type Inside, type RecoveryDb, type Run, reader, within } from "./run.ts";
+import { type Inside, inTransaction, type RecoveryDb, type Run, reader } from "./run.ts";
 
 async function viewOf(s: string, run: Run, id: string): Promise<MessageView | null> {
   const [row] = await run(viewSql(s), [[id]]);
@@ -40,7 +40,7 @@ async function freeKey(s: string, run: Run, { id, message }: MessageEdit): Promi
 async function edit(s: string, inside: Inside, request: MessageEdit): Promise<MessageEdited> {
   const { run } = inside;
   const { id, message, revision } = request;
-  // Whoever edits, replays or resolves it at the same time waits here.
+  // Another call that edits, replays or resolves it at the same time waits here.
   await run(`select 1 from ${s}.dead_letter where id = $1::uuid for no key update`, [id]);
   const original = await viewOf(s, run, id);
   if (!original) return { kind: "not_found" };
@@ -74,7 +74,7 @@ export function createEdit(db: RecoveryDb): Pick<RedriveStore, "edit" | "origin"
   return {
     async edit(request) {
       if (!isUuid(request.id)) return { kind: "not_found" };
-      return within(db, "edit a message", (inside) => edit(s, inside, request));
+      return inTransaction(db, "edit a message", (inside) => edit(s, inside, request));
     },
     async origin(messageId) {
       if (!isUuid(messageId)) return null;

@@ -1,6 +1,6 @@
 /**
  * What is read of groups and their occurrences, and which dead letters wait to be ingested. Open messages are counted over an index that
- * holds open, ingested dead letters alone, so a page of groups costs the same whatever was counted in them before.
+ * holds open, ingested dead letters alone, so a page of groups costs the same however much was counted in them before.
  */
 
 import { isUuid } from "../../../platform/ids.ts";
@@ -11,7 +11,7 @@ import { badCursor, paged, pageLimit } from "./pages.ts";
 import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP } from "./rows.ts";
 import { type RecoveryDb, type Run, reader } from "./run.ts";
 
-/** A group by its number; text that PostgreSQL takes for no number leads nowhere. */
+/** A group by its number; text that PostgreSQL does not read as a number finds no group. */
 export async function readGroup(s: string, run: Run, groupId: number): Promise<Group | null> {
   if (!Number.isSafeInteger(groupId)) return null;
   const [row] = await run(`select ${groupColumns(s)} from ${s}.recovery_group g where g.id = $1::bigint`, [groupId]);

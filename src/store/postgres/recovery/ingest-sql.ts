@@ -1,6 +1,7 @@
 /**
- * The statements of an ingest, in the order in which they run. Waits come in one order everywhere: new groups by fingerprint, match
- * ids, then the groups' rows by id; whoever waits for one of a later kind holds none of an earlier kind that the other still needs.
+ * The statements of an ingest, in the order in which they run. Waits come in one order everywhere: new groups by fingerprint,
+ * match ids, then the groups' rows by id; a transaction that waits for one of a later kind holds none of an earlier kind that the
+ * other still needs.
  */
 import type { Candidate, GroupIdentity, NewOccurrence } from "../../recovery.ts";
 import { clockSql } from "../clock-sql.ts";
@@ -69,7 +70,7 @@ export interface CountedMessage extends Ledgered {
   readonly generation: number;
 }
 
-/** Where these messages are counted already, under whatever key. */
+/** Where these messages are counted already, under any key. */
 export async function countedOf(s: string, run: Run, messageIds: readonly string[]): Promise<CountedMessage[]> {
   if (messageIds.length === 0) return [];
   const text = `select 'message', o.generation::text, ${rootOf("g")}, o.id::text, replace(o.hash::text, '-', ''), o.group_id::text, o.message_id::text
@@ -81,11 +82,11 @@ export async function countedOf(s: string, run: Run, messageIds: readonly string
 
 export interface MadeGroup {
   readonly root: string;
-  /** False: somebody else made it first. */
+  /** False: another transaction made it first. */
   readonly made: boolean;
 }
 
-/** Groups by fingerprint, each made once whoever comes first. */
+/** Groups by fingerprint, each made once. */
 export async function makeGroups(
   s: string,
   run: Run,

@@ -23,7 +23,7 @@ import {
   makeMatches,
 } from "./ingest-sql.ts";
 import { askEvaluation, openRounds } from "./rounds.ts";
-import { type Inside, type RecoveryDb, within } from "./run.ts";
+import { type Inside, inTransaction, type RecoveryDb } from "./run.ts";
 
 /** One occurrence on its way in. */
 interface Entry {
@@ -46,7 +46,7 @@ export function createIngest(db: RecoveryDb) {
       throw new MakegoodError("invalid_request", text, { occurrences: occurrences.length });
     }
     if (occurrences.length === 0) return [];
-    return within(db, "ingest", (inside) => ingestAll(db.s, inside, occurrences, rules));
+    return inTransaction(db, "ingest", (inside) => ingestAll(db.s, inside, occurrences, rules));
   };
 }
 
@@ -69,7 +69,7 @@ async function ingestAll(
     }),
   );
   const known = await lookUp(s, run, occurrences);
-  judge(entries, known.keys);
+  matchLedger(entries, known.keys);
   const made = await placeAll(s, inside, entries, known, rules.now);
 
   const fixed = rules.now;
@@ -78,11 +78,11 @@ async function ingestAll(
   const { now, rootOf } = await lockGroups(s, run, groups, fixed);
   for (const entry of placed) entry.group = rootOf.get(entry.group) ?? entry.group;
   // What was read before the wait may have moved to another group since.
-  await judgeAgain(s, inside, entries, keysOf(entries.filter((e) => e.ledger)), fixed);
-  await judgeMessages(s, inside, entries);
+  await matchLedgerAgain(s, inside, entries, keysOf(entries.filter((e) => e.ledger)), fixed);
+  await matchMessages(s, inside, entries);
 
   const met = await insertOccurrences(s, run, fresh(entries), now);
-  await judgeAgain(s, inside, entries, met, fixed);
+  await matchLedgerAgain(s, inside, entries, met, fixed);
   for (const entry of entries) repeatOf(entry);
 
   const latest = await latestOf(s, run, [...new Set(entries.map((e) => e.group))]);
@@ -105,16 +105,16 @@ const fresh = (entries: readonly Entry[]) => entries.filter((e) => e.kind === "a
 const keysOf = (entries: readonly Entry[]): Set<string> =>
   new Set(entries.flatMap(({ occurrence: { requestKey } }) => (requestKey === null ? [] : [requestKey])));
 
-async function judgeAgain(s: string, { run }: Inside, entries: readonly Entry[], keys: ReadonlySet<string>, now?: Date) {
+async function matchLedgerAgain(s: string, { run }: Inside, entries: readonly Entry[], keys: ReadonlySet<string>, now?: Date) {
   if (keys.size === 0) return;
   const ledger = await ledgerOf(s, run, [...keys]);
-  judge(entries, ledger);
+  matchLedger(entries, ledger);
   const roots = [...ledger.values()].map(({ root }) => root);
   await lockGroups(s, run, roots, now);
 }
 
 /** A message counts once per generation and group, also when its fingerprint, and so its key, is another one now. */
-async function judgeMessages(s: string, { run }: Inside, entries: readonly Entry[]): Promise<void> {
+async function matchMessages(s: string, { run }: Inside, entries: readonly Entry[]): Promise<void> {
   const mine = fresh(entries).filter((e) => e.occurrence.message !== null);
   const nameOf = (id: string, generation: number, root: string) => `${id} ${generation} ${root}`;
   const counted = await countedOf(
@@ -136,7 +136,7 @@ async function judgeMessages(s: string, { run }: Inside, entries: readonly Entry
 }
 
 /** What the ledger knows already, and keys that come twice here: the first counts. */
-function judge(entries: readonly Entry[], keys: ReadonlyMap<string, Ledgered>): void {
+function matchLedger(entries: readonly Entry[], keys: ReadonlyMap<string, Ledgered>): void {
   const seen = new Map<string, Entry>();
   for (const entry of entries) {
     const { requestKey, payloadHash } = entry.occurrence;
@@ -160,7 +160,7 @@ function repeatOf(entry: Entry): void {
 
 /**
  * Finds or makes the group of each: by a supplied match id, then by fingerprint, then by the fingerprint's own match id. Returns the groups
- * that were made; one may turn out to be nobody's, where another write got hold of a match id or a request key first.
+ * that were made; one may stay empty, where another write took the match id or request key first.
  */
 async function placeAll(s: string, { run }: Inside, entries: readonly Entry[], known: Known, now?: Date): Promise<string[]> {
   const wanted = fresh(entries);
@@ -261,7 +261,10 @@ function countsOf(entries: readonly Entry[]): Map<string, number> {
   return counts;
 }
 
-/** A death is ingested whatever the ledger says of its key: else it would be queued for ever. Of two of one message the later counts. */
+/**
+ * A death is ingested also when the ledger has its key already: else it would be queued for ever. Of two of one message the later
+ * counts.
+ */
 function deathsOf(entries: readonly Entry[]): Counted["deaths"] {
   const deaths = new Map<string, Counted["deaths"][number]>();
   for (const {

@@ -1,6 +1,7 @@
 /**
- * Pages of a group's occurrences, newest first. Whether a message is open is known only by looking at its dead letter, so who asks for those
- * that are (or are not) gets what the next few thousand have of them: a group of millions is never read for one page.
+ * Pages of a group's occurrences, newest first. Whether a message is open is known only by looking at its dead letter, so a
+ * caller that asks for those that are (or are not) gets what the next few thousand hold of them: a group of millions is never
+ * read for one page.
  */
 import type { Occurrence, Paged, RecoveryStore } from "../../recovery.ts";
 import { idCursor, paged, pageLimit } from "./pages.ts";

@@ -9,7 +9,7 @@ import { clockSql } from "../clock-sql.ts";
 import type { Row } from "../connection.ts";
 import { uningestedCount } from "./groups.ts";
 import { epoch, membersOf, OPEN_IN_GROUP } from "./rows.ts";
-import { type RecoveryDb, type Run, reader, within } from "./run.ts";
+import { inTransaction, type RecoveryDb, type Run, reader } from "./run.ts";
 
 type Weights = Pick<OutcomeCount, "successes" | "failures" | "at">;
 
@@ -126,7 +126,7 @@ export function createOutcomes(db: RecoveryDb): Pick<RecoveryStore, "outcomes" |
       return summed((await run(text, [groupId])).map(outcomeOf), halfLifeMs);
     },
     learn: (learned, halfLifeMs, at) =>
-      within(db, "learn", ({ run: inside }) => learnIn(s, inside, learned, halfLifeMs, at?.now)),
+      inTransaction(db, "learn", ({ run: inside }) => learnIn(s, inside, learned, halfLifeMs, at?.now)),
     async stats(except) {
       const [[groups, openGroups, occurrences, uningested] = []] = await run(statsSql(s), [except]);
       const states = await run(

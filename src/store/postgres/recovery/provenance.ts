@@ -6,7 +6,7 @@ import type { At } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
 import { idCursor, paged, pageLimit } from "./pages.ts";
 import { PROVENANCE_COLUMNS, provenanceOf } from "./rows.ts";
-import { type RecoveryDb, type Run, reader, within } from "./run.ts";
+import { inTransaction, type RecoveryDb, type Run, reader } from "./run.ts";
 
 const insertSql = (s: string, now: Date | undefined) => `insert into ${s}.recovery_provenance
     (at, group_id, candidate_id, redrive_id, event, actor, actor_type, reason, rule, action, confidence_before, confidence_after, duration_ms, details)
@@ -71,6 +71,6 @@ export function createProvenance(db: RecoveryDb): Pick<RecoveryStore, "provenanc
       const text = `select ${PROVENANCE_COLUMNS} from ${s}.recovery_provenance p where ${where.join(" and ")} order by p.id desc limit $2::int`;
       return paged((await run(text, values)).map(provenanceOf), page.limit, (last) => String(last.provenanceId));
     },
-    note: (lines, at = {}) => within(db, "note", ({ run: inside }) => record(s, inside, lines, at)),
+    note: (lines, at = {}) => inTransaction(db, "note", ({ run: inside }) => record(s, inside, lines, at)),
   };
 }

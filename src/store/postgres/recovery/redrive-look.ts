@@ -13,7 +13,7 @@ import { actOn } from "./act.ts";
 import { learnIn } from "./outcomes.ts";
 import { addCounts, readRedrive, stateCode, takeUnder } from "./redrive-rows.ts";
 import { number } from "./rows.ts";
-import { type Inside, type RecoveryDb, type Run, within } from "./run.ts";
+import { type Inside, inTransaction, type RecoveryDb, type Run } from "./run.ts";
 
 interface How {
   readonly limit: number;
@@ -106,8 +106,8 @@ async function look(
 }
 
 /**
- * Copies that died, those looked at longest ago first, whose originals are taken in the order of their ids, as by everybody who takes
- * many; $1 limit. Waits: the original stands as it was frozen.
+ * Copies that died, those looked at longest ago first, whose originals are locked in the order of their ids, as by every
+ * statement that locks many; $1 limit. Waits: the original stands as it was frozen.
  */
 const againSql = (
   s: string,
@@ -151,8 +151,8 @@ export function createRedriveLook(db: RecoveryDb): Pick<RedriveStore, "look" | "
   return {
     async look(id, token, how, at = {}) {
       if (!isUuid(id)) return null;
-      return within(db, "look at a redrive", (inside) => look(db.s, inside, id, token, how, at));
+      return inTransaction(db, "look at a redrive", (inside) => look(db.s, inside, id, token, how, at));
     },
-    lookAgain: (limit, at = {}) => within(db, "look at copies again", (inside) => lookAgain(db.s, inside, limit, at)),
+    lookAgain: (limit, at = {}) => inTransaction(db, "look at copies again", (inside) => lookAgain(db.s, inside, limit, at)),
   };
 }

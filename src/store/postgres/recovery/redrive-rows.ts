@@ -70,7 +70,7 @@ export async function readRedrive(s: string, run: Run, id: string): Promise<Redr
   return row ? redriveOf(row) : null;
 }
 
-/** Takes the redrive's row, if the token is the one that counts: nobody pauses, cancels or claims it until this write is done. */
+/** Takes the redrive's row, if the token is current: no other call pauses, cancels or claims it until this write is done. */
 export async function takeUnder(s: string, run: Run, id: string, token: string): Promise<Redrive | null> {
   const text = `select ${REDRIVE_COLUMNS} from ${s}.redrive r where r.id = $1::uuid and r.token::text = $2 for no key update`;
   const [row] = await run(text, [id, token]);

@@ -1,6 +1,6 @@
 /**
- * What people and runners do to a redrive as a whole: read, change, claim, keep. One runner at a time holds it, by a token that whoever
- * claims next makes stale.
+ * What people and runners do to a redrive as a whole: read, change, claim, keep. One runner at a time holds it, by a token that
+ * the next claim makes stale.
  */
 import { isUuid } from "../../../platform/ids.ts";
 import type { NewProvenance } from "../../recovery.ts";
@@ -10,7 +10,7 @@ import { messageView, viewSql } from "../statements/view.ts";
 import { badCursor, idCursor, paged, pageLimit } from "./pages.ts";
 import { record } from "./provenance.ts";
 import { ITEM_COLUMNS, itemOf, REDRIVE_COLUMNS, readRedrive, redriveOf, stateCode } from "./redrive-rows.ts";
-import { LIST_MS_MAX, type RecoveryDb, type Run, reader, within } from "./run.ts";
+import { inTransaction, LIST_MS_MAX, type RecoveryDb, type Run, reader } from "./run.ts";
 
 interface Change {
   readonly from: readonly RedriveStatus[];
@@ -80,7 +80,7 @@ export function createRedriveRun(
     },
     async change(id, request, provenance, at) {
       if (!isUuid(id)) return { kind: "not_found" };
-      return within(db, "change a redrive", (inside) => change(s, inside.run, id, request, provenance, at?.now));
+      return inTransaction(db, "change a redrive", (inside) => change(s, inside.run, id, request, provenance, at?.now));
     },
     async claim(owner, leaseMs, at) {
       const [row] = await db.connection.rows("claim a redrive", claimSql(s, clockSql(at?.now)), [owner, leaseMs]);

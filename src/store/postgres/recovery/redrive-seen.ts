@@ -1,6 +1,6 @@
 /**
  * What a preview saw, as PostgreSQL knows it: the snapshot of its statement. Every death, and every one that comes to a group, keeps the
- * transaction that wrote it, so one that committed later was not seen, whatever time it bears.
+ * transaction that wrote it, so one that committed later was not seen, also with an earlier time.
  */
 import { readSeen, type SeenMark } from "../../shared/seen-mark.ts";
 

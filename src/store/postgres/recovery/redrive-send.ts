@@ -11,7 +11,7 @@ import { clockSql } from "../clock-sql.ts";
 import { actOn } from "./act.ts";
 import { carriedAmong } from "./carried.ts";
 import { addCounts, takeUnder } from "./redrive-rows.ts";
-import { type Inside, type RecoveryDb, type Run, within } from "./run.ts";
+import { type Inside, inTransaction, type RecoveryDb, type Run } from "./run.ts";
 
 interface ToSend {
   readonly n: number;
@@ -29,7 +29,10 @@ interface Waiting {
   known: boolean;
 }
 
-/** Waiting items, and whether their dead letters stand as they were frozen; these are taken, so that nobody else moves them on. */
+/**
+ * Waiting items, and whether their dead letters stand as they were frozen; these are locked, so that no other transaction moves
+ * them on.
+ */
 const takeSql = (
   s: string,
 ) => `with i as materialized (select i.n, i.message_id, i.generation, i.revision from ${s}.redrive_item i
@@ -165,7 +168,7 @@ export function createRedriveSend(db: RecoveryDb): Pick<RedriveStore, "send"> {
   return {
     async send(id, token, items, at = {}) {
       if (!isUuid(id)) return { kind: "lost" };
-      return within(db, "send items of a redrive", (inside) => send(db.s, inside, id, token, items, at));
+      return inTransaction(db, "send items of a redrive", (inside) => send(db.s, inside, id, token, items, at));
     },
   };
 }

@@ -14,7 +14,7 @@ import { record } from "./provenance.ts";
 import { REDRIVE_COLUMNS, readRedrive, redriveOf } from "./redrive-rows.ts";
 import { groupSeen, lastSeen, readSnapshotMark, rootAsSeen, seenBy } from "./redrive-seen.ts";
 import { epoch, membersOf, OPEN_IN_GROUP } from "./rows.ts";
-import { LIST_MS_MAX, type RecoveryDb, type Run, reader, within } from "./run.ts";
+import { inTransaction, LIST_MS_MAX, type RecoveryDb, type Run, reader } from "./run.ts";
 
 /**
  * Parameters are added to `values`; yields id, generation, revision, died_at, group_id, topic, tenant. Of a group and each that was merged
@@ -126,7 +126,7 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At): Pro
       request.plan,
     ],
   );
-  // Somebody pressed at the same moment: undone and asked again, this is the second of the two.
+  // Another request came at the same moment: this one is undone and asked again, and then it is the second of the two.
   if (inserted.length === 0) throw Object.assign(new Error("a redrive of this key was started meanwhile"), { code: "40001" });
   const redrive = await freeze(s, run, request, clock);
   await record(s, run, request.provenance, { now });
@@ -137,6 +137,6 @@ export function createRedriveStart(db: RecoveryDb): Pick<RedriveStore, "preview"
   const { s } = db;
   return {
     preview: (select) => preview(s, reader(db, "preview a redrive"), select),
-    start: (request, at = {}) => within(db, "start a redrive", ({ run }) => start(s, run, request, at)),
+    start: (request, at = {}) => inTransaction(db, "start a redrive", ({ run }) => start(s, run, request, at)),
   };
 }

@@ -11,7 +11,7 @@ import { readGroup } from "./groups.ts";
 import { latestOf, lockGroups, makeGroups, makeMatches } from "./ingest-sql.ts";
 import { line, record } from "./provenance.ts";
 import { membersOf } from "./rows.ts";
-import { type RecoveryDb, type Run, within } from "./run.ts";
+import { inTransaction, type RecoveryDb, type Run } from "./run.ts";
 
 interface Taken {
   readonly group: Group;
@@ -130,8 +130,9 @@ async function move(
 export function createRegroup(db: RecoveryDb): Pick<RecoveryStore, "merge" | "split" | "moveOccurrences"> {
   const { s } = db;
   return {
-    merge: (request) => within(db, "merge groups", ({ run }) => merge(s, run, request)),
-    split: (request) => within(db, "split a group", ({ run }) => split(s, run, request)),
-    moveOccurrences: (from, to, ids, at) => within(db, "move occurrences", ({ run }) => move(s, run, from, to, ids, at?.now)),
+    merge: (request) => inTransaction(db, "merge groups", ({ run }) => merge(s, run, request)),
+    split: (request) => inTransaction(db, "split a group", ({ run }) => split(s, run, request)),
+    moveOccurrences: (from, to, ids, at) =>
+      inTransaction(db, "move occurrences", ({ run }) => move(s, run, from, to, ids, at?.now)),
   };
 }

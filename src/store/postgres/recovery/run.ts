@@ -13,7 +13,7 @@ import type { Enqueue } from "../enqueue.ts";
 export interface RecoveryDb extends Db {
   readonly enqueue: Enqueue;
   /** Hears of lanes where something became claimable, after the commit. */
-  readonly told: (lanes: Iterable<string>) => void;
+  readonly onWork: (lanes: Iterable<string>) => void;
 }
 
 export interface How {
@@ -33,7 +33,7 @@ export interface Inside {
   readonly run: Run;
   /** Each is accepted, or a repeat of one that was; a conflict undoes the whole write. */
   enqueue(messages: readonly NewMessage[], at: At): Promise<void>;
-  /** As `enqueue`, but each is told what became of it; with one conflict nothing of the call is written. */
+  /** As `enqueue`, but says what became of each; with one conflict nothing of the call is written. */
   tryEnqueue(messages: readonly NewMessage[], at: At): Promise<Accepted[]>;
   /** Lanes to tell of after the commit. */
   tell(lanes: Iterable<string>): void;
@@ -78,7 +78,7 @@ function insideOf(db: RecoveryDb, client: Queryable, lanes: Set<string>): Inside
   };
 }
 
-export async function within<T>(db: RecoveryDb, during: string, work: (inside: Inside) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(db: RecoveryDb, during: string, work: (inside: Inside) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     let lanes = new Set<string>();
     try {
@@ -86,7 +86,7 @@ export async function within<T>(db: RecoveryDb, during: string, work: (inside: I
         lanes = new Set();
         return work(insideOf(db, client, lanes));
       });
-      if (lanes.size > 0) db.told(lanes);
+      if (lanes.size > 0) db.onWork(lanes);
       return result;
     } catch (thrown) {
       if (!(thrown instanceof LanesMissing)) throw fenced(thrown);

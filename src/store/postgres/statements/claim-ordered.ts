@@ -1,7 +1,7 @@
 /**
  * CLAIM of messages with ordering keys: only the head of a key (lowest number among visible rows), only when it is due and nothing
  * of its key is in flight; of all heads, those due longest. A row that is seen and waits for another is marked `behind` and not seen
- * again until its key opens, so however many are blocked, delayed or closed, nobody else is hidden by them (docs/decisions/0005).
+ * again until its key opens, so blocked, delayed or closed keys hide no others, however many they are (docs/decisions/0005).
  */
 import { LIMITS } from "../../../message/limits.ts";
 import type { ClaimedMessage } from "../../../message/message.ts";
@@ -18,10 +18,11 @@ const ROUNDS_MAX = 200;
 const ROUNDS_MAX_HELD = 3;
 
 /**
- * Parameters: lanes, how many of each, owner, lease ms, bytes, at least one, spare. The head is chosen from the snapshot, *that* row is
- * locked, then its order_lock must succeed: taking "the first unlocked one" instead would hand out the second message while the first
- * is being claimed. What a row waits for is held while the row is marked, and whoever takes that away shows the next one. Nobody waits
- * here for a lock. Each probe is one descent by its limit, whatever the planner thinks of the sizes.
+ * Parameters: lanes, how many of each, owner, lease ms, bytes, at least one, spare. The head is chosen from the snapshot, *that*
+ * row is locked, then its order_lock must succeed: taking "the first unlocked one" instead would hand out the second message
+ * while the first is being claimed. What a row waits for is held while the row is marked, and the statement that removes that
+ * shows the next one. Nothing waits here for a lock. Its limit makes each probe one index descent, whatever sizes the planner
+ * assumes.
  */
 const orderedFrom = (s: string, way: "" | " desc", only = "") =>
   perClock(

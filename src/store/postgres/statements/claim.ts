@@ -19,7 +19,7 @@ const cut = `select tid, id, lane_id, due, attempts, base
     from (select c.*, row_number() over w as o, sum(bytes) over w as total from c window w as (rows unbounded preceding)) x
     where (o = 1 or total <= $7::bigint)`;
 
-/** Few are expected: what costs a batch of hundreds nothing is most of the time of a single message that somebody waits for. */
+/** Few are expected: what costs a batch of hundreds nothing is most of the time of a single message that a caller waits for. */
 const FEW = 16;
 const FEW_LANES = 4;
 
@@ -68,7 +68,7 @@ export function createClaim(db: Db, watermarks: Watermarks): (request: ClaimRequ
     return [...named, owner, leaseMs, bytesMax];
   }
 
-  /** Few, seldom, and nobody's place in a lane is learned from them. */
+  /** Few and rare: no watermark of a lane is learned from them. */
   async function claimNewest(lanes: readonly Wanted[], request: ClaimRequest, bytesMax: number): Promise<ClaimedMessage[]> {
     const rows = await db.connection.rows("claim", fromTheEnd(request.now), valuesOf(lanes, request, bytesMax));
     return claimedRows(rows, await db.lanes.byId(lanes.map((l) => l.id)));

@@ -15,7 +15,7 @@ const body = (pick: (column: string) => string) =>
 /** The columns of a body, wherever it is kept. */
 export const BODY_COLUMNS = body((column) => `coalesce(m.${column}, k.${column})`);
 
-/** Finds a body by id. The inner limits keep the planner at one index descent, whatever it thinks of the sizes. */
+/** Finds a body by id. The inner limits keep the planner at one index descent, whatever sizes it assumes. */
 export const bodyOf = (
   s: string,
   id: string,
@@ -24,7 +24,7 @@ export const bodyOf = (
 
 /**
  * A claim promises nobody anything, so its commit need not wait for the disk: if the server dies before the claim reaches it,
- * the message is pending again, and whoever thought to hold it is told `lost`. See docs/decisions/0009.
+ * the message is pending again, and the worker that believed to hold it is told `lost`. See docs/decisions/0009.
  */
 export const UNHURRIED = "set_config('synchronous_commit', 'off', true) is not null";
 

@@ -114,7 +114,7 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
       where exists (select from h))`,
   ];
   if (parts.keyed) {
-    // As they come: whoever sends them has sorted them, so that two batches cannot wait for each other.
+    // As they come: the caller has sorted them, so that two batches cannot wait for each other.
     ctes.push(`k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
       select topic_id, coalesce(tenant, ''), key, id, hash
       from unnest(${[list("int"), text(), text(), list("uuid"), list("uuid")].join(", ")}) x(topic_id, tenant, key, id, hash)

@@ -65,7 +65,7 @@ const endSql = (s: string, action: "resolve" | "discard") =>
 export function createIntervene(
   db: Db,
   reads: ReturnType<typeof createReads>,
-  told: (lanes: Iterable<string>) => void,
+  onWork: (lanes: Iterable<string>) => void,
 ): (intervention: Intervention) => Promise<InterventionResult> {
   const statements = { replay: replaySql(db.s), resolve: endSql(db.s, "resolve"), discard: endSql(db.s, "discard") };
 
@@ -75,7 +75,7 @@ export function createIntervene(
     const message = await reads.get(id);
     if (!message) return { kind: "not_found" };
     if (rows.length > 0) {
-      told(rows.map((row) => row[0] as string));
+      onWork(rows.map((row) => row[0] as string));
       return { kind: "done", message };
     }
     if (revision !== undefined && revision !== message.revision) return { kind: "revision_conflict", revision: message.revision };

@@ -1,7 +1,7 @@
 /**
- * LANES: which lanes hold pending messages and when their first is due, by a loose index scan (one descent per lane, whatever
- * the depth). A lane's first live row may stand behind all that was claimed since the last vacuum, so lanes that are known to hold
- * more are not looked into. How often to look is the caller's to decide.
+ * LANES: which lanes hold pending messages and when their first is due, by a loose index scan (one descent per lane, at any
+ * depth). A lane's first live row may stand behind all that was claimed since the last vacuum, so lanes that are known to hold
+ * more are not looked into. The caller decides how often to look.
  */
 import type { Lane, Lanes } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";

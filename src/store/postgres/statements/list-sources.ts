@@ -11,7 +11,7 @@ const newest = (parts: readonly string[]): string =>
 /** The resolutions of what is dead: 3 is a dead letter that was replayed. */
 const DEAD = [0, 1, 2] as const;
 
-/** Whatever the lane. */
+/** Of any lane. */
 export function newestOf(s: string, status: Status | "any", resolution?: number): string {
   const table = (name: string) => `select id from ${s}.${name} where id < $1 ${NEWEST}`;
   switch (status) {

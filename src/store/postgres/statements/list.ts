@@ -1,7 +1,8 @@
 /**
- * LIST: pages of messages, newest first, by keyset on the id. Whatever the filter, a page is read from indexes and ends where it is full
- * (list-sources.ts). Where no index has the answer in its order (the delivered, or very many pending, of some lanes), the lanes' messages are
- * gone through from the newest on for a bounded time; then the page ends early, and its cursor goes on from there.
+ * LIST: pages of messages, newest first, by keyset on the id. With any filter, a page is read from indexes and ends where it is
+ * full (list-sources.ts). Where no index has the answer in its order (the delivered, or very many pending, of some lanes), the
+ * lanes' messages are gone through from the newest on for a bounded time; then the page ends early, and its cursor goes on from
+ * there.
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import { LIMITS } from "../../../message/limits.ts";

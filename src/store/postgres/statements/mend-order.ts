@@ -1,7 +1,7 @@
 /**
- * MEND: shows the head of a key that is marked as waiting for another although nothing is before it and nothing of its key is in flight.
- * Our own statements leave none; an intervention of the version before, or a hand in the tables, may. A bounded walk over the keys
- * with each upkeep, round and round.
+ * MEND: shows the head of a key that is marked as waiting for another although nothing is before it and nothing of its key is in
+ * flight. Our own statements leave none; an intervention of the version before, or an operator who edits the tables, may. A
+ * bounded walk over the keys with each upkeep, round and round.
  */
 import type { Db } from "../db.ts";
 

@@ -1,6 +1,6 @@
 /**
- * PRUNE: a day leaves as a whole once everything in it is settled and past its time; the few that still live are copied out
- * first (I2). Every step can be repeated: whoever comes next finishes what a crash left half done. It also keeps partitions ahead and retires
+ * PRUNE: a day leaves as a whole once everything in it is settled and past its time; the few that still live are copied out first
+ * (I2). Every step can be repeated: the next run finishes what a crash left half done. It also keeps partitions ahead and retires
  * lanes that had nothing for long.
  */
 import type { PruneRequest } from "../../store.ts";

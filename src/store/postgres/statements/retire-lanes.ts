@@ -1,7 +1,7 @@
 /**
  * RETIRE: deletes lanes that had nothing for a day, a whole family (topic, tenant, priority) at a time, so that a number that is there has
  * its siblings, too. Bounded steps with each upkeep, round and round. The lanes' table is locked for the deletion alone: a transaction that
- * has enqueued has read it, so nothing can be on its way into a lane that goes; whoever comes later finds it gone and makes it again.
+ * has enqueued has read it, so nothing can be on its way into a lane that goes; a later enqueue finds it gone and makes it again.
  */
 import { clockSql } from "../clock-sql.ts";
 import type { Queryable } from "../connection.ts";
@@ -13,10 +13,10 @@ const IDLE_MS = 24 * 3_600_000;
 const UPGRADED_MS = 7 * 24 * 3_600_000;
 const LOOKED_AT_MAX = 1_000;
 const RETIRED_MAX = 200;
-/** So long others may have to wait behind us; then it is left for the next time. */
+/** How long others may have to wait behind us; after that it is left for the next time. */
 const LOCK_WAIT = "50ms";
 
-/** Each is one descent by its order, whatever the planner thinks of the sizes. */
+/** Its order makes each one index descent, whatever sizes the planner assumes. */
 const holdsSomething = (s: string, lane: string) =>
   [
     ["message", "m.id"],

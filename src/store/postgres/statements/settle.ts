@@ -14,7 +14,7 @@ import { createSettlePart } from "./settle-part.ts";
 
 /**
  * Everything in these leases was delivered: $1 leases, $2 tokens, $3 durations of all, in the order of the leases' ids, or null.
- * `again`: somebody settled a part of them under the same token before; says which of the rest are settled now.
+ * `again`: a part of them was settled under the same token before; says which of the rest are settled now.
  */
 export const wholeSql = (s: string, again: boolean) =>
   perClock(
@@ -85,18 +85,18 @@ const mixedSql = (s: string) =>
     select z.id::text, z.g::text, case when z.ordered then (select f.lane_id::text from f where f.id = z.id) end from z`,
   );
 
-/** `told` hears of lanes where something became claimable: a released message, a freed ordering key. */
+/** `onWork` hears of lanes where something became claimable: a released message, a freed ordering key. */
 export function createSettle(
   db: Db,
   open: OpenLeases,
-  told: (lanes: Iterable<string>) => void,
+  onWork: (lanes: Iterable<string>) => void,
 ): (settles: readonly Settle[], at?: At) => Promise<SettleResult[]> {
   const whole = wholeSql(db.s, false);
   const wholeAgain = wholeSql(db.s, true);
   const mixed = mixedSql(db.s);
   const settlePart = createSettlePart(db, open);
 
-  /** Per lease that was still ours: null when all of it is settled now, else the ids that are (somebody settled the rest before). */
+  /** Per lease that was still ours: null when all of it is settled now, else the ids that are (the rest was settled before). */
   async function settleWhole(groups: readonly Settle[][], now: Date | undefined): Promise<Map<string, string | null>> {
     const claims = groups.map((group) => (group[0] as Settle).claim);
     const durations = groups.map((group) => open.durations(group));
@@ -115,7 +115,7 @@ export function createSettle(
     const values = [claims.map((c) => c.lease), claims.map((c) => c.token), ends, ...(await mixedValues(db, open, groups))];
     const rows = await db.connection.rows("settle", mixed(now), values);
     const freed = new Set(rows.flatMap((row) => (row[2] ? [row[2]] : [])));
-    if (freed.size > 0) told(freed);
+    if (freed.size > 0) onWork(freed);
     return new Set(rows.map((row) => `${row[0]} ${row[1]}`));
   }
 
@@ -154,11 +154,11 @@ function onceEach(group: readonly Settle[]): Settle[] {
  * one that is gone or has another token was lost.
  */
 async function knownOnly(db: Db, open: OpenLeases, groups: readonly Settle[][]): Promise<Settle[][]> {
-  const strange = groups.map((group) => (group[0] as Settle).claim).filter((claim) => !open.knows(claim));
-  if (strange.length > 0) {
+  const foreign = groups.map((group) => (group[0] as Settle).claim).filter((claim) => !open.knows(claim));
+  if (foreign.length > 0) {
     const text = `select l.id::text, l.token::text, array_to_string(l.ids, ','), array_to_string(l.lanes, ','), array_to_string(l.bases, ',')
       from ${db.s}.lease l join unnest($1::bigint[], $2::uuid[]) x(id, token) on l.id = x.id and l.token = x.token`;
-    const values = [strange.map((c) => c.lease), strange.map((c) => c.token)];
+    const values = [foreign.map((c) => c.lease), foreign.map((c) => c.token)];
     for (const [lease, token, ids, lanes, bases] of await db.connection.rows("settle", text, values, { reads: true })) {
       open.learn({ lease: lease as string, token: token as string }, list(ids), list(lanes).map(Number), list(bases).map(Number));
     }

@@ -15,7 +15,7 @@ const NO_LANE = 0;
 const NO_LEASE = 0;
 const NIL = "00000000-0000-0000-0000-000000000000";
 
-/** Once for a store, however many workers rest; a failure is nobody's trouble. */
+/** Once for a store, however many workers rest; a failure does not matter. */
 export function createWarmUp(connection: Pick<Connection, "warm">, s: string, clock: Clock): () => void {
   let begun = false;
   const claim = [[NO_LANE], [1], ["-infinity"], [NIL], "warm-up", 1_000, 1];

@@ -1,7 +1,7 @@
 /**
- * FINALIZE: compare and set under the turn's row lock, the message, the debit and the terminal state, all in one transaction. Whoever
- * comes second waits for the lock, finds the turn final and changes nothing (OBX-13). The quota rows are locked last and shortly,
- * because every turn of a user shares them.
+ * FINALIZE: compare and set under the turn's row lock, the message, the debit and the terminal state, all in one transaction. A
+ * second caller waits for the lock, finds the turn final and changes nothing (OBX-13). The quota rows are locked last and
+ * shortly, because every turn of a user shares them.
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import type { Transaction } from "../../store.ts";
@@ -21,7 +21,10 @@ import type { UsageReads } from "./reads.ts";
 import { lockBucketsSql } from "./reserve.ts";
 import { bucketNames, NIL_USER, TURN_COLUMNS, TURN_WIDTH, turnOf } from "./rows.ts";
 
-/** The compare: only a running turn is found. A watchdog asks for silence, too, and does not wait for a finaliser that is at it. */
+/**
+ * The compare: only a running turn is found. A watchdog asks for silence, too, and does not wait for another process that
+ * finalises it now.
+ */
 const lockSql = (s: string, watchdog: boolean) =>
   perClock(
     (clock) => `select ${TURN_COLUMNS}, extract(epoch from ${clock})::text as now from ${s}.chat_turns

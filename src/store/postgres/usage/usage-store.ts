@@ -35,7 +35,11 @@ export function createPostgresUsageStore(options: PostgresUsageOptions): UsageSt
   const finalizeIn = createFinalize(db, reads);
 
   /** The caller's transaction, or one of our own, which is tried again after a short conflict. */
-  async function within<T>(during: string, tx: Transaction | undefined, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  async function inTransaction<T>(
+    during: string,
+    tx: Transaction | undefined,
+    work: (tx: Transaction) => Promise<T>,
+  ): Promise<T> {
     if (!tx) return connection.transaction(during, work);
     refusePool(tx);
     await requireBlock(db, tx);
@@ -57,8 +61,8 @@ export function createPostgresUsageStore(options: PostgresUsageOptions): UsageSt
       throw new MakegoodError("schema_outdated", text);
     },
     close: () => connection.close(),
-    reserve: (reservation, { tx, now } = {}) => within("reserve", tx, (inside) => reserveIn(inside, reservation, { now })),
-    finalize: (request, work) => within("finalize", request.tx, (inside) => finalizeIn(inside, request, work)),
+    reserve: (reservation, { tx, now } = {}) => inTransaction("reserve", tx, (inside) => reserveIn(inside, reservation, { now })),
+    finalize: (request, work) => inTransaction("finalize", request.tx, (inside) => finalizeIn(inside, request, work)),
     progress: (ref, at) => reads.progress(ref, at),
     orphans: (request) => reads.orphans(request),
     turn: (ref) => reads.turn(ref),
