@@ -103,7 +103,10 @@ export type RedriveStarted =
   /** The candidate is no longer executing under this execution. */
   | { readonly kind: "lost" };
 
-/** waiting → sent → healed | failed; waiting → skipped; what was only watched: sent → skipped. Reasons are those of SKIPPED and `fateOf`. */
+/**
+ * waiting → sent → healed | failed; waiting → skipped; what was only watched: sent → skipped. Reasons are those of SKIPPED and
+ * `endingOf`.
+ */
 export type ItemState = "waiting" | "sent" | "healed" | "failed" | "skipped";
 
 export interface RedriveItem {
@@ -221,9 +224,9 @@ export interface RedriveStore {
   >;
 
   /**
-   * A redrive with work and no live lease: running, or ended, paused or stopped with items sent whose fate is open. The one that was
-   * worked on (claimed, kept) longest ago first, never before everything, then by id. A lease lives until `leaseMs` have passed, not
-   * at that moment. Null: none.
+   * A redrive with work and no live lease: running, or ended, paused or stopped with items sent whose ending is open. The one
+   * that was worked on (claimed, kept) longest ago first, never before everything, then by id. A lease lives until `leaseMs` have
+   * passed, not at that moment. Null: none.
    */
   claim(owner: string, leaseMs: number, at?: At): Promise<RedriveClaim | null>;
   /**
@@ -259,11 +262,12 @@ export interface RedriveStore {
     { readonly kind: "done"; readonly sent: number; readonly skipped: number } | { readonly kind: "lost" | "not_running" }
   >;
   /**
-   * Looks at sent items, those looked at longest ago first, and ends those whose fate is known (store/redrive.ts, `fateOf`): delivered or
-   * resolved by a person is healed, dead again is failed, a resolved one that was replayed is failed (reverted). Adds what was learned
-   * for the redrive's action in the same write (per item and its group; without a group or an action nothing is learned), and
-   * resolves the originals of delivered copies that still have their revision. Any status. Null: the token is stale. A watched
-   * message that a redrive took up after this one (sent later; at the same moment: the greater id) is that one's from then on.
+   * Looks at sent items, those looked at longest ago first, and ends those whose ending is known (store/redrive.ts, `endingOf`):
+   * delivered or resolved by a person is healed, dead again is failed, a resolved one that was replayed is failed (reverted).
+   * Adds what was learned for the redrive's action in the same write (per item and its group; without a group or an action
+   * nothing is learned), and resolves the originals of delivered copies that still have their revision. Any status. Null: the
+   * token is stale. A watched message that a redrive took up after this one (sent later; at the same moment: the greater id) is
+   * that one's from then on.
    */
   look(
     id: string,
@@ -316,7 +320,7 @@ export interface Seen {
   readonly generation: number;
 }
 
-export interface Fate {
+export interface Ending {
   /** `skipped`: it was watched in vain. */
   readonly state: "healed" | "failed" | "skipped";
   readonly reason: string;
@@ -330,15 +334,15 @@ export interface Fate {
  * is the item's. `quiet`: the quiet time has passed since it was sent. `taken`: a later redrive took up a watched message. Null: not
  * known yet.
  */
-export function fateOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false): Fate | null {
+export function endingOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false): Ending | null {
   // Whatever becomes of it is the work of the other one: two that claim it would both learn from it.
   if (mode === "watch" && taken) return { state: "skipped", reason: "taken_over", learned: false };
-  const fate = known(mode, generation, seen, quiet);
-  if (fate === null && mode === "watch" && quiet) return { state: "skipped", reason: "not_known", learned: false };
-  return fate;
+  const ending = known(mode, generation, seen, quiet);
+  if (ending === null && mode === "watch" && quiet) return { state: "skipped", reason: "not_known", learned: false };
+  return ending;
 }
 
-function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean): Fate | null {
+function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean): Ending | null {
   if (seen === null) return { state: "healed", reason: "pruned", learned: false };
   if (mode === "resolve") {
     if (seen.status !== "dead" || seen.resolution !== "resolved") return { state: "failed", reason: "reverted", learned: true };

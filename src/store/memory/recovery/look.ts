@@ -3,7 +3,7 @@
  * that still stands as it was frozen.
  */
 import type { Learned } from "../../recovery-numbers.ts";
-import { type Fate, fateOf, type RedriveCounts } from "../../redrive.ts";
+import { type Ending, endingOf, type RedriveCounts } from "../../redrive.ts";
 import type { At } from "../../store.ts";
 import { intervene } from "../intervene.ts";
 import { nowMs } from "../state.ts";
@@ -33,14 +33,14 @@ export function look(memory: Memory, id: string, token: string, how: How, at?: A
       const taken = last !== null && last.get(item.messageId)?.id !== id;
       const seen = memory.kernel.messages.get(item.carrierId ?? item.messageId) ?? null;
       const quiet = now - (item.sentAt?.getTime() ?? now) >= how.quietMs;
-      const fate = fateOf(redrive.mode, item.generation, seen, quiet, taken);
-      if (!fate) {
+      const ending = endingOf(redrive.mode, item.generation, seen, quiet, taken);
+      if (!ending) {
         setItem(memory, id, { ...item, lookedMs: now });
         continue;
       }
-      const { state, reason } = fate;
+      const { state, reason } = ending;
       setItem(memory, id, { ...item, state, reason, endedAt: new Date(now), lookedMs: now });
-      if (fate.learned) count(learned, redrive, item, state);
+      if (ending.learned) count(learned, redrive, item, state);
       if (redrive.mode === "copy" && state === "healed") resolveOriginal(memory, redrive, item, now);
     }
     learn(memory, [...learned.values()], how.halfLifeMs, now);
@@ -89,7 +89,7 @@ export function lookAgain(memory: Memory, limit: number, at?: At): number {
   });
 }
 
-function count(learned: Map<number, Learned>, { action }: RedriveRow, { groupId }: ItemRow, state: Fate["state"]): void {
+function count(learned: Map<number, Learned>, { action }: RedriveRow, { groupId }: ItemRow, state: Ending["state"]): void {
   if (action === null || groupId === null) return;
   const { healed, failed } = learned.get(groupId) ?? { healed: 0, failed: 0 };
   const more = state === "healed" ? { healed: healed + 1, failed } : { healed, failed: failed + 1 };

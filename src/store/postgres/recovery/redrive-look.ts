@@ -1,11 +1,11 @@
 /**
  * LOOK: where the sent messages of a redrive stand, what that means for each, and what is learned from it, in one transaction under the
- * token. The meaning is the seam's (`fateOf`); this reads many at once.
+ * token. The meaning is the seam's (`endingOf`); this reads many at once.
  */
 import type { Resolution, Status } from "../../../message/message.ts";
 import { isUuid } from "../../../platform/ids.ts";
 import type { Learned } from "../../recovery-numbers.ts";
-import { type Fate, fateOf, type Redrive, type RedriveCounts, type RedriveStore } from "../../redrive.ts";
+import { type Ending, endingOf, type Redrive, type RedriveCounts, type RedriveStore } from "../../redrive.ts";
 import type { At } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
 import { RESOLUTION_NAMES } from "../db.ts";
@@ -26,7 +26,7 @@ interface Looked {
   readonly messageId: string;
   readonly revision: number;
   readonly groupId: number | null;
-  readonly fate: Fate | null;
+  readonly ending: Ending | null;
 }
 
 /** Whether another redrive sent the message of `i` after it. */
@@ -54,7 +54,7 @@ async function read(s: string, run: Run, { id, mode }: Redrive, { limit, quietMs
       messageId: row[1] as string,
       revision: Number(row[2]),
       groupId: number(row[4]),
-      fate: fateOf(mode, Number(row[3]), seen, row[5] === "true", row[9] === "true"),
+      ending: endingOf(mode, Number(row[3]), seen, row[5] === "true", row[9] === "true"),
     };
   });
 }
@@ -67,10 +67,10 @@ const markSql = (s: string, clock: string) => `update ${s}.redrive_item i set (l
 
 function learnedFrom({ action }: Redrive, looked: readonly Looked[]): Learned[] {
   const sums = new Map<number, Learned>();
-  for (const { groupId, fate } of looked) {
-    if (action === null || groupId === null || !fate?.learned) continue;
+  for (const { groupId, ending } of looked) {
+    if (action === null || groupId === null || !ending?.learned) continue;
     const { healed, failed } = sums.get(groupId) ?? { healed: 0, failed: 0 };
-    const heals = fate.state === "healed" ? 1 : 0;
+    const heals = ending.state === "healed" ? 1 : 0;
     sums.set(groupId, { groupId, action, healed: healed + heals, failed: failed + 1 - heals });
   }
   return [...sums.values()];
@@ -89,12 +89,12 @@ async function look(
   const clock = clockSql(at.now);
   const looked = await read(s, run, redrive, how, clock);
   if (looked.length === 0) return redrive.counts;
-  const ended = (state: Fate["state"]) => looked.filter(({ fate }) => fate?.state === state);
+  const ended = (state: Ending["state"]) => looked.filter(({ ending }) => ending?.state === state);
   await run(markSql(s, clock), [
     id,
     looked.map(({ n }) => n),
-    looked.map(({ fate }) => (fate ? stateCode(fate.state) : null)),
-    looked.map(({ fate }) => fate?.reason ?? null),
+    looked.map(({ ending }) => (ending ? stateCode(ending.state) : null)),
+    looked.map(({ ending }) => ending?.reason ?? null),
   ]);
   if (redrive.mode === "copy") {
     const originals = ended("healed").map(({ messageId, revision }) => ({ id: messageId, revision }));
