@@ -1,6 +1,6 @@
 /**
  * Claims: taking due messages under one lease, pushing its end out, and taking over leases that ran out. The token is the
- * fence; expiry only allows the takeover, so a late holder whom nobody replaced may still extend and settle.
+ * fence; expiry only allows the takeover, so a late holder that was not replaced may still extend and settle.
  */
 import { LIMITS } from "../../message/limits.ts";
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
@@ -56,7 +56,7 @@ function suspectGroup(): (stored: Stored) => boolean {
   };
 }
 
-/** What failed comes back later than others: from the end of an ordered lane nobody else would be seen. */
+/** Messages that failed are due later than others: at the end of an ordered lane they would hide all others. */
 const mayBeNewest = ({ ordered, retried }: Stored): boolean => !ordered || !retried;
 
 /** The due messages of the named lanes in their order, up to each lane's limit and the bytes of the whole batch. */
@@ -72,7 +72,7 @@ function choose(state: State, request: ClaimRequest, now: number): Taken[] {
       if (left <= 0 || stored.dueMs > now) break;
       if (taken.has(stored.message.id) || !fits(stored)) continue;
       bytesLeft -= Buffer.byteLength(stored.message.payload);
-      // At least one, or a message larger than the budget would never be claimed by anybody.
+      // At least one, or a message larger than the budget would never be claimed.
       if (bytesLeft < 0 && taken.size > 0) return [...taken.values()];
       taken.set(stored.message.id, { stored, lane });
       left--;

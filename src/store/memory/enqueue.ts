@@ -1,5 +1,5 @@
 /**
- * Accepting messages: first judge the whole call against ids and keys, then write all of it or none of it. A repeated id
+ * Accepting messages: first check the whole call against ids and keys, then write all of it or none of it. A repeated id
  * is the retry of an enqueue whose outcome was unknown and stays one message.
  */
 import { MakegoodError } from "../../message/errors.ts";
@@ -22,14 +22,14 @@ export function enqueue(state: State, messages: readonly NewMessage[], options: 
 
 /** Whether or not their topics are known. */
 export function accept(state: State, messages: readonly NewMessage[], options: EnqueueOptions = {}): Accepted[] {
-  const { results, fresh } = judge(state, messages);
+  const { results, fresh } = check(state, messages);
   const refused = options.atomic !== "each" && results.some((result) => result.kind === "conflict");
   if (!refused) write(state, fresh, nowMs(state, options));
   return results;
 }
 
 /** What each message of the call would be, seen in its order; the ones to write. Changes nothing. */
-function judge(state: State, messages: readonly NewMessage[]): { results: Accepted[]; fresh: NewMessage[] } {
+function check(state: State, messages: readonly NewMessage[]): { results: Accepted[]; fresh: NewMessage[] } {
   const ids = new Map<string, NewMessage>();
   const keys = new Map<string, string>();
   const find = (id: string) => ids.get(id) ?? state.messages.get(id)?.message;
@@ -81,7 +81,7 @@ function write(state: State, fresh: readonly NewMessage[], now: number): void {
   if (lane !== undefined) hint(state, { kind: "work", lane: lanes.size === 1 ? lane : null });
 }
 
-/** Order stands above priority and an ordering key means nothing where there is no order: one of the two is set aside for good. */
+/** With an order the priority is ignored, without one the ordering key is: one of the two is dropped for good. */
 function admit(message: NewMessage, ordered: boolean, now: number, seq: number): Stored {
   const dueMs = now + message.delayMs;
   const stored: Stored = {

@@ -1,6 +1,6 @@
 /**
  * Settling: writes exactly what a settlement says, under the claim that proves the right to. A stale token, a message that
- * is settled already or another attempt than the one in flight changes nothing and is told `lost` (I4).
+ * is settled already or another attempt than the one in flight changes nothing and is answered `lost` (I4).
  */
 import type { AttemptRecord } from "../../message/message.ts";
 import type { Settle, Settlement } from "../../message/settlement.ts";

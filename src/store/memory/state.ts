@@ -83,7 +83,7 @@ export interface TopicState {
   disabledReason: string | null;
   /** Null: closed. */
   breaker: { openUntilMs: number; reason: string | null } | null;
-  /** Until when nobody else may probe; with the topic closed, one of the held tenants. */
+  /** Until when no other worker may probe; with the topic closed, one of the held tenants. */
   probeUntilMs: number | null;
   restUntilMs: number | null;
   /** Tenant → reason. */

@@ -41,7 +41,7 @@ export function createTopics(state: State, alive: () => void): TopicStore {
   };
 }
 
-/** Told only of what changed: a worker looks again at each hint, and looking must not cause the next one. */
+/** Only for what changed: a worker looks again at each hint, and looking must not cause the next one. */
 const changed = (state: State): void => hint(state, { kind: "topics" });
 
 const byName = (a: TopicRecord, b: TopicRecord): number => (a.name < b.name ? -1 : 1);

@@ -12,8 +12,8 @@ import { askEvaluation, enqueueAll, latestOf, openRound } from "./candidates.ts"
 import { changeGroup, makeGroup, place, rootOf } from "./groups.ts";
 import { atomically, type GroupRow, type Memory, type OccurrenceRow, set } from "./records.ts";
 
-/** What one occurrence came to, before candidates and evaluations of the whole write are known. */
-type Judged = Pick<Ingested, "kind" | "groupId" | "first">;
+/** What became of one occurrence, before candidates and evaluations of the whole write are known. */
+type Recorded = Pick<Ingested, "kind" | "groupId" | "first">;
 
 interface Raised {
   readonly before: number;
@@ -27,17 +27,17 @@ export function ingest(memory: Memory, occurrences: readonly NewOccurrence[], ru
   return atomically(memory, () => {
     const now = new Date(nowMs(memory.kernel, rules));
     const raised = new Map<number, Raised>();
-    const judged = occurrences.map((occurrence) => judge(memory, occurrence, raised, now));
+    const recorded = occurrences.map((occurrence) => recordOne(memory, occurrence, raised, now));
     const messages: NewMessage[] = [];
     const current = new Map<number, { candidate: Candidate; queued: boolean }>();
-    for (const groupId of new Set(judged.map((each) => each.groupId))) {
+    for (const groupId of new Set(recorded.map((each) => each.groupId))) {
       const { candidate, message } = suggest(memory, groupId, raised.get(groupId), rules, now);
       if (message) messages.push(message);
       current.set(groupId, { candidate, queued: message !== null });
     }
     enqueueAll(memory, messages, now);
     for (const { message } of occurrences) if (message) mark(memory, message);
-    return judged.map(({ kind, groupId, first }, i): Ingested => {
+    return recorded.map(({ kind, groupId, first }, i): Ingested => {
       const { evaluate, matchId } = occurrences[i] as NewOccurrence;
       const group = memory.groups.get(groupId) as GroupRow;
       const { candidate, queued } = current.get(groupId) as { candidate: Candidate; queued: boolean };
@@ -69,7 +69,7 @@ function suggest(
   return askEvaluation(memory, candidate, rules, { occurrences: group.occurrences, before: raised.before }, now);
 }
 
-function judge(memory: Memory, occurrence: NewOccurrence, raised: Map<number, Raised>, now: Date): Judged {
+function recordOne(memory: Memory, occurrence: NewOccurrence, raised: Map<number, Raised>, now: Date): Recorded {
   const { requestKey, payloadHash, message } = occurrence;
   const knownId = requestKey === null ? undefined : memory.ledger.get(requestKey);
   const known = knownId === undefined ? undefined : memory.occurrences.get(knownId);
@@ -96,12 +96,12 @@ function judge(memory: Memory, occurrence: NewOccurrence, raised: Map<number, Ra
   return { kind: "accepted", groupId: group.groupId, first: !found };
 }
 
-function repeated(memory: Memory, known: OccurrenceRow, message: FailedMessage | null, groupId: number): Judged {
+function repeated(memory: Memory, known: OccurrenceRow, message: FailedMessage | null, groupId: number): Recorded {
   if (message && known.message && message.attempts > known.message.attempts) place(memory, { ...known, message });
   return { kind: "duplicate", groupId, first: false };
 }
 
-/** This generation of the message in this group or one that was merged into it, under whatever key. */
+/** This generation of the message in this group or one that was merged into it, under any key. */
 function countedIn(memory: Memory, { id, generation }: FailedMessage, rootId: number): OccurrenceRow | undefined {
   return (memory.byMessage.get(id) ?? [])
     .map((occurrenceId) => memory.occurrences.get(occurrenceId) as OccurrenceRow)

@@ -22,10 +22,10 @@ export interface OccurrenceRow extends Omit<Occurrence, "open"> {
 
 export interface RedriveRow extends Omit<Redrive, "counts"> {
   readonly requestHash: NewRedrive["requestHash"];
-  /** The fence; null: nobody works on it. */
+  /** The fence; null: no runner works on it. */
   readonly token: string | null;
   readonly leaseUntilMs: number;
-  /** Null: nobody has ever claimed it. */
+  /** Null: it was never claimed. */
   readonly workedMs: number | null;
 }
 
