@@ -70,7 +70,7 @@ export interface Journal {
   remember(known: KnownStore): Promise<void>;
   remembered(): Promise<KnownStore | null>;
   /** Whether messages with an ordering key may lie in the secondary store. Survives the process: the next one must not overtake them. */
-  noteAside(holds: boolean): Promise<void>;
-  notedAside(): Promise<boolean>;
+  noteOrdered(holds: boolean): Promise<void>;
+  notedOrdered(): Promise<boolean>;
   close(): Promise<void>;
 }

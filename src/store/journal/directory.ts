@@ -54,7 +54,10 @@ export async function leave(directory: string, owner: string): Promise<void> {
   await unlink(presencePath(directory, owner)).catch(() => {});
 }
 
-/** Whether nobody of that name has been here for `goneMs`, or its process has ended: what a kill left goes before what comes next of its keys. */
+/**
+ * Whether the process of that name has ended or gave no sign for `goneMs`: what a kill left goes before what comes next of its
+ * keys.
+ */
 export async function isGone(directory: string, owner: string, nowMs: number, goneMs: number): Promise<boolean> {
   const path = presencePath(directory, owner);
   const found = await stat(path).catch(() => null);

@@ -16,7 +16,7 @@ export interface Held {
   readonly bytes: number;
   /** Why it is in quarantine; null: it waits, if it can be read. */
   reason: string | null;
-  /** What had been tried of it when this process got it; what it tries itself is known to whoever works on it. */
+  /** What had been tried of it when this process got it; the worker that tries it knows its own attempts. */
   tried: TriedBelow | null;
   /** While marks are read: the attempt that was under way. */
   begun: { readonly attempt: number; readonly atMs: number } | null;
@@ -69,7 +69,9 @@ export function foldMark(held: Held, value: { readonly begun?: unknown; readonly
   held.tried = triedMore(held.tried, after, Date.parse(String(at)) || atMsOf(held));
 }
 
-/** Whoever made the attempt is gone. The wait before it is waited again: a message that ends processes must not do so without a pause. */
+/**
+ * The process that made the attempt is gone. Its wait begins again: a message that ends processes must not do so without a pause.
+ */
 export function countLost(held: Held): void {
   if (held.begun === null) return;
   const after = { failed: LOST, delayMs: held.tried?.delayMs ?? held.entry?.message.delayMs ?? 0, dead: false };

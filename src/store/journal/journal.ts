@@ -10,15 +10,15 @@ import type { Appended, Journal, JournalNote, JournalStats } from "../journal.ts
 import { entryJson, type HandedDown } from "../ladder/format/handed-down.ts";
 import { createSealer, type Sealer } from "../ladder/format/seal.ts";
 import type { AfterTry } from "../ladder/format/tried-below.ts";
-import { noteAside, notedAside } from "./aside-note.ts";
 import { isGone, leave, listSegments, makeDirectory, readKnown, segmentPath, touch, writeKnown } from "./directory.ts";
 import { begunMark, endedMark, type Held, heldEntry } from "./held.ts";
+import { notedOrdered, noteOrdered } from "./ordered-note.ts";
 import { RECORD } from "./record.ts";
 import { Segment } from "./segment.ts";
 
 export interface JournalOptions {
   readonly directory: string;
-  /** All files of the directory together; 256 MiB unless said. */
+  /** All files of the directory together; default 256 MiB. */
   readonly bytesMax?: number | undefined;
   /** Seals the payloads, at least 16 characters. */
   readonly sealKey?: string | undefined;
@@ -238,8 +238,8 @@ class FileJournal implements Journal {
 
   remember: Journal["remember"] = (known) => writeKnown(this.directory, this.#owner, known);
   remembered: Journal["remembered"] = () => readKnown(this.directory);
-  noteAside: Journal["noteAside"] = (holds) => noteAside(this.directory, holds);
-  notedAside: Journal["notedAside"] = () => notedAside(this.directory);
+  noteOrdered: Journal["noteOrdered"] = (holds) => noteOrdered(this.directory, holds);
+  notedOrdered: Journal["notedOrdered"] = () => notedOrdered(this.directory);
 
   async close(): Promise<void> {
     if (this.#closed) return;
@@ -264,7 +264,7 @@ class FileJournal implements Journal {
     return segmentPath(this.directory, this.#owner, ++this.#number);
   }
 
-  /** One after the other, whatever became of the one before. */
+  /** One after the other, also when the one before failed. */
   #inRow<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#row.then(work);
     this.#row = result.catch(() => {});
@@ -308,7 +308,7 @@ class FileJournal implements Journal {
   async #write(batch: readonly Waiter[]): Promise<Appended> {
     const records = batch.map(({ body }) => ({ type: RECORD.entry, body }));
     // Twice at most: the second time only because the first file was taken over, which a new one cannot have been.
-    for (let turn = 0; turn < 2; turn++) {
+    for (let tries = 0; tries < 2; tries++) {
       const segment = await this.#writable();
       const written = await segment.append(records, true);
       if (written.kind === "written") {

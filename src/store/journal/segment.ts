@@ -1,7 +1,7 @@
 /**
- * One file of the journal, open for appending: writes batches at its end, makes them durable with one fsync, and afterwards looks whether
- * the file still has its name. Whoever takes a segment over renames it first and reads it then, so an entry is either read by them
- * or written again here, and never lost between the two.
+ * One file of the journal, open for appending: writes batches at its end, makes them durable with one fsync, and afterwards looks
+ * whether the file still has its name. A process that takes a segment over renames it first and reads it then, so an entry is
+ * either read there or written again here, and never lost between the two.
  */
 import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -60,7 +60,7 @@ export class Segment {
     return new Segment(path, file, salt, 0, HEADER_BYTES, new Map());
   }
 
-  /** Takes a segment over under a name of our own; undefined when somebody else was first. */
+  /** Takes a segment over under a name of our own; undefined when another process was first. */
   static async takeOver(from: string, path: string, sealer: Sealer | null, note: Note): Promise<Segment | undefined> {
     try {
       await rename(from, path);
@@ -78,7 +78,7 @@ export class Segment {
     const segment = new Segment(path, file, read.salt ?? 0, lastSeq, read.end, held);
     segment.damaged = unreadable.length > 0 || read.damage.some(({ kind }) => kind === "corrupt_record");
     if (read.salt === null) segment.broken = true;
-    // The torn tail is no entry that was promised: nobody was told that it is kept.
+    // The torn tail is no entry that was promised: no caller was told that it is kept.
     else await file.truncate(read.end);
     return segment;
   }
@@ -103,7 +103,7 @@ export class Segment {
       wrote = true;
       if (durable) await this.#file.datasync();
     } catch (error) {
-      // A write that came short is undone; after a failed fsync nobody knows what the disk has, so this file is left alone.
+      // A write that came short is undone; after a failed fsync it is not known what the disk has, so this file is left alone.
       const undone =
         !wrote &&
         (await this.#file.truncate(this.size).then(

@@ -1,7 +1,7 @@
 /**
  * The rungs below the stores, as one small store (DF-12): what only memory has and what the journal of this process keeps are messages of the memory
  * engine, and the journal is its log. The engine knows of each payload only its hash; the payload itself lies where the message does, and is
- * read when it is claimed. Leases need not be taken back here: whoever holds them is this process.
+ * read when it is claimed. Leases need not be taken back here: this process holds them all.
  */
 import { conclude, released } from "../../message/conclude.ts";
 import { LIMITS } from "../../message/limits.ts";
@@ -92,7 +92,10 @@ export function createBelow({ journal, clock, random, ended }: BelowOptions): Be
     leaveMemory(id);
   }
 
-  /** A store above has them, or the receiver. Removed only now: until then a crash leaves them to whoever comes next, with the same key. */
+  /**
+   * A store above has them, or the receiver. Removed only now: until then a crash leaves them to the next process, with the same
+   * key.
+   */
   async function done(ids: readonly string[]): Promise<void> {
     // What could not be written costs a repeat with the same key, never the entry.
     if (ids.length > 0) await journal?.done(ids).catch(() => {});

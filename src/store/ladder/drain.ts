@@ -10,10 +10,10 @@ import { type Clock, within } from "../../platform/clock.ts";
 import type { Drained, RungName } from "../fallback.ts";
 import type { Journal } from "../journal.ts";
 import type { Store } from "../store.ts";
-import type { Aside } from "./aside.ts";
 import type { Below } from "./below.ts";
 import { type MoveDeps, moveUp } from "./move-up.ts";
 import type { Offered } from "./offer.ts";
+import type { SecondaryContents } from "./secondary-contents.ts";
 
 export interface DrainOptions {
   readonly primary: Store;
@@ -26,9 +26,9 @@ export interface DrainOptions {
   readonly ids: () => string;
   readonly clock: Clock;
   readonly events: Events;
-  readonly aside: Aside;
+  readonly inSecondary: SecondaryContents;
   /** Whether the primary could be used. */
-  readonly told: (up: boolean) => void;
+  readonly onPrimary: (up: boolean) => void;
   /** The journal has taken what only memory had. */
   readonly journalTook: () => void;
 }
@@ -41,7 +41,7 @@ export function createDrain(options: DrainOptions): () => Promise<Drained> {
   let running: Promise<unknown> = Promise.resolve();
   let next: Promise<Drained> | null = null;
   const later = new Map<string, number>();
-  // Whoever calls during a drain shares the one that begins after it: the one under way may have found the store still away.
+  // Callers during a drain share the one that begins after it: the one under way may have found the store still away.
   return () => {
     next ??= running.then(() => {
       next = null;
@@ -54,20 +54,20 @@ export function createDrain(options: DrainOptions): () => Promise<Drained> {
 }
 
 async function drainOnce(options: DrainOptions, later: Map<string, number>): Promise<Drained> {
-  const { below, secondary, journal, aside, clock, told } = options;
+  const { below, secondary, journal, inSecondary, clock, onPrimary } = options;
   below.sync();
   try {
     if ((await within(clock, usable(options), CHECK_MS)) === null) {
       throw new MakegoodError("store_unavailable", `the primary store did not answer within ${CHECK_MS} ms`);
     }
   } catch (error) {
-    told(false);
+    onPrimary(false);
     await improve(options);
     if (secondary) await look(options, secondary, options.topics()).catch(() => {});
     throw error;
   }
-  told(true);
-  if (secondary && aside.heard === "never") await firstLook(options, secondary);
+  onPrimary(true);
+  if (secondary && inSecondary.heard === "never") await firstLook(options, secondary);
   const nowMs = clock.monotonicMs();
   for (const [id, untilMs] of later) if (untilMs <= nowMs) later.delete(id);
   const tally = createTally(options.events, (id) => void later.set(id, nowMs + LATER_MS));
@@ -75,8 +75,8 @@ async function drainOnce(options: DrainOptions, later: Map<string, number>): Pro
   try {
     await moveUp({
       ...moving(options, options.primary),
-      ...{ from: below.source, topics: null, mayGo: (view) => mayGo(view) && !aside.holdsKey(view) },
-      told: (message, result) => tally.add(below.placeOf(message.id), message, result),
+      ...{ from: below.source, topics: null, mayGo: (view) => mayGo(view) && !inSecondary.holdsKey(view) },
+      onOffered: (message, result) => tally.add(below.placeOf(message.id), message, result),
     });
     const whole = secondary ? await drainSecondary(options, secondary, mayGo, tally) : true;
     return { ...tally.total, left: below.inMemory + (journal?.stats().waiting ?? 0), whole };
@@ -93,23 +93,27 @@ async function usable({ ready, primary }: DrainOptions): Promise<true> {
 
 /** Before anything goes up: what it holds of an ordering key goes first. */
 async function firstLook(options: DrainOptions, secondary: Store): Promise<void> {
-  const { aside, secondaryReady, topics, clock, journal } = options;
+  const { inSecondary, secondaryReady, topics, clock, journal } = options;
   const asked = async (): Promise<void> => {
     await secondaryReady?.();
     await look(options, secondary, topics());
   };
   await within(clock, asked(), CHECK_MS).catch(() => {});
-  // One that gives no answer holds up nobody, unless a process of ours has noted that it would overtake something.
-  if (aside.heard === "never" && !(await journal?.notedAside())) aside.heard = "silent";
+  // A secondary that gives no answer blocks nothing, unless a process of ours has noted that it holds an ordering key.
+  if (inSecondary.heard === "never" && !(await journal?.notedOrdered())) inSecondary.heard = "silent";
 }
 
-async function look({ aside, clock, journal }: DrainOptions, secondary: Store, topics: readonly string[]): Promise<boolean> {
-  const { underWay, notes } = aside;
-  const attempted = await aside.look(secondary, topics, clock.wallMs());
+async function look(
+  { inSecondary, clock, journal }: DrainOptions,
+  secondary: Store,
+  topics: readonly string[],
+): Promise<boolean> {
+  const { underWay, notes } = inSecondary;
+  const attempted = await inSecondary.look(secondary, topics, clock.wallMs());
   // A put that was under way when it was asked may be there by now.
-  if (aside.noted && !aside.holdsKeys && underWay === 0 && notes === aside.notes) {
-    aside.noted = false;
-    await journal?.noteAside(false);
+  if (inSecondary.noted && !inSecondary.holdsKeys && underWay === 0 && notes === inSecondary.notes) {
+    inSecondary.noted = false;
+    await journal?.noteOrdered(false);
   }
   return attempted;
 }
@@ -120,14 +124,14 @@ function moving({ ids, clock }: DrainOptions, to: Store): Pick<MoveDeps, "to" | 
 
 async function drainSecondary(options: DrainOptions, secondary: Store, mayGo: MoveDeps["mayGo"], tally: Tally): Promise<boolean> {
   const topics = options.topics();
-  const told = (message: NewMessage, result: Offered): void => tally.add("secondary", message, result);
+  const onOffered = (message: NewMessage, result: Offered): void => tally.add("secondary", message, result);
   try {
     await options.secondaryReady?.();
-    await moveUp({ ...moving(options, options.primary), from: secondary, topics, mayGo, told });
+    await moveUp({ ...moving(options, options.primary), from: secondary, topics, mayGo, onOffered });
     // What is being attempted there goes up when that has ended.
     return !(await look(options, secondary, topics));
   } catch (error) {
-    // The secondary may be away in its turn: what it has is safe there and comes with the next round.
+    // The secondary may be away as well: what it has is safe there and comes with the next round.
     options.events.emit({ type: "rung_failed", rung: "secondary", error: errorText(error) });
     return false;
   }
@@ -135,7 +139,7 @@ async function drainSecondary(options: DrainOptions, secondary: Store, mayGo: Mo
 
 /** The primary is away: what is only in memory goes to the journal or the secondary store, if one of them works again. */
 async function improve(options: DrainOptions): Promise<void> {
-  const { below, secondary, aside } = options;
+  const { below, secondary, inSecondary } = options;
   if (await below.improve()) options.journalTook();
   if (!secondary || below.inMemory === 0) return;
   try {
@@ -143,9 +147,9 @@ async function improve(options: DrainOptions): Promise<void> {
     await moveUp({
       ...moving(options, secondary),
       ...{ from: below.source, topics: null, isLast: false },
-      mayGo: (view) => below.placeOf(view.id) === "memory" && !aside.holdsKey(view),
-      told: (message, result) => {
-        if (result.kind === "taken") aside.came(message, options.clock.wallMs(), result.duplicate);
+      mayGo: (view) => below.placeOf(view.id) === "memory" && !inSecondary.holdsKey(view),
+      onOffered: (message, result) => {
+        if (result.kind === "taken") inSecondary.came(message, options.clock.wallMs(), result.duplicate);
       },
     });
   } catch {

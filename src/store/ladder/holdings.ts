@@ -5,24 +5,24 @@
 import type { Holding, LadderStatus, Survives } from "../fallback.ts";
 import type { Journal } from "../journal.ts";
 import type { Store } from "../store.ts";
-import type { Aside } from "./aside.ts";
 import type { Below } from "./below.ts";
+import type { SecondaryContents } from "./secondary-contents.ts";
 
 export interface Places {
   readonly primary: Store;
   readonly secondary?: Store | undefined;
   readonly journal?: Journal | undefined;
   readonly below: Pick<Below, "inMemory" | "oldestAtMs">;
-  readonly aside: Aside;
+  readonly inSecondary: SecondaryContents;
   /** How large the journal was when it refused what it was given last; null: it took that. */
   readonly refusedAtBytes: number | null;
 }
 
 export function statusOf(primaryIs: "up" | "down", places: Places): LadderStatus {
-  const { primary, secondary, journal, below, aside, refusedAtBytes } = places;
+  const { primary, secondary, journal, below, inSecondary, refusedAtBytes } = places;
   const holdings: Holding[] = [];
   if (secondary) {
-    const { count, quarantined, oldestAtMs } = aside;
+    const { count, quarantined, oldestAtMs } = inSecondary;
     holdings.push({ place: "secondary", count, quarantined, oldestAtMs, survives: secondary.traits.survives });
   }
   const stats = journal?.stats();
@@ -35,7 +35,7 @@ export function statusOf(primaryIs: "up" | "down", places: Places): LadderStatus
   const lower = (holdings.find(({ place }) => place !== "journal" || !journalRefuses) as Holding).survives;
   const next = primaryIs === "up" ? primary.traits.survives : lower;
   // What a process before this one left in the secondary store is not known until that was asked.
-  const unheard = ({ place }: Holding): boolean => place === "secondary" && aside.heard === "never";
+  const unheard = ({ place }: Holding): boolean => place === "secondary" && inSecondary.heard === "never";
   const held = holdings.filter((one) => one.count + one.quarantined > 0 || unheard(one));
   const ages = held.flatMap(({ oldestAtMs }) => oldestAtMs ?? []);
   return {

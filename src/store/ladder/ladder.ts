@@ -12,12 +12,12 @@ import { tell } from "../../platform/tell.ts";
 import type { Ladder, PutDown, RungName } from "../fallback.ts";
 import type { Journal } from "../journal.ts";
 import type { Store } from "../store.ts";
-import { Aside } from "./aside.ts";
 import { createBelow } from "./below.ts";
 import { createDrain } from "./drain.ts";
 import { entryLine, refusedLine } from "./format/error-line.ts";
 import type { EntryForm, HandedDown } from "./format/handed-down.ts";
 import { statusOf } from "./holdings.ts";
+import { SecondaryContents } from "./secondary-contents.ts";
 
 export interface LadderOptions {
   readonly primary: Store;
@@ -71,10 +71,10 @@ export function createLadder(options: LadderOptions): Ladder {
   const rungs: Rung[] = [storeRung("primary", primary, () => openNow(options))];
   if (secondary) {
     const beside = storeRung("secondary", secondary, options.secondaryReady ?? (async () => {}));
-    rungs.push({ name: "secondary", put: (entry) => putAside(entry, beside) });
+    rungs.push({ name: "secondary", put: (entry) => putSecondary(entry, beside) });
   }
   if (journal) rungs.push({ name: "journal", put: (entry) => below.put(entry, journal) });
-  const told = (up: boolean): void => {
+  const onPrimary = (up: boolean): void => {
     state.primary = up ? "up" : "down";
   };
   const below = createBelow({
@@ -83,13 +83,13 @@ export function createLadder(options: LadderOptions): Ladder {
       if (state.primary === "up") loop.nudge();
     },
   });
-  const aside = new Aside();
-  if (!secondary) aside.heard = "yes";
-  const holdsKey = (message: NewMessage): boolean => below.holdsKey(message) || aside.holdsKey(message);
+  const inSecondary = new SecondaryContents();
+  if (!secondary) inSecondary.heard = "yes";
+  const holdsKey = (message: NewMessage): boolean => below.holdsKey(message) || inSecondary.holdsKey(message);
   const journalTook = (): void => {
     state.refusedAtBytes = null;
   };
-  const drain = createDrain({ ...options, below, aside, told, journalTook });
+  const drain = createDrain({ ...options, below, inSecondary, onPrimary, journalTook });
   const loop = startLoop({
     clock: inBackground(clock),
     step: async () => {
@@ -113,16 +113,16 @@ export function createLadder(options: LadderOptions): Ladder {
   });
 
   /** Noted before it lies there: a process that ends in between must not be followed by one that overtakes it. Each time, others may remove the note. */
-  async function putAside(entry: HandedDown, rung: Rung): Promise<PutDown> {
+  async function putSecondary(entry: HandedDown, rung: Rung): Promise<PutDown> {
     if (entry.message.orderingKey === null) return rung.put(entry);
-    aside.noted = true;
-    aside.notes++;
-    aside.underWay++;
+    inSecondary.noted = true;
+    inSecondary.notes++;
+    inSecondary.underWay++;
     try {
-      await journal?.noteAside(true).catch(() => {});
+      await journal?.noteOrdered(true).catch(() => {});
       return await rung.put(entry);
     } finally {
-      aside.underWay--;
+      inSecondary.underWay--;
     }
   }
 
@@ -178,7 +178,7 @@ export function createLadder(options: LadderOptions): Ladder {
   }
 
   function cameBelow(rung: RungName, { message, atMs }: HandedDown, put: PutDown): void {
-    if (put.kind === "stored" && rung === "secondary") aside.came(message, atMs, put.duplicate);
+    if (put.kind === "stored" && rung === "secondary") inSecondary.came(message, atMs, put.duplicate);
     state.below = true;
     loop.nudge();
     below.came();
@@ -195,7 +195,8 @@ export function createLadder(options: LadderOptions): Ladder {
     storeOf: (rung) => (rung === "primary" ? primary : rung === "secondary" && secondary ? secondary : below),
     lament: (why, fields, text) => tell(() => errorLog(refusedLine(clock.wallMs(), why, fields, text, form))),
     drain,
-    status: () => statusOf(state.primary, { primary, secondary, journal, below, aside, refusedAtBytes: state.refusedAtBytes }),
+    status: () =>
+      statusOf(state.primary, { primary, secondary, journal, below, inSecondary, refusedAtBytes: state.refusedAtBytes }),
     async close(withinMs = 1_000) {
       // A store that hangs must not keep a process from ending: what it was asked for is done again by whoever comes next.
       await within(clock, loop.stop(), withinMs);

@@ -1,6 +1,7 @@
 /**
- * The way up, from whatever lies below: claimed there, put into the store above if absent, settled there. Attempts that were made below go
- * with it and are never thrown away. What a person holds or has replayed there stays, and ordered messages that were begun in a store.
+ * The way up, from any place below: claimed there, put into the store above if absent, settled there. Attempts that were made
+ * below go with it and are never thrown away. What a person holds or has replayed there stays, and ordered messages that were
+ * begun in a store.
  */
 import { conclude, released } from "../../message/conclude.ts";
 import { LIMITS } from "../../message/limits.ts";
@@ -31,7 +32,7 @@ export interface MoveDeps extends OfferDeps {
   readonly mayGo: (view: MessageView) => boolean;
   /** False: a store further up has the last word on what this one will not take. */
   readonly isLast: boolean;
-  readonly told: (message: NewMessage, offered: Offered) => void;
+  readonly onOffered: (message: NewMessage, offered: Offered) => void;
 }
 
 const BATCH = 100;
@@ -54,8 +55,8 @@ export async function moveUp(deps: MoveDeps): Promise<void> {
 }
 
 /**
- * Leases that ran out: of a move that was cut off, because perhaps nobody works on the secondary store who would find it, and of
- * its own workers, judged as they would judge them.
+ * Leases that ran out: of a move that was cut off, because the secondary store may have no worker that would find it, and of
+ * its own workers, concluded as they would conclude them.
  */
 async function takeBack({ from, owner, topics }: Shared): Promise<void> {
   for (;;) {
@@ -79,7 +80,7 @@ async function byPages(deps: MoveDeps, filter: ListFilter, step: Step): Promise<
   } while (cursor !== undefined);
 }
 
-/** Nobody has decided about it there, and it has no place in an order of that store. */
+/** No person has decided about it there, and it has no place in an order of that store. */
 function isOurs({ status, heldReason, orderingKey, generation, lastCode }: MessageView, { own = false }: Source): boolean {
   if (heldReason !== null || generation > 0) return false;
   return own || (orderingKey === null && !(status === "dead" && lastCode === CONFLICT));
@@ -135,7 +136,7 @@ async function carry(
     await from.settle(claimed.map(back)).catch(() => {});
     throw error;
   }
-  for (const [i, result] of results.entries()) deps.told((entries[i] as HandedDown).message, result);
+  for (const [i, result] of results.entries()) deps.onOffered((entries[i] as HandedDown).message, result);
   await from.settle(claimed.map((one, i) => afterOffer(deps, one, results[i] as Offered) ?? back(one)));
   await quarantine(deps, claimed, results);
   return results.filter(({ kind }) => kind === "taken").length;
@@ -183,7 +184,7 @@ async function asEntry(deps: MoveDeps, one: Fixed, handedDown: boolean, view: Me
   const direct = { code: first.code, error: first.error };
   const dead = view?.status === "dead";
   const dueMs = view?.dueAt?.getTime() ?? atMs;
-  // Whatever a clock did meanwhile: never longer than the wait was when it began.
+  // Never longer than the wait was when it began, also when a clock was set back meanwhile.
   const wholeMs = dueMs - ((attempts.at(-1)?.at ?? view?.createdAt)?.getTime() ?? dueMs);
   const delayMs = Math.max(0, Math.min(dueMs - atMs, wholeMs, LIMITS.delayMsMax));
   const tried = triedIn(attempts, dead, atMs, delayMs);
@@ -201,7 +202,7 @@ async function moveDead(deps: MoveDeps, views: readonly MessageView[]): Promise<
   const results = await offer(entries, deps);
   for (const [i, result] of results.entries()) {
     const { message } = entries[i] as HandedDown;
-    deps.told(message, result);
+    deps.onOffered(message, result);
     if (result.kind !== "taken") continue;
     const reason = "moved to the primary store";
     await deps.from.intervene({ id: message.id, action: "resolve", actor: "ladder", reason });

@@ -1,7 +1,7 @@
 /**
- * Offers entries to a store that may have them already: put-if-absent and nothing else (CON-8), then the attempts that were made of them below, so that
- * budget and history are those of the message and not of the place. What the store has under the same id or key stays as it is, whatever
- * became of it. A store that cannot be used throws; what one entry alone is to blame for is a value.
+ * Offers entries to a store that may have them already: put-if-absent and nothing else (CON-8), then the attempts that were made
+ * of them below, so that budget and history are those of the message and not of the place. What the store has under the same id
+ * or key stays as it is, in any state. A store that cannot be used throws; what one entry alone is to blame for is a value.
  */
 import { conclude, released } from "../../message/conclude.ts";
 import { errorText, isMakegoodError } from "../../message/errors.ts";
@@ -107,6 +107,6 @@ async function isBehind(store: Store, id: string, attempts: number): Promise<boo
 
 function carried(one: ClaimedMessage, tried: TriedBelow): Settle {
   const attempt = madeAttempt(tried, one.attempt - 1, CARRY_MS);
-  // Without one somebody was faster since we looked: as if we had not been here.
+  // No claim: a worker was faster since we looked, and nothing is done here.
   return attempt ? conclude(one, { kind: "made", attempt }, undefined, 0, attempt.durationMs) : released(one);
 }

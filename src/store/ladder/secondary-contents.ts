@@ -1,6 +1,6 @@
 /**
- * What lies in the secondary store, as of its last answer and of what this process put there since: how many, and of which ordering keys. Whatever
- * comes later for such a key goes below as well, or waits.
+ * What lies in the secondary store, as of its last answer and of what this process put there since: how many, and of which
+ * ordering keys. What comes later for such a key goes below as well, or waits.
  */
 import type { MessageView, NewMessage } from "../../message/message.ts";
 import type { StatusCount, Store } from "../store.ts";
@@ -12,8 +12,11 @@ const WAITS: ReadonlySet<string> = new Set(["pending", "processing"]);
 
 type Keyed = Pick<NewMessage, "topic" | "orderingKey">;
 
-export class Aside {
-  /** Nothing is known before its first answer. `silent`: it was asked and gave none, and nobody has noted that it holds an ordering key. */
+export class SecondaryContents {
+  /**
+   * Nothing is known before its first answer. `silent`: it was asked and gave none, and there is no note that it holds an
+   * ordering key.
+   */
   heard: "never" | "silent" | "yes" = "never";
   /** How often it was noted that an ordering key may lie there, and how many of those puts are still under way. */
   notes = 0;
