@@ -137,7 +137,7 @@ const cases: Record<string, (audit: AuditStore, open: OpenAudit) => Promise<void
     await Promise.all(Array.from({ length: 30 }, (_, i) => audit.write(record(`e-${i}`), at(0))));
     const keptMs = DAY_MS;
     const both = await Promise.allSettled([audit.prune({ keptMs, ...at(60) }), second.prune({ keptMs, ...at(60) })]);
-    // One of the two may find its work gone under its hands and fail; no record may count twice, and all of them are gone.
+    // One of the two may fail because the other did its work; no record may count twice, and all of them are gone.
     assert.ok(both.some(({ status }) => status === "fulfilled"));
     const rest = await audit.prune({ keptMs, ...at(60) });
     const counted = both.reduce((sum, one) => sum + (one.status === "fulfilled" ? one.value : 0), rest);

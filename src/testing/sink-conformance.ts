@@ -217,7 +217,7 @@ async function abortedBefore(rig: SinkRig, context: TestContext): Promise<void> 
   const outcome = await rig.sink.deliver(testDelivery(), context);
   context[Symbol.dispose]();
   assertOutcome(outcome);
-  // Whoever says that nothing was sent must have sent nothing.
+  // A sink that says that nothing was sent must have sent nothing.
   if (outcome.kind === "retry") assert.equal(rig.received().length, 0);
 }
 

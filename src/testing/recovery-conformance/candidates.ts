@@ -80,14 +80,14 @@ export const writeCases: Cases = {
     const { candidateId } = before;
     const message = newMessage(scene.id(), { key: "k-1" });
     const line = scene.line({ candidateId, event: "notified" });
-    await scene.done({ candidateId, patch: { note: "told" }, provenance: [line], messages: [message] }, 1);
+    await scene.done({ candidateId, patch: { note: "seen" }, provenance: [line], messages: [message] }, 1);
     assert.equal((await scene.store.get(message.id))?.key, "k-1");
     const other = newMessage(scene.id(), { key: "k-1", payload: '{"other":true}' });
     const fresh = newMessage(scene.id());
     const write = { candidateId, patch: { note: "again", heldBy: "ann" }, provenance: [line], messages: [fresh, other] };
     await refused("key_conflict", () => scene.recovery.write({ ...write, ...scene.at(2) }));
     const after = await scene.recovery.candidate(candidateId);
-    assert.deepEqual([after?.note, after?.version], ["told", before.version + 1]);
+    assert.deepEqual([after?.note, after?.version], ["seen", before.version + 1]);
     assert.equal((await scene.recovery.group(before.groupId))?.heldBy, null);
     assert.equal((await scene.store.list({ topic: PLAIN, limit: 10 })).data.length, 1);
     const { data } = await scene.recovery.provenance({ candidateId }, { limit: 10 });
@@ -184,7 +184,7 @@ export const executionCases: Cases = {
 
 type Stand = Pick<CandidatePatch, "decision" | "evaluationStatus" | "executionStatus">;
 
-/** Walks that end with a step nobody may take. */
+/** Walks that end with a step that is not allowed. */
 const FORBIDDEN: readonly (readonly Stand[])[] = [
   [{ decision: "rejected" }, { decision: "approved" }],
   [{ decision: "rejected" }, { executionStatus: "executing" }],

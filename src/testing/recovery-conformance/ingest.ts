@@ -194,7 +194,7 @@ export const matchIdCases: Cases = {
     assert.deepEqual([named.groupId, named.matchId], [own.groupId, own.matchId]);
   },
 
-  "a match id that somebody took before its group existed stays one group's": async (scene) => {
+  "a match id that another write took before its group existed stays one group's": async (scene) => {
     const taken = identity("later").matchId;
     const holder = first(await scene.ingest(0, scene.failure("slow", { matchId: taken })));
     const later = first(await scene.ingest(1, scene.failure("later")));

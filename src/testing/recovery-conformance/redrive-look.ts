@@ -256,7 +256,7 @@ export const lookAgainCases: Cases = {
     assert.equal(await redrives.lookAgain(10, scene.at(22)), 3);
     const person = { action: "replay", actor: "bo", reason: null } as const;
     for (const id of carriers) await scene.store.intervene({ id, ...person, ...scene.at(30) });
-    // The third original is somebody else's business by now.
+    // A person has decided about the third original meanwhile.
     await scene.store.intervene({ id: ids[2] as string, ...person, ...scene.at(30) });
     await scene.attempt(31, [ids[2] as string], died());
     await scene.attempt(31, [carriers[0] as string, carriers[2] as string]);

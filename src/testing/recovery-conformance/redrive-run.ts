@@ -31,7 +31,7 @@ export const leaseCases: Cases = {
     assert.deepEqual([third?.redrive.state, third?.redrive.version], ['{"ramp":2}', 1]);
   },
 
-  "a token whose lease ran out holds until somebody else claims": async (scene) => {
+  "a token whose lease ran out holds until another runner claims": async (scene) => {
     await scene.die(0);
     const { redrive, token } = await scene.started(0);
     assert.equal(await scene.recovery.redrives.keep(redrive.id, token, { leaseMs: 1_000 }, scene.at(60_000)), true);
@@ -47,13 +47,13 @@ export const leaseCases: Cases = {
       await redrives.start(request, scene.at(0));
       ids.push(request.id);
     }
-    const turns: string[] = [];
+    const claimed: string[] = [];
     for (let ms = 1; ms <= 7; ms++) {
       const claim = await redrives.claim("a", 1_000, scene.at(ms));
-      turns.push(claim?.redrive.id as string);
+      claimed.push(claim?.redrive.id as string);
       await redrives.keep(claim?.redrive.id as string, claim?.token as string, { release: true }, scene.at(ms));
     }
-    assert.deepEqual(turns, [...ids, ...ids, ids[0]]);
+    assert.deepEqual(claimed, [...ids, ...ids, ids[0]]);
   },
 
   "what was sent is followed after a pause, a stop, a cancel and the end; else only what runs is claimed": async (scene) => {
@@ -61,7 +61,7 @@ export const leaseCases: Cases = {
     const { redrives } = scene.recovery;
     const { redrive, token } = await scene.started(1);
     const { id } = redrive;
-    const turn = async (ms: number) => {
+    const claims = async (ms: number) => {
       const claim = await redrives.claim("b", 1_000, scene.at(ms));
       if (claim) await redrives.keep(id, claim.token, { release: true }, scene.at(ms));
       return claim !== null;
@@ -70,7 +70,7 @@ export const leaseCases: Cases = {
       redrives.change(id, { from: ["running", "paused", "stopped", "done"], status, reason: null }, [], scene.at(ms));
     await redrives.keep(id, token, { release: true }, scene.at(2));
     await become("paused", 3);
-    assert.equal(await turn(4), false, "paused, and nothing is under way");
+    assert.equal(await claims(4), false, "paused, and nothing is under way");
     await become("running", 5);
     const again = await redrives.claim("a", 1_000, scene.at(6));
     assert.deepEqual(await redrives.send(id, again?.token as string, [{ n: 1 }], scene.at(6)), {
@@ -81,7 +81,7 @@ export const leaseCases: Cases = {
     await redrives.keep(id, again?.token as string, { release: true }, scene.at(7));
     for (const [i, status] of (["paused", "stopped", "done", "cancelled"] as const).entries()) {
       await become(status, 10 + i);
-      assert.equal(await turn(20 + i), true, `${status}, and one is under way`);
+      assert.equal(await claims(20 + i), true, `${status}, and one is under way`);
     }
     const { data } = await redrives.items(id, { limit: 5 });
     assert.deepEqual(
@@ -97,7 +97,7 @@ export const leaseCases: Cases = {
     const counts = await redrives.look(id, last?.token as string, { limit: 5, halfLifeMs: 1_000, quietMs: 0 }, scene.at(31));
     assert.equal(counts?.healed, 1);
     await redrives.keep(id, last?.token as string, { release: true }, scene.at(32));
-    assert.equal(await turn(33), false, "it ended and nothing is left to know");
+    assert.equal(await claims(33), false, "it ended and nothing is left to know");
   },
 
   "next gives the waiting items in order, with their messages where asked for": async (scene) => {

@@ -1,5 +1,5 @@
 /**
- * What an engine of the recovery seam must bring to be judged, and the stage of one case: failures to ingest, messages that die,
+ * What an engine of the recovery seam must bring to be tested, and the stage of one case: failures to ingest, messages that die,
  * candidates and redrives in short words. Time is the case's own and only moves forward. Nothing here depends on a test runner.
  */
 import assert from "node:assert/strict";

@@ -1,5 +1,6 @@
 /**
- * What was seen is what is listed: a select with a preview's mark holds nothing that came after that preview, whatever time it bears.
+ * What was seen is what is listed: a select with a preview's mark holds nothing that came after that preview, also with an
+ * earlier time.
  */
 import assert from "node:assert/strict";
 import type { Ingested } from "../../store/recovery.ts";

@@ -72,7 +72,7 @@ export const breakerCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual([during.state, during.trips, during.reason], ["half_open", 1, "down"]);
   },
 
-  "N1: one probe a second, whoever asks and whether or not the one before came back": async (scene) => {
+  "N1: one probe a second over all workers, whether or not the one before came back": async (scene) => {
     const [a, b] = await scene.instances(2);
     await scene.store.topics.trip(PLAIN, 100, "down", scene.at(0));
     const granted: number[] = [];

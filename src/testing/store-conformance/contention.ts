@@ -1,6 +1,6 @@
 /**
- * Contention (I3, I12): many claimers over several instances, and every message is delivered exactly once as long as nobody
- * loses a lease.
+ * Contention (I3, I12): many claimers over several instances, and every message is delivered exactly once as long as no
+ * lease is lost.
  */
 import assert from "node:assert/strict";
 import { sleep, systemClock } from "../../platform/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * Deduplication: a key names one effect within its topic and tenant, for as long as its message lives, whoever asks and
- * however many ask at once.
+ * Deduplication: a key names one effect within its topic and tenant, for as long as its message lives, for every caller
+ * and however many ask at once.
  */
 import assert from "node:assert/strict";
 import type { Accepted, NewMessage } from "../../message/message.ts";
@@ -147,7 +147,7 @@ export const dedupeCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.equal(await countOf(scene.store), 1);
   },
 
-  "eight callers, 200 keys in different orders: exactly 200 messages, everybody agrees on their ids": async (scene) => {
+  "eight callers, 200 keys in different orders: exactly 200 messages, all agree on their ids": async (scene) => {
     const instances = await scene.instances(8);
     const keys = Array.from({ length: 200 }, (_, i) => `key-${i}`);
     const agreed = new Map<string, Set<string>>(keys.map((key) => [key, new Set()]));

@@ -1,6 +1,6 @@
 /**
- * Fencing (I4, DO-3): only the live token settles or extends. Whoever lost it is told so and changes nothing, whatever it
- * tries and however late.
+ * Fencing (I4, DO-3): only the live token settles or extends. A holder that lost it gets `lost` and changes nothing, with
+ * any call and however late.
  */
 import assert from "node:assert/strict";
 import type { ClaimedMessage } from "../../message/message.ts";

@@ -1,5 +1,5 @@
 /**
- * What a store must bring to be judged, and what a case is. Nothing here depends on a test runner: a case is a name and a
+ * What a store must bring to be tested, and what a case is. Nothing here depends on a test runner: a case is a name and a
  * function that throws when the store is wrong.
  */
 import type { Store, Transaction } from "../../store/store.ts";

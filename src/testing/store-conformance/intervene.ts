@@ -84,7 +84,7 @@ export const interveneCases: Record<string, (scene: Scene) => Promise<void>> = {
     const before = await settledAs(scene, dead());
     const view = await done(intervene(scene, 10, "resolve", before.id));
     assert.deepEqual([view.status, view.resolution, view.revision], ["dead", "resolved", before.revision + 1]);
-    assert.deepEqual(view.diedAt, before.diedAt, "it died when it died, not when somebody looked");
+    assert.deepEqual(view.diedAt, before.diedAt, "it died when it died, not when it was looked at");
     await scene.nothing(DAY);
   },
 
@@ -149,7 +149,7 @@ export const interveneCases: Record<string, (scene: Scene) => Promise<void>> = {
     await done(intervene(scene, 6, "replay", id, { revision }));
     await scene.settled(8, await scene.take(1, 7), dead());
     const late = await intervene(scene, 9, "resolve", id, { revision });
-    assert.equal(late.kind, "revision_conflict", "it died again since: somebody else decides on what they see now");
+    assert.equal(late.kind, "revision_conflict", "it died again since: the next person decides on what they see now");
     await done(intervene(scene, 10, "resolve", id, { revision: (await seen(scene.store, id)).revision }));
   },
 

@@ -1,5 +1,5 @@
 /**
- * Many ordering keys (N16): whatever stands in the way of one key, a delay, a retry, a person, a dead head or a message in flight,
+ * Many ordering keys (N16): what blocks one key, a delay, a retry, a person, a dead head or a message in flight,
  * hides no other key, however many such keys there are and however their names sort.
  */
 import assert from "node:assert/strict";

@@ -16,7 +16,10 @@ function idsOff(offMs: number): () => string {
   return createIds(clock);
 }
 
-/** Messages of one key, enqueued one after the other, by two producers in turn whose clocks differ, the one behind first and last. */
+/**
+ * Messages of one key, enqueued one after the other, by two alternating producers whose clocks differ, the one behind first and
+ * last.
+ */
 async function skewed(scene: Scene, topic: string, count: number, offMs = 250): Promise<string[]> {
   const stores = await scene.instances(2);
   const makers = [idsOff(offMs), idsOff(0)];
@@ -67,7 +70,7 @@ export const placeCases: Record<string, (scene: Scene) => Promise<void>> = {
     ]);
   },
 
-  "N17: calls of one process that nobody waited for keep their order": async (scene) => {
+  "N17: calls of one process that were not awaited keep their order": async (scene) => {
     const messages = Array.from({ length: 60 }, () => scene.message({ topic: KEYED, orderingKey: "a" })).reverse();
     const calls: Promise<unknown>[] = [];
     for (const [i, message] of messages.entries()) {

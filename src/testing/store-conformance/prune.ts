@@ -138,7 +138,7 @@ export const pruneCases: Record<string, (scene: Scene) => Promise<void>> = {
     ]);
   },
 
-  "N21: what is forgotten of lanes that had nothing for long is missed by nobody who still knows them": async (scene) => {
+  "N21: what is forgotten of lanes that had nothing for long is missed by no instance that still knows them": async (scene) => {
     const kinds = [
       { tenantId: "quiet" },
       { tenantId: "quiet", priority: 5 },
@@ -148,11 +148,11 @@ export const pruneCases: Record<string, (scene: Scene) => Promise<void>> = {
     // Each fails once, so that both instances know the lanes of those that failed before, too.
     const deliverAll = async (store: Store, ms: number) => {
       const ids: string[] = [];
-      for (let turn = 1; turn < 20; turn++) {
-        const claimed = await scene.claim(ms + turn, { store });
+      for (let round = 1; round < 20; round++) {
+        const claimed = await scene.claim(ms + round, { store });
         const [again, done] = [claimed.filter((one) => one.attempt === 1), claimed.filter((one) => one.attempt > 1)];
-        await scene.settle(ms + turn, again, retry(0, true, 0, true), store);
-        await scene.settle(ms + turn, done, DELIVERED, store);
+        await scene.settle(ms + round, again, retry(0, true, 0, true), store);
+        await scene.settle(ms + round, done, DELIVERED, store);
         ids.push(...idsOf(done));
       }
       return ids;

@@ -14,7 +14,7 @@ function reclaim(scene: Scene, ms: number, limit = 100, store: Store = scene.sto
   return store.reclaim({ owner: "other", leaseMs: 30_000, limit, ...scene.at(ms) });
 }
 
-/** What the kernel does with a lost claim: conclude() judges, settle() writes. */
+/** What the kernel does with a lost claim: conclude() decides, settle() writes. */
 async function settleLost(scene: Scene, ms: number, lost: readonly ClaimedMessage[]): Promise<void> {
   const policy = retryPolicy({ policy: "exponential", attemptsMax: 3, jitter: "none" });
   assert.ok(policy);
@@ -27,7 +27,7 @@ async function settleLost(scene: Scene, ms: number, lost: readonly ClaimedMessag
 /** One that is lost whenever it is claimed. */
 async function killer(scene: Scene, fields: Partial<NewMessage>): Promise<void> {
   const [id] = await scene.accept(0, fields);
-  // Two losses under suspicion, which charge nobody, then its three attempts alone.
+  // Two losses under suspicion, which charge no message, then its three attempts alone.
   const rounds = [
     [1, 0],
     [1, 1],

@@ -1,6 +1,6 @@
 /**
  * Lanes of messages that failed before: apart from those that never did, so that a probe finds one of the latter and retries take
- * nobody's place. And the other end of a lane, from which a probe may take.
+ * no other message's place. And the other end of a lane, from which a probe may take.
  */
 import assert from "node:assert/strict";
 import { DELIVERED, idsOf, KEYED, RELEASE, retry, SECOND, seen, sorted } from "./fixtures.ts";

@@ -31,7 +31,7 @@ import { noTransactionCases, transactionCases } from "./transactions.ts";
 import { wakeCases } from "./wake.ts";
 import { workerCases } from "./workers.ts";
 
-/** How many ordering keys stand in the way of others; the largest number takes minutes and is for whoever asks for it. */
+/** How many ordering keys stand in the way of others; the largest number takes minutes and runs only when asked for. */
 const MANY_KEYS = [10, 1_000];
 const MANY_KEYS_LARGE = 100_000;
 

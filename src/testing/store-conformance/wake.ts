@@ -34,7 +34,7 @@ export const wakeCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.ok(await heard(scene.store, "work", () => scene.store.intervene({ ...replay, ...scene.at(3) })));
   },
 
-  "a change of a topic is told": async (scene) => {
+  "a change of a topic is a hint": async (scene) => {
     const { topics } = scene.store;
     assert.ok(await heard(scene.store, "topics", () => topics.put(definition("test/new"), "code")));
     assert.ok(await heard(scene.store, "topics", () => topics.pause("test/new", true)));

@@ -64,12 +64,12 @@ export const workerCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual(await owners(scene, 4), ["worker-said"]);
   },
 
-  "for no time at all: it is gone at once, and nobody else": async (scene) => {
+  "for no time at all: it is gone at once, and no other": async (scene) => {
     const { topics } = scene.store;
     await topics.announce(note("a"), TTL, scene.at(0));
     await topics.announce(note("b"), TTL, scene.at(0));
     await topics.announce(note("a"), 0, scene.at(1));
-    await topics.announce(note("stranger"), 0, scene.at(1));
+    await topics.announce(note("unknown"), 0, scene.at(1));
     assert.deepEqual(await owners(scene, 2), ["b"]);
   },
 
@@ -97,11 +97,11 @@ export const workerCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual(await owners(scene, 21 * SECOND), sorted(each.map(({ owner }) => owner)));
   },
 
-  "it is no news: nobody looks at the topics again for it": async (scene) => {
+  "it is no news: no worker looks at the topics again for it": async (scene) => {
     const [, other] = await scene.instances(2);
     let hints = 0;
     const off = [scene.store, other].map((store) => store?.wake(({ kind }) => (hints += kind === "topics" ? 1 : 0)));
-    await scene.store.idle("somebody", true);
+    await scene.store.idle("a worker", true);
     // What listening itself brings comes first.
     await sleep(systemClock, 200);
     hints = 0;

@@ -1,6 +1,6 @@
 /**
- * Finalising: terminal state, debit and message together, for one winner; nothing for everybody else, and nothing at all when any
- * part fails. Silence is judged at the moment of the write.
+ * Finalising: terminal state, debit and message together, for one winner; nothing for all others, and nothing at all when any
+ * part fails. Silence is checked at the moment of the write.
  */
 import assert from "node:assert/strict";
 import { STATE_OF, type Turn, type TurnSettlement } from "../../store/usage.ts";

@@ -1,6 +1,6 @@
 /**
- * What a usage store must bring to be judged, and the stage of one case: turns to reserve, a plain way to settle, messages through
- * the kernel's own store. Nothing here depends on a test runner.
+ * What a usage store must bring to be tested, and the stage of one case: turns to reserve, a plain way to settle, messages
+ * through the kernel's own store. Nothing here depends on a test runner.
  */
 import assert from "node:assert/strict";
 import { createIds } from "../../platform/ids.ts";
