@@ -7,6 +7,7 @@ import type { Accepted, NewMessage } from "../message/message.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
+import { sharedAbort } from "../platform/shared-abort.ts";
 import { UnderWay } from "../platform/under-way.ts";
 import type { Store, Transaction } from "../store/store.ts";
 import { persistently } from "./persistently.ts";
@@ -29,7 +30,7 @@ export interface Acceptance {
 }
 
 export function createAcceptance({ store, clock, random, events, watch }: AcceptanceOptions): Acceptance {
-  const closing = new AbortController();
+  const closing = sharedAbort();
   const underWay = new UnderWay();
 
   function write(messages: readonly NewMessage[], signal?: AbortSignal): Promise<Accepted[]> {

@@ -6,6 +6,7 @@ import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts"
 import { BREAKER_CLOSED, type TopicDefinition, type TopicRecord } from "../message/topic.ts";
 import { inBackground, sleep, within } from "../platform/clock.ts";
 import { once } from "../platform/once.ts";
+import { sharedAbort } from "../platform/shared-abort.ts";
 import type { Store } from "../store/store.ts";
 import type { AnyTopic } from "../topic/topic.ts";
 import { type TopicTable, UNDECLARED } from "../topic/topic-table.ts";
@@ -33,7 +34,7 @@ interface Waiter {
 export function createOpening(options: FallbackOptions, parts: FallbackParts): Opening {
   const { store, topics, declared, events, clock } = parts;
   const { openWithinMs } = options;
-  const stopping = new AbortController();
+  const stopping = sharedAbort();
   const waiters = new Set<Waiter>();
   let opened = false;
   let late = false;

@@ -10,6 +10,7 @@ import type { Events } from "../observe/events.ts";
 import { backoffMs, jittered } from "../platform/backoff.ts";
 import { type Clock, sleep, type Timer } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
+import { sharedAbort } from "../platform/shared-abort.ts";
 import { UnderWay } from "../platform/under-way.ts";
 import type { SettleResult, WorkStore } from "../store/store.ts";
 import type { Attempt } from "./attempt.ts";
@@ -47,7 +48,7 @@ interface Part {
 export class Settler {
   readonly #options: SettlerOptions;
   readonly #writes = new UnderWay();
-  readonly #giveUp = new AbortController();
+  readonly #giveUp = sharedAbort();
   readonly #parts = new Map<LeaseState, Part>();
   /** Leases with a write under way: parts of one go one after the other, so that the store can tell which is the last. */
   readonly #writing = new Set<LeaseState>();

@@ -19,6 +19,28 @@ function failing<M extends "settle" | "claim" | "lanes" | "idle">(memory: Store,
 }
 
 describe("a store that fails", () => {
+  it("twenty calls that wait for it at once are no leak to Node, which would warn the program's users", async () => {
+    const memory = createMemoryStore();
+    let calls = 0;
+    const store = wrap(memory, {
+      enqueue: async (...args) => {
+        if (++calls <= 20) throw down();
+        return memory.enqueue(...args);
+      },
+    });
+    const t = topic("a/t", { sink: () => undefined });
+    const { mg, count } = await setUp([t], { store });
+    const warnings: string[] = [];
+    const warned = (warning: Error): void => void warnings.push(warning.name);
+    process.on("warning", warned);
+    await Promise.all(Array.from({ length: 20 }, (_, i) => mg.enqueue(t, i)));
+    await pause(10);
+    process.off("warning", warned);
+    expect(await count("pending")).toBe(20);
+    expect(warnings).toEqual([]);
+    await mg.close();
+  });
+
   it("settles again until it is written, without another attempt (fault 12)", async () => {
     let delivered = 0;
     const { store } = failing(createMemoryStore(), "settle", (call) => (call <= 3 ? down() : null));
