@@ -10,7 +10,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../src/platform/clock.ts";
 import { here } from "../../src/platform/process-identity.ts";
-import { withLock } from "../../src/store/postgres/embedded/directory-lock.ts";
+import { openDirectory } from "../../src/store/postgres/embedded/data-directory.ts";
+import { withLock } from "../../src/store/postgres/embedded/presence.ts";
 import { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from "../../src/store/postgres/embedded.ts";
 import {
   asRoot,
@@ -272,8 +273,8 @@ describe("fault 44: the port is taken", () => {
     const { pid, port } = server;
     await child.kill(); // the parent of the server would notice its death at once
     // Under the lock, so that the server cannot be back before its port is taken.
-    const nothing = { clock: systemClock, log: () => undefined, own: async () => undefined };
-    await withLock(dataDir, nothing, async () => {
+    const directory = await openDirectory(dataDir, systemClock, () => undefined);
+    await withLock(directory, async () => {
       process.kill(pid, "SIGKILL");
       await until("the server is dead", async () => !(await runs(pid)));
       await occupy(port);

@@ -3,19 +3,18 @@
  * every process that opens the same directory, brought back when it dies, and stopped by the last one to close. It listens on
  * 127.0.0.1 with a random password, writes with full durability, and outlives a killed process: the next start attaches to it.
  */
+import { errorText } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
-import { type Registration, refuseWhileUsedElsewhere, register } from "./embedded/attached.ts";
-import { type Binaries, locateNative, usableBinaries } from "./embedded/binaries.ts";
+import { type Loop, startLoop } from "../../platform/loop.ts";
+import { isRunning } from "../../platform/process-identity.ts";
+import { locateNative, usableBinaries } from "./embedded/binaries.ts";
 import { urlOf } from "./embedded/connection.ts";
-import { type DataDirectory, openDirectory, stateOfData } from "./embedded/data-directory.ts";
-import { withLock } from "./embedded/directory-lock.ts";
-import { ensureServer, type RunningServer } from "./embedded/ensure-server.ts";
+import { openDirectory, stateOfData } from "./embedded/data-directory.ts";
 import { codeOf, embeddedFailed } from "./embedded/failure.ts";
-import { findServer } from "./embedded/find-server.ts";
-import { initialize, makePassword, readPassword, removeUnfinished, resetPassword, savePassword } from "./embedded/initialize.ts";
-import type { ServerContext } from "./embedded/launch.ts";
-import { stopServer } from "./embedded/stop-server.ts";
-import { supervise } from "./embedded/supervise.ts";
+import { findServer, stopServer } from "./embedded/find-server.ts";
+import { prepareData } from "./embedded/initialize.ts";
+import { type Registration, refuseWhileUsedElsewhere, register, withLock } from "./embedded/presence.ts";
+import { boundLog, ensureServer, type RunningServer, type ServerContext } from "./embedded/start-server.ts";
 
 export interface EmbeddedOptions {
   /** Holds everything: data, password, log, lock. Made if missing. */
@@ -45,112 +44,126 @@ export interface EmbeddedServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const WATCH_EVERY_MS = 500;
+const BACKOFF_MS_MAX = 30_000;
+const LOG_CHECK_EVERY_MS = 60_000;
+
+/** What this process has once it is attached. */
+interface Attachment {
+  readonly context: ServerContext;
+  readonly registration: Registration;
+  /** The one that runs now: it is replaced when it had to be brought back. */
+  server: RunningServer;
+}
+
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
-  const clock = options.clock ?? systemClock;
-  const log = options.log ?? (() => undefined);
-  const native = options.nativeDir ?? locateNative();
-  const directory = await openDirectory(options.dataDir);
-  const binaries = await usableBinaries(native, directory, log);
   let nudge = (): void => undefined;
-  const lockOptions = { clock, log, own: directory.own };
-
-  const start = async () => {
-    await refuseWhileUsedElsewhere(directory, clock, log, options.signal);
-    const registration = await register(directory, clock);
-    try {
-      const password = await prepareData(directory, binaries, log);
-      const context: ServerContext = { directory, binaries, password, clock, log, onExit: () => nudge() };
-      return { context, registration, server: await ensureServer(context, options.signal) };
-    } catch (error) {
-      await registration.remove();
-      // A start that was called off leaves no server behind that nobody asked for.
-      const unwanted = options.signal?.aborted && (await registration.others()).length === 0;
-      const running = unwanted ? await findServer(directory) : undefined;
-      if (running) await stopServer(running.identity, clock, log);
-      throw error;
-    }
-  };
-  const started = await withLock(directory.path, { ...lockOptions, signal: options.signal }, start);
-  const { context, registration } = started;
-  const { attached } = started.server;
-  let server: RunningServer = started.server;
+  const attachment = await attach(options, () => nudge());
+  const { context } = attachment;
+  const { attached } = attachment.server;
+  const url = () => urlOf(attachment.server.port, context.password);
   let closing: Promise<void> | undefined;
-
-  const watching = supervise({
-    context,
-    registration,
-    current: () => server,
-    stopping: () => closing !== undefined,
-    replaced(next) {
-      const moved = next.port !== server.port;
-      server = next;
-      if (moved) options.onUrlChange?.(urlOf(next.port, context.password));
-    },
-  });
+  const watching = watch(attachment, { moved: () => options.onUrlChange?.(url()), closing: () => closing !== undefined });
   nudge = watching.nudge;
-
   const close = (): Promise<void> => {
-    closing ??= watching.stop().then(() => leave(context, registration, server));
+    closing ??= watching.stop().then(() => leave(attachment));
     return closing;
   };
   return {
     get url() {
-      return urlOf(server.port, context.password);
+      return url();
     },
     get port() {
-      return server.port;
+      return attachment.server.port;
     },
     get pid() {
-      return server.identity.pid;
+      return attachment.server.identity.pid;
     },
     attached,
-    version: binaries.version,
+    version: context.binaries.version,
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-/** Under the lock: makes the data if there is none, and returns the password that opens it. */
-async function prepareData(directory: DataDirectory, binaries: Binaries, log: (message: string) => void): Promise<string> {
-  const state = await stateOfData(directory.pgdata, binaries.major);
-  await removeUnfinished(directory, log);
-  const found = await readPassword(directory);
-  if (found !== undefined && state === "present") return found;
-  const password = found ?? makePassword();
-  if (state === "missing") {
-    log(`making a new PostgreSQL ${binaries.version} in ${directory.path}`);
-    await savePassword(directory, password);
-    await initialize(directory, binaries, password);
-    return password;
-  }
-  const running = await findServer(directory);
-  if (running) {
-    throw embeddedFailed(
-      `The file ${directory.path}/password is missing, and the server (pid ${running.identity.pid}) cannot be opened without it. ` +
-        `Put it back, or stop that server (kill -INT ${running.identity.pid}) and start again: then a new password is set.`,
-      { dataDir: directory.path, pid: running.identity.pid },
-    );
-  }
-  log(`the password file of ${directory.path} was missing; a new password is set`);
-  // In this order: a crash between the two leaves the file missing, and the next start does it again.
-  await resetPassword(directory, binaries, password);
-  await savePassword(directory, password);
-  return password;
+async function attach(options: EmbeddedOptions, onExit: () => void): Promise<Attachment> {
+  const { signal } = options;
+  const native = options.nativeDir ?? locateNative();
+  const directory = await openDirectory(options.dataDir, options.clock ?? systemClock, options.log ?? (() => undefined));
+  const binaries = await usableBinaries(native, directory);
+  const start = async (): Promise<Attachment> => {
+    await refuseWhileUsedElsewhere(directory, signal);
+    const registration = await register(directory);
+    try {
+      const context = { directory, binaries, password: await prepareData(directory, binaries), onExit };
+      return { context, registration, server: await ensureServer(context, signal) };
+    } catch (error) {
+      await registration.remove();
+      // A start that was called off leaves no server behind that nobody asked for.
+      const unwanted = signal?.aborted && !(await registration.othersRemain());
+      const running = unwanted ? await findServer(directory) : undefined;
+      if (running) await stopServer(running.identity, directory);
+      throw error;
+    }
+  };
+  return withLock(directory, start, signal);
 }
 
-/** Under the lock, so that nobody attaches to a server that is about to stop. */
-async function leave(context: ServerContext, registration: Registration, server: RunningServer): Promise<void> {
-  const { directory, clock, log } = context;
+/** If the server dies it is started again, by the attached process that notices first; the others find it running. */
+function watch(attachment: Attachment, on: { moved(): void; closing(): boolean }): Loop {
+  const { context } = attachment;
+  const { directory } = context;
+  const { clock, log } = directory;
+  let boundedMs = clock.monotonicMs();
+  return startLoop({
+    clock,
+    async step(signal) {
+      if (clock.monotonicMs() - boundedMs >= LOG_CHECK_EVERY_MS) {
+        boundedMs = clock.monotonicMs();
+        await boundLog(directory);
+      }
+      const { identity, port } = attachment.server;
+      if (await isRunning(identity)) return WATCH_EVERY_MS;
+      log(`PostgreSQL (pid ${identity.pid}) is gone; bringing it back`);
+      const server = await withLock(directory, () => bringBack(context, signal), signal);
+      const how = server.attached ? "was brought back by another process" : "was started again";
+      log(`PostgreSQL ${how} (pid ${server.identity.pid})`);
+      attachment.server = server;
+      if (server.port !== port) on.moved();
+      return WATCH_EVERY_MS;
+    },
+    failed(error, consecutive) {
+      // An interrupted restart is no failure when the server is not wanted any more.
+      if (on.closing()) return 0;
+      const waitMs = Math.min(WATCH_EVERY_MS * 2 ** consecutive, BACKOFF_MS_MAX);
+      log(`PostgreSQL could not be brought back; next try in ${waitMs} ms: ${errorText(error)}`);
+      return waitMs;
+    },
+  });
+}
+
+async function bringBack(context: ServerContext, signal: AbortSignal): Promise<RunningServer> {
+  const { pgdata } = context.directory;
+  // Never made anew here: a directory that vanished under a running process is an accident, not an empty store.
+  if ((await stateOfData(pgdata, context.binaries.major)) === "missing") {
+    throw embeddedFailed(`The data in ${pgdata} is gone. Put it back, or stop this process.`, { pgdata });
+  }
+  return ensureServer(context, signal);
+}
+
+/** Under the lock, so that no process attaches to a server that is about to stop. */
+async function leave({ context: { directory }, registration, server }: Attachment): Promise<void> {
   try {
-    await withLock(directory.path, { clock, log, own: directory.own }, async () => {
+    await withLock(directory, async () => {
       await registration.remove();
-      if ((await registration.others()).length > 0) return;
+      if (await registration.othersRemain()) return;
       const running = await findServer(directory);
-      await stopServer(running?.identity ?? server.identity, clock, log);
+      await stopServer(running?.identity ?? server.identity, directory);
     });
   } catch (error) {
+    await registration.remove();
     if (codeOf(error) !== "ENOENT") throw error;
     // The directory was removed while we used it: nothing is left to share, only a process to end.
-    await stopServer(server.identity, clock, log);
+    await stopServer(server.identity, directory);
   }
 }

@@ -6,71 +6,54 @@ import { stat } from "node:fs/promises";
 import pg from "pg";
 import { errorText } from "../../../message/errors.ts";
 import { codeOf, embeddedFailed } from "./failure.ts";
-import { ROLE } from "./initialize.ts";
 
-export const DATABASE = "makegood";
+export const ROLE = "makegood";
+const DATABASE = "makegood";
 const CONNECT_MS_MAX = 5_000;
 
 export function urlOf(port: number, password: string, database: string = DATABASE): string {
   return `postgres://${ROLE}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
 }
 
-export interface Credentials {
-  readonly directory: { readonly pgdata: string };
-  readonly password: string;
-  readonly log: (message: string) => void;
-}
-
-/** What a server that is starting or stopping answers. */
-const EXPECTED = ["57P03", "57P01", "ECONNREFUSED", "ECONNRESET"];
-/** It is asked many times a second; the same reason is told once. */
-const told = new WeakMap<Credentials, string>();
-
-/** True when it serves; false when it does not answer (yet): the caller knows whether to wait. Throws what waiting cannot mend. */
-export async function serves(port: number, credentials: Credentials): Promise<boolean> {
-  const { directory, password, log } = credentials;
+/** Undefined when it serves, else why it does not (yet): starting, stopping, not listening. Throws what waiting cannot mend. */
+export async function whyNotServing(port: number, password: string, pgdata: string): Promise<string | undefined> {
+  const question = "select current_setting('data_directory') as directory";
   try {
-    await checkDirectory(port, password, directory.pgdata);
-    return true;
+    const rows = await ask(urlOf(port, password), question).catch(async (error: unknown) => {
+      if (codeOf(error) !== "3D000") throw error;
+      await createDatabase(port, password);
+      return ask(urlOf(port, password), question);
+    });
+    await refuseOtherDirectory(port, String(rows[0]?.directory), pgdata);
+    return undefined;
   } catch (error) {
-    const code = codeOf(error) ?? "";
-    if (code === "3D000") return (await createDatabase(port, password)) && serves(port, credentials);
-    if (code === "28P01" || code === "28000") {
-      throw embeddedFailed(
-        `The PostgreSQL that runs on ${directory.pgdata} does not accept the password in the file beside it. ` +
-          `Put the right password back, or stop that server, remove the file \`password\`, and start again.`,
-        { pgdata: directory.pgdata, port },
-        error,
-      );
-    }
+    const code = codeOf(error);
     if (code === "embedded_failed") throw error;
-    // Starting, stopping, not listening yet: it may serve a little later. Anything else is told, and tried again too.
-    const reason = `PostgreSQL on port ${port} does not answer yet: ${errorText(error)}`;
-    if (!EXPECTED.includes(code) && told.get(credentials) !== reason) log(reason);
-    told.set(credentials, reason);
-    return false;
+    if (code !== "28P01" && code !== "28000") return errorText(error);
+    throw embeddedFailed(
+      `The PostgreSQL that runs on ${pgdata} does not accept the password in the file beside it. ` +
+        `Put the right password back, or stop that server, remove the file \`password\`, and start again.`,
+      { pgdata, port },
+      error,
+    );
   }
 }
 
-async function checkDirectory(port: number, password: string, pgdata: string): Promise<void> {
-  const rows = await ask(urlOf(port, password), "select current_setting('data_directory') as directory");
-  const directory = String(rows[0]?.directory);
+async function refuseOtherDirectory(port: number, directory: string, pgdata: string): Promise<void> {
   if (directory === pgdata) return;
   const [asked, ours] = await Promise.all([stat(directory).catch(() => undefined), stat(pgdata)]);
   if (asked?.ino === ours.ino && asked.dev === ours.dev) return;
   throw embeddedFailed(`The server on port ${port} works in ${directory}, not in ${pgdata}.`, { port, directory, pgdata });
 }
 
-/** False when the server went away meanwhile. */
-async function createDatabase(port: number, password: string): Promise<boolean> {
+async function createDatabase(port: number, password: string): Promise<void> {
   try {
     await ask(urlOf(port, password, "postgres"), `create database ${DATABASE}`);
-    return true;
   } catch (error) {
     const code = codeOf(error) ?? "";
-    if (code === "42P04") return true; // made meanwhile
-    // Only what the server itself says about the statement is final (a full disk, say); 57 is "shutting down".
-    if (!/^(?!57)[0-9A-Z]{5}$/.test(code)) return false;
+    if (code === "42P04") return; // made meanwhile
+    // Only what the server itself says about the statement is final (a full disk, say): 57 is "shutting down", E… an errno.
+    if (!/^(?!57|E)[0-9A-Z]{5}$/.test(code)) throw error;
     throw embeddedFailed(`The database ${DATABASE} could not be made: ${errorText(error)}`, { port }, error);
   }
 }

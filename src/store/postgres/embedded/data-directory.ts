@@ -3,46 +3,49 @@
  * missing, and refused with the remedy if it cannot be written, or if the user PostgreSQL runs as cannot reach it. Data is
  * never copied or moved to get around that.
  */
-import { chmod, chown, mkdir, open, readdir, readFile, realpath, stat, unlink } from "node:fs/promises";
+import { chmod, chown, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import type { Clock } from "../../../platform/clock.ts";
+import { systemRandom } from "../../../platform/random.ts";
 import { codeOf, embeddedFailed, unless } from "./failure.ts";
-import { runProgram } from "./run-program.ts";
-import { chooseServerUser, isRoot, type ServerUser } from "./server-user.ts";
+import { chooseServerUser, isRoot, refuseUnreachable, type ServerUser } from "./server-user.ts";
 
 export interface DataDirectory {
   /** Without symbolic links, so that two processes that come by different ways see one name. */
   readonly path: string;
   readonly pgdata: string;
   readonly user: ServerUser;
-  /** When root works in a directory of somebody else, what root makes there is given to that owner. */
+  readonly clock: Clock;
+  readonly log: (message: string) => void;
+  /** When root works in a directory of another user, what root makes there is given to that owner. */
   own(path: string): Promise<void>;
 }
 
-const REMEDY = "Set MAKEGOOD_DATA_DIR to a directory that this process can write";
-
-export async function openDirectory(dataDir: string): Promise<DataDirectory> {
+export async function openDirectory(dataDir: string, clock: Clock, log: (message: string) => void): Promise<DataDirectory> {
   const wanted = resolve(dataDir);
   let path: string;
   try {
     await make(wanted);
     path = await realpath(wanted);
-    await tryWriting(path);
+    const probe = join(path, `.writable-${process.pid}-${nonce()}`);
+    await writeFile(probe, "", { mode: 0o600 });
+    await rm(probe);
   } catch (error) {
     throw embeddedFailed(
       `The data directory ${wanted} cannot be written by uid ${process.geteuid?.()}: ${codeOf(error) ?? error}. ` +
-        `${REMEDY}, or make this one writable.`,
+        `Set MAKEGOOD_DATA_DIR to a directory that this process can write, or make this one writable.`,
       { dataDir: wanted },
       error,
     );
   }
   const pgdata = join(path, "pgdata");
   const user = await chooseServerUser(pgdata);
-  if (user.uid !== undefined) await refuseUnreachable(path, user);
+  await refuseUnreachable(path, user);
   const { uid, gid } = await stat(path);
   const own = async (file: string) => {
     if (isRoot() && uid !== 0) await chown(file, uid, gid);
   };
-  return { path, pgdata, user, own };
+  return { path, pgdata, user, clock, log, own };
 }
 
 /** Folders that we make: private for a normal user; as root passable, because the server's user must come through. */
@@ -52,42 +55,7 @@ async function make(path: string): Promise<void> {
   for (let made = path; made.length >= first.length; made = dirname(made)) await chmod(made, isRoot() ? 0o711 : 0o700);
 }
 
-async function tryWriting(path: string): Promise<void> {
-  const probe = join(path, `.writable-${process.pid}`);
-  const file = await open(probe, "w", 0o600);
-  await file.close();
-  // Two servers of one process may try at the same moment.
-  await unless(["ENOENT"], unlink(probe));
-}
-
-async function refuseUnreachable(path: string, user: ServerUser): Promise<void> {
-  const steps: string[] = [path];
-  while (dirname(steps[0]!) !== steps[0]) steps.unshift(dirname(steps[0]!));
-  let blocked: string;
-  try {
-    // Really tried, under that uid: mode bits alone know nothing of access lists and mounts.
-    const script = 'for step; do cd "$step" 2>/dev/null || { printf %s "$step"; exit 1; }; done';
-    const tried = await runProgram("/bin/sh", ["-c", script, "sh", ...steps], user);
-    if (tried.code === 0) return;
-    blocked = tried.output;
-  } catch (error) {
-    throw embeddedFailed(
-      `PostgreSQL refuses to run as root, and a program could not be started as uid ${user.uid}: ${codeOf(error) ?? error}. ` +
-        `Run this process as a normal user, or set DATABASE_URL to a PostgreSQL server of your own.`,
-      { uid: user.uid },
-      error,
-    );
-  }
-  throw embeddedFailed(
-    `PostgreSQL refuses to run as root, so it runs as uid ${user.uid}; that user cannot enter ${blocked}, on the way to the data ` +
-      `directory ${path}. Set MAKEGOOD_DATA_DIR to a directory it can reach (for example /var/lib/makegood), or run: chmod o+x ${blocked}`,
-    { dataDir: path, blocked, uid: user.uid },
-  );
-}
-
-/**
- * What stands in `pgdata`: nothing yet, or data of this major version. Anything else is refused; it may be somebody's data.
- */
+/** What stands in `pgdata`: nothing yet, or data of this major version. Anything else is refused; it may be a person's data. */
 export async function stateOfData(pgdata: string, major: number): Promise<"missing" | "present"> {
   const entries = await unless(["ENOENT"], readdir(pgdata));
   if (entries === undefined || entries.length === 0) return "missing";
@@ -108,4 +76,32 @@ export async function stateOfData(pgdata: string, major: number): Promise<"missi
     );
   }
   return "present";
+}
+
+export function nonce(): string {
+  return Buffer.from(systemRandom.bytes(6)).toString("hex");
+}
+
+/** Writes a small file so that a reader, a crash or a power loss sees the old one or the new one, never half of it. */
+export async function writeWhole(path: string, text: string, own: (path: string) => Promise<void>): Promise<void> {
+  const fresh = `${path}.new-${nonce()}`;
+  try {
+    await writeFile(fresh, text, { flag: "wx", mode: 0o600, flush: true });
+    await own(fresh);
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
+  await syncFolder(dirname(path));
+}
+
+/** A rename is durable only when the folder is. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
 }

@@ -23,3 +23,9 @@ export async function unless<T>(codes: readonly string[], call: Promise<T>): Pro
     throw error;
   }
 }
+
+/** Whether the call succeeded; failures other than the named ones stay failures. */
+export async function succeeds(codes: readonly string[], call: Promise<unknown>): Promise<boolean> {
+  const done = call.then(() => true);
+  return (await unless(codes, done)) ?? false;
+}

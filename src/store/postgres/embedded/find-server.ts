@@ -1,34 +1,40 @@
 /**
- * Finds the server that runs on a data directory, ours or an orphan, by what PostgreSQL writes to postmaster.pid. The pid in
- * it is believed only if that process is a postgres working in this directory. A file whose pid now belongs to another program
- * is stale; PostgreSQL would refuse to start beside it, so it is changed into one that PostgreSQL takes over by itself.
+ * Finds the server that runs on a data directory, ours or an orphan, by what PostgreSQL writes to postmaster.pid, and stops
+ * it. The pid in that file is believed only if the process is a postgres working in this directory. A file whose pid now
+ * belongs to another program is stale; PostgreSQL would refuse to start beside it, so it is changed into one that PostgreSQL
+ * takes over by itself.
  */
 import { execFile } from "node:child_process";
 import { chown, readdir, readFile, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { type Clock, sleep } from "../../../platform/clock.ts";
-import { identify, type ProcessIdentity } from "../../../platform/process-identity.ts";
-import type { DataDirectory } from "./data-directory.ts";
-import { unless } from "./failure.ts";
-import { writeWhole } from "./write-whole.ts";
+import { sleep } from "../../../platform/clock.ts";
+import { identify, isRunning, type ProcessIdentity } from "../../../platform/process-identity.ts";
+import { type DataDirectory, writeWhole } from "./data-directory.ts";
+import { codeOf, embeddedFailed, unless } from "./failure.ts";
 
 export interface FoundServer {
   readonly identity: ProcessIdentity;
-  /** Undefined in the first moments: PostgreSQL writes it once it listens. */
-  readonly port: number | undefined;
-  readonly status: "starting" | "ready" | "stopping";
+  /** PostgreSQL says so in the file; before it is ready, and while it stops, there is nothing to connect to. */
+  readonly ready: boolean;
+  /** 0 in the first moments: PostgreSQL writes it once it listens. */
+  readonly port: number;
 }
 
 /** A file that stays empty this long was left by a crash between making and writing it. */
 const EMPTY_MS_MAX = 2_000;
+const STOP_STEPS: readonly { readonly signal: NodeJS.Signals; readonly waitMs: number }[] = [
+  { signal: "SIGINT", waitMs: 60_000 }, // "fast": a last checkpoint, then the end
+  { signal: "SIGQUIT", waitMs: 10_000 }, // "immediate": no checkpoint
+];
+const STOP_POLL_MS = 15;
 
 export async function findServer({ pgdata }: DataDirectory): Promise<FoundServer | undefined> {
   const lines = await readPidFile(pgdata);
   const pid = pidOf(lines);
   const identity = pid === undefined ? undefined : await identify(pid);
   if (!lines || !identity || !(await worksIn(identity.pid, pgdata))) return undefined;
-  return { identity, port: Number(lines[3]) || undefined, status: statusOf(lines) };
+  return { identity, port: Number(lines[3]) || 0, ready: lines[7]?.trim() === "ready" };
 }
 
 /**
@@ -38,20 +44,20 @@ export async function findServer({ pgdata }: DataDirectory): Promise<FoundServer
  * Our own pid is put in place of the stale one: PostgreSQL knows that the pid of its parent cannot be another server's. The
  * rest of the file stays, because from it PostgreSQL checks that no process of the old server still uses its shared memory.
  */
-export async function takeOverStale(directory: DataDirectory, clock: Clock, log: (message: string) => void): Promise<void> {
-  const path = join(directory.pgdata, "postmaster.pid");
+export async function takeOverStale({ pgdata, clock, log }: DataDirectory): Promise<void> {
+  const path = join(pgdata, "postmaster.pid");
   const startedMs = clock.monotonicMs();
-  let lines = await readPidFile(directory.pgdata);
+  let lines = await readPidFile(pgdata);
   while (lines && pidOf(lines) === undefined && clock.monotonicMs() - startedMs < EMPTY_MS_MAX) {
     await sleep(clock, 50);
-    lines = await readPidFile(directory.pgdata);
+    lines = await readPidFile(pgdata);
   }
   if (!lines) return;
   const pid = pidOf(lines);
   if (pid === undefined) {
     log(`removing an empty ${path}, left by a crash`);
     await unless(["ENOENT"], unlink(path));
-  } else if (exists(pid) && pid !== process.pid && !(await worksIn(pid, directory.pgdata))) {
+  } else if (exists(pid) && pid !== process.pid && !(await worksIn(pid, pgdata))) {
     log(`${path} names process ${pid}, which is another program now; taking it over`);
     const { uid, gid } = await stat(path);
     await writeWhole(path, [String(process.pid), ...lines.slice(1)].join("\n"), (file) => chown(file, uid, gid));
@@ -71,27 +77,27 @@ function pidOf(lines: readonly string[] | undefined): number | undefined {
 /** As PostgreSQL looks at it: a zombie exists, a process of another user does not count. */
 function exists(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    return true;
+    return process.kill(pid, 0);
   } catch {
     return false;
   }
 }
 
-function statusOf(lines: readonly string[]): FoundServer["status"] {
-  const word = lines[7]?.trim();
-  if (word === "ready" || word === "stopping") return word;
-  return "starting";
-}
-
-/** Backends that outlived their postmaster: they hold its shared memory, so no new server can start. Linux only. */
-export async function findOrphans(pgdata: string): Promise<readonly number[]> {
-  const orphans: number[] = [];
+/**
+ * Backends that outlived their postmaster: they hold its shared memory, so no new server can start. Linux only. Ending them
+ * is safe: nothing they do can be committed any more, and recovery follows.
+ */
+export async function endOrphans({ pgdata, log }: DataDirectory, signal: NodeJS.Signals): Promise<void> {
   for (const entry of (await unless(["ENOENT"], readdir("/proc"))) ?? []) {
     const pid = Number(entry);
-    if (Number.isInteger(pid) && pid !== process.pid && (await worksIn(pid, pgdata))) orphans.push(pid);
+    if (!Number.isInteger(pid) || pid === process.pid || !(await worksIn(pid, pgdata))) continue;
+    log(`ending process ${pid} of the dead server, which still holds its memory (${signal})`);
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It ended by itself meanwhile.
+    }
   }
-  return orphans;
 }
 
 /** Is it a postgres, and of this directory? PostgreSQL works inside its data directory, so its cwd is that folder. */
@@ -103,7 +109,8 @@ async function worksIn(pid: number, pgdata: string): Promise<boolean> {
   if (program !== "postgres") return false;
   if (process.platform !== "linux") return command.includes(pgdata);
   // Compared by inode, not by name: a bind mount gives one folder two names, and a copied directory two folders one name.
-  const [cwd, data] = await Promise.all([stat(`/proc/${pid}/cwd`).catch(() => undefined), stat(pgdata)]);
+  const cwd = await stat(`/proc/${pid}/cwd`).catch(() => undefined);
+  const data = await stat(pgdata);
   return cwd === undefined ? command.includes(pgdata) : cwd.ino === data.ino && cwd.dev === data.dev;
 }
 
@@ -114,4 +121,32 @@ async function commandOf(pid: number): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Stops a server in an orderly way: clients are disconnected, everything is written, and only then it is reported as stopped.
+ * One that does not obey in time is told to stop at once, which loses nothing: the next start recovers from its log.
+ */
+export async function stopServer(server: ProcessIdentity, { clock, log }: DataDirectory): Promise<void> {
+  for (const { signal, waitMs } of STOP_STEPS) {
+    // The start time is looked at each time: the pid may already belong to another process.
+    if (!(await isRunning(server))) return;
+    try {
+      process.kill(server.pid, signal);
+    } catch (error) {
+      if (codeOf(error) === "ESRCH") return;
+      throw embeddedFailed(
+        `The PostgreSQL with pid ${server.pid} could not be stopped: ${codeOf(error)}.`,
+        { pid: server.pid },
+        error,
+      );
+    }
+    const deadlineMs = clock.monotonicMs() + waitMs;
+    while (clock.monotonicMs() < deadlineMs) {
+      if (!(await isRunning(server))) return;
+      await sleep(clock, STOP_POLL_MS);
+    }
+    log(`PostgreSQL (pid ${server.pid}) did not stop within ${waitMs / 1_000} s of ${signal}`);
+  }
+  log(`PostgreSQL (pid ${server.pid}) is left running; the next start will attach to it`);
 }
