@@ -124,8 +124,7 @@ describe("fault 46: whom it runs as", () => {
       const first = await startChild({ mode: "hold", dataDir, uid: NOBODY });
       expect(await uidOf((await first.fact("ready")).pid as number)).toBe(NOBODY);
       await first.close();
-      for (const name of ["lock", "attached", "postgres.log", "port"])
-        await rm(join(dataDir, name), { recursive: true, force: true });
+      for (const name of ["lock", "attached", "postgres.log"]) await rm(join(dataDir, name), { recursive: true, force: true });
       const root = await startChild({ mode: "hold", dataDir });
       const { pid, url } = await root.fact("ready");
       expect(await uidOf(pid as number)).toBe(NOBODY);

@@ -144,7 +144,7 @@ async function makeTemplate(): Promise<string> {
   const server = await startEmbedded({ dataDir: folder });
   await server.close();
   // Each copy shall find a port of its own, and count the starts in its own log.
-  for (const name of ["port", "postgres.log"]) await rm(join(folder, name));
+  for (const name of ["pgdata/postmaster.opts", "postgres.log"]) await rm(join(folder, name));
   return folder;
 }
 

@@ -14,7 +14,7 @@ import { embeddedFailed, unless } from "./failure.ts";
 import { findServer } from "./find-server.ts";
 import { giveTo, runAs } from "./server-user.ts";
 
-/** These are made under the lock: what is there when it is taken belongs to the dead. */
+/** These are made under the lock: what is there when it is taken belongs to the dead. (`port`: of the version before.) */
 const LEFT_BY_THE_DEAD = /^(pgdata|password|port)\.new-/;
 
 export const CONNECTIONS_MAX = 200;

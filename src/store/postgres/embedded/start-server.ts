@@ -14,7 +14,7 @@ import type { ProcessIdentity } from "../../../platform/process-identity.ts";
 import { systemRandom } from "../../../platform/random.ts";
 import type { Binaries } from "./binaries.ts";
 import { whyNotServing } from "./connection.ts";
-import { type DataDirectory, writeWhole } from "./data-directory.ts";
+import type { DataDirectory } from "./data-directory.ts";
 import { embeddedFailed, unless } from "./failure.ts";
 import { endOrphans, findServer, takeOverStale } from "./find-server.ts";
 import { CONNECTIONS_MAX } from "./initialize.ts";
@@ -62,10 +62,7 @@ export async function ensureServer(context: ServerContext, signal?: AbortSignal)
     if (found?.ready && found.port > 0) {
       const reason = await whyNotServing(found.port, password, pgdata);
       const { identity, port } = found;
-      if (reason === undefined) {
-        await rememberPort(directory, port);
-        return { identity, port, attached: identity.pid !== launched?.pid };
-      }
+      if (reason === undefined) return { identity, port, attached: identity.pid !== launched?.pid };
       // It is asked many times a second; the same reason is told once.
       if (reason !== silence) log(`PostgreSQL on port ${port} does not answer yet: ${reason}`);
       silence = reason;
@@ -199,9 +196,10 @@ async function enoughConnections({ pgdata }: DataDirectory): Promise<string[]> {
  * The port on 127.0.0.1 that the server had before if that is free, so that URLs stay valid; otherwise a free one below the
  * range from which the system takes ports for outgoing connections, so that it is still free after a restart.
  */
-async function choosePort(directory: DataDirectory, keep: boolean): Promise<number> {
-  const { log } = directory;
-  const previous = await previousPort(directory);
+async function choosePort({ pgdata, log }: DataDirectory, keep: boolean): Promise<number> {
+  // PostgreSQL writes its command line there once it listens.
+  const options = await readFile(join(pgdata, "postmaster.opts"), "utf8").catch(() => "");
+  const previous = Number(/"port=(\d+)"/.exec(options)?.[1] ?? 0);
   if (previous > 0 && keep && (await isFree(previous))) return previous;
   for (let looks = 0; looks < PORT_LOOKS_MAX; looks++) {
     const port = PORT_FIRST + Math.floor(systemRandom.next() * PORT_COUNT);
@@ -211,16 +209,6 @@ async function choosePort(directory: DataDirectory, keep: boolean): Promise<numb
   }
   const last = PORT_FIRST + PORT_COUNT - 1;
   throw embeddedFailed(`No free port was found on 127.0.0.1 between ${PORT_FIRST} and ${last}. See what listens there.`);
-}
-
-/** 0 before the first start. */
-async function previousPort({ path }: DataDirectory): Promise<number> {
-  const port = Number((await readFile(join(path, "port"), "utf8").catch(() => "")).trim());
-  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : 0;
-}
-
-async function rememberPort(directory: DataDirectory, port: number): Promise<void> {
-  if ((await previousPort(directory)) !== port) await writeWhole(join(directory.path, "port"), `${port}\n`, directory.own);
 }
 
 function isFree(port: number): Promise<boolean> {
