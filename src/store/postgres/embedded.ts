@@ -4,6 +4,7 @@
  * 127.0.0.1 with a random password, writes with full durability, and outlives a killed process: the next start attaches to it.
  */
 import { errorText } from "../../message/errors.ts";
+import { backoffMs } from "../../platform/backoff.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
 import { isRunning } from "../../platform/process-identity.ts";
@@ -45,7 +46,7 @@ export interface EmbeddedServer extends AsyncDisposable {
 }
 
 const WATCH_EVERY_MS = 500;
-const BACKOFF_MS_MAX = 30_000;
+const BACKOFF = { firstMs: 1_000, maxMs: 30_000 };
 const LOG_CHECK_EVERY_MS = 60_000;
 
 /** What this process has once it is attached. */
@@ -135,7 +136,7 @@ function watch(attachment: Attachment, on: { moved(): void; closing(): boolean }
     failed(error, consecutive) {
       // An interrupted restart is no failure when the server is not wanted any more.
       if (on.closing()) return 0;
-      const waitMs = Math.min(WATCH_EVERY_MS * 2 ** consecutive, BACKOFF_MS_MAX);
+      const waitMs = backoffMs(BACKOFF, consecutive);
       log(`PostgreSQL could not be brought back; next try in ${waitMs} ms: ${errorText(error)}`);
       return waitMs;
     },

@@ -9,6 +9,7 @@ import { copyFile, open, readFile, stat, truncate } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { errorText } from "../../../message/errors.ts";
+import { backoffMs } from "../../../platform/backoff.ts";
 import { sleep } from "../../../platform/clock.ts";
 import type { ProcessIdentity } from "../../../platform/process-identity.ts";
 import { systemRandom } from "../../../platform/random.ts";
@@ -42,6 +43,7 @@ const SERVE_MS_MAX = 600_000;
 const AGAIN_MS = 50;
 const PORT_TRIES_MAX = 20;
 const KILLED_TRIES_MAX = 5;
+const KILLED_BACKOFF = { firstMs: 100, maxMs: 1_000 };
 /** Idle processes of a dead server end at once; one that computes does not notice. Then it is ended. */
 const ORPHANS_QUIT_MS = 1_000;
 const ORPHANS_KILL_MS = 5_000;
@@ -119,7 +121,7 @@ async function learnFrom(launched: Launched, tries: Tries, directory: DataDirect
   // By a person or the system, which says nothing against the next try.
   if (/it ended with SIG(KILL|TERM|INT|QUIT)$/.test(output) && ++tries.killed < KILLED_TRIES_MAX) {
     log("PostgreSQL was killed while it started; starting it again");
-    return sleep(clock, AGAIN_MS * 2 ** tries.killed, signal);
+    return sleep(clock, backoffMs(KILLED_BACKOFF, tries.killed), signal);
   }
   throw embeddedFailed(
     `PostgreSQL did not start on ${pgdata}: ${output.trim().split("\n").slice(-4).join(" | ")}. ` +
