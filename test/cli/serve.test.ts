@@ -49,7 +49,7 @@ describe("serve", () => {
   it(
     "greets a person in text, and a second signal ends it at once",
     async () => {
-      const cwd = await workspace();
+      const cwd = await workspace({ prepared: true });
       const stuck = createServer(() => {}).listen(0, "127.0.0.1");
       const server = await running(cwd, ["serve"], { MAKEGOOD_PORT: "0", MAKEGOOD_LOG: "text", MAKEGOOD_POLL_MS: "50" });
       const url = (await server.line(/^Makegood .* listens on /)).replace(/.* /, "");
@@ -101,7 +101,7 @@ describe("work", () => {
   it(
     "delivers what others enqueue, only its topics, and stops with exit code 0",
     async () => {
-      const cwd = await workspace();
+      const cwd = await workspace({ prepared: true });
       const worker = await running(cwd, ["work", "--topics", "mine/*"], { MAKEGOOD_POLL_MS: "100" });
       await worker.line(/"working"/);
       for (const topic of ["mine/one", "yours/one"]) {

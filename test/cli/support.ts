@@ -2,10 +2,11 @@
  * The built command line as real processes: one call that runs to its end, and one that keeps running until it is stopped.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
+import { copyTemplate } from "../support/embedded-template.ts";
+import { roomyMemory } from "../support/roomy-memory.ts";
 
 export interface Ran {
   readonly code: number | null;
@@ -26,16 +27,20 @@ export async function removeWorkspaces(): Promise<void> {
   for (const path of made.splice(0)) await rm(path, { recursive: true, force: true });
 }
 
-/** A directory that an unprivileged server process can reach, too. */
-export async function workspace(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), "makegood-cli-"));
+/** A directory that an unprivileged server process can reach, too; `prepared`: with the data of an embedded server that was never used. */
+export async function workspace({ prepared = false } = {}): Promise<string> {
+  const path = await mkdtemp(join(await roomyMemory(), "makegood-cli-"));
   await chmod(path, 0o755);
   made.push(path);
+  if (prepared) {
+    await mkdir(join(path, ".makegood"));
+    await copyTemplate(join(path, ".makegood"));
+  }
   return path;
 }
 
 async function start(cwd: string, args: readonly string[], env: Record<string, string>): Promise<ChildProcess> {
-  const main = join(await builtDist(), "cli/main.js");
+  const main = join(await startableDist(), "cli/main.js");
   return spawn(process.execPath, [main, ...args], { cwd, env: environment(env), stdio: ["pipe", "pipe", "pipe"] });
 }
 

@@ -12,7 +12,7 @@ import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { createRedisStore } from "../../src/store/redis/index.ts";
 import type { Store } from "../../src/store/store.ts";
 import { newMessage } from "../../src/testing/store-conformance/fixtures.ts";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 import { type Process, startCli, startShell, until, workspace } from "../support/processes.ts";
 import { startReceiver } from "../support/receiver.ts";
@@ -117,7 +117,7 @@ describe.each(Object.keys(PLACES))("N18: processes with different allow-lists on
 
 it("N9: without descriptors no attempt is spent and the worker goes on; all is delivered when there are some again", async () => {
   await using receiver = await startReceiver();
-  const options = JSON.stringify({ dist: await builtDist(), port: receiver.port, count: 25 });
+  const options = JSON.stringify({ dist: await startableDist(), port: receiver.port, count: 25 });
   const child = await startShell('ulimit -n 256 && exec "$0" "$@"', [process.execPath, CHILD, options]);
   const held = await child.fact(({ type }) => type === "exhausted");
   expect(held).toMatchObject({
@@ -138,7 +138,7 @@ const ownNetwork = spawnSync("unshare", ["-n", "sh", "-c", "ip link set lo up"])
 
 it.runIf(ownNetwork)("N9: without local ports likewise (in a network of its own, which takes root)", async () => {
   const child = join(dirname(fileURLToPath(import.meta.url)), "ports-child.mjs");
-  const options = JSON.stringify({ dist: await builtDist(), count: 25 });
+  const options = JSON.stringify({ dist: await startableDist(), count: 25 });
   const worker = await startShell(`exec unshare -n sh -c '${NETWORK}' "$0" "$@"`, [process.execPath, child, options]);
   expect(await worker.fact(({ type }) => type === "exhausted")).toMatchObject({
     codes: ["no_local_port"],

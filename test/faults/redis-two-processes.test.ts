@@ -7,14 +7,14 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
 import { startRedis } from "../support/redis-server.ts";
 import { conserved, message, redisScene } from "./redis-scene.ts";
 
 const CHILD = join(dirname(fileURLToPath(import.meta.url)), "redis-child.mjs");
 
 it("DF-4, DF-6, DF-7, DF-23: 1,500 messages, two processes: each is delivered once and none is left", async () => {
-  const dist = await builtDist();
+  const dist = await startableDist();
   const server = await startRedis();
   const scene = await redisScene(server);
   try {

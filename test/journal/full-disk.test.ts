@@ -11,7 +11,7 @@ import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
 import { readJournal } from "../../src/store/journal/read-journal.ts";
 import { readLine } from "../../src/store/ladder/format/error-line.ts";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { entry, freshDirectory, openJournal } from "./support.ts";
 
@@ -20,7 +20,7 @@ const CHILD = new URL("./full-disk-child.mjs", import.meta.url).pathname;
 it("fault 41: a full disk is a refusal that falls to memory and the ERROR log; after the outage all of it moves up", async () => {
   await using receiver = await startReceiver({ status: 503 });
   const directory = await freshDirectory();
-  const options = JSON.stringify({ dist: await builtDist(), directory, url: receiver.url });
+  const options = JSON.stringify({ dist: await startableDist(), directory, url: receiver.url });
   // In units of 1,024 bytes; exec, so that the signal reaches the process itself.
   const child = spawn("bash", ["-c", 'ulimit -f 48; exec "$0" "$@"', process.execPath, CHILD, options], {
     stdio: ["ignore", "pipe", "pipe"],

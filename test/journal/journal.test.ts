@@ -10,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { createJournal } from "../../src/store/journal/journal.ts";
 import { readJournal } from "../../src/store/journal/read-journal.ts";
 import { HEADER_BYTES, readSegment } from "../../src/store/journal/record.ts";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
 import { entry, freshDirectory, idsOf, openJournal } from "./support.ts";
 
 const KILLED = new URL("./killed-child.mjs", import.meta.url).pathname;
@@ -276,7 +276,7 @@ describe("two on one directory", () => {
     async () => {
       const directory = await freshDirectory();
       const kept = [entry(), entry()];
-      const options = JSON.stringify({ dist: await builtDist(), directory, entries: kept });
+      const options = JSON.stringify({ dist: await startableDist(), directory, entries: kept });
       const child = spawn(process.execPath, [KILLED, options], { stdio: ["ignore", "pipe", "inherit"] });
       await once(child.stdout, "data");
       const alive = await openJournal(directory);

@@ -7,7 +7,7 @@ import { createMakegood } from "../../src/index.ts";
 import { createJournal } from "../../src/store/journal/journal.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { entry, freshDirectory } from "../journal/support.ts";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
 import { databaseUrl, dropSchema, openStore, refusedUrl } from "../support/postgres.ts";
 import { startScript, until } from "../support/processes.ts";
 import { startReceiver } from "../support/receiver.ts";
@@ -85,7 +85,7 @@ describe("a PostgreSQL that opens after three seconds", () => {
     await using proxy = await startProxy(targetOf(databaseUrl()));
     const schema = await migrated();
     const directory = await freshDirectory();
-    await builtDist();
+    await startableDist();
     const child = await late(proxy, () =>
       startScript(CHILD, {
         ...{ url: proxy.via(databaseUrl()), schema, directory, receiver: receiver.url, topic: TOPIC },

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { pause } from "../unit/delivery/support.ts";
 
@@ -26,7 +26,7 @@ describe("inlets that are killed", () => {
   const add = (body: string) => server.ask("XADD", "orders", "*", "body", body) as Promise<string>;
 
   beforeAll(async () => {
-    dist = await builtDist();
+    dist = await startableDist();
     server = await startRedis();
   });
   beforeEach(async () => {

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import type { FinalizeRequest } from "../../src/presets/settlement/request.ts";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
 import { seeded } from "../support/history.ts";
 import { AUDIENCE, type Billing, type Call, ISSUER, type Reply, SECRET } from "./billing.ts";
 import { request } from "./scene.ts";
@@ -101,7 +101,7 @@ function answers({ at, away }: Step, waits: string, random: () => number): (call
 
 async function runChild(options: object): Promise<Told> {
   const token = { secret: SECRET, issuer: ISSUER, audience: AUDIENCE };
-  const given = { dist: await builtDist(), token, maxRetries: 1_000, timeoutMs: 1_000, ...options };
+  const given = { dist: await startableDist(), token, maxRetries: 1_000, timeoutMs: 1_000, ...options };
   const child = spawn(process.execPath, [CHILD, JSON.stringify(given)], { stdio: ["ignore", "pipe", "inherit"] });
   let text = "";
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => {

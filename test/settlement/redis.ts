@@ -5,11 +5,11 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { fromIoredis, type RedisPort } from "../../src/store/redis/port.ts";
+import { roomyMemory } from "../support/roomy-memory.ts";
 
 export interface RedisServer extends AsyncDisposable {
   readonly url: string;
@@ -39,7 +39,7 @@ async function freePort(): Promise<number> {
 
 export async function startRedis(): Promise<RedisServer> {
   requireBinary();
-  const directory = await mkdtemp(join(tmpdir(), "makegood-settlement-redis-"));
+  const directory = await mkdtemp(join(await roomyMemory(), "makegood-settlement-redis-"));
   const port = await freePort();
   const settings = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction", "--save", ""];
   const args = ["--port", String(port), "--bind", "127.0.0.1", "--dir", directory, ...settings];

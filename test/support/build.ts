@@ -1,7 +1,7 @@
 /**
  * Compiles `src` for tests that start real child processes: Node 20 cannot run TypeScript. The result is cached by the state
  * of the sources, and several workers may ask at the same moment: each compiles into a folder of its own and one rename wins.
- * Types are not checked here (`npm run check` does that), so that a half-written file elsewhere stops nobody's suite.
+ * Types are not checked here (`npm run check` does that), so that a half-written file elsewhere stops no suite.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -9,6 +9,7 @@ import { copyFile, mkdir, readdir, rename, rm, stat, utimes } from "node:fs/prom
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { bundle, childScripts } from "./bundle.ts";
 
 const REPO = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 /** Inside node_modules, so that bare imports resolve and git, Biome and tsc never look at it. */
@@ -18,17 +19,26 @@ const KEPT_MS = 24 * 3_600_000;
 
 let built: Promise<string> | undefined;
 
-/** The folder that holds the compiled `src`, as `dist` would: `join(await builtDist(), "store/postgres/embedded.js")`. */
-export function builtDist(): Promise<string> {
+/** The folder that holds the compiled `src`, file by file, as `dist` would. */
+export async function builtDist(): Promise<string> {
   built ??= build();
-  return built;
+  return join(await built, "dist");
+}
+
+/**
+ * The same for processes: `join(await startableDist(), "store/postgres/embedded.js")`. The modules that a process starts with are under their
+ * names, and what they import is in a few large files: hundreds of small ones take most of the time of a start.
+ */
+export async function startableDist(): Promise<string> {
+  built ??= build();
+  return join(await built, "startable");
 }
 
 async function build(): Promise<string> {
   const home = join(CACHE, await stateOfSources());
   if (await exists(home)) {
     await utimes(home, new Date(), new Date());
-    return join(home, "dist");
+    return home;
   }
   const mine = join(CACHE, `.building-${process.pid}-${process.hrtime.bigint()}`);
   await mkdir(mine, { recursive: true });
@@ -46,6 +56,7 @@ async function build(): Promise<string> {
     await promisify(execFile)(process.execPath, [tsc, ...flags], { cwd: REPO }).catch(async (error) => {
       if (!(await exists(join(mine, "dist")))) throw error; // a syntax error: tsc complains, and writes what it can
     });
+    await bundle(join(mine, "dist"), join(mine, "startable"), join(REPO, "test"));
     // Node stops looking for a package.json at node_modules: without one beside it, dist would be taken for CommonJS.
     await copyFile(join(REPO, "package.json"), join(mine, "package.json"));
     await rename(mine, home).catch(async (error) => {
@@ -55,13 +66,15 @@ async function build(): Promise<string> {
     await rm(mine, { recursive: true, force: true });
   }
   await removeOld();
-  return join(home, "dist");
+  return home;
 }
 
 async function stateOfSources(): Promise<string> {
   const hash = createHash("sha256");
   const files = (await readdir(join(REPO, "src"), { recursive: true })).sort().map((file) => join("src", file));
-  for (const file of [...files, "package.json", "tsconfig.json", "tsconfig.build.json"]) {
+  const scripts = (await childScripts(join(REPO, "test"))).map((file) => join("test", file));
+  const how = ["package.json", "tsconfig.json", "tsconfig.build.json", "test/support/bundle.ts"];
+  for (const file of [...files, ...scripts, ...how]) {
     const found = await stat(join(REPO, file)).catch(() => undefined);
     if (found?.isFile()) hash.update(`${file} ${found.mtimeMs} ${found.size}\n`);
   }

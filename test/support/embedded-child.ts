@@ -2,19 +2,18 @@
  * Children that use the embedded server, and places for its data, for the fault suites: every child and every server that a
  * test leaves behind is ended, and its folder removed, whatever the test did.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, chown, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import pg from "pg";
-import { afterAll } from "vitest";
 import { identify } from "../../src/platform/process-identity.ts";
-import { startEmbedded } from "../../src/store/postgres/embedded.ts";
-import { builtDist } from "./build.ts";
+import { startableDist } from "./build.ts";
+import { copyTemplate } from "./embedded-template.ts";
+import { roomyMemory } from "./roomy-memory.ts";
 
 export const NOBODY = 65_534;
 export const asRoot = process.getuid?.() === 0;
@@ -51,7 +50,7 @@ const children = new Set<ChildProcess>();
 const folders = new Set<string>();
 
 export async function startChild({ uid, prefix = [], ...options }: ChildOptions): Promise<Child> {
-  const dist = await builtDist();
+  const dist = await startableDist();
   const user = uid === undefined ? {} : { uid, gid: uid };
   // A group of its own, so that a test can signal it as a terminal would.
   const command = [...prefix, process.execPath, SCRIPT, JSON.stringify({ dist, ...options })];
@@ -116,35 +115,18 @@ export async function startChild({ uid, prefix = [], ...options }: ChildOptions)
 }
 
 /** An empty folder that an unprivileged server can reach; `owner` for a child that runs as somebody else. */
-export async function dataFolder(owner?: number): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "makegood-embedded-"));
+export async function dataFolder(owner?: number, place = tmpdir()): Promise<string> {
+  const folder = await mkdtemp(join(place, "makegood-embedded-"));
   folders.add(folder);
   await chmod(folder, 0o755);
   if (owner !== undefined) await chown(folder, owner, owner);
   return folder;
 }
 
-let template: Promise<string> | undefined;
-
-afterAll(async () => {
-  if (template !== undefined) await rm(await template, { recursive: true, force: true });
-});
-
-/** Like `dataFolder`, with data already made: most faults have nothing to do with initdb, which takes a second each time. */
+/** Like `dataFolder`, with data already made. */
 export async function preparedFolder(): Promise<string> {
-  template ??= makeTemplate();
-  const folder = await dataFolder();
-  await promisify(execFile)("cp", ["-a", `${await template}/.`, folder]);
-  return folder;
-}
-
-async function makeTemplate(): Promise<string> {
-  const folder = await dataFolder();
-  folders.delete(folder); // kept for the whole file
-  const server = await startEmbedded({ dataDir: folder });
-  await server.close();
-  // Each copy shall find a port of its own, and count the starts in its own log.
-  for (const name of ["pgdata/postmaster.opts", "postgres.log"]) await rm(join(folder, name));
+  const folder = await dataFolder(undefined, await roomyMemory());
+  await copyTemplate(folder);
   return folder;
 }
 

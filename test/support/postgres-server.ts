@@ -17,6 +17,8 @@ export async function setup(): Promise<() => Promise<void>> {
   const server = await startEmbedded({ dataDir: join(dataDir, "data") });
   await trustAll(server.url);
   process.env.TEST_DATABASE_URL = server.url;
+  // What several files of the run share: embedded-template.ts.
+  process.env.TEST_RUN_FOLDER = dataDir;
   return async () => {
     await server.close();
     await rm(dataDir, { recursive: true, force: true });

@@ -9,7 +9,8 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
-import { builtDist } from "./build.ts";
+import { startableDist } from "./build.ts";
+import { roomyMemory } from "./roomy-memory.ts";
 
 const WORKER = join(dirname(fileURLToPath(import.meta.url)), "..", "faults", "worker-child.mjs");
 
@@ -44,7 +45,7 @@ afterAll(async () => {
 
 /** An empty directory that an unprivileged server process can enter. */
 export async function workspace(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "makegood-fault-"));
+  const folder = await mkdtemp(join(await roomyMemory(), "makegood-fault-"));
   await chmod(folder, 0o755);
   folders.push(folder);
   return folder;
@@ -52,7 +53,7 @@ export async function workspace(): Promise<string> {
 
 /** `makegood <args>` from the built sources; nothing of our own environment leaks in. */
 export async function startCli(args: readonly string[], env: Record<string, string> = {}, cwd?: string): Promise<Process> {
-  const main = join(await builtDist(), "cli", "main.js");
+  const main = join(await startableDist(), "cli", "main.js");
   return start([main, ...args], env, cwd ?? (await workspace()));
 }
 
@@ -66,7 +67,7 @@ export interface WorkerOptions {
 
 /** A worker process on the built sources with sinks of our own. */
 export async function startWorker(options: WorkerOptions, nodeFlags: readonly string[] = []): Promise<Process> {
-  const dist = await builtDist();
+  const dist = await startableDist();
   const worker = await start([...nodeFlags, WORKER, JSON.stringify({ dist, ...options })], {}, tmpdir());
   await worker.fact(({ type }) => type === "ready");
   return worker;
@@ -74,7 +75,7 @@ export async function startWorker(options: WorkerOptions, nodeFlags: readonly st
 
 /** Any script of ours on the built sources; it gets `dist` and the options as one JSON argument. */
 export async function startScript(path: string, options: Fact): Promise<Process> {
-  return start([path, JSON.stringify({ dist: await builtDist(), ...options })], {}, tmpdir());
+  return start([path, JSON.stringify({ dist: await startableDist(), ...options })], {}, tmpdir());
 }
 
 /** A shell command that sets the stage (a limit, say) and becomes the program that it is given as `$0` and `$@`. */

@@ -6,12 +6,12 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { access, constants, mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createClient } from "redis";
 import { afterAll } from "vitest";
+import { roomyMemory } from "./roomy-memory.ts";
 
 const MISSING =
   "redis-server is missing, and the Redis tests need it: install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)";
@@ -52,7 +52,7 @@ afterAll(async () => {
 
 export async function startRedis(settings: readonly string[] = DURABLE): Promise<RedisServer> {
   const program = await findRedis();
-  const folder = await mkdtemp(join(tmpdir(), "makegood-redis-"));
+  const folder = await mkdtemp(join(await roomyMemory(), "makegood-redis-"));
   folders.push(folder);
   const port = await freePort();
   let child: ChildProcess | undefined;

@@ -1,4 +1,7 @@
-/** Where a test's server keeps its data when durability is not what is tested: in memory, so that suites do not wait for one disk. */
+/**
+ * Where a test's servers keep their data: in memory, so that suites do not wait for one disk. A process that is killed loses nothing there
+ * that it would keep on a disk; nothing here cuts the power.
+ */
 import { statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 

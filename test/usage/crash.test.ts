@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Turn } from "../../src/store/usage.ts";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
 import { databaseUrl } from "../support/postgres.ts";
 import { until } from "../support/processes.ts";
 import { minutes, usageStage } from "./scene.ts";
@@ -38,7 +38,7 @@ describe("a finaliser is killed", () => {
     timeout: 120_000,
   }, async () => {
     await using stage = await usageStage();
-    const dist = await builtDist();
+    const dist = await startableDist();
     const points: string[] = [];
     for (let n = 1; n <= STATEMENTS_MAX; n++) {
       const [warm, turn] = [await stage.running(), await stage.running()];

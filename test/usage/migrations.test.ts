@@ -13,7 +13,7 @@ import {
   OPTIONAL_SETS,
   printMigrations,
 } from "../../src/store/postgres/index.ts";
-import { builtDist } from "../support/build.ts";
+import { startableDist } from "../support/build.ts";
 import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
 const USAGE = OPTIONAL_SETS.get("usage");
@@ -70,7 +70,7 @@ describe("the usage set of migrations", () => {
 
   it("the command line prints, applies and shows the set by its name, and refuses a name it does not know", () =>
     onSchema(async (schema) => {
-      const main = join(await builtDist(), "cli", "main.js");
+      const main = join(await startableDist(), "cli", "main.js");
       const env = { PATH: process.env.PATH, DATABASE_URL: databaseUrl(), MAKEGOOD_SCHEMA: schema };
       const migrate = (...args: string[]) => promisify(execFile)(process.execPath, [main, "migrate", ...args], { env });
       expect((await migrate("print", "--set", "usage")).stdout).toContain(`create table "${schema}".chat_turns`);
