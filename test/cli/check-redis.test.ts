@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DURABLE, type RedisServer, startRedis } from "../support/redis-server.ts";
 import { makegood, removeWorkspaces, running, workspace } from "./support.ts";
+import { makegoodHere } from "./terminal.ts";
 
 let server: RedisServer;
 let cwd: string;
@@ -23,7 +24,7 @@ describe("check-redis", () => {
     expect([usual.code, usual.stderr]).toEqual([0, ""]);
     expect(usual.stdout).toMatch(/verified\s+appendonly\s+yes/);
     expect(usual.stdout).toMatch(/survives process crash/);
-    const strict = await makegood(cwd, ["check-redis", "--strict", "--json"], env());
+    const strict = await makegoodHere(cwd, ["check-redis", "--strict", "--json"], env());
     expect(strict.code).toBe(1);
     const { status, survives, nodes } = JSON.parse(strict.stdout);
     expect([status, survives, nodes.length]).toEqual(["fail", "process-crash", 1]);
@@ -32,7 +33,7 @@ describe("check-redis", () => {
   it("1 when something required failed", async () => {
     await set("maxmemory-policy", "allkeys-lru");
     try {
-      const { code, stdout } = await makegood(cwd, ["check-redis", "--json"], env());
+      const { code, stdout } = await makegoodHere(cwd, ["check-redis", "--json"], env());
       expect(code).toBe(1);
       const found = JSON.parse(stdout).nodes[0].findings.find((one: { name: string }) => one.name === "maxmemory-policy");
       expect([found.verdict, found.value, found.required]).toEqual(["failed", "allkeys-lru", true]);
@@ -42,21 +43,21 @@ describe("check-redis", () => {
   });
 
   it("DR-46: 2 when nobody answers, and 2 without REDIS_URL", async () => {
-    const away = await makegood(cwd, ["check-redis"], { REDIS_URL: "redis://127.0.0.1:1" });
+    const away = await makegoodHere(cwd, ["check-redis"], { REDIS_URL: "redis://127.0.0.1:1" });
     expect(away.code).toBe(2);
     expect(away.stderr).toMatch(/cannot be reached/);
-    expect((await makegood(cwd, ["check-redis"])).code).toBe(2);
+    expect((await makegoodHere(cwd, ["check-redis"])).code).toBe(2);
   });
 
   it("what cannot be read may be attested, and nothing else", async () => {
     const closed = await startRedis([...DURABLE, "--rename-command", "CONFIG", "", "--rename-command", "INFO", ""]);
     const url = { REDIS_URL: closed.url };
-    expect((await makegood(cwd, ["check-redis"], url)).code).toBe(1);
+    expect((await makegoodHere(cwd, ["check-redis"], url)).code).toBe(1);
     const attest = { MAKEGOOD_REDIS_ATTEST: "appendonly=yes,appendfsync=everysec,maxmemory-policy=noeviction" };
-    const attested = await makegood(cwd, ["check-redis"], { ...url, ...attest });
+    const attested = await makegoodHere(cwd, ["check-redis"], { ...url, ...attest });
     expect(attested.code).toBe(0);
     expect(attested.stdout).toMatch(/attested by the operator/);
-    expect((await makegood(cwd, ["check-redis"], { ...url, MAKEGOOD_REDIS_ATTEST: "appendonly=no" })).code).toBe(2);
+    expect((await makegoodHere(cwd, ["check-redis"], { ...url, MAKEGOOD_REDIS_ATTEST: "appendonly=no" })).code).toBe(2);
   });
 });
 

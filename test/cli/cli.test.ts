@@ -1,18 +1,20 @@
 /**
  * The command line against a running server and against the store itself: the same answers, exit codes that say what
- * happened, output that no payload can turn into a command for the terminal (attack 17).
+ * happened, output that no payload can turn into a command for the terminal (attack 17). Most commands run in the test's own process; that a
+ * process prints the same and ends with the same code is shown once for each way.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makegood, type Running, removeWorkspaces, running, workspace } from "./support.ts";
+import { makegoodHere } from "./terminal.ts";
 
 let cwd: string;
 let server: Running;
 let url: string;
 
 beforeAll(async () => {
-  cwd = await workspace();
+  cwd = await workspace({ prepared: true });
   server = await running(cwd, ["serve"], { MAKEGOOD_PORT: "0" });
   const { url: found } = JSON.parse(await server.line(/"listening"/)) as { url: string };
   url = found;
@@ -22,8 +24,9 @@ afterAll(async () => {
   await removeWorkspaces();
 }, 60_000);
 
-const remote = (...args: string[]) => makegood(cwd, args, { MAKEGOOD_URL: url });
-const local = (...args: string[]) => makegood(cwd, args);
+const remote = (...args: string[]) => makegoodHere(cwd, args, { MAKEGOOD_URL: url });
+const local = (...args: string[]) => makegoodHere(cwd, args);
+const asProcess = (way: string, ...args: string[]) => makegood(cwd, args, way.includes("URL") ? { MAKEGOOD_URL: url } : {});
 
 /** Both ways of reaching the store must behave alike. */
 const ways = [
@@ -48,8 +51,9 @@ describe.each(ways)("%s", (way, run) => {
     const first = await run("enqueue", topic, "--payload", '{"n":1}', "--key", "k1");
     expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/^accepted [0-9a-f-]{36}\n$/) });
     id = first.stdout.slice(9, 45);
-    expect((await run("enqueue", topic, "--payload", '{"n":1}', "--key", "k1")).stdout).toBe(`already accepted ${id}\n`);
-    const conflict = await run("enqueue", topic, "--payload", '{"n":2}', "--key", "k1");
+    const again = await asProcess(way, "enqueue", topic, "--payload", '{"n":1}', "--key", "k1");
+    expect(again).toEqual({ code: 0, stdout: `already accepted ${id}\n`, stderr: "" });
+    const conflict = await asProcess(way, "enqueue", topic, "--payload", '{"n":2}', "--key", "k1");
     expect(conflict).toMatchObject({ code: 4, stderr: expect.stringContaining("key_conflict") });
     expect(await run("enqueue", "no/such", "--payload", "1")).toMatchObject({ code: 3 });
   });
@@ -95,7 +99,7 @@ describe("strange payloads (fault 47)", () => {
     const injected = await remote("enqueue", "cli/zoo", "--payload", '1,"key":"injected"');
     expect(injected).toMatchObject({ code: 2, stderr: expect.stringContaining("not valid JSON") });
     await writeFile(join(cwd, "bad.bin"), Buffer.from([0x22, 0xc3, 0x28, 0x22]));
-    expect(await remote("enqueue", "cli/zoo", "--file", "bad.bin")).toMatchObject({
+    expect(await asProcess("over MAKEGOOD_URL", "enqueue", "cli/zoo", "--file", "bad.bin")).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("UTF-8"),
     });
@@ -117,11 +121,12 @@ describe("wrong arguments", () => {
     [["work", "--topics", "UPPER"], /pattern/],
     [["serve", "--port", "99999"], /--port/],
   ])("%j exits 2 and says why", async (args, words) => {
-    expect(await makegood(cwd, args, { MAKEGOOD_URL: url })).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
+    expect(await makegoodHere(cwd, args, { MAKEGOOD_URL: url })).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
   });
 
   it("are not help and version", async () => {
-    expect(await local("--help")).toMatchObject({ code: 0, stdout: expect.stringContaining("Exit codes") });
+    expect(await makegood(cwd, ["nonsense"])).toMatchObject({ code: 2, stderr: expect.stringContaining("unknown command") });
+    expect(await makegood(cwd, ["--help"])).toMatchObject({ code: 0, stdout: expect.stringContaining("Exit codes") });
     expect(await local("--version")).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+/) });
   });
 
@@ -133,7 +138,7 @@ describe("wrong arguments", () => {
 
 describe("the schema", () => {
   it("is printed without a database, and its status is shown", async () => {
-    const printed = await makegood(cwd, ["migrate", "print"], {
+    const printed = await makegoodHere(cwd, ["migrate", "print"], {
       DATABASE_URL: "postgres://127.0.0.1:1/none",
       MAKEGOOD_SCHEMA: "other",
     });

@@ -9,6 +9,7 @@ import { createRedisDLQStore } from "../../src/store/redis/dlq-port/redis-dlq-st
 import type { RedisPort } from "../../src/store/redis/index.ts";
 import { type RedisServer, startRedis } from "../settlement/redis.ts";
 import { makegood, removeWorkspaces, workspace } from "./support.ts";
+import { makegoodHere } from "./terminal.ts";
 
 let redis: RedisServer;
 let raw: Redis;
@@ -74,7 +75,7 @@ describe("makegood import --dlq-port", { timeout: 180_000 }, () => {
         message: expect.stringContaining("makegood import --dlq-port"),
       });
       const env = { REDIS_URL: redis.url, MAKEGOOD_STORE: "redis", MAKEGOOD_REDIS_PREFIX: "finn:hounfour:dlq" };
-      const dry = await makegood(cwd, ["import", "--dlq-port", "--dry-run", "--json"], env);
+      const dry = await makegoodHere(cwd, ["import", "--dlq-port", "--dry-run", "--json"], env);
       expect(JSON.parse(dry.stdout)).toMatchObject({ entries: 2, terminals: 1, quarantined: 1, dry_run: true });
       // What cannot be read is named, and is not passed over in silence.
       const first = await makegood(cwd, ["import", "--dlq-port", "--json"], env);
@@ -82,7 +83,7 @@ describe("makegood import --dlq-port", { timeout: 180_000 }, () => {
       expect(first.stderr).toContain(`${root}:entry:gone-1`);
       expect(JSON.parse(first.stdout)).toMatchObject({ entries: 2, terminals: 1, quarantined: 1, conflicts: 0 });
       await raw.zrem(`${root}:schedule`, "gone-1");
-      const again = await makegood(cwd, ["import", "--dlq-port", "--json"], env);
+      const again = await makegoodHere(cwd, ["import", "--dlq-port", "--json"], env);
       expect([again.code, JSON.parse(again.stdout)]).toEqual([
         0,
         expect.objectContaining({ entries: 0, terminals: 0, quarantined: 0 }),
@@ -98,7 +99,11 @@ describe("makegood import --dlq-port", { timeout: 180_000 }, () => {
       expect(await store.getTerminal("dead-1")).toMatchObject({ terminal_reason: "exhausted after 5", resolution: "open" });
       expect((await store.listTerminal()).map(({ reservation_id }) => reservation_id)).toContain("quarantined-00ff-waits-1");
 
-      const list = await makegood(cwd, ["messages", "list", "--topic", "billing/finalize", "--status", "dead", "--json"], env);
+      const list = await makegoodHere(
+        cwd,
+        ["messages", "list", "--topic", "billing/finalize", "--status", "dead", "--json"],
+        env,
+      );
       const dead = JSON.parse(list.stdout).data as { id: string; key: string }[];
       const id = dead.find(({ key }) => key === "dead-1")?.id as string;
       for (const args of [
@@ -106,7 +111,7 @@ describe("makegood import --dlq-port", { timeout: 180_000 }, () => {
         ["replay", id, "--reason", "again"],
         ["discard", id, "--reason", "written off"],
       ]) {
-        const ran = await makegood(cwd, ["messages", ...args], env);
+        const ran = await makegoodHere(cwd, ["messages", ...args], env);
         expect([args[0], ran.stderr, ran.code]).toEqual([args[0], expect.any(String), 0]);
       }
       expect(await store.getTerminal("dead-1")).toMatchObject({ resolution: "discarded", resolved_reason: "written off" });
@@ -158,11 +163,11 @@ describe("makegood import --dlq-port", { timeout: 180_000 }, () => {
     await raw.hset(`${P}:quarantine:00ff:${long}`, row(long, { trace_id: "漢".repeat(1_300) }));
     await raw.set(`${P}:quarantine:00aa:text`, "a precious text");
     for (const member of [`conflict:00ff:${long}`, "corrupt:00aa:text"]) await raw.zadd(`${P}:quarantine`, CREATED, member);
-    const first = await makegood(cwd, ["import", "--dlq-port", "--json"], env());
+    const first = await makegoodHere(cwd, ["import", "--dlq-port", "--json"], env());
     expect([first.code, JSON.parse(first.stdout)]).toEqual([1, expect.objectContaining({ entries: 1, quarantined: 2, left: 1 })]);
     expect(first.stderr).toContain(`${P}:entry:gone-1`);
     // Named once: the start is free, and a person finds each among the dead letters.
-    expect((await makegood(cwd, ["import", "--dlq-port"], env())).code).toBe(0);
+    expect((await makegoodHere(cwd, ["import", "--dlq-port"], env())).code).toBe(0);
     const store = createRedisDLQStore(redis.connect());
     expect(await store.get("unscheduled")).toMatchObject({ actual_cost_micro: "9007199254740993" });
     const terminals = (await store.listTerminal()).map(({ terminal_reason }) => terminal_reason);

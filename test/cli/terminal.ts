@@ -44,3 +44,7 @@ export async function terminal(args: readonly string[], options: TerminalOptions
   };
   return { code: await runProgram(io, args), ...told };
 }
+
+/** The same as `makegood` of support.ts, without a process. */
+export const makegoodHere = (cwd: string, args: readonly string[], env: Record<string, string> = {}, stdin = ""): Promise<Told> =>
+  terminal(args, { cwd, env, stdin });

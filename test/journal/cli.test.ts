@@ -1,5 +1,5 @@
 /**
- * `makegood journal list|export|import` as real processes: directories and log lines go into the store if absent, with exit codes and JSON.
+ * `makegood journal list|export|import`, now and then as real processes: directories and log lines go into the store if absent, with exit codes and JSON.
  */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { entryLine } from "../../src/store/ladder/format/error-line.ts";
 import { createSealer } from "../../src/store/ladder/format/seal.ts";
 import { definition } from "../../src/testing/store-conformance/fixtures.ts";
 import { makegood, removeWorkspaces, workspace } from "../cli/support.ts";
-import { terminal } from "../cli/terminal.ts";
+import { makegoodHere, terminal } from "../cli/terminal.ts";
 import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
 import { entry, freshDirectory, openJournal } from "./support.ts";
 
@@ -44,7 +44,7 @@ describe("makegood journal", () => {
     expect(shown).toMatchObject({ code: 0, stderr: "" });
     expect(shown.stdout).toContain(one.message.id);
     expect(shown.stdout).not.toContain("\u202e");
-    const asJson = await makegood(cwd, ["journal", "list", "--json", "--directory", directory]);
+    const asJson = await makegoodHere(cwd, ["journal", "list", "--json", "--directory", directory]);
     expect(JSON.parse(asJson.stdout).data).toMatchObject([
       { id: one.message.id, state: "waiting", topic: "test/ladder", key: "k\u202e" },
     ]);
@@ -53,9 +53,9 @@ describe("makegood journal", () => {
 
   it("says what is missing: no directory (2), one that is not there (3)", async () => {
     const cwd = await workspace();
-    expect((await makegood(cwd, ["journal", "list"])).code).toBe(2);
-    expect((await makegood(cwd, ["journal", "list", "--directory", "/nowhere/at/all"])).code).toBe(3);
-    expect((await makegood(cwd, ["journal", "import"])).code).toBe(2);
+    expect((await makegoodHere(cwd, ["journal", "list"])).code).toBe(2);
+    expect((await makegoodHere(cwd, ["journal", "list", "--directory", "/nowhere/at/all"])).code).toBe(3);
+    expect((await makegoodHere(cwd, ["journal", "import"])).code).toBe(2);
   });
 
   it("import moves a directory into the store; a second time there is nothing left; export reads back", async () => {
@@ -63,17 +63,17 @@ describe("makegood journal", () => {
     const directory = await freshDirectory();
     const entries = [entry({ key: "a" }), entry(), entry({ directTry: { code: "http_422", error: "no", rejected: true } })];
     await filled(directory, entries);
-    const exported = await makegood(one.cwd, ["journal", "export", "--directory", directory]);
+    const exported = await makegoodHere(one.cwd, ["journal", "export", "--directory", directory]);
     expect(exported.stdout.trim().split("\n")).toHaveLength(3);
     const imported = await makegood(one.cwd, ["journal", "import", "--json", directory], one.env);
     expect(imported).toMatchObject({ code: 0 });
     expect(JSON.parse(imported.stdout)).toEqual({ moved: 3, duplicates: 0, conflicts: 0, left: 0, unreadable: 0 });
     for (const { message } of entries) expect((await one.store.get(message.id))?.payload).toBe(message.payload);
     expect(await one.store.get(entries[2]?.message.id as string)).toMatchObject({ status: "dead", resolution: "open" });
-    const again = await makegood(one.cwd, ["journal", "import", "--json", directory], one.env);
+    const again = await makegoodHere(one.cwd, ["journal", "import", "--json", directory], one.env);
     expect(JSON.parse(again.stdout)).toMatchObject({ moved: 0, left: 0 });
     // What was exported is the same messages: importing it adds nothing.
-    const fromExport = await makegood(one.cwd, ["journal", "import", "--json", "-"], one.env, exported.stdout);
+    const fromExport = await makegoodHere(one.cwd, ["journal", "import", "--json", "-"], one.env, exported.stdout);
     expect(JSON.parse(fromExport.stdout)).toMatchObject({ moved: 3, conflicts: 0, unreadable: 0 });
     expect((await one.store.list({ limit: 10 })).data).toHaveLength(3);
   });
@@ -106,11 +106,14 @@ describe("makegood journal", () => {
       file,
       ["a line of somebody else", entryLine(plain, "why", {}), `{"x":1}`, entryLine(sealed, "why", form), ""].join("\n"),
     );
-    const without = await makegood(one.cwd, ["journal", "import", "--json", file], one.env);
+    const without = await makegoodHere(one.cwd, ["journal", "import", "--json", file], one.env);
     expect(without.code).toBe(1);
     expect(JSON.parse(without.stdout)).toMatchObject({ moved: 1, unreadable: 1 });
     expect(without.stderr).toContain("line 4: its payload is sealed");
-    const withKey = await makegood(one.cwd, ["journal", "import", "--json", file], { ...one.env, MAKEGOOD_SEAL_KEY: sealKey });
+    const withKey = await makegoodHere(one.cwd, ["journal", "import", "--json", file], {
+      ...one.env,
+      MAKEGOOD_SEAL_KEY: sealKey,
+    });
     expect(withKey.code).toBe(0);
     expect((await one.store.get(sealed.message.id))?.payload).toBe('{"card":"4111"}');
     expect((await one.store.list({ limit: 10 })).data).toHaveLength(2);
@@ -126,7 +129,7 @@ describe("makegood journal", () => {
     expect(imported.code).toBe(4);
     expect(JSON.parse(imported.stdout)).toMatchObject({ moved: 0, conflicts: 1 });
     expect((await one.store.list({ limit: 10 })).data).toMatchObject([{ id: first.message.id, payload: '{"cost":1}' }]);
-    const listed = await makegood(one.cwd, ["journal", "list", "--json", "--directory", directory]);
+    const listed = await makegoodHere(one.cwd, ["journal", "list", "--json", "--directory", directory]);
     expect(JSON.parse(listed.stdout).data).toMatchObject([{ state: "quarantined" }]);
   });
 
