@@ -3,10 +3,11 @@
  * caller's transactions through node-postgres. A migrated schema is emptied and used again: making one takes longer than most cases.
  */
 import pg from "pg";
+import { afterAll } from "vitest";
 import type { PostgresStoreOptions } from "../../src/store/postgres/index.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { StoreHarness } from "../../src/testing/store-conformance/harness.ts";
-import { beginTransaction, databaseUrl, emptyTables, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import { beginTransaction, databaseUrl, emptyTables, freshSchema, keptClient, openStore } from "../support/postgres.ts";
 
 const TABLES =
   "topic, lane, audit_event, audit_record, message, message_kept, dedupe, ready, ready_ordered, order_lock, held, lease, attempt, dead_letter, provenance, waiter, leader, worker, starts, slot".split(
@@ -15,6 +16,8 @@ const TABLES =
 
 export function postgresHarness(options: Partial<PostgresStoreOptions> = {}): StoreHarness {
   const idle: string[] = [];
+  const between = keptClient();
+  afterAll(() => between.close());
   const schemas = new WeakMap<Store, string>();
 
   async function open(schema: string, givesBack: boolean): Promise<Store> {
@@ -36,7 +39,7 @@ export function postgresHarness(options: Partial<PostgresStoreOptions> = {}): St
     async open() {
       const used = idle.shift();
       if (!used) return open(freshSchema(), true);
-      await withClient((client) => emptyTables(client, used, TABLES));
+      await emptyTables(await between.get(), used, TABLES);
       return open(used, true);
     },
     another: (store) => open(schemas.get(store) as string, false),

@@ -2,24 +2,20 @@
  * PostgreSQL as the recovery suites want it: each case on empty tables, several instances on the same data. A migrated schema and the
  * store on it are emptied and used again: making them takes longer than most cases. Topics stay, each case puts the same ones.
  */
+import type pg from "pg";
 import type { WithRecovery } from "../../src/store/recovery.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { RecoveryHarness } from "../../src/testing/index.ts";
-import { dropSchema, emptyTables, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import { dropSchema, emptyTables, freshSchema, keptClient, openStore } from "../support/postgres.ts";
 
 /** Whatever migrations made, but for the proof that they ran, what a store remembers, and partitions, which go with their tables. */
 const TABLES = `select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = $1 and c.relkind in ('r', 'p') and not c.relispartition and c.relname not like 'migration%' and c.relname not in ('topic', 'lane', 'installation')`;
 
-async function empty(schema: string): Promise<void> {
-  await withClient(async (client) => {
-    const { rows } = await client.query<{ relname: string }>(TABLES, [schema]);
-    await emptyTables(
-      client,
-      schema,
-      rows.map(({ relname }) => relname),
-    );
-  });
+async function empty(client: pg.Client, schema: string): Promise<void> {
+  const { rows } = await client.query<{ relname: string }>(TABLES, [schema]);
+  const names = rows.map(({ relname }) => relname);
+  await emptyTables(client, schema, names);
 }
 
 export interface PostgresRecovery extends RecoveryHarness {
@@ -31,11 +27,12 @@ type Opened = Store & WithRecovery & { readonly schema: string };
 export function postgresRecovery(): PostgresRecovery {
   const all: Opened[] = [];
   const idle: Opened[] = [];
+  const between = keptClient();
 
   async function first(): Promise<Opened> {
     const again = idle.pop();
     if (again) {
-      await empty(again.schema);
+      await empty(await between.get(), again.schema);
       return again;
     }
     // A thousand calls at once wait for ten connections, on a busy machine for longer than a caller would want to.
@@ -63,6 +60,7 @@ export function postgresRecovery(): PostgresRecovery {
       };
     },
     async drop() {
+      await between.close();
       for (const store of all) {
         await store.close();
         await dropSchema(store.schema);

@@ -39,6 +39,26 @@ export async function withClient<T>(work: (client: pg.Client) => Promise<T>): Pr
   }
 }
 
+/**
+ * One connection for what is done between the cases of a file: a new one would read the catalog again each time, which takes longer than
+ * the deletes. `close` belongs into afterAll.
+ */
+export function keptClient(): { get(): Promise<pg.Client>; close(): Promise<void> } {
+  let client: Promise<pg.Client> | undefined;
+  const connect = async (): Promise<pg.Client> => {
+    const made = new pg.Client({ connectionString: databaseUrl() });
+    await made.connect();
+    return made;
+  };
+  return {
+    get: () => {
+      client ??= connect();
+      return client;
+    },
+    close: async () => (await client)?.end(),
+  };
+}
+
 /** Of more rows than this the dead ones would slow the next case down: their tables are truncated, which takes as long as deleting thousands. */
 const ROWS_MAX = 2_000;
 

@@ -12,8 +12,8 @@ import {
   dropSchema,
   emptyTables,
   freshSchema,
+  keptClient,
   openStore,
-  withClient,
 } from "../support/postgres.ts";
 
 const memory: UsageHarness = {
@@ -28,7 +28,9 @@ const memory: UsageHarness = {
 
 const used: string[] = [];
 const idle: string[] = [];
+const between = keptClient();
 afterAll(async () => {
+  await between.close();
   for (const schema of used) await dropSchema(schema);
 });
 
@@ -39,7 +41,7 @@ const postgres: UsageHarness = {
   async open() {
     const again = idle.pop();
     const schema = again ?? freshSchema();
-    if (again) await withClient((client) => emptyTables(client, schema, TABLES));
+    if (again) await emptyTables(await between.get(), schema, TABLES);
     else used.push(schema);
     const store = await openStore({ schema });
     const opened: UsageStore[] = [];
