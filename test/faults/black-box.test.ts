@@ -12,7 +12,7 @@ import { type Process, startCli, until, workspace } from "../support/processes.t
 import { type Arrival, sha256, startReceiver } from "../support/receiver.ts";
 
 const soak = process.env.MAKEGOOD_SOAK === "1";
-const KILLS = soak ? 50 : 5;
+const KILLS = soak ? 50 : 3;
 const CLIENTS = 4;
 vi.setConfig({ testTimeout: soak ? 900_000 : 180_000 });
 

@@ -26,6 +26,7 @@ import {
   until,
 } from "../support/embedded-child.ts";
 
+const CHURNS = process.env.MAKEGOOD_SOAK === "1" ? 12 : 4;
 vi.setConfig({ testTimeout: 90_000 });
 const open: EmbeddedServer[] = [];
 const cleanups: (() => void)[] = [];
@@ -171,7 +172,7 @@ describe("fault 44: a second process", () => {
 
   it("fault 44: one that attaches while the last one leaves always gets a server that serves", async () => {
     const dataDir = await preparedFolder();
-    const children = await Promise.all([0, 1, 2].map(() => startChild({ mode: "churn", dataDir, times: 12 })));
+    const children = await Promise.all([0, 1, 2].map(() => startChild({ mode: "churn", dataDir, times: CHURNS })));
     await Promise.all(children.map((child) => child.fact("done")));
     await Promise.all(children.map((child) => child.ended));
     expect(await postmasterOf(dataDir)).toBeUndefined();

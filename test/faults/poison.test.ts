@@ -126,7 +126,7 @@ describe.each(Object.entries(STORES))("%s", (name, open) => {
     await using pair = await two(open, ordering === "key" ? { ordering } : {});
     pair.work();
     await pair.send(poison, { bad: true }, "bad");
-    const took = await waits(pair, soak ? 200 : 30, 10);
+    const took = await waits(pair, soak ? 200 : 15, 10);
     say(
       `${name}: after ${poison} poison messages (order: ${ordering}) the good ones waited ${seconds(p(took, 0.5))} in the median, ${seconds(p(took, 1))} at most`,
     );
@@ -144,7 +144,7 @@ describe.each(Object.entries(STORES))("%s", (name, open) => {
         Array.from({ length: count }, () => ({ payload: { bad: true }, tenantId: `sick-${sent++ % 50}` })),
       );
     await poison(60);
-    const took = await waits(pair, soak ? 200 : 30, 10, async () => void (await poison(1)));
+    const took = await waits(pair, soak ? 200 : 15, 10, async () => void (await poison(1)));
     say(
       `${name}: beside poison of fifty tenants the good ones waited ${seconds(p(took, 0.5))} in the median, ${seconds(p(took, 1))} at most`,
     );

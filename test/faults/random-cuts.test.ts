@@ -14,7 +14,7 @@ import { startProxy, targetOf } from "../support/tcp-proxy.ts";
 import { scene } from "./scene.ts";
 
 const soak = process.env.MAKEGOOD_SOAK === "1";
-const MESSAGES = soak ? 20_000 : 1_500;
+const MESSAGES = soak ? 20_000 : 800;
 vi.setConfig({ testTimeout: soak ? 900_000 : 90_000 });
 
 const placeOf = (body: string) => {

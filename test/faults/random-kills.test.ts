@@ -12,8 +12,8 @@ import { startReceiver } from "../support/receiver.ts";
 import { scene } from "./scene.ts";
 
 const soak = process.env.MAKEGOOD_SOAK === "1";
-const MESSAGES = soak ? 20_000 : 3_000;
-const KILLS = soak ? 100 : 10;
+const MESSAGES = soak ? 20_000 : 2_000;
+const KILLS = soak ? 100 : 6;
 vi.setConfig({ testTimeout: soak ? 900_000 : 120_000 });
 
 it("fault 2: random SIGKILLs of four workers lose nothing and settle nothing twice", async () => {

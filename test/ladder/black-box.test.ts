@@ -19,7 +19,7 @@ import { type Arrival, type Receiver, startReceiver } from "../support/receiver.
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 
 const soak = process.env.MAKEGOOD_SOAK === "1";
-const CALLS = Number(process.env.DELIVER_CALLS ?? (soak ? 20_000 : 1_500));
+const CALLS = Number(process.env.DELIVER_CALLS ?? (soak ? 20_000 : 700));
 const CLIENTS = 3;
 const AT_ONCE = 4;
 /** About so many calls until a caller is killed. */
