@@ -26,11 +26,6 @@ export const EXCEPTIONS: readonly Exception[] = [
     "src/cli/",
     "the command line is where output, exit and environment belong",
   ),
-  ...each(
-    ["process.env"],
-    "src/server/config/config.ts",
-    "reads the whole environment once, at start, and reports every mistake together",
-  ),
   {
     rule: "import-direction",
     path: "src/server/config/stream-config.ts",

@@ -1,10 +1,11 @@
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { BANS } from "./content-rules.ts";
 import { EXCEPTIONS } from "./exceptions.ts";
 import { functionSpans } from "./functions.ts";
 import { DOORS, MAY_IMPORT, roomOf, SINK_KINDS, STORE_ENGINES } from "./rooms.ts";
-import { checkTree, RULES, show, type Violation } from "./rules.ts";
+import { checkTree, excuses, RULES, show, type Violation } from "./rules.ts";
 import { parse, readTree } from "./source.ts";
 
 const repository = join(import.meta.dirname, "..", "..");
@@ -22,8 +23,14 @@ describe("the house", () => {
     ).toEqual([]);
   });
 
-  it("lists the files to look at again", () => {
-    for (const violation of violations) if (violation.level === "warning") process.stdout.write(`look: ${show(violation)}\n`);
+  it("is read whole: a rule that sees no file finds nothing", () => {
+    const files = readdirSync(join(repository, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".ts"),
+    );
+    expect(files.length).toBeGreaterThan(100);
+    expect(readTree(repository, "src").map(({ path }) => path)).toEqual(
+      expect.arrayContaining(["src/store/store.ts", ...files.map((name) => join("src", name))]),
+    );
   });
 
   it("has every room, sink kind, store engine and door that its table names", () => {
@@ -35,8 +42,22 @@ describe("the house", () => {
     expect(DOORS.filter((door) => !paths.includes(door))).toEqual([]);
   });
 
-  it("has a reason for every exception", () => {
-    for (const { reason } of EXCEPTIONS) expect(reason.split(" ").length).toBeGreaterThan(2);
+  it("lists the files to look at again, and only for their size", () => {
+    const warnings = violations.filter(({ level }) => level === "warning");
+    for (const violation of warnings) process.stdout.write(`look: ${show(violation)}\n`);
+    expect(warnings.filter(({ rule }) => rule !== "file-size").map(show)).toEqual([]);
+  });
+
+  it("has a reason for every exception, and something that it excuses", () => {
+    const all = checkTree(repository, []);
+    for (const exception of EXCEPTIONS) {
+      const { rule, path, reason } = exception;
+      expect(reason.split(" ").length).toBeGreaterThan(2);
+      // Some name several calls for one place: that one of them is made there is enough.
+      const ofPlace = EXCEPTIONS.filter((other) => other.rule === rule && other.path === path && other.reason === reason);
+      const excused = all.filter((violation) => ofPlace.some((other) => excuses(other, violation)));
+      expect({ rule, path, excuses: excused.length > 0 }).toEqual({ rule, path, excuses: true });
+    }
   });
 });
 
@@ -68,6 +89,7 @@ const BROKEN: Readonly<Record<string, readonly string[]>> = {
   "banned-call": [
     "src/cli/main.ts:4",
     ...[2, 2, 3, 4, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 15, 15, 16, 17, 18].map((line) => `src/worker/calls.ts:${line}`),
+    "src/server/config/config.ts:2",
     "src/server/config/config.ts:3",
   ],
   "banned-word": [2, 3, 4, 4, 7, 7].map((line) => `src/worker/words.ts:${line}`),

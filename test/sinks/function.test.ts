@@ -33,15 +33,19 @@ describe("function sink", () => {
   });
 
   it("parses once per delivery, and rejects what does not parse", async () => {
-    let parsed = 0;
-    const sink = functionSink((payload: unknown) => expect(payload).toBe("raw"), {
+    // Not checked inside the handler: what it throws is an outcome, and no failure of the test.
+    const calls: unknown[] = [];
+    const sink = functionSink((payload: unknown) => void calls.push(["handled", payload]), {
       parse: (text) => {
-        parsed++;
-        return text;
+        calls.push(["parsed", text]);
+        return `${text}, parsed`;
       },
     });
-    await send(sink, { payload: "raw" });
-    expect(parsed).toBe(1);
+    expect((await send(sink, { payload: "raw" })).outcome).toBe(DELIVERED);
+    expect(calls).toEqual([
+      ["parsed", "raw"],
+      ["handled", "raw, parsed"],
+    ]);
     expect(
       (
         await send(
@@ -97,11 +101,24 @@ describe("function sink", () => {
   });
 
   it("reports a handler that outlives its deadline as unknown and swallows what it throws later", async () => {
-    const sink = functionSink(() => new Promise((_resolve, fail) => setTimeout(() => fail(new Error("late")), 600)));
-    const { outcome, tookMs } = await send(sink, {}, 50);
+    let fail: (reason: Error) => void = () => undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      fail = reject;
+    });
+    const unheard: unknown[] = [];
+    const hear = (thrown: unknown) => void unheard.push(thrown);
+    process.on("unhandledRejection", hear);
+    const { outcome, tookMs } = await send(
+      functionSink(() => late),
+      {},
+      50,
+    );
     expect(outcome).toMatchObject({ kind: "unknown", code: "timeout" });
     expect(tookMs).toBeLessThan(500);
-    await new Promise((resolve) => setTimeout(resolve, 700)); // An unhandled rejection would fail the run.
+    fail(new Error("late"));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    process.off("unhandledRejection", hear);
+    expect(unheard).toEqual([]);
   });
 
   it("reports an abort as unknown, also when the signal was aborted before the handler returned", async () => {
