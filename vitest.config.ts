@@ -1,18 +1,66 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 
 const soak = process.env.MAKEGOOD_SOAK === "1";
 
+/** What reads the source and the documents. */
+const HOUSE = ["test/house-rules/*.test.ts", "test/docs/*.test.ts"];
+
+/** What every store is held to, on the one that needs no server. */
+const MEMORY = [
+  "test/conformance/memory.test.ts",
+  "test/recovery/conformance-memory.test.ts",
+  "test/property/memory.test.ts",
+  "test/simulation/simulation.test.ts",
+];
+
+/** With a PostgreSQL of the run's own. */
+const SERVED = {
+  globalSetup: ["test/support/postgres-server.ts"],
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+  // Real servers, kills and disks on a shared machine: a test that needed its second try is named in the report and is to be mended.
+  retry: 1,
+};
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    // Minutes on every store, its short form is in the conformance suites: `npm run soak:order`.
-    exclude: ["test/adapters/**", "node_modules/**", ...(soak ? [] : ["test/conformance/many-keys.test.ts"])],
-    globalSetup: ["test/support/postgres-server.ts"],
-    testTimeout: 30_000,
-    // Real servers, kills and disks on a shared machine: a test that needed its second try is named in the report and is to be mended.
-    retry: 1,
-    hookTimeout: 60_000,
-    fileParallelism: true,
-    maxWorkers: 2,
+    // Three for two cores: most of the long files wait for processes and clocks.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      { extends: true, test: { name: "house", include: HOUSE } },
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["test/unit/**/*.test.ts"],
+          // Files share a process, and each module is loaded once in it: loading is most of what they take.
+          isolate: false,
+          testTimeout: 30_000,
+          retry: 1,
+        },
+      },
+      { extends: true, test: { name: "memory", include: MEMORY, testTimeout: 30_000, retry: 1 } },
+      {
+        extends: true,
+        test: {
+          name: "servers",
+          include: ["test/**/*.test.ts"],
+          exclude: [
+            "test/adapters/**",
+            "node_modules/**",
+            "test/unit/**",
+            "test/pooler/**",
+            ...HOUSE,
+            ...MEMORY,
+            // Minutes on every store, its short form is in the conformance suites: `npm run soak:order`.
+            ...(soak ? [] : ["test/conformance/many-keys.test.ts"]),
+          ],
+          ...SERVED,
+        },
+      },
+      { extends: true, test: { name: "pooler", include: ["test/pooler/*.test.ts"], ...SERVED } },
+    ],
   },
 });

@@ -1,100 +1,123 @@
 /**
  * The test command: every suite in order, each under its headline, and one closing line over all of them. What npm cannot bring
  * is found or installed; where that is impossible, one line says what to install, and the run has failed.
- * `npm test -- --only adapters,pooler` runs those stages; anything else is handed to vitest, in the stage `unit` alone.
+ * `npm test -- --quick` runs what needs no server, in less than two minutes; `npm test -- --only adapters,pooler` runs those stages;
+ * anything else is handed to vitest and chooses among the files of `unit`, `memory` and `servers`.
  */
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { MAJORS, runMajors } from "./majors/run.mjs";
 import { findPgBouncer } from "./support/find-pgbouncer.mjs";
 import { installPackage } from "./support/install-package.mjs";
-import { REPO, runVitest } from "./support/run-vitest.mjs";
+import { REPO, runProgram } from "./support/run-program.mjs";
+import { runVitest } from "./support/run-vitest.mjs";
 
 const ADAPTERS = join(REPO, "test/adapters");
 const TSC = "node_modules/typescript/bin/tsc";
 const SLOWEST_SHOWN = 10;
 const BIOME = "node_modules/@biomejs/biome/bin/biome";
+/** Each of them leaves a core idle for a while, for an installation or one long file: they run side by side, after the others. */
+const BESIDE = ["adapters", "majors", "pooler"];
+const QUICK = ["checks", "unit", "memory"];
 
 const STAGES = {
   checks: [
-    "types, lint and format",
+    "types, lint and format, house rules and documents",
     () =>
-      both(
-        () => step("tsc", TSC, "-p", "tsconfig.json", "--noEmit"),
-        () => step("biome", BIOME, "check", "."),
+      together(
+        step("tsc", TSC, "-p", "tsconfig.json", "--noEmit"),
+        step("biome", BIOME, "check", "."),
+        runVitest(["--project", "house"], { kept: true }),
       ),
   ],
-  unit: ["unit and integration, on a private PostgreSQL 18", (filters) => runVitest(["--exclude", "test/pooler/**", ...filters])],
+  unit: ["what needs no server, process or file", (filters) => vitest("unit", filters)],
+  memory: ["the memory store: conformance, properties, simulation", (filters) => vitest("memory", filters)],
+  servers: ["real stores, servers, processes and faults, on a private PostgreSQL 18", (filters) => vitest("servers", filters)],
   adapters: ["the caller's transaction, with the real libraries", adapters],
-  // The newest is what `unit` runs on.
+  // The newest is what `servers` runs on.
   majors: ["the store, audit and usage on the PostgreSQL majors before", () => runMajors(MAJORS.slice(0, -1))],
   pooler: ["the store through PgBouncer in transaction mode", pooler],
 };
 
-function adapters() {
+const CHOSEN = ["the files that were named", (filters) => runVitest(filters)];
+
+function vitest(project, filters) {
+  return runVitest(["--project", project, ...filters]);
+}
+
+async function adapters() {
   installPackage(ADAPTERS);
-  const generated = step("prisma generate", join(ADAPTERS, "support/generate-prisma.mjs"));
+  const generated = await step("prisma generate", join(ADAPTERS, "support/generate-prisma.mjs"));
   if (generated.failed > 0) return generated;
-  return both(
-    () => step("tsc", TSC, "-p", "test/adapters", "--noEmit"),
-    () => runVitest(["--config", join(ADAPTERS, "vitest.config.ts")]),
+  return together(
+    step("tsc", TSC, "-p", "test/adapters", "--noEmit"),
+    runVitest(["--config", join(ADAPTERS, "vitest.config.ts")], { kept: true }),
   );
 }
 
 async function pooler() {
   await findPgBouncer();
-  return runVitest(["test/pooler"]);
+  return runVitest(["--project", "pooler"], { kept: true });
 }
 
 /** A program that must end well: counts only when it does not. */
-function step(name, script, ...args) {
-  const ran = spawnSync(process.execPath, [script, ...args], { cwd: REPO, stdio: "inherit" });
-  console.log(`${name}: ${ran.status === 0 ? "ok" : "failed"}`);
-  return { passed: 0, failed: ran.status === 0 ? 0 : 1 };
+async function step(name, script, ...args) {
+  const { status, output } = await runProgram([script, ...args], { kept: true });
+  console.log(`${output}${name}: ${status === 0 ? "ok" : "failed"}`);
+  return { passed: 0, failed: status === 0 ? 0 : 1 };
 }
 
-function both(first, second) {
-  const [a, b] = [first(), second()];
-  return { passed: a.passed + b.passed, failed: a.failed + b.failed, files: [...(a.files ?? []), ...(b.files ?? [])] };
+async function together(...running) {
+  const ended = await Promise.all(running);
+  const sum = (of) => ended.reduce((so, one) => so + one[of], 0);
+  return { passed: sum("passed"), failed: sum("failed"), files: ended.flatMap(({ files = [] }) => files) };
 }
 
 function choose(args) {
   const at = args.indexOf("--only");
-  if (at === -1) return { names: args.length > 0 ? ["unit"] : Object.keys(STAGES), filters: args };
+  if (args.includes("--quick")) {
+    process.env.MAKEGOOD_QUICK = "1";
+    return { names: QUICK, filters: args.filter((arg) => arg !== "--quick") };
+  }
+  if (at === -1) return { names: args.length > 0 ? ["chosen"] : Object.keys(STAGES), filters: args };
   const names = (args[at + 1] ?? "").split(",");
   const unknown = names.filter((name) => !(name in STAGES));
   if (unknown.length > 0) throw new Error(`--only takes ${Object.keys(STAGES).join(", ")}; not "${unknown.join(", ")}"`);
   return { names, filters: args.toSpliced(at, 2) };
 }
 
+async function runStage(name, filters) {
+  const [headline, run] = STAGES[name] ?? CHOSEN;
+  console.log(`\n── ${name}: ${headline}`);
+  const started = performance.now();
+  const result = await Promise.resolve()
+    .then(() => run(filters))
+    .catch((error) => {
+      console.log(`${name}: ${error.message}`);
+      return { passed: 0, failed: 1 };
+    });
+  const seconds = Math.round((performance.now() - started) / 1_000);
+  console.log(`── ${name}: ${result.failed === 0 ? "ok" : "FAILED"}, ${seconds} s`);
+  return { name, seconds, ...result };
+}
+
 async function main() {
   const { names, filters } = choose(process.argv.slice(2));
+  const started = performance.now();
+  const results = [];
+  for (const name of names.filter((one) => !BESIDE.includes(one))) results.push(await runStage(name, filters));
+  const beside = names.filter((one) => BESIDE.includes(one));
+  results.push(...(await Promise.all(beside.map((name) => runStage(name, filters)))));
+
   const sum = { passed: 0, failed: 0 };
-  const times = [];
-  const slowest = [];
-  for (const name of names) {
-    const [headline, run] = STAGES[name];
-    console.log(`\n── ${name}: ${headline}`);
-    const started = performance.now();
-    const {
-      passed,
-      failed,
-      files = [],
-    } = await Promise.resolve()
-      .then(() => run(filters))
-      .catch((error) => {
-        console.log(`${name}: ${error.message}`);
-        return { passed: 0, failed: 1 };
-      });
+  for (const { passed, failed } of results) {
     sum.passed += passed;
     sum.failed += failed;
-    const seconds = Math.round((performance.now() - started) / 1_000);
-    console.log(`── ${name}: ${failed === 0 ? "ok" : "FAILED"}, ${seconds} s`);
-    times.push(`${name} ${seconds} s`);
-    slowest.push(...files);
   }
+  const slowest = results.flatMap(({ files = [] }) => files);
   slowest.sort((a, b) => b.seconds - a.seconds);
-  console.log(`\n── what took how long: ${times.join(", ")}`);
+  const times = results.map(({ name, seconds }) => `${name} ${seconds} s`).join(", ");
+  const besides = beside.length > 1 ? ` (${beside.join(", ")} side by side)` : "";
+  console.log(`\n── what took how long: ${times}${besides}; all ${Math.round((performance.now() - started) / 1_000)} s`);
   for (const { file, seconds } of slowest.slice(0, SLOWEST_SHOWN)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
   process.exitCode = sum.failed === 0 ? 0 : 1;

@@ -2,33 +2,25 @@
  * Runs vitest once and counts from its own report. A run that fails without a failed test (a file that does not load, an error
  * nobody caught) counts as one failure, so that no sum can hide it.
  */
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
+import { REPO, runProgram } from "./run-program.mjs";
 
-export const REPO = fileURLToPath(new URL("../..", import.meta.url));
-
-/** `quiet`: says nothing but what failed. */
-export function runVitest(args, { env = {}, quiet = false } = {}) {
+/** `kept`: what it says is shown in one piece, at the end. `quiet`: says nothing but what failed, and that at the end. */
+export async function runVitest(args, { env = {}, quiet = false, kept = quiet } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "makegood-report-"));
   const report = join(folder, "report.json");
   const reporters = [...(quiet ? [] : ["--reporter=default"]), "--reporter=json", `--outputFile.json=${report}`];
   const started = performance.now();
   try {
-    const vitest = spawnSync(process.execPath, [join(REPO, "node_modules/vitest/vitest.mjs"), "run", ...args, ...reporters], {
-      cwd: REPO,
-      env: { ...process.env, ...env },
-      stdio: quiet ? "pipe" : "inherit",
-      encoding: "utf8",
-      maxBuffer: 2 ** 28,
-    });
+    const vitest = await runProgram([join(REPO, "node_modules/vitest/vitest.mjs"), "run", ...args, ...reporters], { env, kept });
     const seconds = Math.round((performance.now() - started) / 1_000);
     const { passed, failed, failures, files } = read(report);
     const unseen = vitest.status !== 0 && failed === 0 ? 1 : 0;
+    if (kept && !quiet) console.log(vitest.output);
     if (quiet) for (const line of failures) console.log(line);
-    if (unseen) console.log(quiet ? `${vitest.stdout}${vitest.stderr}` : "vitest failed without a failed test: see above");
+    if (unseen) console.log(quiet ? vitest.output : "vitest failed without a failed test: see above");
     return { passed, failed: failed + unseen, seconds, files };
   } finally {
     rmSync(folder, { recursive: true, force: true });
