@@ -1,6 +1,6 @@
 /**
- * The recovery engine, put together: every room beside this file is made here and handed what it needs of the others. What it keeps is in
- * the store, so any number of processes run it; what it does by itself begins with `start` and ends with `stop`.
+ * The recovery engine, put together: every folder beside this file is made here and handed what it needs of the others. All state
+ * is in the store, so any number of processes run it; what it does without being asked begins with `start` and ends with `stop`.
  */
 import { errorText } from "../message/errors.ts";
 import type { TopicRecord } from "../message/topic.ts";
@@ -9,29 +9,36 @@ import type { Clock } from "../platform/clock.ts";
 import type { RecoveryStore } from "../store/recovery.ts";
 import type { Store } from "../store/store.ts";
 import { createCatalogue } from "./actions/catalogue.ts";
+import { actionInfos, putAction } from "./actions/info.ts";
 import { createCompletion } from "./candidate/completion.ts";
-import { createDecisions } from "./candidate/decide.ts";
+import { createDecisions } from "./candidate/decisions.ts";
 import { createExecute } from "./candidate/execute.ts";
 import { blastRadiusOf } from "./candidate/found.ts";
+import { candidateDetail, candidateList } from "./candidate/read.ts";
 import { createUpdate } from "./candidate/update.ts";
 import { createEvaluator } from "./evaluation/evaluate-candidate.ts";
+import { createEvaluateFailure } from "./evaluation/evaluate-failure.ts";
 import { createEvaluateMessage, type EvaluateMessage } from "./evaluation/evaluate-message.ts";
-import { createJudge } from "./evaluation/judge.ts";
+import { evaluateRequest } from "./evaluation/evaluate-request.ts";
+import { suggest } from "./evaluation/suggest.ts";
 import { ingestRules } from "./evaluation/when.ts";
-import { createFace } from "./face.ts";
+import { existingGroup, groupDetail } from "./groups/read.ts";
 import { createRegroup } from "./groups/regroup.ts";
 import { createGroupRules } from "./groups/rule-documents.ts";
+import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
 import { createHooks } from "./hooks.ts";
 import { createIntake } from "./ingest/intake.ts";
 import { createGroupJoins } from "./ingest/join-groups.ts";
 import { createOwnIngest } from "./ingest/own-loop.ts";
 import { createFailurePlaces } from "./ingest/place-failures.ts";
+import { ingestReport } from "./ingest/report.ts";
 import { createOwnTopics } from "./own-topics.ts";
 import type { Recovery } from "./recovery.ts";
 import type { RedriveSettings } from "./redrive/deps.ts";
 import { createRedrives } from "./redrive/redrives.ts";
 import { createRuleBook } from "./rules/rule-documents.ts";
 import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./settings.ts";
+import { NOT_INGESTED } from "./topics.ts";
 
 export interface RecoveryDeps {
   readonly recovery: RecoveryStore;
@@ -55,22 +62,22 @@ export interface RecoveryEngine extends Recovery {
   /** Ingest, completion and redrives of this process; while it works. */
   start(): void;
   stop(): Promise<void>;
-  /** One look of each loop, for whoever has no loops running. */
+  /** One look of each loop, for a process that has no loops running. */
   readonly steps: { ingest(): Promise<number>; complete(): Promise<number> };
 }
 
-export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
+/** The parts of the engine, each handed what it needs of the others. */
+function createParts(deps: RecoveryDeps) {
   const { store, events, ids, clock } = deps;
   const { topics } = store;
-  const { prepare, sure } = createOwnTopics(topics, deps.evaluate);
-  const recovery = sure(deps.recovery);
+  const { prepare, withTopics } = createOwnTopics(topics, deps.evaluate);
+  const recovery = withTopics(deps.recovery);
   const { documents } = recovery;
   const settings = withDefaults(deps.settings);
   const owner = `recovery-${ids()}`;
   const failed = (during: string) => (error: unknown) =>
     events.emit({ type: "store_error", during, error: errorText(error), consecutive: 1 });
 
-  let publishing: Promise<void> | undefined;
   const hooks = createHooks({ clock, events });
   const catalogue = createCatalogue({ documents, events });
   const ruleBook = createRuleBook({ documents, catalogue, events });
@@ -90,31 +97,76 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
   const decisions = createDecisions(candidates);
   const update = createUpdate({ ...candidates, topics, rules });
 
-  const judge = createJudge({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
-  // Whether there are more than may run by themselves is all that an evaluation asks.
+  const evaluateFailure = createEvaluateFailure({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
+  // An evaluation only asks whether there are more than may run without a person.
   const blastRadius = (groupId: number) => blastRadiusOf(recovery, groupId, { limit: settings.autoMessagesMax + 1 });
-  const evaluator = createEvaluator({ recovery, judge, hooks, events, clock, settings, blastRadius });
+  const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, settings, blastRadius });
   const note = (lines: Parameters<RecoveryStore["note"]>[0]) => recovery.note(lines);
   const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });
   const regroup = createRegroup({ recovery, groupRules, rules, ids });
 
-  const parts = { prepare, intake, places, groupRules, judge, evaluator, catalogue, ruleBook, hooks, candidates };
-  const face = createFace({ ...parts, recovery, topics, clock, ids, regroup, decisions, update, execute, redrives });
+  const forPeople = { candidates, decisions, update, execute, redrives, regroup };
+  const byItself = { intake, ownIngest, completion, evaluator, evaluateFailure, evaluateMessage, failed };
+  const kept = { recovery, topics, settings, hooks, catalogue, ruleBook, groupRules, places };
+  return { ids, clock, prepare, ...kept, ...forPeople, ...byItself };
+}
+
+export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
+  const parts = createParts(deps);
+  const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
+  const { startForExecution: _, runner, ...redrives } = parts.redrives;
+  let publishing: Promise<void> | undefined;
+
   return {
-    ...face,
-    evaluateMessage: settings.evaluatorEnabled ? evaluateMessage : null,
-    steps: {
-      ingest: () => ownIngest.step(),
-      complete: () => completion.step(),
+    ...redrives,
+    async edit(messageId, edit) {
+      const group = await recovery.groupOf({ messageId });
+      return redrives.edit(messageId, { ...edit, groupId: group?.groupId ?? null });
     },
+    ingest: (report) => ingestReport(parts, report),
+    evaluate: (request) => evaluateRequest(parts, request),
+
+    groups: (filter) => recovery.groups(filter),
+    group: (groupId) => groupDetail(parts, groupId),
+    async occurrences(groupId, page) {
+      await existingGroup(recovery, groupId);
+      return recovery.occurrences(groupId, page);
+    },
+    merge: (into, from, why, actor) => prepare().then(() => regroup.merge(into, from, why, actor)),
+    split: (groupId, words, why, actor) => prepare().then(() => regroup.split(groupId, words, why, actor)),
+    groupRules: () => listGroupRules(recovery, parts.groupRules),
+    deleteGroupRule: (id, from, actor) => deleteGroupRule(recovery, id, from, actor),
+    suggest: (groupId, actor) => suggest(parts, groupId, actor),
+
+    candidates: (filter) => candidateList(candidates, filter),
+    candidate: (candidateId, options) => candidateDetail(candidates, candidateId, options),
+    update: parts.update,
+    ...parts.decisions,
+    execute: (candidateId, options) => parts.execute(candidateId, options),
+
+    actions: ({ actionType } = {}) => actionInfos(catalogue, recovery, actionType),
+    register: catalogue.register,
+    putAction: (code, text, from, actor) => putAction(catalogue, recovery, { code, text, from, actor }),
+
+    rules: ruleBook.rules,
+    putRule: ruleBook.put,
+    deleteRule: ruleBook.remove,
+    ruleHistory: ruleBook.history,
+
+    provenance: (of, page) => recovery.provenance(of, page),
+    stats: () => recovery.stats(NOT_INGESTED),
+    on: parts.hooks.on,
+
+    evaluateMessage: settings.evaluatorEnabled ? parts.evaluateMessage : null,
+    steps: { ingest: ownIngest.step, complete: completion.step },
     start() {
-      publishing = catalogue.publish().catch(failed("recovery_catalogue"));
+      publishing = catalogue.publish().catch(parts.failed("recovery_catalogue"));
       ownIngest.start();
       completion.start();
-      redrives.runner.start();
+      runner.start();
     },
     async stop() {
-      await Promise.all([ownIngest.stop(), completion.stop(), redrives.runner.stop(), publishing]);
+      await Promise.all([ownIngest.stop(), completion.stop(), runner.stop(), publishing]);
       await intake.rest();
     },
   };

@@ -1,6 +1,6 @@
 /**
- * The hooks of REC-17: a program is told what the engine does. A hook that throws, or that takes longer than its limit, changes nothing
- * but a line in the events (DR-44); hooks of one moment run one after the other, each on its own.
+ * Hooks: functions of a program that are called when the engine does something. A hook that throws, or that takes longer than its
+ * limit, only leaves an event; hooks of one moment run one after the other, each on its own.
  */
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";

@@ -1,6 +1,6 @@
 /**
- * The engine's own topics: declared before the first write that queues a message of theirs, and once more when somebody deleted one
- * meanwhile. Without that, what is ingested would be refused for ever because nobody can be asked to evaluate it.
+ * The engine's own topics: declared before the first write that queues a message of theirs, and once more when an operator
+ * deleted one meanwhile. Without that every ingest would be refused, because its evaluation could not be queued.
  */
 import { isMakegoodError } from "../message/errors.ts";
 import type { RecoveryStore } from "../store/recovery.ts";
@@ -11,8 +11,8 @@ import { EVALUATE_DEFINITION, NOTIFY_DEFINITION } from "./topics.ts";
 export interface OwnTopics {
   /** Done once; a call that failed is tried again by the next. */
   prepare(): Promise<void>;
-  /** The store with what queues evaluations tried once more after their topic was declared again. */
-  sure(recovery: RecoveryStore): RecoveryStore;
+  /** The same store; a write that finds the topic of evaluations gone declares it again and is tried once more. */
+  withTopics(recovery: RecoveryStore): RecoveryStore;
 }
 
 export function createOwnTopics(topics: Pick<TopicStore, "get" | "put">, evaluate: RecoveryOptions["evaluate"]): OwnTopics {
@@ -39,7 +39,7 @@ export function createOwnTopics(topics: Pick<TopicStore, "get" | "put">, evaluat
 
   return {
     prepare,
-    sure: (recovery) =>
+    withTopics: (recovery) =>
       Object.assign(Object.create(recovery) as RecoveryStore, {
         ingest: (...given: Parameters<RecoveryStore["ingest"]>) => again(() => recovery.ingest(...given)),
         reopen: (...given: Parameters<RecoveryStore["reopen"]>) => again(() => recovery.reopen(...given)),
@@ -48,7 +48,7 @@ export function createOwnTopics(topics: Pick<TopicStore, "get" | "put">, evaluat
 }
 
 async function declareTopics(topics: Pick<TopicStore, "get" | "put">, evaluate: RecoveryOptions["evaluate"]): Promise<void> {
-  // Declared over the API, so that whoever runs the engine may give them other sinks.
+  // Declared over the API, so that an operator may give them other sinks.
   if (evaluate) await topics.put({ ...EVALUATE_DEFINITION, ...evaluate }, "api");
   for (const definition of [EVALUATE_DEFINITION, NOTIFY_DEFINITION]) {
     if ((await topics.get(definition.name)) === null) await topics.put(definition, "api");

@@ -1,6 +1,7 @@
 /**
- * The face of the recovery engine: what the server, the command line and a program may ask of it. The rooms beside this file each carry
- * out one part; engine.ts puts them together. What is refused is thrown as a MakegoodError whose code and text say what to do.
+ * The operations of the recovery engine: what the server, the command line and a program may ask of it. The folders beside this
+ * file each carry out one part; engine.ts puts them together. A refusal is thrown as a MakegoodError whose code and text say what
+ * to do.
  */
 import type { MessageView } from "../message/message.ts";
 import type { StoredDocument } from "../store/documents.ts";
@@ -28,7 +29,7 @@ export interface Actor {
   readonly actorType: ActorType;
 }
 
-/** A failure as another service reports it (REC-22), already checked for shape and limits. */
+/** A failure as another service reports it, already checked for shape and limits. */
 export interface FailureReport {
   readonly failureMatchId: string | null;
   readonly idempotencyKey: string | null;
@@ -84,7 +85,7 @@ export interface GroupDetail {
   readonly why: readonly string[];
 }
 
-/** A merge or a split that somebody decided, for what comes. */
+/** A merge or a split that a person decided, for failures to come. */
 export interface GroupRuleInfo {
   readonly id: string;
   /** Null: it cannot be read; `why` says so. */
@@ -109,7 +110,7 @@ export interface CandidateInGroup {
 export interface CandidateDetail {
   readonly candidate: Candidate;
   readonly group: Group;
-  /** The newest occurrences: what was known (REC-2). */
+  /** The newest occurrences: what was known. */
   readonly inputs: readonly Occurrence[];
   readonly action: ActionInfo | null;
   /** Approvals still needed before it may be executed; 0: none. */
@@ -130,7 +131,7 @@ export interface Versioned extends Actor {
 }
 
 export interface CandidateUpdate extends Versioned {
-  /** skipped, rolled_back, or what became of an unknown one: succeeded or failed. Anything else is refused (DR-33). */
+  /** skipped, rolled_back, or what became of an unknown one: succeeded or failed. Anything else is refused. */
   readonly executionStatus?: string | undefined;
   readonly selectedAction?: string | undefined;
   readonly owner?: string | null | undefined;
@@ -138,7 +139,7 @@ export interface CandidateUpdate extends Versioned {
 }
 
 export interface ExecuteOptions extends Versioned {
-  /** Over the action's own: canary, rate, … */
+  /** In place of the action's own: canary, rate, … */
   readonly redrive?: ExecutionRequest | undefined;
 }
 
@@ -163,8 +164,8 @@ export interface Recovery {
   split(groupId: number, words: readonly string[], why: string, actor: Actor): Promise<{ group: Group; moved: number }>;
   groupRules(): Promise<GroupRuleInfo[]>;
   /**
-   * From now on a split takes nothing more. Groups that were merged stay so (that is a pointer, not the rule): they are parted by a split. What was
-   * counted stays. `from`: its version; null: whatever it is.
+   * From now on a split takes nothing more. Groups that were merged stay merged: a split parts them. What was counted stays.
+   * `from`: its version; null: any.
    */
   deleteGroupRule(id: string, from: number | null, actor: Actor): Promise<void>;
   /** Asks for a fresh suggestion: opens the next round where the last one is closed. */
@@ -221,6 +222,6 @@ export interface Recovery {
     page: { readonly limit: number; readonly cursor?: string | undefined },
   ): Promise<Paged<Provenance>>;
   stats(): Promise<RecoveryStats>;
-  /** Returns how to take it off again. */
+  /** Returns a function that takes it off again. */
   on<N extends HookName>(name: N, hook: RecoveryHooks[N], options?: HookOptions): () => void;
 }

@@ -1,6 +1,6 @@
 /**
- * What can be set about the engine, with its defaults. The names of REC-18's variables stand beside what they set; reading the
- * environment is the server's business.
+ * What can be set about the engine, with its defaults. The names of the environment's variables stand beside what they set; the
+ * server reads them.
  */
 import type { TopicDefinition } from "../message/topic.ts";
 import { CONFIDENCE_GATES } from "./confidence/gates.ts";
@@ -20,15 +20,15 @@ export interface RecoverySettings {
   readonly minConfidence: number;
   /** RECOVERY_RULE_DEBUG: an event with every rule's result for each evaluation. */
   readonly ruleDebug: boolean;
-  /** DR-32: executions that begin by themselves, over all groups. */
+  /** Executions that begin without a person, over all groups. */
   readonly autoExecutionsPerHour: number;
-  /** DR-32: a group with more open messages waits for a person. */
+  /** A group with more open messages waits for a person. */
   readonly autoMessagesMax: number;
-  /** EV-50: how long an approval stands. Long enough for the second person, short enough that it is about today's failure. */
+  /** How long an approval stands. Long enough for the second person, short enough that it is about today's failure. */
   readonly approvalMs: number;
   /** How long a rejected suggestion rests before the next occurrence may bring it up again. */
   readonly rejectedRestMs: number;
-  /** How long a process may take between the claim of an execution and its redrive; then nobody knows what happened (DR-5). */
+  /** How long a process may take between the claim of an execution and its redrive; then nobody knows what happened. */
   readonly executionLeaseMs: number;
   /** For code of a registered action; always shorter than the lease. */
   readonly runTimeoutMs: number;

@@ -1,6 +1,6 @@
 /**
- * The topics of the engine's own: where evaluations are queued, where operators are told. What dies in them is never acted on by
- * itself (EV-49: no recovery of a recovery), and a dead evaluation is not ingested at all, or it would ask for its own evaluation.
+ * The topics of the engine's own: where evaluations are queued, where operators are notified. What dies in them is never acted on
+ * by itself (no recovery of a recovery), and a dead evaluation is not ingested at all, or it would ask for its own evaluation.
  */
 import { DEFAULTS } from "../message/limits.ts";
 import type { TopicDefinition } from "../message/topic.ts";

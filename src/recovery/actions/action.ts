@@ -9,7 +9,6 @@ import type { RedriveMode, RedrivePreview } from "../../store/redrive.ts";
 export type RiskClass = "safe" | "risky" | "forbidden";
 /** How many different people must approve. */
 export type ApprovalPolicy = "none" | "one" | "two";
-/** REC-3. */
 export type ActionType = "retry" | "fallback" | "escalate" | "notify" | "reconfigure" | "rollback" | "manual" | "skip";
 
 export interface ActionContext {
@@ -22,7 +21,7 @@ export interface ActionContext {
   readonly template: RecoveryAction["template"];
   readonly actor: string;
   readonly reason: string | null;
-  /** The fence of this execution; also the key of whatever an action of your own does outside. */
+  /** The fence of this execution; also the key of what an action of your own does outside. */
   readonly executionId: string;
   readonly signal: AbortSignal;
 }

@@ -1,7 +1,7 @@
 /**
- * The actions there are: those that are shipped, those that a program registers, each with the settings that people gave it. Settings
- * live in documents, so all processes agree; what an action does lives in code. Texts from history that name no action of the
- * catalogue are never taken for one (DR-31).
+ * The actions there are: those that are shipped, those that a program registers, each with the settings that people gave it.
+ * Settings live in documents, so all processes agree; what an action does lives in code. Texts from history that name no action
+ * of the catalogue are never taken for one.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
@@ -29,7 +29,7 @@ export interface Catalogue {
   /** Those that may be suggested: enabled, not forbidden. */
   priorities(): Promise<ActionPriorities>;
   put(code: string, text: string, from: number, actor: Actor): Promise<CatalogueAction>;
-  /** Writes what is only in code into the store, for whoever reads the tables (REC-3). */
+  /** Writes the actions of the code into the store, for people who read its tables. */
   publish(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export function createCatalogue({ documents, events }: { documents: DocumentStor
   async function write(action: RecoveryAction, settings: ActionSettings, version: number, by: Actor): Promise<boolean> {
     const shipped = code.get(action.code)?.shipped ?? false;
     const text = documentText(action, settings, shipped);
-    // What a process publishes at its start is no edit.
+    // A process that publishes at its start edits nothing.
     const provenance = by === SYSTEM ? [] : [line("action_edited", by, { action: action.code, details: { from: version } })];
     const write = { kind: "action", id: action.code, text, version, actor: by.actor, provenance } as const;
     return (await documents.put(write)).kind === "done";
@@ -104,7 +104,7 @@ export function createCatalogue({ documents, events }: { documents: DocumentStor
         const found = kept.get(action.code);
         const settings = found === undefined ? {} : settingsOf(found, action, events);
         if (found?.text === documentText(action, settings, shipped)) continue;
-        // Somebody was faster: then it is published.
+        // Another process was faster: then it is published.
         await write(action, settings, found?.version ?? 0, SYSTEM);
       }
     },
@@ -118,7 +118,7 @@ export function notFound(wanted: string, codes: readonly string[]): MakegoodErro
 
 function settingsOf(found: StoredDocument, action: RecoveryAction, events: Events): ActionSettings {
   try {
-    // Settings that no longer fit the code are as good as none: nobody approved what they would mean now.
+    // Settings that no longer fit the code are ignored: no person approved what they would mean now.
     const read = readSettings(JSON.stringify((JSON.parse(found.text) as { settings: unknown }).settings), action);
     if (read.ok) return read.settings;
     events.emit({
@@ -160,7 +160,7 @@ function applied(action: RecoveryAction, settings: ActionSettings, shipped: bool
   };
 }
 
-/** What is in the store: the action as it is used (REC-3), and under `settings` what people set of it. */
+/** What is in the store: the action as it is used, and under `settings` what people set of it. */
 function documentText(given: RecoveryAction, settings: ActionSettings, shipped: boolean): string {
   const action = applied(given, settings, shipped, 0);
   const { code, name, type, priority, risk, approval, automated, template, inverse, enabled } = action;

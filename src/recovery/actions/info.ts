@@ -2,6 +2,7 @@
 
 import type { RecoveryStore } from "../../store/recovery.ts";
 import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
+import type { Actor } from "../recovery.ts";
 import { NOT_INGESTED } from "../topics.ts";
 import type { ActionInfo } from "./action.ts";
 import type { Catalogue, CatalogueAction } from "./catalogue.ts";
@@ -16,6 +17,16 @@ export async function actionInfos(
   return actions
     .filter(({ type }) => actionType === undefined || type === actionType)
     .map((action) => infoOf(action, everywhere.get(action.code)));
+}
+
+/** Saves the settings of an action and shows it as it is used from now on. */
+export async function putAction(
+  catalogue: Pick<Catalogue, "all" | "put">,
+  recovery: Pick<RecoveryStore, "stats">,
+  edit: { readonly code: string; readonly text: string; readonly from: number; readonly actor: Actor },
+): Promise<ActionInfo> {
+  await catalogue.put(edit.code, edit.text, edit.from, edit.actor);
+  return (await actionInfos(catalogue, recovery)).find(({ code }) => code === edit.code) as ActionInfo;
 }
 
 /** One of them, on the page of a candidate: by what is learned for its group, since counting everything takes long where there is much. */

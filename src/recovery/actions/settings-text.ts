@@ -70,7 +70,7 @@ function readTemplate(value: unknown, known: TemplateValues, mistakes: Mistakes)
   return out;
 }
 
-/** What is wrong with an action that a program registers; it was written by whoever wrote the program, and may be wrong all the same. */
+/** What is wrong with an action that a program registers. */
 export function actionFaults({ code, priority, template, plan, ...rest }: RecoveryAction): string[] {
   const faults: string[] = [];
   for (const name of ["appliesToCodes", "appliesToTopics"] as const) {

@@ -1,5 +1,5 @@
 /**
- * The seven actions that are shipped (REC-6). Each says what is done to the group's open dead letters; the engine does it under the
+ * The seven actions that are shipped. Each says what is done to the group's open dead letters; the engine does it under the
  * fence of an execution. Risk and approval are those of their effect: what may repeat or end an effect needs a person.
  */
 import { backoffMs } from "../../platform/backoff.ts";
@@ -12,7 +12,7 @@ import { renderedTemplate, type TemplateValues } from "./template.ts";
 /** How carefully messages are sent: members of a redrive's plan. */
 const CAREFUL: TemplateValues = { canary: 5, rate_per_second: 50, ramp_from: 5, failure_share_max: 0.5 };
 
-/** What nobody asked for waits first, twice as long in each round; who executes by hand has waited. */
+/** An execution without a person waits first, twice as long in each round; a person who executes has waited already. */
 const WAIT = { firstMs: 30_000, maxMs: 3_600_000 };
 
 interface Shipped {

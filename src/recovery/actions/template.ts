@@ -1,6 +1,6 @@
 /**
  * Settings and texts of an action. `{name}` stands for a field of the group and nothing else does: no expression, no path, no
- * condition (attack 25). What has an unknown name, a stray brace, or characters that a store cannot keep is refused when it is saved, so
+ * condition. What has an unknown name, a stray brace, or characters that a store cannot keep is refused when it is saved, so
  * rendering cannot fail; what a member becomes is cut to the length it may have.
  */
 import { isWellFormed } from "../../message/validate.ts";

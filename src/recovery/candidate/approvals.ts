@@ -1,6 +1,6 @@
 /**
- * Which approvals stand: those of different people, for the group as it is now, not older than their time (EV-50), and while the group is
- * about as large as it was when it was looked at. `system` is nobody, and the same name twice is one person. Pure.
+ * Which approvals stand: those of different people, for the group as it is now, not older than their time, and while the group is
+ * about as large as it was when it was looked at. `system` does not count, and the same name twice is one person. Pure.
  */
 import type { Approval } from "../../store/candidate-state.ts";
 import type { Candidate, Group } from "../../store/recovery.ts";

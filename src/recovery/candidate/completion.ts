@@ -1,7 +1,7 @@
 /**
- * Ends executions: those whose redrive has ended, by what became of its messages (never by the answer of a call, DR-30), and those whose
- * process died before a redrive carried them on, as `unknown` (DR-5). Looks by itself and when told that a redrive moved; two
- * processes that look at once end an execution once.
+ * Ends executions: those whose redrive has ended, by what became of its messages (never by the answer of a call), and those whose
+ * process died before a redrive carried them on, as `unknown`. Looks now and then and when an event says that a redrive moved;
+ * two processes that look at once end an execution once.
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import type { Events, MakegoodEvent } from "../../observe/events.ts";
@@ -67,7 +67,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     const confidenceAfter = await confidenceNow(recovery, candidate, clock.wallMs());
     const write = ending(candidate, status, SYSTEM, { result, hold, durationMs, confidenceAfter });
     const written = await recovery.write({ candidateId, executionId, version, ...write });
-    // Somebody else ended it, or wrote to it: the next look sees.
+    // Another process ended it, or wrote to it: the next look sees.
     if (written.kind !== "done") return false;
     const group = await recovery.group(groupId);
     if (group) await hooks.tell("on_execution_complete", { candidate: written.candidate, group, result: status });
@@ -79,7 +79,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     const redrive = await recovery.redrives.get(candidate.redriveId);
     const status = redrive && endOf(redrive);
     if (!redrive || status === null) return false;
-    // Whoever began to watch ends it in the next moment; only one who was killed does not.
+    // The process that began to watch ends it at once, unless it was killed.
     if (redrive.mode === "watch" && clock.wallMs() - redrive.createdAt.getTime() < GRACE_MS) return false;
     const { id, mode, counts, statusReason } = redrive;
     const breakers = breakersOf(candidate);
@@ -118,7 +118,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     }
     let ended = 0;
     let broken: unknown;
-    // One that cannot be ended keeps no other from its end; a store that is away is a reason for all.
+    // An execution that cannot be ended does not stop the others; a store that is away stops them all.
     const tryOne = async (candidate: Candidate, one: (candidate: Candidate) => Promise<boolean>): Promise<void> => {
       try {
         if (await one(candidate)) ended++;

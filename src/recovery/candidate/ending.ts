@@ -1,6 +1,6 @@
 /**
- * How an execution ends on record: its status, what came of it, how long it took, and the hold that was planned with it. The hold and the
- * breakers are kept with the claim, so that whoever ends the execution of a process that was killed knows of them as well.
+ * How an execution ends on record: its status, what came of it, how long it took, and the hold that was planned with it. The hold
+ * and the breakers are kept with the claim, so that another process can end the execution of one that was killed.
  */
 import type { Candidate, CandidatePatch, ExecutionStatus, NewProvenance } from "../../store/recovery.ts";
 import type { ActionPlan } from "../actions/action.ts";

@@ -1,7 +1,7 @@
 /**
- * Executes a candidate, once: the claim is one write that needs the version that was read, a pending execution and the approvals that
- * stand, and sets a fence and a lease before any side effect (REC-41, DR-1). Of many who try one claims. From its redrive on, any
- * process carries it further; a process that dies before that leaves a lease that runs out, and then only a person ends it (DR-5).
+ * Executes a candidate, once: the claim is one write that needs the version that was read, a pending execution and the approvals
+ * that stand, and sets a fence and a lease before any side effect. Of many who try one claims. From its redrive on, any process
+ * carries it further; a process that dies before that leaves a lease that runs out, and then only a person ends it.
  */
 import { errorText, isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { within } from "../../platform/clock.ts";
@@ -73,7 +73,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
       groupVersion: group.version,
       budget: budget && { executedBy: options.actor, windowMs: HOUR_MS, executionsMax: budget.executionsPerHour },
       patch: {
-        // Without a policy that asks for people, whoever executes has decided.
+        // Without a policy that asks for approvals, executing it is the decision.
         decision: candidate.decision === "pending" ? "approved" : undefined,
         executionStatus: "executing",
         executionId,
@@ -98,7 +98,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
     return writtenOf(candidateId, written);
   }
 
-  /** Hooks took their time: a side effect outside the store begins only with a whole lease ahead of it. */
+  /** Hooks may take long: a side effect outside the store begins only with a whole lease ahead of it. */
   async function renew(candidateId: number, executionId: string): Promise<void> {
     const patch = { leaseMs: settings.executionLeaseMs };
     const before = (await find(deps, candidateId)).candidate;
@@ -108,7 +108,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
     throw lost(candidateId, executionId);
   }
 
-  /** Code of a registered action. Past its time it may still be running: then nobody knows. */
+  /** Code of a registered action. Past its time it may still be running: then its outcome is unknown. */
   async function run({ plan, context }: ExecutionPlan, result: Result, abort: AbortController): Promise<ExecutionStatus | null> {
     if (plan.run === undefined) return null;
     const timeoutMs = Math.min(settings.runTimeoutMs, settings.executionLeaseMs / 2);
@@ -149,7 +149,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
   }
 
   /** Ends an execution that no redrive carries on; only while it is executing: what became of an unknown one is a person's to say. */
-  async function settle(
+  async function finish(
     found: Found,
     planned: ExecutionPlan,
     by: Actor,
@@ -202,15 +202,15 @@ export function createExecute(deps: ExecuteDeps): Execute {
     } catch (thrown) {
       if (!isCertain(thrown, touched)) throw thrown;
       result.error = errorText(thrown).slice(0, RESULT_CHARS_MAX);
-      // Who cannot write this either says why it failed, and the lease runs out.
-      return settle(found, planned, options, "failed", result).catch(() => {
+      // If this cannot be written either, the first error is thrown, and the lease runs out.
+      return finish(found, planned, options, "failed", result).catch(() => {
         throw thrown;
       });
     }
-    if (ended !== null) return settle(found, planned, options, ended, result);
+    if (ended !== null) return finish(found, planned, options, ended, result);
     if (redrive !== null) result.redrive_id = redrive.id;
     // Watching goes on for as long as it takes; what was to be done is done.
-    if (redrive === null || mode === "watch") return settle(found, planned, options, "succeeded", result);
+    if (redrive === null || mode === "watch") return finish(found, planned, options, "succeeded", result);
     return (await find(deps, found.candidate.candidateId)).candidate;
   }
 
@@ -241,7 +241,10 @@ function isCertain(thrown: unknown, touched: boolean): boolean {
   return thrown.code !== "wrong_state" && !(touched && thrown.retryable);
 }
 
-/** What runs by itself was judged for the group as it was; since then a person may have taken it. The claim holds on to this version. */
+/**
+ * What runs without a person was evaluated for the group as it was; since then a person may have taken it. The claim needs this
+ * version.
+ */
 function refuseChanged({ candidate, group }: Found): void {
   const { candidateId, groupVersion } = candidate;
   const why = group.heldBy !== null ? `is held for ${group.heldBy}` : group.version !== groupVersion ? "changed" : null;

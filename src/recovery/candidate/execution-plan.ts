@@ -46,7 +46,7 @@ export async function planExecution(
   if (candidate.decision === "rejected")
     throw wrongState(candidate, `Candidate ${candidateId} was rejected: ask for a new suggestion.`);
   if (candidate.executionStatus !== "pending") {
-    throw wrongState(candidate, `Candidate ${candidateId} is ${candidate.executionStatus}: it is executed once and no more.`);
+    throw wrongState(candidate, `Candidate ${candidateId} is ${candidate.executionStatus}: a candidate is executed only once.`);
   }
   const { redrive: asked = {} } = options;
   checkExecutionRequest(asked);
@@ -92,7 +92,7 @@ async function refuseTopics(
   return own;
 }
 
-/** Code of a program: whatever it throws, nothing has happened yet. */
+/** Code of a program: if it throws, nothing has happened yet. */
 function planOf(action: CatalogueAction, context: ActionContext): ActionPlan {
   const { candidateId } = context.candidate;
   const refused = (why: string, thrown?: unknown): MakegoodError => {
@@ -120,7 +120,7 @@ function refuseUnseen({ candidate, group }: Found, { messages }: RedrivePreview,
   throw new MakegoodError("nothing_selected", text, { candidateId, groupId: group.groupId });
 }
 
-/** Attack 26: what was seen is what is agreed to, and a very large number must have been seen. */
+/** Attack 26: a person agrees to what was seen, and must have seen a very large number. */
 function refuseUnconfirmed(candidateId: number, { messages, seen }: RedrivePreview, confirm: number | undefined): void {
   if (confirm === undefined ? messages <= REDRIVE_LIMITS.messagesUnconfirmed : confirm === messages) return;
   const text = `Candidate ${candidateId} touches ${messages} messages: execute it with redrive.confirm ${messages} if that is what you expect.`;
@@ -151,7 +151,10 @@ function plannedMessage({ topic, payload }: { topic: string; payload: string }, 
   };
 }
 
-/** The action's own carefulness, with what the person asked for over it. What was not seen is not touched, whoever moves on meanwhile. */
+/**
+ * The action's own carefulness, with what the person asked for over it. What was not seen is not touched, also when messages move
+ * meanwhile.
+ */
 function redrivePlan(
   { template }: CatalogueAction,
   { delayMs }: ActionPlan,

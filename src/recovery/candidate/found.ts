@@ -1,4 +1,7 @@
-/** Reads a candidate with what belongs to it, or says that it is not there; and turns a refused write into the error that tells why. */
+/**
+ * Reads a candidate with what belongs to it, or says that it is not there; and makes a refused write into the error that says
+ * why.
+ */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Candidate, CandidateWritten, Group, RecoveryStore } from "../../store/recovery.ts";
@@ -17,7 +20,7 @@ export interface CandidateDeps {
 export interface Found {
   readonly candidate: Candidate;
   readonly group: Group;
-  /** The selected action as the catalogue has it; null: none is selected, or it is gone (DR-31). */
+  /** The selected action as the catalogue has it; null: none is selected, or it is gone. */
   readonly action: CatalogueAction | null;
   readonly standing: Standing;
 }
@@ -66,7 +69,7 @@ export function writtenOf(candidateId: number, written: CandidateWritten): Candi
   }
   const { version } = written.candidate;
   if (written.kind === "over_budget") {
-    const text = `Candidate ${candidateId} was not executed: as many executions as allowed began by themselves within the hour.`;
+    const text = `Candidate ${candidateId} was not executed: this hour's limit of executions without a person is reached.`;
     throw new MakegoodError("over_budget", text, { candidateId });
   }
   const what = written.kind === "group_changed" ? "Its group" : "It";
@@ -74,7 +77,10 @@ export function writtenOf(candidateId: number, written: CandidateWritten): Candi
   throw new MakegoodError("version_conflict", text, { candidateId, version });
 }
 
-/** What an execution would touch now; `seen`: of what somebody saw. A `limit` reads no further: that number then means so many or more. */
+/**
+ * What an execution would touch now; `seen`: of what a person saw. A `limit` reads no further: that number then means so many or
+ * more.
+ */
 export function blastRadiusOf(
   { redrives }: Pick<RecoveryStore, "redrives">,
   groupId: number,
@@ -83,10 +89,10 @@ export function blastRadiusOf(
   return redrives.preview({ groupId, limit, seen, generationMax: REDRIVE_LIMITS.generationMax });
 }
 
-/** I10: so often a write is tried again because somebody else wrote in between. */
+/** I10: how often a write is tried again because another one came in between. */
 const TRIES_MAX = 10;
 
-/** Reads and writes until nobody came in between. Who names a version is refused as soon as it is another. */
+/** Reads and writes until no other write came in between. A caller that names a version is refused as soon as it is another. */
 export async function untilWritten(
   deps: CandidateDeps,
   candidateId: number,

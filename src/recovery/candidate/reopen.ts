@@ -1,6 +1,6 @@
 /**
- * What failed while a candidate was executing, or unknown, was counted and opened nothing: once it has ended there is room for the next
- * suggestion. Asked again it does nothing more, so a process that was killed in between is made up for by whoever looks next.
+ * What failed while a candidate was executing, or unknown, was counted and opened nothing: once it has ended there is room for
+ * the next suggestion. Asked again it does nothing more, so the next process that looks completes what a killed one left.
  */
 import { isClosed } from "../../store/candidate-state.ts";
 import type { Candidate, IngestRules, RecoveryStore } from "../../store/recovery.ts";

@@ -1,6 +1,6 @@
 /**
- * The moves of appendix E that a person may write; the engine alone begins and ends executions. `unknown` is ours: it was running when
- * its process died, and only a person says what became of it (DR-5). The store has the whole machine as a second fence.
+ * The moves of appendix E that a person may write; the engine alone begins and ends executions. `unknown` is ours: it was running
+ * when its process died, and only a person says what became of it. The store has the whole machine as a second fence.
  */
 import type { Candidate, ExecutionStatus } from "../../store/recovery.ts";
 
@@ -18,7 +18,7 @@ export function isExecutionStatus(word: string): word is ExecutionStatus {
   return Object.hasOwn(BY_HAND, word);
 }
 
-/** Why a person may not write this status (DR-33); null: it is allowed. */
+/** Why a person may not write this status; null: it is allowed. */
 export function handMoveRefusal(
   { candidateId, executionStatus: from }: Pick<Candidate, "candidateId" | "executionStatus">,
   to: ExecutionStatus,

@@ -1,6 +1,6 @@
 /**
- * What a person writes to a candidate (REC-12): another action, an owner, a note, or a status that is theirs to say. Everything else
- * is refused with what would be allowed (DR-33). Rolling back does what undoes the action, where something does.
+ * What a person writes to a candidate: another action, an owner, a note, or a status that is theirs to say. Everything else
+ * is refused with what would be allowed. Rolling back does what undoes the action, where something does.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { EXECUTION_STATUSES } from "../../store/candidate-state.ts";

@@ -15,7 +15,7 @@ export const PRIOR_WEIGHT = 3;
  */
 export const STAND_IN_WEIGHT = 3;
 
-/** The prior of an action that no rule proposes (EV-48, "no history"): below what is selected, so that only outcomes bring it up. */
+/** The prior of an action that no rule proposes: below what is selected, so that only outcomes bring it up. */
 export const PRIOR_WITHOUT_RULE = 0.2;
 
 /** Outcomes of one action, from the nearest to the farthest; absent where there are none. */

@@ -1,16 +1,16 @@
 /**
- * From which confidence on something is done. To be suggested and to be executed without a person are two questions: the second is
- * asked only of actions that are automated and safe, inside a budget and a rate, and is off by default (DR-32, EV-49).
+ * From which confidence on something is done. To be suggested and to be executed without a person are two questions: the second
+ * is asked only of actions that are automated and safe, inside a budget and a rate, and is off by default.
  */
 
-/** EV-47; `RECOVERY_MIN_CONFIDENCE` sets the first. */
+/** `RECOVERY_MIN_CONFIDENCE` sets the first. */
 export const CONFIDENCE_GATES = { select: 0.3, autoExecute: 0.8 } as const;
 
 export function isSelectable(confidence: number, min: number = CONFIDENCE_GATES.select): boolean {
   return confidence >= min;
 }
 
-/** What must hold before an action runs without a person; whoever asks has looked each of them up. */
+/** What must hold before an action runs without a person; the caller has looked each of them up. */
 export interface AutoExecution {
   /** `RECOVERY_AUTO_EXECUTE`; absent means off. */
   readonly enabled?: boolean;
@@ -27,7 +27,7 @@ export interface AutoExecution {
   readonly ofRecovery: boolean;
   /** The group `<overflow>` holds what fits no template: different failures, so no action fits them (decision 0017). */
   readonly ofOverflow: boolean;
-  /** Somebody holds the group for a person. */
+  /** The group is held for a person. */
   readonly held?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
  * How often an action worked, as two numbers and a time: what a store keeps per fingerprint and action, per topic and action, and
- * per action. Old outcomes fade with a half-life of 30 days (EV-48); what was counted in parts can be added up in any order.
+ * per action. Old outcomes fade with a half-life of 30 days; what was counted in parts can be added up in any order.
  */
 import { MakegoodError } from "../../message/errors.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Which of several actions comes first. Without outcomes it is the order of the rules that propose them (DR-29: priority, score, id);
+ * Which of several actions comes first. Without outcomes it is the order of the rules that propose them (priority, score, id);
  * outcomes move an action up or down by its posterior, continuously, so that no single outcome turns the list over.
  */
 import { type Confidence, confidence, type Evidence, PRIOR_WITHOUT_RULE } from "./confidence.ts";

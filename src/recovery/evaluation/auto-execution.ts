@@ -1,5 +1,5 @@
 /**
- * Whether a suggestion may run without a person, and why not (DR-32, EV-49): pure gates over what was looked up. The rate is not asked
+ * Whether a suggestion may run without a person, and why not: pure gates over what was looked up. The rate is not asked
  * here but by the claim itself, where it is counted together with all others.
  */
 import type { Group } from "../../store/recovery.ts";

@@ -6,7 +6,7 @@ import type { Candidate, RecoveryStore } from "../../store/recovery.ts";
 import { confidence, type Evidence, PRIOR_WITHOUT_RULE } from "../confidence/confidence.ts";
 import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
 import { suggestionOf } from "./chosen.ts";
-import { outcomesOf } from "./judge.ts";
+import { outcomesOf } from "./evaluate-failure.ts";
 
 export async function confidenceNow(
   recovery: Pick<RecoveryStore, "outcomes">,

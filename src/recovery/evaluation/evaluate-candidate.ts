@@ -1,7 +1,7 @@
 /**
- * The evaluation of one candidate: claimed (unevaluated → evaluating), judged, and written with its record in one write under the
- * version that was judged. Delivered twice it is done once: whoever finds it evaluated leaves it alone, whoever comes second is
- * refused by the version.
+ * The evaluation of one candidate: claimed (unevaluated → evaluating), evaluated, and written with its record in one write under
+ * the version that was read. Delivered twice it is done once: a process that finds it evaluated leaves it alone, and the second
+ * of two that write is refused by the version.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
@@ -14,12 +14,12 @@ import { evaluationToJson } from "../rules/evaluation-json.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { autoExecutionOf } from "./auto-execution.ts";
 import { chooserOf } from "./chosen.ts";
-import type { Judge, Judged } from "./judge.ts";
+import type { EvaluatedFailure, EvaluateFailure } from "./evaluate-failure.ts";
 import { isEvaluable } from "./when.ts";
 
 export interface EvaluatorDeps {
   readonly recovery: Pick<RecoveryStore, "candidate" | "group" | "occurrences" | "write">;
-  readonly judge: Judge;
+  readonly evaluateFailure: EvaluateFailure;
   readonly hooks: Hooks;
   readonly events: Events;
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export interface EvaluatorDeps {
 export interface Evaluated {
   readonly candidate: Candidate;
   readonly group: Group;
-  /** Whether this call did it; false: it was done already, or somebody else is to do it. */
+  /** Whether this call did it; false: it was done already, or another process does it. */
   readonly done: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface Evaluator {
   fail(candidateId: number, reason: string): Promise<void>;
 }
 
-/** I10: so often it is judged anew because the candidate moved under it. */
+/** I10: how often it is evaluated anew because the candidate was written meanwhile. */
 const ROUNDS_MAX = 5;
 const ALTERNATIVES_MAX = 5;
 
@@ -64,12 +64,12 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     return written.kind === "done" ? written.candidate : null;
   }
 
-  async function judged(candidate: Candidate, group: Group): Promise<Judged> {
+  async function evaluated(candidate: Candidate, group: Group): Promise<EvaluatedFailure> {
     const { data } = await recovery.occurrences(group.groupId, { limit: 1 });
     const newest = data[0];
     const { code, topic, template, occurrences } = group;
     const failure = { code, topic, occurrences, text: newest?.text ?? template };
-    const result = await deps.judge({ ...failure, stack: newest?.stack ?? null, skill: newest?.skill ?? null }, group);
+    const result = await deps.evaluateFailure({ ...failure, stack: newest?.stack ?? null, skill: newest?.skill ?? null }, group);
     if (settings.ruleDebug) {
       const detail = { candidateId: candidate.candidateId, rules: result.evaluation.rules };
       deps.events.emit({ type: "lifecycle", what: "recovery_rules", detail });
@@ -77,7 +77,7 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     return result;
   }
 
-  async function write(before: Candidate, group: Group, { evaluation, action }: Judged, startedMs: number) {
+  async function write(before: Candidate, group: Group, { evaluation, action }: EvaluatedFailure, startedMs: number) {
     const { candidateId, groupId, version } = before;
     const { recommended } = evaluation;
     const chooser = before.action === null ? null : chooserOf(before);
@@ -102,7 +102,7 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
       const reason = before.action === null ? null : `${before.action} was suggested before`;
       lines.push(line("action_selected", SYSTEM, { ...said, reason, action: chosen, rule: recommended?.rules[0] ?? null }));
     }
-    // Who approved something else, or this for another group than it is now, has not approved it.
+    // An approval of another action, or of the group as it was before, does not count for this one.
     const lapsed = before.approvals.length > 0 && (chosen !== before.action || before.groupVersion !== group.version);
     if (lapsed) {
       const reason = chosen === before.action ? "the group changed" : "another action is suggested now";
@@ -141,17 +141,17 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
           continue;
         }
         if (round === 0) await hooks.tell("on_evaluation_start", { candidate: claimed, group });
-        const result = await judged(claimed, group);
+        const result = await evaluated(claimed, group);
         const written = await write(claimed, group, result, startedMs);
         if (written.kind !== "done") continue;
-        const told = { candidate: written.candidate, group };
+        const about = { candidate: written.candidate, group };
         const { evaluation } = result;
-        await hooks.tell("on_suggestion_generated", { ...told, evaluation });
+        await hooks.tell("on_suggestion_generated", { ...about, evaluation });
         const { recommended, confidence } = evaluation;
         // Where a person's choice stands, nothing else was selected.
-        if (recommended && recommended.action === told.candidate.action)
-          await hooks.tell("on_action_selected", { ...told, action: recommended.action, confidence });
-        return { ...told, done: true };
+        if (recommended && recommended.action === about.candidate.action)
+          await hooks.tell("on_action_selected", { ...about, action: recommended.action, confidence });
+        return { ...about, done: true };
       }
       const text = `Candidate ${candidateId} changed ${ROUNDS_MAX} times while it was being evaluated: it is tried again.`;
       throw new MakegoodError("version_conflict", text, { candidateId });

@@ -40,7 +40,7 @@ export function createEvaluateMessage({ evaluator, execute, note, topics, settin
     }
   }
 
-  /** As the topic says now: somebody may have given it another policy. */
+  /** Read each time: an operator may have given the topic another policy. */
   async function attemptsMax(): Promise<number> {
     const record = await topics.get(RECOVERY_TOPIC);
     return (record && retryPolicy(record.retry)?.attemptsMax) ?? EVALUATION_ATTEMPTS_MAX;

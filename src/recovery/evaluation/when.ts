@@ -1,6 +1,6 @@
 /**
- * When a candidate is evaluated, and when a closed one makes room for the next: pure rules that the store asks inside its writes. An
- * evaluation is due at 1, 2, 5, 10, 20, 50, … occurrences, so that a thousand failures cost about ten of them (DR-4).
+ * When a candidate is evaluated, and when a closed one makes room for the next: pure rules that the store asks inside its writes.
+ * An evaluation is due at 1, 2, 5, 10, 20, 50, … occurrences, so that a thousand failures cost about ten of them.
  */
 import type { NewMessage } from "../../message/message.ts";
 import type { Candidate, IngestRules } from "../../store/recovery.ts";
@@ -20,12 +20,12 @@ export function makesRoom(closed: Candidate, now: Date, rejectedRestMs: number):
   return now.getTime() - closed.updatedAt.getTime() >= rejectedRestMs;
 }
 
-/** What was decided or is being done is not changed under the hands of whoever decided it. */
+/** A candidate that a person decided about, or that is being executed, is not evaluated again. */
 export function isEvaluable({ decision, executionStatus }: Pick<Candidate, "decision" | "executionStatus">): boolean {
   return decision === "pending" && executionStatus === "pending";
 }
 
-/** The queue entry of an evaluation: a message of the kernel, written together with what made it due (DR-26). */
+/** The queue entry of an evaluation: a message of the kernel, written together with what made it due. */
 export function evaluationMessage(id: string, { candidateId, groupId, evaluations }: Candidate): NewMessage {
   return {
     id,
@@ -47,14 +47,14 @@ export function ingestRules(ids: () => string, rejectedRestMs: number): IngestRu
     reopens: (closed, now) => makesRoom(closed, now, rejectedRestMs),
     evaluation(candidate, occurrences, before) {
       if (!isEvaluable(candidate)) return null;
-      // The first of a round is due whatever the count is: nothing has been suggested yet.
+      // The first of a round is due at any count: nothing has been suggested yet.
       const due = candidate.evaluations === 1 || evaluationIsDue(occurrences, before);
       return due ? evaluationMessage(ids(), candidate) : null;
     },
   };
 }
 
-/** For whoever asks by hand: always. */
+/** When a person asks: always. */
 export function askedRules(ids: () => string): IngestRules {
   return {
     reopens: () => true,

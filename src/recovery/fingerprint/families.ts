@@ -41,7 +41,7 @@ interface Context {
 }
 
 export interface Change {
-  /** Whether the row told something that was not known. */
+  /** Whether the row taught something new. */
   readonly news: boolean;
   /** Roots whose templates may read differently now; absorbed ones are named with the root that took them. */
   readonly redrawn: readonly Family[];
@@ -121,7 +121,7 @@ export class Families {
       const column = columnOf(root, place);
       if (column.open || !put(column, token)) return;
       news = true;
-      if (settle(column)) redrawn.push(root);
+      if (openIfReady(column)) redrawn.push(root);
     });
     return { news, redrawn: [...new Set(redrawn.map(rootOf))], absorbed };
   }
@@ -228,7 +228,7 @@ function put(column: Column, { kind, text }: Token): boolean {
 }
 
 /** Opens a column that has shown enough; says whether it did so now. */
-function settle(column: Column): boolean {
+function openIfReady(column: Column): boolean {
   if (column.open || column.kinds.size === 0) return false;
   column.open = column.values.size >= valuesNeeded(column.kinds, column.besideValues);
   return column.open;
@@ -253,7 +253,7 @@ function absorb(from: Family, into: Family): void {
     for (const kind of theirs.kinds) ours.kinds.add(kind);
     ours.besideValues ||= theirs.besideValues;
     ours.open ||= theirs.open;
-    settle(ours);
+    openIfReady(ours);
   }
 }
 

@@ -76,7 +76,10 @@ export class Fingerprints {
     this.rowsMax = rowsMax;
   }
 
-  /** The fingerprint of a failure; learns from it. Whoever asks twice hands in what the mask said: it is most of the work. */
+  /**
+   * The fingerprint of a failure; learns from it. A caller that asks twice passes the mask's answer: the mask is most of the
+   * work.
+   */
   of(failure: Failure, { masked, frame }: Coarse = coarse(failure)): Fingerprint {
     const { topic, code, sink, text } = failure;
     const rule = this.rules.find(topic, code, masked, text.slice(0, FINGERPRINT_LIMITS.textCharsMax));
@@ -106,7 +109,7 @@ export class Fingerprints {
     return `${version}.${rule === undefined ? now : ruleTemplate(rule).id}.${place}`;
   }
 
-  /** The key it has become by generalisation alone, whatever people decided. */
+  /** The key it has become by generalisation alone, without what people decided. */
   learned(topic: string, code: string, key: string): string {
     const [version, id = "", place] = key.split(".");
     const now = this.learners.get(scopeOf(topic, code))?.resolve(id)?.id;

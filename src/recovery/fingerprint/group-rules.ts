@@ -1,6 +1,6 @@
 /**
  * What people decided about groups, as plain data: "these templates are one failure", "this one is a failure of its own". Rules
- * are looked at before anything is learned, so a decision holds for the future whatever the learner would say. The more
+ * are looked at before anything is learned, so a decision holds for the future against the learner. The more
  * particular rule wins, then the smaller id, so the order of the list means nothing.
  */
 import { MakegoodError } from "../../message/errors.ts";
@@ -59,7 +59,7 @@ interface Prepared {
   readonly weight: number;
 }
 
-/** Whole words of a raw text: runs of letters and digits, so that 500 is not found in 15000 (DR-28). */
+/** Whole words of a raw text: runs of letters and digits, so that 500 is not found in 15000. */
 function wordsOf(text: string): Set<string> {
   return new Set(text.split(/[^\p{L}\p{N}_]+/u));
 }

@@ -215,7 +215,7 @@ export class TemplateLearner {
     const text = templateOf(root, tokens);
     const found = this.groups.get(text);
     if (found?.family !== undefined && rootOf(found.family) !== root) {
-      // Rows that read alike must stay together whatever either family learns later.
+      // Rows that read alike must stay together, also when either family learns more later.
       const [from, into] = this.families.unite(found.family, root);
       this.hand(from, into);
       this.redraw(into);

@@ -1,5 +1,5 @@
 /**
- * Whether a word of letters looks like an id that happens to have no digit: "kqzwvxpj", "fadeec". Judged by how many of its
+ * Whether a word of letters looks like an id that happens to have no digit: "kqzwvxpj", "fadeec". Decided by how many of its
  * pairs of letters are usual in words. It is only asked about places where ids have stood, so a wrong guess costs little.
  */
 

@@ -176,7 +176,7 @@ const isValue = (token: Token | undefined): boolean => token?.kind === "any" || 
 
 /**
  * Values that stand side by side are one list, however long: it counts as its first member that has letters. A value in
- * brackets after a name or a value is an aside ("18846 bytes (18.4 KB)", "db1 [10.0.0.7]") and counts as nothing.
+ * brackets after a name or a value is a remark ("18846 bytes (18.4 KB)", "db1 [10.0.0.7]") and counts as nothing.
  */
 function collapse(tokens: Placed[]): Token[] {
   const out: Placed[] = [];

@@ -10,7 +10,7 @@ export function changedGroup(changed: GroupChanged): Group {
     throw new MakegoodError("group_not_found", `There is no group ${changed.groupId}.`, { groupId: changed.groupId });
   }
   if (changed.kind === "version_conflict") {
-    throw new MakegoodError("version_conflict", "Somebody else wrote a rule under the same id: try again.", {});
+    throw new MakegoodError("version_conflict", "Another request wrote a rule under the same id: try again.", {});
   }
   throw cannotChange(changed.group);
 }
@@ -24,7 +24,7 @@ export async function refuseExecuting(recovery: Pick<RecoveryStore, "candidateOf
 function cannotChange({ groupId, mergedInto }: Group): MakegoodError {
   const why =
     mergedInto === null
-      ? "its candidate is being executed, or nobody has said yet what became of that: wait for it, or say it"
+      ? "its candidate is being executed, or what became of its execution is unknown: wait for it, or set its status"
       : `it is part of group ${mergedInto} now`;
   return new MakegoodError("wrong_state", `Group ${groupId} cannot be changed: ${why}.`, { groupId, mergedInto });
 }

@@ -39,7 +39,7 @@ export function createRegroup(deps: RegroupDeps): Regroup {
     throw new MakegoodError("wrong_state", text, { groupId, mergedInto: group.mergedInto });
   }
 
-  /** Before the merge, which ends the suggestions of the others: somebody must be asked about what they had open. */
+  /** Before the merge, which ends the suggestions of the others: their open failures need a suggestion too. */
   async function reopen(into: Group, parts: readonly Group[], why: string, actor: Actor): Promise<void> {
     const latest = await recovery.candidateOf(into.groupId);
     if (latest === null || !isClosed(latest)) return;
@@ -64,7 +64,7 @@ export function createRegroup(deps: RegroupDeps): Regroup {
     for (const [i, { groupId: from }] of parts.entries()) {
       const details = { from, into: into.groupId, rule: decision?.id ?? null };
       const provenance = [line("merged", actor, { groupId: into.groupId, reason: why, details })];
-      // One rule for all, with the first: from then on what comes goes where it was told to.
+      // One rule for all, with the first: from then on new failures go where the person said.
       const document = i === 0 && decision ? { ...decision.document, actor: actor.actor } : undefined;
       group = changedGroup(await recovery.merge({ from, into: into.groupId, document, provenance }));
     }

@@ -1,6 +1,6 @@
 /**
- * Group rules in people's hands: what was decided, by whom and why, and how to take a rule away. That is about what comes: what was counted
- * stays where it is, and groups that were merged stay merged.
+ * Group rules for people: what was decided, by whom and why, and how to delete a rule. Deleting is about failures to come: what
+ * was counted stays where it is, and groups that were merged stay merged.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { StoredDocument } from "../../store/documents.ts";

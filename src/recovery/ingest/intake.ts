@@ -27,7 +27,7 @@ export interface Intake {
   rest(): Promise<void>;
 }
 
-/** I10: more than this waiting is refused; whoever reports may come again. */
+/** I10: more than this waiting is refused; the reporter may come again. */
 const WAITING_MAX = 20_000;
 const TOUCHED_MAX = 1_000;
 
@@ -96,12 +96,12 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
   }
 
   async function drain(): Promise<void> {
-    // A turn later: what is reported in one turn goes into one write.
+    // A microtask later: what is reported together goes into one write.
     await Promise.resolve();
     while (waiting.length > 0 || tidies.length > 0) {
-      const told = tidies.splice(0);
-      if (told.length > 0) await tidyNow().catch(joinFailed);
-      for (const tell of told) tell();
+      const waited = tidies.splice(0);
+      if (waited.length > 0) await tidyNow().catch(joinFailed);
+      for (const resolve of waited) resolve();
       const batch = nextBatch();
       if (batch.length === 0) continue;
       await take(batch);
@@ -118,7 +118,7 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
         at += incoming.length;
       }
     } catch (error) {
-      // One that cannot be written is no reason to refuse the others; a store that is away is one for all.
+      // A failure that cannot be written does not refuse the others; a store that is away refuses them all.
       if (batch.length === 1 || mayPass(error)) for (const { reject } of batch) reject(error);
       else for (const each of batch) await take([each]);
     }

@@ -54,7 +54,7 @@ export function createGroupJoins({ recovery, fingerprints, rules, clock }: Group
     return merge(groupId, into, `its template "${template}" became more general`);
   }
 
-  /** What a merged group has become belongs where it was put; a general group that somebody put elsewhere stays there. */
+  /** What a merged group has become belongs where it was put; a general group that a person put elsewhere stays there. */
   async function followOne({ topic, code, fingerprint, groupId, mergedInto }: Group, asked: Set<string>): Promise<Done> {
     const key = fingerprints.learned(topic, code, fingerprint);
     if (mergedInto === null || key === fingerprint || asked.has(`${key} ${mergedInto}`)) return "stays";
@@ -97,7 +97,7 @@ export function createGroupJoins({ recovery, fingerprints, rules, clock }: Group
           merged += joined.merged;
           if (!joined.later) again.delete(name);
         } catch (error) {
-          // One that cannot be joined keeps no other from it; a store that is away is a reason for all.
+          // A group that cannot be joined does not stop the others; a store that is away stops them all.
           if (isMakegoodError(error) && error.retryable) throw error;
           broken ??= error;
         }

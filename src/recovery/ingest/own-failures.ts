@@ -1,6 +1,6 @@
 /**
- * Failures of our own messages as something to ingest: what died, and what fails often without dying. Both carry the same ledger key,
- * so a message counts once per generation and group, whichever comes first.
+ * Failures of our own messages as something to ingest: what died, and what fails often without dying. Both carry the same ledger
+ * key, so a message counts once per generation and group, in either order.
  */
 import type { MessageView } from "../../message/message.ts";
 import type { TopicRecord } from "../../message/topic.ts";
@@ -11,7 +11,7 @@ import { mask } from "../fingerprint/mask.ts";
 import { cleanName, cleanText, keptText } from "./clean-text.ts";
 import type { Incoming } from "./intake.ts";
 
-/** The receiver of a topic, without what varies within it: its kind and, where it has a URL, the host; masked, as in a report. */
+/** The receiver of a topic, without what varies: its kind and, where it has a URL, the host; masked, as in a report. */
 export function sinkName(record: Pick<TopicRecord, "sink"> | null): string {
   if (record === null) return "unknown";
   const { kind, url } = record.sink;

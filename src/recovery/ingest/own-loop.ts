@@ -27,13 +27,13 @@ export interface OwnLoopOptions {
   readonly failingOften: number;
 }
 
-/** I10: failures that cannot be written; past that ingest stands still and says why. */
-const ASIDE_MAX = 1_000;
+/** I10: failures that cannot be written; with more of them ingest stops and says why. */
+const UNWRITABLE_MAX = 1_000;
 const LEADERSHIP = "recovery-ingest";
 const LEAD_MS = 15_000;
 /** I10: messages that fail often and are not handed in yet; what does not fit is ingested when it dies. */
 const FAILING_MAX = 1_000;
-/** Deaths come in bursts: those of so long go into one batch. */
+/** Messages die in bursts: those of so long go into one batch. */
 const GATHER_MS = 50;
 /** Long after a write of another process has ended that was under way with ours. */
 const TIDY_MS = 5_000;
@@ -51,13 +51,13 @@ export interface OwnIngest {
 export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
   const { prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften } = options;
   const failing = new Set<string>();
-  const aside = new Set<string>();
+  const unwritable = new Set<string>();
   let loop: Loop | undefined;
   let unhear: (() => void) | undefined;
   let gathering: Timer | undefined;
   let tidiedMs = clock.monotonicMs();
 
-  /** One failure that cannot be written is set aside, said so, and tried again by the next process: the others go on. */
+  /** A failure that cannot be written is reported and skipped until the next process tries it: the others go on. */
   async function takeAll(failures: readonly DeadFailure[], incoming: readonly Incoming[]): Promise<Ingested[]> {
     try {
       return await intake.take(incoming);
@@ -70,8 +70,8 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
         ingested.push(...(await intake.take([one])));
       } catch (error) {
         const failure = failures[i];
-        if (mayPass(error) || failure === undefined || aside.size >= ASIDE_MAX) throw error;
-        aside.add(deathOf(failure));
+        if (mayPass(error) || failure === undefined || unwritable.size >= UNWRITABLE_MAX) throw error;
+        unwritable.add(deathOf(failure));
         const detail = { message: failure.id, topic: failure.topic, error: errorText(error) };
         events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
       }
@@ -116,8 +116,8 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
     }
     const early = await handFailing();
     if (!(await store.lead(LEADERSHIP, owner, LEAD_MS)).held) return early;
-    const found = await recovery.uningested(INGEST_MAX + aside.size, NOT_INGESTED);
-    const dead = found.filter((each) => !aside.has(deathOf(each))).slice(0, INGEST_MAX);
+    const found = await recovery.uningested(INGEST_MAX + unwritable.size, NOT_INGESTED);
+    const dead = found.filter((each) => !unwritable.has(deathOf(each))).slice(0, INGEST_MAX);
     if (dead.length > 0) await hand(dead);
     return early + dead.length;
   }

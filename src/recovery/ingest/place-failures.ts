@@ -111,7 +111,7 @@ export function createFailurePlaces({ documents, groupRules }: FailurePlacesOpti
       await useRules();
       const scopes = new Map(failures.map(({ topic, code }) => [scopeOf(topic, code), { topic, code }]));
       const changed = new Map<string, Scope>();
-      // Groups follow from the set of texts, whoever learned them first; the keys that count are made when all agree.
+      // Groups follow from the set of texts, in any order of learning; the keys that count are made when all processes agree.
       const masks = await masksOf(failures);
       for (const [i, failure] of failures.entries()) fingerprints.of(failure, masks[i]);
       const revision = await documents.revision("templates");

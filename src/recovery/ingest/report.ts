@@ -1,6 +1,6 @@
 /**
- * A failure that another service reports (REC-22) as something to ingest. Idempotent by its key: the hash of the exact payload tells a
- * repeat from another failure under the same key (CON-23, DR-35).
+ * A failure that another service reports as something to ingest. Idempotent by its key: the hash of the exact payload tells a
+ * repeat from another failure under the same key.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { checkFields, payloadHash } from "../../message/validate.ts";
@@ -9,7 +9,7 @@ import type { Ingested } from "../../store/recovery.ts";
 import { mask } from "../fingerprint/mask.ts";
 import type { FailureReport, IngestAnswer } from "../recovery.ts";
 import { cleanName, cleanText, keptPayload, keptText } from "./clean-text.ts";
-import type { Incoming } from "./intake.ts";
+import type { Incoming, Intake } from "./intake.ts";
 
 /** The topic of failures that name none. */
 export const OUTSIDE_TOPIC = "outside";
@@ -61,7 +61,20 @@ function asJson(payload: string): string {
   }
 }
 
-export function answerOf(report: FailureReport, ingested: Ingested): IngestAnswer {
+export interface IngestReportDeps {
+  readonly prepare: () => Promise<void>;
+  readonly intake: Pick<Intake, "take">;
+}
+
+export async function ingestReport({ prepare, intake }: IngestReportDeps, report: FailureReport): Promise<IngestAnswer> {
+  const incoming = incomingOf(report);
+  await prepare();
+  const [ingested] = await intake.take([incoming]);
+  if (ingested === undefined) throw new MakegoodError("invariant_violated", "An ingest of one failure gave no answer.", {});
+  return answerOf(report, ingested);
+}
+
+function answerOf(report: FailureReport, ingested: Ingested): IngestAnswer {
   const { kind, groupId, candidateId, matchId, occurrences, queued } = ingested;
   if (kind === "conflict") {
     throw new MakegoodError(

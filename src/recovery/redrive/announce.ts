@@ -1,6 +1,6 @@
 /**
- * Tells of a redrive's progress: one event when its status changes, at most one a second while it runs. `changed` is what happened since
- * the last event of this process, so that counters add up whoever did the work.
+ * Tells of a redrive's progress: one event when its status changes, at most one a second while it runs. `changed` is what
+ * happened since the last event of this process, so that counters add up over all processes.
  */
 import type { Events } from "../../observe/events.ts";
 import type { Redrive, RedriveCounts } from "../../store/redrive.ts";
@@ -20,7 +20,7 @@ export function announce(events: Events, redrive: Redrive, since: RedriveCounts 
   });
 }
 
-/** Sent counts each message once, also one whose fate came to be known since. */
+/** Sent counts each message once, also one whose ending is known by now. */
 function changedSince(now: RedriveCounts, before: RedriveCounts): RedriveCounts {
   const ever = ({ sent, healed, failed }: RedriveCounts): number => sent + healed + failed;
   return {

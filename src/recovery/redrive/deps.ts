@@ -10,10 +10,10 @@ import type { Store } from "../../store/store.ts";
 export interface RedriveSettings {
   /** How long a runner that was killed keeps its redrive from the others. */
   readonly leaseMs: number;
-  /** How often a runner with room looks for work that nobody nudged it about. */
+  /** How often a runner with room looks for work without a nudge. */
   readonly pollMs: number;
   /** How long one process keeps a redrive before others may have it. */
-  readonly turnMs: number;
+  readonly workMs: number;
   /** How many redrives one process works on at a time. */
   readonly heldMax: number;
   /** A resolved message that nobody replayed for so long stays resolved. */
@@ -25,7 +25,7 @@ export interface RedriveSettings {
 export const REDRIVE_SETTINGS: RedriveSettings = {
   leaseMs: 10_000,
   pollMs: 1_000,
-  turnMs: 5_000,
+  workMs: 5_000,
   heldMax: 8,
   quietMs: 300_000,
   plannedMs: 24 * 3_600_000,

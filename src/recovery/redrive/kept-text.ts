@@ -1,6 +1,7 @@
 /**
- * The two texts a redrive carries through the store, its plan and the state between steps. Whoever continues a redrive reads what another
- * process (perhaps an older one) wrote, so whatever does not read as expected is replaced by the careful default, never trusted.
+ * The two texts a redrive carries through the store, its plan and the state between steps. A process that continues a redrive
+ * reads what another (perhaps an older one) wrote, so what does not read as expected is replaced by the careful default, never
+ * trusted.
  */
 
 import { CARRIERS } from "../../message/topic.ts";
@@ -22,7 +23,7 @@ export function planOf(text: string): StoredPlan {
   }
 }
 
-/** The state to go on from; one that stopped and runs again is judged anew. */
+/** The state to go on from; in one that stopped and runs again, failures count from now. */
 export function stateOf(text: string | null, counts: RedriveCounts, nowMs: number, notBeforeMs = 0): StepState {
   const found = text === null ? {} : object(text);
   if (found.stopped === true) return restarted(counts, nowMs);

@@ -6,7 +6,7 @@
 import type { RedriveCounts } from "../../store/redrive.ts";
 import type { RedrivePlan } from "./request.ts";
 
-/** What is remembered between steps, also by whoever continues it. Times are wall clock milliseconds. */
+/** What is remembered between steps, also for another process that continues it. Times are wall clock milliseconds. */
 export interface StepState {
   /** Messages that may be sent now, as of `atMs`. */
   readonly tokens: number;
@@ -14,7 +14,7 @@ export interface StepState {
   /** When the ramp began; null: the canary is not over. */
   readonly rampMs: number | null;
   readonly lastSentMs: number;
-  /** What had been sent, healed and failed when this run of it began: a resumed one is judged by what it does from there on. */
+  /** What had been sent, healed and failed when this run of it began: a resumed one stops by what it does from there on. */
   readonly base: { readonly sent: number; readonly healed: number; readonly failed: number };
   /** Nothing is sent before this time; what stopped and was resumed does not wait again. */
   readonly notBeforeMs: number;
@@ -35,10 +35,10 @@ export interface NextStep {
 
 /** How much is sent at once: what the rate gives in this time. */
 const QUANTUM_MS = 100;
-/** Nothing was done for longer than this: whatever was learned about the receiver's strength is old. */
+/** After a gap longer than this, what was learned about the receiver's strength is old. */
 const GAP_MS = 5_000;
-/** Fates that are still open after this long are not waited for. */
-export const FATE_MS_MAX = 24 * 3_600_000;
+/** Messages whose ending is still unknown after this long are not waited for. */
+export const UNKNOWN_MS_MAX = 24 * 3_600_000;
 const LOOK_MS = { min: 100, max: 30_000 } as const;
 
 export function firstState(nowMs: number, notBeforeMs = 0): StepState {
@@ -46,7 +46,7 @@ export function firstState(nowMs: number, notBeforeMs = 0): StepState {
   return { tokens: 1, atMs: nowMs, rampMs: null, lastSentMs: nowMs, base, notBeforeMs, stopped: false };
 }
 
-/** The state of one that stopped and was resumed: judged anew from here. */
+/** The state of one that stopped and was resumed: failures count from here. */
 export function restarted(counts: RedriveCounts, nowMs: number): StepState {
   const { healed, failed } = counts;
   return { ...firstState(nowMs), base: { sent: sentOf(counts), healed, failed } };
@@ -62,10 +62,10 @@ export function nextStep(plan: RedrivePlan, counts: RedriveCounts, before: StepS
 
   const canaryLeft = plan.canary - (sentOf(counts) - before.base.sent);
   const inCanary = before.rampMs === null && canaryLeft > 0;
-  // Whoever looks at the canary must have seen all of it: one that heals at once says little about one that times out.
+  // The whole canary counts: a message that heals at once says little about one that times out.
   if (before.rampMs === null && !inCanary && plan.canary > 0 && counts.sent > 0) {
-    if (nowMs - before.lastSentMs < FATE_MS_MAX) return { step: { kind: "wait", ms: lookMs(before, nowMs) }, state: before };
-    const unknown = `of the ${plan.canary} of the canary, ${counts.sent} have no known fate after 24 hours`;
+    if (nowMs - before.lastSentMs < UNKNOWN_MS_MAX) return { step: { kind: "wait", ms: lookMs(before, nowMs) }, state: before };
+    const unknown = `of the ${plan.canary} of the canary, ${counts.sent} have no known ending after 24 hours`;
     return { step: { kind: "stop", reason: unknown }, state: { ...before, stopped: true } };
   }
   const state = refilled(plan, before, inCanary, nowMs);
@@ -112,17 +112,17 @@ function failureReason(
   const canaryIsWhole = canary > 0 && counts.sent === 0 && state.rampMs === null && known >= canary;
   if (known < failureMin && !canaryIsWhole) return null;
   if (failed / known <= failureShareMax || counts.waiting === 0) return null;
-  const of = canaryIsWhole ? "of the canary" : "whose fate is known";
+  const of = canaryIsWhole ? "of the canary" : "whose ending is known";
   return `${failed} of ${known} ${of} failed, more than the share of ${failureShareMax} that was allowed`;
 }
 
 function end(counts: RedriveCounts, state: StepState, nowMs: number): Step {
   if (counts.sent === 0) return { kind: "done", reason: null };
-  if (nowMs - state.lastSentMs < FATE_MS_MAX) return { kind: "wait", ms: lookMs(state, nowMs) };
+  if (nowMs - state.lastSentMs < UNKNOWN_MS_MAX) return { kind: "wait", ms: lookMs(state, nowMs) };
   return { kind: "done", reason: `${counts.sent} were sent 24 hours ago or more and it is not known yet what became of them` };
 }
 
-/** Fates come soon or late: the longer ago the last message was sent, the longer until the next look. */
+/** The longer ago the last message was sent, the longer until the next look at what became of it. */
 export function lookMs({ lastSentMs }: Pick<StepState, "lastSentMs">, nowMs: number): number {
   return Math.min(LOOK_MS.max, Math.max(LOOK_MS.min, Math.floor((nowMs - lastSentMs) / 10)));
 }

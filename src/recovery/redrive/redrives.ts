@@ -1,6 +1,6 @@
 /**
- * The redrive part of the engine's face: start, follow, pause, resume, cancel, edit and retry one message. Refusals are thrown; what is
- * refused changes nothing. The runner that carries redrives out stands beside it and is started by whoever works.
+ * The engine's operations on redrives: start, follow, pause, resume, cancel, edit and retry one message. Refusals are thrown and
+ * change nothing. The runner that carries redrives out is started in processes that work.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
@@ -14,12 +14,12 @@ import { redriveLine } from "./provenance.ts";
 import { createRunner, type RedriveRunner } from "./runner.ts";
 import { type ExecutionRedrive, startForExecution, startRedrive } from "./start.ts";
 
-export type RedriveFace = Pick<
+export type RedriveOperations = Pick<
   Recovery,
   "startRedrive" | "redrives" | "redrive" | "redriveItems" | "pauseRedrive" | "resumeRedrive" | "cancelRedrive" | "origin"
 >;
 
-export interface Redrives extends RedriveFace {
+export interface Redrives extends RedriveOperations {
   edit(messageId: string, edit: EditRequest): Promise<MessageView>;
   /** Null: the candidate is no longer executing under this execution, and nothing was done. */
   startForExecution(execution: ExecutionRedrive, actor: Actor): Promise<Redrive | null>;
@@ -68,7 +68,7 @@ export function createRedrives(deps: RedriveDeps): Redrives {
       throw new MakegoodError("version_conflict", text, { id, version: redrive.version });
     }
     if (changed.kind === "wrong_state") {
-      // Pressed twice.
+      // A person pressed twice.
       if (redrive.status === to) return redrive;
       const text = `redrive ${id} is ${redrive.status}: it can be ${word} only while it is ${from.join(" or ")}`;
       throw new MakegoodError("wrong_state", text, { id, status: redrive.status });

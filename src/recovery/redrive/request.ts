@@ -15,7 +15,7 @@ export interface RedrivePlan {
   readonly ratePerSecond: number;
   /** The rate doubles each second from `rampFrom` on. */
   readonly rampFrom: number;
-  /** Stops by itself when more than this share of those whose fate is known failed; 1: never. */
+  /** Stops by itself when more than this share of those whose ending is known failed; 1: never. */
   readonly failureShareMax: number;
   /** Not before so many are known (the canary counts as soon as it is whole). */
   readonly failureMin: number;
@@ -34,7 +34,7 @@ export const REDRIVE_DEFAULTS: RedrivePlan = {
 
 export const REDRIVE_LIMITS = {
   messagesMax: 1_000_000,
-  /** More than this needs `confirm` (attack 26). */
+  /** More than this needs `confirm`. */
   messagesUnconfirmed: 10_000,
   ratePerSecondMax: 5_000,
   ratePerSecondMin: 0.01,
@@ -119,7 +119,7 @@ export function checkPlan(asked: Partial<RedrivePlan>, defaults: RedrivePlan = R
 
 const EXECUTION_MEMBERS = [...Object.keys(REDRIVE_DEFAULTS), "confirm", "generationMax", "seen", "limit"];
 
-/** Throws like `checkRequest`, also where a member is none of its own: a narrower selection that is not heard would touch more than was asked for. */
+/** Throws like `checkRequest`, also for an unknown member: a misspelt selection would touch more than was asked for. */
 export function checkExecutionRequest(asked: ExecutionRequest): void {
   const faults: Fault[] = [];
   readPlan(asked, faults);
@@ -177,7 +177,7 @@ function readSelect({ select = {}, generationMax }: Partial<RedriveRequest>, fau
   return { groupId, topic, tenantId, code, ids: unique, seen, limit, generationMax: cap };
 }
 
-/** What it means is the store's; whether it is one of its marks, too. */
+/** The store made the mark: it alone knows what it means and whether it is one of its own. */
 function checkSeen(seen: unknown, faults: Fault[]): void {
   if (typeof seen !== "string") faults.push({ field: "seen", detail: "must be the mark of a preview" });
 }

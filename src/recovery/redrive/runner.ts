@@ -1,15 +1,15 @@
 /**
- * Carries redrives out: one stoppable loop per process takes turns at those that have work, each under a lease, so that a killed runner's
- * are continued by another and several processes share. It also cancels dry runs that nobody came back for, and resolves originals
- * whose copies were delivered late.
+ * Carries redrives out: one stoppable loop per process works on those that have work, each under a lease, so that a killed
+ * runner's are continued by another and several processes share them. It also cancels dry runs that nobody came back for, and
+ * resolves originals whose copies were delivered late.
  */
 import { errorText } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
 import { announce } from "./announce.ts";
+import { type ClaimedRedrive, createWorkOnClaim } from "./claimed-redrive.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
 import { redriveLine } from "./provenance.ts";
-import { createTurns, type Turn } from "./turn.ts";
 
 export interface RedriveRunner {
   start(): void;
@@ -27,18 +27,18 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
   const { clock, events } = deps;
   const { redrives } = deps.recovery;
   const settings = { ...REDRIVE_SETTINGS, ...deps.settings };
-  const takeTurn = createTurns(deps);
-  const turns = new Map<string, Turn>();
+  const workOn = createWorkOnClaim(deps);
+  const claimed = new Map<string, ClaimedRedrive>();
   let loop: Loop | null = null;
   let claimMs = 0;
   let tidyMs = 0;
 
   async function claim(): Promise<void> {
     claimMs = clock.wallMs() + settings.pollMs;
-    while (turns.size < settings.heldMax) {
+    while (claimed.size < settings.heldMax) {
       const found = await redrives.claim(deps.owner, settings.leaseMs);
       if (!found) return;
-      turns.set(found.redrive.id, takeTurn(found, clock.wallMs()));
+      claimed.set(found.redrive.id, workOn(found, clock.wallMs()));
     }
   }
 
@@ -51,13 +51,13 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
     }
     // Also when the wall clock was set back.
     if (nowMs >= claimMs || nowMs < claimMs - settings.pollMs) await claim();
-    for (const turn of [...turns.values()].filter(({ dueMs }) => dueMs <= nowMs)) {
+    for (const redrive of [...claimed.values()].filter(({ dueMs }) => dueMs <= nowMs)) {
       if (signal.aborted) return 0;
-      if (await turn.work(clock.wallMs())) continue;
-      turns.delete(turn.id);
+      if (await redrive.work(clock.wallMs())) continue;
+      claimed.delete(redrive.id);
       claimMs = 0;
     }
-    const nextMs = Math.min(claimMs, ...[...turns.values()].map(({ dueMs }) => dueMs));
+    const nextMs = Math.min(claimMs, ...[...claimed.values()].map(({ dueMs }) => dueMs));
     return Math.max(0, nextMs - clock.wallMs());
   }
 
@@ -76,10 +76,10 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
       const running = loop;
       loop = null;
       await running?.stop();
-      const held = [...turns.values()];
-      turns.clear();
+      const held = [...claimed.values()];
+      claimed.clear();
       // A store that is away lets the leases run out instead.
-      await Promise.allSettled(held.map((turn) => turn.release()));
+      await Promise.allSettled(held.map((redrive) => redrive.release()));
     },
     nudge() {
       claimMs = 0;
@@ -90,7 +90,7 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
 
 const AGAIN_ITEMS = 1_000;
 
-/** Copies that died and that somebody replayed by hand: in the order of their last look, so no page is looked at twice in a row. */
+/** Copies that died and that a person replayed: in the order of their last look, so no page is looked at twice in a row. */
 async function lookAgain({ recovery }: RedriveDeps): Promise<void> {
   for (let page = 0; page < TIDY_PAGES_MAX; page++) {
     if ((await recovery.redrives.lookAgain(AGAIN_ITEMS)) < AGAIN_ITEMS) return;

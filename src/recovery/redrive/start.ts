@@ -48,7 +48,7 @@ export interface ExecutionRedrive {
   readonly plan?: (Partial<RedrivePlan> & Partial<Pick<RedriveSelect, "generationMax" | "limit" | "seen">>) | undefined;
 }
 
-/** Neither touches a receiver: nothing to be careful about. */
+/** Neither touches a receiver, so neither needs a canary or a rate. */
 const AT_ONCE: RedrivePlan = {
   ...REDRIVE_DEFAULTS,
   canary: 0,
@@ -61,7 +61,7 @@ export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, a
   const checked = checkRequest(request);
   const { redrives } = deps.recovery;
   const again = checked.requestKey !== null && (await redrives.find(checked.requestKey)) !== null;
-  // What was selected the first time is not there any more the second time: only the first is judged.
+  // The second time, the messages of the first are no longer there to be selected: only the first request is checked.
   const preview = again ? null : await redrives.preview(checked.select);
   if (preview) await refuseHopeless(deps, checked, preview);
   const redrive = newRedrive(deps, checked, preview, actor);
@@ -71,7 +71,8 @@ export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, a
   const created = started.kind === "started";
   if (created) announce(deps.events, started.redrive, null);
   const { id, status, counts, select } = started.redrive;
-  // Already running, or over: pressing again changes nothing. Still planned: whoever pressed first died before it ran, or was refused.
+  // Already running, or over: pressing again changes nothing. Still planned: the first process died before it ran, or was
+  // refused.
   if (!created && (checked.dryRun || status !== "planned")) return { redrive: started.redrive, created };
   if (checked.confirm !== null && checked.confirm !== counts.selected) {
     throw unconfirmed({ messages: counts.selected, seen: select.seen }, checked.confirm, id);
@@ -84,7 +85,7 @@ export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, a
 
 function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: RedrivePreview | null, actor: Actor): NewRedrive {
   const { mode, plan, reason, requestKey, dryRun, confirm, elsewhere } = checked;
-  // Whoever presses twice has looked twice: the mark is no part of what was asked for.
+  // A person who presses twice has looked twice: the mark is no part of what was asked for.
   const { seen: _, ...asked } = checked.select;
   const select = { ...asked, seen: preview?.seen };
   const about = { id: ids(), select, candidateId: null, action: PERSONS_ACTION };
@@ -131,7 +132,7 @@ async function refuseHopeless(
   );
 }
 
-/** Fault 42: replaying to nobody would only turn dead letters that are seen into pending ones that are not. */
+/** Fault 42: without a sink, a replay would only make dead letters, which people see, into pending ones, which they do not. */
 export async function refuseUndelivered(
   { store, serves }: { readonly store: { readonly topics: Pick<TopicStore, "get"> }; readonly serves: RedriveDeps["serves"] },
   topics: readonly string[],

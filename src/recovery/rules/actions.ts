@@ -1,5 +1,5 @@
 /**
- * The codes of the actions that are shipped, with the priorities of the seeds' catalogue (REC-6). What an action does, its risk and who
+ * The codes of the actions that are shipped, with the priorities of the seeds' catalogue. What an action does, its risk and who
  * must approve it is the action's own business; rules only need to know which codes exist.
  */
 

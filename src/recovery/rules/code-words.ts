@@ -1,6 +1,6 @@
 /**
- * Error codes as words, so that every spelling of a code is one code: RATE_LIMIT, rate-limited, RateLimitExceeded, 429 and http_429 agree,
- * AUTH is not in AUTHOR and 500 is not in 15000 (DR-28). Linear in the text, which is cut to a limit first.
+ * Error codes as words, so that every spelling of a code is one code: RATE_LIMIT, rate-limited, RateLimitExceeded, 429 and
+ * http_429 agree, AUTH is not in AUTHOR and 500 is not in 15000. Linear in the text, which is cut to a limit first.
  */
 import { GENERIC_CODES, KNOWN_CODES, type KnownCode, NOISE_WORDS, STATUS_CODES, STATUS_WORDS } from "./known-codes.ts";
 import { INPUT_LIMITS } from "./rule.ts";

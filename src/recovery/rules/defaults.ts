@@ -1,5 +1,5 @@
 /**
- * The ten rules that are shipped (REC-9 and EV-47, CON-22). Ids and priorities are those of the seeds where the seeds give them; a score
+ * The ten rules that are shipped. Ids and priorities are those of the seeds where the seeds give them; a score
  * is our first guess at how often the action heals, and outcomes correct it.
  */
 import { type Condition, FROM_HISTORY, type Rule, type Rules } from "./rule.ts";
@@ -44,7 +44,7 @@ export const DEFAULT_RULES: Rules = [
     FROM_HISTORY,
     0.7,
   ),
-  // Above the next one: whatever happened ten times also happened five times.
+  // Above the next one: what happened ten times also happened five times.
   rule("manual_review_high", "It happens very often: a person must look", 45, { occurrences: 10 }, "manual_intervention", 0.5),
   rule("escalate_repeated", "It happens again and again: tell the operators", 40, { occurrences: 5 }, "notify_ops", 0.5),
   rule(

@@ -13,7 +13,7 @@ import type { Asking, Fact } from "./match.ts";
 import { FROM_HISTORY } from "./rule.ts";
 import { type PreparedRule, prepareRules, type RuleSet } from "./rule-set.ts";
 
-/** An alternative below this is not worth a line (EV-48). */
+/** An alternative below this is not worth a line. */
 const ALTERNATIVE_MIN = 0.1;
 
 /** What a rule added: the prior of its action; or nothing but support, since a rule before it had given that; or nothing. */
@@ -104,7 +104,7 @@ function ask(
 
 let shipped: RuleSet | undefined;
 
-/** The seeds' call (REC-10): the shipped rules and actions on one failure. */
+/** The seeds' call: the shipped rules and actions on one failure. */
 export function evaluateRules(
   errorCode: string,
   errorMessage: string,

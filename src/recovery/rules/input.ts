@@ -1,6 +1,6 @@
 /**
- * What rules are asked about: one failure, with what became of earlier actions on it. Texts are cut to their limits once, the code is read
- * once, and outcomes of actions that no catalogue knows are left out and named (DR-31).
+ * What rules are asked about: one failure, with what became of earlier actions on it. Texts are cut to their limits once, the
+ * code is read once, and outcomes of actions that no catalogue knows are left out and named.
  */
 import type { Evidence } from "../confidence/confidence.ts";
 import { merged, type OutcomeCounts } from "../confidence/outcome-counts.ts";

@@ -1,6 +1,6 @@
 /**
- * The documented spellings: which words of an error code mean the same, and to which class each code belongs. Nothing that is not in
- * this table is guessed; a phrase matches whole words in a row, never a part of a word (DR-28).
+ * The documented spellings: which words of an error code mean the same, and to which class each code belongs. Nothing that is not
+ * in this table is guessed; a phrase matches whole words in a row, never a part of a word.
  */
 
 /** Classes that a rule may name. UNKNOWN is the class of codes that are in no other. */

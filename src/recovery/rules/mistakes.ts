@@ -1,6 +1,6 @@
 /**
- * Reads untrusted JSON and collects every mistake with its path, so that whoever wrote it can mend all of them at once. Looks at
- * own members only and never assigns by a name from outside: `__proto__` is one more unknown member (attack 22).
+ * Reads untrusted JSON and collects every mistake with its path, so that its author can mend all of them at once. Looks at
+ * own members only and never assigns by a name from outside: `__proto__` is one more unknown member.
  */
 import { isObject } from "../../message/json.ts";
 import { RULE_LIMITS } from "./rule.ts";

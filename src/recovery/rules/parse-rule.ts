@@ -1,6 +1,6 @@
 /**
  * Rules as JSON: read from outside with every mistake named at once, and written back in the same form. What comes out of here is
- * within the limits, names only actions that exist (DR-31), and has patterns that match in linear time.
+ * below the limits, names only actions that exist, and has patterns that match in linear time.
  */
 import { type Mistake, Mistakes, shown } from "./mistakes.ts";
 import { ConditionReader } from "./parse-condition.ts";

@@ -39,7 +39,7 @@ function repeatTooLarge(source: string): boolean {
   return false;
 }
 
-/** Not sensitive to case: error texts are written by many hands. `(?-i)` in the pattern turns that off. */
+/** Not sensitive to case: many authors write error texts. `(?-i)` in the pattern turns that off. */
 export function compilePattern(source: string): Compiled {
   if (source === "") return { ok: false, error: "an empty pattern matches everything; leave the condition out" };
   if (source.length > RULE_LIMITS.patternCharsMax) {

@@ -1,6 +1,7 @@
 /**
- * Rules made ready: sorted once in their order, patterns compiled once, within the limits of a set. A rule that cannot be asked (its
- * action is gone from the catalogue, its pattern is not taken) is kept with the reason, so that one bad rule never stops the others.
+ * Rules made ready: sorted once in their order, patterns compiled once, no larger than a set may be. A rule that cannot be asked
+ * (its action is gone from the catalogue, its pattern is not taken) is kept with the reason, so that one bad rule never stops the
+ * others.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import { type ActionPriorities, actionOrder } from "./actions.ts";
@@ -26,7 +27,7 @@ export interface RuleSet {
   readonly actionOrder: readonly string[];
 }
 
-/** For whoever saves a rule: throws what speaks against using them all together. */
+/** For saving a rule: throws what speaks against using them all together. */
 export function prepareRules(rules: Rules, actions: ActionPriorities): RuleSet {
   const ids = new Set<string>();
   for (const { id } of rules) {
@@ -40,8 +41,8 @@ export function prepareRules(rules: Rules, actions: ActionPriorities): RuleSet {
 }
 
 /**
- * For whoever asks: each was saved within the limits, and still they may be too many together, where two were saved at once or a disabled
- * action is back. What is past a limit, in the order of the rules, is not asked and says so.
+ * For asking the rules: each was saved below the limits, but together they may be too many, when two were saved at once or a
+ * disabled action is back. A rule past a limit, in the order of the rules, is not asked and says so.
  */
 export function usableRules(rules: Rules, actions: ActionPriorities): RuleSet {
   const { rulesMax, programsMax } = RULE_LIMITS;

@@ -74,7 +74,7 @@ export interface Rule {
 
 export type Rules = readonly Rule[];
 
-/** DR-29: priority, then score, both from high to low, then id. Ids are unique, so the order is total. */
+/** Priority, then score, both from high to low, then id. Ids are unique, so the order is total. */
 export function byOrder(a: Rule, b: Rule): number {
   return b.priority - a.priority || b.score - a.score || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }

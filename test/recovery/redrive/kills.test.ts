@@ -66,12 +66,12 @@ async function attempt(settlement: typeof DELIVERED): Promise<void> {
 describe("fault 42: a redrive whose process is killed", () => {
   it("fault 42: 1,000 dead letters, four kills at random items: each is replayed exactly once, its payload as it was", async () => {
     const payloads = await die(1_000, "killed");
-    const face = redrivesOn(store);
+    const operations = redrivesOn(store);
     const request = {
       ...{ select: { topic: TOPIC, code: "killed" }, reason: "fault 42", requestKey: "fault-42" },
       ...{ canary: 0, ratePerSecond: 400, rampFrom: 400 },
     };
-    const twice = await Promise.all([face.startRedrive(request, ANN), face.startRedrive(request, ANN)]);
+    const twice = await Promise.all([operations.startRedrive(request, ANN), operations.startRedrive(request, ANN)]);
     const [{ redrive }] = twice;
     expect(new Set(twice.map((one) => one.redrive.id)).size, "pressed twice").toBe(1);
 
@@ -84,17 +84,22 @@ describe("fault 42: a redrive whose process is killed", () => {
       await victim.fact(() => victim.facts.filter(({ type }) => type === word).length >= after);
       await victim.end("SIGKILL");
     }
-    const { counts } = await face.redrive(redrive.id);
+    const { counts } = await operations.redrive(redrive.id);
     expect(counts.waiting, "the kills came in the middle").toBeGreaterThan(0);
     expect(counts.sent, "and something had been sent").toBeGreaterThan(0);
     const last = await start();
     await until("all are sent and delivered", async () => {
       await attempt(DELIVERED);
-      return (await face.redrive(redrive.id)).status === "done";
+      return (await operations.redrive(redrive.id)).status === "done";
     });
     expect((await last.end("SIGTERM")).code).toBe(0);
 
-    expect((await face.redrive(redrive.id)).counts).toMatchObject({ selected: 1_000, healed: 1_000, failed: 0, skipped: 0 });
+    expect((await operations.redrive(redrive.id)).counts).toMatchObject({
+      selected: 1_000,
+      healed: 1_000,
+      failed: 0,
+      skipped: 0,
+    });
     const rows = await withClient((client) =>
       client.query(`select message_id::text as id, count(*)::int as replays from "${schema}".provenance group by 1`),
     );
@@ -106,23 +111,23 @@ describe("fault 42: a redrive whose process is killed", () => {
       expect([id, status, generation, replays.get(id)]).toEqual([id, "delivered", 1, 1]);
       expect(payload).toBe(payloads.get(id));
     }
-    expect((await face.startRedrive(request, ANN)).created, "pressed again when it is over").toBe(false);
+    expect((await operations.startRedrive(request, ANN)).created, "pressed again when it is over").toBe(false);
   });
 
   it("fault 42: into a receiver that is still broken it stops at the canary, and the rest stays a dead letter", async () => {
     const payloads = await die(100, "broken");
-    const face = redrivesOn(store);
-    face.runner.start();
-    const { redrive } = await face.startRedrive(
+    const operations = redrivesOn(store);
+    operations.runner.start();
+    const { redrive } = await operations.startRedrive(
       { select: { topic: TOPIC, code: "broken" }, reason: "too early", rampFrom: 50 },
       ANN,
     );
     await until("it stopped", async () => {
       await attempt(dead());
-      return (await face.redrive(redrive.id)).status === "stopped";
+      return (await operations.redrive(redrive.id)).status === "stopped";
     });
-    await face.runner.stop();
-    const { counts, statusReason } = await face.redrive(redrive.id);
+    await operations.runner.stop();
+    const { counts, statusReason } = await operations.redrive(redrive.id);
     expect(counts).toMatchObject({ failed: 5, waiting: 95, sent: 0 });
     expect(statusReason).toContain("5 of 5 of the canary failed");
     const generations = await Promise.all([...payloads.keys()].map(async (id) => (await store.get(id))?.generation));

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planOf, planText, stateOf, stateText } from "../../../../src/recovery/redrive/kept-text.ts";
-import { FATE_MS_MAX, firstState, nextStep, restarted, type StepState } from "../../../../src/recovery/redrive/next-step.ts";
+import { firstState, nextStep, restarted, type StepState, UNKNOWN_MS_MAX } from "../../../../src/recovery/redrive/next-step.ts";
 import { REDRIVE_DEFAULTS, type RedrivePlan } from "../../../../src/recovery/redrive/request.ts";
 import type { RedriveCounts } from "../../../../src/store/redrive.ts";
 
@@ -21,9 +21,9 @@ const plans = fc.record<RedrivePlan>({
   delayMs: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 90_000 })),
 });
 
-/** A list of messages, each with its fate and how long that takes; null: never known. */
+/** A list of messages, each with its ending and how long that takes; null: never known. */
 const worlds = fc.record({
-  fates: fc.array(
+  endings: fc.array(
     fc.record({
       fails: fc.boolean(),
       skipped: fc.boolean(),
@@ -51,12 +51,12 @@ interface Run {
 }
 
 /** Plays a redrive through, as the runner would. */
-function play(plan: RedrivePlan, { fates, lateMs }: World): Run {
+function play(plan: RedrivePlan, { endings, lateMs }: World): Run {
   const sends: Run["sends"] = [];
   let nowMs = START_MS;
   let state = firstState(nowMs, nowMs + plan.delayMs);
   let position = 0;
-  const counts = { selected: fates.length, waiting: fates.length, sent: 0, healed: 0, failed: 0, skipped: 0 };
+  const counts = { selected: endings.length, waiting: endings.length, sent: 0, healed: 0, failed: 0, skipped: 0 };
   const open: { knownMs: number; fails: boolean }[] = [];
   for (let steps = 1; steps <= 100_000; steps++) {
     for (const one of open.filter(({ knownMs }) => knownMs <= nowMs)) {
@@ -76,7 +76,7 @@ function play(plan: RedrivePlan, { fates, lateMs }: World): Run {
     assert.ok(Number.isInteger(step.n) && step.n > 0 && step.n <= counts.waiting);
     let sent = 0;
     const before = { ...counts };
-    for (const { fails, skipped, tookMs } of fates.slice(position, position + step.n)) {
+    for (const { fails, skipped, tookMs } of endings.slice(position, position + step.n)) {
       counts.waiting--;
       if (skipped) counts.skipped++;
       else {
@@ -110,14 +110,14 @@ describe("a redrive's next step", () => {
     );
   });
 
-  it("sends nothing beyond the canary before every fate of the canary is known", () => {
+  it("sends nothing beyond the canary before every ending of the canary is known", () => {
     fc.assert(
       fc.property(plans, worlds, (plan, world) => {
         const { sends } = play(plan, world);
         let before = 0;
         for (const send of sends) {
           const beyond = before + send.n > plan.canary;
-          // The send that is the first beyond it finds nobody's fate open.
+          // The send that is the first beyond it finds nobody's ending open.
           if (plan.canary > 0 && before <= plan.canary && beyond) expect(send.before.sent).toBe(0);
           before += send.n;
         }
@@ -149,7 +149,7 @@ describe("a redrive's next step", () => {
           }
         }
         if (end.kind === "stop") {
-          expect(end.reason).toMatch(/failed, more than|no known fate/);
+          expect(end.reason).toMatch(/failed, more than|no known ending/);
           expect(counts.waiting).toBeGreaterThan(0);
         }
       }),
@@ -232,9 +232,9 @@ describe("the plan, step by step", () => {
   });
 
   it("does not wait for ever: neither for the canary nor for the rest", () => {
-    const late = START_MS + FATE_MS_MAX;
+    const late = START_MS + UNKNOWN_MS_MAX;
     const stuck = nextStep(PLAN, counts({ waiting: 5, sent: 2 }), firstState(START_MS), late).step;
-    expect(stuck).toMatchObject({ kind: "stop", reason: expect.stringContaining("no known fate after 24 hours") });
+    expect(stuck).toMatchObject({ kind: "stop", reason: expect.stringContaining("no known ending after 24 hours") });
     const rest = nextStep(PLAN, counts({ sent: 3, healed: 4 }), firstState(START_MS), late).step;
     expect(rest).toMatchObject({ kind: "done", reason: expect.stringContaining("3 were sent 24 hours ago") });
     expect(nextStep(PLAN, counts({ sent: 3 }), firstState(START_MS), late - 1).step.kind).toBe("wait");

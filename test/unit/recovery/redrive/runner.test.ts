@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 describe("a redrive", () => {
-  it("sends a canary, then the rest, each once, and is done when every fate is known", async () => {
+  it("sends a canary, then the rest, each once, and is done when every ending is known", async () => {
     const scene = await createScene();
     const ids = await scene.die(60);
     const before = new Map(await Promise.all(ids.map(async (id) => [id, (await scene.store.get(id))?.payload] as const)));
@@ -160,7 +160,7 @@ describe("a redrive", () => {
     expect(await scene.counts(redrive)).toMatchObject({ status: "cancelled", reason: "nobody resumed this dry run in time" });
   });
 
-  it("is done after a day although some fates are unknown, and says so; a fate that comes later still counts", async () => {
+  it("is done after a day although some endings are unknown, and says so; a ending that comes later still counts", async () => {
     const scene = await createScene();
     const ids = await scene.die(3);
     const process = start(scene, { settings: { pollMs: 20_000 } });

@@ -63,7 +63,7 @@ export async function createScene({ topics = [definition(TOPIC)] }: { readonly t
   const heard: MakegoodEvent[] = [];
   events.on((event) => heard.push(event));
 
-  /** One process: the face and its runner. `lives.on = false`: it does nothing any more, as after kill -9. */
+  /** One process: the operations and its runner. `lives.on = false`: it does nothing any more, as after kill -9. */
   function process(change: Partial<RedriveDeps> = {}): Redrives & { readonly lives: { on: boolean } } {
     const lives: { on: boolean } = { on: true };
     const redrives = new Proxy(recovery.redrives, {

@@ -1,6 +1,6 @@
 /**
- * Approve and reject. Two people who approve at the same moment both count; one who looked at an older version is refused, if a version
- * was named. An approval is for the group as it is: when that changes, what was given lapses and is said so.
+ * Approve and reject. Two people who approve at the same moment both count; one who looked at an older version is refused, if a
+ * version was named. An approval is for the group as it is: when that changes, what was given lapses and is said so.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Candidate, NewProvenance } from "../../store/recovery.ts";

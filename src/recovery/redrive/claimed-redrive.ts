@@ -1,6 +1,6 @@
 /**
- * One process's turn at one redrive, between a claim and its release: look at what became of what was sent, decide the next step, do
- * it, remember it. Everything that counts is written under the claim's token; one that was lost is dropped without a word.
+ * One process's work on one redrive, between its claim and its release: look at what became of what was sent, decide the next
+ * step, do it, remember it. Every write is under the claim's token; a claim that was lost is dropped in silence.
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
@@ -16,28 +16,28 @@ import { redriveLine } from "./provenance.ts";
 import type { StoredPlan } from "./request.ts";
 
 const LOOK_ITEMS = 1_000;
-/** While it sends: a look reads a thousand messages, and a hundred milliseconds tell little that is new. */
+/** Slower while it sends: a look reads a thousand messages, and little changes in a hundred milliseconds. */
 const LOOK_MS = { canary: 100, sending: 500 } as const;
-/** What is only watched for so long without news is let go, and nothing is learned from it. */
+/** A message that is only watched is given up after so long without news, and nothing is learned from it. */
 const WATCH_MS_MAX = 30 * 24 * 3_600_000;
-const TELL_MS = 1_000;
+const ANNOUNCE_MS = 1_000;
 const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 /** How long one that does not run is left alone between two looks; resuming it takes as long at most. */
 const REST_MS = { min: 2_000, resumable: 10_000, ended: 600_000 } as const;
 
-export interface Turn {
+export interface ClaimedRedrive {
   readonly id: string;
   /** Wall clock: when there is something to do again. */
   readonly dueMs: number;
-  /** False: the turn is over, whether it was given up, lost or ended. */
+  /** False: this process has it no more; it was released, lost or ended. */
   work(nowMs: number): Promise<boolean>;
   /** Lets others have it. Harmless when it was lost. */
   release(): Promise<void>;
 }
 
-export type TakeTurn = (claim: RedriveClaim, nowMs: number) => Turn;
+export type WorkOnClaim = (claim: RedriveClaim, nowMs: number) => ClaimedRedrive;
 
-export function createTurns(deps: RedriveDeps): TakeTurn {
+export function createWorkOnClaim(deps: RedriveDeps): WorkOnClaim {
   const settings: RedriveSettings = { ...REDRIVE_SETTINGS, ...deps.settings };
   const { redrives } = deps.recovery;
   const carriers = {
@@ -45,10 +45,10 @@ export function createTurns(deps: RedriveDeps): TakeTurn {
     carrierTopic: createCarrierTopics(deps.store.topics),
     origin: (id: string) => redrives.origin(id),
   };
-  return (claim, nowMs) => new OneTurn(deps, settings, carriers, claim, nowMs);
+  return (claim, nowMs) => new ClaimWork(deps, settings, carriers, claim, nowMs);
 }
 
-class OneTurn implements Turn {
+class ClaimWork implements ClaimedRedrive {
   readonly id: string;
   dueMs: number;
   readonly #deps: RedriveDeps;
@@ -60,8 +60,8 @@ class OneTurn implements Turn {
   #redrive: Redrive;
   #state: StepState;
   #keptMs: number;
-  #toldMs: number;
-  #told: Pick<Redrive, "status" | "counts">;
+  #announcedMs: number;
+  #announced: Pick<Redrive, "status" | "counts">;
   #failures = 0;
   #lookMs = 0;
   /** The last look ended some and had no room for all: there is more to be seen at once. */
@@ -83,13 +83,13 @@ class OneTurn implements Turn {
     this.#carriers = carriers;
     this.#token = token;
     this.#plan = planOf(redrive.plan);
-    this.#untilMs = nowMs + settings.turnMs;
+    this.#untilMs = nowMs + settings.workMs;
     this.#redrive = redrive;
     const startedMs = (redrive.startedAt ?? redrive.createdAt).getTime();
     this.#state = stateOf(redrive.state, redrive.counts, nowMs, startedMs + this.#plan.delayMs);
     this.#keptMs = nowMs;
-    this.#toldMs = nowMs;
-    this.#told = redrive;
+    this.#announcedMs = nowMs;
+    this.#announced = redrive;
     this.#more = false;
     this.#stale = false;
   }
@@ -129,7 +129,7 @@ class OneTurn implements Turn {
       if (!this.#more && step.ms >= REST_MS.min) return this.#leave(step.ms);
       if (!this.#more) this.dueMs = nowMs + step.ms;
     } else if (!(await this.#send(step.n, state))) return false;
-    if (nowMs - this.#toldMs >= TELL_MS) this.#tell(nowMs);
+    if (nowMs - this.#announcedMs >= ANNOUNCE_MS) this.#announce(nowMs);
     return true;
   }
 
@@ -157,7 +157,7 @@ class OneTurn implements Turn {
         carrier: message ? await carrierFor(mode, this.#plan.carrier, message, this.#carriers) : undefined,
       })),
     );
-    // Before it is asked for: whatever the answer, or if there is none, it may have been sent.
+    // Before the call: if its answer is lost, the messages may have been sent all the same.
     this.#state = state;
     const result = await this.#store.send(this.id, this.#token, items);
     if (result.kind === "lost") return false;
@@ -180,7 +180,7 @@ class OneTurn implements Turn {
   }
 
   async #end(step: Extract<Step, { kind: "stop" | "done" }>, state: StepState, nowMs: number): Promise<boolean> {
-    // The state goes first: whoever resumes a stopped one must find that it stopped.
+    // The state goes first: a process that resumes a stopped one must find that it stopped.
     this.#state = state;
     if (!(await this.#store.keep(this.id, this.#token, { leaseMs: this.#settings.leaseMs, state: stateText(state) })))
       return false;
@@ -196,7 +196,7 @@ class OneTurn implements Turn {
     if (changed.kind === "not_found") return false;
     this.#redrive = changed.redrive;
     if (changed.kind !== "done") return true;
-    this.#tell(nowMs);
+    this.#announce(nowMs);
     return this.#rest(nowMs);
   }
 
@@ -208,9 +208,9 @@ class OneTurn implements Turn {
     return this.#leave(counts.sent === 0 ? null : Math.round(restMs));
   }
 
-  /** For so long its lease runs on without us, and keeps it from being looked at by everybody all the time; null: it is free at once. */
+  /** `leaseMs`: the lease runs on for so long, so that no other process looks at it too soon; null: it is free at once. */
   async #leave(leaseMs: number | null): Promise<false> {
-    this.#tell();
+    this.#announce();
     const how = leaseMs === null ? { release: true } : { leaseMs };
     await this.#store.keep(this.id, this.#token, { state: stateText(this.#state), ...how });
     return false;
@@ -225,15 +225,15 @@ class OneTurn implements Turn {
     return kept;
   }
 
-  #tell(nowMs = this.#toldMs): void {
+  #announce(nowMs = this.#announcedMs): void {
     const { counts, status } = this.#redrive;
-    if (status === this.#told.status && counts === this.#told.counts) return;
-    announce(this.#deps.events, this.#redrive, this.#told.counts);
-    this.#told = { status, counts };
-    this.#toldMs = nowMs;
+    if (status === this.#announced.status && counts === this.#announced.counts) return;
+    announce(this.#deps.events, this.#redrive, this.#announced.counts);
+    this.#announced = { status, counts };
+    this.#announcedMs = nowMs;
   }
 
-  /** What cannot be mended by trying again stops the redrive with its reason; the rest is tried again, later and later. */
+  /** An error that a retry cannot mend stops the redrive with its reason; others are tried again, with growing waits. */
   async #failed(error: unknown, nowMs: number): Promise<boolean> {
     this.#failures++;
     this.#stale = true;

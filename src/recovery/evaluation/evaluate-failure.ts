@@ -1,6 +1,6 @@
 /**
  * What should be done about a failure: the rules in use, what became of earlier actions, and the catalogue, in one answer. Writes
- * nothing; a candidate's evaluation and a mere question (REC-14) get the same answer.
+ * nothing; a candidate's evaluation and a mere question get the same answer.
  */
 import type { Clock } from "../../platform/clock.ts";
 import type { Group, RecoveryStore } from "../../store/recovery.ts";
@@ -14,7 +14,7 @@ import { type Evaluation, evaluate } from "../rules/evaluate.ts";
 import type { ActionOutcomes } from "../rules/input.ts";
 import type { RuleBook } from "../rules/rule-documents.ts";
 
-export interface Judgeable {
+export interface FailureFacts {
   readonly code: string;
   readonly text: string;
   readonly stack: string | null;
@@ -23,13 +23,13 @@ export interface Judgeable {
   readonly occurrences: number;
 }
 
-export interface Judged {
+export interface EvaluatedFailure {
   readonly evaluation: Evaluation;
   /** The recommended action; null without one. */
   readonly action: CatalogueAction | null;
 }
 
-export interface JudgeDeps {
+export interface EvaluateFailureDeps {
   readonly recovery: Pick<RecoveryStore, "outcomes">;
   readonly topics: Pick<TopicStore, "get">;
   readonly ruleBook: Pick<RuleBook, "set">;
@@ -39,9 +39,10 @@ export interface JudgeDeps {
 }
 
 /** `group`: the one it belongs to; null: it would be a new one, of which nothing is known. */
-export type Judge = (failure: Judgeable, group: Group | null) => Promise<Judged>;
+export type EvaluateFailure = (failure: FailureFacts, group: Group | null) => Promise<EvaluatedFailure>;
 
-export function createJudge({ recovery, topics, ruleBook, catalogue, clock, minConfidence }: JudgeDeps): Judge {
+export function createEvaluateFailure(deps: EvaluateFailureDeps): EvaluateFailure {
+  const { recovery, topics, ruleBook, catalogue, clock, minConfidence } = deps;
   return async (failure, group) => {
     const set = await ruleBook.set();
     const outcomes = group === null ? [] : outcomesOf(await recovery.outcomes(group.groupId, HALF_LIFE_MS));
@@ -52,7 +53,7 @@ export function createJudge({ recovery, topics, ruleBook, catalogue, clock, minC
     const evaluation = fitting(evaluate(set, { ...input, ...more }, minConfidence), actions, failure, minConfidence);
     const action = actions.get(evaluation.recommended?.action ?? "") ?? null;
     const refusal = group && action && refusalOf(action, { group, topic: await topics.get(topic) });
-    // Suggested all the same: what it lacks is what a person can give it.
+    // It is still suggested: a person can give it what it lacks.
     const notes = refusal ? [...evaluation.notes, `${action?.code} cannot be done now: ${refusal}`] : evaluation.notes;
     return { evaluation: { ...evaluation, notes }, action };
   };
@@ -62,7 +63,7 @@ export function createJudge({ recovery, topics, ruleBook, catalogue, clock, minC
 function fitting(
   evaluation: Evaluation,
   actions: ReadonlyMap<string, CatalogueAction>,
-  failure: Judgeable,
+  failure: FailureFacts,
   minConfidence: number,
 ): Evaluation {
   const fits = (code: string): boolean => {

@@ -1,0 +1,43 @@
+/** A question about a failure that need not have happened: nothing is written, and nothing is learned from it. */
+import { isTopicName } from "../../message/validate.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { RecoveryStore } from "../../store/recovery.ts";
+import type { TopicStore } from "../../store/topics.ts";
+import { mask } from "../fingerprint/mask.ts";
+import { cleanName, cleanText } from "../ingest/clean-text.ts";
+import { sinkName } from "../ingest/own-failures.ts";
+import type { FailurePlaces } from "../ingest/place-failures.ts";
+import { OUTSIDE_TOPIC } from "../ingest/report.ts";
+import type { EvaluateAnswer, EvaluateRequest } from "../recovery.ts";
+import type { EvaluateFailure } from "./evaluate-failure.ts";
+
+export interface EvaluateRequestDeps {
+  readonly recovery: Pick<RecoveryStore, "groupOf">;
+  readonly topics: Pick<TopicStore, "get">;
+  readonly places: Pick<FailurePlaces, "look">;
+  readonly evaluateFailure: EvaluateFailure;
+  readonly clock: Clock;
+}
+
+export async function evaluateRequest(
+  { recovery, topics, places, evaluateFailure, clock }: EvaluateRequestDeps,
+  request: EvaluateRequest,
+): Promise<EvaluateAnswer> {
+  const startedMs = clock.monotonicMs();
+  const text = cleanText(request.message ?? "");
+  const stack = request.stack === undefined ? null : cleanText(request.stack);
+  const topic = cleanName(request.topic ?? "") || OUTSIDE_TOPIC;
+  const ours = request.sink === undefined && isTopicName(topic) ? await topics.get(topic) : null;
+  const failure = {
+    topic,
+    sink: ours === null ? mask(cleanName(request.sink ?? "")) : sinkName(ours),
+    code: cleanName(request.code) || "unknown",
+    text,
+  };
+  const { fingerprint, matchId, template } = await places.look({ ...failure, ...(stack === null ? {} : { stack }) });
+  const group = await recovery.groupOf({ fingerprint });
+  const occurrences = request.occurrences ?? (group === null ? 1 : group.occurrences + 1);
+  const { evaluation } = await evaluateFailure({ ...failure, stack, skill: request.skill ?? null, occurrences }, group);
+  const durationMs = clock.monotonicMs() - startedMs;
+  return { evaluation, fingerprint, failureMatchId: matchId, template, groupId: group?.groupId ?? null, durationMs };
+}

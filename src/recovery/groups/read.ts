@@ -1,0 +1,33 @@
+/** Groups as people see them: with their candidate, their newest occurrences, and why their failures are together. */
+import { MakegoodError } from "../../message/errors.ts";
+import type { Group, RecoveryStore } from "../../store/recovery.ts";
+import type { FailurePlaces } from "../ingest/place-failures.ts";
+import type { GroupDetail } from "../recovery.ts";
+import { explainGroup } from "./explain.ts";
+import type { GroupRuleBook } from "./rule-documents.ts";
+
+export interface GroupDetailDeps {
+  readonly recovery: Pick<RecoveryStore, "group" | "candidateOf" | "occurrences">;
+  readonly places: Pick<FailurePlaces, "trial">;
+  readonly groupRules: () => Promise<GroupRuleBook>;
+}
+
+const NEWEST_OCCURRENCES = 20;
+
+export async function existingGroup(recovery: Pick<RecoveryStore, "group">, groupId: number): Promise<Group> {
+  const group = await recovery.group(groupId);
+  if (group === null) throw new MakegoodError("group_not_found", `There is no group ${groupId}.`, { groupId });
+  return group;
+}
+
+export async function groupDetail({ recovery, places, groupRules }: GroupDetailDeps, groupId: number): Promise<GroupDetail> {
+  const group = await existingGroup(recovery, groupId);
+  const [candidate, { data: occurrences }, book] = await Promise.all([
+    recovery.candidateOf(groupId),
+    recovery.occurrences(groupId, { limit: NEWEST_OCCURRENCES }),
+    groupRules(),
+  ]);
+  const rule = group.rule === null ? undefined : book.byId.get(group.rule);
+  const fingerprints = await places.trial(group);
+  return { group, candidate, occurrences, why: explainGroup(group, occurrences, fingerprints, rule) };
+}
