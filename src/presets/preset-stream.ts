@@ -8,7 +8,7 @@ import { type StreamDoors, type StreamDoorsOptions, startStreamDoors } from "../
 type Shared = "redis" | "consumerName" | "onNotice" | "clock" | "random";
 
 export interface PresetStreamOptions extends Pick<StreamDoorsOptions, Shared> {
-  /** It must have the topics of the stream, and somebody must work on them. */
+  /** It must have the topics of the stream, and a process must work on them. */
   readonly mg: Pick<Makegood, "store" | "events" | "enqueueText">;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The audit client for producers: write() tries the audit service at once, falls back to a store that goes on trying, and returns
  * what became of the record. It never throws and never takes longer than its budget, so no business operation blocks or
- * fails because of an audit record (AUD-3). One generic write, and one helper for each registered type.
+ * fails because of an audit record. One generic write, and one helper for each registered type.
  */
 import type { DeliverResult } from "../../client/deliver.ts";
 import { textOf } from "../../client/direct-delivery.ts";
@@ -36,7 +36,7 @@ export interface AuditClientOptions
   readonly store?: Store | undefined;
   /** One try at the service. */
   readonly timeoutMs?: number | undefined;
-  /** A whole write, whatever happens. */
+  /** A whole write, in every case. */
   readonly budgetMs?: number | undefined;
   /** Instead of the policy `audit`. */
   readonly retry?: RetryConfig | undefined;
@@ -57,7 +57,7 @@ export interface AuditResult {
   readonly error: string | null;
 }
 
-/** A whole record, or the seed's own shape: the data alone, with an `id` that says which record it is (AUD-7). */
+/** A whole record, or the seed's own shape: the data alone, with an `id` that says which record it is. */
 export type AuditInput<Data extends object = Record<string, unknown>> = AuditEnvelope<Data> | (Data & { readonly data?: never });
 
 /** One for each registered type: `aiDecision(record)` is `write("ai-decisions", record)`, with the type of its data. */
@@ -72,7 +72,7 @@ export interface AuditClient extends Helpers, AsyncDisposable {
   deadLetters(): Promise<number | null>;
   /** What is behind it, for replay and inspection; null while its store cannot be opened. */
   makegood(): Promise<Makegood | null>;
-  /** Bounded by `drainMs` (DA-22); says what is still waiting, which a store that survives nothing loses now. */
+  /** Bounded by `drainMs`; says what is still waiting, which a store that survives nothing loses now. */
   close(options?: { readonly drainMs?: number | undefined }): Promise<{ readonly pending: number | null }>;
 }
 
@@ -111,10 +111,10 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
       return mg.deliver(topic, record, { key, payloadText, timeoutMs, budgetMs: leftMs });
     const entry = entryOf(draft, ids(), clock);
     const put = await mg.ladder.put(entry, clock.monotonicMs() + leftMs);
-    const told = { id: entry.message.id, key, code: "closed", error: "the client is closed", status: null, tries: 0 };
-    if (put.kind === "stored") return { ...told, kind: "queued", stored: put.rung, survives: put.survives };
+    const closed = { id: entry.message.id, key, code: "closed", error: "the client is closed", status: null, tries: 0 };
+    if (put.kind === "stored") return { ...closed, kind: "queued", stored: put.rung, survives: put.survives };
     const code = put.kind === "conflict" ? "key_conflict" : put.code;
-    return { ...told, kind: "refused", code, stored: null, survives: "nothing" };
+    return { ...closed, kind: "refused", code, stored: null, survives: "nothing" };
   }
 
   async function write(type: string, record: object): Promise<AuditResult> {
@@ -165,7 +165,7 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
     const left = await counted(UNSETTLED);
     await mg?.close({ drainMs });
     await Promise.allSettled([...sinks.values()].map(async (sink) => sink.close?.()));
-    // Whoever made a store closes it.
+    // A store of the caller's is the caller's to close.
     await own?.close();
     return { pending: left };
   }

@@ -1,6 +1,7 @@
 /**
- * From what a producer wrote to the message that carries it: the record under its event id, or the quarantine with the reason and the
- * whole text. Judged before anything is tried, so that an open breaker or an outage does not hide that a record does not fit (AUD-22).
+ * From what a producer wrote to the message that carries it: the record under its event id, or the quarantine with the reason and
+ * the whole text. Checked before anything is tried, so that an open breaker or an outage does not hide that a record does not
+ * fit.
  */
 import { payloadText } from "../../message/validate.ts";
 import { NOT_REGISTERED, quarantineMessage } from "./quarantine.ts";

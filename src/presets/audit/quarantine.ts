@@ -1,5 +1,5 @@
 /**
- * Records that do not fit, kept as dead letters with their whole text (CON-16, DA-15). A replay judges them again: what fits by then
+ * Records that do not fit, kept as dead letters with their whole text. A replay checks them again: what fits by then
  * is stored, the rest stays what it is.
  */
 import { readObject } from "../../message/json.ts";
@@ -14,7 +14,7 @@ import { type AuditKind, auditKind, QUARANTINE } from "./registry.ts";
 import { readEither } from "./seed-record.ts";
 
 export const INVALID_RECORD = "invalid_record";
-export const NOT_REGISTERED = "nobody registered this audit type";
+export const NOT_REGISTERED = "this audit type is not registered";
 
 const AS_IT_CAME = /^as-it-came:([a-z-]+):/;
 
@@ -30,19 +30,19 @@ export function quarantineMessage(namespace: string, type: string, reason: strin
   return { topic: `${namespace}/${QUARANTINE}`, key, payloadText };
 }
 
-export type Judged = { readonly kind: AuditKind; readonly record: AuditRecord } | { readonly refused: Outcome };
+export type CheckedRecord = { readonly kind: AuditKind; readonly record: AuditRecord } | { readonly refused: Outcome };
 
-export const judged = (kind: AuditKind, read: ReadRecord): Judged =>
+export const checked = (kind: AuditKind, read: ReadRecord): CheckedRecord =>
   read.ok ? { kind, record: read.record } : { refused: invalid(faultText(read.faults)) };
 
-export function judgeAgain({ id, key, payload }: Pick<Delivery, "id" | "key" | "payload">): Judged {
+export function checkAgain({ id, key, payload }: Pick<Delivery, "id" | "key" | "payload">): CheckedRecord {
   const type = AS_IT_CAME.exec(key ?? "")?.[1];
   const { audit_type, record } = type === undefined ? (readObject(payload) ?? {}) : { audit_type: type, record: payload };
   const kind = auditKind(String(audit_type));
   if (kind === null || typeof record !== "string") return { refused: invalid(NOT_REGISTERED) };
   // From the message alone, so that each attempt makes the same envelope: its id begins with its time.
   const occurredMs = Number.parseInt(String(id).replace("-", "").slice(0, 12), 16);
-  return judged(kind, readEither(kind, record, { newId: () => `${QUARANTINE}/${id}`, actor: QUARANTINE, occurredMs }));
+  return checked(kind, readEither(kind, record, { newId: () => `${QUARANTINE}/${id}`, actor: QUARANTINE, occurredMs }));
 }
 
 export function invalid(reason: string): Outcome {

@@ -1,6 +1,6 @@
 /**
- * What an audit record is: an envelope that is the same for every type, `data` with the least its type needs, and whatever else
- * the producer sent. The text is judged and never rewritten: what is stored is what came in. Everything that is wrong is found
+ * What an audit record is: an envelope that is the same for every type, `data` with the least its type needs, and what else
+ * the producer sent. The text is checked and never rewritten: what is stored is what came in. Everything that is wrong is found
  * at once.
  */
 import { isMakegoodError } from "../../message/errors.ts";
@@ -66,7 +66,7 @@ export function isEventId(value: unknown): value is string {
   return textFault(value, TEXT_BYTES_MAX.event_id) === null;
 }
 
-/** Reads the exact text of a record: JSON, 1 MiB, bounded depth (DA-26), envelope, and the least of its type. */
+/** Reads the exact text of a record: JSON, 1 MiB, bounded depth, envelope, and the least of its type. */
 export function readRecord(kind: AuditKind, text: string): ReadRecord {
   let value: unknown;
   try {
@@ -112,13 +112,13 @@ function recordFaults(kind: AuditKind, value: unknown): RecordFault[] {
   return faults;
 }
 
-/** The same judgement as a schema of a topic: whoever enqueues a record directly is told at once (EV-19). */
+/** The same checks as a schema of a topic: a program that enqueues a record directly gets the faults at once. */
 export function recordSchema(kind: AuditKind): StandardSchemaV1<AuditEnvelope> {
   const issueOf = ({ field, detail }: RecordFault) => ({ message: detail, path: field === "." ? [] : field.split(".") });
   return schemaOf((value) => recordFaults(kind, value).map(issueOf));
 }
 
-/** All faults as one sentence. It names fields and never repeats what stood in them (DA-25). */
+/** All faults as one sentence. It names fields and never repeats what stood in them. */
 export function faultText(faults: readonly RecordFault[]): string {
   return faults.map(({ field, detail }) => (field === "." ? `the record ${detail}` : `${field} ${detail}`)).join("; ");
 }

@@ -1,6 +1,6 @@
 /**
  * The one registry of audit types: name, path, topics, and the least that `data` must hold. Client, endpoints, worker, metrics
- * and documents read it, so that a type cannot be called one thing here and another there (DA-20).
+ * and documents read it, so that a type cannot be called one thing here and another there.
  */
 
 export const AUDIT_PATH = "/api/v1/audit";

@@ -1,5 +1,5 @@
 /**
- * A record in the seed's own shape, {id, fingerprint, confidence …} without an envelope (AUD-7), becomes the `data` of one: the same
+ * A record in the seed's own shape, {id, fingerprint, confidence …} without an envelope, becomes the `data` of one: the same
  * envelope wherever it comes in, the endpoint, the stream or the client. Its text goes in as it is.
  */
 import { readObject } from "../../message/json.ts";
@@ -20,7 +20,7 @@ export interface Source {
 /** Where the data begins in an envelope made here: quotes inside of a text before it are escaped. */
 const DATA = ',"data":';
 
-/** Reads a record in either shape. What fits neither is judged as what it looks like. */
+/** Reads a record in either shape. What fits neither is checked as the one it looks like. */
 export function readEither(kind: AuditKind, text: string, source: Source): ReadRecord {
   const read = readRecord(kind, text);
   if (read.ok) return read;
@@ -34,7 +34,7 @@ export function isSameData(kind: AuditKind, eventId: string, text: string): bool
   return at > 0 && eventId === dataId(kind, text.slice(at + DATA.length, -1));
 }
 
-/** Whether it has, or tries to have, an envelope of its own. Members that are undefined are absent (N8). */
+/** Whether it has, or tries to have, an envelope of its own. Members that are undefined are absent. */
 export function hasEnvelope(record: unknown): record is object {
   const { event_id, data } = Object(record) as { event_id?: unknown; data?: unknown };
   return typeof record === "object" && (event_id !== undefined || data !== undefined);

@@ -1,7 +1,8 @@
 /**
- * The producer's side: topics `audit-write/*`, each of which posts its records to an endpoint of the audit service. The audit client delivers
- * through them, and so does a worker that has no database of its own and is told where the service is (DATA_STORAGE_URL). A record that
- * does not fit is rejected before it is sent (AUD-22), so it becomes a dead letter with its text; errors are redacted (DA-25).
+ * The producer's side: topics `audit-write/*`, each of which posts its records to an endpoint of the audit service. The audit
+ * client delivers through them, and so does a worker that has no database of its own and is given the address of the service
+ * (DATA_STORAGE_URL). A record that does not fit is rejected before it is sent, so it becomes a dead letter with its text; errors
+ * are redacted.
  */
 import type { Outcome } from "../../message/outcome.ts";
 import type { RetryConfig } from "../../message/retry-policy.ts";
@@ -12,7 +13,7 @@ import { messageHeaders } from "../../sink/request-headers.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { httpVerdict, isAddressFault, outcomeOfAnswer, type Verdict } from "../../sink/verdict.ts";
 import { type AnyTopic, topic } from "../../topic/topic.ts";
-import { invalid, judgeAgain, NOT_REGISTERED } from "./quarantine.ts";
+import { checkAgain, invalid, NOT_REGISTERED } from "./quarantine.ts";
 import { faultText, readRecord } from "./record.ts";
 import { AUDIT_CLIENT_NAMESPACE, AUDIT_PATH, AUDIT_TYPES, type AuditKind, QUARANTINE } from "./registry.ts";
 
@@ -33,11 +34,11 @@ export function senderSinks(options: SenderOptions): ReadonlyMap<string, Sink> {
     kind: "http",
     // A replay after a fix sends it; until then it stays what it is.
     deliver(delivery, context) {
-      const judged = judgeAgain(delivery);
-      if ("refused" in judged) return judged.refused;
-      const { eventId, payload } = judged.record;
+      const checked = checkAgain(delivery);
+      if ("refused" in checked) return checked.refused;
+      const { eventId, payload } = checked.record;
       const sent = { ...delivery, payload, idempotencyKey: eventId };
-      return sinks.get(topicOf(judged.kind.type))?.deliver(sent, context) ?? invalid(NOT_REGISTERED);
+      return sinks.get(topicOf(checked.kind.type))?.deliver(sent, context) ?? invalid(NOT_REGISTERED);
     },
   });
 }
@@ -48,7 +49,7 @@ export function senderTopics(sinks: ReadonlyMap<string, Sink>, retry: RetryConfi
 
 const topicOf = (type: string): string => `${AUDIT_CLIENT_NAMESPACE}/${type}`;
 
-/** 200 is the endpoint's word for a record it had already. Another address or method is a wrong setting, not a wrong record (N15). */
+/** 200 is the endpoint's word for a record it had already. Another address or method is a wrong setting, not a wrong record. */
 function verdictOf(status: number): Verdict {
   return status === 200 ? "duplicate" : isAddressFault(status) ? "retry" : httpVerdict(status);
 }
@@ -71,8 +72,9 @@ function typeSink(kind: AuditKind, { url, token, headers, timeoutMs, clock }: Se
       const answer = await poster.post(delivery.payload, messageHeaders(delivery), context);
       const outcome = outcomeOfAnswer(answer, verdictOf, clock.wallMs());
       // 202: the service has queued it; the caller may want to know.
-      const told = answer.kind === "answered" && outcome.kind === "delivered" ? { ...outcome, status: answer.status } : outcome;
-      return redacted(service.judge(delivery.idempotencyKey, told));
+      const answered =
+        answer.kind === "answered" && outcome.kind === "delivered" ? { ...outcome, status: answer.status } : outcome;
+      return redacted(service.withOutage(delivery.idempotencyKey, answered));
     },
     close: () => poster.close(),
   };
@@ -87,15 +89,16 @@ const SILENT_RECORDS = 5;
 type Service = ReturnType<typeof createService>;
 
 /**
- * What answers say about the audit service as a whole, one for all types. While it is away (refused, not there, full, overloaded, silent to
- * several records in a row, or set up so that it takes nothing) records wait and spend no attempts, for a week if need be (CON-12, DA-28).
+ * What answers say about the audit service as a whole, one for all types. While it is away (refused, not there, full, overloaded,
+ * silent to several records in a row, or set up so that it takes nothing) records wait and spend no attempts, for a week if need
+ * be.
  */
 export function createService() {
   const silent = new Set<string>();
   const missed = new Set<string>();
   return {
     /** The outcome of one try, with `outage` where it says nothing about the record. */
-    judge(eventId: string, outcome: Outcome): Outcome {
+    withOutage(eventId: string, outcome: Outcome): Outcome {
       if (outcome.kind === "unserved") return outcome;
       if (outcome.kind === "unknown") {
         if (silent.size < SILENT_RECORDS) silent.add(eventId);

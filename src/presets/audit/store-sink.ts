@@ -1,13 +1,13 @@
 /**
  * The server's side: sinks that write queued records to the audit seam by event id, so that a repeat is a duplicate and never a
- * second record (DA-14). What a database says is never repeated, only its class (DA-25).
+ * second record. What a database says is never repeated, only its class.
  */
 import { isMakegoodError } from "../../message/errors.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import { systemClock, within } from "../../platform/clock.ts";
 import type { DeliverContext, Delivery, Sink } from "../../sink/sink.ts";
 import type { AuditRecord, AuditStore } from "../../store/audit.ts";
-import { type Judged, judgeAgain, judged } from "./quarantine.ts";
+import { type CheckedRecord, checkAgain, checked } from "./quarantine.ts";
 import { readRecord } from "./record.ts";
 import type { AuditKind } from "./registry.ts";
 import { isSameData } from "./seed-record.ts";
@@ -15,22 +15,22 @@ import { isSameData } from "./seed-record.ts";
 /** Another record has this event id: a person has to look. */
 export const EVENT_CONFLICT = "event_conflict";
 
-/** `judge`: which record a message holds. */
-function sinkOf(audit: AuditStore, judge: (delivery: Delivery) => Judged): Sink {
+/** `check`: which record a message holds, or why it is refused. */
+function sinkOf(audit: AuditStore, check: (delivery: Delivery) => CheckedRecord): Sink {
   return {
     kind: "function",
     onDemand: true,
     deliver(delivery, context) {
-      const judged = judge(delivery);
-      return "refused" in judged ? judged.refused : write(audit, judged.kind, judged.record, context);
+      const checked = check(delivery);
+      return "refused" in checked ? checked.refused : write(audit, checked.kind, checked.record, context);
     },
   };
 }
 
 export const storeSink = (audit: AuditStore, kind: AuditKind): Sink =>
-  sinkOf(audit, ({ payload }) => judged(kind, readRecord(kind, payload)));
+  sinkOf(audit, ({ payload }) => checked(kind, readRecord(kind, payload)));
 
-export const quarantineSink = (audit: AuditStore): Sink => sinkOf(audit, judgeAgain);
+export const quarantineSink = (audit: AuditStore): Sink => sinkOf(audit, checkAgain);
 
 async function write(audit: AuditStore, kind: AuditKind, record: AuditRecord, context: DeliverContext): Promise<Outcome> {
   try {
@@ -62,7 +62,7 @@ const AWAY: Readonly<Record<string, string>> = {
   closed: "the store is closed",
 };
 
-/** What a failed write to the audit seam means for its record (DA-24): away, never, or an ordinary failure. */
+/** What a failed write to the audit seam means for its record: away, never, or an ordinary failure. */
 export function outcomeOfWrite(thrown: unknown): Outcome {
   if (isMakegoodError(thrown)) {
     const away = AWAY[thrown.code];

@@ -1,8 +1,8 @@
 /**
  * The seed's stream of audit records, opened at both ends: what others add to `audit-dlq` becomes a message of the audit topics,
- * acknowledged after its commit, and what dies of those topics appears on `audit:dead-letter` (AUD-9, AUD-15, AUD-31). One
- * call for a service that embeds it; `serve` and `work` make the same one when MAKEGOOD_STREAMS names audit. A record without an envelope gets one
- * made of the entry, so that a second reading is the same event; what cannot be read is quarantined and never thrown away (DA-13).
+ * acknowledged after its commit, and what dies of those topics appears on `audit:dead-letter`. One call for a service that embeds
+ * it; `serve` and `work` make the same one when MAKEGOOD_STREAMS names audit. A record without an envelope gets one made of the
+ * entry, so that a second reading is the same event; what cannot be read is quarantined and never thrown away.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { type RetryConfig, retryDelayMs, retryPolicy } from "../../message/retry-policy.ts";
@@ -16,11 +16,11 @@ import { messageOf } from "./draft.ts";
 import { type AUDIT_CLIENT_NAMESPACE, AUDIT_NAMESPACE, AUDIT_TYPES, QUARANTINE } from "./registry.ts";
 
 export interface AuditStreamOptions extends PresetStreamOptions {
-  /** Default `audit-retry-workers` (CON-14). */
+  /** Default `audit-retry-workers`. */
   readonly group?: string | undefined;
   /** Default `audit`: the store behind `mg` writes the records itself. */
   readonly namespace?: StreamNamespace | undefined;
-  /** How the topics were made, where that is not the policy `audit`: its first wait stands before the first attempt (AUD-19). */
+  /** How the topics were made, where that is not the policy `audit`: its first wait stands before the first attempt. */
   readonly retry?: RetryConfig | undefined;
 }
 
@@ -33,7 +33,7 @@ export function startAuditStream(options: AuditStreamOptions): StreamDoors {
   const { namespace, clock = systemClock, random = systemRandom } = options;
   const policy = retryPolicy(options.retry ?? { policy: "audit" });
   if (!policy) throw new MakegoodError("invalid_config", `there is no retry policy ${JSON.stringify(options.retry?.policy)}`);
-  // Whoever added the entry has tried it; how long that is ago counts. A second reading of it is the same message.
+  // The process that added the entry has tried it; how long ago that is counts. A second reading of it is the same message.
   const waitMs = (entry: StreamEntry): number => {
     const ageMs = Math.max(0, clock.wallMs() - addedMs(entry)) || 0;
     return Math.max(0, Math.ceil(retryDelayMs(policy, 1, random.next()) - ageMs));
@@ -65,7 +65,7 @@ export function readAuditEntry(stream: string, entry: StreamEntry, namespace: St
   return fits || message.payloadText === audit_data ? { ...message, key } : message;
 }
 
-/** The entry's own id has milliseconds and is Redis's time; the seed's field has seconds (DA-23). NaN: neither says. */
+/** The entry's own id has milliseconds and is Redis's time; the seed's field has seconds. NaN: neither says. */
 function addedMs({ id, fields }: StreamEntry): number {
   const ms = Number(id.split("-")[0]);
   return Number.isSafeInteger(ms) && ms > 0 ? ms : Number(fields.created_at) * 1_000;

@@ -1,6 +1,6 @@
 /**
  * The topics of the server's side, from the registry: one for each type and one for the quarantine. `serve` and `work` declare
- * them on every store that keeps audit records, so that any worker of that store can write what was queued (EV-18).
+ * them on every store that keeps audit records, so that any worker of that store can write what was queued.
  */
 import type { RetryConfig } from "../../message/retry-policy.ts";
 import type { AuditStore } from "../../store/audit.ts";
@@ -14,8 +14,8 @@ export function auditTopic(type: AuditType | typeof QUARANTINE): string {
 }
 
 /**
- * What was queued must not disturb requests (AUD-14, DA-27): one write at once for each of the seven topics, against a pool of ten, and a rate
- * over all workers by which ten thousand records of one type are through in nine minutes (AUD-21). Requests themselves are not held to it.
+ * What was queued must not disturb requests: one write at once for each of the seven topics, against a pool of ten, and a rate
+ * over all workers by which ten thousand records of one type are through in nine minutes. Requests themselves are not held to it.
  */
 const CONCURRENCY = 1;
 const RATE_PER_SECOND = 20;

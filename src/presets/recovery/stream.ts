@@ -1,7 +1,7 @@
 /**
- * The seed's stream of failures to be evaluated, opened at both ends (REC-30, REC-31, REC-40): an entry becomes a message of
- * `recovery/evaluate`, and what dies of that topic appears on `m10:evaluate:dead-letter`. Only the doors: the recovery engine of a worker
- * evaluates, or whoever gives the topic another sink; until somebody does, messages wait there and nothing is lost.
+ * The seed's stream of failures to be evaluated, opened at both ends: an entry becomes a message of `recovery/evaluate`, and what
+ * dies of that topic appears on `m10:evaluate:dead-letter`. This file only opens the streams: the recovery engine of a worker
+ * evaluates, or another sink that an operator gives the topic; until then messages wait there and nothing is lost.
  */
 import type { Makegood } from "../../create.ts";
 import { EVALUATE_DEFINITION, RECOVERY_TOPIC } from "../../recovery/topics.ts";
@@ -31,8 +31,8 @@ export function startRecoveryStream(options: RecoveryStreamOptions): StreamDoors
 }
 
 /**
- * An entry of a topic that nobody declared would be quarantined. Declared as the recovery engine does it, whichever of the two starts
- * first: whoever evaluates, over the API, in a file or in code, may replace it.
+ * An entry of a topic that is not declared would be quarantined. Declared as the recovery engine does it, so that either may
+ * start first: a declaration over the API, in a file or in code replaces it.
  */
 async function declareMissing(store: Makegood["store"]): Promise<void> {
   if ((await store.topics.get(RECOVERY_TOPIC)) === null) await store.topics.put(EVALUATE_DEFINITION, "api");

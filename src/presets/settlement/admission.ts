@@ -1,7 +1,7 @@
 /**
- * Whether a caller should reserve more (EV-8): how much waits to be settled, and how much of that a tenant owes, against the caps of
- * this client. It is a signal for the time before a cost is incurred; finalize() never refuses, because by then the money is owed.
- * It answers within a tenth of a second and never throws; what is not known closes nothing (FIN-50).
+ * Whether a caller should reserve more: how much waits to be settled, and how much of that a tenant owes, against the caps of
+ * this client. It is a signal for the time before a cost is incurred; finalize() never refuses, because by then the money is
+ * owed. It answers in a tenth of a second and never throws; what is not known closes nothing.
  */
 import { createLastAnswer } from "../../observe/last-answer.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -22,14 +22,14 @@ export interface Admission {
   readonly reason: string | null;
   /** Obligations of all tenants that wait, wherever they are kept. Null: not known now. */
   readonly pending: number | null;
-  /** What waits in the store for this tenant, in micro, as text. Null: not known, or not to be told by the seeds' port. */
+  /** What waits in the store for this tenant, in micro, as text. Null: not known, or the seeds' port cannot say it. */
   readonly exposureMicro: string | null;
 }
 
 const MAX_PENDING = 50;
-/** A sample serves everybody who asks within this time: a busy service asks before every charge. */
+/** A sample serves every call for this long: a busy service asks before every charge. */
 const FRESH_MS = 500;
-/** After this long nobody vouches for a sample. */
+/** After this long a sample is no longer used. */
 const TRUSTED_MS = 5_000;
 
 const NOT_KNOWN: Admission = Object.freeze({ open: true, reason: null, pending: null, exposureMicro: null });

@@ -1,7 +1,7 @@
 /**
- * What the billing service's answer means: the kernel's table of statuses (DF-19), except 409, which is only as good as
- * what stands in it (DF-20). The same amount and a settled state is a duplicate; another amount, account or end is a dead letter for a person.
- * The same comparison judges a reservation that was read because a 409 carried nothing. The words are ours: nothing of the body is kept (FIN-67).
+ * What the billing service's answer means: the kernel's table of statuses, except 409, which is only as good as what stands in
+ * it. The same amount and a settled state is a duplicate; another amount, account or end is a dead letter for a person. The same
+ * comparison judges a reservation that was read because a 409 carried nothing. The words are ours: nothing of the body is kept.
  */
 import { isObject, readObject } from "../../message/json.ts";
 import { DUPLICATE, type Outcome } from "../../message/outcome.ts";
@@ -14,7 +14,7 @@ export interface Judged {
   readonly outcome: Outcome;
   /** A 409 whose text could not be compared: taken as a duplicate, and counted. */
   readonly unverified: boolean;
-  /** The amount in it was not canonical and had to be read with good will. */
+  /** The amount in it was not canonical and and its meaning was clear. */
   readonly normalised: boolean;
 }
 
@@ -28,13 +28,16 @@ export function judge(answer: Answered, request: FinalizeRequest, wallMs: number
   return { outcome, unverified: false, normalised: false };
 }
 
-/** N15: a wrong address must not make dead letters of all that is owed, however long it stays wrong; a person puts it right, and it goes on. */
+/**
+ * A wrong address must not make dead letters of all that is owed, however long it stays wrong; a person puts it right, and it
+ * goes on.
+ */
 function misplaced(status: number): Outcome {
   const error = `the receiver answered ${status}: it settles nothing at this address; check billingUrl`;
   return { kind: "retry", code: `http_${status}`, error, alert: true, outage: true };
 }
 
-/** DF-19: a reservation that the service does not know or that is gone says so in its answer. */
+/** A reservation that the service does not know or that is gone says so in its answer. */
 function isNamed(body: string, request: FinalizeRequest): boolean {
   const said = read(body);
   if (said === null) return false;

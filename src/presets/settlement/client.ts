@@ -25,18 +25,18 @@ export interface SettlementCounts {
   readonly finalized: number;
   readonly idempotent: number;
   readonly dlq: number;
-  /** 409s that were taken as settled although nothing in them could be compared (DF-20). */
+  /** 409s that were taken as settled although nothing in them could be compared. */
   readonly unverified: number;
-  /** Amounts of the receiver that were not canonical (EV-4). */
+  /** Amounts of the receiver that were not canonical. */
   readonly normalised: number;
 }
 
 export interface SettlementClient extends AsyncDisposable {
-  /** Exactly one of finalized, idempotent, dlq; never throws, whatever comes in. */
+  /** Exactly one of finalized, idempotent, dlq; never throws, on any input. */
   finalize(request: FinalizeRequest): Promise<FinalizeResult>;
   /** One pass over what is due; never throws. A call during a pass gets that pass's counts. */
   replayDeadLetters(): Promise<ReplayCounts>;
-  /** Whether to reserve more for this tenant: a signal to ask for before a cost is incurred. finalize() itself never refuses (EV-8). */
+  /** Whether to reserve more for this tenant: a signal to ask for before a cost is incurred. finalize() itself never refuses. */
   admission(tenantId: string): Promise<Admission>;
   /** What waits for a replay, here and in the store. */
   getDLQSize(): Promise<number>;
@@ -48,11 +48,14 @@ export interface SettlementClient extends AsyncDisposable {
   health(): Promise<BillingHealth>;
   counts(): SettlementCounts;
   /**
-   * Resolves when the store is open and its persistence was looked at, however long that takes; rejects with what keeps it from being used at all, with
-   * the signal's reason, or when `timeoutMs` is over. For a bootstrap (FIN-60).
+   * Resolves when the store is open and its persistence was looked at, however long that takes; rejects with what keeps it from
+   * being used at all, with the signal's reason, or when `timeoutMs` is over. For a bootstrap.
    */
   ready(options?: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined }): Promise<void>;
-  /** A worker replays what is due, without keeping the process alive; every `everyMs` the store is looked at and what was done is told. */
+  /**
+   * A worker replays what is due, without keeping the process alive; every `everyMs` the store is looked at and a line says what
+   * was done.
+   */
   start(options?: { readonly everyMs?: number | undefined }): void;
   /** Ends the replays; what is under way is waited for. The store stays open. */
   close(): Promise<void>;
@@ -61,7 +64,10 @@ export interface SettlementClient extends AsyncDisposable {
 const TIMEOUT_MS = 1_000;
 const MAX_RETRIES = 5;
 const LOOK_EVERY_MS = 60_000;
-/** DF-5: a claim outlives the longest call under it. The kernel extends it while its worker lives, so what a crash leaves comes back soon. */
+/**
+ * A claim outlives the longest call under it. The kernel extends it while its worker lives, so what a crash leaves comes back
+ * soon.
+ */
 const LEASE_HEADROOM_MS = 10_000;
 
 export function createSettlementClient(options: SettlementOptions): SettlementClient {
@@ -111,7 +117,7 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
     return counts;
   }
 
-  /** DF-23: one at a time; who comes during a pass waits for that one. */
+  /** One at a time; a call during a pass waits for that one. */
   function replayDeadLetters(): Promise<ReplayCounts> {
     passing ??= pass().finally(() => {
       passing = null;

@@ -1,6 +1,6 @@
 /**
- * The `billing` block of a health answer (CON-5): how much waits, since when, and whether it would survive. It comes within
- * a tenth of a second, from the last good sample if the store takes longer, and never throws (FIN-59, DF-27).
+ * The `billing` block of a health answer: how much waits, since when, and whether it would survive. It comes in
+ * a tenth of a second, from the last good sample if the store takes longer, and never throws.
  */
 import { createLastAnswer } from "../../observe/last-answer.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -16,23 +16,23 @@ export interface BillingHealth {
   readonly dlq_oldest_entry_age_ms: number | null;
   readonly dlq_store_type: string;
   readonly dlq_durable: boolean;
-  /** True only when it was read from the server (DF-9). */
+  /** True only when it was read from the server. */
   readonly dlq_aof_verified: boolean;
   readonly dlq_persistence: "verified" | "failed" | "unknown";
-  /** Who vouches for what the server did not say; null: nobody has to, or nobody does. */
+  /** What an operator attests where the server does not say; null: nothing is attested, or nothing has to be. */
   readonly dlq_attested: string | null;
   /** Reservations whose payload is gone or cannot be read: each stands in the log. */
   readonly dlq_unreadable: number;
-  /** Whether what goes wrong now would be kept safely: durable, and shown to be, with nothing unreadable (EV-12, FIN-6). */
+  /** Whether what goes wrong now would be kept safely: durable, and shown to be, with nothing unreadable. */
   readonly ready_for_billing: boolean;
   /** How old the sample is. */
   readonly sampled_ms_ago: number | null;
 }
 
-/** How long whoever asks waits for an answer. */
+/** How long a caller waits for an answer. */
 export const WAIT_MS = 80;
 const ASKED_EACH_TIME = -1;
-/** A store that was slow for a moment is not one that is gone; after this long nobody vouches for it. */
+/** A store may be slow for a moment; after this long its last sample is no longer shown as good. */
 const TRUSTED_MS = 2_000;
 
 /** What was last found out about the store. */
@@ -51,7 +51,7 @@ export function createBillingHealth(kept: Keeping, looked: () => LastLook, clock
   return async () => {
     const { value, ageMs } = await last.read(WAIT_MS);
     if (value === undefined || ageMs === null) return NOTHING_KNOWN;
-    // An old size is better than none; durability is what it is now, and is not claimed from hearsay.
+    // An old size is better than none; durability is only what was read now.
     const sure = ageMs <= TRUSTED_MS && kept.durable();
     const doubted = sure ? {} : { dlq_durable: false, dlq_aof_verified: false, ready_for_billing: false };
     return { ...value, ...doubted, sampled_ms_ago: ageMs };
@@ -79,7 +79,7 @@ export function isAofVerified(kind: string, { state, attested }: LastLook): bool
   return kind === "redis" && state === "verified" && attested === null;
 }
 
-/** What billingOfCounts() cannot see in counts; only Redis has any of it. What lost even its name may be an obligation, and counts as one. */
+/** Redis alone has entries that counts do not show. One that lost even its name may be an obligation, and counts as one. */
 export async function lookAtStore(store: Store): Promise<Partial<LastLook>> {
   if (!isRedisStore(store)) return {};
   const { state, attested } = await checkPersistence(store);

@@ -1,7 +1,7 @@
 /**
- * The five invariants of settlement (FIN-51…57), each with its words and an assertion that a test or a running service can make.
- * Durable mode: the store is connected and its persistence verified or attested, or a journal below it has the entry; degraded mode: anything less.
- * An assertion that fails names the invariant, the reservation and what was seen.
+ * The five invariants of settlement, each with its words and an assertion that a test or a running service can make. Durable
+ * mode: the store is connected and its persistence verified or attested, or a journal below it has the entry; degraded mode:
+ * anything less. An assertion that fails names the invariant, the reservation and what was seen.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { parseMicro } from "./money.ts";

@@ -53,7 +53,7 @@ interface Seen {
   readonly request: FinalizeRequest;
 }
 
-type Told = Pick<DeliverResult, "kind" | "code" | "error" | "status" | "stored" | "survives" | "id">;
+type KeptAs = Pick<DeliverResult, "kind" | "code" | "error" | "status" | "stored" | "survives" | "id">;
 
 export function createKeeping(options: KeepingOptions) {
   const { port, clock, lines, newId, timeoutMs } = options;
@@ -102,7 +102,7 @@ export function createKeeping(options: KeepingOptions) {
     if (event.status === "delivered") for (const [key, { id }] of seen) if (id === event.id) seen.delete(key);
   }
 
-  /** FIN-64. What died below the store is described when the store has it. */
+  /** What died below the store is described when the store has it. */
   async function describeDead(): Promise<void> {
     for (const id of dead) {
       const view = (await port.store.get(id).catch(() => null)) ?? null;
@@ -123,7 +123,7 @@ export function createKeeping(options: KeepingOptions) {
     if (first === null || entries.standsTo(first, mine.request) === "other") await conflict(ready, mine.request, first);
   }
 
-  /** N8: what was told again while the store was away, and met what a person has closed. */
+  /** A reservation that came again while the store was away, and that a person has closed meanwhile. */
   async function closedAbove(id: string): Promise<void> {
     const view = await port.store.get(id);
     const { entry: _, problem: __, ...request } = entries.fieldsOf(view?.payload ?? "");
@@ -144,7 +144,7 @@ export function createKeeping(options: KeepingOptions) {
     if (first && (await contradicts(request, first, away ? null : port.store))) return conflict(mg, request, first);
     const traceparent = isTraceparent(trace) ? trace : null;
     const same = first && away ? { id: first.id } : {};
-    // Told again it is the same message, whatever trace it came with.
+    // A reservation that comes again is the same message, with any trace.
     const payload = entries.payloadOf(first ? { ...request, trace_id: first.request.trace_id } : request);
     const result = await mg.deliver(TOPIC, payload, { key, tenantId, timeoutMs, traceparent, ...same });
     if (result.code === "key_conflict") return again(mg, request, await firstOf(port.store, request));
@@ -156,10 +156,10 @@ export function createKeeping(options: KeepingOptions) {
     const ended = result.kind === "dead" ? await port.store.get(result.id).catch(() => null) : null;
     if (ended && entries.standsTo(ended, request) === "closed") return again(mg, request, ended);
     if (result.stored !== null) remember(seen, result.id, request);
-    return told(request, result);
+    return keptResult(request, result);
   }
 
-  /** The reservation was told before: what became of that message is the answer. */
+  /** The reservation came before: what became of that message is the answer. */
   async function again(mg: Makegood, request: FinalizeRequest, first: MessageView | null): Promise<FinalizeResult> {
     const standing = first === null ? "other" : entries.standsTo(first, request);
     if (first === null || standing === "other") return conflict(mg, request, first);
@@ -172,7 +172,7 @@ export function createKeeping(options: KeepingOptions) {
     return { ...kept(request, reason, "primary", survives), closed };
   }
 
-  /** DF-17: the first stands, and this one is a dead letter of its own. */
+  /** The first stands, and this one is a dead letter of its own. */
   async function conflict(mg: Makegood, request: FinalizeRequest, first: Pick<Seen, "id"> | null): Promise<FinalizeResult> {
     const reason = `key_conflict: reservation ${request.reservation_id} is kept with another cost or tenant; the first stands`;
     const entry = entryOf(request, reason);
@@ -185,11 +185,11 @@ export function createKeeping(options: KeepingOptions) {
     const put = await mg.ladder.put({ message, atMs: clock.wallMs() }, clock.monotonicMs() + STORE_WAIT_MS);
     const { code = null, error = null } = message.directTry ?? {};
     const nowhere = { kind: "dead", code, error, stored: null, survives: "nothing", status: null, id: message.id } as const;
-    if (put.kind === "stored") return told(request, { ...nowhere, stored: put.rung, survives: put.survives }, message);
-    return told(request, put.kind === "refused" ? { ...nowhere, ...put } : nowhere, message);
+    if (put.kind === "stored") return keptResult(request, { ...nowhere, stored: put.rung, survives: put.survives }, message);
+    return keptResult(request, put.kind === "refused" ? { ...nowhere, ...put } : nowhere, message);
   }
 
-  function told(request: FinalizeRequest, result: Told, message?: NewMessage): FinalizeResult {
+  function keptResult(request: FinalizeRequest, result: KeptAs, message?: NewMessage): FinalizeResult {
     const { kind: how, code, error, stored, survives, status, id } = result;
     const reason = `${code ?? how}: ${error ?? "kept for later"}`;
     const entry = { ...entryOf(request, reason), response_status: status, id, dead: how === "dead", message };
@@ -206,7 +206,7 @@ export function createKeeping(options: KeepingOptions) {
     return { ok: false, status: "dlq", reason, id, stored: stored === "primary" ? options.place : stored, survives } as const;
   }
 
-  /** The last rung of all: nothing kept it, so the log does (FIN-41). */
+  /** Below the last rung: nothing kept it, so the log does. */
   function lost({ request }: Obligation, error: unknown): FinalizeResult {
     const reason = `internal_error: ${errorText(error)}`;
     lines.storeFailed("finalize", errorText(error), { ...entryOf(request, reason), id: newId() });
@@ -225,7 +225,7 @@ export function createKeeping(options: KeepingOptions) {
     return withBelow(tallyOf(counts, TOPIC, UNSETTLED), mg.ladder.status(), clock.wallMs());
   }
 
-  /** Every minute all of it is looked at; what is gone or unreadable is named once and counted for as long as it is there (N10). */
+  /** Every minute all of it is looked at; what is gone or unreadable is named once and counted for as long as it is there. */
   async function reconcile(): Promise<void> {
     const nowMs = clock.monotonicMs();
     if (nowMs - reconciledMs > RECONCILE_MS) {
@@ -294,10 +294,10 @@ async function firstOf(store: Store, { reservation_id: key, tenant_id: tenantId 
   return (await store.list({ topic: TOPIC, tenantId, key, limit: 1 }).catch(() => null))?.data[0] ?? null;
 }
 
-/** N8: whoever closed it decided for good; what is told again is not kept again, and says so. */
+/** The person who closed it decided for good: a reservation that comes again is not kept again, and the answer says so. */
 async function closedWords(store: Store, { id, resolution }: MessageView): Promise<string> {
   const { provenance } = await store.history(id).catch(() => ({ provenance: [] }));
-  const { actor = "somebody", reason = null } = provenance.at(-1) ?? {};
+  const { actor = "an unknown person", reason = null } = provenance.at(-1) ?? {};
   const by = `${resolution} by ${actor} (${reason ?? "no reason given"})`;
   return `closed: ${by}; nothing was kept again: replay message ${id} if it is owed`;
 }
@@ -314,7 +314,7 @@ async function contradicts(request: FinalizeRequest, { id, request: first }: See
   return view === null || entries.standsTo(view, first) === "owed";
 }
 
-/** What each tenant owes, of what waits in the store; a page is more than was asked for. */
+/** What each tenant owes, of what waits in the store; one page holds more than is asked for. */
 async function owedBy(store: Store): Promise<Map<string, bigint>> {
   const owed = new Map<string, bigint>();
   for (const status of ["pending", "processing"] as const) {

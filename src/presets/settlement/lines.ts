@@ -1,6 +1,6 @@
 /**
- * The log lines of the settlement client: each begins with `[billing-finalize]` and carries its facts as fields (FIN-64, CON-10).
- * Whatever is kept in nothing but memory is written out whole, so that a person can settle it from the log (INV-2d).
+ * The log lines of the settlement client: each begins with `[billing-finalize]` and carries its facts as fields.
+ * What is kept in memory only is written out whole, so that a person can settle it from the log.
  */
 import type { NewMessage } from "../../message/message.ts";
 import type { Outcome } from "../../message/outcome.ts";
@@ -55,7 +55,7 @@ export function createLines(given: Log) {
     journalNote: (note: Readonly<Record<string, unknown>>) =>
       log[note.what === "taken_over" ? "info" : "warn"]("DLQ journal", note),
     closed: (entry: KeptEntry, resolution: string, store: string) =>
-      log.error("DLQ closed: a person has ended this reservation; what was told now is kept nowhere", {
+      log.error("DLQ closed: a person has ended this reservation; this request is kept nowhere", {
         resolution,
         store,
         ...whole(entry),
@@ -77,7 +77,7 @@ export function createLines(given: Log) {
   };
 }
 
-/** The entry in the seeds' words, and as `makegood journal import` reads it back (N11, DF-30). */
+/** The entry in the seeds' words, and as `makegood journal import` reads it back. */
 function whole({ id, dead, message: given, ...entry }: KeptEntry): object {
   const { created_at: _, ...request } = entry;
   if (id === undefined) return { entry };
@@ -85,7 +85,7 @@ function whole({ id, dead, message: given, ...entry }: KeptEntry): object {
   return { entry, makegood_entry: JSON.parse(entryJson({ message, atMs: Date.parse(entry.created_at) })) };
 }
 
-/** Every line begins alike. N8: a log that throws changes no result, and ends no process. */
+/** Every line begins alike. A log that throws changes no result, and ends no process. */
 function ours(log: Log): Log {
   const call = (level: keyof Log) => (text: string, fields?: LogFields) => tell(() => log[level](`${PREFIX} ${text}`, fields));
   return { debug: call("debug"), info: call("info"), warn: call("warn"), error: call("error") };

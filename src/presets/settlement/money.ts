@@ -1,6 +1,6 @@
 /**
- * Money as a canonical integer in decimal text, in millionths (EV-4): no sign, no leading zero, no exponent, at most thirty digits.
- * Where it is compared it is a BigInt; no number type ever holds it, so no amount is ever rounded (INV-4).
+ * Money as a canonical integer in decimal text, in millionths: no sign, no leading zero, no exponent, at most thirty digits.
+ * Where it is compared it is a BigInt; no number type ever holds it, so no amount is ever rounded.
  */
 
 /** Thirty digits: a million million million dollars, and still far from what any column or wire format breaks at. */
@@ -15,7 +15,7 @@ export function parseMicro(value: unknown): bigint | null {
 
 export interface ReadAmount {
   readonly amount: bigint;
-  /** It was not canonical and had to be read with good will; whoever reads counts these. */
+  /** It was not canonical, but its meaning was clear; the reader counts these. */
   readonly normalised: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The options of the settlement client, and what is told at start about those that cannot be meant: every mistake at once.
+ * The options of the settlement client, and a check at start that reports every mistake at once.
  */
 import type { MakegoodOptions } from "../../create.ts";
 import { MakegoodError } from "../../message/errors.ts";
@@ -18,26 +18,26 @@ export interface SettlementOptions {
   readonly billingUrl: string;
   readonly s2sSigner: ServiceSigner;
   /**
-   * A port of createRedisDLQStore or createMemoryDLQStore, or any store; both are the same to the client, and closed by whoever made them. Absent:
-   * memory, which survives nothing (FIN-2).
+   * A port of createRedisDLQStore or createMemoryDLQStore, or any store; both are the same to the client, and the caller closes
+   * them. Absent: memory, which survives nothing.
    */
   readonly dlqStore?: DLQPort | DLQStore | Store | undefined;
-  /** One total deadline per call; 1,000 by default (EV-13). */
+  /** One total deadline per call; 1,000 by default. */
   readonly timeoutMs?: number | undefined;
   /** Replays before an obligation becomes a dead letter; 5 by default. */
   readonly maxRetries?: number | undefined;
-  /** The waits before each replay, the last one repeated; 1, 2, 4, 8 and 10 minutes by default (FIN-35). Each is jittered. */
+  /** The waits before each replay, the last one repeated; 1, 2, 4, 8 and 10 minutes by default. Each is jittered. */
   readonly retryDelaysMs?: readonly number[] | undefined;
   /** Who the token's subject is: this service (default), or the tenant. */
   readonly s2sSubjectMode?: "service" | "tenant" | undefined;
   /**
-   * Where a reservation can be read, below `billingUrl` and with `{id}` for its id, such as /api/internal/reservations/{id}. It is asked with a
-   * token of its own, within the same deadline, when a 409 carries nothing to compare (DF-20). Absent: nothing is asked.
+   * Where a reservation can be read, below `billingUrl` and with `{id}` for its id, such as /api/internal/reservations/{id}. It
+   * is asked with a token of its own, within the same deadline, when a 409 carries nothing to compare. Absent: nothing is asked.
    */
   readonly reservationPath?: string | undefined;
   /** A directory of this client's own for the journal below the store: what the store does not take survives there. Needs `dlqStore`. */
   readonly journalDir?: string | undefined;
-  /** For admission(): how many obligations may wait; 50 by default (EV-8), at most 1,000. */
+  /** For admission(): how many obligations may wait; 50 by default, at most 1,000. */
   readonly maxPending?: number | undefined;
   /** For admission(): how much may wait for one tenant, in micro, as text; absent: no cap. */
   readonly maxExposureMicro?: string | undefined;
@@ -57,7 +57,7 @@ export function checkOptions(options: SettlementOptions): void {
   const found = [
     dlqStore !== undefined && !isStore(dlqStore) && !isPort(dlqStore) && NO_PORT,
     below && (typeof journalDir !== "string" || journalDir === "") && "journalDir must be the path of a directory",
-    below && dlqStore === undefined && "journalDir stands below a dlqStore: give one",
+    below && dlqStore === undefined && "journalDir needs a dlqStore: give one",
     below && makegood?.journal !== undefined && "journalDir and makegood.journal are the same: give one of them",
     maxExposureMicro !== undefined && parseMicro(maxExposureMicro) === null && NO_AMOUNT,
     number("timeoutMs", 10, 300_000),
@@ -73,7 +73,7 @@ export function checkOptions(options: SettlementOptions): void {
 }
 
 const NO_PORT =
-  "dlqStore must be a port made by createRedisDLQStore or createMemoryDLQStore, or a store: give the store that yours stands on";
+  "dlqStore must be a port made by createRedisDLQStore or createMemoryDLQStore, or a store: give the store below yours";
 const NO_AMOUNT = "maxExposureMicro must be a whole number in decimal text";
 
 export function isStore(given: object): given is Store {

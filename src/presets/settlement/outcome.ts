@@ -1,5 +1,5 @@
 /**
- * What finalize() and a pass of replays return. There are exactly three outcomes of a finalize (INV-1, FIN-12), and every
+ * What finalize() and a pass of replays return. There are exactly three outcomes of a finalize, and every
  * replay of a pass is counted exactly once.
  */
 

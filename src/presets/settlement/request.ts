@@ -1,6 +1,6 @@
 /**
  * What a caller hands to finalize(), read without trust: every input becomes a request that can be stored and shown, with the
- * reason why it can never be settled if there is one. Nothing here throws, whatever comes in (FIN-43).
+ * reason why it can never be settled if there is one. Nothing here throws, on any input.
  */
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
@@ -10,12 +10,14 @@ import { oneLine } from "../../sink/one-line.ts";
 import type { DLQRequest } from "../../store/redis/dlq-port/dlq-store.ts";
 import { MICRO_CHARS_MAX, parseMicro } from "./money.ts";
 
-/** The words of the seeds (FIN-11); the cost is an integer in decimal text. */
+/** The words of the seeds; the cost is an integer in decimal text. */
 export type FinalizeRequest = DLQRequest;
 
 export interface Obligation {
   readonly request: FinalizeRequest;
-  /** Why it can never be settled; null when it can. Then `request.reservation_id` is made up, so that two of them never share one (DF-18). */
+  /**
+   * Why it can never be settled; null when it can. Then `request.reservation_id` is made up, so that two of them never share one.
+   */
   readonly problem: string | null;
 }
 
@@ -34,7 +36,7 @@ export function readRequest(input: unknown, newId: () => string): Obligation {
     if (problem !== null) return unidentified(fields, problem, newId);
     return { request: { ...(fields as FinalizeRequest), trace_id: shown(trace_id) }, problem };
   } catch (thrown) {
-    // A getter that throws, a revoked proxy: there is nothing to read, and still it is an obligation that somebody had.
+    // A getter that throws, a revoked proxy: there is nothing to read, but the caller still has an obligation.
     return unidentified({}, `the request cannot be read: ${errorText(thrown)}`, newId);
   }
 }

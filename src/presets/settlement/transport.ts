@@ -1,6 +1,6 @@
 /**
  * One call of the billing service and nothing else: it signs, sends, reads the answer and says what it was. It touches no
- * store and keeps no count of attempts, so a first try and a replay are the same call (DF-14). It never throws and never
+ * store and keeps no count of attempts, so a first try and a replay are the same call. It never throws and never
  * takes longer than its deadline, signing included.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
@@ -142,7 +142,7 @@ function headersOf(request: FinalizeRequest, token: string): string[] {
   return headers;
 }
 
-/** snake_case inside, camelCase outside, the tenant as the account (EV-13). The cost stays the text that it is (INV-4). */
+/** snake_case inside, camelCase outside, the tenant as the account. The cost stays the text that it is. */
 function bodyOf({ reservation_id, tenant_id, actual_cost_micro, trace_id }: FinalizeRequest): string {
   const body = { reservationId: reservation_id, accountId: tenant_id, actualCostMicro: actual_cost_micro };
   return JSON.stringify(trace_id === "" ? body : { ...body, traceId: trace_id });

@@ -1,5 +1,5 @@
 /**
- * Whether usage reaches its receiver (EV-40): degraded as soon as one usage message is a dead letter, because that is usage nobody is
+ * Whether usage reaches its receiver: degraded as soon as one usage message is a dead letter, because that is usage nobody is
  * charged for, or when the oldest waiting one is older than an hour.
  */
 import { tallyOf } from "../../store/shared/tally.ts";

@@ -1,7 +1,7 @@
 /**
- * The seed's outbox store under its own names: `claim_batch`, `ack` and `nack`, bound to a worker and a namespace (OBX-11). Underneath
+ * The seed's outbox store under its own names: `claim_batch`, `ack` and `nack`, bound to a worker and a namespace. Underneath
  * they are the kernel's claim and settle, each under the token that came with the claim: an answer that comes too late changes
- * nothing and is told `lost` (DO-3), and another namespace's messages are never taken (DO-8).
+ * nothing and gets `lost`, and another namespace's messages are never taken.
  */
 import { reclaimExpired } from "../../maintenance/jobs/reclaim-expired.ts";
 import { conclude, topicRules } from "../../message/conclude.ts";
@@ -27,7 +27,7 @@ export interface OutboxStoreOptions {
 
 export interface ClaimCfg {
   readonly batch_size: number;
-  /** In milliseconds. How many attempts there are is the topic's retry policy and stands nowhere else (CON-41). */
+  /** In milliseconds. How many attempts there are is the topic's retry policy and stands nowhere else. */
   readonly lease_duration: number;
 }
 
@@ -73,9 +73,10 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
     const due = (await store.lanes()).filter(({ topic, dueInMs }) => dueInMs <= 0 && isOpen(topics.get(topic), namespace));
     if (due.length === 0) return [];
     const share = Math.max(1, Math.floor(wanted / due.length));
-    // Whose first message waits longest goes first, so that lanes take turns. A suspect is claimed alone (docs/decisions/0003).
-    const inTurn = due.sort((a, b) => a.dueInMs - b.dueInMs).slice(0, wanted);
-    const lanes = inTurn.map(({ lane, suspicion }) => ({ lane, limit: suspicion > 0 ? 1 : share }));
+    // Whose first message waits longest goes first, so that every lane is served. A suspect is claimed alone
+    // (docs/decisions/0003).
+    const oldestFirst = due.sort((a, b) => a.dueInMs - b.dueInMs).slice(0, wanted);
+    const lanes = oldestFirst.map(({ lane, suspicion }) => ({ lane, limit: suspicion > 0 ? 1 : share }));
     return store.claim({ owner: workerId, leaseMs: cfg.lease_duration, lanes, bytesMax: LIMITS.claimBytesMax });
   }
 
@@ -90,7 +91,7 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
 
   async function settleHeld(one: Held, outcome: Outcome): Promise<SettleResult> {
     const { id } = one.message;
-    // After its lease a message belongs to whoever claims it next.
+    // After its lease a message belongs to the next worker that claims it.
     forgetEnded();
     if (held.get(id) !== one) return "lost";
     const settle = conclude(one.message, outcome, one.rules, systemRandom.next());

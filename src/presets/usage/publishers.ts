@@ -1,5 +1,5 @@
 /**
- * Who takes usage messages on: plugins under names, one of them chosen at run time (OBX-4), behind the topic `mini-chat/usage_snapshot`.
+ * Who takes usage messages on: plugins under names, one of them chosen at run time, behind the topic `mini-chat/usage_snapshot`.
  * A plugin that is missing is the world's fault and not the message's: it waits and spends its attempts like any failure.
  */
 import { MakegoodError } from "../../message/errors.ts";
@@ -12,7 +12,7 @@ import { usageKey } from "./units.ts";
 export const USAGE_TOPIC = "mini-chat/usage_snapshot";
 
 export interface PublishContext extends Pick<DeliverContext, "signal" | "timeoutMs"> {
-  /** `{tenant_id}/{turn_id}/{request_id}`: the same for every attempt and replay. A publisher acts once for each (OBX-26). */
+  /** `{tenant_id}/{turn_id}/{request_id}`: the same for every attempt and replay. A publisher acts once for each. */
   readonly idempotencyKey: string;
   readonly attempt: number;
 }

@@ -1,6 +1,6 @@
 /**
- * What a service says when it reserves, checked and completed: ids in their one spelling, counts within bounds, the reserve computed
- * from the same facts that a later estimate will use. Reports every mistake at once.
+ * What a service says when it reserves, checked and completed: ids in their one spelling, counts in their bounds, the reserve
+ * computed from the same facts that a later estimate will use. Reports every mistake at once.
  */
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Bucket, Reservation } from "../../store/usage.ts";

@@ -1,7 +1,7 @@
 /**
- * What a turn is charged: one pure function from (reservation, how it ended) to the settlement. Known usage is charged as it is, up to
- * a tolerated overshoot; unknown usage by an estimate that never passes the reserve; nothing at all only where the provider was
- * never asked. There is no free cancel (EV-36, EV-37).
+ * What a turn is charged: one pure function from (reservation, how it ended) to the settlement. Known usage is charged as it is,
+ * up to a tolerated overshoot; unknown usage by an estimate that never passes the reserve; nothing at all only where the provider
+ * was never asked. There is no free cancel.
  */
 import type { Reservation, SettlementMethod, TurnOutcome, TurnSettlement } from "../../store/usage.ts";
 import { creditsMax, creditsOf, isCount } from "./units.ts";
@@ -15,7 +15,7 @@ export interface ProviderUsage {
 
 export interface TurnEnd {
   readonly outcome: TurnOutcome;
-  /** What the provider counted; absent, zero or not a count means unknown. Never what a client says (OBX-17). */
+  /** What the provider counted; absent, zero or not a count means unknown. Never what a client says. */
   readonly usage?: ProviderUsage | null | undefined;
   /** False: the turn failed before anything was sent to the provider, so that nothing can have been used. */
   readonly requestSent?: boolean | undefined;
@@ -52,7 +52,7 @@ function knownUsage(usage: ProviderUsage | null | undefined): { inputTokens: num
   return inputTokens + outputTokens === 0 ? null : { inputTokens, outputTokens };
 }
 
-/** Only the counters that were named when the preset was made; whatever else a provider sends along stays outside. */
+/** Only the counters that were named when the preset was made; what else a provider sends along stays outside. */
 function countersOf(usage: ProviderUsage | null | undefined, names: readonly string[]): Record<string, number> {
   const given = usage?.counters ?? {};
   return Object.fromEntries(

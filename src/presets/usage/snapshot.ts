@@ -1,6 +1,6 @@
 /**
- * The payload of a usage message, by allow-list: built field by field from the turn that the store holds, and judged by a schema that
- * knows each field, its form and no other. A provider's identifier has no field to stand in and fits none (DO-18, OBX-16, OBX-17).
+ * The payload of a usage message, by allow-list: built field by field from the turn that the store holds, and checked by a schema
+ * that knows each field, its form and no other. A provider's identifier has no field to stand in and fits none.
  */
 import { isObject } from "../../message/json.ts";
 import { type StandardSchemaV1, schemaOf } from "../../message/standard-schema.ts";

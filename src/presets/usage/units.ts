@@ -1,6 +1,7 @@
 /**
- * What a turn is counted in. Ids: every part of a key is a UUID written as 32 lower-case hex digits, so that one turn has one spelling and the parts cannot
- * run into each other (DO-15). Credits: whole numbers all the way, each component rounded up by itself, within the database's 64 bits (EV-37).
+ * What a turn is counted in. Ids: every part of a key is a UUID written as 32 lower-case hex digits, so that one turn has one
+ * spelling and the parts cannot run into each other. Credits: whole numbers all the way, each component rounded up by itself,
+ * never past the database's 64 bits.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Reservation } from "../../store/usage.ts";
@@ -18,7 +19,7 @@ export function usageId(field: string, value: unknown): string {
 
 type KeyParts = Pick<Reservation, "tenantId" | "turnId" | "requestId">;
 
-/** `{tenant_id}/{turn_id}/{request_id}` (OBX-8): the identity of the charge, for the message and for whoever receives it (OBX-26). */
+/** `{tenant_id}/{turn_id}/{request_id}`: the identity of the charge, for the message and for its receiver. */
 export const usageKey = ({ tenantId, turnId, requestId }: KeyParts): string => `${tenantId}/${turnId}/${requestId}`;
 
 export const TOKENS_MAX = 1_000_000_000;
@@ -45,5 +46,5 @@ function component(tokens: number, rate: bigint): bigint {
   return (BigInt(tokens) * rate + 999n) / 1_000n;
 }
 
-/** The most that a turn may be charged, whatever it used. */
+/** The most that a turn may be charged. */
 export const creditsMax = (reservedCredits: bigint): bigint => (reservedCredits * TOLERANCE) / 100n;

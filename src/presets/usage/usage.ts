@@ -1,7 +1,7 @@
 /**
- * The usage preset: a chat turn reserves quota, is finalised exactly once whoever tries (the turn itself, a cancel, the watchdog, all of
- * them at once), and its debit and its one message are one transaction (OBX-12…18). When `finalize` returns, it is committed: only
- * then may a client be told that the turn is over (EV-35).
+ * The usage preset: a chat turn reserves quota, is finalised exactly once (by the turn itself, a cancel or the watchdog, also all
+ * of them at once), and its debit and its one message are one transaction. When `finalize` returns, it is committed: only then
+ * may a client learn that the turn is over.
  */
 import { isInDoubt, persistently } from "../../client/persistently.ts";
 import type { Makegood } from "../../create.ts";
@@ -41,7 +41,7 @@ export interface FinalizeOptions extends At {
 type Ending = FinalizeOptions & { readonly idleMs?: number };
 
 export type Finalized =
-  /** `won`: this call did it. Otherwise somebody else had, and nothing was changed. */
+  /** `won`: this call did it. Otherwise another one had, and nothing was changed. */
   { readonly kind: "final"; readonly won: boolean; readonly turn: Turn } | { readonly kind: "not_found" };
 
 export interface Usage extends AsyncDisposable {

@@ -1,6 +1,6 @@
 /**
- * The orphan watchdog (DO-14, EV-34): finds turns whose process is gone and finalises them as aborted, by estimate, so that no reserve
- * leaks and every reserve has its message. One worker does it for all, but two at once do no harm: silence is judged again under
+ * The orphan watchdog: finds turns whose process is gone and finalises them as aborted, by estimate, so that no reserve
+ * leaks and every reserve has its message. One worker does it for all, but two at once do no harm: silence is checked again under
  * the turn's lock, and finalising is a compare-and-set.
  */
 import { type Maintenance, type MaintenanceOptions, startMaintenance } from "../../maintenance/maintenance.ts";

@@ -175,31 +175,31 @@ describe("errors", () => {
     const service = createService();
     // N15: what is not there or moved is a wrong address for settlement and audit alike (isAddressFault).
     for (const status of [301, 308, 401, 403, 404, 405, 410, 421, 429, 502, 503, 504, 507]) {
-      const outcome = service.judge("e", { kind: "retry", code: `http_${status}`, error: "x" });
+      const outcome = service.withOutage("e", { kind: "retry", code: `http_${status}`, error: "x" });
       expect(outcome, String(status)).toMatchObject({ kind: "retry", outage: true });
     }
     for (const code of ["http_301", "http_401", "http_404"])
-      expect(service.judge("e", { kind: "retry", code, error: "x" }), code).toMatchObject({ alert: true });
+      expect(service.withOutage("e", { kind: "retry", code, error: "x" }), code).toMatchObject({ alert: true });
     const unserved = { kind: "unserved", code: "address_refused", error: "x" } as const;
-    expect(service.judge("e", unserved)).toEqual(unserved);
-    expect(service.judge("e", { kind: "retry", code: "http_500", error: "x" })).not.toHaveProperty("outage");
-    expect(service.judge("e", { kind: "reject", code: "http_400", error: "x" })).toMatchObject({ kind: "reject" });
+    expect(service.withOutage("e", unserved)).toEqual(unserved);
+    expect(service.withOutage("e", { kind: "retry", code: "http_500", error: "x" })).not.toHaveProperty("outage");
+    expect(service.withOutage("e", { kind: "reject", code: "http_400", error: "x" })).toMatchObject({ kind: "reject" });
   });
 
   it("DA-28: silence to one record counts, silence to five different ones is an outage", () => {
     const service = createService();
-    const silent = (id: string) => service.judge(id, { kind: "unknown", code: "timeout", error: "x" });
+    const silent = (id: string) => service.withOutage(id, { kind: "unknown", code: "timeout", error: "x" });
     for (let i = 0; i < 10; i++) expect(silent("poison")).not.toHaveProperty("outage");
     for (const id of ["a", "b", "c"]) expect(silent(id)).not.toHaveProperty("outage");
     expect(silent("d")).toMatchObject({ outage: true });
-    service.judge("e", { kind: "delivered" });
+    service.withOutage("e", { kind: "delivered" });
     expect(silent("d")).not.toHaveProperty("outage");
     // Silence beside a refused connection is the same outage, unless one record alone met both: it may be what kills the service.
-    const refused = (id: string) => service.judge(id, { kind: "retry", code: "connection_refused", error: "x" });
+    const refused = (id: string) => service.withOutage(id, { kind: "retry", code: "connection_refused", error: "x" });
     refused("d");
     expect(silent("d")).not.toHaveProperty("outage");
     expect(silent("f")).toMatchObject({ outage: true });
-    service.judge("e", { kind: "delivered" });
+    service.withOutage("e", { kind: "delivered" });
     expect(silent("f")).not.toHaveProperty("outage");
   });
 });
