@@ -37,7 +37,7 @@ export function inBackground(clock: Clock): Clock {
   };
 }
 
-/** What `work` gives, or null when it takes longer than `ms` or the signal aborts; it goes on then, and what becomes of it is nobody's concern. */
+/** What `work` gives, or null when it takes longer than `ms` or the signal aborts; it goes on then, and its result is ignored. */
 export function within<T>(clock: Clock, work: Promise<T>, ms: number, signal?: AbortSignal): Promise<T | null> {
   return new Promise((resolve, reject) => {
     const cut = (): void => {

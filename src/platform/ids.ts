@@ -1,6 +1,6 @@
 /**
- * UUID version 7: the time in front, so that ids sort by when they were made and choose their day's partition. Within one
- * process they only rise, also inside one millisecond. They order nothing that matters: the order of an ordering key is the store's.
+ * UUID version 7: the time in front, so that ids sort by when they were made and choose their day's partition. In one process
+ * they only rise, also inside one millisecond. They order nothing that matters: the order of an ordering key is the store's.
  */
 import { type Clock, systemClock } from "./clock.ts";
 import { type Random, systemRandom } from "./random.ts";

@@ -14,7 +14,7 @@ export interface LoopOptions {
   readonly clock: Clock;
   /** Returns how long to sleep before the next step, in ms; 0 means at once. */
   readonly step: (signal: AbortSignal) => Promise<number>;
-  /** Told of a step that threw; returns how long to wait before the next. */
+  /** Called when a step threw; returns how long to wait before the next. */
   readonly failed: (error: unknown, consecutive: number) => number;
 }
 

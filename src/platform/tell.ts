@@ -1,6 +1,6 @@
 /**
- * Calls a hook of somebody else's: a log, a listener, an alarm. What it throws, at once or in a promise, is its own problem (N8): it changes
- * nothing here, and ends no process.
+ * Calls a hook of the embedding program: a log, a listener, an alarm. What it throws, at once or in a promise, changes nothing
+ * here and ends no process.
  */
 export function tell(hook: () => unknown): void {
   try {

@@ -8,7 +8,7 @@ export class UnderWay {
     return this.#calls.size;
   }
 
-  /** Forgotten when it is over, whatever came of it. */
+  /** Forgotten when it is over, whether it succeeded or failed. */
   add(call: Promise<unknown>): void {
     this.#calls.add(call);
     const over = (): void => void this.#calls.delete(call);
@@ -16,12 +16,12 @@ export class UnderWay {
   }
 
   /** Resolves when those that are under way now are over; it never rejects. */
-  async settled(): Promise<void> {
+  async finished(): Promise<void> {
     await Promise.allSettled([...this.#calls]);
   }
 
   /** The same, with those that begin meanwhile. */
   async over(): Promise<void> {
-    while (this.#calls.size > 0) await this.settled();
+    while (this.#calls.size > 0) await this.finished();
   }
 }

@@ -184,7 +184,7 @@ export class TopicTable {
     this.#gathering?.cancel();
     await this.#loop?.stop();
     for (const entry of this.#entries.values()) this.#retire(entry);
-    await this.#closing.settled();
+    await this.#closing.finished();
   }
 
   /** A worker needs to hear at once that a topic was paused; a process that only enqueues need not be woken for it. */

@@ -304,7 +304,7 @@ export class Dispatcher {
 
   async #claimsOver(ms: number): Promise<void> {
     const controller = new AbortController();
-    const over = this.#calls.settled().then(() => controller.abort());
+    const over = this.#calls.finished().then(() => controller.abort());
     await Promise.race([over, sleep(this.#options.clock, ms, controller.signal)]);
     controller.abort();
   }

@@ -102,7 +102,7 @@ export class Settler {
     const deadline = this.#options.clock.after(ms, () => this.#giveUp.abort());
     while (this.backlog > 0 && !this.#giveUp.signal.aborted) {
       this.#flush(Number.POSITIVE_INFINITY);
-      await Promise.race([this.#writes.settled(), sleep(this.#options.clock, ms, this.#giveUp.signal)]);
+      await Promise.race([this.#writes.finished(), sleep(this.#options.clock, ms, this.#giveUp.signal)]);
     }
     deadline.cancel();
     this.#giveUp.abort();

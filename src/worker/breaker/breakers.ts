@@ -56,6 +56,6 @@ export class Breakers {
 
   /** What they tell the store is worth a moment, and no more if the store hangs. */
   async close(): Promise<void> {
-    await within(this.#options.clock, this.calls.settled(), NOTES_MS);
+    await within(this.#options.clock, this.calls.finished(), NOTES_MS);
   }
 }
