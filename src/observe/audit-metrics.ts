@@ -1,6 +1,6 @@
 /**
  * The audit path in numbers: writes by result, how long what was queued had to wait, what ended as a dead letter and why, and
- * how much waits now. The seed's names of these metrics are in docs/aliases.md; every label is from a list (DA-19, DX-8).
+ * how much waits now. The seed's names of these metrics are in docs/aliases.md; every label is from a list.
  */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { type Clock, systemClock } from "../platform/clock.ts";
@@ -9,7 +9,7 @@ import type { Events, MakegoodEvent } from "./events.ts";
 
 /** Both namespaces of the audit preset: the server's and the producers'. */
 const TOPIC = /^audit(?:-write)?\/([a-z-]+)$/;
-/** Up to a week: an outage of that length is survived, so it must be seen (DA-19). */
+/** Up to a week: an outage of that length is survived, so it must be seen. */
 const WAIT_BUCKETS = [60, 300, 900, 3_600, 14_400, 86_400, 172_800, 604_800];
 const REASONS = new Set(["invalid_record", "event_conflict", "timeout", "lease_lost", "http_400", "http_413", "http_422"]);
 

@@ -19,7 +19,9 @@ export type MakegoodEvent =
       readonly error: string | null;
       readonly alert: boolean;
     }
-  /** This process cannot deliver it: back to others, no attempt spent. `restMs`: how long it leaves the topic alone, told once. */
+  /**
+   * This process cannot deliver it: back to others, no attempt spent. `restMs`: how long it leaves the topic alone, said once.
+   */
   | {
       readonly type: "unserved";
       readonly topic: string;
@@ -28,7 +30,7 @@ export type MakegoodEvent =
       readonly error: string;
       readonly restMs: number | null;
     }
-  /** The outcome was not written: somebody else owns the message now. */
+  /** The outcome was not written: another worker owns the message now. */
   | { readonly type: "claim_lost"; readonly topic: string; readonly id: string; readonly attempt: number }
   | { readonly type: "reclaimed"; readonly count: number }
   | {
@@ -54,7 +56,7 @@ export type MakegoodEvent =
       readonly result: "success" | "fallback" | "validation_error" | "failed";
       readonly code: string | null;
     }
-  /** Failures that were handed to the recovery engine together, and what came of it (REC-26). */
+  /** Failures that were handed to the recovery engine together, and what came of it. */
   | {
       readonly type: "recovery_ingest";
       readonly source: "api" | "worker" | "stream";
@@ -66,7 +68,7 @@ export type MakegoodEvent =
       /** How a duplicate was known. */
       readonly detection: "idempotency_key" | "failure_match_id" | null;
     }
-  /** A redrive changed its status or got on; `changed`: what this process saw happen since it last told of it. */
+  /** A redrive changed its status or got on; `changed`: what this process saw happen since its last event. */
   | {
       readonly type: "redrive";
       readonly id: string;
@@ -136,7 +138,7 @@ export type MakegoodEvent =
   | { readonly type: "durability"; readonly store: string; readonly survives: string; readonly before: string }
   /** What a store had accepted is gone. */
   | { readonly type: "store_lost_data"; readonly store: string; readonly what: string }
-  /** `store`: which of them failed; whoever emits it without a word speaks of the primary one. */
+  /** `store`: which of them failed; absent: the primary one. */
   | {
       readonly type: "store_error";
       readonly store?: "primary" | "secondary" | "journal" | "memory" | undefined;
@@ -159,13 +161,13 @@ export type EventListener = (event: MakegoodEvent) => void;
 
 export interface Events {
   emit(event: MakegoodEvent): void;
-  /** `seldom`: for whoever does not need to know of each message that was accepted or delivered; it may be told of some. */
+  /** `seldom`: for a listener that does not need each message that was accepted or delivered; it may get some. */
   on(listener: EventListener, options?: { readonly seldom?: boolean | undefined }): () => void;
   /** False lets a hot path skip building an event nobody needs. */
   readonly heard: boolean;
 }
 
-/** The same events, as told by whoever works on that store. */
+/** The same events, with the name of the store that their emitter works on. */
 export function eventsOf(events: Events, store: "secondary" | "journal" | "memory"): Events {
   return {
     get heard() {

@@ -1,6 +1,6 @@
 /**
- * What is not as it should be, as a fact with a beginning: health, doctor, metrics and the status page show the same list. Whoever
- * knows of something adds to the list; nobody acts on it.
+ * What is not as it should be, as a fact with a beginning: health, doctor, metrics and the status page show the same list. Each
+ * part of the program adds what it knows; nothing acts on the list.
  */
 export interface Finding {
   /** One word for the kind, the same for ever: `store_refuses`, `store_lost_data`, … */
@@ -11,6 +11,6 @@ export interface Finding {
   readonly reason: string;
   /** Wall clock; null: nobody knows. */
   readonly sinceMs: number | null;
-  /** `unhealthy`: nothing can be accepted. `degraded`: works, and somebody should look. `note`: as somebody wanted it. */
+  /** `unhealthy`: nothing can be accepted. `degraded`: works, and a person should look. `note`: as a person wanted it. */
   readonly severity: "unhealthy" | "degraded" | "note";
 }

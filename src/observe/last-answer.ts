@@ -16,17 +16,20 @@ export interface Answer<T> {
 }
 
 export interface LastAnswer<T> {
-  /** An answer at most `keptMs` old if one can be had within `waitMs`; else the last one, marked with what is wrong. */
+  /** An answer at most `keptMs` old if one comes in `waitMs`; else the last one, marked with what is wrong. */
   read(waitMs: number): Promise<Answer<T>>;
 }
 
 const SILENT_MS = 5_000;
-/** An answer is kept this many times as long as it took, if it is dear. */
+/** A costly answer is kept this many times as long as it took. */
 const KEPT_PER_COST = 20;
 const KEPT_MS_MAX = 60_000;
 
-/** `dear`: what takes long is asked the less often, and nobody waits for what is known to take longer than he would. */
-export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Promise<T>, dear = false): LastAnswer<T> {
+/**
+ * `costly`: the longer an answer takes, the longer it is kept, and a caller does not wait for one that takes longer than
+ * `waitMs`.
+ */
+export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Promise<T>, costly = false): LastAnswer<T> {
   let value: T | undefined;
   let error: string | null = null;
   let answeredAtMs: number | null = null;
@@ -35,7 +38,7 @@ export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Pro
 
   const start = (): { since: number; done: Promise<void> } => {
     const since = clock.monotonicMs();
-    const settle = (failed: string | null): void => {
+    const finish = (failed: string | null): void => {
       error = failed;
       tookMs = Math.round(clock.monotonicMs() - since);
       underWay = null;
@@ -44,21 +47,21 @@ export function createLastAnswer<T>(clock: Clock, keptMs: number, ask: () => Pro
       (answer) => {
         value = answer;
         answeredAtMs = clock.monotonicMs();
-        settle(null);
+        finish(null);
       },
-      (thrown) => settle(errorText(thrown)),
+      (thrown) => finish(errorText(thrown)),
     );
     return { since, done };
   };
 
   return {
     async read(waitMs) {
-      const costMs = dear ? (tookMs ?? 0) : 0;
-      const kept = dear ? Math.max(keptMs, Math.min(KEPT_MS_MAX, KEPT_PER_COST * costMs)) : keptMs;
+      const costMs = costly ? (tookMs ?? 0) : 0;
+      const kept = costly ? Math.max(keptMs, Math.min(KEPT_MS_MAX, KEPT_PER_COST * costMs)) : keptMs;
       const fresh = error === null && answeredAtMs !== null && clock.monotonicMs() - answeredAtMs <= kept;
       if (!fresh) {
         underWay ??= start();
-        // Who asks after others have waited in vain waits only for what is left.
+        // A caller that comes while a question is under way waits only for the rest of its time.
         const hopeless = value !== undefined && error === null && costMs > waitMs;
         const leftMs = hopeless ? 0 : waitMs - (clock.monotonicMs() - underWay.since);
         const late = new AbortController();

@@ -1,6 +1,6 @@
 /**
- * A log of JSON lines (or plain lines for a person at a terminal): one event, one line, whatever a receiver or a payload
- * tried to smuggle into it. Control, bidi and line characters leave as escapes.
+ * A log of JSON lines (or plain lines for a person at a terminal): one event, one line, also when a receiver or a payload
+ * tries to break it. Control, bidi and line characters leave as escapes.
  */
 import type { Clock } from "../platform/clock.ts";
 import type { Events, MakegoodEvent } from "./events.ts";

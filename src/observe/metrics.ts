@@ -95,7 +95,7 @@ export function createMetrics({ events, version, levels }: MetricsOptions): Metr
   };
 }
 
-/** The first `max` names are labels of their own; whoever makes up more of them shares one. */
+/** The first `max` names are labels of their own; all further names share one. */
 function cappedLabels(max: number): (name: string) => string {
   const known = new Set<string>();
   return (name) => {

@@ -1,5 +1,5 @@
 /**
- * The way into the recovery engine in numbers (REC-26): failures taken in by status and source, how long that took, what was known
+ * The way into the recovery engine in numbers: failures taken in by status and source, how long that took, what was known
  * already and how, and how many evaluations wait. The names are the seed's, every label is from a list.
  */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
