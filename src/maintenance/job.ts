@@ -7,7 +7,7 @@ export interface MaintenanceJob {
   readonly everyMs: number;
   /** `each`: in every worker. `leader`: only where the leadership is held, since one is enough. */
   readonly where: "each" | "leader";
-  /** Its first run is everybody's: a process often starts because the one that led has just died, and its lease still runs. */
+  /** Every process makes the first run: it often starts because the leader has just died, and that one's lease still runs. */
   readonly firstEach?: boolean | undefined;
   run(signal: AbortSignal): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
  * Retention of audit records: lets the audit store drop the months that the policy no longer keeps, and make the next ones.
- * Without a policy nothing is ever dropped (CON-34).
+ * Without a policy nothing is ever dropped.
  */
 import type { Events } from "../../observe/events.ts";
 import type { AuditStore } from "../../store/audit.ts";

@@ -1,6 +1,6 @@
 /**
  * Retention: lets the store delete what is settled and past its time, in bounded steps, so that no step holds locks or the
- * disk for long. Never anything else (I2): what is settled and when is the store's own judgement.
+ * disk for long. Never anything else (I2): the store alone decides what is settled and since when.
  */
 import type { Events } from "../../observe/events.ts";
 import type { Store } from "../../store/store.ts";
@@ -19,7 +19,7 @@ const EVERY_MS = 60_000;
 export function pruneSettled({ store, events, keptMs }: PruneOptions): MaintenanceJob {
   return {
     name: "prune-settled",
-    // A short retention is looked after often enough to mean something.
+    // A short retention needs a short interval.
     everyMs: Math.min(EVERY_MS, Math.max(1_000, keptMs / 2)),
     where: "leader",
     async run(signal) {

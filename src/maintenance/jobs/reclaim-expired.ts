@@ -1,6 +1,6 @@
 /**
- * Finds leases that ran out (a crash, a stall, a cut network) and decides what becomes of what was in them. The store takes
- * them over under new tokens first, so whoever held them can no longer settle (I4); that also makes two of these at once safe.
+ * Finds leases that ran out (a crash, a stall, a cut network) and decides what becomes of what was in them. The store takes them
+ * over under new tokens first, so the worker that held them can no longer settle (I4); that also makes two of these at once safe.
  */
 import { conclude } from "../../message/conclude.ts";
 import type { DecideRules } from "../../message/decide.ts";
@@ -22,7 +22,7 @@ export interface ReclaimOptions {
 }
 
 const BATCH = 500;
-/** How long a takeover has to settle what it took: should it die as well, or not hear that it took it, the next one follows. */
+/** How long a takeover has to settle what it took: if it dies as well, or its answer is lost, the next one follows. */
 const TAKEOVER_MS = 10_000;
 
 export function reclaimExpired({ store, owner, random, events, rulesOf, everyMs }: ReclaimOptions): MaintenanceJob {
