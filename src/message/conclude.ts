@@ -1,5 +1,5 @@
 /**
- * Where every attempt ends, whoever made it and wherever its message lies: from a claim and an outcome to the one write that follows from
+ * Where every attempt ends, in any process and on any store: from a claim and an outcome to the one write that follows from
  * them. The only caller of decide().
  */
 import { type Decided, type DecideRules, decide } from "./decide.ts";
@@ -50,7 +50,7 @@ function settleOf({ id, claim, attempt }: Attempted, settlement: Settlement, dur
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g;
 
-/** Error texts within their limit and without what a store cannot keep. */
+/** Error texts, cut to their limit and without what a store cannot keep. */
 function writable(settlement: Settlement): Settlement {
   if (settlement.kind === "delivered" || settlement.kind === "release" || settlement.error === null) return settlement;
   const error = settlement.error.slice(0, LIMITS.errorBytesMax).replace(UNWRITABLE, "\ufffd");

@@ -18,7 +18,7 @@ export interface DecideRules {
 export interface Decided extends Pick<ClaimedMessage, "attempt" | "base" | "handedDown" | "suspicion"> {
   readonly retried?: boolean | undefined;
   /**
-   * It was tried to see whether its receiver is back: that it is not is not charged to it (CON-12). `first`: it never failed before;
+   * It was tried to see whether its receiver is back: that it is not is not charged to it. `first`: it never failed before;
    * `stand_in`: it did, and nobody better was there.
    */
   readonly probe?: "first" | "stand_in" | undefined;
@@ -103,7 +103,7 @@ function made(
   return { kind: "retry", delayMs: waitMs, counted, suspicion, retried: true, outcome, code, error };
 }
 
-/** A counted failure: wait and try again, or die when this generation's budget is spent (CON-21: at the attempt that reaches it). */
+/** A counted failure: wait and try again, or die when this generation's budget is spent. */
 function failed(
   message: Decided,
   outcome: "retry" | "unknown" | "lost",
@@ -123,12 +123,15 @@ function failed(
 }
 
 /**
- * A stand-in is soon there again, whatever its policy says, and not so soon that it would be the only one: others have their turn, at both
- * ends of their lane.
+ * A stand-in comes back soon, without regard to its policy, but not so soon that it is the only one: others are tried too, at
+ * both ends of their lane.
  */
 const STAND_IN_MS = 4_000;
 
-/** The receiver is away, for whatever message, or a probe found it so: the wait is the policy's, and the attempt's number is given out again (CON-12). */
+/**
+ * The receiver is away for every message, or a probe found it so: the wait is the policy's, and the attempt's number is used
+ * again.
+ */
 function waited(
   message: Decided,
   { kind, code, error }: Extract<Outcome, { kind: "retry" | "unknown" }>,

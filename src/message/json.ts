@@ -1,5 +1,5 @@
 /**
- * JSON that others wrote, read without trust: what is no object, or no JSON at all, is a value to judge and never a throw.
+ * JSON that others wrote, read without trust: what is no object, or no JSON at all, is a value to check and never a throw.
  */
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -26,7 +26,7 @@ export const LIMITS = {
   /** Tenants of one topic that are held alone; one more, and the topic is. */
   heldTenantsMax: 20,
   heldReasonCharsMax: 200,
-  /** A claim's whole prefetch of payload bytes, whatever the number of messages. */
+  /** A claim's whole prefetch of payload bytes, over all its messages. */
   claimBytesMax: 16 * 1_048_576,
   /** Suspects of killing workers that are claimed together, before each is claimed alone. */
   suspectGroupMax: 8,

@@ -5,8 +5,8 @@
 
 import type { AttemptOutcome } from "./message.ts";
 
-/** What deliver() passes on to its caller, where a sink tells it; nothing is decided by it. */
-export interface Told {
+/** What deliver() passes on to its caller of the receiver's answer, where a sink gives it; nothing is decided by it. */
+export interface ReceiverAnswer {
   readonly status?: number | undefined;
   readonly body?: string | undefined;
 }
@@ -25,9 +25,9 @@ export interface AttemptMade {
 }
 
 export type Outcome =
-  | ({ readonly kind: "delivered" } & Told)
+  | ({ readonly kind: "delivered" } & ReceiverAnswer)
   /** The receiver knew the key already: as good as delivered, and recorded as what it was. */
-  | ({ readonly kind: "duplicate" } & Told)
+  | ({ readonly kind: "duplicate" } & ReceiverAnswer)
   | {
       readonly kind: "retry";
       readonly code: string;
@@ -48,7 +48,7 @@ export type Outcome =
       readonly kind: "unknown";
       readonly code: string;
       readonly error: string;
-      /** True: the receiver as a whole is away, which says nothing about the message; no attempt is spent (CON-12, DA-28). */
+      /** True: the receiver as a whole is away, which says nothing about the message; no attempt is spent. */
       readonly outage?: boolean | undefined;
     }
   /** The receiver does not want anything any more (410 to a webhook): the topic's sink is disabled and the message held. */
@@ -58,9 +58,9 @@ export type Outcome =
    * nothing about the receiver or the message, which goes back uncounted to others.
    */
   | { readonly kind: "unserved"; readonly code: string; readonly error: string }
-  /** Not an answer of a sink: the claim was lost (a crash, a stall), found by whoever reclaimed the lease. */
+  /** Not an answer of a sink: the claim was lost (a crash, a stall), found by the process that reclaimed the lease. */
   | { readonly kind: "lost" }
-  /** Not an answer of a sink: our own shutdown cut the attempt short, or whoever moved the message, which then waits on as before. */
+  /** Not an answer of a sink: our own shutdown or a move of the message cut the attempt short; the message waits on as before. */
   | { readonly kind: "interrupted"; readonly move?: { readonly error: string; readonly waitMs: number } | undefined }
   /** Not an answer of a sink: an attempt that was made where the message lay before, with what was decided there. */
   | { readonly kind: "made"; readonly attempt: AttemptMade };

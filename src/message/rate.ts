@@ -11,13 +11,13 @@ export function burstOf(perSecond: number): number {
 export const RATE_MIN = 0.01;
 export const RATE_MAX = 100_000;
 
-/** The name of a bucket within its topic: the topic's own is empty. */
+/** The name of a bucket in its topic: the topic's own is empty. */
 export function bucketOf(tenantId: string | null | undefined): string {
   if (tenantId === undefined) return "";
   return tenantId === null ? "n" : `t${tenantId}`;
 }
 
-/** After this long without use every bucket is full, whatever its rate: it need not be kept. */
+/** After this long without use every bucket is full at any rate: it need not be kept. */
 export const BUCKET_KEPT_MS = 3_600_000;
 
 /** A bucket as it stood at a moment. */

@@ -41,7 +41,7 @@ export interface TopicDefinition {
   /** How many attempts at once over all processes; absent: as many as there are places for. */
   readonly concurrencyTotal?: number | undefined;
   readonly ordering: Ordering;
-  /** Where the recovery engine brings a dead letter instead, when somebody chooses so; absent: nowhere. */
+  /** Where the recovery engine brings a dead letter instead, when a person chooses so; absent: nowhere. */
   readonly fallback?: SinkConfig | undefined;
   /** What the recovery engine calls to undo the effect of a dead letter; absent: nothing does. */
   readonly compensation?: SinkConfig | undefined;

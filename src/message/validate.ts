@@ -126,7 +126,9 @@ export function payloadText(value: unknown): string {
 
 const LONE_SURROGATE = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/;
 
-/** Text that is to be stored and delivered as it is: JSON, well-formed, within the limits. Returns its value. */
+/**
+ * Text that is to be stored and delivered as it is: JSON, well-formed, no larger and no deeper than allowed. Returns its value.
+ */
 export function parsePayloadText(text: string): unknown {
   if (typeof text !== "string") throw badPayload("text must be a string");
   if (!isWellFormed(text)) throw badPayload("contains half of a surrogate pair");

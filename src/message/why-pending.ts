@@ -1,12 +1,12 @@
 /**
- * Why a pending message is not being attempted, in a stable word and a sentence: what holds it, else when it is due, else that it is
- * due and waits for its turn. Pure; there is always a reason one can read.
+ * Why a pending message is not being attempted, in a stable word and a sentence: what holds it, else when it is due, else that it
+ * is due and waits for a place. Pure; there is always a reason to show.
  */
 import type { MessageView } from "./message.ts";
 import type { TopicRecord } from "./topic.ts";
 import { type Hold, holdOf, type Served } from "./worker-note.ts";
 
-/** What a message's standing is judged by. */
+/** What decides whether a message is held. */
 export interface Standing {
   /** Null: the topic was deleted. */
   readonly topic: TopicRecord | null;
@@ -40,8 +40,8 @@ export function whyPending(message: MessageView, standing: Standing): Hold | nul
   }
   const limited = standing.topic && limitOf(standing.topic);
   if (limited) return limited;
-  const turn = orderingKey === null ? "" : "for its turn among those with its ordering key, or ";
-  return { code: "due", reason: `due now, it waits ${turn}for a free place in a worker` };
+  const order = orderingKey === null ? "" : "for its turn among those with its ordering key, or ";
+  return { code: "due", reason: `due now, it waits ${order}for a free place in a worker` };
 }
 
 /** What all workers together keep to, where the topic has such a limit. */

@@ -36,7 +36,7 @@ export interface Hold {
 
 /** Answers for any number of topics from one reading of the notes. */
 export interface Served {
-  /** Null: somebody serves it, or it cannot be told. */
+  /** Null: a worker serves it, or it is not known. */
   why(topic: Pick<TopicRecord, "name" | "sink">): Hold | null;
   /** Workers that would serve it and cannot, whether or not others can. */
   unable(name: string): readonly (Hold & { readonly owner: string })[];
@@ -77,7 +77,7 @@ export function servedBy(notes: readonly WorkerNote[]): Served {
 const NO_WORKER = "no worker that serves this topic is running";
 const NO_FUNCTION = "no worker has the function of this topic: start the process that declares it";
 
-/** Why nothing of a topic is attempted now, whoever is the reason; null: it is being delivered. */
+/** Why nothing of a topic is attempted now, for any reason; null: it is being delivered. */
 export function holdOf(topic: TopicRecord, served: Served): Hold | null {
   if (topic.paused) return { code: "topic_paused", reason: "a person paused the topic" };
   if (topic.disabledReason !== null) return { code: "sink_disabled", reason: topic.disabledReason };
