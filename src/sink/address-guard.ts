@@ -1,7 +1,7 @@
 /**
  * The guard against server-side request forgery: which addresses a sink may dial. It sits in the connector, because a
  * guard in `lookup` alone never sees a literal address; every record of a name is checked, and the address that was
- * checked is the address that is dialled. Cloud metadata is refused whatever the configuration says.
+ * checked is the address that is dialled. Cloud metadata is refused under every configuration.
  */
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
@@ -68,24 +68,24 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
 function refusal(address: Address | null, allow: readonly Range[], trusted: boolean): string | null {
   if (address === null) return "not an IP address";
   const inner = carriedV4(address);
-  if (within(NEVER, address) || (inner !== null && within(NEVER, inner))) return "a metadata or link-local address";
+  if (inAny(NEVER, address) || (inner !== null && inAny(NEVER, inner))) return "a metadata or link-local address";
   const label = labelOf(address);
   if (label === null) return null;
   // An allowed translation range opens the way, not the network behind it: the carried address must pass by itself.
-  if (within(allow, address)) return inner === null ? null : refusal(inner, allow, trusted);
+  if (inAny(allow, address)) return inner === null ? null : refusal(inner, allow, trusted);
   if (trusted && (label === "private" || label === "loopback")) return null;
   return `a ${label} address`;
 }
 
 function labelOf(address: Address): Label | null {
-  for (const [label, list] of RESERVED) if (within(list, address)) return label;
+  for (const [label, list] of RESERVED) if (inAny(list, address)) return label;
   // Everything that IANA has not handed out as global unicast is refused, so that a new reserved range is closed by default.
-  return address.length === 16 && !within(GLOBAL_V6, address) ? "reserved" : null;
+  return address.length === 16 && !inAny(GLOBAL_V6, address) ? "reserved" : null;
 }
 
 function carriedV4(address: Address): Address | null {
-  if (within(LAST_FOUR, address)) return address.subarray(12);
-  return within(SIX_TO_FOUR, address) ? address.subarray(2, 6) : null;
+  if (inAny(LAST_FOUR, address)) return address.subarray(12);
+  return inAny(SIX_TO_FOUR, address) ? address.subarray(2, 6) : null;
 }
 
 export interface ConnectorOptions {
@@ -149,7 +149,7 @@ function closedAtOnce(): NodeJS.ErrnoException {
   return Object.assign(new Error("the connection was closed as soon as it was made"), { code: "ECONNRESET" });
 }
 
-function within(list: readonly Range[], address: Address): boolean {
+function inAny(list: readonly Range[], address: Address): boolean {
   return list.some((range) => contains(range, address));
 }
 

@@ -22,7 +22,7 @@ export function checkSink(config: SinkConfig, guard: AddressGuard): string[] {
   return reasons;
 }
 
-/** What no process can make a sink of, whatever its guard. */
+/** What no process can make a sink of, with any guard. */
 export const neverWorks = (config: SinkConfig): string[] => [...checkShape(config), ...checkSecrets(config)];
 
 function* checkShape(config: SinkConfig): Generator<string> {

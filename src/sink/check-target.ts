@@ -1,6 +1,6 @@
 /**
  * What may be saved as a sink's url and headers, decided before the first message is sent: a bad header must not become
- * an endless retry, and a refused address should be told to whoever saves it. Each check returns the reason, or null.
+ * an endless retry, and a person who saves a refused address should learn it at once. Each check returns the reason, or null.
  */
 import { isIP } from "node:net";
 import { isObject } from "../message/json.ts";
@@ -68,7 +68,7 @@ const RESERVED_PREFIX = /^(?:makegood|webhook)-/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Takes anything: what is saved comes from outside, whatever its type says. */
+/** Takes anything: what is saved comes from outside, and its type proves nothing. */
 export function checkHeaders(headers: unknown): string | null {
   if (!isObject(headers)) return "headers must be an object of text";
   const entries = Object.entries<unknown>({ ...headers });

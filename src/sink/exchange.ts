@@ -1,5 +1,5 @@
 /**
- * One HTTP exchange: sends a request through undici's lowest door and says what came back, exactly once and never as a
+ * One HTTP exchange: sends a request through undici's lowest interface and says what came back, exactly once and never as a
  * throw. It knows whether bytes were sent (undici tells when it starts to write), it lets the status decide however
  * large or slow the body is, and it holds no connection longer than a short, bounded time after that.
  */
@@ -53,7 +53,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #signal: AbortSignal | undefined;
   #signalled: (() => void) | undefined;
-  #settled: boolean;
+  #answered: boolean;
   #ended: boolean;
   #status = 0;
   #retryAfter: string | null = null;
@@ -69,7 +69,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#timeoutMs = timeoutMs;
     this.#clock = clock;
     this.#startedMs = clock.monotonicMs();
-    this.#settled = false;
+    this.#answered = false;
     this.#ended = false;
   }
 
@@ -78,8 +78,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     const context = this.#context;
     if (context.onAbort) context.onAbort((reason) => this.#cutShort(reason));
     else this.#listen(context.signal);
-    if (this.#settled) return false;
-    // Whoever tells us of an abort keeps its own deadline, to the tenth of a second; only a shorter one is ours to keep.
+    if (this.#answered) return false;
+    // A caller that reports an abort keeps its own deadline, to the tenth of a second; only a shorter one is ours to keep.
     const kept = context.onAbort !== undefined && this.#timeoutMs >= Math.max(context.timeoutMs, COARSE_MS);
     if (!kept) this.#deadline = this.#clock.after(this.#timeoutMs, () => this.#cutShort(null));
     return true;
@@ -98,7 +98,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** undici calls this right before it writes to a connected socket: from here on the receiver may have acted. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // The deadline passed while the request waited for a connection; it was reported as not sent, so it must not be.
-    if (this.#settled) controller.abort(new Error("cut short before it was sent"));
+    if (this.#answered) controller.abort(new Error("cut short before it was sent"));
     else this.#controller = controller;
   }
 
@@ -107,7 +107,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#status = status;
     this.#retryAfter = firstOf(headers["retry-after"]);
     this.#encoding = firstOf(headers["content-encoding"]);
-    if (status < 300 && !this.#reads) this.#settleByStatus();
+    if (status < 300 && !this.#reads) this.#answerByStatus();
     // Most bodies came in the same packet and are over before this runs: they cost no timer.
     queueMicrotask(() => {
       if (!this.#ended) this.#bodyTimer = this.#clock.after(BODY_WAIT_MS, () => this.#enough(), true);
@@ -115,25 +115,25 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#settled) this.#kept.push(chunk.subarray(0, this.#keptMax));
+    if (!this.#answered) this.#kept.push(chunk.subarray(0, this.#keptMax));
     this.#bytes += chunk.length;
-    if (this.#bytes >= this.#keptMax) this.#settleByStatus();
+    if (this.#bytes >= this.#keptMax) this.#answerByStatus();
     if (this.#bytes > LIMITS.responseBytesMax) this.#enough();
   }
 
   onResponseEnd(): void {
     this.#end();
-    this.#settleByStatus();
+    this.#answerByStatus();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: unknown): void {
     this.#end();
-    if (this.#status > 0) this.#settleByStatus();
-    else this.#settle({ kind: "failed", outcome: outcomeOfFailure(error, this.#controller !== undefined) });
+    if (this.#status > 0) this.#answerByStatus();
+    else this.#answer({ kind: "failed", outcome: outcomeOfFailure(error, this.#controller !== undefined) });
   }
 
   #cutShort(reason: unknown): void {
-    if (this.#settled) return;
+    if (this.#answered) return;
     if (this.#status > 0) {
       this.#enough();
       return;
@@ -142,13 +142,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     const elapsedMs = this.#clock.monotonicMs() - this.#startedMs;
     // Timers may fire a little early, and the worker's own deadline may win the race by a moment: late is late.
     const late = elapsedMs >= timeoutMs - 5 || (reason instanceof Error && reason.name === "TimeoutError");
-    this.#settle({ kind: "failed", outcome: outcomeOfCut(this.#controller !== undefined, late, timeoutMs) });
+    this.#answer({ kind: "failed", outcome: outcomeOfCut(this.#controller !== undefined, late, timeoutMs) });
     this.#drop();
   }
 
   /** The status is known and the body has had its time. */
   #enough(): void {
-    this.#settleByStatus();
+    this.#answerByStatus();
     this.#drop();
   }
 
@@ -164,17 +164,17 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#bodyTimer?.cancel();
   }
 
-  #settleByStatus(): void {
-    if (this.#settled) return;
+  #answerByStatus(): void {
+    if (this.#answered) return;
     // Never decompressed: a few bytes of gzip can become gigabytes, for words that only a person would read.
     const encoded = this.#encoding !== null && this.#encoding !== "identity";
     const body = encoded ? `(a body encoded as ${this.#encoding})` : textOf(this.#kept, this.#keptMax);
-    this.#settle({ kind: "answered", status: this.#status, retryAfter: this.#retryAfter, body });
+    this.#answer({ kind: "answered", status: this.#status, retryAfter: this.#retryAfter, body });
   }
 
-  #settle(answer: Answer): void {
-    if (this.#settled) return;
-    this.#settled = true;
+  #answer(answer: Answer): void {
+    if (this.#answered) return;
+    this.#answered = true;
     this.#kept = [];
     this.#deadline?.cancel();
     if (this.#signalled) this.#signal?.removeEventListener("abort", this.#signalled);

@@ -79,7 +79,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 interface Running {
-  settled: boolean;
+  ended: boolean;
   watch(): void;
 }
 
@@ -93,19 +93,19 @@ function createWaiter(clock: Clock): (result: PromiseLike<unknown>, context: Del
   const watchAll = () => {
     const due = young;
     young = [];
-    for (const running of due) if (!running.settled) running.watch();
+    for (const running of due) if (!running.ended) running.watch();
   };
   return (result, context) =>
     new Promise((resolve) => {
       let signal: AbortSignal | undefined;
       const cutShort = () => resolve(unknownOutcome(context.signal));
-      const settle = (outcome: Outcome) => {
-        running.settled = true;
+      const end = (outcome: Outcome) => {
+        running.ended = true;
         signal?.removeEventListener("abort", cutShort);
         resolve(outcome);
       };
       const running: Running = {
-        settled: false,
+        ended: false,
         watch() {
           signal = context.signal;
           if (signal.aborted) cutShort();
@@ -117,8 +117,8 @@ function createWaiter(clock: Clock): (result: PromiseLike<unknown>, context: Del
       // I10: handlers that keep the event loop busy keep the timer from running, not the list from ending.
       if (waiting >= YOUNG_MAX) watchAll();
       result.then(
-        (value) => settle(outcomeOf(value)),
-        (thrown) => settle(outcomeOfThrow(thrown)),
+        (value) => end(outcomeOf(value)),
+        (thrown) => end(outcomeOfThrow(thrown)),
       );
     });
 }

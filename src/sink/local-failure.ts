@@ -1,6 +1,6 @@
 /**
- * Failures of our own process, told from those of the receiver: no descriptor, no memory, no local port, an address that its own
- * allow-list refuses. They become `unserved`: nothing was sent, and another process may well be able to.
+ * Failures of our own process, kept apart from those of the receiver: no descriptor, no memory, no local port, an address that
+ * its own allow-list refuses. They become `unserved`: nothing was sent, and another process may well be able to.
  */
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
@@ -10,7 +10,7 @@ import type { Outcome } from "../message/outcome.ts";
 import { ADDRESS_REFUSED } from "./address-guard.ts";
 import { oneLine } from "./one-line.ts";
 
-/** What a process has run out of, whatever it was doing. */
+/** What a process has run out of, in any of its work. */
 const EXHAUSTED: Readonly<Record<string, string>> = {
   EMFILE: "no_descriptor",
   ENFILE: "no_descriptor",
@@ -42,7 +42,7 @@ export function localDialFailure(thrown: unknown): Outcome | null {
   });
 }
 
-/** The same for whatever a function threw: only what the process ran out of, the rest is the function's own business. */
+/** The same for what a function threw: only what the process ran out of, the rest is the function's own business. */
 export function localFailure(thrown: unknown): Outcome | null {
   let error = thrown;
   for (let depth = 0; depth < CAUSES_MAX && error instanceof Error; depth++) {

@@ -23,7 +23,7 @@ export interface PosterOptions {
   /** A private certificate authority, or a client certificate. Verification cannot be turned off. */
   readonly tls?: Pick<ConnectionOptions, "ca" | "cert" | "key"> | undefined;
   readonly connectionsMax?: number | undefined;
-  /** True: bodies come back as they are, for somebody who reads them and shows them to nobody. */
+  /** True: bodies come back as they are, for a caller that reads them and never shows them. */
   readonly raw?: boolean | undefined;
 }
 
@@ -84,7 +84,7 @@ export function createPoster(options: PosterOptions, deps: PosterDeps = {}): Pos
     post: (body, headers, context) =>
       send({ origin, path, method: "POST", headers: [...fixed, ...headers], body }, context, false),
     get: (path, headers, context) => send({ origin, path, method: "GET", headers: [...fixed, ...headers] }, context, true),
-    /** Attempts under way end by themselves, each within its own deadline; nothing else is waited for. */
+    /** Attempts under way end by themselves, each by its own deadline; nothing else is waited for. */
     close() {
       closed ??= new Promise<void>((resolve) => {
         idle = resolve;

@@ -1,5 +1,5 @@
 /**
- * Errors fit to be kept and shown: one line, at most 256 characters, without addresses' passwords or tokens (DA-25).
+ * Errors fit to be kept and shown: one line, at most 256 characters, without addresses' passwords or tokens.
  */
 import type { Outcome } from "../message/outcome.ts";
 import { oneLine } from "./one-line.ts";

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { Delivery } from "./sink.ts";
 
-/** Names and values in turn, as undici takes them. */
+/** Names and values alternating, as undici takes them. */
 export type FlatHeaders = readonly string[];
 
 const BARE = /^[\x21-\x24\x26-\x7e]+$/;

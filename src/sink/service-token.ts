@@ -33,7 +33,7 @@ export type ServiceSignerOptions = SigningKey & {
   readonly audience: string;
   /** Lets the receiver tell two keys apart during a rotation. */
   readonly keyId?: string | undefined;
-  /** At most five minutes, which is also the default (EV-13). */
+  /** At most five minutes, which is also the default. */
   readonly lifetimeMs?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
@@ -79,7 +79,7 @@ function privateKeyOf(given: string | KeyObject): KeyObject {
   return checkCurve(key, "private");
 }
 
-/** ES256 is P-256 and nothing else; a key of another kind is a mistake that should be told at start. */
+/** ES256 is P-256 and nothing else; a key of another kind is a mistake that should show at start. */
 export function checkCurve(key: KeyObject, type: "private" | "public"): KeyObject {
   if (key.type === type && key.asymmetricKeyDetails?.namedCurve === "prime256v1") return key;
   throw refused(`ES256 needs a ${type} key on the curve P-256`);

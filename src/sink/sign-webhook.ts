@@ -39,8 +39,9 @@ export function signWebhook(id: string, timestampS: number, body: string | Uint8
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * For receivers: true when `body` (the raw bytes, before any parsing) was signed with one of the secrets within the
- * tolerance, past or future. Takes the same time wherever a signature differs. Throws only when a secret is malformed.
+ * For receivers: true when `body` (the raw bytes, before any parsing) was signed with one of the secrets and the timestamp is no
+ * further off than the tolerance, past or future. Takes the same time wherever a signature differs. Throws only when a secret is
+ * malformed.
  */
 export function verifyWebhook(
   headers: WebhookHeaders,

@@ -1,5 +1,5 @@
 /**
- * The Sink seam: one method that turns a message into an Outcome. A sink never touches a store, never retries and never
+ * The Sink seam: one method that makes a message into an Outcome. A sink never touches a store, never retries and never
  * waits past its deadline; a throw becomes `retry`, a timeout after the request was sent becomes `unknown`.
  */
 import type { Outcome } from "../message/outcome.ts";
@@ -22,7 +22,10 @@ export interface Delivery {
 export interface DeliverContext {
   /** Aborted when the deadline passes, the claim is lost or the worker shuts down. Made on first use: reading it costs. */
   readonly signal: AbortSignal;
-  /** The same moment without the price of a signal: one listener, told why, at once when it is past. Absent: use the signal. */
+  /**
+   * The same moment without the price of a signal: one listener, called with the reason, at once when it is past. Absent: use the
+   * signal.
+   */
   onAbort?(listener: (reason: Error) => void): void;
   /** The total time this attempt has. */
   readonly timeoutMs: number;

@@ -27,14 +27,14 @@ export function httpVerdict(status: number): Verdict {
 }
 
 /**
- * N15: nothing of the kind is served at this address (moved, not there, another method, gone): a setting of ours is wrong, whatever the
- * message. Presets judge it as they judge refused credentials, retry with an alert, unless the answer names the message itself.
+ * This address serves nothing of the kind (moved, not there, another method, gone): a setting of ours is wrong, for every
+ * message. Presets take it like refused credentials, retry with an alert, unless the answer names the message itself.
  */
 export function isAddressFault(status: number): boolean {
   return (status >= 300 && status < 400) || status === 404 || status === 405 || status === 410 || status === 421;
 }
 
-/** Turns an answer into an outcome; `verdictOf` is where the sinks on HTTP differ. */
+/** Makes an answer into an outcome; `verdictOf` is where the sinks on HTTP differ. */
 export function outcomeOfAnswer(answer: Answer, verdictOf: (status: number) => Verdict, wallMs: number): Outcome {
   if (answer.kind === "failed") return answer.outcome;
   const { status } = answer;

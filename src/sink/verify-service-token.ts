@@ -1,7 +1,7 @@
 /**
  * The other end of a service token, for the service that is called: only keys that were given, each with its own algorithm,
  * and only tokens with issuer, audience, subject, id and an end at most five minutes after their beginning. A token is
- * good once. It answers with a value and never throws (attack 10).
+ * good once. It answers with a value and never throws.
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { errors, type JWTPayload, jwtVerify } from "jose";
