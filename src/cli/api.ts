@@ -10,7 +10,7 @@ import { complain, type Io } from "./io.ts";
 
 export async function openApi(io: Io, config: Config): Promise<Api> {
   if (config.url !== null) return remoteApi(config.url, config.token);
-  // Loaded only here: whoever asks a server needs no store's client.
+  // Loaded only here: a command that asks a server needs no store's client.
   const { localApi } = await import("./local-api.ts");
   return localApi(io, config);
 }

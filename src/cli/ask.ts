@@ -1,6 +1,6 @@
 /**
- * One question to the API from a command: the answer, or the exit code of a refusal that has been told already. What a command prints
- * is its words for people, and the answer itself with --json.
+ * One question to the API from a command: the answer, or the exit code of a refusal that has been printed already. What a command
+ * prints is its words for people, and the answer itself with --json.
  */
 
 import { refusedAnswer, withApi } from "./api.ts";
@@ -53,7 +53,7 @@ export function queryOf(given: Readonly<Record<string, string | number | boolean
   return text === "" ? "" : `?${text}`;
 }
 
-/** An id as one part of a path: what it cannot be is a way out of it. */
+/** An id as one part of a path; it cannot leave that part. */
 export function part(id: string): string {
   return encodeURIComponent(id);
 }

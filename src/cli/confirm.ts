@@ -16,7 +16,7 @@ export async function confirmed(io: Io, { yes, confirm }: Confirming, question: 
   if (yes === true || confirm !== undefined) return "said";
   const typed = await io.ask(`${question} [y/N] `);
   if (typed === null) {
-    complain(io, "makegood: nobody is here to ask: add --yes, or --confirm with the number of messages you expect");
+    complain(io, "makegood: no terminal to ask at: add --yes, or --confirm with the number of messages you expect");
     return "no";
   }
   if (/^y(es)?$/i.test(typed)) return "asked";

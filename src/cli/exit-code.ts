@@ -7,7 +7,7 @@ export const EXIT = {
   failed: 1,
   /** Wrong arguments or a wrong configuration: nothing was tried. */
   usage: 2,
-  /** check-redis: nobody answered, so nothing could be examined (REC-52). */
+  /** check-redis: nobody answered, so nothing could be examined. */
   unreachable: 2,
   notFound: 3,
   conflict: 4,

@@ -72,7 +72,7 @@ interface From {
   readonly root: string;
 }
 
-/** Payloads that no index leads to are owed like any other (DF-32). */
+/** Payloads that no index leads to are owed like any other. */
 async function unscheduled({ redis, root }: From): Promise<string[]> {
   const [found, start] = [[] as string[], `${root}entry:`];
   const pattern = `${start.replace(/[\\*?[\]]/g, "\\$&")}*`;
@@ -107,7 +107,7 @@ async function moveAll(from: From, ids: readonly string[], kind: string, count: 
       options.unreadable(key, fields === null ? "it is of a type that cannot be moved" : whatIsLeft(fields));
       if (fields !== null && !options.dryRun) {
         const what = Object.keys(fields).length === 0 ? "orphan" : "corrupt";
-        await putAside(from, id, what, `${what}: ${shortestFirst({ ...fields, reservation_id: id })}`, nameless(id));
+        await putQuarantined(from, id, what, `${what}: ${shortestFirst({ ...fields, reservation_id: id })}`, nameless(id));
         await forget(from, key, INDEXES, id);
       }
     }
@@ -127,7 +127,7 @@ function shortestFirst(fields: Record<string, string>): string {
 }
 
 /** Under a name of its own, and never sent: it is not the obligation that has the reservation. */
-async function putAside({ port, moved }: From, id: string, nonce: string, problem: string, entry: DLQEntry): Promise<void> {
+async function putQuarantined({ port, moved }: From, id: string, nonce: string, problem: string, entry: DLQEntry): Promise<void> {
   const name = `quarantined-${nonce}-${id}`;
   const reservation_id =
     Buffer.byteLength(name) <= LIMITS.keyBytesMax ? name : `quarantined-${cutToBytes(nonce, 100)}-${payloadHash(id)}`;
@@ -152,7 +152,7 @@ async function moveQuarantine(from: From, members: readonly string[]): Promise<v
     }
     if (!options.dryRun) {
       const entry = entryOf({ attempt_count: "1", next_ms: "0", created_ms: "0", response_status: "", reason: "", ...fields });
-      await putAside(from, id, nonce, `${kind}: ${shortestFirst(fields)}`, entry ?? nameless(id));
+      await putQuarantined(from, id, nonce, `${kind}: ${shortestFirst(fields)}`, entry ?? nameless(id));
       await forget(from, key, ["quarantine"], member);
     }
     moved.quarantined++;

@@ -18,7 +18,7 @@ export async function localApi(io: Io, config: Config): Promise<Api> {
   const opened = await openStore({ config, log });
   try {
     const mg = await createMakegood(makegoodOptions(config, opened.store, log, clock));
-    // Whoever can open the store may clear away what a config file once declared and no longer does.
+    // A user who can open the store may clear away what a config file once declared and no longer does.
     const abandoned = (topic: string): boolean => !config.topics.some(({ definition }) => definition.name === topic);
     const kernel = kernelOf({ config, mg, log, clock, worker: null, draining: () => false, abandoned });
     const app = createApp({ kernel, tokens: [], anonymous: actor(), hosts: null });

@@ -1,6 +1,6 @@
 /**
- * The command line as a function of its arguments: reads the configuration once, runs one command and returns its exit code (0 done, 1
- * failed, 2 wrong arguments or configuration, 3 not found, 4 conflict). What it prints goes where it is told.
+ * The command line as a function of its arguments: reads the configuration once, runs one command and returns its exit code (0
+ * done, 1 failed, 2 wrong arguments or configuration, 3 not found, 4 conflict). What it prints goes to the given `io`.
  */
 import { Command, CommanderError } from "commander";
 import { errorText } from "../message/errors.ts";

@@ -13,7 +13,7 @@ import type { CommandContext } from "./run.ts";
 
 const LOOK_MS = 500;
 const BAR_CHARS = 24;
-/** Nothing moved for so long: say who would have to move it. */
+/** Nothing moved for so long: say which process would have to move it. */
 const STILL_MS = 10_000;
 const ENDED: readonly RedriveJson["status"][] = ["done", "stopped", "cancelled"];
 
@@ -40,7 +40,7 @@ export async function follow(context: CommandContext, api: Api, id: string): Pro
   const { io, json } = context;
   let before = "";
   let movedAtMs = systemClock.monotonicMs();
-  let told = false;
+  let warned = false;
   for (;;) {
     const asked = await ask<RedriveJson>(context, api, "GET", `/api/v1/redrives/${part(id)}`);
     if (!asked.ok) return asked;
@@ -49,8 +49,8 @@ export async function follow(context: CommandContext, api: Api, id: string): Pro
     if (line !== before) {
       movedAtMs = nowMs;
       if (!json) draw(io, line);
-    } else if (!told && nowMs - movedAtMs > STILL_MS) {
-      told = true;
+    } else if (!warned && nowMs - movedAtMs > STILL_MS) {
+      warned = true;
       complain(io, `${io.tty ? "\n" : ""}makegood: ${stillWords(asked.value)}`);
     }
     before = line;

@@ -44,7 +44,7 @@ export async function untilSignal(
     }
   };
   const onCrash = (error: unknown): void => {
-    log.error("an error that nobody caught: the process ends", { error });
+    log.error("an uncaught error: the process ends", { error });
     complain(io, `makegood: ${errorText(error)}`);
     process.exit(EXIT.failed);
   };

@@ -79,7 +79,7 @@ export function approveCommand(program: Command, run: Run): void {
 }
 
 export function rejectCommand(program: Command, run: Run): void {
-  decision(program, run, "reject", "decline what is suggested; it rests for a day, or until somebody asks");
+  decision(program, run, "reject", "decline what is suggested; it rests for a day, or until a person asks");
 }
 
 function decision(program: Command, run: Run, decide: "approve" | "reject", description: string): void {

@@ -1,6 +1,6 @@
 /**
- * `makegood check-redis`: what the Redis of REDIS_URL says about its durability, for people and for CI (REC-52). Exit code 0 when
- * all that is required is verified, 1 when something failed or is not known, 2 when nobody answered (DR-46).
+ * `makegood check-redis`: what the Redis of REDIS_URL says about its durability, for people and for CI. Exit code 0 when
+ * all that is required is verified, 1 when something failed or is not known, 2 when nobody answered.
  */
 import type { Command } from "commander";
 import { errorText, isMakegoodError } from "../../message/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * `makegood enqueue <topic>`: hands one message over. The payload's text goes through unchanged, whatever it holds.
+ * `makegood enqueue <topic>`: hands one message over. The payload's text goes through unchanged.
  */
 import type { Command } from "commander";
 import { errorText } from "../../message/errors.ts";

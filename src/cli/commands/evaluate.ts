@@ -26,7 +26,7 @@ export function evaluateCommand(program: Command, run: Run): void {
     .command("evaluate")
     .description("ask the rules about a failure; keeps nothing")
     .option("--error-code <code>")
-    .option("--message <text>", "what was said")
+    .option("--message <text>", "the text of the error")
     .option("--file <path>", "the message, or a whole stack trace; - is standard input")
     .option("--topic <topic>")
     .option("--sink <sink>")
@@ -50,21 +50,21 @@ export function evaluateCommand(program: Command, run: Run): void {
         };
         const asked = ["POST", "/api/v1/recovery/evaluate", body] as const;
         return withApi(context.io, context.config, (api) =>
-          askAndShow<EvaluateJson>(context, api, asked, (told) => show(context.io, told)),
+          askAndShow<EvaluateJson>(context, api, asked, (answer) => show(context.io, answer)),
         );
       }),
     );
 }
 
-function show(io: Io, told: EvaluateJson): void {
-  const { recommended_action, confidence, alternatives, rules_evaluated, template, group_id, notes } = told;
+function show(io: Io, answer: EvaluateJson): void {
+  const { recommended_action, confidence, alternatives, rules_evaluated, template, group_id, notes } = answer;
   sayFields(io, {
     suggested:
       recommended_action === null
         ? "nothing reaches the confidence that is asked for"
         : `${recommended_action} (${percent(confidence)})`,
     else: alternatives.map((one) => `${one.action} (${percent(one.confidence)})`).join(", "),
-    "read as": [told.error_code, ...told.error_classes].filter((one) => one !== "").join(", "),
+    "read as": [answer.error_code, ...answer.error_classes].filter((one) => one !== "").join(", "),
     template,
     group: group_id ?? "a new one",
   });

@@ -1,6 +1,7 @@
 /**
- * `makegood journal list|import|export`: what the fallback ladder's last rungs hold, seen, moved into the store, or printed. Import takes
- * journal directories and the lines that the ERROR log got when only memory had a message (DF-30); it only adds what is absent.
+ * `makegood journal list|import|export`: what the fallback ladder's last rungs hold, seen, moved into the store, or printed.
+ * Import takes journal directories and the lines that the ERROR log got when only memory had a message; it only adds what is
+ * absent.
  */
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -173,7 +174,7 @@ async function importDirectory(io: Io, config: Config, directory: string, sum: I
       ...makegoodOptions(config, opened.store, log, systemClock),
       journal,
       topics,
-      // The loop may be faster than the call below: all that was moved counts, whoever did it.
+      // The loop may be faster than the call below: all that was moved counts, by either of them.
       onEvent: (event) => {
         if (event.type !== "drained") return;
         counted.moved += event.moved;

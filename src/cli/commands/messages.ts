@@ -52,7 +52,7 @@ export function messagesCommand(program: Command, run: Run): void {
     );
   intervention(messages, run, "replay", "put a dead letter or a held message back, due now, with a new budget of attempts");
   messageEdit(messages, run);
-  intervention(messages, run, "resolve", "close a dead letter that was settled by other means");
+  intervention(messages, run, "resolve", "close a dead letter that was taken care of by other means");
   intervention(messages, run, "discard", "close a dead letter, or take back a pending message: it will not be delivered");
 }
 

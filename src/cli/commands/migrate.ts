@@ -1,5 +1,5 @@
 /**
- * `makegood migrate up|status|print`: the database schema, applied, looked at, or printed for somebody else to apply.
+ * `makegood migrate up|status|print`: the database schema, applied, looked at, or printed for a database administrator to apply.
  */
 import type { Command } from "commander";
 import { errorText, MakegoodError } from "../../message/errors.ts";

@@ -49,7 +49,7 @@ export function redriveCommand(program: Command, run: Run): void {
     .option("--id <message...>", "exactly these")
     .option("--limit <n>", "so many at most, the oldest first", integer)
     .requiredOption("--reason <text>", "why; it becomes part of every message's history")
-    .option("--key <key>", "pressing twice under one key is one redrive")
+    .option("--key <key>", "two starts with one key are one redrive")
     .option("--new-key", "as new messages under new keys: only for receivers that remember the old key wrongly")
     .option("--generation-max <n>", "also what was replayed so often already", integer)
     .option("--elsewhere", "functions of other processes deliver these topics: do not insist on a sink in this one")
@@ -156,7 +156,7 @@ async function startOne(context: CommandContext, api: Api, options: StartOptions
   };
   const sure = options.yes === true || options.confirm !== undefined || options.dryRun === true;
   if (!sure && !(io.tty && !json)) {
-    complain(io, "makegood: nobody is here to ask: add --yes, --confirm with the number of messages you expect, or --dry-run");
+    complain(io, "makegood: no terminal to ask at: add --yes, --confirm with the number of messages you expect, or --dry-run");
     return EXIT.usage;
   }
   const made = await ask<RedriveJson>(

@@ -13,7 +13,7 @@ export function storeCommand(program: Command, run: Run): void {
     .description("what a person says about the store")
     .command("acknowledge-loss")
     .description("you know what Redis lost (finding store_lost_data): no process says it any more, until it loses its data again")
-    .requiredOption("--reason <text>", "why it is settled; it goes to the log")
+    .requiredOption("--reason <text>", "why the loss is accepted; it goes to the log")
     .action(({ reason }: { reason: string }) =>
       run(({ io, config, json }) =>
         withApi(io, config, async (api) => {

@@ -1,5 +1,5 @@
 /**
- * `makegood work`: the dispatcher alone, for more hands on the same store.
+ * `makegood work`: the dispatcher alone, for more workers on the same store.
  */
 import type { Command } from "commander";
 import { createMakegood } from "../../create.ts";

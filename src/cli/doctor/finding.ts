@@ -3,7 +3,7 @@
  */
 export interface Finding {
   readonly name: string;
-  /** `fail`: messages could be lost or are not delivered. `warn`: works, but somebody should know. */
+  /** `fail`: messages could be lost or are not delivered. `warn`: works, but a person should know. */
   readonly status: "ok" | "warn" | "fail";
   readonly detail: string;
 }

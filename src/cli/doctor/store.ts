@@ -1,5 +1,5 @@
 /**
- * The doctor's look at the store itself: reachable, of a known version, durable, not behind a surprise, with its schema in
+ * The doctor's look at the store itself: reachable, of a known version, durable, with a pooler or without, its schema in
  * place and room ahead.
  */
 import { errorText } from "../../message/errors.ts";
@@ -61,7 +61,7 @@ function pooler({ direct }: Connection): Finding {
   return finding(
     "pooler",
     "warn",
-    "one stands in between: works without named statements and LISTEN, so wake-ups wait for a poll",
+    "a pooler is in between: works without named statements and LISTEN, so wake-ups wait for a poll",
   );
 }
 
@@ -91,7 +91,7 @@ async function server(connection: Connection): Promise<Finding[]> {
   ];
 }
 
-/** Each process of ours may use eleven: a server that is nearly full refuses the next one, and whoever else uses it. */
+/** Each process of ours may use eleven: a server that is nearly full refuses the next one, and other programs' connections. */
 async function room(connection: Connection): Promise<Finding> {
   const text = `select count(*)::text, (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int)::text
     from pg_stat_activity where backend_type = 'client backend'`;
