@@ -35,7 +35,8 @@ import { type AddressGuard, createAddressGuard } from "./sink/address-guard.ts";
 import { checkSink } from "./sink/check-sink.ts";
 import { functionSink, type Handler, reject } from "./sink/function.ts";
 import type { Sink } from "./sink/sink.ts";
-import { createSink, type SinkDeps } from "./sink/sinks.ts";
+import { faultText, type SinkDeps } from "./sink/sink-kind.ts";
+import { createSink } from "./sink/sinks.ts";
 import { auditOf } from "./store/audit.ts";
 import type { Ladder } from "./store/fallback.ts";
 import type { Store } from "./store/store.ts";
@@ -208,7 +209,7 @@ function checkDeclared(topics: readonly AnyTopic[], guard: AddressGuard): void {
   for (const { name, definition } of topics) {
     const problems = (["sink", ...CARRIERS] as const).flatMap((field) => {
       const sink = definition[field];
-      return sink === undefined ? [] : checkSink(sink, guard).map((reason) => `${field}: ${reason}`);
+      return sink === undefined ? [] : checkSink(sink, guard, "code").map((fault) => `${field}: ${faultText(fault)}`);
     });
     if (problems.length > 0)
       throw new MakegoodError("invalid_topic", `topic ${name}: ${problems.join("; ")}`, { topic: name, problems });

@@ -22,7 +22,7 @@ export type { AttemptRecord, MessageView, ProvenanceRecord } from "./message/mes
 export { DELIVERED, DUPLICATE, type Outcome } from "./message/outcome.ts";
 export type { RetryConfig } from "./message/retry-policy.ts";
 export type { InferInput, InferOutput, StandardSchemaV1 } from "./message/standard-schema.ts";
-export type { SinkConfig, TopicDefinition, TopicRecord } from "./message/topic.ts";
+export type { TopicDefinition, TopicRecord } from "./message/topic.ts";
 export type { EventListener, MakegoodEvent } from "./observe/events.ts";
 export type { ActionContext, ActionPlan, RecoveryAction } from "./recovery/actions/action.ts";
 export type { HookName, HookOptions, RecoveryHooks } from "./recovery/hooks.ts";
@@ -32,6 +32,7 @@ export { evaluateRules } from "./recovery/rules/evaluate.ts";
 export type { RecoveryOptions } from "./recovery/settings.ts";
 export { type FunctionSinkOptions, functionSink, reject, retry, unserved } from "./sink/function.ts";
 export { type HttpSinkOptions, httpSink } from "./sink/http.ts";
+export type { DeclaredSink as SinkConfig } from "./sink/kinds.ts";
 export type { DeliverContext, Delivery, Sink } from "./sink/sink.ts";
 export type { Drained, Holding, LadderStatus } from "./store/fallback.ts";
 export { createMemoryStore } from "./store/memory/memory-store.ts";

@@ -5,10 +5,9 @@
 import type { Ordering } from "./message.ts";
 import type { RetryConfig } from "./retry-policy.ts";
 
-export type SinkKind = "http" | "webhook" | "notify" | "function";
-
+/** A sink as it is stored. Which kinds there are and what each takes is the sink room's to say: `src/sink/kinds.ts`. */
 export interface SinkConfig {
-  readonly kind: SinkKind;
+  readonly kind: string;
   readonly url?: string | undefined;
   /** One total deadline per attempt; always shorter than the lease. */
   readonly timeoutMs?: number | undefined;

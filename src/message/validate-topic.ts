@@ -1,6 +1,7 @@
 /**
  * What may become a topic: every setting in its range, and together possible (an attempt's deadline ends before its lease).
- * All problems are found at once, so that a configuration is corrected in one go.
+ * All problems are found at once, so that a configuration is corrected in one go. What is wrong with a sink by itself is decided
+ * in `src/sink/check-sink.ts`.
  */
 import { MakegoodError } from "./errors.ts";
 import { DEFAULTS, LIMITS } from "./limits.ts";
@@ -44,10 +45,10 @@ export function topicProblems(topic: TopicDefinition): string[] {
   }
   range("schemaVersion", topic.schemaVersion, 0, 2_147_483_647);
   if (!["none", "key", "strict"].includes(topic.ordering)) problems.push("ordering must be none, key or strict");
-  problems.push(...sinkProblems("sink", topic.sink, topic.leaseMs), ...retryProblems(topic.retry));
-  for (const carrier of CARRIERS) {
-    const sink = topic[carrier];
-    if (sink !== undefined) problems.push(...sinkProblems(carrier, sink, topic.leaseMs));
+  problems.push(...retryProblems(topic.retry));
+  for (const field of ["sink", ...CARRIERS] as const) {
+    const problem = leaseProblem(topic[field], topic.leaseMs);
+    if (problem !== null) problems.push(`${field}.timeoutMs ${problem}`);
   }
   return problems;
 }
@@ -59,24 +60,11 @@ export function checkTopic(topic: TopicDefinition): void {
   throw new MakegoodError("invalid_topic", `topic ${topic.name}: ${problems.join("; ")}`, { topic: topic.name, problems });
 }
 
-function sinkProblems(field: string, sink: SinkConfig, leaseMs: number): string[] {
-  const problems: string[] = [];
-  const { kind, timeoutMs, onUnknown } = sink;
-  if (!["http", "webhook", "notify", "function"].includes(kind))
-    problems.push(`${field}.kind must be http, webhook, notify or function`);
-  if ((kind === "http" || kind === "webhook") && !sink.url) problems.push(`${field}.url is missing: a ${kind} sink needs one`);
-  if (onUnknown !== undefined && onUnknown !== "retry" && onUnknown !== "hold")
-    problems.push(`${field}.onUnknown must be retry or hold`);
-  if (timeoutMs === undefined) return problems;
-  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > LIMITS.leaseMsMax) {
-    problems.push(`${field}.timeoutMs must be a whole number from 1 to ${LIMITS.leaseMsMax}`);
-  } else if (kind !== "function" && timeoutMs > leaseMs - leaseHeadroomMs(leaseMs)) {
-    const room = Math.floor(leaseMs - leaseHeadroomMs(leaseMs));
-    problems.push(
-      `${field}.timeoutMs (${timeoutMs}) must be at most ${room}: an attempt ends before its lease of ${leaseMs} ms does`,
-    );
-  }
-  return problems;
+/** Why an attempt of this sink would outlive its lease; null: it ends before. */
+export function leaseProblem(sink: SinkConfig | undefined, leaseMs: number): string | null {
+  const roomMs = Math.floor(leaseMs - leaseHeadroomMs(leaseMs));
+  if (sink?.timeoutMs === undefined || sink.kind === "function" || sink.timeoutMs <= roomMs) return null;
+  return `${sink.timeoutMs} must be at most ${roomMs}: an attempt ends before its lease of ${leaseMs} ms does`;
 }
 
 function retryProblems(retry: RetryConfig): string[] {

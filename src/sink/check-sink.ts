@@ -1,66 +1,67 @@
 /**
- * Why a sink's configuration is refused when it is saved: all reasons at once. It knows no sink's code, so that reading a configuration
- * loads none.
+ * Why a sink's configuration is refused when it is saved: all reasons at once. This is the one place that decides it, for the
+ * API, the config file and code alike; what is special to a kind its own file says (kinds.ts).
  */
-import { isObject } from "../message/json.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { SinkConfig } from "../message/topic.ts";
 import type { AddressGuard } from "./address-guard.ts";
 import { checkHeaders, checkUrl } from "./check-target.ts";
-import { checkSecret } from "./sign-webhook.ts";
+import { KINDS } from "./kinds.ts";
+import { KIND_SETTINGS, type KindSetting, type SinkFault, type SinkKindDefinition } from "./sink-kind.ts";
 
-const SECRETS_MAX = 10;
-const STATUS_OUTCOMES = new Set<unknown>(["delivered", "duplicate", "retry", "reject", "unknown"]);
+/** Where a configuration comes from: only code can bring the function of a function sink. */
+export type SinkOrigin = "code" | "outside";
 
 /** All reasons why a configuration is refused at save; empty when it may be saved. Nothing in it is trusted to have its type. */
-export function checkSink(config: SinkConfig, guard: AddressGuard): string[] {
-  const reasons = neverWorks(config);
-  if (config.kind !== "function" && typeof config.url === "string" && config.url !== "") {
-    const reason = checkUrl(config.url, config.trusted === true ? guard.trusting : guard);
-    if (reason !== null) reasons.push(reason);
+export function checkSink(config: SinkConfig, guard: AddressGuard, origin: SinkOrigin = "outside"): SinkFault[] {
+  const faults = neverWorks(config, origin);
+  const { url } = config;
+  if (kindOf(config.kind)?.takes.url !== undefined && typeof url === "string" && url !== "") {
+    const reason = checkUrl(url, config.trusted === true ? guard.trusting : guard);
+    if (reason !== null) faults.push(whole(reason));
   }
-  return reasons;
+  return faults;
 }
 
 /** What no process can make a sink of, with any guard. */
-export const neverWorks = (config: SinkConfig): string[] => [...checkShape(config), ...checkSecrets(config)];
+export function neverWorks(config: SinkConfig, origin: SinkOrigin): SinkFault[] {
+  const kind = kindOf(config.kind);
+  const known = kind !== undefined && (kind.create !== null || origin === "code");
+  return [...(known ? [] : [kindFault(config.kind, origin)]), ...checkShape(config), ...(kind ? checkKind(config, kind) : [])];
+}
 
-function* checkShape(config: SinkConfig): Generator<string> {
-  const { kind, url, timeoutMs, headers, statusMap, onUnknown } = config;
-  if (!["http", "webhook", "notify", "function"].includes(kind)) yield `"${String(kind)}" is not a kind of sink`;
-  if ((kind === "http" || kind === "webhook") && (url === undefined || url === "")) yield `a ${kind} sink needs a url`;
-  else if (url !== undefined && (typeof url !== "string" || url === "")) yield "the url must be text";
-  if (kind === "function" && url !== undefined) yield "a function sink has no url";
-  if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs > 0 && timeoutMs <= LIMITS.leaseMsMax)) {
-    yield `timeoutMs must be above 0 and at most ${LIMITS.leaseMsMax}`;
+/** Undefined: there is no such kind. */
+export function kindOf(kind: unknown): SinkKindDefinition | undefined {
+  return typeof kind === "string" && Object.hasOwn(KINDS, kind) ? KINDS[kind as keyof typeof KINDS] : undefined;
+}
+
+const whole = (detail: string): SinkFault => ({ field: null, detail });
+
+function kindFault(kind: unknown, origin: SinkOrigin): SinkFault {
+  const offered = Object.keys(KINDS).filter((name) => origin === "code" || kindOf(name)?.create !== null);
+  const missing = kind === undefined || kind === "";
+  return { field: "kind", detail: `${missing ? "is missing:" : "must be"} one of ${offered.join(", ")}` };
+}
+
+/** What is the same for every kind. */
+function* checkShape({ url, timeoutMs, headers, onUnknown }: SinkConfig): Generator<SinkFault> {
+  if (url !== undefined && (typeof url !== "string" || url === "")) yield whole("the url must be text that is not empty");
+  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= LIMITS.leaseMsMax)) {
+    yield { field: "timeoutMs", detail: `must be a whole number from 1 to ${LIMITS.leaseMsMax}` };
   }
   const headersReason = headers === undefined ? null : checkHeaders(headers);
-  if (headersReason !== null) yield headersReason;
-  if (onUnknown !== undefined && onUnknown !== "retry" && onUnknown !== "hold") yield "onUnknown must be retry or hold";
-  if (statusMap !== undefined) yield* checkStatusMap(kind, statusMap);
-}
-
-function* checkStatusMap(kind: string, statusMap: unknown): Generator<string> {
-  if (kind !== "http") yield `a ${kind} sink has no statusMap`;
-  if (!isObject(statusMap)) {
-    yield "statusMap must be an object from status to outcome";
-    return;
-  }
-  for (const [status, outcome] of Object.entries(statusMap)) {
-    if (!/^[2-5]\d\d$/.test(status)) yield `statusMap: ${JSON.stringify(status)} is not a final HTTP status`;
-    if (!STATUS_OUTCOMES.has(outcome)) yield `statusMap: ${status} must be one of ${[...STATUS_OUTCOMES].join(", ")}`;
+  if (headersReason !== null) yield whole(headersReason);
+  if (onUnknown !== undefined && onUnknown !== "retry" && onUnknown !== "hold") {
+    yield { field: "onUnknown", detail: "must be retry or hold" };
   }
 }
 
-function* checkSecrets({ kind, secrets }: SinkConfig): Generator<string> {
-  if (kind !== "webhook") {
-    if (secrets !== undefined && secrets.length > 0) yield `a ${kind} sink has no secrets`;
-    return;
+function* checkKind(config: SinkConfig, { takes, check }: SinkKindDefinition): Generator<SinkFault> {
+  for (const [name, words] of Object.entries(KIND_SETTINGS) as [KindSetting, string][]) {
+    const value = config[name];
+    const absent = value === undefined || (Array.isArray(value) && value.length === 0);
+    if (takes[name] === "needed" && absent) yield whole(`a ${config.kind} sink needs ${words}`);
+    if (takes[name] === undefined && !absent) yield whole(`a ${config.kind} sink has no ${name}`);
   }
-  if (secrets === undefined || !Array.isArray(secrets) || secrets.length === 0) yield "a webhook sink needs at least one secret";
-  else if (secrets.length > SECRETS_MAX) yield `at most ${SECRETS_MAX} secrets are allowed`;
-  else {
-    const reason = secrets.map(checkSecret).find((found) => found !== null);
-    if (reason !== undefined) yield reason;
-  }
+  if (check) yield* check(config);
 }

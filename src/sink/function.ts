@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../platform/clock.ts";
 import { localFailure } from "./local-failure.ts";
 import { oneLine } from "./one-line.ts";
 import type { DeliverContext, Delivery, Sink } from "./sink.ts";
+import type { SinkKindDefinition } from "./sink-kind.ts";
 
 /** `delivery.payload` is the exact text; `payload` is what `parse` made of it. */
 export type Handler<T = unknown> = (payload: T, delivery: Delivery, context: DeliverContext) => unknown | Promise<unknown>;
@@ -73,6 +74,8 @@ export function functionSink<T = unknown>(handler: Handler<T>, options: Function
   const { probe } = options;
   return probe === undefined ? sink : { ...sink, probe };
 }
+
+export const inCode = { takes: {}, create: null } as const satisfies SinkKindDefinition;
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";

@@ -7,13 +7,11 @@ import { readObject } from "../message/json.ts";
 import { DELIVERED } from "../message/outcome.ts";
 import { systemClock } from "../platform/clock.ts";
 import { cutToBytes, oneLine } from "./one-line.ts";
-import { createPoster, type PosterDeps, type PosterOptions } from "./poster.ts";
+import { createPoster, type PosterDeps, type PosterOptions, posterOptions } from "./poster.ts";
 import { messageHeaders } from "./request-headers.ts";
 import type { Delivery, Sink } from "./sink.ts";
+import type { LogLine, SinkKindDefinition } from "./sink-kind.ts";
 import { httpVerdict, outcomeOfAnswer } from "./verdict.ts";
-
-/** Takes one line without control characters. */
-export type LogLine = (line: string) => void;
 
 export interface NotifySinkOptions extends Omit<PosterOptions, "url"> {
   readonly url?: string | undefined;
@@ -32,6 +30,11 @@ export function notifySink(options: NotifySinkOptions, deps: NotifySinkDeps): Si
   const { url } = options;
   return url === undefined ? logSink(deps.log) : postSink({ ...options, url }, deps);
 }
+
+export const notify = {
+  takes: { url: "allowed" },
+  create: (config, deps) => notifySink(posterOptions(config), deps),
+} as const satisfies SinkKindDefinition;
 
 function logSink(log: LogLine): Sink {
   return {

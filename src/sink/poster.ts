@@ -4,6 +4,7 @@
  */
 import type { ConnectionOptions } from "node:tls";
 import type { Outcome } from "../message/outcome.ts";
+import type { SinkConfig } from "../message/topic.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
 import { checkUrl } from "./check-target.ts";
@@ -25,6 +26,11 @@ export interface PosterOptions {
   readonly connectionsMax?: number | undefined;
   /** True: bodies come back as they are, for a caller that reads them and never shows them. */
   readonly raw?: boolean | undefined;
+}
+
+/** What a stored configuration says of it; that the url is there was checked before. */
+export function posterOptions({ url, headers, timeoutMs, trusted }: SinkConfig): PosterOptions {
+  return { url: url as string, headers, timeoutMs, trusted };
 }
 
 export interface PosterDeps {

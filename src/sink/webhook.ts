@@ -2,14 +2,16 @@
  * The webhook sink: an http sink that signs each attempt by Standard Webhooks 1.0.0. The id is the message's and stays
  * the same over retries, the timestamp is the attempt's. Everything but a 2xx is tried again, and 410 disables the sink.
  */
-import { errorText, MakegoodError } from "../message/errors.ts";
+import { errorText } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
+import type { SinkConfig } from "../message/topic.ts";
 import { systemClock } from "../platform/clock.ts";
 import { oneLine } from "./one-line.ts";
-import { createPoster, type PosterDeps, type PosterOptions } from "./poster.ts";
+import { createPoster, type PosterDeps, type PosterOptions, posterOptions } from "./poster.ts";
 import { messageHeaders } from "./request-headers.ts";
 import { checkSecret, signWebhook } from "./sign-webhook.ts";
 import type { Sink } from "./sink.ts";
+import type { SinkFault, SinkKindDefinition } from "./sink-kind.ts";
 import { outcomeOfAnswer, type Verdict } from "./verdict.ts";
 
 export interface WebhookSinkOptions extends PosterOptions {
@@ -19,11 +21,6 @@ export interface WebhookSinkOptions extends PosterOptions {
 
 export function webhookSink(options: WebhookSinkOptions, deps: PosterDeps = {}): Sink {
   const { secrets } = options;
-  if (secrets.length === 0) throw new MakegoodError("sink_refused", "a webhook sink needs a secret");
-  for (const secret of secrets) {
-    const reason = checkSecret(secret);
-    if (reason !== null) throw new MakegoodError("sink_refused", reason);
-  }
   const clock = deps.clock ?? systemClock;
   const poster = createPoster(options, deps);
   return {
@@ -45,6 +42,23 @@ export function webhookSink(options: WebhookSinkOptions, deps: PosterDeps = {}):
     },
     close: () => poster.close(),
   };
+}
+
+const SECRETS_MAX = 10;
+
+export const webhook = {
+  takes: { url: "needed", secrets: "needed" },
+  check: checkSecrets,
+  create: (config, deps) => webhookSink({ ...posterOptions(config), secrets: config.secrets ?? [] }, deps),
+} as const satisfies SinkKindDefinition;
+
+function* checkSecrets({ secrets = [] }: SinkConfig): Generator<SinkFault> {
+  if (!Array.isArray(secrets)) yield { field: "secrets", detail: "must be a list of text" };
+  else if (secrets.length > SECRETS_MAX) yield { field: null, detail: `at most ${SECRETS_MAX} secrets are allowed` };
+  else {
+    const detail = secrets.map(checkSecret).find((reason) => reason !== null);
+    if (detail !== undefined) yield { field: null, detail };
+  }
 }
 
 export function webhookVerdict(status: number): Verdict {

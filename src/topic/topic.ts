@@ -1,6 +1,6 @@
 /**
  * A topic as code declares it: the definition every worker shares, and what lives only in this process (schema, function,
- * sink). Declaring does nothing by itself; createMakegood stores it and work() delivers it.
+ * sink). Declaring does nothing by itself; createMakegood checks its sinks and stores it, and work() delivers it.
  */
 import { DEFAULTS } from "../message/limits.ts";
 import type { Ordering } from "../message/message.ts";
@@ -8,6 +8,7 @@ import type { RetryConfig } from "../message/retry-policy.ts";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "../message/standard-schema.ts";
 import { CARRIERS, type Carrier, type SinkConfig, type TopicDefinition } from "../message/topic.ts";
 import { checkTopic } from "../message/validate-topic.ts";
+import type { DeclaredSink } from "../sink/kinds.ts";
 import type { DeliverContext, Delivery, Sink } from "../sink/sink.ts";
 
 /** Returning is delivered, throwing is a retry; an Outcome that is returned or thrown is taken at its word. */
@@ -36,7 +37,7 @@ export type TopicFor<In> = Topic<In, any>;
 
 export interface TopicOptions<Out = unknown> {
   /** Absent: the topic only sends from here; another process or the API gives it its sink. */
-  readonly sink?: SinkConfig | TopicHandler<Out> | Sink | undefined;
+  readonly sink?: DeclaredSink | TopicHandler<Out> | Sink | undefined;
   readonly retry?: string | (Omit<RetryConfig, "policy"> & { readonly policy?: string | undefined }) | undefined;
   readonly schemaVersion?: number | undefined;
   readonly leaseMs?: number | undefined;
@@ -53,9 +54,9 @@ export interface TopicOptions<Out = unknown> {
   readonly ordering?: Ordering | undefined;
   readonly onUnknown?: "retry" | "hold" | undefined;
   /** Where the recovery engine may bring a dead letter instead. */
-  readonly fallback?: SinkConfig | TopicHandler<Out> | Sink | undefined;
+  readonly fallback?: DeclaredSink | TopicHandler<Out> | Sink | undefined;
   /** What the recovery engine may call to undo the effect of a dead letter. */
-  readonly compensation?: SinkConfig | TopicHandler<Out> | Sink | undefined;
+  readonly compensation?: DeclaredSink | TopicHandler<Out> | Sink | undefined;
 }
 
 export function topic<S extends StandardSchemaV1>(
@@ -113,7 +114,7 @@ function readSink(sink: TopicOptions["sink"]): ReadSink {
   const object = sink !== undefined && typeof sink === "object" && "deliver" in sink ? sink : null;
   // What code declares may use private addresses: its author could have called them directly.
   const config: SinkConfig =
-    sink === undefined || handler || object ? { kind: "function" } : { trusted: true, ...(sink as SinkConfig) };
+    sink === undefined || handler || object ? { kind: "function" } : { trusted: true, ...(sink as DeclaredSink) };
   return { config, handler, object };
 }
 

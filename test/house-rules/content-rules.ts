@@ -1,7 +1,8 @@
 /**
- * Rules about what stands in a file: banned calls and words, default exports, test code, suppressions without a reason.
+ * Rules about what stands in a file: banned calls and words, kinds of sinks, default exports, test code, suppressions without a reason.
  * They read blanked code, so a word in a comment or a string is never mistaken for a call.
  */
+import { SINK_KINDS } from "./rooms.ts";
 import type { Found, Rule } from "./rules.ts";
 import { lineAt, type SourceFile } from "./source.ts";
 
@@ -92,6 +93,29 @@ export const bannedWords: Rule = (tree) =>
       return [{ file: path, line: lineAt(code, index), what, text: `${identifier}: the word here is ${BANNED_WORDS[word]}` }];
     });
   });
+
+/** `function` is left out: it is also what `typeof` says. */
+const KIND_TEXT = new RegExp(`(["'\`])(?:${SINK_KINDS.filter((kind) => kind !== "function").join("|")})\\1`, "g");
+
+/**
+ * Only src/sink knows which kinds of sinks there are: another file may use one, but it neither tells kinds apart nor names two of them, which
+ * would be a second list.
+ */
+export const sinkKinds: Rule = (tree) =>
+  tree
+    .filter(({ path }) => !path.startsWith("src/sink/"))
+    .flatMap(({ path, text, code }): Found[] => {
+      const named = [...text.matchAll(KIND_TEXT)].filter(({ index, 0: literal }) => code[index] === literal[0]);
+      return named.flatMap(({ index, 0: literal }): Found[] => {
+        const compared =
+          /(?:[!=]==?|\bcase)\s*$/.test(code.slice(0, index)) || /^\s*[!=]==?/.test(code.slice(index + literal.length));
+        const second = literal !== named[0]?.[0];
+        if (!compared && !second) return [];
+        return [
+          { file: path, line: lineAt(code, index), text: `${literal}: kinds of sinks are told apart in src/sink/kinds.ts only` },
+        ];
+      });
+    });
 
 export const defaultExports: Rule = (tree) =>
   tree.flatMap(({ path, code }) =>

@@ -15,10 +15,10 @@ export const importDirection: Rule = (tree) =>
   tree.flatMap(({ path, imports }) => {
     const from = roomOf(path);
     if (from === null) return [];
-    return imports.flatMap(({ target, line }): Found[] => {
+    return imports.flatMap(({ target, line, kind }): Found[] => {
       if (target === null) return [];
       const to = roomOf(target);
-      if (to !== null && mayImport(from, to, target)) return [];
+      if (to !== null && mayImport(from, to, target, kind)) return [];
       return [{ file: path, line, text: `${from} may not import ${to ?? "a file outside the rooms"} (${target})` }];
     });
   });

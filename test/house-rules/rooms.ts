@@ -2,9 +2,11 @@
  * The rooms of the house and what each may import: only what stands to its left. A file that belongs to no room here is a
  * violation, so a new folder begins with a line in this table.
  */
+import { KINDS } from "../../src/sink/kinds.ts";
 
-/** Kinds of sinks: each is a sibling of the others. Any other file of src/sink is a part that several kinds may use. */
-export const SINK_KINDS: readonly string[] = ["http", "webhook", "notify", "function"];
+/** Kinds of sinks: each is a sibling of the others, in a file of its name. Any other file of src/sink is a part that several kinds may use. */
+export const SINK_KINDS: readonly string[] = Object.keys(KINDS);
+const SINK_LIST: readonly string[] = ["kinds", "check-sink", "sinks"];
 export const STORE_ENGINES: readonly string[] = ["memory", "postgres", "redis", "journal", "ladder"];
 
 /** The files that a subpath of the package's `exports` opens; only these re-export, and they do nothing else. */
@@ -74,6 +76,14 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   front: [...MIDDLE, ...ENGINES, "create"],
 };
 
+/**
+ * Room → rooms of which it may know the types, and load nothing. What code may declare as a sink follows from the list of kinds; the
+ * checks and the sinks themselves stay with createMakegood, so that declaring a topic loads no sink.
+ */
+export const MAY_IMPORT_TYPES: Readonly<Record<string, readonly string[]>> = {
+  topic: ["sink-list"],
+};
+
 /** The room a file belongs to; null when it belongs to none. */
 export function roomOf(path: string): string | null {
   if (path === "src/index.ts") return "front";
@@ -89,16 +99,17 @@ export function roomOf(path: string): string | null {
     return STORE_ENGINES.includes(next) ? `store:${next}` : null;
   }
   if (room === "sink") {
-    // The one file of the room that knows every kind: a sink's configuration in, the sink out.
-    if (base === "sinks") return "sink-list";
+    // The files of the room that see every kind: the list, what it refuses, and a sink's configuration in, the sink out.
+    if (SINK_LIST.includes(base)) return "sink-list";
     if (SINK_KINDS.includes(base)) return `sink:${base}`;
     return base === "sink" ? "sink" : "sink-part";
   }
   return room in MAY_IMPORT ? room : null;
 }
 
-export function mayImport(from: string, to: string, target: string): boolean {
+export function mayImport(from: string, to: string, target: string, kind: "value" | "type"): boolean {
   if (from === to) return true;
+  if (kind === "type" && MAY_IMPORT_TYPES[from]?.includes(to)) return true;
   const family = (room: string): string => room.replace(/:.*/, ":*");
   const allowed = MAY_IMPORT[from] ?? MAY_IMPORT[family(from)] ?? [];
   if (allowed.includes(to) || (to.includes(":") && allowed.includes(family(to)))) return true;

@@ -74,6 +74,7 @@ const BROKEN: Readonly<Record<string, readonly string[]>> = {
     "src/sink/http.ts:2",
     "src/sink/webhook.ts:2",
     "src/store/memory/memory-store.ts:2",
+    "src/topic/topic.ts:3",
   ],
   "adapter-imports": ["src/adapters/knex.ts:2", "src/adapters/knex.ts:3"],
   "import-cycle": ["src/message/cycle-a.ts:1"],
@@ -85,6 +86,7 @@ const BROKEN: Readonly<Record<string, readonly string[]>> = {
   "header-sentence": ["src/message/no-header.ts:1", "src/message/outcome.ts:1"],
   "folder-name": ["src/worker/utils/pad.ts:1"],
   "seam-size": ["src/store/store.ts:2"],
+  "sink-kinds": ["src/topic/topic.ts:5", "src/topic/topic.ts:5", "src/topic/topic.ts:7", "src/topic/topic.ts:8"],
   "default-export": ["src/worker/main.ts:3", "src/worker/main.ts:4"],
   "banned-call": [
     "src/cli/main.ts:4",

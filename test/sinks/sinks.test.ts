@@ -9,6 +9,7 @@ import { checkHeaders } from "../../src/sink/check-target.ts";
 import { notifyText } from "../../src/sink/notify.ts";
 import { oneLine } from "../../src/sink/one-line.ts";
 import { generateSecret } from "../../src/sink/sign-webhook.ts";
+import { faultText } from "../../src/sink/sink-kind.ts";
 import { createSink } from "../../src/sink/sinks.ts";
 import { httpReceiver, send } from "./receiver.ts";
 
@@ -111,11 +112,29 @@ describe("checkSink", () => {
     ["a bad onUnknown", { kind: "http", url, onUnknown: "drop" }, 1],
     ["everything wrong at once", { kind: "webhook", url: "ftp://x/", timeoutMs: 0, headers: { host: "x" }, secrets: ["x"] }, 4],
   ])("%s: %#", (_name, config, reasons) => {
-    expect(checkSink(config as SinkConfig, guard)).toHaveLength(reasons);
+    expect(checkSink(config as SinkConfig, guard, "code")).toHaveLength(reasons);
+  });
+
+  it("names the setting, and the kinds that there are", () => {
+    expect(checkSink({ kind: "smtp" }, guard)).toEqual([{ field: "kind", detail: "must be one of http, webhook, notify" }]);
+    expect(checkSink({ kind: "constructor" }, guard, "code")).toEqual([
+      { field: "kind", detail: "must be one of http, webhook, notify, function" },
+    ]);
+    expect(checkSink({} as SinkConfig, guard)[0]?.detail).toMatch(/^is missing: one of http, /);
+    expect(checkSink({ kind: "http", url, timeoutMs: 1.5, statusMap: { "99": "retry" } }, guard).map(faultText)).toEqual([
+      "timeoutMs must be a whole number from 1 to 43200000",
+      "statusMap.99 is not a final HTTP status",
+    ]);
+  });
+
+  it("takes a function only from code", () => {
+    expect(checkSink({ kind: "function" }, guard)).toMatchObject([{ field: "kind" }]);
   });
 
   it("never quotes a secret", () => {
-    const reasons = checkSink({ kind: "webhook", url, secrets: ["whsec_hunter2"] }, guard).join();
+    const reasons = checkSink({ kind: "webhook", url, secrets: ["whsec_hunter2"] }, guard)
+      .map(faultText)
+      .join();
     expect(reasons).not.toContain("hunter2");
   });
 });

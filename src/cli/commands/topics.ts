@@ -35,7 +35,7 @@ export function topicsCommand(program: Command, run: Run): void {
     .command("set <topic>")
     .description("declare a topic or replace it as a whole")
     .option("--file <path>", "its definition as JSON, the same as the API takes; - is standard input")
-    .option("--kind <kind>", "short for a sink: http, webhook or notify")
+    .option("--kind <kind>", "short for a sink of this kind (http if absent)")
     .option("--url <url>", "short for a sink: where it delivers")
     .addHelpText(
       "after",

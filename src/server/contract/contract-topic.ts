@@ -7,8 +7,9 @@ import type { Ordering } from "../../message/message.ts";
 import { RATE_MAX, RATE_MIN } from "../../message/rate.ts";
 import { RETRY_POLICIES, type RetryConfig, retryPolicy } from "../../message/retry-policy.ts";
 import { CARRIERS, type SinkConfig, type TopicDefinition, type TopicRecord } from "../../message/topic.ts";
-import { attemptTimeoutMs, leaseHeadroomMs, topicProblems } from "../../message/validate-topic.ts";
+import { attemptTimeoutMs, leaseProblem, topicProblems } from "../../message/validate-topic.ts";
 import { type Hold, holdOf, type Served } from "../../message/worker-note.ts";
+import type { SinkFault } from "../../sink/sink-kind.ts";
 import { type FieldFault, type Fields, readFields } from "./fields.ts";
 
 export interface SinkJson {
@@ -63,8 +64,8 @@ export interface TopicJson {
   readonly not_served_by: readonly (Hold & { readonly owner: string })[];
 }
 
-/** Says what is wrong with a sink, at declaration: its address, its headers, its secrets. */
-export type SinkCheck = (sink: SinkConfig) => readonly string[];
+/** Says everything that is wrong with a sink, at declaration; what is read here is only trusted to have its JSON types. */
+export type SinkCheck = (sink: SinkConfig) => readonly SinkFault[];
 
 export interface TopicRules {
   readonly checkSink: SinkCheck;
@@ -76,8 +77,6 @@ export type TopicRead =
   | { readonly ok: true; readonly definition: TopicDefinition; readonly paused: boolean | undefined }
   | { readonly ok: false; readonly faults: readonly FieldFault[] };
 
-const KINDS = ["http", "webhook", "notify"] as const;
-const OUTCOMES = ["delivered", "duplicate", "retry", "reject", "unknown"] as const;
 const CONCURRENCY_MAX = 100_000;
 const UNABLE_SHOWN = 10;
 const INT32_MAX = 2_147_483_647;
@@ -120,28 +119,31 @@ function readSink(topic: Fields, name: string, leaseMs: number, rules: TopicRule
   const fields = topic.object(name);
   if (!fields) return undefined;
   const before = fields.faults.length;
-  const kind = fields.oneOf("kind", KINDS);
-  if (!fields.has("kind")) fields.fault("kind", `is missing: one of ${KINDS.join(", ")}`);
-  const timeoutMs = fields.integer("timeout_ms", 1, LIMITS.leaseMsMax);
-  const timeoutMsMax = Math.floor(leaseMs - leaseHeadroomMs(leaseMs));
-  if (timeoutMs !== undefined && timeoutMs > timeoutMsMax) {
-    const detail = `${timeoutMs} must be at most ${timeoutMsMax}: an attempt has to end before its lease does (lease_ms ${leaseMs})`;
-    fields.fault("timeout_ms", detail);
-  }
   const sink: SinkConfig = defined({
-    kind: kind ?? "http",
+    kind: fields.text("kind") ?? "",
     url: fields.text("url"),
-    timeoutMs,
+    timeoutMs: fields.number("timeout_ms"),
     headers: readHeaders(fields),
-    secrets: fields.list("secrets", 10, isText, "strings"),
-    onUnknown: fields.oneOf("on_unknown", ["retry", "hold"]),
+    secrets: fields.list("secrets", null, isText, "strings"),
+    onUnknown: fields.text("on_unknown") as SinkConfig["onUnknown"],
     statusMap: readStatusMap(fields),
     trusted: rules.trusted ? true : undefined,
   });
   fields.refuseUnknown(["secrets_set"]);
+  const tooLong = leaseProblem(sink, leaseMs);
+  if (tooLong !== null) fields.fault("timeout_ms", tooLong);
   // What stands behind a bad field would only be reported twice.
-  if (fields.faults.length === before) for (const detail of rules.checkSink(sink)) topic.fault(name, detail);
+  if (fields.faults.length > before) return sink;
+  for (const { field, detail } of rules.checkSink(sink)) {
+    if (field === null) topic.fault(name, detail);
+    else fields.fault(apiName(field), detail);
+  }
   return sink;
+}
+
+/** `statusMap.409` → `status_map.409`. */
+function apiName(field: string): string {
+  return field.replace(/^[^.]+/, (setting) => setting.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 }
 
 /** Absent and undefined must not make two definitions out of one. */
@@ -163,21 +165,14 @@ function readHeaders(sink: Fields): Record<string, string> | undefined {
     else return [[name, value]];
     return [];
   });
-  if (entries.length > 50) sink.fault("headers", "may have at most 50 entries");
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 function readStatusMap(sink: Fields): SinkConfig["statusMap"] {
   const map = sink.object("status_map");
   if (!map) return undefined;
-  const entries = map.entries().flatMap(([status, value]): [string, (typeof OUTCOMES)[number]][] => {
-    const outcome = OUTCOMES.find((one) => one === value);
-    if (!/^[2-5][0-9][0-9]$/.test(status)) map.fault(status.slice(0, 100), "is not an HTTP status");
-    else if (!outcome) map.fault(status, `must be one of ${OUTCOMES.join(", ")}`);
-    else return [[status, outcome]];
-    return [];
-  });
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+  const entries = map.entries();
+  return entries.length === 0 ? undefined : (Object.fromEntries(entries) as SinkConfig["statusMap"]);
 }
 
 function readRetry(topic: Fields): RetryConfig {

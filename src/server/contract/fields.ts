@@ -14,10 +14,12 @@ export interface Fields {
   /** Own members only: nothing on a prototype is ever seen. */
   text(name: string): string | undefined;
   integer(name: string, min: number, max: number): number | undefined;
-  number(name: string, min: number, max: number): number | undefined;
+  /** Without bounds: any number. */
+  number(name: string, min?: number, max?: number): number | undefined;
   boolean(name: string): boolean | undefined;
   oneOf<T extends string>(name: string, allowed: readonly T[]): T | undefined;
-  list<T>(name: string, max: number, isOne: (value: unknown) => value is T, what: string): T[] | undefined;
+  /** `max` null: as many as there are. */
+  list<T>(name: string, max: number | null, isOne: (value: unknown) => value is T, what: string): T[] | undefined;
   object(name: string): Fields | undefined;
   entries(): [string, unknown][];
   has(name: string): boolean;
@@ -61,8 +63,8 @@ export function readFields(value: unknown, path: string, faults: FieldFault[]): 
     number(name, min, max) {
       const found = get(name);
       if (found === undefined) return undefined;
-      const fits = typeof found === "number" && found >= min && found <= max;
-      return fits ? found : fault(name, `must be a number from ${min} to ${max}`);
+      const fits = typeof found === "number" && found >= (min ?? found) && found <= (max ?? found);
+      return fits ? found : fault(name, min === undefined ? "must be a number" : `must be a number from ${min} to ${max}`);
     },
     boolean(name) {
       const found = get(name);
@@ -78,8 +80,8 @@ export function readFields(value: unknown, path: string, faults: FieldFault[]): 
     list(name, max, isOne, what) {
       const found = get(name);
       if (found === undefined) return undefined;
-      const fits = Array.isArray(found) && found.length >= 1 && found.length <= max && found.every(isOne);
-      return fits ? found : fault(name, `must be a list of 1 to ${max} ${what}`);
+      const fits = Array.isArray(found) && found.length >= 1 && found.length <= (max ?? found.length) && found.every(isOne);
+      return fits ? found : fault(name, max === null ? `must be a list of ${what}` : `must be a list of 1 to ${max} ${what}`);
     },
     object(name) {
       const found = get(name);

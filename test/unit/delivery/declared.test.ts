@@ -1,6 +1,13 @@
 /** N14: a topic declared in code is refused for what the API refuses it for, with the same code. */
 import { describe, expect, it } from "vitest";
-import { createMakegood, createMemoryStore, type SinkConfig, type TopicOptions, topic } from "../../../src/index.ts";
+import {
+  createMakegood,
+  createMemoryStore,
+  type SinkConfig,
+  type TopicDefinition,
+  type TopicOptions,
+  topic,
+} from "../../../src/index.ts";
 import { generateSecret } from "../../../src/sink/sign-webhook.ts";
 
 const url = "https://example.com/in";
@@ -19,7 +26,7 @@ async function declare(options: TopicOptions): Promise<string> {
 }
 
 describe("a topic declared in code", () => {
-  it.each<[string, SinkConfig]>([
+  it.each<[string, TopicDefinition["sink"]]>([
     ["a secret that is none", { kind: "webhook", url, secrets: ["hunter2"] }],
     ["a secret that is too short", { kind: "webhook", url, secrets: ["whsec_aGVsbG8="] }],
     ["no secret", { kind: "webhook", url }],
@@ -32,9 +39,35 @@ describe("a topic declared in code", () => {
     ["a header of the sink's own", { kind: "http", url, headers: { "content-length": "1" } }],
     ["a header with a line break", { kind: "http", url, headers: { "x-a": "1\r\nx-b: 2" } }],
     ["a status that is none", { kind: "http", url, statusMap: { "99": "retry" } }],
-  ])("is refused: %s", async (_what, sink) => {
+    ["a kind that is none", { kind: "htp", url }],
+    ["no url", { kind: "http" }],
+    ["an empty url", { kind: "notify", url: "" }],
+    ["a timeout of no time", { kind: "http", url, timeoutMs: 0 }],
+    ["a timeout that outlives its lease", { kind: "http", url, timeoutMs: 40_000 }],
+    ["a function with a url", { kind: "function", url }],
+    ["another answer to unknown", { kind: "http", url, onUnknown: "drop" as "hold" }],
+  ])("is refused: %s", async (_what, stored) => {
+    const sink = stored as SinkConfig;
     expect(await declare({ sink })).toBe("invalid_topic");
     expect(await declare({ sink: { kind: "http", url }, fallback: sink })).toBe("invalid_topic");
+  });
+
+  it("does not compile with what its kind does not take", async () => {
+    const sinks: SinkConfig[] = [
+      // @ts-expect-error there is no such kind
+      { kind: "htp", url },
+      // @ts-expect-error an http sink needs a url
+      { kind: "http" },
+      // @ts-expect-error a webhook sink needs its secrets
+      { kind: "webhook", url },
+      // @ts-expect-error only a webhook sink has secrets
+      { kind: "notify", secrets },
+      // @ts-expect-error a function has no url
+      { kind: "function", url },
+    ];
+    for (const sink of sinks) expect(await declare({ sink })).toBe("invalid_topic");
+    // @ts-expect-error likewise where it is declared
+    expect(await declare({ sink: { kind: "http" } })).toBe("invalid_topic");
   });
 
   it("is refused for a retry policy that nobody registered", async () => {
