@@ -42,6 +42,18 @@ describe("the house", () => {
     expect(DOORS.filter((door) => !paths.includes(door))).toEqual([]);
   });
 
+  it("loads no sink to read a configuration, which every command does", () => {
+    const byPath = new Map(readTree(repository, "src").map((file) => [file.path, file]));
+    const loaded = new Set(["src/cli/program.ts"]);
+    for (const path of loaded) {
+      for (const { target, spec, kind, form } of byPath.get(path)?.imports ?? []) {
+        if (kind === "value" && form !== "dynamic") loaded.add(target ?? spec);
+      }
+    }
+    expect(loaded).toContain("src/server/config/config.ts");
+    expect([...loaded].filter((path) => path === "undici" || roomOf(path)?.startsWith("sink:"))).toEqual([]);
+  });
+
   it("lists the files to look at again, and only for their size", () => {
     const warnings = violations.filter(({ level }) => level === "warning");
     for (const violation of warnings) process.stdout.write(`look: ${show(violation)}\n`);

@@ -6,8 +6,6 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { errorText } from "../../message/errors.ts";
 import type { TopicDefinition } from "../../message/topic.ts";
-import { createAddressGuard } from "../../sink/address-guard.ts";
-import { checkSink } from "../../sink/check-sink.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
 import { readTopic } from "../contract/contract-topic.ts";
 import { suggestion } from "../contract/fields.ts";
@@ -75,7 +73,7 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   }
   if (settings.store === "redis" && settings.redis_url === null) faults.push("MAKEGOOD_STORE is redis: REDIS_URL must say where");
   const sinkAllow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
-  const topics = topicsOf(inFile.get("topics"), sinkAllow, faults);
+  const topics = await topicsOf(inFile.get("topics"), sinkAllow, faults);
   const streams = readStreams(settings, sources.env, faults);
   const recovery_options = readRecoveryOptions(settings, sources.env, faults);
   if (faults.length > 0) return { ok: false, faults };
@@ -179,8 +177,11 @@ function tokensOf({ tokens: text }: Settings, given: ReadonlyMap<SettingName, So
   return read.tokens;
 }
 
-function topicsOf(value: unknown, sinkAllow: readonly string[], faults: string[]): FileTopic[] {
+async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: string[]): Promise<FileTopic[]> {
   if (value === undefined) return [];
+  // Loaded only here: every command reads a configuration, and the sinks' code is by far the dearest part of its start.
+  const { createAddressGuard } = await import("../../sink/address-guard.ts");
+  const { checkSink } = await import("../../sink/check-sink.ts");
   const guard = createAddressGuard({ allow: sinkAllow });
   const rules = { trusted: true, checkSink: (sink: TopicDefinition["sink"]) => checkSink(sink, guard) };
   return [...membersOf(value, faults)].flatMap(([name, topic]): FileTopic[] => {
