@@ -13,7 +13,7 @@ import { isSameData, readEither } from "../../presets/audit/seed-record.ts";
 import { EVENT_CONFLICT } from "../../presets/audit/store-sink.ts";
 import { auditTopic } from "../../presets/audit/topics.ts";
 import { auditOf } from "../../store/audit.ts";
-import { readText } from "../body.ts";
+import { BODY_BYTES, readText } from "../body.ts";
 import { type ProblemItem, problem, type Reply } from "../contract/problem.ts";
 import { type ApiRequest, type Handler, json } from "../http.ts";
 import type { Kernel } from "../kernel.ts";
@@ -40,7 +40,7 @@ async function post(kernel: Kernel, kind: Kind, request: ApiRequest, newId: () =
     const detail = `audit records need PostgreSQL, and this server's store is ${kernel.mg.store.traits.name}`;
     return problem("needs_postgres", detail);
   }
-  const text = await readText(request, kernel.payloadBytesMax);
+  const text = await readText(request, BODY_BYTES.audit(kernel.payloadBytesMax));
   if (!text.ok) return text.reply;
   const { actor } = request;
   const read = readEither(kind, text.value, { newId, actor, occurredMs: kernel.clock.wallMs() });

@@ -6,7 +6,7 @@ import { standingOf } from "../../client/standing.ts";
 import { LIMITS } from "../../message/limits.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Intervention } from "../../store/store.ts";
-import { readText } from "../body.ts";
+import { BODY_BYTES, readText } from "../body.ts";
 import { messageJson, withPayload } from "../contract/contract.ts";
 import { type FieldFault, type Fields, readFields } from "../contract/fields.ts";
 import { checkJson } from "../contract/payload-scanner.ts";
@@ -15,12 +15,10 @@ import { type Handler, jsonText, type Parsed, parsed, refused } from "../http.ts
 import type { Kernel } from "../kernel.ts";
 import { noSuchMessage } from "./messages.ts";
 
-const BODY_BYTES = 65_536;
-
 /** Not found, wrong state and a moved revision are thrown by the kernel and become their problems in the app. */
 export function interventionHandler(kernel: Kernel, action: Intervention["action"]): Handler {
   return async (request) => {
-    const text = await readText(request, BODY_BYTES);
+    const text = await readText(request, BODY_BYTES.intervention);
     if (!text.ok) return text.reply;
     const asked = readAsked(text.value, action);
     if (!asked.ok) return asked.reply;

@@ -11,7 +11,7 @@ import type { Resolution, Status } from "../../message/message.ts";
 import { isTraceparent } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { ListFilter } from "../../store/store.ts";
-import { BODY_BYTES_MAX, readText } from "../body.ts";
+import { BODY_BYTES, readText } from "../body.ts";
 import { attemptJson, messageJson, pageText, provenanceJson, withPayload } from "../contract/contract.ts";
 import { keyFault, type Posted, type PostedMessage, readPosted } from "../contract/contract-message.ts";
 import { type ProblemItem, problem, type Reply } from "../contract/problem.ts";
@@ -26,7 +26,7 @@ const PAYLOAD_PAGE_MAX = 100;
 export function messageHandlers(kernel: Kernel): { post: Handler; get: Handler; list: Handler } {
   return {
     async post(request) {
-      const text = await readText(request, BODY_BYTES_MAX);
+      const text = await readText(request, BODY_BYTES.messages);
       if (!text.ok) return text.reply;
       try {
         const body = readPosted(text.value, kernel.payloadBytesMax);

@@ -1,18 +1,16 @@
 /**
  * What people say about the store over HTTP: that they know what it lost, so that health stops saying it.
  */
-import { readText } from "../body.ts";
+import { BODY_BYTES, readText } from "../body.ts";
 import { type FieldFault, readFields } from "../contract/fields.ts";
 import { checkJson } from "../contract/payload-scanner.ts";
 import { type Handler, json } from "../http.ts";
 import type { Kernel } from "../kernel.ts";
 import { reasonOf, refusedFor } from "./interventions.ts";
 
-const BODY_BYTES = 65_536;
-
 export function acknowledgeLossHandler(kernel: Kernel): Handler {
   return async (request) => {
-    const text = await readText(request, BODY_BYTES);
+    const text = await readText(request, BODY_BYTES.intervention);
     if (!text.ok) return text.reply;
     checkJson(text.value, "invalid_message");
     const faults: FieldFault[] = [];

@@ -4,15 +4,13 @@
 
 import { servedNow } from "../../client/standing.ts";
 import { isTopicName } from "../../message/validate.ts";
-import { readText } from "../body.ts";
+import { BODY_BYTES, readText } from "../body.ts";
 import { readTopic, topicJson } from "../contract/contract-topic.ts";
 import type { FieldFault } from "../contract/fields.ts";
 import { checkJson } from "../contract/payload-scanner.ts";
 import { problem, type Reply } from "../contract/problem.ts";
 import { type ApiRequest, type Handler, json } from "../http.ts";
 import type { Kernel } from "../kernel.ts";
-
-const BODY_BYTES = 262_144;
 
 export interface TopicHandlers {
   readonly put: Handler;
@@ -56,7 +54,7 @@ export function topicHandlers(kernel: Kernel): TopicHandlers {
 }
 
 async function putTopic(kernel: Kernel, request: ApiRequest): Promise<Reply> {
-  const text = await readText(request, BODY_BYTES);
+  const text = await readText(request, BODY_BYTES.topic);
   if (!text.ok) return text.reply;
   checkJson(text.value, "invalid_topic");
   const name = nameOf(request);
@@ -75,7 +73,7 @@ async function putTopic(kernel: Kernel, request: ApiRequest): Promise<Reply> {
 }
 
 async function setPaused(kernel: Kernel, request: ApiRequest, paused: boolean): Promise<Reply> {
-  const text = await readText(request, BODY_BYTES, true);
+  const text = await readText(request, BODY_BYTES.topic, true);
   if (!text.ok) return text.reply;
   const name = nameOf(request);
   const topic = isTopicName(name) ? await kernel.mg.store.topics.pause(name, paused) : null;

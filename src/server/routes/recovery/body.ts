@@ -3,14 +3,11 @@
  * refused. Only own members are looked at, so that `__proto__` is one more unknown field (attack 22).
  */
 import { LIMITS } from "../../../message/limits.ts";
-import { readText } from "../../body.ts";
+import { BODY_BYTES, readText } from "../../body.ts";
 import { type FieldFault, type Fields, readFields } from "../../contract/fields.ts";
 import { checkJson } from "../../contract/payload-scanner.ts";
 import { problem, type Reply } from "../../contract/problem.ts";
 import { type ApiRequest, type Parsed, parsed, refused } from "../../http.ts";
-
-/** Enough for a rule at its limits or a redrive of ten thousand ids. */
-export const BODY_BYTES = 1_048_576;
 
 export interface BodyOptions {
   readonly bytesMax?: number | undefined;
@@ -21,7 +18,7 @@ export interface BodyOptions {
 export async function readBody<T>(
   request: ApiRequest,
   read: (fields: Fields) => T,
-  { bytesMax = BODY_BYTES, optional = false }: BodyOptions = {},
+  { bytesMax = BODY_BYTES.recovery, optional = false }: BodyOptions = {},
 ): Promise<Parsed<T>> {
   const text = await readText(request, bytesMax, optional);
   if (!text.ok) return text;

@@ -4,7 +4,7 @@
  */
 import { nextTurn } from "../../../platform/turn.ts";
 import type { Recovery } from "../../../recovery/recovery.ts";
-import { readText } from "../../body.ts";
+import { BODY_BYTES, readText } from "../../body.ts";
 import { candidateJson, evaluateJson } from "../../contract/contract-candidate.ts";
 import { groupJson, ingestJson } from "../../contract/contract-group.ts";
 import type { Reply } from "../../contract/problem.ts";
@@ -12,7 +12,7 @@ import { type ApiRequest, type Handler, json } from "../../http.ts";
 import type { Kernel } from "../../kernel.ts";
 import { headerKey } from "../messages.ts";
 import { invalidRequest, readBody } from "./body.ts";
-import { FAILURE_BODY_BYTES_MAX, readEvaluate, readFailure } from "./read-failure.ts";
+import { readEvaluate, readFailure } from "./read-failure.ts";
 import { recoveryHandler } from "./recovery-request.ts";
 
 export interface FailureHandlers {
@@ -26,7 +26,7 @@ export function failureHandlers(kernel: Kernel): FailureHandlers {
     ingest: counted(
       kernel,
       recoveryHandler(kernel, async (recovery, request, actor) => {
-        const text = await readText(request, FAILURE_BODY_BYTES_MAX);
+        const text = await readText(request, BODY_BYTES.failure);
         if (!text.ok) return text.reply;
         const key = headerKey(request);
         if (!key.ok) return key.reply;
@@ -40,12 +40,12 @@ export function failureHandlers(kernel: Kernel): FailureHandlers {
       }),
     ),
     evaluate: recoveryHandler(kernel, async (recovery, request) => {
-      const asked = await readBody(request, readEvaluate, { bytesMax: FAILURE_BODY_BYTES_MAX });
+      const asked = await readBody(request, readEvaluate, { bytesMax: BODY_BYTES.failure });
       if (!asked.ok) return asked.reply;
       return json(200, evaluateJson(await recovery.evaluate(asked.value)));
     }),
     suggest: recoveryHandler(kernel, async (recovery, request) => {
-      const asked = await readBody(request, readEvaluate, { bytesMax: FAILURE_BODY_BYTES_MAX });
+      const asked = await readBody(request, readEvaluate, { bytesMax: BODY_BYTES.failure });
       if (!asked.ok) return asked.reply;
       const answer = await recovery.evaluate(asked.value);
       return json(200, { ...evaluateJson(answer), ...(await known(recovery, answer.groupId)) });

@@ -5,18 +5,12 @@
 import { LIMITS } from "../../../message/limits.ts";
 import { READ_CHARS_MAX } from "../../../recovery/ingest/clean-text.ts";
 import type { EvaluateRequest, FailureReport } from "../../../recovery/recovery.ts";
+import { BODY_BYTES } from "../../body.ts";
 import { keyFault } from "../../contract/contract-message.ts";
 import { type FieldFault, type Fields, readFields } from "../../contract/fields.ts";
 import { type Cursor, cursorOn, eachMember, expectEnd, takeValue } from "../../contract/payload-scanner.ts";
 import { nameOf } from "./body.ts";
 import { headOf } from "./text-head.ts";
-
-/**
- * A text of one mebibyte fits however it is escaped (a character of one byte is six as \\u000a), with 64 KiB for what stands around it; how much
- * of it counts is decided by the fingerprint.
- */
-export const FAILURE_PAYLOAD_BYTES_MAX = 6 * 1_048_576 + 65_536;
-export const FAILURE_BODY_BYTES_MAX = FAILURE_PAYLOAD_BYTES_MAX + 65_536;
 
 export type FailureRead =
   | { readonly ok: true; readonly report: FailureReport }
@@ -93,8 +87,8 @@ function failureIn(payload: Payload | null, faults: FieldFault[]): Failure | nul
     faults.push({ field: "failure_payload", detail: "is missing: an object with error_type and raw" });
     return null;
   }
-  if (Buffer.byteLength(payload.source) > FAILURE_PAYLOAD_BYTES_MAX) {
-    faults.push({ field: "failure_payload", detail: `may have at most ${FAILURE_PAYLOAD_BYTES_MAX} bytes` });
+  if (Buffer.byteLength(payload.source) > BODY_BYTES.failurePayload) {
+    faults.push({ field: "failure_payload", detail: `may have at most ${BODY_BYTES.failurePayload} bytes` });
     return null;
   }
   const fields = readFields(payload.members && Object.fromEntries(payload.members), "failure_payload", faults);

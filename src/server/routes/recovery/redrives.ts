@@ -7,7 +7,7 @@ import { standingOf } from "../../../client/standing.ts";
 import { isUuid } from "../../../platform/ids.ts";
 import type { Actor, Recovery, Versioned } from "../../../recovery/recovery.ts";
 import type { ItemState, Redrive, RedriveStatus } from "../../../store/redrive.ts";
-import { readText } from "../../body.ts";
+import { BODY_BYTES, readText } from "../../body.ts";
 import { messageJson, withPayload } from "../../contract/contract.ts";
 import { keyFault } from "../../contract/contract-message.ts";
 import { itemJson, redriveJson } from "../../contract/contract-redrive.ts";
@@ -24,7 +24,6 @@ import { notFound, type RecoveryHandler, recoveryHandler } from "./recovery-requ
 
 const STATUSES: readonly RedriveStatus[] = ["planned", "running", "paused", "stopped", "cancelled", "done"];
 const STATES: readonly ItemState[] = ["waiting", "sent", "healed", "failed", "skipped"];
-const EDIT_MEMBERS_BYTES = 65_536;
 
 export type RedriveHandlers = Readonly<
   Record<"list" | "start" | "get" | "items" | "pause" | "resume" | "cancel" | "edit", Handler>
@@ -88,7 +87,7 @@ async function withRedrive(request: ApiRequest, use: (id: string) => Promise<Rep
 }
 
 async function edit(kernel: Kernel, recovery: Recovery, request: ApiRequest, actor: Actor): Promise<Reply> {
-  const text = await readText(request, kernel.payloadBytesMax + EDIT_MEMBERS_BYTES);
+  const text = await readText(request, BODY_BYTES.edit(kernel.payloadBytesMax));
   if (!text.ok) return text.reply;
   const read = readEdit(text.value);
   if (!read.ok) return invalidRequest(read.faults);

@@ -6,6 +6,7 @@
 import type { ActionType } from "../../../recovery/actions/action.ts";
 import type { Actor, Recovery } from "../../../recovery/recovery.ts";
 import { ruleToJson } from "../../../recovery/rules/parse-rule.ts";
+import { BODY_BYTES } from "../../body.ts";
 import { actionJson } from "../../contract/contract-candidate.ts";
 import { groupRuleJson, parsedText } from "../../contract/contract-group.ts";
 import type { Fields } from "../../contract/fields.ts";
@@ -26,7 +27,6 @@ const ACTION_TYPES: readonly ActionType[] = [
   "manual",
   "skip",
 ];
-const RULE_BYTES = 262_144;
 
 export type RuleHandlers = Readonly<
   Record<
@@ -120,7 +120,7 @@ function readDocument(
       // fromEntries defines each member as its own, __proto__ as well.
       return { version, text: JSON.stringify(Object.fromEntries([...Object.entries(also(fields)), ...members])) };
     },
-    { bytesMax: RULE_BYTES },
+    { bytesMax: BODY_BYTES.rule },
   );
 }
 
