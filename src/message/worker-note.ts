@@ -79,9 +79,14 @@ const NO_FUNCTION = "no worker has the function of this topic: start the process
 
 /** Why nothing of a topic is attempted now, for any reason; null: it is being delivered. */
 export function holdOf(topic: TopicRecord, served: Served): Hold | null {
+  return topicHold(topic) ?? served.why(topic);
+}
+
+/** What holds a whole topic in every process: a person, its sink or its breaker; null: nothing does. */
+export function topicHold(topic: Pick<TopicRecord, "paused" | "disabledReason" | "breaker">): Hold | null {
   if (topic.paused) return { code: "topic_paused", reason: "a person paused the topic" };
   if (topic.disabledReason !== null) return { code: "sink_disabled", reason: topic.disabledReason };
   const { state, reason } = topic.breaker;
   if (state !== "closed") return { code: "breaker_open", reason: reason ?? "the topic's breaker is open" };
-  return served.why(topic);
+  return null;
 }

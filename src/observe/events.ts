@@ -3,6 +3,7 @@
  * throws is cut off from nothing but its own event, and emitting with no listener costs one comparison.
  */
 import type { AttemptOutcome } from "../message/message.ts";
+import type { BreakerState } from "../message/topic.ts";
 
 export type MakegoodEvent =
   | { readonly type: "accepted"; readonly topic: string; readonly inserted: number; readonly duplicate: number }
@@ -36,7 +37,7 @@ export type MakegoodEvent =
   | {
       readonly type: "breaker";
       readonly topic: string;
-      readonly state: "open" | "half_open" | "closed";
+      readonly state: BreakerState["state"];
       readonly reason: string | null;
       /** Only this tenant is held, or let go; absent: the whole topic. */
       readonly tenantId?: string | undefined;

@@ -3,6 +3,7 @@
  * counts as `other`, and no id, key or address is ever a label. A scrape never waits for a store that hangs.
  */
 import { collectDefaultMetrics, Registry } from "prom-client";
+import type { BreakerState } from "../message/topic.ts";
 import { auditMetrics } from "./audit-metrics.ts";
 import type { Events, MakegoodEvent } from "./events.ts";
 import type { Finding } from "./finding.ts";
@@ -20,7 +21,7 @@ export interface Levels {
   }[];
   readonly breakers: readonly {
     readonly topic: string;
-    readonly state: "closed" | "half_open" | "open";
+    readonly state: BreakerState["state"];
     readonly paused: boolean;
     /** Why nothing of it is attempted, in a word; null: it is being delivered. */
     readonly held: string | null;

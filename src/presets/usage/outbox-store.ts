@@ -13,6 +13,7 @@ import type { Outcome } from "../../message/outcome.ts";
 import type { Settle } from "../../message/settlement.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { numberProblem } from "../../message/validate.ts";
+import { topicHold } from "../../message/worker-note.ts";
 import { createEvents } from "../../observe/events.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
@@ -147,8 +148,7 @@ function messageOf({ id, topic, tenantId, key, payload, attempt }: ClaimedMessag
 
 /** What a person or a breaker holds back is held back here, too. */
 function isOpen(record: TopicRecord | undefined, namespace: string): boolean {
-  if (!record?.name.startsWith(`${namespace}/`)) return false;
-  return !record.paused && record.disabledReason === null && record.breaker.state === "closed";
+  return record?.name.startsWith(`${namespace}/`) === true && topicHold(record) === null;
 }
 
 function check({ batch_size: size, lease_duration: leaseMs }: ClaimCfg): void {

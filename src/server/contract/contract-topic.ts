@@ -6,7 +6,7 @@ import { DEFAULTS, LIMITS } from "../../message/limits.ts";
 import type { Ordering } from "../../message/message.ts";
 import { RATE_MAX, RATE_MIN } from "../../message/rate.ts";
 import { RETRY_POLICIES, type RetryConfig, retryPolicy } from "../../message/retry-policy.ts";
-import { CARRIERS, type SinkConfig, type TopicDefinition, type TopicRecord } from "../../message/topic.ts";
+import { type BreakerState, CARRIERS, type SinkConfig, type TopicDefinition, type TopicRecord } from "../../message/topic.ts";
 import { attemptTimeoutMs, leaseProblem, topicProblems } from "../../message/validate-topic.ts";
 import { type Hold, holdOf, type Served } from "../../message/worker-note.ts";
 import type { SinkFault } from "../../sink/sink-kind.ts";
@@ -51,7 +51,7 @@ export interface TopicJson {
   readonly revision: number;
   readonly disabled_reason: string | null;
   readonly breaker: {
-    readonly state: "closed" | "open" | "half_open";
+    readonly state: BreakerState["state"];
     readonly probe_in_ms: number;
     readonly trips: number;
     readonly reason: string | null;
