@@ -116,7 +116,7 @@ describe("auto-execution", () => {
     const waiting = (await scene.recovery.candidates({ limit: 10, executionStatus: "pending" })).data;
     expect(waiting).toHaveLength(2);
     const [line] = (await scene.engine.provenance({ candidateId: waiting[0]?.candidateId ?? 0 }, { limit: 1 })).data;
-    expect(line).toMatchObject({ event: "auto_execution_refused", reason: expect.stringContaining("within the hour") });
+    expect(line).toMatchObject({ event: "auto_execution_refused", reason: expect.stringContaining("this hour's limit") });
     await scene.clock.advance(HOUR_MS);
     await kinds(scene, ["zeta"]);
     expect(await executing(scene)).toBe(4);
