@@ -15,8 +15,11 @@ const ADAPTERS = join(REPO, "test/adapters");
 const TSC = "node_modules/typescript/bin/tsc";
 const SLOWEST_SHOWN = 10;
 const BIOME = "node_modules/@biomejs/biome/bin/biome";
-/** Each of them leaves a core idle for a while, for an installation or one long file: they run side by side, after the others. */
-const BESIDE = ["adapters", "majors", "pooler"];
+/** Each of them leaves a core idle for a while, for an installation or one long file: those of a group run side by side. */
+const BESIDE = [
+  ["checks", "memory"],
+  ["adapters", "majors", "pooler"],
+];
 const QUICK = ["checks", "unit", "memory"];
 
 const STAGES = {
@@ -30,7 +33,7 @@ const STAGES = {
       ),
   ],
   unit: ["what needs no server, process or file", (filters) => vitest("unit", filters)],
-  memory: ["the memory store: conformance, properties, simulation", (filters) => vitest("memory", filters)],
+  memory: ["the memory store: conformance, properties, simulation", (filters) => vitest("memory", filters, { kept: true })],
   servers: ["real stores, servers, processes and faults, on a private PostgreSQL 18", (filters) => vitest("servers", filters)],
   adapters: ["the caller's transaction, with the real libraries", adapters],
   // The newest is what `servers` runs on.
@@ -40,8 +43,8 @@ const STAGES = {
 
 const CHOSEN = ["the files that were named", (filters) => runVitest(filters)];
 
-function vitest(project, filters) {
-  return runVitest(["--project", project, ...filters]);
+function vitest(project, filters, how) {
+  return runVitest(["--project", project, ...filters], how);
 }
 
 async function adapters() {
@@ -100,13 +103,17 @@ async function runStage(name, filters) {
   return { name, seconds, ...result };
 }
 
+/** In the order of the names, each with those that run beside it. */
+function grouped(names) {
+  const groups = names.map((name) => (BESIDE.find((group) => group.includes(name)) ?? [name]).filter((one) => names.includes(one)));
+  return groups.filter(([first], at) => groups.findIndex((group) => group[0] === first) === at);
+}
+
 async function main() {
   const { names, filters } = choose(process.argv.slice(2));
   const started = performance.now();
   const results = [];
-  for (const name of names.filter((one) => !BESIDE.includes(one))) results.push(await runStage(name, filters));
-  const beside = names.filter((one) => BESIDE.includes(one));
-  results.push(...(await Promise.all(beside.map((name) => runStage(name, filters)))));
+  for (const group of grouped(names)) results.push(...(await Promise.all(group.map((name) => runStage(name, filters)))));
 
   const sum = { passed: 0, failed: 0 };
   for (const { passed, failed } of results) {
@@ -116,7 +123,7 @@ async function main() {
   const slowest = results.flatMap(({ files = [] }) => files);
   slowest.sort((a, b) => b.seconds - a.seconds);
   const times = results.map(({ name, seconds }) => `${name} ${seconds} s`).join(", ");
-  const besides = beside.length > 1 ? ` (${beside.join(", ")} side by side)` : "";
+  const besides = grouped(names).flatMap((group) => (group.length > 1 ? [` (${group.join(", ")} side by side)`] : [])).join("");
   console.log(`\n── what took how long: ${times}${besides}; all ${Math.round((performance.now() - started) / 1_000)} s`);
   for (const { file, seconds } of slowest.slice(0, SLOWEST_SHOWN)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed`);

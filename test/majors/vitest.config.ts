@@ -23,5 +23,6 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     maxWorkers: 1,
+    experimental: { fsModuleCache: true },
   },
 });
