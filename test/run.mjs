@@ -105,7 +105,9 @@ async function runStage(name, filters) {
 
 /** In the order of the names, each with those that run beside it. */
 function grouped(names) {
-  const groups = names.map((name) => (BESIDE.find((group) => group.includes(name)) ?? [name]).filter((one) => names.includes(one)));
+  const groups = names.map((name) =>
+    (BESIDE.find((group) => group.includes(name)) ?? [name]).filter((one) => names.includes(one)),
+  );
   return groups.filter(([first], at) => groups.findIndex((group) => group[0] === first) === at);
 }
 
@@ -123,7 +125,9 @@ async function main() {
   const slowest = results.flatMap(({ files = [] }) => files);
   slowest.sort((a, b) => b.seconds - a.seconds);
   const times = results.map(({ name, seconds }) => `${name} ${seconds} s`).join(", ");
-  const besides = grouped(names).flatMap((group) => (group.length > 1 ? [` (${group.join(", ")} side by side)`] : [])).join("");
+  const besides = grouped(names)
+    .flatMap((group) => (group.length > 1 ? [` (${group.join(", ")} side by side)`] : []))
+    .join("");
   console.log(`\n── what took how long: ${times}${besides}; all ${Math.round((performance.now() - started) / 1_000)} s`);
   for (const { file, seconds } of slowest.slice(0, SLOWEST_SHOWN)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed`);

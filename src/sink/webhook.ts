@@ -54,7 +54,7 @@ export const webhook = {
 
 function* checkSecrets({ secrets = [] }: SinkConfig): Generator<SinkFault> {
   if (!Array.isArray(secrets)) yield { field: "secrets", detail: "must be a list of text" };
-  else if (secrets.length > SECRETS_MAX) yield { field: null, detail: `at most ${SECRETS_MAX} secrets are allowed` };
+  else if (secrets.length > SECRETS_MAX) yield { field: "secrets", detail: `may be at most ${SECRETS_MAX}` };
   else {
     const detail = secrets.map(checkSecret).find((reason) => reason !== null);
     if (detail !== undefined) yield { field: null, detail };
