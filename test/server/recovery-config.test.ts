@@ -124,7 +124,7 @@ describe("RECOVERY_AUTO_EXECUTE", () => {
           const lines = dataOf(await scene.as("alice", "GET", `${BASE}/provenance?candidate_id=${waiting[0]?.candidate_id}`));
           expect(lines[0]).toMatchObject({
             event_type: "auto_execution_refused",
-            reason: expect.stringContaining("within the hour"),
+            reason: expect.stringContaining("this hour's limit"),
           });
           return waiting;
         },
