@@ -11,6 +11,8 @@ export interface Sent {
   readonly n: number;
   readonly do: string;
   readonly keyed: boolean;
+  /** The key is that of another one, which may be another tenant's or another topic's. */
+  readonly keyOf?: number;
   readonly tenant: string | null;
   readonly orderingKey: string | null;
   readonly delayMs: number;
@@ -27,6 +29,8 @@ export type What =
       readonly action: Intervention["action"];
       readonly at: number;
       readonly fence: Fence;
+      /** Pressed twice. */
+      readonly twice: boolean;
     }
   | { readonly kind: "pause"; readonly topic: string; readonly paused: boolean }
   | { readonly kind: "redefine"; readonly topic: string; readonly attemptsMax: number; readonly leaseMs: number }
@@ -47,6 +51,7 @@ export type What =
 
 export type Action = { readonly afterMs: number } & What;
 export type How = "one" | "many" | "text" | "deliver" | "store_first";
+export const isDirect = (how: How): boolean => how === "deliver" || how === "store_first";
 type Fence = "none" | "seen" | "stale";
 
 /** Three work and send, the last one only sends. */
@@ -66,12 +71,16 @@ export const TOPICS = {
 const TENANTS = [null, null, "t1", "t2"] as const;
 const SCRIPT_MAX = 5;
 export const CALM_MS = 60_000;
+/** Nobody is busy with the storm any more. */
+const SETTLED_MS = 36_000;
 
 /** What this history has at all: histories that have everything hide what only shows without some of it. */
 interface Profile {
   readonly topics: readonly string[];
   readonly tenants: readonly (string | null)[];
   readonly badness: number;
+  /** Some messages end the processes that attempt them. */
+  readonly deadly: boolean;
   readonly weights: readonly (readonly [weight: number, make: (draw: Draw) => What | null])[];
   readonly stepMs: number;
 }
@@ -106,20 +115,33 @@ export class Draw {
   /** Everything gets well, poison comes first or not at all, and some traffic goes on. */
   *calm(): Generator<Action> {
     const { random } = this;
-    yield { afterMs: 0, kind: "calm", paused: random.chance(0.1) ? this.topic() : null };
+    yield { afterMs: 0, kind: "calm", paused: random.chance(0.2) ? this.topic() : null };
     if (random.chance(0.6)) {
       const topic = random.pick([TOPICS.plain, TOPICS.keyed, TOPICS.plain]);
       const tenant = random.pick([...TENANTS]);
       const sent = Array.from({ length: 60 }, () => ({ ...this.#one(topic), do: "f", tenant, delayMs: 0 }));
       yield { afterMs: 1_000, kind: "send", slot: random.between(0, SLOTS - 1), how: "many", topic, sent };
     }
+    let away = random.chance(0.4);
     for (let leftMs = CALM_MS; leftMs > 0; ) {
       const afterMs = random.between(20, 500);
       leftMs -= afterMs;
+      if (away && leftMs < CALM_MS - SETTLED_MS) {
+        away = false;
+        yield* this.#away();
+      }
       const topic = this.topic();
-      const sent = [{ ...this.#one(topic), do: random.chance(0.1) ? "fo" : random.pick(["o", "i", "d"]) }];
+      const sent = [{ ...this.#one(topic), do: random.chance(0.1) ? "fo" : this.#well(topic) }];
       yield { afterMs, kind: "send", slot: random.between(0, SLOTS - 1), how: random.pick(["one", "text"]), topic, sent };
     }
+  }
+
+  /** A receiver goes away while everything else is well, and there is enough to do for everybody to notice. */
+  *#away(): Generator<Action> {
+    const topic = this.random.pick([TOPICS.plain, TOPICS.keyed, TOPICS.handler]);
+    const sent = Array.from({ length: 40 }, () => ({ ...this.#one(topic), do: "o", orderingKey: null, delayMs: 0 }));
+    yield { afterMs: 0, kind: "outage", topic, ms: 15_000 };
+    yield { afterMs: 10, kind: "send", slot: this.slot(), how: "many", topic, sent };
   }
 
   topic(): string {
@@ -138,16 +160,20 @@ export class Draw {
   send(how: How, count: number): What {
     const topic = this.topic();
     const sent = Array.from({ length: count }, () => this.#one(topic));
-    return { kind: "send", slot: this.slot(), how, topic, sent };
+    // Under a key of its own: what waits below a store under the key of another one waits there for a person.
+    const own = isDirect(how) ? sent.map(({ keyOf: _, ...rest }) => rest) : sent;
+    return { kind: "send", slot: this.slot(), how, topic, sent: own };
   }
 
   #one(topic: string): Sent {
     const { random } = this;
     const ordered = topic === TOPICS.keyed || topic === TOPICS.strict;
+    const other = random.chance(0.1) ? this.known() : null;
     return {
       n: ++this.#sent,
-      do: this.#script(),
+      do: this.#script(topic),
       keyed: random.chance(0.5),
+      ...(other === null ? {} : { keyOf: other }),
       tenant: random.pick(this.#profile.tenants),
       orderingKey: ordered && random.chance(0.8) ? `o${random.between(1, 5)}` : null,
       delayMs: random.chance(0.15) ? random.between(1, 15_000) : 0,
@@ -155,14 +181,20 @@ export class Draw {
     };
   }
 
-  #script(): string {
+  #well(topic: string): string {
     const { random } = this;
+    return random.pick(topic === TOPICS.handler && random.chance(0.2) ? LETTERS.long : LETTERS.wellDone);
+  }
+
+  #script(topic: string): string {
+    const { random } = this;
+    if (this.#profile.deadly && random.chance(0.015)) return random.pick(LETTERS.deadly);
     let script = "";
     while (script.length < SCRIPT_MAX && random.chance(this.#profile.badness)) script += random.pick(LETTERS.failing);
     if (random.chance(0.05)) return script + random.pick(LETTERS.ending);
     // Poison: whatever was last goes on for ever.
     if (script !== "" && random.chance(0.1)) return script;
-    return script + random.pick(LETTERS.wellDone);
+    return script + this.#well(topic);
   }
 }
 
@@ -196,6 +228,7 @@ function profileOf(random: SeededRandom): Profile {
     topics: some.length > 0 ? some : [TOPICS.plain],
     tenants: has(0.5) ? TENANTS : [null],
     badness: random.pick([0, 0.15, 0.15, 0.4]),
+    deadly: has(0.3),
     weights,
     stepMs: random.pick([50, 300, 1_000]),
   };
@@ -209,7 +242,8 @@ function again(draw: Draw): What | null {
 function decide({ random }: Draw): What {
   const action = random.pick(["replay", "replay", "resolve", "discard"] as const);
   const fence = random.pick(["none", "seen", "stale"] as const);
-  return { kind: "decide", slot: random.between(0, SLOTS - 1), action, at: random.between(0, 1_000), fence };
+  const at = random.between(0, 1_000);
+  return { kind: "decide", slot: random.between(0, SLOTS - 1), action, at, fence, twice: random.chance(0.2) };
 }
 
 function ambush(draw: Draw): What {

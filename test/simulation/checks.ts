@@ -3,20 +3,26 @@
  * waited, and what the receivers have.
  */
 import type { Status } from "../../src/message/message.ts";
+import type { ListFilter } from "../../src/store/store.ts";
 import { of } from "./judge.ts";
-import type { Entry } from "./ledger.ts";
+import { type Entry, scopeOf } from "./ledger.ts";
 import { effectName } from "./receiver.ts";
 import type { Stage } from "./stage.ts";
 import type { World } from "./world.ts";
 
 /**
- * I11, in virtual time. After a storm it takes as long as the longest rest of a process that could not deliver a topic (30 s), or a lease (8 s),
- * a takeover that nobody heard of (10 s) and the rest of a store that failed (5 s). From then on what never failed has its attempt within a
- * few polls; what failed before may have to wait for its turn behind a breaker that bad messages keep open.
+ * I11, in virtual time, once the storm has settled. What never failed has its attempt within a few polls; what failed before may have to wait
+ * for its turn behind a breaker that bad messages keep open.
  */
-export const SETTLING_MS = 35_000;
 export const FRESH_WITHIN_MS = 5_000;
 export const FAILED_WITHIN_MS = 240_000;
+/** A receiver that was away is found to be back by a few probes. */
+const FOUND_BACK_MS = 10_000;
+/** An attempt, its wait for a place and its settling: nothing is in flight for longer while everything is well. */
+const IN_FLIGHT_MS = 15_000;
+/** How much later than its time the leader may let go of something. */
+const PRUNED_WITHIN_MS = 90_000;
+const PAGE = 61;
 
 /** Everything that changed in the last step is in the store as the ledger has it. */
 export async function checkTouched(world: World, { ledger, inner, gone }: Stage): Promise<void> {
@@ -44,8 +50,11 @@ async function checkEntry(world: World, entry: Entry, inner: Stage["inner"]): Pr
     view.resolution,
     view.heldReason,
     view.dueAt?.getTime(),
+    view.diedAt?.getTime() ?? null,
+    view.lastError,
   ];
-  const expected = [status, attempts, generation, revision, resolution, heldReason, due];
+  const { diedMs, lastError } = entry;
+  const expected = [status, attempts, generation, revision, resolution, heldReason, due, diedMs, lastError];
   if (JSON.stringify(found) !== JSON.stringify(expected))
     world.violated("I5", `${of(entry)} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`);
   if (view.payload !== message.payload) world.violated("I8", `${of(entry)} has other bytes`);
@@ -53,7 +62,16 @@ async function checkEntry(world: World, entry: Entry, inner: Stage["inner"]): Pr
   const history = await inner.history(message.id);
   if (history.attempts.length !== entry.rows)
     world.violated("I5", `${of(entry)} has ${history.attempts.length} attempt rows, not ${entry.rows}`);
-  if (history.provenance.length !== entry.provenance) world.violated("I5", `${of(entry)} lost what people did to it`);
+  const row = history.attempts.at(-1);
+  const { attempt, outcome, counted, code, error, at } = row ?? {};
+  const last = row ? { attempt, outcome, counted, code, error, atMs: at?.getTime() } : null;
+  if (JSON.stringify(last) !== JSON.stringify(entry.lastRow))
+    world.violated("I5", `the last attempt of ${of(entry)} is ${JSON.stringify(last)}, not ${JSON.stringify(entry.lastRow)}`);
+  const acts = history.provenance;
+  const { actor, action, reason } = acts.at(-1) ?? {};
+  const act = acts.length > 0 ? { actor, action, reason } : null;
+  if (acts.length !== entry.provenance || JSON.stringify(act) !== JSON.stringify(entry.lastAct))
+    world.violated("I5", `${of(entry)} lost what people did to it`);
 }
 
 /** I12 and I2: accepted = pending + processing + delivered + dead + pruned, by topic, as the store counts them. */
@@ -77,14 +95,16 @@ export async function checkAll(world: World, { ledger, inner }: Stage): Promise<
 /** I11: what is due is attempted within its time. Returns how long the first of each kind has waited. */
 export function checkWaiting(world: World, stage: Stage): { readonly freshMs: number; readonly failedMs: number } {
   const longest = { freshMs: 0, failedMs: 0 };
-  const { calmSinceMs, ledger } = stage;
-  if (calmSinceMs === null) return longest;
+  const { settledSinceMs, ledger, receivers } = stage;
+  if (settledSinceMs === null) return longest;
+  checkHeld(world, stage, settledSinceMs);
   for (const entry of ledger.pending) {
     const topic = ledger.topics.get(entry.message.topic);
+    const backMs = receivers.backMs(entry.message.topic) + FOUND_BACK_MS;
     if (!topic || topic.paused || topic.disabled || !ledger.isClaimable(entry, world.nowMs)) continue;
     const keySinceMs = entry.ordered ? ledger.keyOf(entry).changedMs : 0;
-    const waitedMs =
-      world.nowMs - Math.max(entry.dueMs, entry.changedMs, keySinceMs, topic.openSinceMs, calmSinceMs + SETTLING_MS);
+    const sinceMs = Math.max(entry.dueMs, entry.changedMs, keySinceMs, topic.openSinceMs, settledSinceMs, backMs);
+    const waitedMs = world.nowMs - sinceMs;
     const fresh = !entry.retried && entry.suspicion === 0 && stage.receivers.wouldTake(entry.message.payload);
     const kind = fresh ? "freshMs" : "failedMs";
     longest[kind] = Math.max(longest[kind], waitedMs);
@@ -92,6 +112,19 @@ export function checkWaiting(world: World, stage: Stage): { readonly freshMs: nu
       world.violated("I11", `${of(entry)} has been due for ${waitedMs} ms while everything is well`);
   }
   return longest;
+}
+
+/** Nothing is in flight for ever, and retention does its work (I10, I11). */
+function checkHeld(world: World, { ledger, keptMs }: Stage, settledSinceMs: number): void {
+  for (const [id, { sinceMs, open, by }] of ledger.leases) {
+    const heldMs = world.nowMs - Math.max(sinceMs, settledSinceMs);
+    if (heldMs > IN_FLIGHT_MS)
+      world.violated("I11", `lease ${id} of ${by} holds ${open.size} for ${heldMs} ms while everything is well`);
+  }
+  const [oldest] = ledger.settled;
+  const lateMs = oldest ? world.nowMs - Math.max(oldest.atMs + keptMs, settledSinceMs) : 0;
+  if (lateMs > PRUNED_WITHIN_MS)
+    world.violated("I10", `${oldest?.entry.message.id} is past its time for ${lateMs} ms and is there`);
 }
 
 /** Whatever was accepted by then is settled or dead, or stays as it is for a reason. */
@@ -122,15 +155,15 @@ export function isQuiet(stage: Stage): boolean {
 export async function checkEnd(world: World, stage: Stage): Promise<void> {
   const { ledger, receivers, inner } = stage;
   await checkAll(world, stage);
-  let seen = 0;
-  for (let cursor: string | undefined; ; ) {
-    const page = await inner.list({ limit: 500, cursor });
-    for (const { id } of page.data) if (!ledger.entries.has(id)) world.violated("I12", `${id} is there and was never accepted`);
-    seen += page.data.length;
-    if (page.nextCursor === null) break;
-    cursor = page.nextCursor;
-  }
-  if (seen !== ledger.entries.size) world.violated("I12", `${seen} can be listed, ${ledger.entries.size} are there`);
+  await checkLists(world, stage);
+  await checkBreakers(world, stage);
+  for (const { process, id, topic, tenantId, key } of stage.below)
+    if (
+      process.alive &&
+      !ledger.knew(id, scopeOf({ topic, tenantId, key })) &&
+      !receivers.took(topic, tenantId, key)
+    )
+      world.violated("I1", `${id} was kept by ${process.name}, which lives, and is neither there nor delivered`);
   for (const entry of ledger.entries.values()) {
     await checkEntry(world, entry, inner);
     const { id, topic, tenantId, key } = entry.message;
@@ -138,6 +171,50 @@ export async function checkEnd(world: World, stage: Stage): Promise<void> {
       world.violated("one effect", `${of(entry)} is delivered and its receiver has nothing of it`);
   }
   checkOrder(world, stage);
+}
+
+/** All that is there can be listed, whole or by topic, tenant and state, and nothing else can. */
+async function checkLists(world: World, { ledger, inner }: Stage): Promise<void> {
+  const expected = new Map<string, Set<string>>();
+  const filters = new Map<string, Omit<ListFilter, "limit">>();
+  const add = (filter: Omit<ListFilter, "limit">, id: string): void => {
+    const name = JSON.stringify(filter);
+    filters.set(name, filter);
+    expected.set(name, (expected.get(name) ?? new Set()).add(id));
+  };
+  for (const { message, status, resolution } of ledger.entries.values()) {
+    const { id, topic, tenantId, key } = message;
+    add({}, id);
+    add({ topic, status }, id);
+    if (tenantId !== null) add({ tenantId }, id);
+    if (resolution !== null) add({ resolution }, id);
+    if (key !== null && id.endsWith("7")) add({ key }, id);
+  }
+  if (ledger.entries.size === 0) filters.set("{}", {});
+  for (const [name, filter] of filters) {
+    const left = new Set(expected.get(name));
+    for (let cursor: string | undefined; ; ) {
+      const page = await inner.list({ ...filter, limit: PAGE, cursor });
+      for (const { id } of page.data) {
+        if (left.delete(id)) continue;
+        // A key may be another topic's or another tenant's, too.
+        if (filter.key === undefined || ledger.entries.get(id)?.message.key !== filter.key)
+          world.violated("I12", `${id} is listed for ${name}, twice or wrongly`);
+      }
+      if (page.nextCursor === null) break;
+      cursor = page.nextCursor;
+    }
+    if (left.size > 0) world.violated("I12", `${[...left].join()} is not listed for ${name}`);
+  }
+}
+
+/** Everybody had a good message last: nothing is held any more. */
+async function checkBreakers(world: World, { ledger, inner }: Stage): Promise<void> {
+  for (const { name, breaker } of await inner.topics.list()) {
+    if (ledger.topics.get(name)?.paused || (breaker.state === "closed" && breaker.tenants.length === 0)) continue;
+    const tenants = breaker.tenants.map(({ tenantId }) => tenantId).join();
+    world.violated("I11", `${name} ${tenants} is held (${breaker.state}) although all that was sent went through`);
+  }
 }
 
 function checkOrder(world: World, { ledger, receivers }: Stage): void {

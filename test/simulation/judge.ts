@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../src/message/limits.ts";
 import type { Accepted, Claim, ClaimedMessage, NewMessage } from "../../src/message/message.ts";
-import type { Settle, Settlement } from "../../src/message/settlement.ts";
+import type { Settle } from "../../src/message/settlement.ts";
 import type { TopicDefinition } from "../../src/message/topic.ts";
 import type {
   ClaimRequest,
@@ -14,21 +14,47 @@ import type {
   PruneRequest,
   SettleResult,
 } from "../../src/store/store.ts";
+import { wrongDecision } from "./decision.ts";
 import { type Entry, type Ledger, scopeOf } from "./ledger.ts";
+import { asSaid } from "./said.ts";
 import type { World } from "./world.ts";
+
+/** What else is known where a history is played for the first time. */
+export interface Witnesses {
+  /** What is wrong with a message, compared with what was sent. */
+  readonly sent: (message: NewMessage) => string | null;
+  /** Whether it was given to deliver(), and may have been attempted before it was stored. */
+  readonly direct: (id: string) => boolean;
+  /** Whether its receiver has it. */
+  readonly took: (message: NewMessage) => boolean;
+  /** Whose messages failed lately in a topic. */
+  readonly failing: (topic: string) => readonly (string | null)[];
+  /** Whether nothing has gone wrong for so long that nobody may lose a lease. */
+  readonly calm: () => boolean;
+  readonly keptMs: number;
+}
+
+/** How long a worker may go by what it knew of a topic before. */
+const HEARD_MS = 8_000;
 
 export class Judge {
   readonly #world: World;
   readonly #ledger: Ledger;
+  readonly #witnesses: Witnesses | null;
 
-  constructor(world: World, ledger: Ledger) {
+  constructor(world: World, ledger: Ledger, witnesses: Witnesses | null = null) {
     this.#world = world;
     this.#ledger = ledger;
+    this.#witnesses = witnesses;
   }
 
   enqueued(messages: readonly NewMessage[], answer: readonly Accepted[], { atomic }: EnqueueOptions = {}): void {
     this.#demand(messages.length <= LIMITS.batchMessagesMax, "I10", `${messages.length} messages in one enqueue`);
-    for (const message of messages) this.#ledger.given.set(message.id, message);
+    for (const message of messages) {
+      this.#ledger.given.set(message.id, message);
+      const wrong = this.#witnesses?.sent(message) ?? null;
+      this.#demand(wrong === null, "I8", `${message.topic} ${message.id} ${wrong}`);
+    }
     const fresh = new Map<string, NewMessage>();
     const keys = new Map<string, NewMessage>();
     const expected = messages.map((message): Accepted => {
@@ -52,9 +78,10 @@ export class Judge {
     this.#demand(unknown && code === "unknown_topic", "I1", `an enqueue to known topics was refused as ${code}`);
   }
 
-  claimed(request: ClaimRequest, answer: readonly ClaimedMessage[]): void {
+  claimed(request: ClaimRequest, answer: readonly ClaimedMessage[], by = ""): void {
     const { nowMs } = this.#world;
     const limits = new Map(request.lanes.map(({ lane, limit }) => [lane, limit]));
+    const newest = new Set(request.lanes.flatMap((one) => (one.newest ? [one.lane] : [])));
     let bytes = 0;
     for (const message of answer) {
       const entry = this.#ledger.entries.get(message.id);
@@ -68,9 +95,13 @@ export class Judge {
       this.#demand(message.base === entry.base, "I5", `${of(entry)} was claimed with base ${message.base}`);
       bytes += Buffer.byteLength(message.payload);
       if (!request.ids) limits.set(message.lane, (limits.get(message.lane) ?? 0) - 1);
-      this.#lease(message, request.leaseMs);
+      this.#open(entry);
+      this.#lease(message, request.leaseMs, by);
       this.#ledger.claim(entry, message.claim.lease, nowMs);
+      // Only what a breaker holds is asked for from the end of a lane.
+      entry.spared = newest.has(message.lane) && entry.rows === 0 && entry.suspicion === 0;
     }
+    this.#apart(answer);
     this.#demand(
       [...limits.values()].every((left) => left >= 0),
       "I10",
@@ -95,16 +126,20 @@ export class Judge {
       const entry = this.#ledger.entries.get(one.id);
       const lease = this.#ledger.leases.get(one.claim.lease);
       const live = lease?.token === one.claim.token && lease.open.has(one.id);
-      if (!entry || !live || entry.attempts !== one.attempt) return "lost";
-      this.#decided(entry, one.settlement);
-      this.#ledger.settle(entry, one.settlement, this.#world.nowMs);
+      if (!entry || !live || entry.attempts !== one.attempt) {
+        this.#demand(!this.#witnesses?.calm(), "I4", `${one.id} is settled under a claim that is over while everything is well`);
+        return "lost";
+      }
+      this.#decided(entry, one);
+      this.#ledger.settle(entry, one, this.#world.nowMs);
       return "settled";
     });
     this.#same(answer, expected, "I4", "settle");
   }
 
-  reclaimed(request: { leaseMs: number; limit: number }, answer: readonly ClaimedMessage[]): void {
+  reclaimed(request: { leaseMs: number; limit: number }, answer: readonly ClaimedMessage[], by = ""): void {
     const { nowMs } = this.#world;
+    this.#demand(answer.length === 0 || !this.#witnesses?.calm(), "I11", `${answer[0]?.id} was lost while everything is well`);
     const expired = [...this.#ledger.leases].filter(([, { untilMs }]) => untilMs < nowMs);
     const taken = new Set(answer.map(({ claim }) => claim.lease));
     this.#demand(taken.size === Math.min(request.limit, expired.length), "I6", "reclaim left a lease that ran out");
@@ -126,11 +161,13 @@ export class Judge {
         this.#demand(message.attempt === entry.attempts && message.base === entry.base, "I5", `${of(entry)} counts otherwise`);
         this.#asAccepted(entry, message, "");
       }
-      Object.assign(held, { token: mine[0]?.claim.token, untilMs: nowMs + request.leaseMs });
+      Object.assign(held, { token: mine[0]?.claim.token, untilMs: nowMs + request.leaseMs, by });
     }
   }
 
-  intervened({ id, action, revision }: Intervention, answer: InterventionResult): void {
+  intervened(intervention: Intervention, answer: InterventionResult): void {
+    const { id, action, revision } = intervention;
+    this.#demand(asSaid(intervention), "I5", `${action} of ${id} is not what the person said: ${JSON.stringify(intervention)}`);
     const entry = this.#ledger.entries.get(id);
     const expected = !entry
       ? "not_found"
@@ -144,11 +181,12 @@ export class Judge {
       "I2",
       `${action} of ${entry ? of(entry) : id} was answered ${answer.kind}, not ${expected}`,
     );
-    if (entry && answer.kind === "done") this.#ledger.intervene(entry, action, this.#world.nowMs);
+    if (entry && answer.kind === "done") this.#ledger.intervene(entry, intervention, this.#world.nowMs);
   }
 
   /** Returns what has to be gone now. */
   pruned({ keptMs, limit }: PruneRequest, answer: number): Entry[] {
+    this.#demand(keptMs === (this.#witnesses?.keptMs ?? keptMs), "I2", `retention keeps what is settled for ${keptMs} ms`);
     const gone = this.#ledger.prune(keptMs, limit, this.#world.nowMs);
     this.#demand(
       answer === gone.length,
@@ -176,14 +214,23 @@ export class Judge {
       paused: known?.paused ?? false,
       disabled: false,
       openSinceMs: known?.disabled === false ? known.openSinceMs : nowMs,
+      shutSinceMs: known?.shutSinceMs ?? nowMs,
       attemptsLeast: Math.min(known?.attemptsLeast ?? attempts, attempts),
       attemptsMost: Math.max(known?.attemptsMost ?? attempts, attempts),
     });
   }
 
+  /** What fails for one tenant alone holds nobody else. */
+  tripped(name: string, tenantId: string | null): void {
+    const failing = this.#witnesses?.failing(name) ?? [];
+    const alone = tenantId === null && failing.length === 1 && failing[0] !== null;
+    this.#demand(!alone, "I11", `all of ${name} is held although only what tenant ${failing[0]} sends fails`);
+  }
+
   topicHeld(name: string, how: { paused?: boolean; disabled?: boolean }): void {
     const topic = this.#ledger.topics.get(name);
     if (!topic) return;
+    if ((how.paused && !topic.paused) || (how.disabled && !topic.disabled)) topic.shutSinceMs = this.#world.nowMs;
     Object.assign(topic, how, how.paused === false ? { disabled: false } : {});
     if (!topic.paused && !topic.disabled) topic.openSinceMs = this.#world.nowMs;
   }
@@ -215,7 +262,26 @@ export class Judge {
     }
   }
 
-  #lease({ id, claim }: ClaimedMessage, leaseMs: number): void {
+  /** Suspects of killing workers are few in one lease, and among themselves: what is lost with it says who it was (I6). */
+  #apart(answer: readonly ClaimedMessage[]): void {
+    const suspects = new Map<string, number[]>();
+    for (const { claim, suspicion } of answer) suspects.set(claim.lease, [...(suspects.get(claim.lease) ?? []), suspicion]);
+    for (const [lease, all] of suspects) {
+      const [worst, least] = [Math.max(...all), Math.min(...all)];
+      const most = worst === 0 ? all.length : worst === 1 ? LIMITS.suspectGroupMax : 1;
+      this.#demand(worst === least && all.length <= most, "I6", `lease ${lease} has suspects among others: ${all.join()}`);
+    }
+  }
+
+  /** Whether anything of its topic may be taken: what people stopped stays where it is, once everybody has heard of it. */
+  #open({ message }: Entry): void {
+    const topic = this.#ledger.topics.get(message.topic);
+    if (!topic || !(topic.paused || topic.disabled) || !this.#witnesses?.calm()) return;
+    const forMs = this.#world.nowMs - topic.shutSinceMs;
+    this.#demand(forMs < HEARD_MS, "I6", `${message.topic} ${message.id} was claimed ${forMs} ms after its topic was stopped`);
+  }
+
+  #lease({ id, claim }: ClaimedMessage, leaseMs: number, by: string): void {
     const { leases, leasesSeen } = this.#ledger;
     const known = leases.get(claim.lease);
     if (known) {
@@ -225,7 +291,8 @@ export class Judge {
     }
     this.#demand(!leasesSeen.has(claim.lease), "I4", `lease ${claim.lease} was given out twice`);
     leasesSeen.add(claim.lease);
-    leases.set(claim.lease, { token: claim.token, untilMs: this.#world.nowMs + leaseMs, open: new Set([id]) });
+    const { nowMs } = this.#world;
+    leases.set(claim.lease, { token: claim.token, untilMs: nowMs + leaseMs, open: new Set([id]), by, sinceMs: nowMs });
   }
 
   #asAccepted(entry: Entry, message: ClaimedMessage, payload: string): void {
@@ -237,29 +304,16 @@ export class Judge {
   }
 
   /** What was decided about an attempt, whoever decided it (I5, I6). */
-  #decided(entry: Entry, settlement: Settlement): void {
-    const topic = this.#ledger.topics.get(entry.message.topic);
-    if (!topic || settlement.kind === "release" || settlement.kind === "delivered") return;
-    const spent = entry.attempts - entry.base;
-    this.#demand(settlement.code !== null && settlement.error !== null, "I5", `${of(entry)} failed without a reason`);
-    if (settlement.kind === "dead") {
-      const early = settlement.outcome !== "reject" && spent < topic.attemptsLeast;
-      this.#demand(!early, "I6", `${of(entry)} died after ${spent} attempts of ${topic.attemptsLeast}`);
-      const strict = topic.definition.ordering === "strict";
-      this.#demand(
-        settlement.blocksOrder === strict,
-        "order",
-        `${of(entry)} died and ${strict ? "left its key open" : "closed its key"}`,
-      );
-    } else if (settlement.kind === "retry") {
-      this.#demand(!settlement.counted || spent < topic.attemptsMost, "I6", `${of(entry)} goes on after ${spent} attempts`);
-      const longest = Math.max(topic.definition.retry.maxMs ?? 0, LIMITS.retryAfterMsMax);
-      this.#demand(settlement.delayMs >= 0 && settlement.delayMs <= longest, "I6", `${of(entry)} waits ${settlement.delayMs} ms`);
-      if (settlement.outcome === "lost") {
-        const named = entry.suspicion === 2;
-        this.#demand(settlement.counted === named, "I6", `${of(entry)} was lost and is ${named ? "not charged" : "charged"}`);
-      }
+  #decided(entry: Entry, { settlement }: Settle): void {
+    if (settlement.kind === "release" || !this.#witnesses) return;
+    const { took, direct } = this.#witnesses;
+    if (settlement.kind === "delivered") {
+      this.#demand(took(entry.message), "one effect", `${of(entry)} is settled as delivered and its receiver has nothing of it`);
+      return;
     }
+    const topic = this.#ledger.topics.get(entry.message.topic);
+    const wrong = topic ? wrongDecision(entry, settlement, topic, direct(entry.message.id)) : null;
+    if (wrong) this.#world.violated(wrong.invariant, `${of(entry)} ${wrong.text}`);
   }
 
   #demand(holds: boolean, invariant: string, text: string): void {

@@ -2,8 +2,8 @@
  * What the store must hold, kept beside it by other means: every accepted message with where it stands, who holds it, and the order of its
  * key. It learns from calls and answers only, knows no lane and no statement, and forgets what retention may delete.
  */
-import type { NewMessage, Resolution, Status, Suspicion } from "../../src/message/message.ts";
-import type { Settlement } from "../../src/message/settlement.ts";
+import type { AttemptRecord, NewMessage, ProvenanceRecord, Resolution, Status, Suspicion } from "../../src/message/message.ts";
+import type { Settle } from "../../src/message/settlement.ts";
 import type { TopicDefinition } from "../../src/message/topic.ts";
 import type { Intervention } from "../../src/store/store.ts";
 
@@ -25,14 +25,27 @@ export interface Entry {
   settledMs: number | null;
   lease: string | null;
   rows: number;
+  /** The last of them as it must be. */
+  lastRow: Row | null;
+  /** The reason of the last failure. */
+  lastError: string | null;
   provenance: number;
+  lastAct: Omit<ProvenanceRecord, "at"> | null;
+  diedMs: number | null;
+  /** It is attempted to see whether its receiver is back, and never failed before. */
+  spared: boolean;
   /** When it last changed in any way. */
   changedMs: number;
 }
 
+export type Row = Pick<AttemptRecord, "attempt" | "outcome" | "counted" | "code" | "error"> & { readonly atMs: number };
+
 export interface Lease {
   token: string;
   untilMs: number;
+  /** Which process claimed it, or took it over. */
+  by: string;
+  readonly sinceMs: number;
   readonly open: Set<string>;
 }
 
@@ -50,6 +63,8 @@ export interface TopicLedger {
   disabled: boolean;
   /** Since when nothing that is the topic's own keeps its messages. */
   openSinceMs: number;
+  /** When people or its receiver last stopped it. */
+  shutSinceMs: number;
   /** Over all definitions it ever had. */
   attemptsLeast: number;
   attemptsMost: number;
@@ -78,6 +93,7 @@ export class Ledger {
   accepted = 0;
   pruned = 0;
   readonly #gone = new Set<string>();
+  readonly #keysSeen = new Set<string>();
 
   touch(entry: Entry, nowMs: number): void {
     entry.changedMs = nowMs;
@@ -104,12 +120,20 @@ export class Ledger {
       settledMs: null,
       lease: null,
       rows: message.directTry ? 1 : 0,
+      lastRow: directRow(message, nowMs),
+      lastError: message.directTry?.error ?? null,
       provenance: 0,
+      lastAct: null,
+      diedMs: rejected ? nowMs : null,
+      spared: false,
       changedMs: nowMs,
     };
     this.entries.set(message.id, entry);
     const scope = scopeOf(message);
-    if (scope !== null) this.dedupe.set(scope, message.id);
+    if (scope !== null) {
+      this.dedupe.set(scope, message.id);
+      this.#keysSeen.add(scope);
+    }
     if (rejected) this.undecided.add(entry);
     else this.#wait(entry, nowMs);
     this.touch(entry, nowMs);
@@ -132,15 +156,20 @@ export class Ledger {
     this.touch(entry, nowMs);
   }
 
-  settle(entry: Entry, settlement: Settlement, nowMs: number): void {
+  settle(entry: Entry, { settlement, attempt }: Settle, nowMs: number): void {
     const lease = this.leases.get(entry.lease ?? "");
     lease?.open.delete(entry.message.id);
     if (lease?.open.size === 0) this.leases.delete(entry.lease ?? "");
     entry.lease = null;
     const key = entry.ordered ? this.keyOf(entry) : null;
     if (key) Object.assign(key, { inFlight: null, changedMs: nowMs });
-    if (settlement.kind !== "release") entry.rows++;
     const counted = "counted" in settlement ? settlement.counted : settlement.kind !== "release";
+    if (settlement.kind !== "release") {
+      const { code, error } = settlement.kind === "delivered" ? { code: null, error: null } : settlement;
+      entry.rows++;
+      entry.lastRow = { attempt, outcome: settlement.outcome, counted, code, error, atMs: nowMs };
+      entry.lastError = error ?? entry.lastError;
+    }
     if (!counted) entry.attempts--;
     if (settlement.kind === "delivered") {
       entry.status = "delivered";
@@ -149,7 +178,7 @@ export class Ledger {
       const straight = generation === 0 && message.key === null && message.directTry === undefined;
       if (key && straight) this.inOrder.push({ orderKey: orderName(message), place, message });
     } else if (settlement.kind === "dead") {
-      Object.assign(entry, { status: "dead", resolution: "open" });
+      Object.assign(entry, { status: "dead", resolution: "open", diedMs: nowMs });
       this.undecided.add(entry);
       if (key && settlement.blocksOrder) key.blockedBy = entry;
     } else {
@@ -172,11 +201,13 @@ export class Ledger {
     return entry.status === "pending" && (entry.heldReason !== null || action === "discard");
   }
 
-  intervene(entry: Entry, action: Intervention["action"], nowMs: number): void {
+  intervene(entry: Entry, { action, actor, reason }: Intervention, nowMs: number): void {
     this.#leave(entry, nowMs);
     this.undecided.delete(entry);
     entry.revision++;
     entry.provenance++;
+    entry.lastAct = { actor, action, reason };
+    entry.diedMs = action === "replay" ? null : (entry.diedMs ?? nowMs);
     entry.heldReason = null;
     if (action === "replay") {
       Object.assign(entry, { status: "pending", resolution: null, suspicion: 0, retried: false, dueMs: nowMs });
@@ -203,6 +234,11 @@ export class Ledger {
     }
     this.pruned += gone.length;
     return gone;
+  }
+
+  /** It was accepted, or another one under its key was. */
+  knew(id: string, scope: string | null): boolean {
+    return this.entries.has(id) || this.#gone.has(id) || (scope !== null && this.#keysSeen.has(scope));
   }
 
   wasPruned(id: string): boolean {
@@ -246,6 +282,13 @@ export class Ledger {
 }
 
 const orderName = ({ topic, tenantId, orderingKey }: NewMessage): string => JSON.stringify([topic, tenantId, orderingKey]);
+
+/** A try of deliver() before anything was stored. */
+function directRow({ directTry }: NewMessage, atMs: number): Row | null {
+  if (!directTry) return null;
+  const { code, error, rejected } = directTry;
+  return { attempt: 0, outcome: rejected ? "reject" : "retry", counted: false, code, error, atMs };
+}
 
 /** Where a key is unique. */
 export function scopeOf({ topic, tenantId, key }: Pick<NewMessage, "topic" | "tenantId" | "key">): string | null {

@@ -12,6 +12,9 @@ export { shrink } from "./shrink.ts";
 export { playHistory, simulate } from "./simulate.ts";
 
 const SHRINK_MS = 60_000;
+/** Some seconds each. */
+const STEPS = 100_000;
+const STEPS_COMPARED = 20_000;
 const USAGE = "npm run simulate -- [--seed S] [--steps N] [--store postgres|redis] [--json]";
 
 export async function main(args: string[]): Promise<number> {
@@ -34,13 +37,13 @@ export async function main(args: string[]): Promise<number> {
 function read(args: string[]) {
   const options = {
     seed: { type: "string", default: "1" },
-    steps: { type: "string", default: "20000" },
+    steps: { type: "string" },
     store: { type: "string" },
     json: { type: "boolean", default: false },
   } as const;
   try {
     const { values } = parseArgs({ args, options });
-    const [seed, steps] = [Number(values.seed), Number(values.steps)];
+    const [seed, steps] = [Number(values.seed), Number(values.steps ?? (values.store ? STEPS_COMPARED : STEPS))];
     const fits = Number.isSafeInteger(seed) && Number.isSafeInteger(steps) && steps > 0;
     const known = values.store === undefined || values.store === "postgres" || values.store === "redis";
     return fits && known ? { seed, steps, store: values.store as "postgres" | "redis" | undefined, json: values.json } : null;

@@ -75,7 +75,7 @@ export function observe({ world, judge, inner, gone, record }: ObserveOptions): 
         (code, messages) => judge.enqueueRefused(messages, code),
       ),
       claim: on(caller, "claim", inner.claim, (answer, request) => {
-        judge.claimed(request, answer);
+        judge.claimed(request, answer, caller);
         return answer.map(({ id, attempt, claim }) => `${id}#${attempt}@${claim.lease}`).join(" ");
       }),
       extend: on(caller, "extend", inner.extend, (answer, claims, leaseMs) => {
@@ -87,7 +87,7 @@ export function observe({ world, judge, inner, gone, record }: ObserveOptions): 
         return settles.map(({ id, settlement }, i) => `${id}:${settlement.kind}:${answer[i]}`).join(" ");
       }),
       reclaim: on(caller, "reclaim", inner.reclaim, (answer, request) => {
-        judge.reclaimed(request, answer);
+        judge.reclaimed(request, answer, caller);
         return answer.length > 0 ? answer.map(({ id, claim }) => `${id}@${claim.lease}`).join(" ") : undefined;
       }),
       intervene: on(caller, "intervene", inner.intervene, (answer, intervention) => {
@@ -138,7 +138,10 @@ export function observe({ world, judge, inner, gone, record }: ObserveOptions): 
         judge.topicHeld(name, { disabled: true });
         return name;
       }),
-      trip: on(caller, "topics.trip", topics.trip, ({ state }, name, _, __, of) => `${name} ${of?.tenantId ?? "-"} ${state}`),
+      trip: on(caller, "topics.trip", topics.trip, ({ state }, name, _, __, of) => {
+        judge.tripped(name, of?.tenantId ?? null);
+        return `${name} ${of?.tenantId ?? "-"} ${state}`;
+      }),
       probe: on(caller, "topics.probe", topics.probe, (granted, name, _, __, of) => `${name} ${of?.tenantId ?? "-"} ${granted}`),
       reset: on(caller, "topics.reset", topics.reset, (_, name, of) => `${name} ${of?.tenantId ?? "-"}`),
     };

@@ -5,6 +5,7 @@
 import type { NewMessage } from "../../src/message/message.ts";
 import { DELIVERED, DUPLICATE, type Outcome } from "../../src/message/outcome.ts";
 import type { DeliverContext, Delivery, Sink } from "../../src/sink/sink.ts";
+import { asks } from "./decision.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 
@@ -19,8 +20,12 @@ export interface Script {
 /** `o` takes it, `d` takes it and may say duplicate, `s` takes it slowly, and the rest fail in their own ways. */
 export const LETTERS = {
   wellDone: ["o", "o", "o", "d", "s", "i"],
-  failing: ["f", "F", "t", "h", "H", "x", "X", "a", "u"],
-  ending: ["r", "R"],
+  failing: ["f", "F", "t", "h", "H", "x", "X", "a", "u", "e", "l"],
+  ending: ["r", "R", "D"],
+  /** Takes it, after longer than a lease: only where an attempt may take so long. */
+  long: ["S"],
+  /** Its process ends with it, each time. */
+  deadly: ["K"],
 } as const;
 
 export interface Effect {
@@ -32,6 +37,10 @@ export interface Effect {
 export interface Expected {
   /** The message as it was given in, by its id; undefined: nobody gave such a one in. */
   find(id: string): Pick<NewMessage, "id" | "key" | "payload" | "topic" | "tenantId"> | undefined;
+  /** An attempt begins: whether it may is checked there. Returns how it ends. */
+  begins(process: SimProcess, delivery: Delivery): () => void;
+  /** The process ends here and now. */
+  kills(process: SimProcess): void;
 }
 
 export class Receivers {
@@ -42,7 +51,9 @@ export class Receivers {
   readonly #world: World;
   readonly #expected: Expected;
   readonly #calls = new Map<number, number>();
-  readonly #outages = new Map<string, number>();
+  readonly #outages = new Map<string, Outage>();
+  /** Topic → tenant → when a call for it last went wrong. */
+  readonly #failures = new Map<string, Map<string | null, number>>();
   #healed = false;
   calls = 0;
 
@@ -54,7 +65,7 @@ export class Receivers {
   /** Whether the next call with this message would go well. */
   wouldTake(payload: string): boolean {
     const script = JSON.parse(payload) as Script;
-    return (LETTERS.wellDone as readonly string[]).includes(this.#letter(script, this.#calls.get(script.n) ?? 0));
+    return isWell(this.#letter(script, this.#calls.get(script.n) ?? 0));
   }
 
   took(topic: string, tenantId: string | null, key: string): boolean {
@@ -62,7 +73,17 @@ export class Receivers {
   }
 
   outage(topic: string, ms: number): void {
-    this.#outages.set(topic, this.#world.nowMs + ms);
+    const { nowMs } = this.#world;
+    this.#outages.set(topic, { sinceMs: nowMs, untilMs: nowMs + ms, calls: 0 });
+  }
+
+  isAway(topic: string): boolean {
+    return this.#world.nowMs < this.backMs(topic);
+  }
+
+  /** When the last outage of the topic's receiver ended, or will. */
+  backMs(topic: string): number {
+    return this.#outages.get(topic)?.untilMs ?? 0;
   }
 
   /** Everybody is well from now on, but for messages that are bad by themselves. */
@@ -85,18 +106,42 @@ export class Receivers {
     this.#check(delivery);
     const script = JSON.parse(delivery.payload) as Script;
     const call = this.#calls.get(script.n) ?? 0;
-    const away = this.#world.nowMs < (this.#outages.get(delivery.topic) ?? 0);
+    const away = this.isAway(delivery.topic);
     if (!away) this.#calls.set(script.n, call + 1);
     const letter = away ? "c" : this.#letter(script, call);
+    if (!isWell(letter)) this.#failed(delivery);
     this.#world.note(`${process.name} calls ${delivery.topic} n${script.n} #${delivery.attempt} ${letter}`);
     const effect = (): void => this.#take(script.n, delivery);
-    return this.#answer(letter, process, delivery, context, effect);
+    const ended = this.#expected.begins(process, delivery);
+    if (away) this.#missed(delivery.topic);
+    return over(ended, () => this.#answer(letter, process, delivery, context, effect));
+  }
+
+  #failed({ topic, tenantId }: Delivery): void {
+    const tenants = this.#failures.get(topic) ?? new Map();
+    this.#failures.set(topic, tenants.set(tenantId, this.#world.nowMs));
+  }
+
+  /** Whose messages failed lately in this topic, as far back as anybody remembers. */
+  failing(topic: string): (string | null)[] {
+    const sinceMs = this.#world.nowMs - REMEMBERED_MS;
+    return [...(this.#failures.get(topic) ?? [])].flatMap(([tenantId, atMs]) => (atMs >= sinceMs ? [tenantId] : []));
+  }
+
+  /** A call that found nobody: outages are not met by trying. */
+  #missed(topic: string): void {
+    const outage = this.#outages.get(topic) as Outage;
+    if (!this.#healed) return;
+    outage.calls++;
+    const forMs = this.#world.nowMs - outage.sinceMs;
+    if (outage.calls > NOTICED + (forMs * PROBES_PER_SECOND) / 1_000)
+      this.#world.violated("I6", `${topic} was called ${outage.calls} times in ${forMs} ms although nobody answers there`);
   }
 
   #letter({ do: letters }: Script, call: number): string {
     const letter = letters[Math.min(call, letters.length - 1)] as string;
-    // What a process lacks is not the message's: once all is well nobody lacks anything.
-    return letter === "u" && this.#healed ? "o" : letter;
+    // What a process lacks is not the message's: once all is well nobody lacks anything, and nobody dies of anything.
+    return (letter === "u" || letter === "D" || letter === "K") && this.#healed ? "o" : letter;
   }
 
   #answer(
@@ -129,6 +174,9 @@ export class Receivers {
       case "s":
         this.#world.after(1_000, effect);
         return after(1_000 + ms, DELIVERED);
+      case "S":
+        this.#world.after(3_000, effect);
+        return after(3_000 + ms, DELIVERED);
       case "f":
         return after(ms, FAILED);
       case "F":
@@ -149,7 +197,17 @@ export class Receivers {
         effect();
         return after(ms, DELIVERED).then(() => Promise.reject(new Error("simulated: the sink fails after its effect")));
       case "a":
-        return after(ms, { ...FAILED, code: "http_429", retryAfterMs: 500 * ms });
+        return after(ms, { ...FAILED, code: "http_429", error: asks(500 * ms), retryAfterMs: 500 * ms });
+      case "e":
+        return after(ms, { ...FAILED, error: LONG_ERROR });
+      case "l":
+        // Of a handler anything is an answer.
+        return after(ms, topic.startsWith("code/") ? FAILED : ({ kind: "done" } as unknown as Outcome));
+      case "K":
+        this.#expected.kills(process);
+        return never();
+      case "D":
+        return after(ms, { kind: "disable", code: "http_410", error: "simulated: it wants nothing more" });
       case "u":
         return after(ms, { kind: "unserved", code: "no_port", error: "simulated: this process has no port left" });
       case "c":
@@ -184,7 +242,39 @@ export class Receivers {
   }
 }
 
+const WELL: ReadonlySet<string> = new Set([...LETTERS.wellDone, ...LETTERS.long]);
+const isWell = (letter: string): boolean => WELL.has(letter);
+
+/** Longer than a breaker counts with a failure, clocks that run wrong included. */
+const REMEMBERED_MS = 90_000;
+
+interface Outage {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  calls: number;
+}
+
+/** Until workers see that a receiver is away each may have its hands full of it, more than once; after that one of them tries, once a second. */
+const PROBES_PER_SECOND = 1.1;
+const NOTICED = 60;
+
+/** Runs it and says when it is over, whether or not it needs a promise. */
+function over(ended: () => void, run: () => Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
+  let answer: Outcome | Promise<Outcome>;
+  try {
+    answer = run();
+  } catch (error) {
+    ended();
+    throw error;
+  }
+  if (answer instanceof Promise) answer.then(ended, ended);
+  else ended();
+  return answer;
+}
+
 export const effectName = (topic: string, tenantId: string | null, key: string): string => JSON.stringify([topic, tenantId, key]);
 
 const FAILED = { kind: "retry", code: "http_500", error: "simulated: it failed" } as const;
+/** More than any store has to take, and with what PostgreSQL cannot. */
+const LONG_ERROR = `simulated: \0${"é\u0007".repeat(3_000)}`;
 const REJECTED = { kind: "reject", code: "http_422", error: "simulated: it will never fit" } as const;

@@ -53,6 +53,8 @@ const WAITING_MS = 1_000;
 const QUIET_WITHIN_MS = 1_800_000;
 const ARRIVES_MS = 1_000;
 const SILENCE_MS = 8_000;
+/** A breaker that sees its receiver live has closed by then. */
+const KNOCKED_MS = 5_000;
 const HEARTBEAT_MS = 1_000;
 const CLOSED_WITHIN_MS = 60_000;
 const KEPT_MS = 90_000;
@@ -91,8 +93,8 @@ class Player {
     await this.#drain();
     // After a silence nobody is busy any more, and one message has to be noticed all the same.
     await this.#pass(SILENCE_MS);
-    world.after(0, () => stage.knock());
-    await this.#pass(ARRIVES_MS);
+    world.after(0, () => void stage.knock());
+    await this.#pass(KNOCKED_MS);
     await this.#until(() => isQuiet(stage), QUIET_WITHIN_MS, "I6", "it does not get quiet again");
     if (world.failure) return;
     await checkEnd(world, stage);

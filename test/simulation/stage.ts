@@ -9,13 +9,15 @@ import type { MessageFields } from "../../src/message/validate.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
-import { type AnyTopic, topic } from "../../src/topic/topic.ts";
-import { type Action, EVERYBODY, type How, type Sent, SLOTS, TOPICS, WORKERS } from "./actions.ts";
+import { type Action, EVERYBODY, type How, isDirect, type Sent, SLOTS, TOPICS, WORKERS } from "./actions.ts";
+import { Bounds, CONCURRENCY } from "./bounds.ts";
 import { CALM, type Faults, faultyStore } from "./faulty-store.ts";
 import { Judge } from "./judge.ts";
 import { type Entry, Ledger } from "./ledger.ts";
 import { type Call, observe } from "./observed-store.ts";
 import { Receivers } from "./receiver.ts";
+import { type Below, reasonFor, Said } from "./said.ts";
+import { definitions, fieldsOf, handlerTopic, strangely } from "./scene.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
@@ -44,19 +46,28 @@ interface Told {
   readonly by: string;
 }
 
+/**
+ * How long after a storm anybody may still be busy with it: the longest rest of a process that could not deliver a topic (30 s), or a lease
+ * (8 s), a takeover that nobody heard of (10 s) and the rest of a store that failed (5 s).
+ */
+const SETTLING_MS = 35_000;
+
 export class Stage {
   readonly ledger = new Ledger();
+  readonly said = new Said();
   readonly receivers: Receivers;
   readonly inner: Store;
   /** What retention deleted since somebody last looked. */
   readonly gone: Entry[] = [];
   readonly slots: Slot[] = [];
+  /** What deliver() could only keep in its own process, which has to live for it. */
+  readonly below: Below[] = [];
   /** Since when nothing but bad messages is bad; null: not yet. */
   calmSinceMs: number | null = null;
   readonly #options: StageOptions;
   readonly #world: World;
   readonly #observed: (caller: string) => Store;
-  readonly #sent = new Map<number, { readonly topic: string; readonly sent: Sent }>();
+  readonly #sent = new Map<number, { readonly topic: string; readonly sent: Sent; readonly direct: boolean }>();
   readonly #definitions = new Map<string, TopicDefinition>();
   readonly #skew: SeededRandom;
   /** Hints may be lost on the best of days. */
@@ -71,13 +82,40 @@ export class Stage {
     this.#world = world;
     this.#skew = new SeededRandom(seed, "skew");
     this.#usual = { ...CALM, deaf: this.#skew.pick([0, 0.2, 1]) };
-    this.receivers = new Receivers(world, { find: (id) => this.ledger.given.get(id) });
+    const bounds = new Bounds(world, this.ledger, this.said);
+    const find = (id: string) => this.ledger.given.get(id);
+    this.receivers = new Receivers(world, {
+      find,
+      begins: ({ name }, delivery) => bounds.begins(name, delivery),
+      kills: (process) =>
+        this.#kill(
+          this.slots.findIndex((slot) => slot.process === process),
+          RESTARTED_MS,
+        ),
+    });
     // Its clock is the authority: nobody else's counts.
     const clock = { wallMs: () => world.nowMs, monotonicMs: () => world.nowMs, after: world.after.bind(world) };
     this.inner = createMemoryStore({ clock, random: new SeededRandom(seed, "store") });
-    const judge = new Judge(world, this.ledger);
+    const judge = new Judge(world, this.ledger, {
+      sent: (message) => this.said.wrong(message),
+      direct: (id) => this.said.isDirect(id),
+      took: ({ id, topic, tenantId, key }) => this.receivers.took(topic, tenantId, key ?? id),
+      failing: (topic) => this.receivers.failing(topic),
+      calm: () => this.settledSinceMs !== null,
+      keptMs: options.keptMs,
+    });
     this.#observed = observe({ world, judge, inner: this.inner, gone: this.gone, record });
     for (const definition of definitions()) this.#definitions.set(definition.name, definition);
+  }
+
+  /** Since when nobody is busy any more with what went wrong; null: somebody may be. */
+  get settledSinceMs(): number | null {
+    const sinceMs = (this.calmSinceMs ?? Number.POSITIVE_INFINITY) + SETTLING_MS;
+    return this.#world.nowMs > sinceMs ? sinceMs : null;
+  }
+
+  get keptMs(): number {
+    return this.#options.keptMs;
   }
 
   async open(): Promise<void> {
@@ -94,13 +132,18 @@ export class Stage {
       case "send":
         if (this.ledger.pending.size > BACKLOG_MAX + this.#crowd) return;
         if (action.sent.length > BACKLOG_MAX) this.#crowd += action.sent.length;
-        for (const sent of action.sent) this.#sent.set(sent.n, { topic: action.topic, sent });
-        this.#send(action.slot, action.how, action.topic, action.sent.map(fieldsOf));
+        for (const sent of action.sent) this.#sent.set(sent.n, { topic: action.topic, sent, direct: isDirect(action.how) });
+        this.#send(
+          action.slot,
+          action.how,
+          action.topic,
+          action.sent.map((sent) => fieldsOf(this.#ownKey(sent))),
+        );
         return;
       case "again": {
         const known = this.#sent.get(action.n);
         // Without a key it would be another operation.
-        if (!known?.sent.keyed) return;
+        if (!known?.sent.keyed || (action.changed && known.direct)) return;
         const [payload, fields] = fieldsOf(known.sent);
         const changed = action.changed ? { n: -action.n, do: known.sent.do } : payload;
         this.#send(action.slot, "one", known.topic, [[changed, fields]]);
@@ -170,10 +213,13 @@ export class Stage {
     for (const name of this.#definitions.keys()) void people.topics.pause(name, name === paused);
   }
 
-  /** One good message to every topic. */
-  knock(): void {
-    for (const name of this.#definitions.keys())
-      if (!this.ledger.topics.get(name)?.paused) this.#send(SLOTS - 1, "one", name, [[{ n: ++this.#beats, do: "o" }, {}]]);
+  /** One good message to every topic, and to whoever is held in it. */
+  async knock(): Promise<void> {
+    for (const { name, breaker } of await this.inner.topics.list()) {
+      if (this.ledger.topics.get(name)?.paused) continue;
+      for (const tenantId of [null, ...breaker.tenants.map((one) => one.tenantId)])
+        this.#send(SLOTS - 1, "one", name, [[{ n: ++this.#beats, do: "o" }, { tenantId }]]);
+    }
   }
 
   /** One good message to whoever still has something to do: an outage looks like nothing but bad messages. */
@@ -188,11 +234,19 @@ export class Stage {
     }
   }
 
+  /** What deliver() was given may wait below the store, and under its key only for a person if another one has it by then. */
+  #ownKey({ keyOf, ...sent }: Sent): Sent {
+    return keyOf === undefined || this.#sent.get(keyOf)?.direct ? sent : { ...sent, keyOf };
+  }
+
   #send(slot: number, how: How, name: string, messages: readonly (readonly [Script: object, fields: MessageFields])[]): void {
     const { makegood, ids, process } = this.slots[slot] as Slot;
     const [first] = messages;
     if (!makegood || !process || !first) return;
     const by = `${process.name} ${how}`;
+    if (!isDirect(how))
+      for (const [payload, fields] of messages)
+        this.said.send(how === "text" ? strangely(payload) : JSON.stringify(payload), name, fields);
     const accepted = (results: readonly { id: string }[]): void => {
       for (const { id } of results) this.#told({ id, by });
     };
@@ -203,7 +257,6 @@ export class Stage {
       const batch = messages.map(([payload, fields]) => ({ payload, ...fields }));
       makegood.enqueueMany(name, batch).then(accepted, refused);
     } else if (how === "text") {
-      // Other bytes than JSON.stringify would make, which have to stay as they are.
       const texts = messages.map(([payload, fields]) => ({ topic: name, payloadText: strangely(payload), ...fields }));
       makegood.enqueueText(texts).then(accepted, refused);
     } else {
@@ -225,9 +278,12 @@ export class Stage {
     this.ledger.given.set(id, { ...rest, id, key, tenantId, topic: name, payload: text });
     // What is accepted below the store is promised only as long as this process lives.
     const call = { ...fields, delayMs: 0, storeFirst };
+    this.said.send(text, name, fields, true);
     void makegood.deliver(name, payload, call).then((result) => {
       this.#world.note(`${process.name} deliver ${id} ${result.kind} ${result.stored}`);
       if (result.stored === "primary") this.#told({ id: result.id, by: `${process.name} deliver` });
+      else if (result.stored !== null)
+        this.below.push({ process, id: result.id, topic: name, tenantId, key: result.key });
       if (result.kind === "delivered" && !this.receivers.took(name, tenantId, result.key))
         this.#world.violated("one effect", `deliver() says that ${id} was delivered, and nobody has it`);
     });
@@ -238,16 +294,23 @@ export class Stage {
     this.#world.violated("I1", `${by} was told that ${id} is accepted, and it is not there`);
   }
 
-  #decide({ slot, action, at, fence }: Extract<Action, { kind: "decide" }>): void {
+  #decide({ slot, action, at, fence, twice }: Extract<Action, { kind: "decide" }>): void {
     const { makegood, process } = this.slots[slot] as Slot;
-    const pool = action === "discard" && at % 3 === 0 ? this.ledger.pending : this.ledger.undecided;
-    const entry = [...pool][at % Math.max(1, pool.size)];
+    const { pending, undecided, entries } = this.ledger;
+    // Now and then about whatever it is: most of it is not theirs to decide.
+    const pool = at % 5 === 0 ? entries.values() : action === "discard" && at % 3 === 0 ? pending : undecided;
+    const all = [...pool];
+    const entry = all[at % Math.max(1, all.length)];
     if (!makegood || !process || !entry) return;
     const revision = fence === "none" ? undefined : entry.revision + (fence === "stale" ? 1 : 0);
-    makegood[action](entry.message.id, { actor: "person", reason: "simulated", revision }).catch((error) => {
-      const code = isMakegoodError(error) ? error.code : errorText(error);
-      if (!isMakegoodError(error)) this.#world.violated("I2", `${action} threw ${code}`);
-    });
+    const press = (): void => {
+      makegood[action](entry.message.id, { actor: "person", reason: reasonFor(revision), revision }).catch((error) => {
+        const code = isMakegoodError(error) ? error.code : errorText(error);
+        if (!isMakegoodError(error)) this.#world.violated("I2", `${action} threw ${code}`);
+      });
+    };
+    press();
+    if (twice) press();
   }
 
   #start(at: number): void {
@@ -272,7 +335,7 @@ export class Stage {
       sharedStore: true,
       startsWithoutStore: true,
       errorLog: () => {},
-      concurrency: 8,
+      concurrency: CONCURRENCY,
       keptMs,
     });
     made.then(
@@ -285,8 +348,8 @@ export class Stage {
   }
 
   #kill(at: number, downMs: number): void {
-    const slot = this.slots[at] as Slot;
-    if (!slot.process?.alive) return;
+    const slot = this.slots[at];
+    if (!slot?.process?.alive) return;
     this.#world.note(`${slot.process.name} is killed`);
     slot.process.die();
     Object.assign(slot, { makegood: null, worker: null });
@@ -321,6 +384,8 @@ export class Stage {
 /** What is sent beyond it is not sent: how long a backlog takes is not what is tested here. */
 const BACKLOG_MAX = 150;
 
+const RESTARTED_MS = 300;
+
 const NOTHING: Slot = {
   process: null,
   makegood: null,
@@ -330,32 +395,3 @@ const NOTHING: Slot = {
   faultsUntilMs: 0,
   ids: () => "",
 };
-
-const RETRY = { policy: "exponential", attemptsMax: 4, baseMs: 300, maxMs: 5_000 } as const;
-const USUAL = { retry: RETRY, leaseMs: 2_000, timeoutMs: 1_500 } as const;
-
-function definitions(): TopicDefinition[] {
-  return [
-    topic(TOPICS.plain, { ...USUAL, ordering: "none", retry: { ...RETRY, attemptsMax: 6, maxMs: 20_000 } }),
-    topic(TOPICS.keyed, { ...USUAL, ordering: "key" }),
-    topic(TOPICS.strict, { ...USUAL, ordering: "strict" }),
-    topic(TOPICS.limited, { ...USUAL, ordering: "none", ratePerSecond: 40, tenantRatePerSecond: 20, concurrencyTotal: 6 }),
-    topic(TOPICS.holds, { ...USUAL, ordering: "none", onUnknown: "hold" }),
-    handlerTopic(() => undefined),
-  ].map(({ definition }) => definition);
-}
-
-function handlerTopic(sink: NonNullable<Parameters<typeof topic>[1]>["sink"] & object): AnyTopic {
-  return topic(TOPICS.handler, { ...USUAL, ordering: "key", sink });
-}
-
-function fieldsOf(sent: Sent): readonly [object, MessageFields] {
-  const { n, keyed, tenant, orderingKey, delayMs, priority } = sent;
-  return [
-    { n, do: sent.do },
-    { key: keyed ? `k${n}` : null, tenantId: tenant, orderingKey, delayMs, priority },
-  ];
-}
-
-const strangely = (payload: object): string =>
-  ` ${JSON.stringify(payload).replace(",", ' , "big":12345678901234567890,"\\u0041":1.0,')}\n`;

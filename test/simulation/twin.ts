@@ -62,16 +62,14 @@ export class Twin {
     return idFloor(idTimeMs(id) + this.#shiftMs).slice(0, 13) + id.slice(13);
   }
 
-  #back(id: string): string {
-    return idFloor(idTimeMs(id) - this.#shiftMs).slice(0, 13) + id.slice(13);
-  }
+  readonly back = (id: string): string => idFloor(idTimeMs(id) - this.#shiftMs).slice(0, 13) + id.slice(13);
 
   async enqueue(messages: readonly NewMessage[], atMs: number, atomic?: "all" | "each") {
     const answer = await this.store.enqueue(
       messages.map((message) => ({ ...message, id: this.id(message.id) })),
       { atomic, ...this.at(atMs) },
     );
-    return answer.map(({ kind, id }) => ({ kind, id: this.#back(id) }));
+    return answer.map(({ kind, id }) => ({ kind, id: this.back(id) }));
   }
 
   async lanes(expected: readonly Lane[], atMs: number): Promise<void> {
@@ -127,7 +125,7 @@ export class Twin {
   }
 
   #mayTake(message: ClaimedMessage, { ids }: ClaimRequest, atMs: number): void {
-    const entry = this.#ledger.entries.get(this.#back(message.id));
+    const entry = this.#ledger.entries.get(this.back(message.id));
     if (!entry) throw new Difference(`I2: ${message.id} was claimed and nobody accepted it`);
     if (entry.status !== "pending") throw new Difference(`I3: ${message.id} was claimed and is ${entry.status}`);
     if (!ids && !this.#ledger.isClaimable(entry, atMs)) throw new Difference(`order: ${message.id} was claimed out of its turn`);
@@ -174,7 +172,7 @@ export class Twin {
 
   async reclaim(request: { owner: string; leaseMs: number }, expected: readonly ClaimedMessage[], atMs: number): Promise<void> {
     const taken = await this.store.reclaim({ ...request, limit: 10_000, ...this.at(atMs) });
-    const found = new Map(taken.map((message) => [this.#back(message.id), message]));
+    const found = new Map(taken.map((message) => [this.back(message.id), message]));
     for (const message of expected) {
       const other = found.get(message.id);
       if (!other) throw new Difference(`I6: ${message.id} was lost, and reclaim does not bring it`);

@@ -1,5 +1,5 @@
 /**
- * Ten planted defects, each put into a bundle of the real source while it is made: the simulation names what each breaks, and shows it with a
+ * Planted defects, each put into a bundle of the real source while it is made: the simulation names what each breaks, and shows it with a
  * history of a few actions. Without them the same seeds find nothing (simulation.test.ts).
  */
 import { describe, expect, it } from "vitest";
@@ -33,8 +33,8 @@ const seedsOf = ({ seed }: Defect): number[] => {
 };
 
 describe("planted defects", () => {
-  it("are ten, with N1, N16 and N17 among them", () => {
-    expect(PLANTED).toHaveLength(10);
+  it("are more than ten, with N1, N16 and N17 among them", () => {
+    expect(PLANTED.length).toBeGreaterThan(10);
     for (const name of ["n1-", "n16-", "n17-"]) expect(PLANTED.some((defect) => defect.name.startsWith(name))).toBe(true);
   });
 

@@ -1,5 +1,5 @@
 /**
- * Ten defects as they are made, some of them as they once were (N1, N16, N17): text of the real source and what stands there instead. They
+ * Defects as they are made, some of them as they once were (N1, N16, N17): text of the real source and what stands there instead. They
  * are put in while a bundle for a test is made, never in the source, and the simulation must find each.
  */
 export interface Edit {
@@ -165,6 +165,91 @@ export const PLANTED: readonly Defect[] = [
         file: "src/worker/look.ts",
         find: "if (this.#underWay) return Number.POSITIVE_INFINITY;",
         replace: "if (this.#underWay || (this.#wanted === 'poll' && !unheard)) return Number.POSITIVE_INFINITY;",
+      },
+    ],
+  },
+  {
+    name: "a-wait-that-was-asked-for-is-ignored",
+    what: "a receiver says when to come back, and the policy's own wait is taken",
+    shownBy: "memory",
+    seed: 1,
+    breaks: ["I6"],
+    edits: [
+      {
+        file: "src/message/decide.ts",
+        find: "const delayMs = Math.max(retryDelayMs(rules.policy, step, random), askedMs);",
+        replace: "const delayMs = retryDelayMs(rules.policy, step, random);",
+      },
+    ],
+  },
+  {
+    name: "a-key-is-everybodys",
+    what: "a key counts for all tenants of its topic",
+    shownBy: "memory",
+    seed: 1,
+    breaks: ["I7"],
+    edits: [
+      {
+        file: "src/store/memory/enqueue.ts",
+        find: "return key === null ? null : JSON.stringify([topic, tenantId, key]);",
+        replace: "return key === null ? null : JSON.stringify([topic, key]);",
+      },
+    ],
+  },
+  {
+    name: "what-is-delivered-is-replayed",
+    what: "a person may put back what has arrived",
+    shownBy: "memory",
+    seed: 1,
+    breaks: ["I2"],
+    edits: [
+      {
+        file: "src/store/memory/intervene.ts",
+        find: 'if (stored.status !== "pending") return false;',
+        replace:
+          'if (stored.status === "delivered") return action === "replay";\n  if (stored.status !== "pending") return false;',
+      },
+    ],
+  },
+  {
+    name: "a-rate-that-nobody-keeps",
+    what: "whoever asks for starts of a limited topic gets them",
+    shownBy: "memory",
+    seed: 1,
+    breaks: ["I10"],
+    edits: [
+      {
+        file: "src/message/rate.ts",
+        find: "const granted = amount < 0 ? amount : Math.min(amount, Math.floor(Math.max(0, there) + NEARLY));",
+        replace: "const granted = amount;",
+      },
+    ],
+  },
+  {
+    name: "an-attempt-under-a-lease-that-is-over",
+    what: "a worker that was frozen begins what it claimed before",
+    shownBy: "memory",
+    seed: 1,
+    breaks: ["I3"],
+    edits: [
+      {
+        file: "src/delivery/leases.ts",
+        find: "return !lease.lost && nowMs < lease.untilMs - leaseHeadroomMs(lease.leaseMs);",
+        replace: "return !lease.lost;",
+      },
+    ],
+  },
+  {
+    name: "retention-that-keeps-too-short",
+    what: "what is settled is deleted long before its time",
+    shownBy: "memory",
+    seed: 1,
+    breaks: ["I2"],
+    edits: [
+      {
+        file: "src/maintenance/jobs/prune-settled.ts",
+        find: "const count = await store.prune({ keptMs, limit: BATCH });",
+        replace: "const count = await store.prune({ keptMs: keptMs / 10, limit: BATCH });",
       },
     ],
   },
