@@ -271,6 +271,9 @@ function faultsOf(draw: Draw): What {
   // Taken over and nobody knows: the old holder comes back to a lease that is somebody else's.
   if (random.chance(0.2))
     return { kind: "faults", slot: EVERYBODY, ms: 10_000, faults: { ...CALM, after: 1, verbs: ["reclaim"] } };
+  // The store is away: what is to be kept has to be kept elsewhere.
+  if (random.chance(0.15))
+    return { kind: "faults", slot: EVERYBODY, ms: random.pick([5_000, 20_000]), faults: { ...CALM, before: 1 } };
   const bad = random.pick([0.05, 0.3, 1]);
   const faults: Faults = {
     before: random.chance(0.5) ? bad * 0.6 : 0,

@@ -143,7 +143,7 @@ export function isOver({ ledger }: Stage, place = Number.POSITIVE_INFINITY): boo
 
 /** Nothing goes on any more. */
 export function isQuiet(stage: Stage): boolean {
-  if (!isOver(stage)) return false;
+  if (!isOver(stage) || !stage.rungs.isEmpty) return false;
   return stage.slots.every(({ makegood, worker }) => {
     if (!makegood) return false;
     const status = worker?.status();
@@ -157,13 +157,13 @@ export async function checkEnd(world: World, stage: Stage): Promise<void> {
   await checkAll(world, stage);
   await checkLists(world, stage);
   await checkBreakers(world, stage);
-  for (const { process, id, topic, tenantId, key } of stage.below)
+  for (const { process, rung, id, topic, tenantId, key } of stage.rungs.kept)
     if (
-      process.alive &&
+      (rung !== "memory" || process.alive) &&
       !ledger.knew(id, scopeOf({ topic, tenantId, key })) &&
       !receivers.took(topic, tenantId, key)
     )
-      world.violated("I1", `${id} was kept by ${process.name}, which lives, and is neither there nor delivered`);
+      world.violated("I1", `${id} was kept by ${rung} of ${process.name} and is neither there nor delivered`);
   for (const entry of ledger.entries.values()) {
     await checkEntry(world, entry, inner);
     const { id, topic, tenantId, key } = entry.message;

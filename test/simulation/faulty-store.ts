@@ -77,7 +77,8 @@ export function faultyStore(world: World, process: SimProcess, inner: Store, fau
   const lead = call("lead", inner.lead);
   return {
     ...all(inner, MESSAGE_VERBS),
-    traits: inner.traits,
+    // What is in it outlives every process here, as with a server.
+    traits: { ...inner.traits, name: "simulated", survives: "power-loss", processes: "many" },
     topics: all<TopicStore>(inner.topics, TOPIC_VERBS, "topics."),
     async lead(name, owner, ttlMs, at): Promise<Leadership> {
       const told = await lead(name, owner, ttlMs, at);

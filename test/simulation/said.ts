@@ -4,22 +4,12 @@
 import type { NewMessage } from "../../src/message/message.ts";
 import type { MessageFields } from "../../src/message/validate.ts";
 import type { Intervention } from "../../src/store/store.ts";
-import type { SimProcess } from "./sim-process.ts";
 
 interface Sent {
   readonly topic: string;
   readonly fields: MessageFields;
   /** deliver() waits by its own rules. */
   readonly direct: boolean;
-}
-
-/** What deliver() says that it kept in its own process. */
-export interface Below {
-  readonly process: SimProcess;
-  readonly id: string;
-  readonly topic: string;
-  readonly tenantId: string | null;
-  readonly key: string;
 }
 
 export class Said {

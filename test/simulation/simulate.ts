@@ -164,6 +164,7 @@ class Player {
     if (stage.ledger.touched.size > 0 || stage.gone.length > 0) await checkTouched(world, stage);
     if (world.nowMs - this.#waitingMs >= WAITING_MS) {
       this.#waitingMs = world.nowMs;
+      await stage.rungs.look();
       const { freshMs, failedMs } = checkWaiting(world, stage);
       this.longest.freshMs = Math.max(this.longest.freshMs, freshMs);
       this.longest.failedMs = Math.max(this.longest.failedMs, failedMs);

@@ -16,7 +16,8 @@ import { Judge } from "./judge.ts";
 import { type Entry, Ledger } from "./ledger.ts";
 import { type Call, observe } from "./observed-store.ts";
 import { Receivers } from "./receiver.ts";
-import { type Below, reasonFor, Said } from "./said.ts";
+import { Rungs } from "./rungs.ts";
+import { reasonFor, Said } from "./said.ts";
 import { definitions, fieldsOf, handlerTopic, strangely } from "./scene.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { SimProcess } from "./sim-process.ts";
@@ -60,8 +61,7 @@ export class Stage {
   /** What retention deleted since somebody last looked. */
   readonly gone: Entry[] = [];
   readonly slots: Slot[] = [];
-  /** What deliver() could only keep in its own process, which has to live for it. */
-  readonly below: Below[] = [];
+  readonly rungs: Rungs;
   /** Since when nothing but bad messages is bad; null: not yet. */
   calmSinceMs: number | null = null;
   readonly #options: StageOptions;
@@ -80,6 +80,7 @@ export class Stage {
     const { world, seed, record } = options;
     this.#options = options;
     this.#world = world;
+    this.rungs = new Rungs(world, seed);
     this.#skew = new SeededRandom(seed, "skew");
     this.#usual = { ...CALM, deaf: this.#skew.pick([0, 0.2, 1]) };
     const bounds = new Bounds(world, this.ledger, this.said);
@@ -121,6 +122,7 @@ export class Stage {
   async open(): Promise<void> {
     const people = this.#observed("people");
     for (const [name, definition] of this.#definitions) if (name !== TOPICS.handler) await people.topics.put(definition, "api");
+    await this.rungs.open(this.#definitions.values());
     for (let slot = 0; slot < SLOTS; slot++) {
       this.slots.push({ ...NOTHING, ids: createIds() });
       this.#start(slot);
@@ -204,6 +206,7 @@ export class Stage {
   #calm(paused: string | null): void {
     this.calmSinceMs = this.#world.nowMs;
     this.receivers.heal();
+    this.rungs.calm();
     for (const slot of this.slots) {
       slot.faultsUntilMs = 0;
       slot.process?.thaw();
@@ -283,7 +286,7 @@ export class Stage {
       this.#world.note(`${process.name} deliver ${id} ${result.kind} ${result.stored}`);
       if (result.stored === "primary") this.#told({ id: result.id, by: `${process.name} deliver` });
       else if (result.stored !== null)
-        this.below.push({ process, id: result.id, topic: name, tenantId, key: result.key });
+        this.rungs.kept.push({ process, rung: result.stored, id: result.id, topic: name, tenantId, key: result.key });
       if (result.kind === "delivered" && !this.receivers.took(name, tenantId, result.key))
         this.#world.violated("one effect", `deliver() says that ${id} was delivered, and nobody has it`);
     });
@@ -331,6 +334,7 @@ export class Stage {
       sinkFor: (record) => (record.name === TOPICS.handler ? undefined : sink),
       clock: process.clock,
       random: process.random,
+      ...this.rungs.of(process, at),
       recovery: false,
       sharedStore: true,
       startsWithoutStore: true,
