@@ -43,6 +43,8 @@ export type What =
       readonly verb: string;
       readonly how: "kill" | "freeze";
       readonly ms: number;
+      /** Whoever takes over from it does not hear that it did. */
+      readonly unheard: boolean;
     }
   | { readonly kind: "faults"; readonly slot: number; readonly ms: number; readonly faults: Faults }
   | { readonly kind: "outage"; readonly topic: string; readonly ms: number }
@@ -250,7 +252,8 @@ function ambush(draw: Draw): What {
   const { random } = draw;
   const verb = random.pick(["claim", "claim", "claim", "settle", "reclaim", "enqueue"]);
   const how = random.pick(["kill", "freeze", "freeze"] as const);
-  return { kind: "ambush", slot: draw.slot(WORKERS), verb, how, ms: random.pick([1_000, 3_000, 5_000, 8_000]) };
+  const ms = random.pick([1_000, 3_000, 5_000, 8_000]);
+  return { kind: "ambush", slot: draw.slot(WORKERS), verb, how, ms, unheard: random.chance(0.4) };
 }
 
 function redefine(draw: Draw): What {
@@ -272,7 +275,7 @@ function faultsOf(draw: Draw): What {
   if (random.chance(0.2))
     return { kind: "faults", slot: EVERYBODY, ms: 10_000, faults: { ...CALM, after: 1, verbs: ["reclaim"] } };
   // The store is away: what is to be kept has to be kept elsewhere.
-  if (random.chance(0.15))
+  if (random.chance(0.1))
     return { kind: "faults", slot: EVERYBODY, ms: random.pick([5_000, 20_000]), faults: { ...CALM, before: 1 } };
   const bad = random.pick([0.05, 0.3, 1]);
   const faults: Faults = {

@@ -3,6 +3,7 @@
  * at it. `edits`: text that is replaced on the way, for planted defects; the files themselves are never touched.
  */
 import { createHash } from "node:crypto";
+import { rmSync } from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -32,9 +33,16 @@ export async function bundle(edits = []) {
     },
   });
   if (left.size > 0) throw new Error(`not part of what runs: ${[...left].map(({ file }) => file).join(", ")}`);
-  process.once("exit", () => rm(outDir, { recursive: true, force: true }).catch(() => {}));
+  if (made.size === 0) process.once("exit", clear);
+  made.add(outDir);
   return pathToFileURL(join(outDir, "main.mjs")).href;
 }
+
+/** Bundles of this process: once it ends nobody needs them. */
+const made = new Set();
+const clear = () => {
+  for (const outDir of made) rmSync(outDir, { recursive: true, force: true });
+};
 
 function edited(code, id, edits, left) {
   let text = code;

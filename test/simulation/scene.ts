@@ -1,10 +1,16 @@
 /**
- * The topics of a history, and what is sent to them as a producer says it.
+ * The topics of a history, what is sent to them as a producer says it, and how long a storm is felt.
  */
 import { type AnyTopic, topic } from "../../src/delivery/topic.ts";
 import type { TopicDefinition } from "../../src/message/topic.ts";
 import type { MessageFields } from "../../src/message/validate.ts";
 import { type Sent, TOPICS } from "./actions.ts";
+
+/**
+ * How long after a storm anybody may still be busy with it: the longest rest of a process that could not deliver a topic (30 s), or a lease
+ * (8 s), a takeover that nobody heard of (10 s) and the rest of a store that failed (5 s).
+ */
+export const SETTLING_MS = 35_000;
 
 /** The longest wait is reached before the last attempt. */
 const RETRY = { policy: "exponential", attemptsMax: 4, baseMs: 300, maxMs: 1_000 } as const;

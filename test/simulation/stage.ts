@@ -18,7 +18,7 @@ import { type Call, observe } from "./observed-store.ts";
 import { Receivers } from "./receiver.ts";
 import { Rungs } from "./rungs.ts";
 import { reasonFor, Said } from "./said.ts";
-import { definitions, fieldsOf, handlerTopic, strangely } from "./scene.ts";
+import { definitions, fieldsOf, handlerTopic, SETTLING_MS, strangely } from "./scene.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
@@ -40,18 +40,6 @@ interface Slot {
   faultsUntilMs: number;
   ids: () => string;
 }
-
-/** Said by whoever gave something in and was told that it is there (I1). */
-interface Told {
-  readonly id: string;
-  readonly by: string;
-}
-
-/**
- * How long after a storm anybody may still be busy with it: the longest rest of a process that could not deliver a topic (30 s), or a lease
- * (8 s), a takeover that nobody heard of (10 s) and the rest of a store that failed (5 s).
- */
-const SETTLING_MS = 35_000;
 
 export class Stage {
   readonly ledger = new Ledger();
@@ -185,8 +173,14 @@ export class Stage {
         return;
       case "ambush": {
         const { process } = this.slots[action.slot] as Slot;
-        const { slot, verb, how, ms } = action;
-        if (process) process.ambush = { verb, run: how === "kill" ? () => this.#kill(slot, ms) : () => process.freeze(ms) };
+        const { slot, verb, how, ms, unheard } = action;
+        const run = (): void => {
+          if (how === "kill") this.#kill(slot, ms);
+          else process?.freeze(ms);
+          const faults = { ...CALM, after: 1, verbs: ["reclaim"] };
+          if (unheard) this.#strike({ kind: "faults", afterMs: 0, slot: EVERYBODY, ms: ms + 3_000, faults });
+        };
+        if (process) process.ambush = { verb, run };
         return;
       }
       case "faults": {
@@ -251,7 +245,7 @@ export class Stage {
       for (const [payload, fields] of messages)
         this.said.send(how === "text" ? strangely(payload) : JSON.stringify(payload), name, fields);
     const accepted = (results: readonly { id: string }[]): void => {
-      for (const { id } of results) this.#told({ id, by });
+      for (const { id } of results) this.#told(id, by);
     };
     const refused = (error: unknown): void => this.#world.note(`${by} refused: ${errorText(error)}`);
     if (how === "one") {
@@ -284,7 +278,7 @@ export class Stage {
     this.said.send(text, name, fields, true);
     void makegood.deliver(name, payload, call).then((result) => {
       this.#world.note(`${process.name} deliver ${id} ${result.kind} ${result.stored}`);
-      if (result.stored === "primary") this.#told({ id: result.id, by: `${process.name} deliver` });
+      if (result.stored === "primary") this.#told(result.id, `${process.name} deliver`);
       else if (result.stored !== null)
         this.rungs.kept.push({ process, rung: result.stored, id: result.id, topic: name, tenantId, key: result.key });
       if (result.kind === "delivered" && !this.receivers.took(name, tenantId, result.key))
@@ -292,7 +286,8 @@ export class Stage {
     });
   }
 
-  #told({ id, by }: Told): void {
+  /** Said by whoever gave something in and was told that it is there (I1). */
+  #told(id: string, by: string): void {
     if (this.ledger.given.has(id) && (this.ledger.entries.has(id) || this.ledger.wasPruned(id))) return;
     this.#world.violated("I1", `${by} was told that ${id} is accepted, and it is not there`);
   }

@@ -25,7 +25,7 @@ export const PLANTED: readonly Defect[] = [
     name: "n1-poison-holds-up-the-healthy",
     what: "every failure is evidence against the receiver, failed ones wait among the others, and probes take the oldest",
     shownBy: "memory",
-    seed: 7,
+    seed: 4,
     breaks: ["I11"],
     edits: [
       {
@@ -74,7 +74,7 @@ export const PLANTED: readonly Defect[] = [
     name: "a-stale-claim-settles",
     what: "the token of a claim is not compared",
     shownBy: "memory",
-    seed: 10,
+    seed: 3,
     breaks: ["I4"],
     edits: [
       {
@@ -172,7 +172,7 @@ export const PLANTED: readonly Defect[] = [
     name: "a-wait-that-was-asked-for-is-ignored",
     what: "a receiver says when to come back, and the policy's own wait is taken",
     shownBy: "memory",
-    seed: 1,
+    seed: 2,
     breaks: ["I6"],
     edits: [
       {
@@ -215,7 +215,7 @@ export const PLANTED: readonly Defect[] = [
     name: "a-rate-that-nobody-keeps",
     what: "whoever asks for starts of a limited topic gets them",
     shownBy: "memory",
-    seed: 1,
+    seed: 3,
     breaks: ["I10"],
     edits: [
       {
