@@ -1,9 +1,10 @@
 /**
  * The topics of a history, what is sent to them as a producer says it, and how long a storm is felt.
  */
-import { type AnyTopic, topic } from "../../src/delivery/topic.ts";
+
 import type { TopicDefinition } from "../../src/message/topic.ts";
 import type { MessageFields } from "../../src/message/validate.ts";
+import { type AnyTopic, topic } from "../../src/topic/topic.ts";
 import { type Sent, TOPICS } from "./actions.ts";
 
 /**

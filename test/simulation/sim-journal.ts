@@ -3,9 +3,9 @@
  * when the next process opens it. Now and then the disk refuses.
  */
 import { payloadHash } from "../../src/message/validate.ts";
-import type { HandedDown } from "../../src/store/handed-down.ts";
 import type { Journal, KnownStore } from "../../src/store/journal.ts";
-import { LOST, type TriedBelow, triedMore } from "../../src/store/tried-below.ts";
+import type { HandedDown } from "../../src/store/ladder/format/handed-down.ts";
+import { LOST, type TriedBelow, triedMore } from "../../src/store/ladder/format/tried-below.ts";
 import type { SimProcess } from "./sim-process.ts";
 
 interface OnDisk {
@@ -19,7 +19,7 @@ interface OnDisk {
 export class Disk {
   readonly held = new Map<string, OnDisk>();
   known: KnownStore | null = null;
-  aside = false;
+  ordered = false;
 
   get waiting(): OnDisk[] {
     return [...this.held.values()].filter(({ quarantined }) => !quarantined);
@@ -99,11 +99,11 @@ export function simJournal(disk: Disk, process: SimProcess): Journal {
       await soon(null);
     },
     remembered: () => soon(disk.known),
-    async noteAside(holds) {
-      disk.aside = holds;
+    async noteOrdered(holds) {
+      disk.ordered = holds;
       await soon(null);
     },
-    notedAside: () => soon(disk.aside),
+    notedOrdered: () => soon(disk.ordered),
     close: async () => {},
   };
 }

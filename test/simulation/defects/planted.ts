@@ -233,7 +233,7 @@ export const PLANTED: readonly Defect[] = [
     breaks: ["I3"],
     edits: [
       {
-        file: "src/delivery/leases.ts",
+        file: "src/worker/leases.ts",
         find: "return !lease.lost && nowMs < lease.untilMs - leaseHeadroomMs(lease.leaseMs);",
         replace: "return !lease.lost;",
       },
