@@ -118,7 +118,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const acceptance = createAcceptance({ store, clock, random, events, watch: watch.primary });
   const builder = createMessageBuilder({ topics, declared, ids });
   const { opened, whenOpened } = fallback;
-  const client = createClient({ store, opened, whenOpened, inTurn: ladder.inTurn, acceptance, builder, events, clock });
+  const client = createClient({ store, opened, whenOpened, keysMovedUp: ladder.keysMovedUp, acceptance, builder, events, clock });
   recovery = openRecovery(options.recovery, { store, topics, builder, events, ids, clock });
   const breakers = new Breakers({ topicStore: store.topics, topics, owner: `process-${ids()}`, clock, events });
   const direct = createDeliver({ store, ladder, topics, breakers, builder, ids, clock, random, events });

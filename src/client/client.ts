@@ -74,7 +74,7 @@ export interface ClientOptions {
   readonly whenOpened: (signal?: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   /** False: something of these messages' ordering keys still lies below the store. */
-  readonly inTurn: (messages: readonly NewMessage[], withinMs: number) => Promise<boolean>;
+  readonly keysMovedUp: (messages: readonly NewMessage[], withinMs: number) => Promise<boolean>;
   readonly acceptance: Acceptance;
   readonly builder: MessageBuilder;
   readonly events: Events;
@@ -94,14 +94,14 @@ export function createClient(options: ClientOptions): Client {
   }
 
   /** What has an ordering key waits for those of its key that lie below the store: they came first. */
-  async function inTurn(messages: readonly NewMessage[]): Promise<void> {
-    if (await options.inTurn(messages, OPENING_MS)) return;
+  async function waitForKeys(messages: readonly NewMessage[]): Promise<void> {
+    if (await options.keysMovedUp(messages, OPENING_MS)) return;
     throw new MakegoodError("store_unavailable", "earlier messages of this ordering key wait below the store and go first");
   }
 
   async function accept(messages: readonly NewMessage[], call: CallOptions): Promise<Enqueued[]> {
     call.signal?.throwIfAborted();
-    if (messages.some(({ orderingKey }) => orderingKey !== null)) await inTurn(messages);
+    if (messages.some(({ orderingKey }) => orderingKey !== null)) await waitForKeys(messages);
     const results = await acceptance.accept(messages, call.tx, call.signal);
     const conflicts = results.flatMap((result, index) => (result.kind === "conflict" ? [conflict(result, index, messages)] : []));
     throwAll(conflicts, messages.length);

@@ -95,7 +95,7 @@ export class DirectDelivery {
     const name = String(typeof topic === "string" ? topic : topic?.name);
     const id = typeof options?.id === "string" ? options.id : ids();
     const key = typeof options?.key === "string" ? options.key : id;
-    ladder.lament(`${code}: ${error}`, { id, topic: name, key, tenant_id: options?.tenantId ?? null, code }, text);
+    ladder.logUnkept(`${code}: ${error}`, { id, topic: name, key, tenant_id: options?.tenantId ?? null, code }, text);
     events.emit({ type: "handed_down", topic: name, id, rung: "none", survives: "nothing", code });
     return { kind: "refused", id, key, code, error, status: null, stored: null, survives: "nothing", tries: 0, body: null };
   }

@@ -72,9 +72,9 @@ export interface Ladder {
    * Resolves when nothing of these messages' ordering keys lies below the primary store, as far as this process knows: at once, or when it was
    * moved up. False: it still does after `withinMs`.
    */
-  inTurn(messages: readonly NewMessage[], withinMs: number): Promise<boolean>;
+  keysMovedUp(messages: readonly NewMessage[], withinMs: number): Promise<boolean>;
   /** The whole text of what cannot be a message, to the ERROR log. */
-  lament(why: string, fields: Readonly<Record<string, unknown>>, text: string): void;
+  logUnkept(why: string, fields: Readonly<Record<string, unknown>>, text: string): void;
   /** Moves what waits below into the primary store. Rejects when the primary cannot be used. */
   drain(): Promise<Drained>;
   status(): LadderStatus;

@@ -34,11 +34,11 @@ function onMemory(options: Partial<SettlementOptions> = {}) {
   const clock = movableClock();
   const kept = keptLog();
   const store = createMemoryStore({ clock });
-  const lament: string[] = [];
-  const makegood = { errorLog: (line: string) => void lament.push(line), ...options.makegood };
+  const logged: string[] = [];
+  const makegood = { errorLog: (line: string) => void logged.push(line), ...options.makegood };
   const given = { billingUrl: billing.url, s2sSigner: testSigner(), dlqStore: store, clock, log: kept.log };
   const client = createSettlementClient({ ...given, ...options, makegood });
-  return { client, clock, kept, store, lament, [Symbol.asyncDispose]: () => client.close() };
+  return { client, clock, kept, store, logged, [Symbol.asyncDispose]: () => client.close() };
 }
 
 const in1s = (): Date => new Date(Date.now() + 1_000);

@@ -45,7 +45,7 @@ export interface LadderOptions {
 
 const IDLE_MS = 5_000;
 const DRAIN_MS = 500;
-/** With nothing but memory below, somebody nudges when there is something to do. */
+/** With nothing but memory below, the loop is nudged when there is something to do. */
 const ALONE_MS = 600_000;
 const LOOK_MS = 60_000;
 /** What a slow disk may take. */
@@ -133,7 +133,7 @@ export function createLadder(options: LadderOptions): Ladder {
     state.journalError = error;
   }
 
-  async function inTurn(messages: readonly NewMessage[], withinMs: number): Promise<boolean> {
+  async function keysMovedUp(messages: readonly NewMessage[], withinMs: number): Promise<boolean> {
     const held = (): boolean => messages.some(holdsKey);
     if (!held()) return true;
     await within(clock, drain(), withinMs).catch(() => null);
@@ -146,7 +146,7 @@ export function createLadder(options: LadderOptions): Ladder {
 
   async function put(entry: HandedDown, untilMs: number): Promise<PutDown> {
     const failures: string[] = [];
-    if (state.primary === "up") await inTurn([entry.message], (untilMs - clock.monotonicMs()) / 2);
+    if (state.primary === "up") await keysMovedUp([entry.message], (untilMs - clock.monotonicMs()) / 2);
     for (const [i, rung] of rungs.entries()) {
       if (overtakes(rung.name, entry)) {
         failures.push(`${rung.name}: others of its ordering key wait below`);
@@ -191,14 +191,14 @@ export function createLadder(options: LadderOptions): Ladder {
     },
     put,
     below,
-    inTurn,
+    keysMovedUp,
     storeOf: (rung) => (rung === "primary" ? primary : rung === "secondary" && secondary ? secondary : below),
-    lament: (why, fields, text) => tell(() => errorLog(refusedLine(clock.wallMs(), why, fields, text, form))),
+    logUnkept: (why, fields, text) => tell(() => errorLog(refusedLine(clock.wallMs(), why, fields, text, form))),
     drain,
     status: () =>
       statusOf(state.primary, { primary, secondary, journal, below, inSecondary, refusedAtBytes: state.refusedAtBytes }),
     async close(withinMs = 1_000) {
-      // A store that hangs must not keep a process from ending: what it was asked for is done again by whoever comes next.
+      // A store that hangs must not keep a process from ending: what it was asked for is done again by the next process.
       await within(clock, loop.stop(), withinMs);
       const waiting = below.inMemory + (journal?.stats().waiting ?? 0);
       if (waiting > 0 && options.drains) await within(clock, drain(), withinMs).catch(() => null);

@@ -40,7 +40,7 @@ export function createMemoryUsageStore({ clock = systemClock }: { readonly clock
   let closed = false;
 
   /** One at a time, in the order of the calls. */
-  function inTurn<T>(work: () => T | Promise<T>): Promise<T> {
+  function oneAtATime<T>(work: () => T | Promise<T>): Promise<T> {
     const result = last.then(() => {
       if (closed) throw new MakegoodError("closed", "the memory usage store is closed, and what it held is gone with it");
       return work();
@@ -51,45 +51,45 @@ export function createMemoryUsageStore({ clock = systemClock }: { readonly clock
 
   return {
     traits: { name: "memory", transactions: false },
-    open: () => inTurn(() => undefined),
+    open: () => oneAtATime(() => undefined),
     async close() {
       await last;
       closed = true;
     },
     reserve: (reservation, options = {}) =>
-      inTurn(() => {
+      oneAtATime(() => {
         refuseTransaction(options.tx);
         return reserve(books, reservation, nowOf(options));
       }),
     progress: (ref, at) =>
-      inTurn(() => {
+      oneAtATime(() => {
         const turn = books.turns.get(turnName(ref));
         if (turn?.state !== "running") return false;
         books.turns.set(turnName(ref), { ...turn, progressAt: nowOf(at) });
         return true;
       }),
     finalize: (request, work) =>
-      inTurn(() => {
+      oneAtATime(() => {
         refuseTransaction(request.tx);
         return finalize(books, request, work, nowOf(request));
       }),
     orphans: ({ idleMs, limit, now }) =>
-      inTurn(() =>
+      oneAtATime(() =>
         [...books.turns.values()]
           .filter((turn) => turn.state === "running" && isIdle(turn, idleMs, nowOf({ now })))
           .sort((a, b) => a.progressAt.getTime() - b.progressAt.getTime())
           .slice(0, limit)
           .map(({ tenantId, turnId }) => ({ tenantId, turnId })),
       ),
-    turn: (ref) => inTurn(() => books.turns.get(turnName(ref)) ?? null),
+    turn: (ref) => oneAtATime(() => books.turns.get(turnName(ref)) ?? null),
     quota: ({ tenantId, userId, period }) =>
-      inTurn(() =>
+      oneAtATime(() =>
         [...books.quotas.values()]
           .filter((row) => row.tenantId === tenantId && row.userId === userId && row.period === period)
           .map(({ tenantId: _tenant, userId: _user, ...usage }) => usage)
           .sort((a, b) => (a.bucket < b.bucket ? -1 : 1)),
       ),
-    verify: () => inTurn(() => quotaGaps([...books.turns.values()], [...books.quotas.values()])),
+    verify: () => oneAtATime(() => quotaGaps([...books.turns.values()], [...books.quotas.values()])),
   };
 }
 

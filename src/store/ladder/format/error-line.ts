@@ -51,7 +51,7 @@ const PREFIX =
   /^(?:\S+ (?:stdout|stderr) [FP] |[\w:.,+ -]{0,60} [\w.-]+(?:\[[\w.]+\])?: |[\w.-]+ +\| |\[[\w./-]+\] |[\dT:.,Z+ -]{0,40})$/;
 const WRAPPERS = ["log", "message", "msg", "MESSAGE", "line", "_raw", "textPayload", "jsonPayload"];
 
-/** An entry is taken from a whole line only: one inside of another text is what somebody else wrote there, and may be forged. */
+/** An entry is taken from a whole line only: one inside of another text may have been forged by the author of that text. */
 function find(text: string): Record<string, unknown> | null {
   const at = text.indexOf("{");
   if (at === -1 || !PREFIX.test(text.slice(0, at))) return null;

@@ -53,7 +53,7 @@ export function entryJson({ message, atMs, tried }: HandedDown, { sealer, maskFi
 
 export type EntryRead = { readonly ok: true; readonly entry: HandedDown } | { readonly ok: false; readonly fault: string };
 
-/** Reads an entry back, whoever wrote it; what is not a message is told, never thrown. */
+/** Reads an entry back; text that is not a message is an answer, not a throw. */
 export function readEntry(value: unknown, sealer: Sealer | null = null): EntryRead {
   if (typeof value !== "object" || value === null) return { ok: false, fault: "it is not an object" };
   const given = value as Record<string, unknown>;

@@ -1,6 +1,7 @@
 /**
- * Seals texts that must not be read where they are written: AES-256-GCM under a key derived from the operator's secret, bound to the
- * message's id, so that a sealed payload cannot be moved to another message. A wrong key or a changed byte is told, never guessed at.
+ * Seals texts that must not be read where they are written: AES-256-GCM under a key derived from the operator's secret, bound to
+ * the message's id, so that a sealed payload cannot be moved to another message. A wrong key or a changed byte is reported, never
+ * guessed at.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
 import { MakegoodError } from "../../../message/errors.ts";

@@ -17,7 +17,7 @@ export interface FailedTry {
 export interface TriedBelow {
   /** Those that count, oldest first. */
   readonly failed: readonly FailedTry[];
-  /** The wait before the next attempt, and since when, by the wall clock of whoever made the last one. */
+  /** The wait before the next attempt, and since when, by the wall clock of the process that made the last one. */
   readonly atMs: number;
   readonly delayMs: number;
   /** The last one ended it: it is not attempted again, and becomes a dead letter of the store that takes it. */
@@ -55,7 +55,7 @@ export function afterTry(settlement: Settlement, ms: number | null): AfterTry | 
   return { failed: settlement.counted ? failed : null, delayMs, dead: false };
 }
 
-/** What a history says, for whoever takes the message over; undefined: nothing was tried that counts. */
+/** What a history says, for the process that takes the message over; undefined: nothing was tried that counts. */
 export function triedIn(
   attempts: readonly AttemptRecord[],
   dead: boolean,
