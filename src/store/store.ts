@@ -92,7 +92,7 @@ export interface Lanes extends At {
 export interface ClaimRequest extends At {
   readonly owner: string;
   readonly leaseMs: number;
-  /** Each lane once. `newest`: those that became due last come first; of an ordered lane heads that never failed. */
+  /** Each lane once. `newest`: those that became due last come first; of an ordered lane heads that never failed and are no suspects. */
   readonly lanes: readonly { readonly lane: string; readonly limit: number; readonly newest?: boolean | undefined }[];
   /**
    * Takes exactly these instead, whatever `lanes` says and due or not: a direct try under a claim, a move to another store. What is not

@@ -56,8 +56,8 @@ function suspectGroup(): (stored: Stored) => boolean {
   };
 }
 
-/** Messages that failed are due later than others: at the end of an ordered lane they would hide all others. */
-const mayBeNewest = ({ ordered, retried }: Stored): boolean => !ordered || !retried;
+/** Messages that failed, and suspects, are due later than others: at the end of an ordered lane they would hide all others. */
+const mayBeNewest = ({ ordered, retried, suspicion }: Stored): boolean => !ordered || (!retried && suspicion === 0);
 
 /** The due messages of the named lanes in their order, up to each lane's limit and the bytes of the whole batch. */
 function choose(state: State, request: ClaimRequest, now: number): Taken[] {

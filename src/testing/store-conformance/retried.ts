@@ -127,6 +127,21 @@ export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual(await claim(10_000, 5), [ids[3]]);
   },
 
+  "N1: a suspect is none of the newest of an ordered lane, whether or not it failed before": async (scene) => {
+    const ids = await scene.accept(0, ...["s", "t"].map((orderingKey) => ({ topic: KEYED, orderingKey })));
+    const [first, second] = await scene.take(2, 1);
+    assert.ok(first && second);
+    await scene.settled(1, [first], retry(50, true, 1, true));
+    await scene.settled(1, [second], retry(50, true, 1, false));
+    const [lane] = await scene.store.lanes(scene.at(100));
+    const claim = async (ms: number, newest: boolean) => {
+      const lanes = [{ lane: lane?.lane as string, limit: 5, newest }];
+      return sorted(idsOf(await scene.store.claim({ owner: "a", leaseMs: 30_000, lanes, ...scene.at(ms) })));
+    };
+    assert.deepEqual(await claim(100, true), []);
+    assert.deepEqual(await claim(101, false), sorted(ids));
+  },
+
   "N1: what is given back unstarted waits where it waited before, not as the newest": async (scene) => {
     for (const place of [{}, { topic: KEYED, orderingKey: "a" }]) {
       const [first] = await scene.accept(0, place);

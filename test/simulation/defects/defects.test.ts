@@ -17,7 +17,7 @@ interface Bundle {
 }
 
 const SOAK = process.env.MAKEGOOD_SOAK === "1";
-const SEEDS_MAX = SOAK ? 30 : 12;
+const SEEDS_MAX = SOAK ? 30 : 20;
 const STEPS = SOAK ? 20_000 : 6_000;
 const SHRINK_MS = SOAK ? 30_000 : 1_500;
 

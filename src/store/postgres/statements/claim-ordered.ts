@@ -69,8 +69,8 @@ const orderedFrom = (s: string, way: "" | " desc", only = "") =>
   );
 
 export const orderedSql = perSchema((s) => orderedFrom(s, ""));
-/** From the end, and only what never failed: what did comes back later than others, and would be all that is seen. */
-const newestSql = perSchema((s) => orderedFrom(s, " desc", "and not r.failed"));
+/** From the end, without what failed and without suspects: they come back later than others, and would be all that is seen. */
+const newestSql = perSchema((s) => orderedFrom(s, " desc", "and not r.failed and r.suspicion = 0"));
 
 export interface Bytes {
   readonly bytesMax: number;

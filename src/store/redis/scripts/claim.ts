@@ -109,8 +109,9 @@ for i = 9, #ARGV, 2 do
   if newest and not full then
     local seen = sub(lane, 1, 1) == 'o' and ${NEWEST_SEEN} or -limit
     for _, id in ipairs(call('ZREVRANGEBYSCORE', line, stamp, '-inf', 'LIMIT', 0, seen)) do
-      -- Messages that failed are due later than others: at the end of an ordered lane they would hide all others.
-      if seen == -limit or redis.pcall('HGET', P .. 'm:' .. id, 'su') ~= '4' then ids[#ids + 1] = id end
+      -- Messages that failed, and suspects, are due later than others: at the end of an ordered lane they would hide all others.
+      local su = sub(lane, 1, 1) == 'o' and redis.pcall('HGET', P .. 'm:' .. id, 'su')
+      if not (su == '1' or su == '2' or su == '4') then ids[#ids + 1] = id end
       if #ids == -limit then break end
     end
   elseif not full then
