@@ -1,6 +1,6 @@
 /**
- * The documents name what exists: files, functions in them, tests by their titles, commands, environment variables, headings. A pointer that
- * leads nowhere is worse than none.
+ * The documents name what exists: files, functions in them, tests by their titles, commands, environment variables, headings. A
+ * pointer that leads nowhere is worse than none.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -49,7 +49,7 @@ function isTitle({ path, name }: Named): boolean {
   return existsSync(join(ROOT, path)) && [`"${name}"`, `\`${name}\``].some((title) => read(path).includes(title));
 }
 
-/** Of the program or of a script. A secret may come from a file: the variable that names the file is the secret's own and `_FILE`. */
+/** Of the program or of a script. A secret may come from a file: the variable that names it is the secret's own and `_FILE`. */
 function isVariable(name: string): boolean {
   const source = SOURCE + read("package.json");
   return [name, name.replace(/_FILE$/, "")].some((known) => new RegExp(`\\b${known}\\b`).test(source));

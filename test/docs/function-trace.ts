@@ -1,6 +1,6 @@
 /**
- * Which functions of src ran in which step: V8 counts every call, and at each step's border the counts since the last border are read and
- * put down to the step that ends there. Reading is synchronous, so a border is exact.
+ * Which functions of src ran in which step: V8 counts every call, and at each step's border the counts since the last border
+ * are read and put down to the step that ends there. Reading is synchronous, so a border is exact.
  */
 import { Session } from "node:inspector";
 import { fileURLToPath } from "node:url";

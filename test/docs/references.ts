@@ -1,6 +1,6 @@
 /**
- * What a document refers to: paths, names that stand next to a path, titles of tests, commands, environment variables and links. Only what
- * is written in one of these ways is read, so a document that wants to be checked keeps to them.
+ * What a document refers to: paths, names that stand next to a path, titles of tests, commands, environment variables and
+ * links. Only what is written in one of these ways is read, so a document that wants to be checked keeps to them.
  */
 
 /** A name in back ticks, and the file in which it must be found. */
@@ -23,7 +23,7 @@ export function shortPaths(text: string): string[] {
 
 const PATH = /^(?:src|test|bench|demo)\/[\w./-]+\.(?:ts|mjs)$/;
 const NAME = /^#?[A-Za-z_]\w*(?:\(\))?$/;
-/** Between a path and the names that follow it: `path` `name`, `path`: `name`, `path` (`name`), and more names after a comma or `and`. */
+/** Between a path and the names that follow it: `path` `name`, `path`: `name`, `path` (`name`); more after a comma or `and`. */
 const AFTER = /^(?: | \(|: |, function |, | and )$/;
 /** Between a name and its path: `name` in `path`, `name` of `path`. */
 const BEFORE = /^,? (?:in|of) $/;

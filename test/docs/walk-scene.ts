@@ -1,7 +1,7 @@
 /**
- * Both walks of docs/walk.md, walked: one message is posted and delivered, another one dies, is grouped, evaluated, redriven and healed, on
- * PostgreSQL and with a receiver that listens. A call of the store is the border between two steps; what would run beside the walk (a
- * hint, a further look, the turn of a redrive) is held back until the step it belongs to has come.
+ * Both walks of docs/walk.md, walked: one message is posted and delivered, another one dies, is grouped, evaluated, redriven
+ * and healed, on PostgreSQL and with a receiver that listens. A call of the store is the border between two steps; what would
+ * run beside the walk (a hint, a further look, the turn of a redrive) is held back until the step it belongs to has come.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { createMakegood, topic } from "../../src/index.ts";

@@ -1,6 +1,6 @@
 /**
- * The walks of docs/walk.md are the ones that the code takes: both are walked, and each row's functions ran in its step, and what ran in a
- * step is named in its row or beside the walk.
+ * The walks of docs/walk.md are the ones that the code takes: both are walked, and each row's functions ran in its step, and
+ * what ran in a step is named in its row or beside the walk.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Ran } from "./function-trace.ts";
@@ -25,7 +25,7 @@ const HEALED: Followed = {
   rooms: ["src/recovery/", "src/store/postgres/recovery/"],
 };
 
-/** Between one border and the next several rows may lie: an answer is judged, decided about and handed to the settler without a call of the store. */
+/** Several rows may lie between two borders: an answer is judged, decided about and handed to the settler without the store. */
 const BORDERLESS: Readonly<Record<string, string>> = { judge: "answer", decide: "answer" };
 const stepOf = (row: string): string => BORDERLESS[row] ?? row;
 
