@@ -73,6 +73,8 @@ export const TOPICS = {
 const TENANTS = [null, null, "t1", "t2"] as const;
 const SCRIPT_MAX = 5;
 export const CALM_MS = 60_000;
+/** Enough for each worker to see twenty first failures, which is what a breaker may need where many failed before. */
+const AWAY_SENT = 100;
 /** Nobody is busy with the storm any more. */
 const SETTLED_MS = 36_000;
 
@@ -141,7 +143,7 @@ export class Draw {
   /** A receiver goes away while everything else is well, and there is enough to do for everybody to notice. */
   *#away(): Generator<Action> {
     const topic = this.random.pick([TOPICS.plain, TOPICS.keyed, TOPICS.handler]);
-    const sent = Array.from({ length: 40 }, () => ({ ...this.#one(topic), do: "o", orderingKey: null, delayMs: 0 }));
+    const sent = Array.from({ length: AWAY_SENT }, () => ({ ...this.#one(topic), do: "o", orderingKey: null, delayMs: 0 }));
     yield { afterMs: 0, kind: "outage", topic, ms: 15_000 };
     yield { afterMs: 10, kind: "send", slot: this.slot(), how: "many", topic, sent };
   }

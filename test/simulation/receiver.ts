@@ -256,7 +256,7 @@ interface Outage {
 
 /** Until workers see that a receiver is away each may have its hands full of it, more than once; after that one of them tries, once a second. */
 const PROBES_PER_SECOND = 1.1;
-const NOTICED = 100;
+const NOTICED = 180;
 
 /** Runs it and says when it is over, whether or not it needs a promise. */
 function over(ended: () => void, run: () => Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
