@@ -72,7 +72,8 @@ async function step(name, script, ...args) {
 async function together(...running) {
   const ended = await Promise.all(running);
   const sum = (of) => ended.reduce((so, one) => so + one[of], 0);
-  return { passed: sum("passed"), failed: sum("failed"), files: ended.flatMap(({ files = [] }) => files) };
+  const all = (of) => ended.flatMap((one) => one[of] ?? []);
+  return { passed: sum("passed"), failed: sum("failed"), files: all("files"), again: all("again") };
 }
 
 function choose(args) {
@@ -130,6 +131,7 @@ async function main() {
     .join("");
   console.log(`\n── what took how long: ${times}${besides}; all ${Math.round((performance.now() - started) / 1_000)} s`);
   for (const { file, seconds } of slowest.slice(0, SLOWEST_SHOWN)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
+  for (const text of results.flatMap(({ again = [] }) => again)) console.log(`\nsecond try: ${text}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
   process.exitCode = sum.failed === 0 ? 0 : 1;
 }

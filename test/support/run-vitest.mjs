@@ -16,12 +16,12 @@ export async function runVitest(args, { env = {}, quiet = false, kept = quiet } 
   try {
     const vitest = await runProgram([join(REPO, "node_modules/vitest/vitest.mjs"), "run", ...args, ...reporters], { env, kept });
     const seconds = Math.round((performance.now() - started) / 1_000);
-    const { passed, failed, failures, files } = read(report);
+    const { passed, failed, failures, files, again } = read(report);
     const unseen = vitest.status !== 0 && failed === 0 ? 1 : 0;
     if (kept && !quiet) console.log(vitest.output);
     if (quiet) for (const line of failures) console.log(line);
     if (unseen) console.log(quiet ? vitest.output : "vitest failed without a failed test: see above");
-    return { passed, failed: failed + unseen, seconds, files };
+    return { passed, failed: failed + unseen, seconds, files, again };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -32,7 +32,7 @@ function read(path) {
   try {
     report = JSON.parse(readFileSync(path, "utf8"));
   } catch {
-    return { passed: 0, failed: 0, failures: [], files: [] }; // it did not come that far
+    return { passed: 0, failed: 0, failures: [], files: [], again: [] }; // it did not come that far
   }
   const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
   const broken = report.testResults.filter(
@@ -46,12 +46,12 @@ function read(path) {
       file: relative(REPO, name),
       seconds: (endTime - startTime) / 1_000,
     })),
-    failures: [
-      ...broken.map(({ name, message }) => `  ✗ ${name}: ${message}`),
-      ...failed.map(
-        ({ fullName, failureMessages }) =>
-          `  ✗ ${fullName}\n    ${failureMessages.join("\n").split("\n").slice(0, 6).join("\n    ")}`,
-      ),
-    ],
+    // Why the first try failed: what is unsteady is mended, and for that one has to know.
+    again: tests.filter(({ status, failureMessages }) => status === "passed" && failureMessages.length > 0).map(shown),
+    failures: [...broken.map(({ name, message }) => `  ✗ ${name}: ${message}`), ...failed.map((one) => `  ✗ ${shown(one)}`)],
   };
+}
+
+function shown({ fullName, failureMessages }) {
+  return `${fullName}\n    ${failureMessages.join("\n").split("\n").slice(0, 6).join("\n    ")}`;
 }
