@@ -171,7 +171,8 @@ describe("the five scenarios", () => {
     const result = await timed(alone.write("executions", envelope("alone")));
     expect(result).toMatchObject({ kind: "queued", survives: "nothing" });
     await server.start();
-    expect((await timed(alone.write("executions", envelope("later")))).kind).toBe("stored");
+    // On a slow machine the 300 ms that quick tries have may be over first: then it is queued, and stored below.
+    expect(["stored", "queued"]).toContain((await timed(alone.write("executions", envelope("later")))).kind);
     // What only memory holds is tried from there.
     await storedAll(server, ["alone", "later"]);
     expect(await alone.close({ drainMs: 100 })).toEqual({ pending: 0 });
