@@ -321,17 +321,18 @@ function suspectsInTurn<L extends PlanLane>(lanes: readonly L[], trusted: readon
  */
 function planSuspects<L extends PlanLane>(lanes: readonly L[], input: PlanInput<L>): PlannedClaim<L>[] {
   const claims: PlannedClaim<L>[] = [];
-  let left = input.capacity;
-  const single = input.suspectSingles > 0 ? [] : oldestFirst(lanes, 2);
-  if (left > 0 && single[0] && tenantRoom(single[0]) > 0) {
-    left--;
-    claims.push({ leaseMs: single[0].topic.leaseMs, suspicion: 2, lanes: [{ lane: single[0], limit: 1 }] });
-  }
-  const lane = input.suspectGroups >= PLAN.suspectGroupsMax ? undefined : oldestFirst(lanes, 1)[0];
-  if (lane) {
-    const spent = claims[0]?.lanes[0]?.lane.topic === lane.topic ? 1 : 0;
-    const limit = Math.min(left, PLAN.suspectGroupSize, lane.topic.allowance - spent, tenantRoom(lane) - spent);
-    if (limit > 0) claims.push({ leaseMs: lane.topic.leaseMs, suspicion: 1, lanes: [{ lane, limit }] });
+  const single = input.suspectSingles > 0 ? undefined : oldestFirst(lanes, 2)[0];
+  const group = input.suspectGroups >= PLAN.suspectGroupsMax ? undefined : oldestFirst(lanes, 1)[0];
+  // Where there is room for one of them, the one that was served longest ago has it: the same one each time would starve the other.
+  const both = [single, group].filter((lane) => lane !== undefined).sort(longestAgo);
+  for (const lane of both) {
+    const given = claims[0]?.lanes[0];
+    const ofTopic = given?.lane.topic === lane.topic ? given.limit : 0;
+    const ofTenant = given?.lane.tenant === lane.tenant ? given.limit : 0;
+    const size = lane === single ? 1 : PLAN.suspectGroupSize;
+    const left = input.capacity - (given?.limit ?? 0);
+    const limit = Math.min(left, size, lane.topic.allowance - ofTopic, tenantRoom(lane) - ofTenant);
+    if (limit > 0) claims.push({ leaseMs: lane.topic.leaseMs, suspicion: lane.suspicion, lanes: [{ lane, limit }] });
   }
   return claims;
 }

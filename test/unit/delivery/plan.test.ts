@@ -273,6 +273,22 @@ const worlds = fc
     }),
   );
 
+describe("suspects of both degrees with room for one", () => {
+  it("take turns: the one that was served longest ago is claimed", () => {
+    const topic = topicNamed("t/one", { allowance: 1 });
+    const single = lane(topic, { suspicion: 2 });
+    const group = lane(topic, { suspicion: 1 });
+    const claimed = [1, 2, 3, 4].map((round) => {
+      const planned = plan(input([single, group], { capacity: 5 }));
+      const [one] = planned.claims.flatMap((claim) => claim.lanes);
+      expect(totalOf(planned)).toBe(1);
+      if (one) one.lane.servedMs = round;
+      return one?.lane.suspicion;
+    });
+    expect(claimed).toEqual([2, 1, 2, 1]);
+  });
+});
+
 describe("plan, whatever the world looks like", () => {
   it("never exceeds capacity, allowances and tenants' limits, and never mixes suspects with others", () => {
     fc.assert(
@@ -330,7 +346,7 @@ describe("plan, whatever the world looks like", () => {
         }
         expect(served.size).toBe(able.length);
       }),
-      { numRuns: 200 },
+      { numRuns: 500 },
     );
   });
 });
