@@ -40,13 +40,19 @@ export function createEnqueue(db: Db, onWork: (lanes: readonly LaneInfo[]) => vo
     // Without a promise where possible: a caller's transaction waits for every turn of the event loop.
     const placed = (inCallOrder.free(messages) && placeKnown(db, messages, days)) || (await inCallOrder.place(messages));
     if (tx) return insertIn(db, placed, tx, { now }).catch(strayedIn(db, messages, days, tx, { now }));
-    return insertOwn(placed, atomic, now).catch(async (thrown) => {
-      if (!(thrown instanceof Strayed)) throw thrown;
-      // Retired meanwhile, or the database behind our url is another one than it was: the lanes are looked up or made again.
-      await db.lanes.readInstallation();
-      db.lanes.forget(thrown.lanes);
-      return insertOwn(await place(db, messages, days), atomic, now);
-    });
+    for (let again = placed, tries = 1; ; tries++) {
+      try {
+        return await insertOwn(again, atomic, now);
+      } catch (thrown) {
+        if (!(thrown instanceof Strayed)) throw thrown;
+        if (tries === STRAYED_MAX)
+          throw new MakegoodError("store_unavailable", "its lanes were retired while it was enqueued", {}, thrown);
+        // Retired meanwhile, or the database behind our url is another one than it was: the lanes are looked up or made again.
+        await db.lanes.readInstallation();
+        db.lanes.forget(thrown.lanes);
+        again = await place(db, messages, days);
+      }
+    }
   };
 
   async function insertOwn(placed: readonly Placed[], atomic: "all" | "each", now: Date | undefined): Promise<Accepted[]> {
@@ -57,6 +63,9 @@ export function createEnqueue(db: Db, onWork: (lanes: readonly LaneInfo[]) => vo
     return accepted;
   }
 }
+
+/** A lane that was just made is hardly retired before it is used, and never for long. */
+const STRAYED_MAX = 5;
 
 /** Nothing was inserted because of where the statement ran: in another database, or with a lane that is gone. */
 class Strayed extends Error {
