@@ -84,6 +84,6 @@ export interface Ladder {
   readonly below: WorkStore;
   /** The store that has what was put on this rung. */
   storeOf(rung: RungName): WorkStore;
-  /** One last drain, as far as the time allows. The stores and the journal stay open: whoever opened them closes them. */
+  /** One last drain, as far as the time allows. The stores and the journal stay open: the code that opened them closes them. */
   close(withinMs?: number): Promise<void>;
 }

@@ -230,8 +230,8 @@ export interface RedriveStore {
    */
   claim(owner: string, leaseMs: number, at?: At): Promise<RedriveClaim | null>;
   /**
-   * False: the token is stale and nothing changed. `state` is kept for whoever claims next; `release` ends the lease and the token. As with
-   * messages, a token whose lease ran out holds until somebody else claims.
+   * False: the token is stale and nothing changed. `state` is kept for the process that claims next; `release` ends the lease and the token. As with
+   * messages, a token whose lease ran out holds until another process claims.
    */
   keep(
     id: string,
@@ -279,7 +279,7 @@ export interface RedriveStore {
   /**
    * Looks once more at copies that had died, those looked at longest ago first: where one was delivered after all, the original is
    * resolved in the redrive's name, if it still has its revision; the item stays failed. One whose original moved on is not looked at
-   * any more. Returns how many were looked at. Needs no token: whoever comes second finds nothing left to do.
+   * any more. Returns how many were looked at. Needs no token: the second caller finds nothing left to do.
    */
   lookAgain(limit: number, at?: At): Promise<number>;
 
@@ -294,7 +294,7 @@ export interface RedriveStore {
   origin(messageId: string): Promise<MessageOrigin | null>;
 }
 
-/** The refusal of whoever would send a message while a copy of it is on its way. */
+/** The refusal of a call that would send a message while a copy of it is on its way. */
 export function carriedError({ messageId, carrierId, redriveId }: CarriedBy): MakegoodError {
   const text = `message ${messageId} is on its way to another receiver as message ${carrierId} (redrive ${redriveId}): wait until that is known, discard message ${carrierId}, or say force if both may get it`;
   return new MakegoodError("carried", text, { id: messageId, carrierId, redriveId });
@@ -348,7 +348,7 @@ function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: 
     if (seen.status !== "dead" || seen.resolution !== "resolved") return { state: "failed", reason: "reverted", learned: true };
     return quiet ? { state: "healed", reason: "resolved", learned: true } : null;
   }
-  // Somebody replayed it once more: the generation that this redrive began did not deliver it.
+  // A person replayed it once more: the generation that this redrive began did not deliver it.
   if (mode === "replay" && seen.generation > generation + 1) return { state: "failed", reason: "replayed_again", learned: true };
   if (seen.status === "delivered") return { state: "healed", reason: "delivered", learned: true };
   if (seen.status !== "dead") return null;

@@ -39,7 +39,7 @@ export interface Transaction {
 export interface CheckHow {
   /** Also asks again what `traits.survives` says, which follows what the server is set to now. */
   readonly durability?: boolean | undefined;
-  /** Also tries a write as an enqueue makes it, and takes it back: for whoever has just been refused. */
+  /** Also tries a write as an enqueue makes it, and takes it back: for a caller that has just been refused. */
   readonly write?: boolean | undefined;
   /** A person knows that the store lost what it held: it is not said any more, by nobody, until it loses it again. */
   readonly acknowledge?: boolean | undefined;
@@ -190,7 +190,7 @@ export interface Store {
 
   /**
    * The lanes that hold pending messages, due or not; also what is due next. All of them, or with `limit` a part in the store's own order:
-   * whoever has got that many goes on after the last one, and fewer are the end.
+   * a caller that got that many goes on after the last one, and fewer are the end.
    */
   lanes(which?: Lanes): Promise<Lane[]>;
   /** Takes due messages: token and lease for each, attempt counted. One live claim per message (I3). */
@@ -201,7 +201,7 @@ export interface Store {
   settle(settles: readonly Settle[], at?: At): Promise<SettleResult[]>;
   /**
    * Takes over expired leases under new tokens and returns what was in them, payloads empty, for decide() to judge as `lost`
-   * and settle() to write. Fences first: whoever held them before can no longer settle.
+   * and settle() to write. Fences first: their former holders can no longer settle.
    */
   reclaim(request: { readonly owner: string; readonly leaseMs: number; readonly limit: number } & At): Promise<ClaimedMessage[]>;
 

@@ -38,7 +38,7 @@ export type TopicDelete = "deleted" | "not_found" | "in_use" | "read_only";
 export interface TopicStore {
   /**
    * Replaces the whole definition; pause and breaker stay, a disabled sink is enabled again. Idempotent: an equal definition
-   * changes nothing, except that somebody who puts it over the API wants the sink enabled (a process that starts does not). With source `api` a topic that the file or code declared is left alone and `read_only` comes back.
+   * changes nothing, except that a person who puts it over the API wants the sink enabled (a process that starts does not). With source `api` a topic that the file or code declared is left alone and `read_only` comes back.
    */
   put(definition: TopicDefinition, source: TopicSource): Promise<TopicRecord | "read_only">;
   get(name: string, at?: At): Promise<TopicRecord | null>;

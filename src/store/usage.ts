@@ -54,7 +54,7 @@ export interface TurnSettlement {
   readonly counters: Readonly<Record<string, number>>;
   /** What is taken from the quota. */
   readonly credits: bigint;
-  /** The actual usage was past the tolerated overshoot: charged up to there, and somebody should look. */
+  /** The actual usage was past the tolerated overshoot: charged up to there, and a person should look. */
   readonly capped: boolean;
   /** A short code: why the turn ended as it did. */
   readonly reason: string | null;
@@ -87,7 +87,7 @@ export type ReserveResult =
   | { readonly kind: "quota_exceeded"; readonly bucket: string; readonly limitCredits: bigint; readonly usedCredits: bigint };
 
 export interface FinalizeRequest extends TurnRef, At {
-  /** Made before the first try: tells whoever has to try again that the winner was itself. */
+  /** Made before the first try: tells a caller that has to try again that the winner was itself. */
   readonly finalizationId: string;
   /** Only if nothing was heard of the turn for so long, judged under the row's lock (EV-34). */
   readonly idleMs?: number | undefined;
@@ -106,9 +106,9 @@ export interface FinalizeWork {
 
 export type FinalizeResult =
   | { readonly kind: "finalized"; readonly turn: Turn }
-  /** Somebody was first: no debit, no message (OBX-13). */
+  /** Another call was first: no debit, no message (OBX-13). */
   | { readonly kind: "already"; readonly turn: Turn }
-  /** With `idleMs` only: it made progress, or somebody is finalising it right now. */
+  /** With `idleMs` only: it made progress, or another call is finalising it right now. */
   | { readonly kind: "busy" }
   | { readonly kind: "not_found" };
 
@@ -122,7 +122,7 @@ export interface QuotaUsage {
   readonly turnsSettled: number;
 }
 
-/** A quota row that does not add up to its turns; there is none unless somebody wrote around the seam. */
+/** A quota row that does not add up to its turns; there is none unless a program wrote around the seam. */
 export interface QuotaGap {
   readonly tenantId: string;
   readonly userId: string | null;

@@ -69,7 +69,7 @@ export type SinkCheck = (sink: SinkConfig) => readonly SinkFault[];
 
 export interface TopicRules {
   readonly checkSink: SinkCheck;
-  /** From the config file: private addresses are allowed, because whoever writes the file runs the process. */
+  /** From the config file: private addresses are allowed, because its author runs the process. */
   readonly trusted: boolean;
 }
 

@@ -7,7 +7,7 @@ import type { Db } from "./db.ts";
 
 export interface QuarantinedMessage {
   readonly id: string;
-  /** gone: there is nothing left. unreadable: something else stands there. */
+  /** gone: there is nothing left. unreadable: it is of another type. */
   readonly kind: "gone" | "unreadable";
   readonly at: Date;
   readonly topic: string | null;

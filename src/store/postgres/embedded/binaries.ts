@@ -117,7 +117,7 @@ async function copyNative(native: string, place: string, log: (message: string) 
     await cp(native, join(fresh, "native"), { recursive: true, verbatimSymlinks: true, filter: (path) => !isArchive(path) });
     await openToAll(fresh);
     await unless(["ENOTEMPTY", "EEXIST"], rename(fresh, home));
-    // Either another process was first, or what stands there is not whole (a sweeper of /tmp was here): then it is replaced.
+    // Either another process was first, or the copy is not whole (a sweeper of /tmp was here): then it is replaced.
     if (!(await isWhole(join(home, "native"), files))) {
       await rename(home, `${fresh}.old`);
       await unless(["ENOTEMPTY", "EEXIST"], rename(fresh, home));

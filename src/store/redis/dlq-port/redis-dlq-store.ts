@@ -88,7 +88,7 @@ export async function checkPersistence(store: RedisStore, attestedBy = "the oper
 const listed = (findings: readonly Finding[]): string =>
   [...new Set(findings.map(({ name, value, detail }) => `${name} ${value ?? "unknown"}: ${detail}`))].join("; ");
 
-/** A member of the former layout's quarantine, `kind:nonce:id`; those of the store that stands there now are plain ids. */
+/** A member of the former layout's quarantine, `kind:nonce:id`; those of the store's own layout are plain ids. */
 const FORMER_QUARANTINED = /^[a-z]+:[0-9a-f]+:/;
 
 async function holdsFormer(redis: RedisPort, key: string): Promise<boolean> {
