@@ -8,10 +8,11 @@ import type { TopicStore } from "../topics.ts";
 import { clockSql } from "./clock-sql.ts";
 import type { Db } from "./db.ts";
 
+/** Arrays, because a plan may read "in (select … limit)" again for each row, and take more than the limit. */
 const announceSql = (s: string, clock: string) => `with
-  old as (delete from ${s}.worker where owner in (select owner from ${s}.worker where until <= ${clock} and owner <> $1 limit 100 for update skip locked)),
-  over as (delete from ${s}.worker where owner in (select owner from ${s}.worker where owner <> $1 and until > ${clock}
-    order by until desc, owner offset ${LIMITS.workersMax - 1} limit 100 for update skip locked))
+  old as (delete from ${s}.worker where owner = any (array(select owner from ${s}.worker where until <= ${clock} and owner <> $1 limit 100 for update skip locked))),
+  over as (delete from ${s}.worker where owner = any (array(select owner from ${s}.worker where owner <> $1 and until > ${clock}
+    order by until desc, owner offset ${LIMITS.workersMax - 1} limit 100 for update skip locked)))
 insert into ${s}.worker (owner, note, until) values ($1, $2, ${clock} + $3::bigint * interval '1 ms')
 on conflict (owner) do update set note = excluded.note, until = excluded.until`;
 

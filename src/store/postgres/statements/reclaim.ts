@@ -11,8 +11,9 @@ import { FAILED, orderedSays } from "./claimed.ts";
 
 const fenceSql = (s: string) =>
   perClock(
+    // An array is made once; a plan may read "in (select … limit)" again for each lease, and take all of them.
     (clock) => `update ${s}.lease set token = gen_random_uuid(), owner = $1::text, until = ${clock} + $2::int * interval '1 ms'
-    where id in (select id from ${s}.lease where until < ${clock} order by until, id limit $3::int for update skip locked)
+    where id = any (array(select id from ${s}.lease where until < ${clock} order by until, id limit $3::int for update skip locked))
     returning id::text`,
   );
 
