@@ -41,7 +41,7 @@ function readLog(path) {
 }
 
 function keysOf(fingerprints, name, lines) {
-  return lines.map(({ text }) => fingerprints.of({ topic: name, sink: "log", code: "LINE", text }).key);
+  return lines.map(({ text }) => fingerprints.of({ topic: name, sink: "log", errorCode: "LINE", errorMessage: text }).key);
 }
 
 /** One pass; keys are resolved when all lines were seen, as a reader of groups would. */

@@ -74,9 +74,9 @@ function randomOf(seed) {
 function makeKinds(random, set, { kinds, topics, right }) {
   const pick = (list) => list[Math.floor(random() * list.length)];
   return Array.from({ length: kinds }, (_, i) => {
-    const code = random() < 0.75 ? pick(CODES) : pick(CODES_UNKNOWN);
-    const failure = { code, message: `kind ${i} failed`, topic: `world/t${Math.floor(random() * topics)}` };
-    const ruled = evaluate(set, { ...failure, occurrences: 1 }).recommended?.action;
+    const errorCode = random() < 0.75 ? pick(CODES) : pick(CODES_UNKNOWN);
+    const failure = { errorCode, errorMessage: `kind ${i} failed`, topic: `world/t${Math.floor(random() * topics)}` };
+    const ruled = evaluate(set, { ...failure, occurrenceCount: 1 }).recommended?.action;
     const best = ruled !== undefined && random() < right ? ruled : pick(ACTIONS.filter((action) => action !== ruled));
     const top = 0.55 + 0.42 * random();
     const truth = new Map(ACTIONS.map((action) => [action, action === best ? top : 0.02 + (top - MARGIN - 0.02) * random()]));
@@ -132,7 +132,7 @@ function live(set, policy, seed, options) {
   for (let round = 1; round <= CHECKPOINTS.at(-1); round++) {
     const at = START + round * options.everyHours * HOUR;
     const ask = (kind, i) =>
-      evaluate(set, { ...kind.failure, occurrences: kind.tries + 1, outcomes: ledger.outcomes(i, kind.failure.topic), at });
+      evaluate(set, { ...kind.failure, occurrenceCount: kind.tries + 1, outcomes: ledger.outcomes(i, kind.failure.topic), at });
     kinds.forEach((kind, i) => {
       const evaluation = ask(kind, i);
       const action = policy(evaluation, kind, options);
@@ -154,7 +154,12 @@ function live(set, policy, seed, options) {
       suggestions: kinds.map((kind, i) => {
         const { recommended } = ask(kind, i);
         const truth = recommended === undefined ? undefined : kind.truth.get(recommended.action);
-        return { right: recommended?.action === kind.best, risky: !SAFE.has(kind.best), confidence: recommended?.mean, truth };
+        return {
+          right: recommended?.action === kind.best,
+          risky: !SAFE.has(kind.best),
+          confidence: recommended?.confidence,
+          truth,
+        };
       }),
     });
   }
@@ -207,10 +212,10 @@ function report(name, lives) {
 
 function evaluationsPerSecond(set) {
   const input = {
-    code: "http_503",
-    message: "upstream said 503",
+    errorCode: "http_503",
+    errorMessage: "upstream said 503",
     topic: "billing/charge",
-    occurrences: 7,
+    occurrenceCount: 7,
     outcomes: [],
     at: START,
   };

@@ -7,10 +7,11 @@ export type {
   CallOptions,
   Enqueued,
   EnqueueMessageOptions,
-  InterveneOptions,
-  ReplayOptions,
+  MessageFilter,
+  MessagePage,
 } from "./client/client.ts";
 export type { DeliverOptions, DeliverResult } from "./client/deliver.ts";
+export type { InterveneOptions, KeyedMessage, ReplayOptions, RescheduleOptions } from "./client/intervene.ts";
 export type { ShownMessage } from "./client/standing.ts";
 export {
   createMakegood,
@@ -20,9 +21,10 @@ export {
 export { type ErrorCode, isMakegoodError, MakegoodError } from "./message/errors.ts";
 export type { AttemptRecord, MessageView, ProvenanceRecord } from "./message/message.ts";
 export { DELIVERED, DUPLICATE, type Outcome } from "./message/outcome.ts";
-export type { RetryConfig } from "./message/retry-policy.ts";
+export type { DeclaredRetry as RetryConfig, RetryPolicyName } from "./message/retry-policy.ts";
 export type { InferInput, InferOutput, StandardSchemaV1 } from "./message/standard-schema.ts";
-export type { TopicDefinition, TopicRecord } from "./message/topic.ts";
+export type { TopicDefinition, TopicName, TopicRecord } from "./message/topic.ts";
+export { isTopicName } from "./message/validate.ts";
 export type { EventListener, MakegoodEvent } from "./observe/events.ts";
 export type { ActionContext, ActionPlan, RecoveryAction } from "./recovery/actions/action.ts";
 export type { HookName, HookOptions, RecoveryHooks } from "./recovery/hooks.ts";

@@ -13,7 +13,7 @@ async function withClient(connection, use) {
   }
 }
 
-/** Waits for a rewrite of the append-only file: it would take CPU from whoever is measured next. */
+/** Waits for a rewrite of the append-only file: it would take CPU from the next measurement. */
 export function emptyRedis(connection) {
   return withClient(connection, async (redis) => {
     await redis.flushall();

@@ -15,7 +15,7 @@ export default {
   settings: "removeOnComplete, attempts 3, exponential backoff; drain: 4 Workers × concurrency 50; latency: 1 × 50",
 
   async setup() {},
-  /** Waits for a rewrite of the append-only file: it would take CPU from whoever is measured next. */
+  /** Waits for a rewrite of the append-only file: it would take CPU from the next measurement. */
   async reset({ redis: connection }) {
     const redis = new Redis(connection);
     await redis.flushall();

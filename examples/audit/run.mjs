@@ -52,7 +52,7 @@ async function main() {
   const audit = createAuditClient({
     url: storage.url,
     actor: "example-producer",
-    // What waits survives a crash of the producer, too. The store stays ours: whoever made it closes it.
+    // What waits survives a crash of the producer, too. The store stays ours: the code that made it closes it.
     store,
     timeoutMs: TIMEOUT_MS,
     budgetMs: BUDGET_MS,

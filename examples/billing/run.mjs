@@ -28,7 +28,7 @@ async function startService(env) {
   return { charge, health, end };
 }
 
-/** Eight at a time; what got no answer, because the process was killed, is asked again by whoever wanted it. */
+/** Eight at a time; what got no answer, because the process was killed, is asked again. */
 async function chargeAll(service, requests, told) {
   const rest = requests.filter(({ reservation_id }) => !told.has(reservation_id));
   const next = async () => {

@@ -3,7 +3,7 @@
  * the end. Never waits without saying what for.
  */
 import { sleep, systemClock } from "../platform/clock.ts";
-import type { RedriveJson } from "../server/contract/contract-redrive.ts";
+import type { RedriveJson } from "../server/json/redrive-json.ts";
 import type { Api } from "./api-on.ts";
 import { type Asked, ask, part } from "./ask.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";

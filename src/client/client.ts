@@ -5,17 +5,17 @@
  */
 import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
-import type { Accepted, MessageView, NewMessage } from "../message/message.ts";
-import type { MessageFields } from "../message/validate.ts";
+import type { Accepted, NewMessage } from "../message/message.ts";
+import type { TopicName, TopicRecord } from "../message/topic.ts";
+import { checkNumber, type MessageFields } from "../message/validate.ts";
 import type { Events } from "../observe/events.ts";
 import { type Clock, within } from "../platform/clock.ts";
-import { recoveryOf } from "../store/recovery.ts";
-import { carriedError } from "../store/redrive.ts";
-import type { Intervention, Store, Transaction } from "../store/store.ts";
+import type { ListFilter, Store, Transaction } from "../store/store.ts";
 import type { AnyTopic, TopicFor } from "../topic/topic.ts";
 import type { Acceptance } from "./acceptance.ts";
 import type { Made, MessageBuilder, TextMessage } from "./build-message.ts";
-import { type ShownMessage, shown, standingOf } from "./standing.ts";
+import { createInterventions, type Interventions } from "./intervene.ts";
+import { type ShownMessage, shown, standingOf, standings } from "./standing.ts";
 
 export interface Enqueued {
   readonly id: string;
@@ -36,35 +36,42 @@ export interface BatchMessage<In = unknown> extends MessageFields {
   readonly payload: In;
 }
 
-export interface InterveneOptions {
-  readonly actor: string;
-  readonly reason?: string | null | undefined;
-  /** The revision that was seen; refused as `revision_conflict` when the message has moved on since. */
-  readonly revision?: number | undefined;
+/** Which messages are listed; nothing: the newest of all. */
+export interface MessageFilter extends Omit<ListFilter, "limit" | "topic"> {
+  readonly topic?: AnyTopic | TopicName | undefined;
+  /** 50 unless said, at most 1,000. */
+  readonly limit?: number | undefined;
 }
 
-export interface ReplayOptions extends InterveneOptions {
-  /** Also while a copy of it is on its way to another receiver: both may get it. Else that is refused as `carried`. */
-  readonly force?: boolean | undefined;
+export interface MessagePage {
+  /** Newest first. */
+  readonly data: ShownMessage[];
+  /** For the next page; null: this was the last. */
+  readonly nextCursor: string | null;
 }
 
-export interface Client {
-  enqueue<In>(topic: TopicFor<In>, payload: NoInfer<In>, options?: EnqueueMessageOptions): Promise<Enqueued>;
-  enqueue(topic: string, payload: unknown, options?: EnqueueMessageOptions): Promise<Enqueued>;
+export interface Client extends Interventions {
+  enqueue<In = unknown>(
+    topic: TopicFor<In> | TopicName,
+    payload: NoInfer<In>,
+    options?: EnqueueMessageOptions,
+  ): Promise<Enqueued>;
   /** One transaction, at most 1,000: all of them or none. */
-  enqueueMany<In>(
-    topic: TopicFor<In>,
+  enqueueMany<In = unknown>(
+    topic: TopicFor<In> | TopicName,
     messages: readonly BatchMessage<NoInfer<In>>[],
     options?: CallOptions,
   ): Promise<Enqueued[]>;
-  enqueueMany(topic: string, messages: readonly BatchMessage[], options?: CallOptions): Promise<Enqueued[]>;
   /** The same for texts of any topics. What is wrong with each stands in `detail.errors` as `{ index, code, message }`. */
   enqueueText(messages: readonly TextMessage[], options?: CallOptions): Promise<Enqueued[]>;
   /** A message and why it waits, in the words of the HTTP API; null: there is none. `store.get` has only what is stored. */
   get(id: string): Promise<ShownMessage | null>;
-  replay(id: string, options: ReplayOptions): Promise<MessageView>;
-  resolve(id: string, options: InterveneOptions): Promise<MessageView>;
-  discard(id: string, options: InterveneOptions): Promise<MessageView>;
+  /** Messages and why they wait, newest first, a page at a time. */
+  list(filter?: MessageFilter): Promise<MessagePage>;
+  /** Nothing of the topic is attempted any more, by any worker; what is accepted waits and spends no attempts. */
+  pause(topic: AnyTopic | TopicName): Promise<TopicRecord>;
+  /** Its messages are attempted again; a sink that asked for no more is enabled. */
+  resume(topic: AnyTopic | TopicName): Promise<TopicRecord>;
 }
 
 export interface ClientOptions {
@@ -80,6 +87,7 @@ export interface ClientOptions {
   readonly events: Events;
 }
 
+const LIST_DEFAULT = 50;
 /** How long a call waits for a store that is still opening. */
 const OPENING_MS = 2_000;
 
@@ -143,41 +151,40 @@ export function createClient(options: ClientOptions): Client {
     return accept(messages, call);
   }
 
-  async function intervene(action: Intervention["action"], id: string, options: InterveneOptions): Promise<MessageView> {
-    const { actor, reason = null, revision } = options;
-    const result = await store.intervene({ id, action, actor, reason, revision });
-    if (result.kind !== "done") throw refusal(action, id, result);
-    events.emit({ type: "intervened", id, action, actor, reason });
-    return result.message;
+  async function setPaused(topic: AnyTopic | TopicName, paused: boolean): Promise<TopicRecord> {
+    const name = nameOf(topic);
+    const record = await store.topics.pause(name, paused);
+    if (!record) throw new MakegoodError("topic_not_found", `there is no topic ${name}`, { topic: name });
+    events.emit({ type: "lifecycle", what: paused ? "topic_paused" : "topic_resumed", detail: { topic: name } });
+    return record;
   }
 
   return {
-    async enqueue(topic: AnyTopic | string, payload: unknown, call: EnqueueMessageOptions = {}): Promise<Enqueued> {
+    async enqueue(topic, payload, call = {}) {
       if (!opened()) await open(call);
       const [result] = await accept([await builder.fromValue(topic, payload, call)], call);
       return result as Enqueued;
     },
-    enqueueMany: (topic: AnyTopic | string, messages: readonly BatchMessage[], call: CallOptions = {}) =>
+    enqueueMany: (topic, messages, call = {}) =>
       many(messages.length, (i) => builder.fromValue(topic, messages[i]?.payload, messages[i] as BatchMessage), call),
     enqueueText: (messages, call = {}) => many(messages.length, (i) => builder.fromText(messages[i] as TextMessage), call),
     async get(id) {
       const message = await store.get(id);
       return message && shown(message, await standingOf(store, options.clock, message.topic));
     },
-    async replay(id, call) {
-      if (!call.force) await refuseCarried(store, id);
-      return intervene("replay", id, call);
+    async list({ topic, limit = LIST_DEFAULT, ...filter } = {}) {
+      checkNumber("limit", limit, 1, LIMITS.pageMax, true);
+      const page = await store.list({ ...filter, topic: topic && nameOf(topic), limit });
+      const standing = await standings(store, options.clock);
+      return { data: page.data.map((message) => shown(message, standing(message.topic))), nextCursor: page.nextCursor };
     },
-    resolve: (id, call) => intervene("resolve", id, call),
-    discard: (id, call) => intervene("discard", id, call),
+    pause: (topic) => setPaused(topic, true),
+    resume: (topic) => setPaused(topic, false),
+    ...createInterventions(store, events),
   };
 }
 
-/** Asked just before, not inside the write: a copy that is sent in the same moment is not seen. Redrives and edits ask inside theirs. */
-async function refuseCarried(store: Store, id: string): Promise<void> {
-  const [carried] = (await recoveryOf(store)?.redrives.carried([id])) ?? [];
-  if (carried) throw carriedError(carried);
-}
+const nameOf = (topic: AnyTopic | TopicName): TopicName => (typeof topic === "string" ? topic : topic.name);
 
 interface IndexedError {
   readonly index: number;
@@ -199,22 +206,4 @@ function conflict(result: Accepted, index: number, messages: readonly NewMessage
   const text = `key ${JSON.stringify(key)} of topic ${topic} belongs to message ${result.id}, which has another payload`;
   const error = new MakegoodError("key_conflict", text, { id: result.id, refusedId: id, key, topic, tenantId });
   return { index, error };
-}
-
-type Refused = Exclude<Awaited<ReturnType<Store["intervene"]>>, { kind: "done" }>;
-
-function refusal(action: string, id: string, result: Refused): MakegoodError {
-  switch (result.kind) {
-    case "not_found":
-      return new MakegoodError("message_not_found", `there is no message ${id}`, { id });
-    case "wrong_state": {
-      const { status, resolution } = result;
-      const state = resolution ? `${status} (${resolution})` : status;
-      return new MakegoodError("wrong_state", `message ${id} is ${state}: ${action} does not apply`, { id, status, resolution });
-    }
-    case "revision_conflict": {
-      const text = `message ${id} has moved on to revision ${result.revision}: look again before you ${action} it`;
-      return new MakegoodError("revision_conflict", text, { id, revision: result.revision });
-    }
-  }
 }

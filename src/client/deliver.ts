@@ -4,6 +4,7 @@
  */
 
 import { errorText } from "../message/errors.ts";
+import type { TopicName } from "../message/topic.ts";
 import type { MessageFields } from "../message/validate.ts";
 import { UnderWay } from "../platform/under-way.ts";
 import type { AnyTopic, TopicFor } from "../topic/topic.ts";
@@ -48,10 +49,11 @@ export interface DeliverResult {
   readonly body?: string | null;
 }
 
-export interface Deliver {
-  <In>(topic: TopicFor<In>, payload: NoInfer<In>, options?: DeliverOptions): Promise<DeliverResult>;
-  (topic: string, payload: unknown, options?: DeliverOptions): Promise<DeliverResult>;
-}
+export type Deliver = <In = unknown>(
+  topic: TopicFor<In> | TopicName,
+  payload: NoInfer<In>,
+  options?: DeliverOptions,
+) => Promise<DeliverResult>;
 
 export function createDeliver(deps: DeliverDeps): { readonly deliver: Deliver; close(): Promise<void> } {
   const underWay = new UnderWay();

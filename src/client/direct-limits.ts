@@ -19,7 +19,7 @@ export interface DirectLimits {
 
 /** A store that takes longer is one that cannot be asked. */
 const ASK_MS = 300;
-const LENT_MS = 5_000;
+const PLACE_MS = 5_000;
 
 export function createDirectLimits(topicStore: Pick<TopicStore, "allot" | "occupy">, owner: string, clock: Clock): DirectLimits {
   const own = new Map<string, Bucket>();
@@ -53,7 +53,7 @@ export function createDirectLimits(topicStore: Pick<TopicStore, "allot" | "occup
     }
     if (total === undefined) return { obstacle: null, leave: () => {} };
     const me = `${owner}-${++entered}`;
-    const occupy = (wants: number) => topicStore.occupy(me, [{ topic, total, wants }], timeoutMs + LENT_MS);
+    const occupy = (wants: number) => topicStore.occupy(me, [{ topic, total, wants }], timeoutMs + PLACE_MS);
     const held = await within(clock, occupy(1), ASK_MS).catch(() => null);
     const leave = (): void => void occupy(0).catch(() => {});
     if (held?.[0] === 1) return { obstacle: null, leave };

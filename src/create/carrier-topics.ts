@@ -3,7 +3,7 @@
  * so that what recovery sends there is delivered here. Those that are configurations are put by the engine when they are needed.
  */
 import { CARRIERS, type Carrier } from "../message/topic.ts";
-import { carrierDefinition } from "../recovery/carrier.ts";
+import { carrierDefinition, carrierTopicName } from "../recovery/carrier.ts";
 import type { AnyTopic } from "../topic/topic.ts";
 
 export function withCarriers(topics: readonly AnyTopic[]): AnyTopic[] {
@@ -13,5 +13,5 @@ export function withCarriers(topics: readonly AnyTopic[]): AnyTopic[] {
 function carrierTopic({ definition: origin, schema, carriers }: AnyTopic, kind: Carrier): AnyTopic[] {
   const own = carriers?.[kind];
   const definition = own?.handler || own?.sink ? carrierDefinition(kind, origin) : null;
-  return definition && own ? [{ name: definition.name, definition, schema, ...own, sendsOnly: false }] : [];
+  return definition && own ? [{ name: carrierTopicName(kind, origin.name), definition, schema, ...own, sendsOnly: false }] : [];
 }

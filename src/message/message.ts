@@ -3,8 +3,10 @@
  * The payload is text, always: the exact bytes that were accepted are the bytes that are delivered (I8).
  */
 
-export type Status = "pending" | "processing" | "delivered" | "dead";
-export type Resolution = "open" | "resolved" | "discarded";
+export const STATUSES = ["pending", "processing", "delivered", "dead"] as const;
+export type Status = (typeof STATUSES)[number];
+export const RESOLUTIONS = ["open", "resolved", "discarded"] as const;
+export type Resolution = (typeof RESOLUTIONS)[number];
 export type Ordering = "none" | "key" | "strict";
 
 /** A message on its way into a store. The id is made by the caller before the first try, so that a retry after an unknown COMMIT is one row. */
@@ -95,7 +97,7 @@ export interface MessageView {
   /** Raised by each intervention; an intervention may name the one it saw. */
   readonly revision: number;
   /** When it may next be attempted; null unless pending. */
-  readonly dueAt: Date | null;
+  readonly nextAttemptAt: Date | null;
   /** Why a pending message is held; null when it is not. A pause or an open breaker is the topic's state and not repeated here. */
   readonly heldReason: string | null;
   readonly diedAt: Date | null;
@@ -115,13 +117,16 @@ export interface AttemptRecord {
   readonly durationMs: number | null;
   readonly code: string | null;
   readonly error: string | null;
-  readonly nextDueAt: Date | null;
+  readonly nextAttemptAt: Date | null;
 }
+
+/** What people and programs may do to a message that is not in flight. */
+export type InterventionAction = "replay" | "resolve" | "discard" | "cancel" | "reschedule";
 
 /** One line of the append-only record of what people and programs did to a message. */
 export interface ProvenanceRecord {
   readonly at: Date;
   readonly actor: string;
-  readonly action: "replay" | "resolve" | "discard";
+  readonly action: InterventionAction;
   readonly reason: string | null;
 }

@@ -14,6 +14,12 @@ export interface RetryConfig {
   readonly tableMs?: readonly number[] | undefined;
 }
 
+/** The same as code declares it: by the name of a policy that there is. */
+export interface DeclaredRetry extends Omit<RetryConfig, "policy"> {
+  /** Absent: `exponential`. */
+  readonly policy?: RetryPolicyName | undefined;
+}
+
 /** A policy with every number filled in. */
 export interface RetryPolicy {
   readonly name: string;
@@ -30,8 +36,9 @@ export interface RetryPolicy {
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-const exponential = (name: string, attemptsMax: number, baseMs: number, maxMs: number): RetryPolicy => ({
-  name,
+type Numbers = Omit<RetryPolicy, "name">;
+
+const exponential = (attemptsMax: number, baseMs: number, maxMs: number): Numbers => ({
   attemptsMax,
   baseMs,
   maxMs,
@@ -39,8 +46,7 @@ const exponential = (name: string, attemptsMax: number, baseMs: number, maxMs: n
   tableMs: null,
 });
 
-const table = (name: string, tableMs: readonly number[]): RetryPolicy => ({
-  name,
+const table = (tableMs: readonly number[]): Numbers => ({
   attemptsMax: tableMs.length,
   baseMs: tableMs[0] ?? DEFAULTS.retryBaseMs,
   maxMs: Math.max(...tableMs),
@@ -48,17 +54,21 @@ const table = (name: string, tableMs: readonly number[]): RetryPolicy => ({
   tableMs,
 });
 
+const POLICIES = {
+  exponential: exponential(DEFAULTS.attemptsMax, DEFAULTS.retryBaseMs, DEFAULTS.retryMaxMs),
+  table: table([1_000, 5_000, 30_000, 5 * MINUTE]),
+  settlement: table([1 * MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 10 * MINUTE]),
+  // AUD-19: six attempts, the last of them 24 hours after the fifth and 29 h 21 min after the record was queued.
+  audit: { ...table([1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 1 * HOUR, 4 * HOUR, 24 * HOUR]), waitsFirst: true },
+  usage: exponential(DEFAULTS.attemptsMax, 1_000, 300_000),
+  "recovery-reclaim": exponential(3, 1 * MINUTE, 24 * HOUR),
+  "recovery-outbox": exponential(5, 30_000, 1 * HOUR),
+} as const satisfies Record<string, Numbers>;
+
+export type RetryPolicyName = keyof typeof POLICIES;
+
 export const RETRY_POLICIES: ReadonlyMap<string, RetryPolicy> = new Map(
-  [
-    exponential("exponential", DEFAULTS.attemptsMax, DEFAULTS.retryBaseMs, DEFAULTS.retryMaxMs),
-    table("table", [1_000, 5_000, 30_000, 5 * MINUTE]),
-    table("settlement", [1 * MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 10 * MINUTE]),
-    // AUD-19: six attempts, the last of them 24 hours after the fifth and 29 h 21 min after the record was queued.
-    { ...table("audit", [1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 1 * HOUR, 4 * HOUR, 24 * HOUR]), waitsFirst: true },
-    exponential("usage", DEFAULTS.attemptsMax, 1_000, 300_000),
-    exponential("recovery-reclaim", 3, 1 * MINUTE, 24 * HOUR),
-    exponential("recovery-outbox", 5, 30_000, 1 * HOUR),
-  ].map((policy) => [policy.name, policy]),
+  Object.entries(POLICIES).map(([name, numbers]) => [name, { name, ...numbers }]),
 );
 
 /** Fills a topic's retry settings in from the policy it names; undefined when nobody registered that name. */

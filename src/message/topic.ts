@@ -5,6 +5,9 @@
 import type { Ordering } from "./message.ts";
 import type { RetryConfig } from "./retry-policy.ts";
 
+/** A topic's name as code writes it: `namespace/name`. What exactly the parts may be is checked when it is used: `isTopicName`. */
+export type TopicName = `${string}/${string}`;
+
 /** A sink as it is stored. Which kinds there are and what each takes is the sink room's to say: `src/sink/kinds.ts`. */
 export interface SinkConfig {
   readonly kind: string;

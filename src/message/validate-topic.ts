@@ -10,6 +10,8 @@ import { RETRY_POLICIES, type RetryConfig } from "./retry-policy.ts";
 import { CARRIERS, type SinkConfig, type TopicDefinition } from "./topic.ts";
 import { isTopicName } from "./validate.ts";
 
+export const TOPIC_LIMITS = { concurrencyMax: 100_000, schemaVersionMax: 2_147_483_647, tableMax: 100 } as const;
+
 /** Between the end of an attempt and the end of its lease: the time to settle. */
 export function leaseHeadroomMs(leaseMs: number): number {
   return Math.min(1_000, leaseMs / 10);
@@ -34,16 +36,16 @@ export function topicProblems(topic: TopicDefinition): string[] {
     problems.push("the name must be namespace/name, each part lower-case letters, digits and . _ -, at most 100 bytes");
   }
   range("leaseMs", topic.leaseMs, LIMITS.leaseMsMin, LIMITS.leaseMsMax);
-  range("concurrency", topic.concurrency, 1, 100_000);
-  range("tenantConcurrency", topic.tenantConcurrency, 1, 100_000);
-  range("concurrencyTotal", topic.concurrencyTotal, 1, 100_000);
+  range("concurrency", topic.concurrency, 1, TOPIC_LIMITS.concurrencyMax);
+  range("tenantConcurrency", topic.tenantConcurrency, 1, TOPIC_LIMITS.concurrencyMax);
+  range("concurrencyTotal", topic.concurrencyTotal, 1, TOPIC_LIMITS.concurrencyMax);
   for (const field of ["ratePerSecond", "tenantRatePerSecond"] as const) {
     const rate = topic[field];
     if (rate !== undefined && !(Number.isFinite(rate) && rate >= RATE_MIN && rate <= RATE_MAX)) {
       problems.push(`${field} must be a number from ${RATE_MIN} to ${RATE_MAX}`);
     }
   }
-  range("schemaVersion", topic.schemaVersion, 0, 2_147_483_647);
+  range("schemaVersion", topic.schemaVersion, 0, TOPIC_LIMITS.schemaVersionMax);
   if (!["none", "key", "strict"].includes(topic.ordering)) problems.push("ordering must be none, key or strict");
   problems.push(...retryProblems(topic.retry));
   for (const field of ["sink", ...CARRIERS] as const) {

@@ -5,11 +5,12 @@
 import { hash } from "node:crypto";
 import { errorText, MakegoodError } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
+import type { TopicName } from "./topic.ts";
 
 const TOPIC_PART = /^[a-z0-9_][a-z0-9._-]*$/;
 
 /** `namespace/name`, lower case: it stands in addresses, headers, metric labels and patterns. */
-export function isTopicName(name: string): boolean {
+export function isTopicName(name: string): name is TopicName {
   const parts = name.split("/");
   return parts.length === 2 && parts.every((part) => part.length <= LIMITS.topicPartBytesMax && TOPIC_PART.test(part));
 }

@@ -28,12 +28,12 @@ export function heldBy(message: MessageView, { topic, served }: Standing): Hold 
 
 /** Null unless it is pending. */
 export function whyPending(message: MessageView, standing: Standing): Hold | null {
-  const { status, dueAt, lastCode, orderingKey } = message;
+  const { status, nextAttemptAt, lastCode, orderingKey } = message;
   if (status !== "pending") return null;
   const held = heldBy(message, standing);
   if (held !== null) return held;
-  if (dueAt !== null && dueAt.getTime() > standing.nowMs) {
-    const when = `due at ${dueAt.toISOString()}`;
+  if (nextAttemptAt !== null && nextAttemptAt.getTime() > standing.nowMs) {
+    const when = `due at ${nextAttemptAt.toISOString()}`;
     return lastCode === null
       ? { code: "delayed", reason: when }
       : { code: "retry", reason: `its last attempt failed (${lastCode}), the next is ${when}` };

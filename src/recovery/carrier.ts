@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { MessageView } from "../message/message.ts";
-import type { Carrier, TopicDefinition } from "../message/topic.ts";
+import type { Carrier, TopicDefinition, TopicName } from "../message/topic.ts";
 import type { TopicStore } from "../store/topics.ts";
 import { RECOVERY_NAMESPACE } from "./topics.ts";
 
@@ -14,7 +14,7 @@ const NAME_CHARS_MAX = 48;
 /** I10: as many carrier topics are remembered as put. */
 const REMEMBERED_MAX = 1_000;
 
-export function carrierTopicName(kind: Carrier, topic: string): string {
+export function carrierTopicName(kind: Carrier, topic: string): TopicName {
   const readable = topic.replace("/", "-").slice(0, NAME_CHARS_MAX);
   const digest = createHash("sha256").update(topic).digest("hex").slice(0, 8);
   return `${RECOVERY_NAMESPACE}${kind}-${readable}-${digest}`;

@@ -4,21 +4,21 @@ import type { Actor } from "./recovery.ts";
 
 export const SYSTEM: Actor = { actor: "system", actorType: "system" };
 
-type Said = Partial<Omit<NewProvenance, "event" | "actor" | "actorType" | "details">> & {
+type Said = Partial<Omit<NewProvenance, "eventType" | "actor" | "actorType" | "details">> & {
   /** Written as JSON. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 };
 
-export function line(event: string, by: Actor, said: Said = {}): NewProvenance {
+export function line(eventType: string, by: Actor, said: Said = {}): NewProvenance {
   return {
     groupId: said.groupId ?? null,
     candidateId: said.candidateId ?? null,
     redriveId: said.redriveId ?? null,
-    event,
+    eventType,
     actor: by.actor,
     actorType: by.actorType,
     reason: said.reason ?? null,
-    rule: said.rule ?? null,
+    ruleId: said.ruleId ?? null,
     action: said.action ?? null,
     confidenceBefore: said.confidenceBefore ?? null,
     confidenceAfter: said.confidenceAfter ?? null,

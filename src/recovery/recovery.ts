@@ -37,13 +37,13 @@ export interface FailureReport {
   readonly topic: string | null;
   readonly sink: string | null;
   /** error_type or error_code of the payload. */
-  readonly code: string;
-  readonly text: string;
-  readonly stack: string | null;
-  readonly skill: string | null;
+  readonly errorCode: string;
+  readonly errorMessage: string;
+  readonly stackTrace: string | null;
+  readonly skillId: string | null;
   readonly tenantId: string | null;
   /** The whole failure_payload, exact text: what the ledger's hash is made of. */
-  readonly payload: string;
+  readonly failurePayload: string;
   readonly enqueueEvaluation: boolean;
 }
 
@@ -57,13 +57,13 @@ export interface IngestAnswer {
 }
 
 export interface EvaluateRequest {
-  readonly code: string;
-  readonly message?: string | undefined;
-  readonly stack?: string | undefined;
+  readonly errorCode: string;
+  readonly errorMessage?: string | undefined;
+  readonly stackTrace?: string | undefined;
   readonly topic?: string | undefined;
   readonly sink?: string | undefined;
-  readonly skill?: string | undefined;
-  readonly occurrences?: number | undefined;
+  readonly skillId?: string | undefined;
+  readonly occurrenceCount?: number | undefined;
 }
 
 export interface EvaluateAnswer {
@@ -91,10 +91,10 @@ export interface GroupRuleInfo {
   /** Null: it cannot be read; `why` says so. */
   readonly kind: "merge" | "split" | null;
   readonly topic: string;
-  readonly code: string;
+  readonly errorCode: string;
   readonly templates: readonly string[];
   readonly words: readonly string[];
-  readonly why: string;
+  readonly reason: string;
   readonly version: number;
   readonly actor: string;
   readonly at: Date;
@@ -118,7 +118,7 @@ export interface CandidateDetail {
   /** Set when what was approved no longer stands: the group changed or grew since, or it was too long ago. */
   readonly lapsed: boolean;
   /** Which of these, in words. */
-  readonly lapsedWhy: string | null;
+  readonly lapsedReason: string | null;
   /** What an execution would touch now. */
   readonly blastRadius: RedrivePreview;
   readonly provenance: readonly Provenance[] | null;

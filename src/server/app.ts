@@ -1,16 +1,21 @@
 /**
- * The API as one function from Request to Response: checks the Host header, the token and the origin, finds the route and
+ * The API as one function from Request to Response: checks the Host header, the token and the origin, reads the request by its route and
  * turns whatever goes wrong into problem+json. It needs no socket, so the CLI and any framework can call it.
  */
 import { type Context, Hono } from "hono";
-import { holdOf } from "../message/worker-note.ts";
-import { createMetrics, type Metrics } from "../observe/metrics.ts";
+import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
+import type { Route } from "../contract/route.ts";
+import { ROUTES, routeIds } from "../contract/table.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import { actorOf, crossOrigin, type HostRule, isAllowedHost, type Token } from "./auth.ts";
-import { problem, problemOf, type Reply, withInstance } from "./contract/problem.ts";
+import { createHandlers, type Handler } from "./handlers/handlers.ts";
+import { withoutEngine } from "./handlers/recovery-request.ts";
 import { createHealth, type Health } from "./health.ts";
 import type { ApiRequest } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
-import { type Route, routes } from "./routes/routes.ts";
+import { serverMetrics } from "./metrics.ts";
+import { problem, problemOf, type Reply, withInstance } from "./problem.ts";
+import { readRequest } from "./read-request.ts";
 
 export interface AppOptions {
   readonly kernel: Kernel;
@@ -33,37 +38,24 @@ const SAFE_HEADERS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "x-frame-options": "DENY",
+  "cache-control": "no-store",
 } as const;
-
-/** A scrape waits this long for fresh counts and then shows the last ones. */
-const LEVELS_WAIT_MS = 150;
 
 export function createApp(options: AppOptions): App {
   const { kernel } = options;
   const health = createHealth(kernel);
-  const metrics = createMetrics({
-    events: kernel.mg.events,
-    version: kernel.version,
-    levels: async () => {
-      const { value, ageMs } = await health.levels(LEVELS_WAIT_MS);
-      const state = kernel.mg.watch.state();
-      const breakers = value?.topics.map((topic) => ({
-        topic: topic.name,
-        state: topic.breaker.state,
-        paused: topic.paused,
-        held: holdOf(topic, value.served)?.code ?? null,
-      }));
-      const { survives } = kernel.mg.store.traits;
-      const below = belowOf(kernel);
-      const store = { survives, checkedAgeMs: state.ageMs, below, findings: kernel.mg.findings() };
-      return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: state.error === null, store };
-    },
-  });
+  const metrics = serverMetrics(kernel, health);
+  const handlers = createHandlers(kernel, health, metrics);
   const hono = new Hono();
-  const table = routes(kernel, health, metrics);
-  for (const route of table) hono.on(route.method, route.path, (context) => answer(context, options, route));
-  for (const path of new Set(table.map((route) => route.path))) {
-    const methods = table.filter((route) => route.path === path).map((route) => route.method);
+  const methodsAt = new Map<string, string[]>();
+  for (const id of routeIds) {
+    const [method, template] = ADDRESSES[id];
+    const path = template.replace(/\{(\w+)\}/g, ":$1");
+    const handler = handlers[id] as Handler<RouteId>;
+    hono.on(method, path, (context) => answer(context, options, id, handler));
+    methodsAt.set(path, [...(methodsAt.get(path) ?? []), method]);
+  }
+  for (const [path, methods] of methodsAt) {
     const allow = methods.includes("GET") ? ["HEAD", ...methods] : methods;
     hono.all(path, (context) => refuse(context, options, methodNotAllowed(context.req.method, allow.join(", "))));
   }
@@ -72,20 +64,16 @@ export function createApp(options: AppOptions): App {
   return { fetch: (request) => hono.fetch(request), health, metrics };
 }
 
-/** What lies below the primary store, as metrics show it. */
-function belowOf({ mg, clock }: Kernel) {
-  const nowMs = clock.wallMs();
-  return mg.ladder.status().holdings.map(({ place, count, quarantined, oldestAtMs }) => {
-    return { place, count, quarantined, ageMs: oldestAtMs === null ? 0 : Math.max(0, nowMs - oldestAtMs) };
-  });
-}
-
-async function answer(context: Context, options: AppOptions, route: Route): Promise<Response> {
+async function answer(context: Context, options: AppOptions, id: RouteId, handler: Handler<RouteId>): Promise<Response> {
   const { kernel } = options;
-  const gate = admit(context, options, route.open);
+  const route: Route = ROUTES[id];
+  const gate = admit(context, options, route.permission === "open");
   if (typeof gate !== "string") return send(context, gate);
+  const absent = withoutEngine(kernel, id);
+  if (absent !== null) return send(context, absent);
   try {
-    return send(context, await route.handler(requestOf(context, gate, options.tokens.length > 0)));
+    const asked = await readRequest(route, requestOf(context, gate, options.tokens.length > 0), kernel.payloadBytesMax);
+    return send(context, asked.ok ? await handler(asked.value) : asked.reply);
   } catch (error) {
     return send(context, problemOf(error) ?? unexpected(kernel, context, error));
   }
@@ -112,7 +100,8 @@ function admit(context: Context, options: AppOptions, open: boolean): string | R
   if (open || options.tokens.length === 0) return options.anonymous;
   const actor = actorOf(header("authorization"), options.tokens);
   const headers = { "www-authenticate": 'Bearer realm="makegood"' };
-  return actor ?? problem("unauthorized", "a token is needed: Authorization: Bearer <secret>", { headers });
+  const detail = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
+  return actor ?? problem("unauthorized", detail, { headers });
 }
 
 function requestOf(context: Context, actor: string, named: boolean): ApiRequest {

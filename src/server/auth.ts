@@ -6,7 +6,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import { SYSTEM } from "../recovery/provenance.ts";
-import { problem, type Reply } from "./contract/problem.ts";
+import { problem, type Reply } from "./problem.ts";
 
 export interface Token {
   readonly name: string;

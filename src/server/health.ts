@@ -11,7 +11,6 @@ import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
 import type { StatusCount } from "../store/store.ts";
-import { countJson } from "./contract/contract.ts";
 import {
   FINDINGS_MAX,
   findingJson,
@@ -22,6 +21,7 @@ import {
   topicFindings,
   unservedTopics,
 } from "./findings.ts";
+import { countJson } from "./json/message-json.ts";
 import type { Kernel } from "./kernel.ts";
 
 export interface Levels {
@@ -58,7 +58,7 @@ const SUMMARY_WAIT_MS = 40;
 /** Counting costs the store more than being asked whether it is there. */
 const LEVELS_KEPT_MS = 5_000;
 const TOPICS_MAX = 1_000;
-/** What is read of the server's settings for billing, and of what was set aside. */
+/** What is read of the server's settings for billing, and of what is quarantined. */
 const BILLING_KEPT_MS = 15_000;
 const BILLING_WAIT_MS = 20;
 /** Nobody vouches for a store that was not looked at yet. */

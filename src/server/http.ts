@@ -2,7 +2,7 @@
  * What a handler sees of a request and how it answers: plain values, so that no handler knows the web framework and the
  * CLI can call the same handlers without a socket.
  */
-import type { Reply } from "./contract/problem.ts";
+import type { Reply } from "./problem.ts";
 
 export interface ApiRequest {
   readonly method: string;
@@ -19,8 +19,6 @@ export interface ApiRequest {
   /** All of the body at once, where its length was declared. */
   bytes(): Promise<Uint8Array>;
 }
-
-export type Handler = (request: ApiRequest) => Promise<Reply> | Reply;
 
 /** Either what was asked for, or the refusal to send instead. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reply: Reply };

@@ -7,12 +7,23 @@ import type { Log } from "../observe/log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Recovery } from "../recovery/recovery.ts";
 import type { WorkerStatus } from "../worker/worker.ts";
-import type { SinkCheck } from "./contract/contract-topic.ts";
+import type { SinkCheck } from "./topic-definition.ts";
 
 export interface Kernel {
   readonly mg: Pick<
     Makegood,
-    "store" | "events" | "ladder" | "watch" | "findings" | "enqueueText" | "deliver" | "replay" | "resolve" | "discard"
+    | "store"
+    | "events"
+    | "ladder"
+    | "watch"
+    | "findings"
+    | "enqueueText"
+    | "deliver"
+    | "replay"
+    | "resolve"
+    | "discard"
+    | "cancel"
+    | "reschedule"
   >;
   /** Null where the store keeps no recovery records, or recovery is switched off: the endpoints answer 501. */
   readonly recovery: Recovery | null;

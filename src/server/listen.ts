@@ -2,12 +2,13 @@
  * The socket in front of the app: bounded waits for headers and bodies (a slow sender gets 408, not a place for ever),
  * problem+json also for what is not even a request, and a close that lets answers under way finish.
  */
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import type { ProblemCode } from "../contract/problem-codes.ts";
 import { MakegoodError } from "../message/errors.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
-import { PROBLEM_TYPE, type ProblemCode, problem } from "./contract/problem.ts";
+import { PROBLEM_TYPE, problem } from "./problem.ts";
 
 export interface ListenOptions {
   readonly fetch: (request: Request) => Response | Promise<Response>;
@@ -41,7 +42,10 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const connectionsCheckingInterval = Math.min(1_000, headersTimeout);
   const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
-  const server = createServer(timeouts, (incoming, outgoing) => void listener(incoming, outgoing));
+  // A missing Host is refused by the app, as problem+json like everything else.
+  const how = { ...timeouts, requireHostHeader: false };
+  const server = createServer(how, (incoming, outgoing) => void listener(incoming, outgoing));
+  server.on("checkExpectation", (_, outgoing) => refuseExpectation(outgoing));
   server.on("clientError", answerClientError);
   await bound(server, host, port);
   const actual = (server.address() as AddressInfo).port;
@@ -50,6 +54,11 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     port: actual,
     close: (graceMs) => closeServer(server, clock, graceMs),
   };
+}
+
+function refuseExpectation(outgoing: ServerResponse): void {
+  const { status, headers, body } = problem("expectation_failed", "of Expect only 100-continue is understood");
+  outgoing.writeHead(status, { ...headers, connection: "close" }).end(body);
 }
 
 function badRequest(): Response {

@@ -56,12 +56,14 @@ function* checkShape({ url, timeoutMs, headers, onUnknown }: SinkConfig): Genera
   }
 }
 
+const sinkOf = ({ kind }: SinkConfig): string => `${/^[aeio]|^http/.test(kind) ? "an" : "a"} ${kind} sink`;
+
 function* checkKind(config: SinkConfig, { takes, check }: SinkKindDefinition): Generator<SinkFault> {
   for (const [name, words] of Object.entries(KIND_SETTINGS) as [KindSetting, string][]) {
     const value = config[name];
     const absent = value === undefined || (Array.isArray(value) && value.length === 0);
-    if (takes[name] === "needed" && absent) yield whole(`a ${config.kind} sink needs ${words}`);
-    if (takes[name] === undefined && !absent) yield whole(`a ${config.kind} sink has no ${name}`);
+    if (takes[name] === "needed" && absent) yield whole(`${sinkOf(config)} needs ${words}`);
+    if (takes[name] === undefined && !absent) yield whole(`${sinkOf(config)} has no ${name}`);
   }
   if (check) yield* check(config);
 }

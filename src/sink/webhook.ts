@@ -6,10 +6,11 @@ import { errorText } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { SinkConfig } from "../message/topic.ts";
 import { systemClock } from "../platform/clock.ts";
+import { checkSecret } from "../webhook/secret.ts";
+import { signWebhook } from "../webhook/sign.ts";
 import { oneLine } from "./one-line.ts";
 import { createPoster, type PosterDeps, type PosterOptions, posterOptions } from "./poster.ts";
 import { messageHeaders } from "./request-headers.ts";
-import { checkSecret, signWebhook } from "./sign-webhook.ts";
 import type { Sink } from "./sink.ts";
 import type { SinkFault, SinkKindDefinition } from "./sink-kind.ts";
 import { outcomeOfAnswer, type Verdict } from "./verdict.ts";
@@ -29,11 +30,10 @@ export function webhookSink(options: WebhookSinkOptions, deps: PosterDeps = {}):
       if (delivery.id.includes(".")) {
         return { kind: "reject", code: "request_invalid", error: "a webhook id must not contain a dot" };
       }
-      const timestampS = Math.floor(clock.wallMs() / 1_000);
       const headers = messageHeaders(delivery);
-      headers.push("webhook-id", delivery.id, "webhook-timestamp", String(timestampS));
       try {
-        headers.push("webhook-signature", signWebhook(delivery.id, timestampS, delivery.payload, secrets));
+        const signed = signWebhook({ id: delivery.id, body: delivery.payload, secrets, atMs: clock.wallMs() });
+        headers.push(...Object.entries(signed).flat());
       } catch (thrown) {
         return { kind: "unserved", code: "signing_failed", error: oneLine(errorText(thrown), LIMITS.errorBytesMax) };
       }

@@ -21,7 +21,7 @@ export interface Approval {
   readonly at: Date;
   readonly note: string | null;
   /** How many failures the group had when it was given; null: not said. */
-  readonly occurrences: number | null;
+  readonly occurrenceCount: number | null;
 }
 
 /** The most occurrences of one ingest; more throw `invalid_request`. */

@@ -17,20 +17,20 @@ export interface GroupIdentity {
   /** Versioned key of recovery/fingerprint; unique. */
   readonly fingerprint: string;
   /** Made from the fingerprint (UUIDv5); unique. */
-  readonly matchId: string;
+  readonly failureMatchId: string;
   readonly topic: string;
   readonly sink: string;
-  readonly code: string;
+  readonly errorCode: string;
   readonly template: string;
-  readonly frame: string | null;
+  readonly topFrame: string | null;
   /** The hand-made group rule that decided, if one did. */
-  readonly rule: string | null;
+  readonly groupRule: string | null;
 }
 
 export interface Group extends GroupIdentity {
   readonly groupId: number;
   /** All that were ever counted, those of groups merged into this one included. */
-  readonly occurrences: number;
+  readonly occurrenceCount: number;
   readonly firstAt: Date;
   readonly lastAt: Date;
   /** Raised by merge, split and hold: what was approved for another version has lapsed. */
@@ -72,15 +72,15 @@ export interface NewOccurrence {
    * Supplied from outside: kept, and joins the group. Known already (supplied before, or the own id of a group): its group, whatever
    * the fingerprint says. After that the fingerprint decides, then the identity's own match id; a group is made where none is known.
    */
-  readonly matchId: string | null;
+  readonly failureMatchId: string | null;
   readonly message: FailedMessage | null;
   readonly tenantId: string | null;
-  readonly skill: string | null;
+  readonly skillId: string | null;
   /** At most FINGERPRINT_LIMITS.textCharsMax characters; no NUL. */
-  readonly text: string;
-  readonly stack: string | null;
+  readonly errorMessage: string;
+  readonly stackTrace: string | null;
   /** The failure payload of an outside failure, as JSON text; null for our own. */
-  readonly payload: string | null;
+  readonly failurePayload: string | null;
   /** False: count only, queue no evaluation. */
   readonly evaluate: boolean;
 }
@@ -90,7 +90,7 @@ export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "
   /** Where it was counted; after a merge still the group that is part of another now. */
   readonly groupId: number;
   /** Of the identity it was ingested with: a supplied match id may have put it into a group of another code. */
-  readonly code: string;
+  readonly errorCode: string;
   readonly at: Date;
   /** Whether our own message is an open dead letter by this very death; null for outside failures. */
   readonly open: boolean | null;
@@ -110,18 +110,18 @@ export interface IngestRules extends At {
 
 /**
  * `conflict`: the key belongs to another payload; nothing is counted, the others of the call are. `first`: this occurrence made the group.
- * `queued`: it was counted, has `evaluate`, and an evaluation of its group was queued with the write. Ids and `occurrences` as they
- * are after the whole write, for a group that was merged those of the one it became part of. `matchId`: the supplied one, else the
+ * `evaluationQueued`: it was counted, has `evaluate`, and an evaluation of its group was queued with the write. Ids and `occurrenceCount` as they
+ * are after the whole write, for a group that was merged those of the one it became part of. `failureMatchId`: the supplied one, else the
  * group's own.
  */
 export interface Ingested {
   readonly kind: "accepted" | "duplicate" | "conflict";
   readonly groupId: number;
   readonly candidateId: number;
-  readonly matchId: string;
-  readonly occurrences: number;
+  readonly failureMatchId: string;
+  readonly occurrenceCount: number;
   readonly first: boolean;
-  readonly queued: boolean;
+  readonly evaluationQueued: boolean;
 }
 
 /** A dead letter of ours that has not been ingested since it last died. */
@@ -156,7 +156,7 @@ export interface Candidate {
   readonly evaluations: number;
   readonly evaluatedAt: Date | null;
   /** The selected action. */
-  readonly action: string | null;
+  readonly selectedAction: string | null;
   readonly confidence: number | null;
   /** The evaluation as JSON text: why, alternatives, what each rule contributed. */
   readonly evaluation: string | null;
@@ -179,12 +179,12 @@ export interface Candidate {
 export interface CandidatePatch {
   readonly decision?: Decision | undefined;
   /** Adds one, after `clearApprovals`; the same actor twice is one, as first written. */
-  readonly approval?: (Pick<Approval, "actor" | "note"> & Partial<Pick<Approval, "occurrences">>) | undefined;
+  readonly approval?: (Pick<Approval, "actor" | "note"> & Partial<Pick<Approval, "occurrenceCount">>) | undefined;
   readonly clearApprovals?: boolean | undefined;
   readonly evaluationStatus?: EvaluationStatus | undefined;
   /** Sets `evaluatedAt` to the store's now. */
   readonly evaluated?: boolean | undefined;
-  readonly action?: string | null | undefined;
+  readonly selectedAction?: string | null | undefined;
   readonly confidence?: number | null | undefined;
   readonly evaluation?: string | null | undefined;
   readonly groupVersion?: number | undefined;
@@ -234,11 +234,11 @@ export interface NewProvenance {
   readonly candidateId: number | null;
   readonly redriveId?: string | null | undefined;
   /** created, rule_evaluated, action_selected, approved, rejected, executing, executed, … */
-  readonly event: string;
+  readonly eventType: string;
   readonly actor: string;
   readonly actorType: ActorType;
   readonly reason: string | null;
-  readonly rule: string | null;
+  readonly ruleId: string | null;
   readonly action: string | null;
   readonly confidenceBefore: number | null;
   readonly confidenceAfter: number | null;
@@ -254,7 +254,7 @@ export interface Provenance extends NewProvenance {
 
 export interface GroupFilter {
   readonly topic?: string | undefined;
-  readonly code?: string | undefined;
+  readonly errorCode?: string | undefined;
   readonly tenantId?: string | undefined;
   /** True: only groups with open dead letters of ours. */
   readonly open?: boolean | undefined;
@@ -296,7 +296,7 @@ export interface RecoveryStore {
   group(groupId: number): Promise<Group | null>;
   /** The one it was merged into, if it was. By message: where its latest death (most attempts) was counted. */
   groupOf(
-    by: { readonly fingerprint: string } | { readonly matchId: string } | { readonly messageId: string },
+    by: { readonly fingerprint: string } | { readonly failureMatchId: string } | { readonly messageId: string },
   ): Promise<Group | null>;
   /** By the time of the last occurrence, latest first. Cursors here and below: one that no page returned throws `invalid_request`. */
   groups(filter: GroupFilter): Promise<Paged<Group>>;

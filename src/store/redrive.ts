@@ -4,6 +4,7 @@
  * the message is read from the message itself.
  */
 import { MakegoodError } from "../message/errors.ts";
+import { withNames } from "../message/json.ts";
 import type { MessageView, NewMessage, Resolution, Status } from "../message/message.ts";
 import type { NewProvenance, Paged } from "./recovery.ts";
 import type { At } from "./store.ts";
@@ -16,17 +17,18 @@ import type { At } from "./store.ts";
 export type RedriveMode = "replay" | "new_key" | "copy" | "resolve" | "watch";
 
 /** planned: frozen and shown (dry run), waits for a person. stopped: by itself, because too much failed. */
-export type RedriveStatus = "planned" | "running" | "paused" | "stopped" | "cancelled" | "done";
+export const REDRIVE_STATUSES = ["planned", "running", "paused", "stopped", "cancelled", "done"] as const;
+export type RedriveStatus = (typeof REDRIVE_STATUSES)[number];
 
 /**
  * Open dead letters that fit all members given; `ids`: exactly these, of those that fit. `groupId`: those that are open in it (or in the
- * one it was merged into) by their present death. `code`: of the death.
+ * one it was merged into) by their present death. `errorCode`: of the death.
  */
 export interface RedriveSelect {
   readonly groupId?: number | undefined;
   readonly topic?: string | undefined;
   readonly tenantId?: string | undefined;
-  readonly code?: string | undefined;
+  readonly errorCode?: string | undefined;
   readonly ids?: readonly string[] | undefined;
   /**
    * The mark of a preview (`RedrivePreview.seen`): only what that one saw and what has not moved on since. What died, was counted in the
@@ -51,10 +53,19 @@ export function keptSelect({ ids, ...rest }: RedriveSelect): KeptSelect {
   return ids === undefined ? rest : { ...rest, idsGiven: ids.length };
 }
 
+/** In rows, hashes and the record a selection has the names it began with, so that what was written then means the same now. */
+export function writtenSelect(select: Omit<RedriveSelect, "seen"> | KeptSelect): Record<string, unknown> {
+  return withNames(select, { errorCode: "code" });
+}
+
+export function readSelect(text: string): KeptSelect {
+  return withNames(JSON.parse(text) as object, { code: "errorCode" }) as unknown as KeptSelect;
+}
+
 export interface NewRedrive {
-  readonly id: string;
+  readonly redriveId: string;
   /** Pressing twice is one redrive: the same key (or the same id) gives the first one back. Asked before anything else. */
-  readonly requestKey: string | null;
+  readonly idempotencyKey: string | null;
   readonly requestHash: string;
   readonly status: "planned" | "running";
   readonly mode: RedriveMode;
@@ -98,7 +109,7 @@ export interface Redrive extends Omit<NewRedrive, "provenance" | "select" | "sta
 
 export type RedriveStarted =
   | { readonly kind: "started" | "same"; readonly redrive: Redrive }
-  /** The request key belongs to a redrive of another request. */
+  /** The key belongs to a redrive of another request. */
   | { readonly kind: "conflict"; readonly redrive: Redrive }
   /** The candidate is no longer executing under this execution. */
   | { readonly kind: "lost" };
@@ -107,7 +118,8 @@ export type RedriveStarted =
  * waiting → sent → healed | failed; waiting → skipped; what was only watched: sent → skipped. Reasons are those of SKIPPED and
  * `endingOf`.
  */
-export type ItemState = "waiting" | "sent" | "healed" | "failed" | "skipped";
+export const ITEM_STATES = ["waiting", "sent", "healed", "failed", "skipped"] as const;
+export type ItemState = (typeof ITEM_STATES)[number];
 
 export interface RedriveItem {
   /** Its place in the list, from 1. */
@@ -192,8 +204,8 @@ export interface RedriveStore {
   /** Freezes the list and starts (or plans) in one write. */
   start(redrive: NewRedrive, at?: At): Promise<RedriveStarted>;
   get(id: string): Promise<Redrive | null>;
-  /** The one that was started under this request key. */
-  find(requestKey: string): Promise<Redrive | null>;
+  /** The one that was started under this key. */
+  find(idempotencyKey: string): Promise<Redrive | null>;
   /** Newest first, by id. */
   list(filter: {
     readonly status?: RedriveStatus | undefined;

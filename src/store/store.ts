@@ -8,6 +8,7 @@ import type {
   AttemptRecord,
   Claim,
   ClaimedMessage,
+  InterventionAction,
   MessageView,
   NewMessage,
   ProvenanceRecord,
@@ -80,6 +81,8 @@ export interface Lane {
   readonly ordered: boolean;
   /** Milliseconds until its first message is due; negative: how long that one has been waiting. */
   readonly dueInMs: number;
+  /** How many of its messages a claim would find due; only where it was asked for. */
+  readonly due?: number | undefined;
 }
 
 /** Which part of the lanes is asked for. */
@@ -87,6 +90,8 @@ export interface Lanes extends At {
   /** The last lane of the part before; absent: from the beginning. */
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
+  /** Counts what is due of each lane; PostgreSQL reads an index entry for each of them, so not for a loop that looks for work. */
+  readonly counted?: boolean | undefined;
 }
 
 export interface ClaimRequest extends At {
@@ -110,12 +115,17 @@ export type SettleResult = "settled" | "lost";
 /** `lane` is a hint that this lane has work; null means something changed, look. `topics`: a topic changed. */
 export type WakeHint = { readonly kind: "work"; readonly lane: string | null } | { readonly kind: "topics" };
 
-export interface ListFilter {
+export interface ListFilter extends At {
   readonly status?: Status | undefined;
   readonly resolution?: Resolution | undefined;
   readonly topic?: string | undefined;
   readonly tenantId?: string | undefined;
   readonly key?: string | undefined;
+  /**
+   * Lists what a claim of these lanes would find due now instead, the longest due first, whatever the filters above say. It has no further page,
+   * and costs the same however much waits. Each lane once.
+   */
+  readonly dueIn?: readonly string[] | undefined;
   /** False: payloads come back empty, for pages that only show where messages stand. */
   readonly payload?: boolean | undefined;
   readonly limit: number;
@@ -124,7 +134,7 @@ export interface ListFilter {
 }
 
 export interface Page {
-  /** Newest first. */
+  /** Newest first, unless the filter says otherwise. */
   readonly data: MessageView[];
   readonly nextCursor: string | null;
 }
@@ -143,8 +153,12 @@ export interface Intervention extends At {
   /**
    * replay: a dead letter or a held message becomes pending, due now, with a new budget.
    * resolve: a dead letter or a held message is settled by a person. discard: likewise, and also for a pending one.
+   * cancel: a pending message, held or not, ends as discarded. reschedule: one that is not held is due `delayMs` from now, its attempts,
+   * its lane and its place among those of its ordering key unchanged.
    */
-  readonly action: "replay" | "resolve" | "discard";
+  readonly action: InterventionAction;
+  /** reschedule: from now, by the store's clock; absent: at once. */
+  readonly delayMs?: number | undefined;
   readonly actor: string;
   readonly reason: string | null;
   /** Refused when the message has moved on since; absent: whatever revision it has. */

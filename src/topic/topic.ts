@@ -4,9 +4,9 @@
  */
 import { DEFAULTS } from "../message/limits.ts";
 import type { Ordering } from "../message/message.ts";
-import type { RetryConfig } from "../message/retry-policy.ts";
+import type { DeclaredRetry, RetryConfig, RetryPolicyName } from "../message/retry-policy.ts";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "../message/standard-schema.ts";
-import { CARRIERS, type Carrier, type SinkConfig, type TopicDefinition } from "../message/topic.ts";
+import { CARRIERS, type Carrier, type SinkConfig, type TopicDefinition, type TopicName } from "../message/topic.ts";
 import { checkTopic } from "../message/validate-topic.ts";
 import type { DeclaredSink } from "../sink/kinds.ts";
 import type { DeliverContext, Delivery, Sink } from "../sink/sink.ts";
@@ -16,7 +16,7 @@ export type TopicHandler<Out> = (payload: Out, delivery: Delivery, context: Deli
 
 /** `In` is what may be enqueued, `Out` what the handler gets: the schema's two sides. */
 export interface Topic<In = unknown, Out = In> {
-  readonly name: string;
+  readonly name: TopicName;
   readonly definition: TopicDefinition;
   readonly schema: StandardSchemaV1<In, Out> | null;
   readonly handler: TopicHandler<Out> | null;
@@ -38,7 +38,7 @@ export type TopicFor<In> = Topic<In, any>;
 export interface TopicOptions<Out = unknown> {
   /** Absent: the topic only sends from here; another process or the API gives it its sink. */
   readonly sink?: DeclaredSink | TopicHandler<Out> | Sink | undefined;
-  readonly retry?: string | (Omit<RetryConfig, "policy"> & { readonly policy?: string | undefined }) | undefined;
+  readonly retry?: RetryPolicyName | DeclaredRetry | undefined;
   readonly schemaVersion?: number | undefined;
   readonly leaseMs?: number | undefined;
   /** One total deadline per attempt. With a handler it may be longer than the lease. */
@@ -59,12 +59,20 @@ export interface TopicOptions<Out = unknown> {
   readonly compensation?: DeclaredSink | TopicHandler<Out> | Sink | undefined;
 }
 
-export function topic<S extends StandardSchemaV1>(
-  name: string,
-  options: TopicOptions<InferOutput<S>> & { readonly schema: S },
-): Topic<InferInput<S>, InferOutput<S>>;
-export function topic<P = unknown>(name: string, options?: TopicOptions<P> & { readonly schema?: undefined }): Topic<P>;
-export function topic(name: string, options: TopicOptions & { readonly schema?: StandardSchemaV1 | undefined } = {}): Topic {
+type Schema = StandardSchemaV1 | undefined;
+/** What may be enqueued, and what the handler gets: the schema's two sides, without one both are `P`. */
+type InOf<P, S extends Schema> = S extends StandardSchemaV1 ? InferInput<S> : P;
+type OutOf<P, S extends Schema> = S extends StandardSchemaV1 ? InferOutput<S> : P;
+
+/** One signature, not two: what does not fit is then said of the setting that is wrong, and of nothing else. */
+export function topic<P = unknown, S extends Schema = undefined>(
+  name: TopicName,
+  options: TopicOptions<OutOf<P, S>> & { readonly schema?: S } = {},
+): Topic<InOf<P, S>, OutOf<P, S>> {
+  return declare(name, options as TopicOptions, options.schema) as Topic<InOf<P, S>, OutOf<P, S>>;
+}
+
+function declare(name: TopicName, options: TopicOptions, schema: Schema): Topic {
   const { sink } = options;
   const { config, handler, object } = readSink(sink);
   const carriers = CARRIERS.flatMap((name) => (options[name] === undefined ? [] : [{ name, ...readSink(options[name]) }]));
@@ -84,7 +92,7 @@ export function topic(name: string, options: TopicOptions & { readonly schema?: 
   return Object.freeze({
     name,
     definition,
-    schema: options.schema ?? null,
+    schema: schema ?? null,
     handler,
     sink: object,
     sendsOnly: sink === undefined,

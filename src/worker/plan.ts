@@ -103,7 +103,7 @@ interface Shares<L extends PlanLane> {
 export function plan<L extends PlanLane>(input: PlanInput<L>): Plan<L> {
   const lanes = input.lanes.filter((lane) => lane.topic.allowance > 0);
   const trusted = lanes.filter(({ suspicion }) => suspicion === 0);
-  const claims = planSuspects(suspectsInTurn(lanes, trusted, input.capacity), input);
+  const claims = planSuspects(suspectsInOrder(lanes, trusted, input.capacity), input);
   const used = claims.reduce((sum, claim) => sum + total(claim), 0);
   const capacity = Math.min(input.capacity, Number.MAX_SAFE_INTEGER) - used;
   if (capacity <= 0 || trusted.length === 0) return { claims, carry: input.carry };
@@ -130,7 +130,7 @@ export function plan<L extends PlanLane>(input: PlanInput<L>): Plan<L> {
       shares,
     );
   // Then the fifth: the lane that was served longest ago, whatever its priority.
-  left -= giveInTurn(chosen.aged, Math.min(left, aged), shares);
+  left -= giveInOrder(chosen.aged, Math.min(left, aged), shares);
   giveByLevel(chosen, left, shares);
   claims.push(...byLease(all, shares));
   const carry = { aged: Math.min(1, fifth - aged), retried: Math.min(1, quarter - Math.floor(quarter)) };
@@ -226,7 +226,7 @@ function spend<L extends PlanLane>({ grants, byTopic, byTenant }: Shares<L>, lan
 }
 
 /** Lane by lane, and not by what topics and tenants hold: the first in line gets something whatever else its topic has. */
-function giveInTurn<L extends PlanLane>(lanes: readonly L[], amount: number, shares: Shares<L>): number {
+function giveInOrder<L extends PlanLane>(lanes: readonly L[], amount: number, shares: Shares<L>): number {
   const each = Math.max(1, Math.ceil(amount / Math.max(1, lanes.length)));
   let left = amount;
   for (const lane of lanes) {
@@ -308,7 +308,7 @@ function byLease<L extends PlanLane>(lanes: readonly L[], { grants }: Shares<L>)
 }
 
 /** With little room suspects and others take turns; otherwise suspects, who are few at a time, go first. */
-function suspectsInTurn<L extends PlanLane>(lanes: readonly L[], trusted: readonly L[], capacity: number): L[] {
+function suspectsInOrder<L extends PlanLane>(lanes: readonly L[], trusted: readonly L[], capacity: number): L[] {
   const suspects = lanes.filter(({ suspicion }) => suspicion > 0);
   if (trusted.length === 0 || capacity > 2 * PLAN.suspectGroupSize) return suspects;
   const lastMs = trusted.reduce((latest, { servedMs }) => Math.max(latest, servedMs), Number.NEGATIVE_INFINITY);

@@ -1,6 +1,6 @@
 /**
  * How many messages a worker holds: more than run at once, so that a fast sink never waits for a claim, but not many more
- * when the sink is slow, because what is held by one worker cannot be started by another and shares its fate in a crash.
+ * when the sink is slow, because what is held by one worker cannot be started by another and waits for its lease after a crash.
  */
 
 const CLAIM_MAX = 1_000;

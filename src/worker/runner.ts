@@ -68,8 +68,8 @@ export class Runner {
   #retried = 0;
   #bursting: boolean = false;
   #stopped: boolean = false;
-  #turn: Timer | undefined;
-  #turnBeganMs = 0;
+  #burst: Timer | undefined;
+  #burstBeganMs = 0;
   #sweep: Timer | undefined;
   #sweptMs = 0;
 
@@ -117,8 +117,8 @@ export class Runner {
     const { clock, concurrency, settler } = this.#options;
     let nowMs = clock.monotonicMs();
     while (this.#running.size < concurrency && this.#waiting.length > 0) {
-      if (!this.#turn) this.#beginTurn(nowMs);
-      if (nowMs - this.#turnBeganMs > BURST_MS) break;
+      if (!this.#burst) this.#beginBurst(nowMs);
+      if (nowMs - this.#burstBeganMs > BURST_MS) break;
       const attempt = this.#waiting.next();
       if (!attempt) break;
       nowMs = this.#start(attempt, nowMs);
@@ -159,7 +159,7 @@ export class Runner {
     for (const attempt of this.#running) attempt.abort("shutdown", this.#options.clock.monotonicMs());
     await this.#empty(GRACE_MS / 2);
     for (const attempt of this.#running) this.#finish(attempt, { kind: "interrupted" }, this.#options.clock.monotonicMs());
-    this.#turn?.cancel();
+    this.#burst?.cancel();
   }
 
   /** The last timer; after everything is settled. */
@@ -267,10 +267,10 @@ export class Runner {
    * Attempts that need no promise, on a store that answers without leaving the process, would otherwise follow each other
    * without end and let no timer and no socket of this process have its turn.
    */
-  #beginTurn(nowMs: number): void {
-    this.#turnBeganMs = nowMs;
-    this.#turn = this.#options.clock.after(0, () => {
-      this.#turn = undefined;
+  #beginBurst(nowMs: number): void {
+    this.#burstBeganMs = nowMs;
+    this.#burst = this.#options.clock.after(0, () => {
+      this.#burst = undefined;
       if (this.#waiting.length === 0) return;
       this.run();
       this.#options.nudge();

@@ -1,6 +1,6 @@
 /**
- * What was claimed and not started, in the order it came. Attempts whose topic or tenant already runs as many as it may step
- * aside and come first again when one of those ends, so that they hold up nobody else.
+ * What was claimed and not started, in the order it came. Attempts whose topic or tenant already runs as many as it may let
+ * others pass and come first again when one of those ends, so that they hold up nobody else.
  */
 import type { Attempt } from "./attempt.ts";
 import { Fifo } from "./fifo.ts";

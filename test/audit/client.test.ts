@@ -79,7 +79,7 @@ describe("N3: a store that is not open yet", () => {
     await using network = await startProxy(targetOf(databaseUrl()));
     network.refuse();
     const store = createPostgresStore({ url: network.via(databaseUrl()), schema, connectTimeoutMs: 500 });
-    // Somebody else's record has the event id of the fourth one.
+    // Another producer's record has the event id of the fourth one.
     const before = client(NOWHERE, { store: createPostgresStore({ url: databaseUrl(), schema }), work: false });
     await vi.waitFor(async () => expect((await before.makegood()) === null).toBe(false), 20_000);
     expect((await before.execution(envelope("e-4", "executions", { outcome: "failure" }) as never)).kind).toBe("queued");

@@ -101,7 +101,7 @@ describe("the audit endpoints", () => {
     const second = await server.post(type, text);
     expect([second.status, await json(second)]).toEqual([200, { event_id, status: "duplicate" }]);
     expect((await server.post(type, text.replace("12345", "54321"))).status).toBe(201);
-    // Whoever borrows the event id of such a record for another one contradicts it.
+    // The event id of such a record on another one is a contradiction.
     const forged = await server.post(type, envelope(event_id, type));
     expect([forged.status, await json(forged)]).toMatchObject([422, { code: "key_conflict" }]);
   });

@@ -78,7 +78,7 @@ describe.each(ways)("%s", (way, run) => {
   });
 });
 
-describe("strange payloads (fault 47)", () => {
+describe("hostile payloads (fault 47)", () => {
   const zoo =
     '{"esc":"\\u001b[31m","n":18446744073709551616,"e":1e400,"a":1,"a":2,"raw":"\u009b\u202e\u007f","s":"\\ud800","__proto__":{}}';
 

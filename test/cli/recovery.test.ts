@@ -132,8 +132,8 @@ describe("executing", () => {
     expect(await scene.candidate(id)).toMatchObject({ execution_status: "pending" });
     const wrong = await words(`execute ${id} --confirm 7`);
     expect([wrong.code, wrong.stderr]).toEqual([4, expect.stringContaining("confirm")]);
-    const strange = await words(`execute ${id} --confirm 3 --seen nothing`);
-    expect([strange.code, strange.stderr]).toEqual([2, expect.stringContaining("seen")]);
+    const unseen = await words(`execute ${id} --confirm 3 --seen nothing`);
+    expect([unseen.code, unseen.stderr]).toEqual([2, expect.stringContaining("seen")]);
     scene.receiver.status = 200;
     const yes = await words(`execute ${id} ${QUICK} --wait`, { answers: ["y"] });
     expect([yes.code, yes.stderr]).toEqual([0, ""]);

@@ -1,15 +1,15 @@
 /** Build 6: what this process may not or cannot do is never the receiver's verdict (N9, N18). */
 import { describe, expect, it } from "vitest";
-import { createMemoryStore, topic, unserved } from "../../src/index.ts";
+import { createMemoryStore, type TopicName, topic, unserved } from "../../src/index.ts";
 import { httpReceiver } from "../sinks/receiver.ts";
 import { fastClock, pause, setUp, until } from "../unit/delivery/support.ts";
 
 const SINKLESS = { recovery: false } as const;
 
-async function apiTopic(store: ReturnType<typeof createMemoryStore>, url: string): Promise<string> {
-  const { definition } = topic("api/hook", { sink: { kind: "http", url, trusted: undefined } });
+async function apiTopic(store: ReturnType<typeof createMemoryStore>, url: string): Promise<TopicName> {
+  const { name, definition } = topic("api/hook", { sink: { kind: "http", url, trusted: undefined } });
   await store.topics.put({ ...definition, sink: { kind: "http", url } }, "api");
-  return definition.name;
+  return name;
 }
 
 describe("a worker that may not dial", () => {

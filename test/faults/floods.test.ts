@@ -1,5 +1,5 @@
 /**
- * Fault 20: 50,000 rows that somebody has locked, and one tenant with 100,000 due messages. Others are served as if nothing
+ * Fault 20: 50,000 rows that another session has locked, and one tenant with 100,000 due messages. Others are served as if nothing
  * were there, and the flood itself is worked off once it can be.
  */
 import pg from "pg";

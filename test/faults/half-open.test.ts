@@ -92,7 +92,7 @@ describe("fault 13: half-open sockets", () => {
     await until("it is at work", () => stage.receiver.arrivals.length > 20);
     stage.proxy.silence(...directions);
     await sleep(2_500);
-    // Whoever enqueues meanwhile is told that it worked, or that nobody knows.
+    // A caller that enqueues meanwhile is told that it worked, or that nobody knows.
     const late = stage.send("half/open", 5, undefined, "late").catch(() => {
       for (let n = 0; n < 5; n++) stage.history.unknown(`late-${n}`, JSON.stringify({ n }));
     });

@@ -1,6 +1,6 @@
 /**
  * Fault 7: a message that ends its worker each time. Its attempts are counted at the claim, so it dies after its budget also
- * when no worker ever lives to report it; and whoever shared its worker, in its batch or in a lease of his own, is neither
+ * when no worker ever lives to report it; and what shared its worker, in its batch or in a lease of its own, is neither
  * charged to death nor left behind.
  */
 import { expect, it, vi } from "vitest";

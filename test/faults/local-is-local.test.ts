@@ -1,6 +1,6 @@
 /**
  * What one process may not or cannot do is no verdict of the receiver: with real processes that differ in their allow-list (N18) and one
- * that has run out of descriptors (N9). Nothing dies, nothing is charged, the reason can be read everywhere, and whoever can delivers.
+ * that has run out of descriptors (N9). Nothing dies, nothing is charged, the reason can be read everywhere, and a worker that can delivers.
  */
 import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";

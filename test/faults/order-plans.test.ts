@@ -1,8 +1,9 @@
 /**
- * What a look and a claim read of ordered lanes (N16): as many pages with twenty thousand keys in the way as with none.
+ * What a look, a claim and a list of what is due read of ordered lanes (N16): as many pages with twenty thousand keys in the way as with none.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { orderedSql } from "../../src/store/postgres/statements/claim-ordered.ts";
+import { dueSql } from "../../src/store/postgres/statements/due.ts";
 import { lanesSql } from "../../src/store/postgres/statements/lanes.ts";
 import { definition, STRICT } from "../../src/testing/store-conformance/fixtures.ts";
 import { dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
@@ -62,6 +63,13 @@ it("a look is a descent per lane", async () => {
 
 it("a claim reads the heads that are due and nothing of what is in their way", async () => {
   const { pages, plan } = await pagesOf(orderedSql(s)(undefined), [[7], [20], "w", 30_000, 1_000_000, true, 16]);
+  expect(plan).toContain("ready_ordered_due");
+  expect(plan).not.toMatch(/Hash.*order_lock|Seq Scan on (ready_ordered|order_lock)/);
+  expect(pages).toBeLessThan(PAGES_MAX);
+});
+
+it("a list of what is due reads the heads and nothing of what is in their way", async () => {
+  const { pages, plan } = await pagesOf(dueSql(s)(undefined), [[7], 20]);
   expect(plan).toContain("ready_ordered_due");
   expect(plan).not.toMatch(/Hash.*order_lock|Seq Scan on (ready_ordered|order_lock)/);
   expect(pages).toBeLessThan(PAGES_MAX);

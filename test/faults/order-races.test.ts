@@ -96,7 +96,7 @@ describe("order under contention", () => {
         }
       }
     };
-    /** Somebody decides about everything that is dead or held, and throws some of what waits away, neighbours at the same moment. */
+    /** A person decides about everything that is dead or held, and throws some of what waits away, neighbours at the same moment. */
     const intervene = async (store: Store) => {
       for (let idle = 0; producing > 0 || idle < 30; ) {
         const dead = (await store.list({ status: "dead", resolution: "open", limit: 20 })).data;

@@ -1,5 +1,5 @@
 /**
- * Fault 15: SIGKILL of the postmaster under load; whoever supervises it starts it again. What was acknowledged is delivered,
+ * Fault 15: SIGKILL of the postmaster under load; its supervisor starts it again. What was acknowledged is delivered,
  * what was not may be there or not but never in part, and workers and callers need no restart.
  */
 import { setTimeout as sleep } from "node:timers/promises";

@@ -14,7 +14,7 @@ const effects = [];
 let empty = 0;
 while (empty < 40) {
   const lanes = (await store.lanes()).map(({ lane }) => ({ lane, limit: 1 + Math.floor(chance() * 20) }));
-  // Both leases are shorter than the time after which a process finds nothing and ends: what is abandoned comes back to somebody.
+  // Both leases are shorter than the time after which a process finds nothing and ends: what is abandoned comes back to another.
   const taken = await store.reclaim({ owner, leaseMs: 400, limit: 5 });
   const claimed = [...taken, ...(await store.claim({ owner, leaseMs: 400, lanes }))];
   if (claimed.length === 0) {
@@ -23,7 +23,7 @@ while (empty < 40) {
     continue;
   }
   empty = 0;
-  // One batch in ten is abandoned, as a crash would; its lease runs out and somebody takes it over.
+  // One batch in ten is abandoned, as a crash would; its lease runs out and another takes it over.
   if (chance() < 0.1) continue;
   const settles = claimed.map(({ id, claim, attempt }) => ({
     id,

@@ -1,6 +1,6 @@
 /**
  * Fault 39: scripts vanish, keys are of the wrong type, members point nowhere. A script that fails has changed nothing, what cannot be
- * read is set aside, and all others go on.
+ * read is quarantined, and all others go on.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/message/limits.ts";
@@ -61,7 +61,7 @@ describe("a server before Redis 7.0", () => {
 });
 
 describe("BUSY", () => {
-  it("a script of somebody else that does not end: calls are told to try later, and go on when it is killed", async () => {
+  it("a script of another program that does not end: calls are told to try later, and go on when it is killed", async () => {
     const store = await fresh();
     await server.ask("CONFIG", "SET", "busy-reply-threshold", "50");
     const endless = server.ask("EVAL", "while true do end", "0").catch(() => {});
@@ -132,7 +132,7 @@ describe("a key of the wrong type", () => {
     });
   }
 
-  it("DF-21: planted over a message: that one is set aside, the others are delivered", async () => {
+  it("DF-21: planted over a message: that one is quarantined, the others are delivered", async () => {
     const store = await fresh();
     const broken = message();
     const others = [message(), message()];
@@ -144,7 +144,7 @@ describe("a key of the wrong type", () => {
 });
 
 describe("pointers", () => {
-  it("DF-1, DF-31: a lane that names a message which is gone sets it aside in the same script and goes on", async () => {
+  it("DF-1, DF-31: a lane that names a message which is gone quarantines it in the same script and goes on", async () => {
     const store = await fresh();
     const [gone, there] = [message(), message()];
     await store.enqueue([gone, there]);
@@ -234,7 +234,7 @@ describe("pointers", () => {
     const one = message({ delayMs: 600_000 });
     await store.enqueue([one]);
     const seconds = Number(((await made.port.send(null, ["TIME"])) as [string])[0]);
-    const due = (await store.get(one.id))?.dueAt?.getTime() ?? 0;
+    const due = (await store.get(one.id))?.nextAttemptAt?.getTime() ?? 0;
     expect(Math.abs(due - 600_000 - seconds * 1_000)).toBeLessThan(5_000);
     expect(await claimAll(store)).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /**
  * Two processes on one Redis, each claiming, retrying, abandoning and taking over: every message is settled as delivered exactly once,
- * whoever held it, and nothing is left over (DF-23).
+ * by either process, and nothing is left over (DF-23).
  */
 import { execFile } from "node:child_process";
 import { dirname, join } from "node:path";

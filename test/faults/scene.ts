@@ -4,7 +4,7 @@
  */
 import pg from "pg";
 import type { MakegoodOptions } from "../../src/create.ts";
-import { type AnyTopic, createMakegood, type Makegood, type MakegoodEvent } from "../../src/index.ts";
+import { type AnyTopic, createMakegood, type Makegood, type MakegoodEvent, type TopicName } from "../../src/index.ts";
 import type { NewMessage } from "../../src/message/message.ts";
 import { payloadHash } from "../../src/message/validate.ts";
 import { createIds } from "../../src/platform/ids.ts";
@@ -25,7 +25,7 @@ export interface Scene extends AsyncDisposable {
   readonly events: MakegoodEvent[];
   of<T extends MakegoodEvent["type"]>(type: T): Extract<MakegoodEvent, { type: T }>[];
   /** Enqueues `count` messages, keyed `<prefix>-<n>`, and writes them into the history. Returns their ids. */
-  send(topic: string, count: number, make?: (n: number) => unknown, prefix?: string): Promise<string[]>;
+  send(topic: TopicName, count: number, make?: (n: number) => unknown, prefix?: string): Promise<string[]>;
   /** How many are delivered, pending, processing, dead. */
   /** Without what the recovery engine sends itself. */
   counts(): Promise<Record<"pending" | "processing" | "delivered" | "dead", number>>;

@@ -92,7 +92,7 @@ describe("the SQL function enqueue", () => {
       status: "pending",
       attempts: 0,
     });
-    expect(Number(view.dueAt) - Number(view.createdAt)).toBe(60_000);
+    expect(Number(view.nextAttemptAt) - Number(view.createdAt)).toBe(60_000);
   });
 
   it("rollback: nothing, and the key stays free", async () => {

@@ -1,6 +1,6 @@
 /**
- * Every exception to a house rule, with its reason. A rule has none of its own: whoever needs another adds a line here and
- * defends it in review.
+ * Every exception to a house rule, with its reason. A rule has none of its own: another one is a line here that is
+ * defended in review.
  */
 
 export interface Exception {

@@ -18,7 +18,10 @@ export const DOORS: readonly string[] = [
   "src/server/index.ts",
   "src/adapters/index.ts",
   "src/presets/index.ts",
+  "src/webhook/index.ts",
+  "src/inbox/index.ts",
   "src/testing/index.ts",
+  "src/contract/index.ts",
 ];
 
 const GROUND = ["message", "platform"];
@@ -41,6 +44,8 @@ const ENGINES = ["store:*", "sink:*", "sink-list"];
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   message: [],
   platform: [],
+  // For receivers. Signatures have their home here: the webhook sink signs with what verifies.
+  webhook: GROUND,
   observe: GROUND,
   // How a message is written on its way down the ladder: seams name it, journal and ladder keep to it, the command line reads it back.
   "ladder-format": [...GROUND, "observe"],
@@ -51,7 +56,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "sink-part": [...GROUND, "observe", "sink"],
   "store:*": [...GROUND, "observe", "store", "store-part"],
   "store:journal": [...GROUND, "observe", "store", "ladder-format"],
-  "sink:*": [...GROUND, "observe", "sink", "sink-part"],
+  "sink:*": [...GROUND, "observe", "sink", "sink-part", "webhook"],
   "sink-list": [...GROUND, "observe", "sink", "sink-part", "sink:*"],
   topic: SEAMS,
   worker: [...SEAMS, "topic"],
@@ -67,10 +72,14 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "dlq-port": [...SEAMS, "store-part", "store:redis", "store:memory"],
   "store:redis": [...GROUND, "observe", "store", "store-part", "dlq-port"],
   presets: [...MIDDLE, "store:redis", "store:memory", "dlq-port", "create"],
+  // What every address takes and answers. It knows words and limits of the rooms, and does nothing; the client in it loads none of them.
+  contract: [...GROUND, "store", "recovery"],
   // The memory store has no door of its own: MAKEGOOD_STORE=memory.
-  server: [...MIDDLE, "create", "presets", "store-door", "store:memory"],
-  cli: [...MIDDLE, "create", "presets", "server", "store-door"],
+  server: [...MIDDLE, "contract", "create", "presets", "store-door", "store:memory"],
+  cli: [...MIDDLE, "contract", "create", "presets", "server", "store-door"],
   testing: [...MIDDLE, ...ENGINES, "create"],
+  // For receivers: the caller's transaction as the stores take it, and no store.
+  inbox: [...GROUND, "store", "store-part"],
   // Its shims have a rule of their own: types of store.ts and nothing else.
   adapters: ["store"],
   front: [...MIDDLE, ...ENGINES, "create"],

@@ -42,16 +42,29 @@ describe("the house", () => {
     expect(DOORS.filter((door) => !paths.includes(door))).toEqual([]);
   });
 
-  it("loads no sink to read a configuration, which every command does", () => {
+  /** What a file loads when it is imported, over as many files as there are. */
+  function loadedBy(start: string): string[] {
     const byPath = new Map(readTree(repository, "src").map((file) => [file.path, file]));
-    const loaded = new Set(["src/cli/program.ts"]);
+    const loaded = new Set([start]);
     for (const path of loaded) {
       for (const { target, spec, kind, form } of byPath.get(path)?.imports ?? []) {
         if (kind === "value" && form !== "dynamic") loaded.add(target ?? spec);
       }
     }
+    return [...loaded];
+  }
+
+  it("loads no sink to read a configuration, which every command does", () => {
+    const loaded = loadedBy("src/cli/program.ts");
     expect(loaded).toContain("src/server/config/config.ts");
-    expect([...loaded].filter((path) => path === "undici" || roomOf(path)?.startsWith("sink:"))).toEqual([]);
+    expect(loaded.filter((path) => path === "undici" || roomOf(path)?.startsWith("sink:"))).toEqual([]);
+  });
+
+  it("opens the receivers' doors onto small rooms: no store, no driver, no server", () => {
+    const strangers = (door: string, known: RegExp) => loadedBy(door).filter((path) => !known.test(path));
+    expect(strangers("src/webhook/index.ts", /^(src\/(webhook|message|platform)\/|node:crypto$)/)).toEqual([]);
+    expect(strangers("src/inbox/index.ts", /^(src\/(inbox|message|store\/shared)\/|node:crypto$)/)).toEqual([]);
+    expect(strangers("src/sink/webhook.ts", /^src\/webhook\//), "it would see them").toContain("undici");
   });
 
   it("lists the files to look at again, and only for their size", () => {

@@ -104,7 +104,7 @@ describe("makegood journal", () => {
     const file = join(one.cwd, "app.log");
     await writeFile(
       file,
-      ["a line of somebody else", entryLine(plain, "why", {}), `{"x":1}`, entryLine(sealed, "why", form), ""].join("\n"),
+      ["a line of another program", entryLine(plain, "why", {}), `{"x":1}`, entryLine(sealed, "why", form), ""].join("\n"),
     );
     const without = await makegoodHere(one.cwd, ["journal", "import", "--json", file], one.env);
     expect(without.code).toBe(1);

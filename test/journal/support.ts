@@ -2,18 +2,18 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
 import type { NewMessage } from "../../src/message/message.ts";
 import { payloadHash } from "../../src/message/validate.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { createJournal, type JournalOptions } from "../../src/store/journal/journal.ts";
 import type { JournalNote } from "../../src/store/journal.ts";
 import type { HandedDown } from "../../src/store/ladder/format/handed-down.ts";
+import { atEnd } from "../support/at-end.ts";
 
 const made: string[] = [];
 const ids = createIds();
 
-afterAll(async () => {
+atEnd(async () => {
   for (const path of made.splice(0)) await rm(path, { recursive: true, force: true });
 });
 

@@ -54,7 +54,7 @@ describe.each(RUNGS)("from the %s", (rung) => {
     expect(await mg.ladder.drain()).toMatchObject({ left: 0 });
     const view = await primary.store.get(id);
     expect(view).toMatchObject({ status: "pending", attempts: 2, lastCode: "http_503" });
-    expect((view?.dueAt?.getTime() ?? 0) - Date.now()).toBeGreaterThan(3_000_000);
+    expect((view?.nextAttemptAt?.getTime() ?? 0) - Date.now()).toBeGreaterThan(3_000_000);
     const { attempts } = await primary.store.history(id);
     expect(attempts).toMatchObject([
       { attempt: 0, counted: false, code: "http_503" },

@@ -81,7 +81,7 @@ describe("the receiver's answer", () => {
     const { mg } = await ladderScene({ url: receiver.url });
     const { id } = await mg.deliver(TOPIC, 1);
     const view = await mg.store.get(id);
-    expect((view?.dueAt?.getTime() ?? 0) - (view?.createdAt.getTime() ?? 0)).toBeGreaterThanOrEqual(120_000);
+    expect((view?.nextAttemptAt?.getTime() ?? 0) - (view?.createdAt.getTime() ?? 0)).toBeGreaterThanOrEqual(120_000);
     await mg.close();
   });
 
@@ -90,7 +90,7 @@ describe("the receiver's answer", () => {
     const { mg } = await ladderScene({ url: receiver.url, topic: { retry: { policy: "settlement", jitter: "none" } } });
     const { id } = await mg.deliver(TOPIC, 1);
     const view = await mg.store.get(id);
-    expect((view?.dueAt?.getTime() ?? 0) - (view?.createdAt.getTime() ?? 0)).toBe(60_000);
+    expect((view?.nextAttemptAt?.getTime() ?? 0) - (view?.createdAt.getTime() ?? 0)).toBe(60_000);
     await mg.close();
   });
 });

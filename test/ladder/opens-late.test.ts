@@ -117,7 +117,7 @@ describe("a PostgreSQL that opens after three seconds", () => {
 });
 
 describe("a store that never opens", () => {
-  it("what only memory has stands in the ERROR log; close() ends, and whoever waits hears it", async () => {
+  it("what only memory has stands in the ERROR log; close() ends, and what waits hears it", async () => {
     await using receiver = await startReceiver({ status: 503 });
     await using proxy = await startProxy(targetOf(databaseUrl()));
     proxy.silence("request", "reply");
@@ -143,7 +143,7 @@ describe("a store that never opens", () => {
     await mg.close();
   });
 
-  it("a store that is there and refuses us is told once, waiters hear why, and it is used when somebody has mended it", async () => {
+  it("a store that is there and refuses us is told once, waiters hear why, and it is used when it is mended", async () => {
     const url = refusedUrl();
     const told: unknown[] = [];
     const wrong = createPostgresStore({ url });

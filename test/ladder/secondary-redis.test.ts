@@ -67,12 +67,12 @@ describe("down and up", () => {
     expect(await mg.ladder.drain()).toMatchObject({ conflicts: 0, whole: true });
     const up = await pending(postgres);
     expect(new Set(up.map(({ id }) => id))).toEqual(new Set(results.map(({ id }) => id)));
-    for (const { tenantId, payload, priority, attempts, dueAt, lastCode } of up) {
+    for (const { tenantId, payload, priority, attempts, nextAttemptAt, lastCode } of up) {
       const { n } = JSON.parse(payload) as { n: number };
       // After five failures the breaker is open, in this process alone, and there is no direct try but its probes.
       expect([tenantId, priority, attempts]).toEqual([`t${n % 3}`, n % 2, 0]);
       expect(n < 5 ? ["http_503"] : ["http_503", null]).toContain(lastCode);
-      if (n < 5) expect((dueAt?.getTime() ?? 0) - Date.now()).toBeGreaterThan(1_000_000);
+      if (n < 5) expect((nextAttemptAt?.getTime() ?? 0) - Date.now()).toBeGreaterThan(1_000_000);
     }
     // One probe each five seconds; the machine may be slow.
     expect(up.filter(({ lastCode }) => lastCode === null).length).toBeGreaterThan(15);
@@ -90,7 +90,7 @@ describe("down and up", () => {
     expect(first).toMatchObject({ stored: "secondary" });
     const second = await mg.deliver(TOPIC, 2, { key: "b" });
     primary.mode = "refuses";
-    // Somebody has settled one of them meanwhile.
+    // One of them was settled meanwhile.
     await postgres.intervene({ id: second.id, action: "discard", actor: "me", reason: "no longer owed" });
     const before = await postgres.get(second.id);
     primary.mode = "up";

@@ -7,10 +7,15 @@ const REPO = fileURLToPath(new URL("../..", import.meta.url));
 const EACH = ["test/conformance/postgres.test.ts", "test/faults/sql-function.test.ts", "test/recovery/postgres-tables.test.ts"];
 
 /**
- * The other seams: audit with its monthly partitions, usage with its optional tables, recovery. What the oldest can, those after it can: it runs
+ * The other seams: audit with its monthly partitions, usage with its optional tables, recovery; and the receiver's inbox. What the oldest can, those after it can: it runs
  * them, the newest runs them with everything else, and MAKEGOOD_SOAK=1 has each in between run them, too.
  */
-const SEAMS = ["test/audit/conformance.test.ts", "test/usage/conformance.test.ts", "test/recovery/conformance-postgres.test.ts"];
+const SEAMS = [
+  "test/audit/conformance.test.ts",
+  "test/usage/conformance.test.ts",
+  "test/recovery/conformance-postgres.test.ts",
+  "test/inbox/*.test.ts",
+];
 
 const all = process.env.PG_MAJOR === "14" || process.env.MAKEGOOD_SOAK === "1";
 

@@ -38,8 +38,11 @@ const WHAT_EACH_OPENS: Record<string, string[]> = {
   "./postgres": ["createPostgresStore", "startEmbedded", "migrateUp", "printMigrations"],
   "./journal": ["createJournal", "readJournal"],
   "./server": [],
+  "./client": ["createClient", "ApiError"],
   "./adapters": ["fromKysely", "fromKnex", "fromPrisma"],
   "./presets": ["createSettlementClient", "createUsage", "usageTopic", "createOutboxStore"],
+  "./webhook": ["verifyWebhook", "signWebhook", "generateSecret"],
+  "./inbox": ["createInbox"],
   "./testing": ["storeConformance", "sinkConformance", "createMemoryStore"],
 };
 

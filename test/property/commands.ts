@@ -117,7 +117,7 @@ const settle = fc.tuple(passMs, fc.nat(1_000), settlement).map(([ms, at, how]) =
     model.settled(entry, how);
     if (how.kind === "release") {
       // Back where it was or due now: a store may do either.
-      const dueMs = ((await store.get(id))?.dueAt?.getTime() ?? 0) - startMs;
+      const dueMs = ((await store.get(id))?.nextAttemptAt?.getTime() ?? 0) - startMs;
       assert.ok(dueMs === entry.dueMs || dueMs === model.nowMs);
       entry.dueMs = dueMs;
     }
@@ -174,23 +174,24 @@ const intervene = fc
   .record({
     ms: passMs,
     at: fc.nat(1_000),
-    action: fc.constantFrom("replay", "resolve", "discard"),
+    action: fc.constantFrom("replay", "resolve", "discard", "cancel", "reschedule"),
     fence: fc.constantFrom("none", "seen", "stale"),
+    delayMs: fc.constantFrom(0, 3_000, 60_000),
   })
-  .map(({ ms, at, action, fence }) =>
+  .map(({ ms, at, action, fence, delayMs }) =>
     command(`${action} (revision: ${fence})`, ms, async (model, { store }, now) => {
       const entry = pick([...model.entries.values()], at);
       if (!entry) return undefined;
       const { id } = entry.message;
       const view = await store.get(id);
       const revision = fence === "none" || !view ? undefined : view.revision + (fence === "stale" ? 1 : 0);
-      const result = await store.intervene({ id, action, actor: "person", reason: null, revision, ...now });
+      const result = await store.intervene({ id, action, actor: "person", reason: null, revision, delayMs, ...now });
       const done = entry.status !== "pruned" && fence !== "stale" && model.allows(entry, action);
       assert.equal(result.kind === "done", done, `${action} of ${entry.status} was answered ${result.kind}`);
       if (entry.status === "pruned") assert.equal(result.kind, "not_found");
       if (result.kind === "done") {
         assert.equal(result.message.revision, (view?.revision ?? 0) + 1);
-        model.intervened(entry, action);
+        model.intervened(entry, action, delayMs);
       }
       return entry;
     }),

@@ -127,12 +127,17 @@ export class Model {
   }
 
   allows(entry: Entry, action: Intervention["action"]): boolean {
-    if (entry.status === "dead") return entry.resolution === "open";
-    return entry.status === "pending" && (entry.held || action === "discard");
+    if (entry.status === "dead") return entry.resolution === "open" && action !== "cancel" && action !== "reschedule";
+    if (entry.status !== "pending") return false;
+    return action === "discard" || action === "cancel" || entry.held === (action !== "reschedule");
   }
 
-  intervened(entry: Entry, action: Intervention["action"]): void {
+  intervened(entry: Entry, action: Intervention["action"], delayMs: number): void {
     entry.provenance++;
+    if (action === "reschedule") {
+      entry.dueMs = this.nowMs + delayMs;
+      return;
+    }
     entry.held = false;
     entry.blocks = false;
     if (action === "replay") {
@@ -175,7 +180,7 @@ export async function agrees(entry: Entry, { store, startMs }: Real): Promise<vo
     [view.status, view.attempts, view.resolution, view.heldReason !== null, view.payload, view.key],
     [status, attempts, resolution, held, entry.message.payload, entry.message.key],
   );
-  assert.equal(view.dueAt?.getTime(), status === "pending" && !held ? startMs + entry.dueMs : undefined);
+  assert.equal(view.nextAttemptAt?.getTime(), status === "pending" && !held ? startMs + entry.dueMs : undefined);
   const history = await store.history(entry.message.id);
   assert.equal(history.attempts.length, entry.rows, "I5: one row for each attempt that was started");
   assert.equal(history.provenance.length, entry.provenance);

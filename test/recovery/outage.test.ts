@@ -105,24 +105,24 @@ describe("an outage of 5,000 messages", () => {
       await until(async () => (await stats()).occurrences === MESSAGES && (await evaluated()) === KINDS.length, 60_000);
 
       const groups = (await recovery.groups({ limit: 100 })).data;
-      expect(new Set(groups.map(({ code }) => code))).toEqual(new Set(KINDS.map(({ code }) => code)));
+      expect(new Set(groups.map(({ errorCode }) => errorCode))).toEqual(new Set(KINDS.map(({ code }) => code)));
       expect(groups.length).toBe(KINDS.length);
       for (const kind of KINDS) {
-        const group = groups.find(({ code }) => code === kind.code);
+        const group = groups.find(({ errorCode }) => errorCode === kind.code);
         const expected = Array.from({ length: MESSAGES }, (_, n) => n).filter((n) => KINDS[n % KINDS.length] === kind).length;
-        expect(group, kind.name).toMatchObject({ occurrences: expected, openMessages: expected });
+        expect(group, kind.name).toMatchObject({ occurrenceCount: expected, openMessages: expected });
         const { candidate, why } = await recovery.group(group?.groupId ?? 0);
-        expect(candidate?.action, kind.name).toBe(kind.action);
+        expect(candidate?.selectedAction, kind.name).toBe(kind.action);
         expect(why.length, kind.name).toBeGreaterThan(0);
       }
 
       over = true;
       const actor = { actor: "ops", actorType: "human" } as const;
-      // Half of what is redriven still fails: whoever presses knows that and says so.
+      // Half of what is redriven still fails: the person knows that and says so.
       const request = {
         select: { topic: "shop/charge" },
         reason: "the outage is over",
-        requestKey: "heal",
+        idempotencyKey: "heal",
         ratePerSecond: 2_000,
       };
       const { redrive, created } = await recovery.startRedrive(
@@ -131,10 +131,10 @@ describe("an outage of 5,000 messages", () => {
       );
       expect(created).toBe(true);
       expect(redrive.counts.selected).toBe(MESSAGES);
-      await until(async () => (await recovery.redrive(redrive.id)).status === "done", 60_000);
+      await until(async () => (await recovery.redrive(redrive.redriveId)).status === "done", 60_000);
 
       const healing = Array.from({ length: MESSAGES }, (_, n) => n).filter((n) => KINDS[n % KINDS.length]?.heals).length;
-      expect((await recovery.redrive(redrive.id)).counts).toEqual({
+      expect((await recovery.redrive(redrive.redriveId)).counts).toEqual({
         selected: MESSAGES,
         waiting: 0,
         sent: 0,
@@ -151,7 +151,7 @@ describe("an outage of 5,000 messages", () => {
       const after = (await recovery.groups({ limit: 100 })).data;
       expect(after.length).toBe(KINDS.length);
       for (const kind of KINDS) {
-        const group = after.find(({ code }) => code === kind.code);
+        const group = after.find(({ errorCode }) => errorCode === kind.code);
         expect(group?.openMessages === 0, kind.name).toBe(kind.heals);
       }
     } finally {

@@ -1,5 +1,5 @@
 /**
- * The recovery tables themselves: what they refuse whoever writes to them, their names as the seed knows them, and how a database that
+ * The recovery tables themselves: what they refuse, by whatever way it is written, their names as the seed knows them, and how a database that
  * holds dead letters already gets them.
  */
 import { readdir, readFile } from "node:fs/promises";
@@ -29,8 +29,22 @@ const rules: IngestRules = {
 function failure(name: string, fields: Partial<NewOccurrence> = {}): NewOccurrence {
   const text = `${name} took 1003 ms`;
   return {
-    ...{ requestKey: nextId(), payloadHash: hashOf(text), source: "api", group: identity(name), matchId: null, message: null },
-    ...{ tenantId: null, skill: null, text, stack: null, payload: `{"error_type":"${name}"}`, evaluate: true },
+    ...{
+      requestKey: nextId(),
+      payloadHash: hashOf(text),
+      source: "api",
+      group: identity(name),
+      failureMatchId: null,
+      message: null,
+    },
+    ...{
+      tenantId: null,
+      skillId: null,
+      errorMessage: text,
+      stackTrace: null,
+      failurePayload: `{"error_type":"${name}"}`,
+      evaluate: true,
+    },
     ...fields,
   };
 }
@@ -57,7 +71,7 @@ describe("fences of the tables", () => {
   const move = (id: number, set: string) =>
     sql(`update $s.recovery_candidate set version = version + 1, ${set} where id = ${id}`);
 
-  it("DR-1, DR-2: an execution never begins twice, whoever writes", async () => {
+  it("DR-1, DR-2: an execution never begins twice, by whatever way it is written", async () => {
     const id = await candidateOf("twice");
     await expect(move(id, "execution_status = 'executing'")).rejects.toThrow(/check constraint/);
     await move(id, "decision = 'approved', execution_status = 'executing', execution_id = 'e-1'");
@@ -152,19 +166,30 @@ describe("the seed's names", () => {
     ).map(({ name }) => name);
 
   it("REC-1, REC-5, REC-20: recovery_candidates has the seed's columns, one row for each failure_match_id (DR-20)", async () => {
-    const id = await candidateOf("slow", { requestKey: "r-1", matchId: "11111111-1111-4111-8111-111111111111" });
+    const id = await candidateOf("slow", { requestKey: "r-1", failureMatchId: "11111111-1111-4111-8111-111111111111" });
     await store.recovery.ingest([failure("slow", { requestKey: "report:r-2" })], rules);
     const evaluation = JSON.stringify(evaluationToJson(evaluateRules("TIMEOUT", "slow took 1003 ms")));
     const done = async (patch: Parameters<typeof store.recovery.write>[0]["patch"]) =>
       expect((await store.recovery.write({ candidateId: id, patch, provenance: [] })).kind).toBe("done");
     await done({ evaluationStatus: "evaluating" });
-    await done({ evaluationStatus: "evaluated", evaluated: true, action: "retry_exponential", confidence: 0.85, evaluation });
+    await done({
+      evaluationStatus: "evaluated",
+      evaluated: true,
+      selectedAction: "retry_exponential",
+      confidence: 0.85,
+      evaluation,
+    });
     await done({ decision: "approved", approval: { actor: "ann", note: null } });
     await done({ approval: { actor: "bob", note: null } });
     await done({ executionStatus: "skipped", executionResult: `{"status":"skipped"}` });
     const [row] = await sql("select * from $s.recovery_candidates where id = $1", [id]);
     expect(row).toMatchObject({
-      ...{ failure_match_id: identity("slow").matchId, suggestion: "retry_exponential", confidence: 0.85, decision: "approved" },
+      ...{
+        failure_match_id: identity("slow").failureMatchId,
+        suggestion: "retry_exponential",
+        confidence: 0.85,
+        decision: "approved",
+      },
       ...{ occurrence_count: "2", source: "api", error_code: "timeout", error_signature: identity("slow").fingerprint },
       ...{ approved_by: "ann, bob", approved_at: expect.any(Date), selected_action_id: "retry_exponential" },
       ...{ rules_evaluated: expect.arrayContaining([expect.objectContaining({ rule_id: "timeout_retry", matched: true })]) },
@@ -181,7 +206,7 @@ describe("the seed's names", () => {
   });
 
   it("REC-2: suggestion_input says what was known, as it came and as it was read", async () => {
-    const id = await candidateOf("input", { stack: "at f (a.ts:1)", skill: "search", tenantId: "t-1", requestKey: null });
+    const id = await candidateOf("input", { stackTrace: "at f (a.ts:1)", skillId: "search", tenantId: "t-1", requestKey: null });
     const rows = await sql("select * from $s.suggestion_input where suggestion_id = $1 order by id", [id]);
     expect(rows.map(({ input_type, raw_value, normalized_value }) => [input_type, raw_value, normalized_value])).toEqual([
       ["error_code", "timeout", "timeout"],
@@ -242,11 +267,11 @@ describe("the seed's names", () => {
     const line = {
       groupId,
       candidateId: id,
-      event: "rule_evaluated",
+      eventType: "rule_evaluated",
       actor: "system",
       actorType: "system",
       reason: null,
-      rule: "r-1",
+      ruleId: "r-1",
     } as const;
     await store.recovery.note([
       { ...line, action: "skip_task", confidenceBefore: 0.5, confidenceAfter: 0.7, durationMs: 1.5, details: `{"n":1}` },
@@ -265,7 +290,7 @@ describe("the seed's names", () => {
     ]);
   });
 
-  it("REC-20, DR-39: mv_top_pending is never stale, and ordered by whoever reads it", async () => {
+  it("REC-20, DR-39: mv_top_pending is never stale, and ordered by its reader", async () => {
     const [low, high] = [await candidateOf("low"), await candidateOf("high")];
     const sure = async (candidateId: number, confidence: number) =>
       store.recovery.write({ candidateId, patch: { confidence }, provenance: [] });
@@ -360,7 +385,7 @@ describe("a database that holds dead letters already", () => {
         insert into "${old}".dead_letter (id, lane_id, attempts, code, error) select id, lane_id, 5, 'http_503', 'took 7 ms' from m`);
     });
     const before = await file();
-    // Somebody is reading: the migration waits for that, and does not fail.
+    // Another session is reading: the migration waits for that, and does not fail.
     const { tx, commit } = await beginTransaction();
     await tx.query(`select count(*) from "${old}".dead_letter`);
     const opening = openStore({ schema: old });
@@ -379,7 +404,7 @@ describe("a database that holds dead letters already", () => {
     }
     expect(await upgraded.recovery.uningested(1_000, [])).toEqual([]);
     const group = await upgraded.recovery.groupOf({ fingerprint: identity("old").fingerprint });
-    expect(group).toMatchObject({ occurrences: 300, openMessages: 300 });
+    expect(group).toMatchObject({ occurrenceCount: 300, openMessages: 300 });
     const preview = await upgraded.recovery.redrives.preview({ groupId: group?.groupId, limit: 1_000, generationMax: 10 });
     expect(preview).toMatchObject({ messages: 300, topics: [{ topic: "old/one", messages: 300 }] });
     await connection.close();

@@ -27,8 +27,15 @@ const rules: IngestRules = {
 function failure(name: string, fields: Partial<NewOccurrence> = {}): NewOccurrence {
   const text = `${name} took 1003 ms`;
   return {
-    ...{ requestKey: nextId(), payloadHash: hashOf(text), source: "api", group: identity(name), matchId: null, message: null },
-    ...{ tenantId: null, skill: null, text, stack: null, payload: null, evaluate: true },
+    ...{
+      requestKey: nextId(),
+      payloadHash: hashOf(text),
+      source: "api",
+      group: identity(name),
+      failureMatchId: null,
+      message: null,
+    },
+    ...{ tenantId: null, skillId: null, errorMessage: text, stackTrace: null, failurePayload: null, evaluate: true },
     ...fields,
   };
 }
@@ -122,7 +129,15 @@ describe("an execution whose lease runs out while its list is being frozen", () 
     const { tx, commit } = await beginTransaction();
     await tx.query(`lock table "${schema}".redrive_item in exclusive mode`);
     const starting = store.recovery.redrives.start({
-      ...{ id: nextId(), requestKey: null, requestHash: "x", status: "planned", mode: "replay", action: null, actor: "ann" },
+      ...{
+        redriveId: nextId(),
+        idempotencyKey: null,
+        requestHash: "x",
+        status: "planned",
+        mode: "replay",
+        action: null,
+        actor: "ann",
+      },
       ...{ candidateId, executionId, reason: "the receiver is back", plan: "{}", provenance: [] },
       select: { groupId, limit: 10, generationMax: 10 },
     });
@@ -153,9 +168,9 @@ describe("a death that is ingested while its occurrence moves to another group",
     const dying = store.recovery.ingest([death], rules);
     await waiting(1);
     await commit();
-    expect(await dying).toMatchObject([{ kind: "duplicate", groupId: to?.groupId, occurrences: 2 }]);
-    expect(await groupOf("moving")).toMatchObject({ occurrences: 0, openMessages: 0 });
-    expect(await groupOf("moved to")).toMatchObject({ occurrences: 2, openMessages: 1 });
+    expect(await dying).toMatchObject([{ kind: "duplicate", groupId: to?.groupId, occurrenceCount: 2 }]);
+    expect(await groupOf("moving")).toMatchObject({ occurrenceCount: 0, openMessages: 0 });
+    expect(await groupOf("moved to")).toMatchObject({ occurrenceCount: 2, openMessages: 1 });
   });
 });
 
@@ -170,16 +185,16 @@ describe("a COMMIT whose answer is lost", () => {
       await expect(cut.recovery.ingest([report], rules)).rejects.toMatchObject({ code: "outcome_unknown" });
       expect(rule.count()).toBe(1);
       const [again] = await cut.recovery.ingest([report], rules);
-      expect(again).toMatchObject({ kind: act === "lose-reply" ? "duplicate" : "accepted", occurrences: 1 });
+      expect(again).toMatchObject({ kind: act === "lose-reply" ? "duplicate" : "accepted", occurrenceCount: 1 });
       expect(await evaluationsOf(again?.candidateId as number)).toBe(1);
       await cut.close();
     });
 
-    it(`fault 42: ${act} of a send: each item is sent once, whoever asks again`, async () => {
+    it(`fault 42: ${act} of a send: each item is sent once, also when asked again`, async () => {
       const ids = await deadLetters(3);
       const request = {
-        id: nextId(),
-        requestKey: null,
+        redriveId: nextId(),
+        idempotencyKey: null,
         requestHash: "h",
         status: "running",
         mode: "replay",
@@ -192,21 +207,21 @@ describe("a COMMIT whose answer is lost", () => {
       const cut = await openStore({ schema, url: proxy.via(databaseUrl()) });
       await cut.recovery.groups({ limit: 1 });
       proxy.rule({ match: COMMIT, act });
-      const send = () => cut.recovery.redrives.send(request.id, claim?.token as string, [{ n: 1 }, { n: 2 }, { n: 3 }]);
+      const send = () => cut.recovery.redrives.send(request.redriveId, claim?.token as string, [{ n: 1 }, { n: 2 }, { n: 3 }]);
       await expect(send()).rejects.toMatchObject({ code: "outcome_unknown" });
       expect(await send()).toEqual({ kind: "done", sent: act === "lose-reply" ? 0 : 3, skipped: 0 });
-      expect((await store.recovery.redrives.get(request.id))?.counts).toMatchObject({ selected: 3, waiting: 0, sent: 3 });
+      expect((await store.recovery.redrives.get(request.redriveId))?.counts).toMatchObject({ selected: 3, waiting: 0, sent: 3 });
       for (const id of ids) expect(await store.get(id)).toMatchObject({ status: "pending", generation: 1 });
       const change = { from: ["running"], status: "done", reason: null } as const;
-      await store.recovery.redrives.change(request.id, change, []);
-      await store.recovery.redrives.keep(request.id, claim?.token as string, { release: true });
+      await store.recovery.redrives.change(request.redriveId, change, []);
+      await store.recovery.redrives.keep(request.redriveId, claim?.token as string, { release: true });
       await cut.close();
     });
   }
 });
 
 describe("a server that ends its backends", () => {
-  /** Answers at last, as whoever gets an error that may be repeated repeats it. */
+  /** Answers at last: an error that may be repeated is repeated. */
   async function report(one: NewOccurrence): Promise<void> {
     for (;;) {
       try {
@@ -237,7 +252,7 @@ describe("a server that ends its backends", () => {
     }
     for (let i = 0; i < 2; i++) {
       const group = await groupOf(`ended ${i}`);
-      expect(group?.occurrences).toBe(75);
+      expect(group?.occurrenceCount).toBe(75);
       const { data } = await store.recovery.occurrences(group?.groupId as number, { limit: 200 });
       expect(data).toHaveLength(75);
     }
@@ -253,7 +268,7 @@ describe("many at once on few connections", () => {
     };
     const reports = Array.from({ length: 5 }, (_, i) => report(i));
     const answers = await Promise.all(reports);
-    expect(answers.flat().every(({ queued }) => queued)).toBe(true);
+    expect(answers.flat().every(({ evaluationQueued }) => evaluationQueued)).toBe(true);
     await narrow.close();
   });
 });
@@ -270,7 +285,7 @@ describe("retention", () => {
     expect(await store.get(gone)).toBeNull();
     expect(await store.get(kept)).toMatchObject({ status: "dead", resolution: "open" });
     const group = await groupOf("pruned");
-    expect(group).toMatchObject({ occurrences: 2, openMessages: 1 });
+    expect(group).toMatchObject({ occurrenceCount: 2, openMessages: 1 });
     const { data } = await store.recovery.occurrences(group?.groupId as number, { limit: 10 });
     expect(data.map(({ message, open }) => [message?.id, open])).toEqual([
       [gone, false],

@@ -1,5 +1,5 @@
 /**
- * What every adapter of the seeds' port must do, memory and Redis alike. A harness gives the store and the hands of its clock.
+ * What every adapter of the seeds' port must do, memory and Redis alike. A harness gives the store and moves its clock.
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { DLQAlarm, DLQOperations, DLQStore, NewDLQEntry } from "../../src/store/redis/dlq-port/dlq-store.ts";
@@ -191,7 +191,7 @@ export function dlqSuite(name: string, open: (options?: { batchLimit?: number })
       expect(await store.claimForReplay("r-1", 1_000)).toMatchObject({ abandoned: 1, entry: { attempt_count: 2 } });
     });
 
-    it("DF-7: what somebody holds is neither dropped nor deleted by others", async () => {
+    it("DF-7: what is claimed is neither dropped nor deleted by others", async () => {
       await store.put(owed("r-1"));
       const claim = await store.claimForReplay("r-1");
       expect(await h.other.terminalDrop("r-1", null, "exhausted")).toBe(false);

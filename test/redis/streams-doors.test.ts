@@ -100,7 +100,7 @@ describe("the seeds' streams", () => {
     await send("XADD", "audit-dlq", "*", "audit_type", "executions", "audit_data", JSON.stringify(envelope("e-1")));
     await until(async () => (await store.list({ limit: 1 })).data.length === 1);
     const [message] = (await store.list({ limit: 1 })).data;
-    const waitMs = Number(message?.dueAt) - Date.now();
+    const waitMs = Number(message?.nextAttemptAt) - Date.now();
     expect(waitMs).toBeGreaterThan(45_000);
     expect(waitMs).toBeLessThanOrEqual(60_000);
     expect([message?.attempts, tries]).toEqual([0, 0]);
@@ -177,7 +177,7 @@ describe("the seeds' streams", () => {
     await until(() => of("too_long").length === 2);
   });
 
-  it("recovery: an entry of a topic that nobody declared waits in the store, and whoever evaluates may declare it later", async () => {
+  it("recovery: an entry of a topic that nobody declared waits in the store, and the evaluating process may declare it later", async () => {
     await send("XADD", "m10:evaluate:stream", "*", "candidate_id", "c-1", "__proto__", "x", "priority", "3");
     keep(startRecoveryStream({ mg, redis, onNotice }));
     await until(async () => (await mg.store.list({ topic: RECOVERY_TOPIC, limit: 10 })).data.length === 1);

@@ -65,7 +65,7 @@ describe("inlets that are killed", () => {
     expect(await length("{orders}:dead-letter")).toBe(0);
   });
 
-  it("an entry that kills whoever has it is quarantined alone; its neighbours are not charged for it", async () => {
+  it("an entry that kills its reader is quarantined alone; its neighbours are not charged for it", async () => {
     for (let n = 0; n < 4; n++) await add(String(n));
     const killer = await add("killer");
     for (let n = 4; n < 8; n++) await add(String(n));

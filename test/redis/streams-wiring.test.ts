@@ -62,7 +62,7 @@ describe("the seeds' streams, started by the command line", () => {
       const { rows } = await client.query(`select event_id from "${schema}".audit_record order by event_id`);
       return rows.map(({ event_id }) => String(event_id));
     });
-  /** While it is open nothing is accepted: whoever reads an entry has it in hand. */
+  /** While it is open nothing is accepted: a reader of an entry keeps it. */
   async function noAcceptance(): Promise<() => Promise<void>> {
     const client = new pg.Client({ connectionString: databaseUrl() });
     await client.connect();
@@ -72,9 +72,9 @@ describe("the seeds' streams, started by the command line", () => {
       await client.end();
     };
   }
-  /** kill -9 of whoever has entries in hand; returns what it had. */
+  /** kill -9 of the reader that has entries; returns what it had. */
   async function killHolder(workers: readonly Process[], stream: string, group: string) {
-    await until("somebody has an entry in hand", async () => (await pendingOf(stream, group)).length > 0);
+    await until("a reader has an entry", async () => (await pendingOf(stream, group)).length > 0);
     const [first] = await pendingOf(stream, group);
     const names = await Promise.all(workers.map(consumerOf));
     const at = names.indexOf(first?.consumer as string);

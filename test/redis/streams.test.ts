@@ -214,7 +214,7 @@ describe("the inlet", () => {
       Number(((await send("XPENDING", STREAM, GROUP, "-", "+", "1")) as [string, string, number, number][])[0]?.[2]);
     expect(await idleMs()).toBeGreaterThanOrEqual(100_000);
     await send("XAUTOCLAIM", STREAM, GROUP, "finder", "60000", "0-0", "COUNT", "10", "JUSTID");
-    // It counts no delivery, and yet the entry has changed hands and the time it was idle is gone.
+    // It counts no delivery, and yet the entry has another reader and the time it was idle is gone.
     expect(await pending()).toMatchObject([{ id: early, consumer: "finder", deliveries: 2 }]);
     expect(await idleMs()).toBeLessThan(60_000);
   });

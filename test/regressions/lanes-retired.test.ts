@@ -95,7 +95,7 @@ async function inTransaction(begin: string, work: () => Promise<unknown>): Promi
 const SQL_ENQUEUE = (fields: string) => `select id from "${schema}".enqueue('${PLAIN}', '{}', tenant_id => 'quiet'${fields})`;
 
 describe("N21: retired lanes", () => {
-  it("whoever still knows a lane that is gone finds or makes it again, by every way in", async () => {
+  it("a caller that still knows a lane that is gone finds or makes it again, by every way in", async () => {
     const ways: Record<string, () => Promise<string[]>> = {
       single: async () => {
         const one = message();

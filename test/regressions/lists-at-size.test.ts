@@ -116,6 +116,25 @@ describe(`N20: lists of ${COUNT} messages`, () => {
     });
   }
 
+  it("what is due in some lanes is read from its index: as many rows as the page has, of each lane", async () => {
+    const s = `"${schema}"`;
+    const text = `select l.id::text from ${s}.lane l join ${s}.topic t on t.id = l.topic_id where t.name = 'at/size3'`;
+    const dueIn = (await client.query(text)).rows.map(({ id }) => id as string);
+    const expected = await client.query({
+      text: `select id::text from ${s}.ready where lane_id = any ($1::int[]) and due <= now() order by due, id limit 10`,
+      values: [dueIn],
+    });
+    seen = [];
+    const { data, nextCursor } = await list({ dueIn, limit: 10 });
+    expect(dueIn.length).toBeGreaterThan(10);
+    expect(data.map(({ id }) => id)).toEqual(expected.rows.map(({ id }) => id));
+    expect([data.length, nextCursor]).toEqual([10, null]);
+    expect(
+      seen.filter((node) => node["Node Type"] === "Seq Scan" && touched(node) > 0).map((node) => node["Relation Name"]),
+    ).not.toContain("ready");
+    expect(Math.max(...seen.map(touched))).toBeLessThanOrEqual(10 * dueIn.length);
+  });
+
   it("a page that looked long enough ends early, and its cursor goes on: nothing is left out", async () => {
     let ms = 0;
     const hasty = { ...systemClock, monotonicMs: () => (ms += 1_000) };

@@ -1,6 +1,6 @@
 /**
  * Defects of the seeds' outbox that must not be rebuilt, by their numbers, where the conformance suite does not carry them
- * already (DO-1, 2, 3, 5, 6, 8, 10, 19, 20, 21 stand there; DO-9 and DO-11 also in faults 22 and 33).
+ * already (DO-1, 2, 3, 5, 6, 8, 10, 19, 20, 21 are in them; DO-9 and DO-11 also in faults 22 and 33).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";

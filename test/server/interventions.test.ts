@@ -56,6 +56,30 @@ describe.each(STORES)("on the $name store", ({ make }) => {
     return id;
   }
 
+  describe("a message that waits", () => {
+    const later = async (): Promise<string> => {
+      const answer = await send("POST", "/api/v1/messages", { topic: "dead/end", payload: 1, delay_ms: 3_600_000 });
+      return ((await answer.json()) as { id: string }).id;
+    };
+
+    it("is cancelled: discarded with who and why, and not cancelled twice", async () => {
+      const id = await later();
+      const answer = await send("POST", `/api/v1/messages/${id}/cancel`, { reason: "ordered twice" });
+      expect([answer.status, await answer.json()]).toMatchObject([200, { status: "dead", resolution: "discarded" }]);
+      expect((await show(id)).provenance).toMatchObject([{ actor: "alice", action: "cancel", reason: "ordered twice" }]);
+      expect((await send("POST", `/api/v1/messages/${id}/cancel`, { reason: "again" })).status).toBe(409);
+    });
+
+    it("is rescheduled, and refused without a delay", async () => {
+      const id = await later();
+      expect((await send("POST", `/api/v1/messages/${id}/reschedule`, { reason: "now" })).status).toBe(400);
+      status = 200;
+      const answer = await send("POST", `/api/v1/messages/${id}/reschedule`, { reason: "now", delay_ms: 0 });
+      expect(answer.status).toBe(200);
+      await until(id, "delivered");
+    });
+  });
+
   describe("a message that cannot be delivered", () => {
     it("is retried within its budget, then dead, with a line for each attempt", async () => {
       status = 500;

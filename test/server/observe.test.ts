@@ -169,7 +169,7 @@ describe("metrics", () => {
     ]);
   });
 
-  it("N21: wait for no count that is known to take longer, and count the less often the dearer it is", async () => {
+  it("N21: wait for no count that is known to take longer, and count less often when a count takes long", async () => {
     let asked = 0;
     let monotonicMs = 0;
     const clock = { ...systemClock, monotonicMs: () => monotonicMs };

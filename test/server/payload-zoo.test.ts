@@ -1,5 +1,5 @@
 /**
- * Fault 47 and attacks 22 and 23: every strange payload is delivered and read back byte for byte, or refused with a 4xx at
+ * Fault 47 and attacks 22 and 23: every hostile payload is delivered and read back byte for byte, or refused with a 4xx at
  * the edge; no body, however large, deep, slow or compressed, harms the server.
  */
 import { createServer, type Server } from "node:http";

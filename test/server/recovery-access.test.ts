@@ -3,14 +3,15 @@
  * process that has switched it off says so, and PATCH is a method like the others.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Kernel } from "../../src/server/kernel.ts";
-import { recoveryRoutes } from "../../src/server/routes/recovery/recovery-routes.ts";
+import { ADDRESSES } from "../../src/contract/addresses.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { startTestServer, type TestServer } from "./support.ts";
 
 const TOKENS = "alice:alice-secret-0123456789";
-const ROUTES = recoveryRoutes({} as Kernel).map(({ method, path }) => ({ method, path: path.replace(":id", "1") }));
+const ROUTES = Object.values(ADDRESSES)
+  .filter(([, path]) => /recovery|redrives|edit$/.test(path))
+  .map(([method, path]) => ({ method, path: path.replace("{id}", "1") }));
 
 let closed: TestServer;
 let without: TestServer;

@@ -62,7 +62,7 @@ describe("a redrive", () => {
       failure_share_max: 1,
       ...QUICK,
     });
-    // One that somebody else took up is left alone.
+    // One that another redrive took up is left alone.
     await scene.as("bob", "POST", `/api/v1/messages/${ids[0]}/resolve`, { reason: "by hand" });
     await scene.as("alice", "POST", `${REDRIVES}/${planned.body.redrive_id}/resume`);
     await until(planned.body.redrive_id, "done");
@@ -93,7 +93,7 @@ describe("a redrive", () => {
     const answer = await start({ select: {}, reason: "x", delay_ms: 1e12, generation_max: 40_000 });
     const errors = answer.body.errors as { field: string; detail: string }[];
     expect(errors.map(({ field }) => field).sort(inOrder)).toEqual(["delay_ms", "generation_max", "select"]);
-    expect(answer.body.detail).toContain("must name a group_id, topic, tenant_id, code or ids");
+    expect(answer.body.detail).toContain("must name a group_id, topic, tenant_id, error_code or ids");
     expect(JSON.stringify(answer.body)).not.toMatch(/groupId|tenantId|delayMs|generationMax/);
   });
 
@@ -126,7 +126,7 @@ describe("a redrive", () => {
     [
       "wrong types",
       { select: { group_id: "7", ids: ["x"] }, reason: 5, dry_run: "no", canary: -1 },
-      ["canary", "dry_run", "reason", "select.group_id", "select.ids"],
+      ["canary", "dry_run", "reason", "select.group_id", "select.ids.0"],
     ],
     [
       "a plan out of range",

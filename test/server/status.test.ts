@@ -316,7 +316,7 @@ describe("a Redis that lost its data", () => {
       expect(Date.parse(found?.since ?? "")).toBeGreaterThan(before);
     });
     expect((await server.api("/readyz")).status).toBe(200);
-    // Whoever paused it did not want it to run because the data is gone.
+    // The person who paused it did not want it to run because the data is gone.
     const topic = (await (await server.api("/api/v1/topics/a/b")).json()) as { paused: boolean };
     expect(topic.paused).toBe(true);
     expect(await (await server.api("/metrics")).text()).toContain('makegood_store_data_lost_total{store="redis"} 1');

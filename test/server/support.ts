@@ -10,6 +10,7 @@ import { type RunningServer, type ServeOptions, startServer } from "../../src/se
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import type { Store } from "../../src/store/store.ts";
+import { checkAnswer } from "../support/check-answer.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 
 export async function configOf(env: Record<string, string> = {}, cwd = "/nonexistent"): Promise<Config> {
@@ -30,7 +31,12 @@ export async function startTestServer(env: Record<string, string> = {}, more: Pa
   const log = createLog({ clock: systemClock, format: "json", level: "debug", write: (line) => void lines.push(line) });
   const store = more.store ?? createMemoryStore();
   const server = await startServer({ config: await configOf(env), log, ...more, store });
-  const api = (path: string, init?: RequestInit): Promise<Response> => fetch(server.url + path, init);
+  const api = async (path: string, init?: RequestInit): Promise<Response> => {
+    const response = await fetch(server.url + path, init);
+    const method = init?.method ?? "GET";
+    if (method !== "HEAD" && method !== "OPTIONS") await checkAnswer(method, server.url + path, response);
+    return response;
+  };
   return {
     ...server,
     lines,

@@ -93,7 +93,7 @@ describe("admission", () => {
     ["maxPending 0", { maxPending: 0 }],
     ["maxPending beyond what can be added up", { maxPending: 1_001 }],
     ["an exposure that is no amount", { maxExposureMicro: "1.5", dlqStore: createMemoryStore() }],
-    ["a port of somebody else, which stands on no store", { dlqStore: { kind: "own", put: async () => "created" } as never }],
+    ["a port of a caller's own, which stands on no store", { dlqStore: { kind: "own", put: async () => "created" } as never }],
   ])("%s is refused at start", (_name, options) => {
     expect(() => sceneOf(billing, options)).toThrow(expect.objectContaining({ code: "invalid_config" }));
   });

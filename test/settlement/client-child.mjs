@@ -43,7 +43,7 @@ function stepping(target, names) {
   return new Proxy(target, { get: (of, name) => methods.get(name) ?? of[name] });
 }
 
-/** Hands that are ahead: leases and waits of the children before are over, and so is their presence in the journal. */
+/** A clock that is ahead: leases and waits of the children before are over, and so is their presence in the journal. */
 const clock = {
   wallMs: () => Date.now() + options.aheadMs,
   monotonicMs: () => performance.now(),

@@ -1,6 +1,6 @@
 /**
  * Defects of the seeds' client that must not come back, each under its number: attempts, conflicts, quarantine, isolation,
- * overlapping ticks. On the port in memory with movable hands; what needs Redis and real kills stands in the files beside this one.
+ * overlapping ticks. On the port in memory with a clock that is moved; what needs Redis and real kills stands in the files beside this one.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MakegoodError } from "../../src/message/errors.ts";
@@ -323,7 +323,7 @@ describe("ticks", () => {
     for (const { reservation_id } of given) expect(billing.callsOf(reservation_id)).toHaveLength(2);
   });
 
-  it("DF-23: entries in other hands do not starve the rest", async () => {
+  it("DF-23: entries that others claimed do not starve the rest", async () => {
     const clock = movableClock();
     const store = createMemoryDLQStore({ clock, batchLimit: 5 });
     billing.answer({ status: 503 });

@@ -1,6 +1,6 @@
 /**
  * The client on a kernel store: deliver() makes the direct try, the ladder keeps what fails, a worker replays it. The same outcomes
- * as on the seeds' port, on the memory store with movable hands and on PostgreSQL.
+ * as on the seeds' port, on the memory store with a clock that is moved and on PostgreSQL.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -30,7 +30,7 @@ export interface KillLoop {
   readonly seed: number;
   /** Which store, and where. */
   readonly child: Readonly<Record<string, unknown>>;
-  /** Whether an obligation can be read back, by somebody who is not the client. */
+  /** Whether an obligation can be read back, by another than the client. */
   kept(reservationId: string): Promise<boolean>;
   /** Between two children: waits and leases come to their end. */
   timePasses(): Promise<void>;

@@ -37,7 +37,7 @@ type Where = Pick<KillLoop, "child" | "kept" | "timePasses">;
 const onDisk = async (directory: string, id: string): Promise<boolean> =>
   (await readJournal({ directory })).entries.some(({ entry, state }) => state === "waiting" && entry?.message.key === id);
 
-/** Time is the hands of each child. */
+/** Time is the clock of each child. */
 function onRedis(journalDir?: string): Where {
   const reader = createRedisDLQStore(redis.connect());
   return {

@@ -67,7 +67,7 @@ describe("N2: a store that opens late", () => {
     await until("ready for billing", async () => (await client.health()).ready_for_billing);
   });
 
-  it("a store that refuses us: ready() says why, what fails is below, and it moves up when somebody has mended it", async () => {
+  it("a store that refuses us: ready() says why, what fails is below, and it moves up when it is mended", async () => {
     const inner = createMemoryStore();
     let refuses: boolean = true;
     const open = async (): Promise<void> => {

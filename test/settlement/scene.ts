@@ -1,5 +1,5 @@
 /**
- * What the settlement tests share: a clock whose hands can be moved, a log that is kept, a client on a real billing service.
+ * What the settlement tests share: a clock that can be moved, a log that is kept, a client on a real billing service.
  */
 
 import { createLog, type Log } from "../../src/observe/log.ts";
@@ -14,7 +14,7 @@ export interface MovableClock extends Clock {
   move(ms: number): void;
 }
 
-/** Real timers, movable hands. */
+/** Real timers, a clock that can be moved. */
 export function movableClock(): MovableClock {
   let aheadMs = 0;
   return {
@@ -57,7 +57,7 @@ export interface Scene extends AsyncDisposable {
   readonly store: ReturnType<typeof createMemoryDLQStore>;
 }
 
-/** A client on the port in memory, with hands of its own. */
+/** A client on the port in memory, with a clock of its own. */
 export function sceneOf(billing: Pick<Billing, "url">, options: Partial<SettlementOptions> = {}): Scene {
   const clock = movableClock();
   const kept = keptLog();

@@ -43,7 +43,7 @@ export type What =
       readonly verb: string;
       readonly how: "kill" | "freeze";
       readonly ms: number;
-      /** Whoever takes over from it does not hear that it did. */
+      /** The process that takes over from it does not hear that it did. */
       readonly unheard: boolean;
     }
   | { readonly kind: "faults"; readonly slot: number; readonly ms: number; readonly faults: Faults }
@@ -244,7 +244,7 @@ function again(draw: Draw): What | null {
 }
 
 function decide({ random }: Draw): What {
-  const action = random.pick(["replay", "replay", "resolve", "discard"] as const);
+  const action = random.pick(["replay", "replay", "replay", "resolve", "discard", "cancel", "reschedule", "reschedule"] as const);
   const fence = random.pick(["none", "seen", "stale"] as const);
   const at = random.between(0, 1_000);
   return { kind: "decide", slot: random.between(0, SLOTS - 1), action, at, fence, twice: random.chance(0.2) };
@@ -273,7 +273,7 @@ const AIMED = [["reclaim"], ["settle"], ["reclaim", "settle"], ["claim"], ["enqu
 
 function faultsOf(draw: Draw): What {
   const { random } = draw;
-  // Taken over and nobody knows: the old holder comes back to a lease that is somebody else's.
+  // Taken over and nobody knows: the old holder comes back to a lease that is another's.
   if (random.chance(0.2))
     return { kind: "faults", slot: EVERYBODY, ms: 10_000, faults: { ...CALM, after: 1, verbs: ["reclaim"] } };
   // The store is away: what is to be kept has to be kept elsewhere.

@@ -10,7 +10,7 @@ import type { World } from "./world.ts";
 /** Of each worker. */
 export const CONCURRENCY = 8;
 
-/** Less than any attempt may take, so that the place of each that counts is still its own, whoever froze or died meanwhile. */
+/** Less than any attempt may take, so that the place of each that counts is still its own, whichever process froze or died meanwhile. */
 const RUNS_MS = 1_400;
 /** Begun later than allotted: by claims under way, by what was asked for ahead, by probes that are owed. */
 const LATE_STARTS = 20;

@@ -49,7 +49,7 @@ async function checkEntry(world: World, entry: Entry, inner: Stage["inner"]): Pr
     view.revision,
     view.resolution,
     view.heldReason,
-    view.dueAt?.getTime(),
+    view.nextAttemptAt?.getTime(),
     view.diedAt?.getTime() ?? null,
     view.lastError,
   ];

@@ -28,7 +28,7 @@ const SELDOM: Readonly<Record<string, number>> = { lanes: 4, "topics.list": 8, "
 const NEVER: ReadonlySet<string> = new Set(["idle", "check", "open", "topics.workers", "list", "counts"]);
 
 /** More ordering keys than anybody looks at at once, delayed, and after them some that are due (N16). */
-export function crowd(keys: number): Action[] {
+export function manyKeys(keys: number): Action[] {
   const one = { do: "o", keyed: false, tenant: null, priority: 0 };
   const late = Array.from({ length: keys }, (_, i) => ({ ...one, n: 500_000 + i, orderingKey: `a${i}`, delayMs: 86_400_000 }));
   const send = (sent: typeof late): Action => ({ afterMs: 50, kind: "send", slot: 3, how: "many", topic: TOPICS.keyed, sent });
@@ -39,7 +39,7 @@ export function crowd(keys: number): Action[] {
 /** `store` is open and empty. */
 export async function compare(seed: number, steps: number, store: Store): Promise<Compared> {
   const calls: Call[] = [];
-  const first = seed % 2 === 1 ? crowd(1_100) : [];
+  const first = seed % 2 === 1 ? manyKeys(1_100) : [];
   const record = (call: Call): void => void calls.push(call);
   const history = await playHistory({ seed, stormSteps: steps / 2, stepsMax: steps, keptMs: YEAR_MS, first, record });
   if (history.failure) return { seed, calls: 0, difference: `the memory store itself: ${history.failure.text}` };
@@ -127,7 +127,7 @@ async function play(
       return same(await store.prune({ ...given[0], ...at }), got);
     case "lead": {
       const found = await store.lead(given[0], given[1], given[2], at);
-      // Who led before somebody gave it up is not promised.
+      // Who led before it was given up is not promised.
       return same([found.held, got.owner === "" ? "" : found.owner], [got.held, got.owner]);
     }
     default:
@@ -191,7 +191,7 @@ async function compareEnd(twin: Twin, ledger: Ledger, world: World): Promise<str
   if (world.failure) return `the ledger: ${world.failure.text}`;
   for (const entry of ledger.entries.values()) {
     const { message, status, attempts, generation, resolution, heldReason, rows, place, lastRow, provenance, lastAct } = entry;
-    // Of a crowd that nobody touched a tenth says as much as all of them.
+    // Of many that nobody touched a tenth says as much as all of them.
     if (rows === 0 && status === "pending" && place % 10 !== 0) continue;
     const id = twin.id(message.id);
     const view = await twin.store.get(id, twin.at(world.nowMs));

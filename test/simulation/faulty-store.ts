@@ -18,7 +18,7 @@ export interface Faults {
   readonly stall: number;
   /** A hint is lost. */
   readonly deaf: number;
-  /** Whoever asks is told to lead (I9). */
+  /** Every process that asks is told to lead (I9). */
   readonly leaders: boolean;
   /** Which calls the first three are about; null: all of them. */
   readonly verbs: readonly string[] | null;

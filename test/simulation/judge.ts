@@ -303,7 +303,7 @@ export class Judge {
     this.#demand(rest && message.suspicion === entry.suspicion, "I8", `${of(entry)} was claimed as something else`);
   }
 
-  /** What was decided about an attempt, whoever decided it (I5, I6). */
+  /** What was decided about an attempt, in any process (I5, I6). */
   #decided(entry: Entry, { settlement }: Settle): void {
     if (settlement.kind === "release" || !this.#witnesses) return;
     const { took, direct } = this.#witnesses;

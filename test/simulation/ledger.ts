@@ -79,7 +79,7 @@ export class Ledger {
   readonly leasesSeen = new Set<string>();
   readonly keys = new Map<string, OrderKey>();
   readonly topics = new Map<string, TopicLedger>();
-  /** Changed since somebody last looked. */
+  /** Changed since the last look. */
   readonly touched = new Set<string>();
   /** Settled ones in the order of their settling; retention takes them from the front. */
   readonly settled: { readonly entry: Entry; readonly atMs: number }[] = [];
@@ -197,16 +197,23 @@ export class Ledger {
   }
 
   allows(entry: Entry, action: Intervention["action"]): boolean {
-    if (entry.status === "dead") return entry.resolution === "open";
-    return entry.status === "pending" && (entry.heldReason !== null || action === "discard");
+    if (entry.status === "dead") return entry.resolution === "open" && action !== "cancel" && action !== "reschedule";
+    if (entry.status !== "pending") return false;
+    return action === "discard" || action === "cancel" || (entry.heldReason === null) === (action === "reschedule");
   }
 
-  intervene(entry: Entry, { action, actor, reason }: Intervention, nowMs: number): void {
+  intervene(entry: Entry, { action, actor, reason, delayMs = 0 }: Intervention, nowMs: number): void {
     this.#leave(entry, nowMs);
     this.undecided.delete(entry);
     entry.revision++;
     entry.provenance++;
     entry.lastAct = { actor, action, reason };
+    if (action === "reschedule") {
+      entry.dueMs = nowMs + delayMs;
+      this.#wait(entry, nowMs);
+      this.touch(entry, nowMs);
+      return;
+    }
     entry.diedMs = action === "replay" ? null : (entry.diedMs ?? nowMs);
     entry.heldReason = null;
     if (action === "replay") {

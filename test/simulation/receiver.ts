@@ -254,7 +254,7 @@ interface Outage {
   calls: number;
 }
 
-/** Until workers see that a receiver is away each may have its hands full of it, more than once; after that one of them tries, once a second. */
+/** Until workers see that a receiver is away each may be busy with it, more than once; after that one of them tries, once a second. */
 const PROBES_PER_SECOND = 1.1;
 const NOTICED = 180;
 

@@ -33,7 +33,7 @@ export class Said {
     if (!sent) return "has bytes that nobody sent";
     const { topic, fields, direct } = sent;
     const { tenantId = null, key = null, orderingKey = null, priority: asked = 0, delayMs = 0 } = fields;
-    // Order stands above priority, and a store below has set it aside already.
+    // Order stands above priority, and a store below has dropped it already.
     const priority = direct && orderingKey !== null ? message.priority : asked;
     const arrived = [message.topic, message.tenantId, message.key, message.orderingKey, message.priority];
     const given = [topic, tenantId, key, orderingKey, priority];

@@ -42,5 +42,5 @@ export function fieldsOf(sent: Sent): readonly [object, MessageFields] {
 }
 
 /** Other bytes than JSON.stringify would make, which have to stay as they are. */
-export const strangely = (payload: object): string =>
+export const oddly = (payload: object): string =>
   ` ${JSON.stringify(payload).replace(",", ' , "big":12345678901234567890,"\\u0041":1.0,')}\n`;

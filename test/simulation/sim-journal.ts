@@ -30,7 +30,7 @@ const REFUSES = 0.05;
 
 export function simJournal(disk: Disk, process: SimProcess): Journal {
   const { clock, net } = process;
-  /** It happens now; whoever is dead by then never hears of it. */
+  /** It happens now; a process that is dead by then never hears of it. */
   const soon = <T>(value: T): Promise<T> => new Promise((resolve) => process.later(net.between(0, 3), () => resolve(value)));
   const whole = ({ entry, tried }: OnDisk): HandedDown => (tried ? { ...entry, tried } : entry);
   const hashed = ({ message, ...rest }: HandedDown): HandedDown => ({

@@ -4,7 +4,7 @@
  */
 import { createMakegood, type Makegood } from "../../src/create.ts";
 import { errorText, isMakegoodError } from "../../src/message/errors.ts";
-import type { TopicDefinition } from "../../src/message/topic.ts";
+import type { TopicDefinition, TopicName } from "../../src/message/topic.ts";
 import type { MessageFields } from "../../src/message/validate.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
@@ -18,7 +18,7 @@ import { type Call, observe } from "./observed-store.ts";
 import { Receivers } from "./receiver.ts";
 import { Rungs } from "./rungs.ts";
 import { reasonFor, Said } from "./said.ts";
-import { definitions, fieldsOf, handlerTopic, SETTLING_MS, strangely } from "./scene.ts";
+import { definitions, fieldsOf, handlerTopic, oddly, SETTLING_MS } from "./scene.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
@@ -46,7 +46,7 @@ export class Stage {
   readonly said = new Said();
   readonly receivers: Receivers;
   readonly inner: Store;
-  /** What retention deleted since somebody last looked. */
+  /** What retention deleted since the last look. */
   readonly gone: Entry[] = [];
   readonly slots: Slot[] = [];
   readonly rungs: Rungs;
@@ -62,7 +62,7 @@ export class Stage {
   readonly #usual: Faults;
   #beats = 1_000_000;
   /** Those that are there to be in the way. */
-  #crowd = 0;
+  #flood = 0;
 
   constructor(options: StageOptions) {
     const { world, seed, record } = options;
@@ -97,7 +97,7 @@ export class Stage {
     for (const definition of definitions()) this.#definitions.set(definition.name, definition);
   }
 
-  /** Since when nobody is busy any more with what went wrong; null: somebody may be. */
+  /** Since when nobody is busy any more with what went wrong; null: one of them may be. */
   get settledSinceMs(): number | null {
     const sinceMs = (this.calmSinceMs ?? Number.POSITIVE_INFINITY) + SETTLING_MS;
     return this.#world.nowMs > sinceMs ? sinceMs : null;
@@ -120,8 +120,8 @@ export class Stage {
   perform(action: Action): void {
     switch (action.kind) {
       case "send":
-        if (this.ledger.pending.size > BACKLOG_MAX + this.#crowd) return;
-        if (action.sent.length > BACKLOG_MAX) this.#crowd += action.sent.length;
+        if (this.ledger.pending.size > BACKLOG_MAX + this.#flood) return;
+        if (action.sent.length > BACKLOG_MAX) this.#flood += action.sent.length;
         for (const sent of action.sent) this.#sent.set(sent.n, { topic: action.topic, sent, direct: isDirect(action.how) });
         this.#send(
           action.slot,
@@ -210,7 +210,7 @@ export class Stage {
     for (const name of this.#definitions.keys()) void people.topics.pause(name, name === paused);
   }
 
-  /** One good message to every topic, and to whoever is held in it. */
+  /** One good message to every topic, and to each tenant that is held in it. */
   async knock(): Promise<void> {
     for (const { name, breaker } of await this.inner.topics.list()) {
       if (this.ledger.topics.get(name)?.paused) continue;
@@ -219,7 +219,7 @@ export class Stage {
     }
   }
 
-  /** One good message to whoever still has something to do: an outage looks like nothing but bad messages. */
+  /** One good message to each that still has something to do: an outage looks like nothing but bad messages. */
   heartbeat(): void {
     const { ledger } = this;
     const done = new Set<string>();
@@ -236,14 +236,15 @@ export class Stage {
     return keyOf === undefined || this.#sent.get(keyOf)?.direct ? sent : { ...sent, keyOf };
   }
 
-  #send(slot: number, how: How, name: string, messages: readonly (readonly [Script: object, fields: MessageFields])[]): void {
+  #send(slot: number, how: How, topic: string, messages: readonly (readonly [Script: object, fields: MessageFields])[]): void {
     const { makegood, ids, process } = this.slots[slot] as Slot;
+    const name = topic as TopicName;
     const [first] = messages;
     if (!makegood || !process || !first) return;
     const by = `${process.name} ${how}`;
     if (!isDirect(how))
       for (const [payload, fields] of messages)
-        this.said.send(how === "text" ? strangely(payload) : JSON.stringify(payload), name, fields);
+        this.said.send(how === "text" ? oddly(payload) : JSON.stringify(payload), name, fields);
     const accepted = (results: readonly { id: string }[]): void => {
       for (const { id } of results) this.#told(id, by);
     };
@@ -254,7 +255,7 @@ export class Stage {
       const batch = messages.map(([payload, fields]) => ({ payload, ...fields }));
       makegood.enqueueMany(name, batch).then(accepted, refused);
     } else if (how === "text") {
-      const texts = messages.map(([payload, fields]) => ({ topic: name, payloadText: strangely(payload), ...fields }));
+      const texts = messages.map(([payload, fields]) => ({ topic: name, payloadText: oddly(payload), ...fields }));
       makegood.enqueueText(texts).then(accepted, refused);
     } else {
       this.#deliver(makegood, process, name, first[0], { ...first[1], id: ids() }, how === "store_first");
@@ -264,7 +265,7 @@ export class Stage {
   #deliver(
     makegood: Makegood,
     process: SimProcess,
-    name: string,
+    name: TopicName,
     payload: object,
     fields: MessageFields,
     storeFirst: boolean,
@@ -286,7 +287,7 @@ export class Stage {
     });
   }
 
-  /** Said by whoever gave something in and was told that it is there (I1). */
+  /** Said by the producer that gave something in and was told that it is there (I1). */
   #told(id: string, by: string): void {
     if (this.ledger.given.has(id) && (this.ledger.entries.has(id) || this.ledger.wasPruned(id))) return;
     this.#world.violated("I1", `${by} was told that ${id} is accepted, and it is not there`);
@@ -296,13 +297,15 @@ export class Stage {
     const { makegood, process } = this.slots[slot] as Slot;
     const { pending, undecided, entries } = this.ledger;
     // Now and then about whatever it is: most of it is not theirs to decide.
-    const pool = at % 5 === 0 ? entries.values() : action === "discard" && at % 3 === 0 ? pending : undecided;
+    const ofPending = action === "cancel" || action === "reschedule" || (action === "discard" && at % 3 === 0);
+    const pool = at % 5 === 0 ? entries.values() : ofPending ? pending : undecided;
     const all = [...pool];
     const entry = all[at % Math.max(1, all.length)];
     if (!makegood || !process || !entry) return;
     const revision = fence === "none" ? undefined : entry.revision + (fence === "stale" ? 1 : 0);
     const press = (): void => {
-      makegood[action](entry.message.id, { actor: "person", reason: reasonFor(revision), revision }).catch((error) => {
+      const said = { actor: "person", reason: reasonFor(revision), revision, delayMs: (at % 7) * 500 };
+      makegood[action](entry.message.id, said).catch((error) => {
         const code = isMakegoodError(error) ? error.code : errorText(error);
         if (!isMakegoodError(error)) this.#world.violated("I2", `${action} threw ${code}`);
       });

@@ -8,8 +8,8 @@ import { type AddressGuard, createAddressGuard, guardedConnector } from "../../s
 import { checkUrl } from "../../src/sink/check-target.ts";
 import { httpSink } from "../../src/sink/http.ts";
 import { notifySink } from "../../src/sink/notify.ts";
-import { generateSecret } from "../../src/sink/sign-webhook.ts";
 import { webhookSink } from "../../src/sink/webhook.ts";
+import { generateSecret } from "../../src/webhook/secret.ts";
 import { httpReceiver, type Listening, rawReceiver, send } from "./receiver.ts";
 
 const guard = createAddressGuard();

@@ -5,10 +5,10 @@ import { functionSink } from "../../src/sink/function.ts";
 import { httpSink } from "../../src/sink/http.ts";
 import { notifySink, notifyText } from "../../src/sink/notify.ts";
 import { oneLine } from "../../src/sink/one-line.ts";
-import { generateSecret } from "../../src/sink/sign-webhook.ts";
 import type { Sink } from "../../src/sink/sink.ts";
 import { webhookSink } from "../../src/sink/webhook.ts";
 import { type Received, type ReceiverMode, type SinkHarness, sinkConformance } from "../../src/testing/sink-conformance.ts";
+import { generateSecret } from "../../src/webhook/secret.ts";
 import { httpReceiver, loopbackGuard } from "./receiver.ts";
 
 function overHttp(make: (url: string) => Sink): Pick<SinkHarness, "open"> {

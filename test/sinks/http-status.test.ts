@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { httpSink } from "../../src/sink/http.ts";
 import { headerText, traceparentOf } from "../../src/sink/request-headers.ts";
 import { retryAfterMs } from "../../src/sink/retry-after.ts";
-import { generateSecret } from "../../src/sink/sign-webhook.ts";
 import type { Sink } from "../../src/sink/sink.ts";
 import type { StatusMap } from "../../src/sink/verdict.ts";
 import { webhookSink } from "../../src/sink/webhook.ts";
 import { testDelivery } from "../../src/testing/sink-conformance.ts";
+import { generateSecret } from "../../src/webhook/secret.ts";
 import {
   cannedReceiver,
   deadPort,

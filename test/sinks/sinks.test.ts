@@ -8,9 +8,9 @@ import { checkSink } from "../../src/sink/check-sink.ts";
 import { checkHeaders } from "../../src/sink/check-target.ts";
 import { notifyText } from "../../src/sink/notify.ts";
 import { oneLine } from "../../src/sink/one-line.ts";
-import { generateSecret } from "../../src/sink/sign-webhook.ts";
 import { faultText } from "../../src/sink/sink-kind.ts";
 import { createSink } from "../../src/sink/sinks.ts";
+import { generateSecret } from "../../src/webhook/secret.ts";
 import { httpReceiver, send } from "./receiver.ts";
 
 const guard = createAddressGuard();

@@ -114,7 +114,7 @@ export async function startChild({ uid, prefix = [], ...options }: ChildOptions)
   };
 }
 
-/** An empty folder that an unprivileged server can reach; `owner` for a child that runs as somebody else. */
+/** An empty folder that an unprivileged server can reach; `owner` for a child that runs as another user. */
 export async function dataFolder(owner?: number, place = tmpdir()): Promise<string> {
   const folder = await mkdtemp(join(place, "makegood-embedded-"));
   folders.add(folder);

@@ -6,16 +6,17 @@ import { execFile } from "node:child_process";
 import { chmod, mkdtemp, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll } from "vitest";
 import { startEmbedded } from "../../src/store/postgres/embedded.ts";
+import { atEnd } from "./at-end.ts";
 import { roomyMemory } from "./roomy-memory.ts";
 
 let template: Promise<string> | undefined;
 /** Without a run's folder it is this file's own. */
 let own: string | undefined;
 
-afterAll(async () => {
+atEnd(async () => {
   if (own !== undefined) await rm(own, { recursive: true, force: true });
+  [own, template] = [undefined, undefined];
 });
 
 /** Fills a directory as a first start would. */

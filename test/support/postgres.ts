@@ -72,7 +72,7 @@ export async function emptyTables(client: pg.Client, schema: string, names: read
   if (rows > ROWS_MAX) await client.query(`truncate ${tables.join(", ")} cascade`);
 }
 
-/** A transaction of a caller's own, for whoever commits it or rolls it back. */
+/** A transaction of a caller's own, which the test commits or rolls back. */
 export async function beginTransaction() {
   const client = new pg.Client({ connectionString: databaseUrl() });
   await client.connect();

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
+import { atEnd } from "./at-end.ts";
 import { startableDist } from "./build.ts";
 import { roomyMemory } from "./roomy-memory.ts";
 
@@ -37,7 +37,7 @@ export interface Process {
 const running = new Set<Process>();
 const folders: string[] = [];
 
-afterAll(async () => {
+atEnd(async () => {
   for (const one of running) one.signal("SIGCONT");
   await Promise.all([...running].map((one) => one.end("SIGKILL")));
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createClient } from "redis";
-import { afterAll } from "vitest";
+import { atEnd } from "./at-end.ts";
 import { roomyMemory } from "./roomy-memory.ts";
 
 const MISSING =
@@ -45,7 +45,7 @@ export const NOT_PERSISTENT: readonly string[] = ["--appendonly", "no"];
 const running = new Set<ChildProcess>();
 const folders: string[] = [];
 
-afterAll(async () => {
+atEnd(async () => {
   for (const child of running) child.kill("SIGKILL");
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });

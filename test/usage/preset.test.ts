@@ -87,7 +87,7 @@ describe("one message for each reserve", () => {
     expect(await stage.sums()).toEqual([0n, 3_750n]);
   });
 
-  it("a message that somebody else put under the turn's key with another payload is a conflict, and nothing is debited", async () => {
+  it("a message that another put under the turn's key with another payload is a conflict, and nothing is debited", async () => {
     await using stage = await usageStage();
     const turn = await stage.running();
     const [done] = [await stage.running()];
@@ -221,7 +221,7 @@ describe("DO-14: the orphan watchdog", () => {
     await using _watchdog = stage.usage.watch({ everyMs: 100 });
     await until("the orphan is final", async () => (await stage.usage.turn(turn))?.state === "cancelled");
     const leaders = `select name from "${stage.schema}".leader where name = 'usage-watchdog'`;
-    await until("somebody leads", async () => (await withClient((client) => client.query(leaders))).rows.length === 1);
+    await until("a process leads", async () => (await withClient((client) => client.query(leaders))).rows.length === 1);
     // Not the first look any more, but the leader's.
     const later = await stage.running();
     await withClient((client) =>

@@ -3,9 +3,9 @@
  * asked.
  */
 import { type Command, Option } from "commander";
-import type { BlastRadiusJson, CandidateDetailJson, CandidateJson } from "../../server/contract/contract-candidate.ts";
-import type { ListJson } from "../../server/contract/contract-group.ts";
-import type { RedriveJson } from "../../server/contract/contract-redrive.ts";
+import type { BlastRadiusJson, CandidateDetailJson, CandidateJson } from "../../server/json/candidate-json.ts";
+import type { ListJson } from "../../server/json/group-json.ts";
+import type { RedriveJson } from "../../server/json/redrive-json.ts";
 import { EXECUTION_STATUSES } from "../../store/candidate-state.ts";
 import type { Api } from "../api-on.ts";
 import { ask, askAndShow, conversation, part, queryOf } from "../ask.ts";

@@ -2,7 +2,7 @@
  * `makegood evaluate`: what the rules say about a failure, without keeping anything.
  */
 import type { Command } from "commander";
-import type { EvaluateJson } from "../../server/contract/contract-candidate.ts";
+import type { EvaluateJson } from "../../server/json/candidate-json.ts";
 import { withApi } from "../api.ts";
 import { askAndShow } from "../ask.ts";
 import { EXIT } from "../exit-code.ts";

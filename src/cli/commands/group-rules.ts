@@ -2,7 +2,7 @@
  * `makegood groups rules [--delete <rule>]`: what people merged and split, for what comes.
  */
 import type { Command } from "commander";
-import type { GroupRuleJson, ListJson } from "../../server/contract/contract-group.ts";
+import type { GroupRuleJson, ListJson } from "../../server/json/group-json.ts";
 import { askAndShow, conversation, part } from "../ask.ts";
 import { age, fittedTable, short } from "../fitted.ts";
 import { integer } from "../integer.ts";

@@ -2,8 +2,8 @@
  * `makegood groups list|show|occurrences|merge|split|rules`, and `makegood suggest <group>`.
  */
 import type { Command } from "commander";
-import type { CandidateDetailJson, CandidateJson } from "../../server/contract/contract-candidate.ts";
-import type { GroupJson, ListJson, OccurrenceJson } from "../../server/contract/contract-group.ts";
+import type { CandidateDetailJson, CandidateJson } from "../../server/json/candidate-json.ts";
+import type { GroupJson, ListJson, OccurrenceJson } from "../../server/json/group-json.ts";
 import { askAndShow, conversation, part, queryOf } from "../ask.ts";
 import { age, fittedTable, percent, plural, sayFields, wrapped } from "../fitted.ts";
 import { integer } from "../integer.ts";

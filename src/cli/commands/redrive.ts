@@ -2,8 +2,8 @@
  * `makegood redrive start|list|status|items|pause|resume|cancel`. On a terminal `start` freezes the list first, shows it, and asks.
  */
 import { type Command, Option } from "commander";
-import type { ListJson } from "../../server/contract/contract-group.ts";
-import type { RedriveItemJson, RedriveJson } from "../../server/contract/contract-redrive.ts";
+import type { ListJson } from "../../server/json/group-json.ts";
+import type { RedriveItemJson, RedriveJson } from "../../server/json/redrive-json.ts";
 import type { Api } from "../api-on.ts";
 import { ask, askAndShow, conversation, part, queryOf } from "../ask.ts";
 import { confirmed } from "../confirm.ts";

@@ -2,8 +2,8 @@
  * `makegood rules list|show|set|delete|history` and `makegood actions list|show|set`.
  */
 import { type Command, Option } from "commander";
-import type { ActionJson } from "../../server/contract/contract-candidate.ts";
-import type { ListJson } from "../../server/contract/contract-group.ts";
+import type { ActionJson } from "../../server/json/candidate-json.ts";
+import type { ListJson } from "../../server/json/group-json.ts";
 import { withApi } from "../api.ts";
 import { askAndShow, conversation, part, queryOf } from "../ask.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";

@@ -2,7 +2,7 @@
  * `makegood topics list|show|set|pause|resume|delete`.
  */
 import type { Command } from "commander";
-import type { TopicJson } from "../../server/contract/contract-topic.ts";
+import type { TopicJson } from "../../server/json/topic-json.ts";
 import { refusedAnswer, withApi } from "../api.ts";
 import type { Api } from "../api-on.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";

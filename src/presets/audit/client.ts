@@ -8,7 +8,7 @@ import { textOf } from "../../client/direct-delivery.ts";
 import { createMakegood, type Makegood, type MakegoodOptions } from "../../create.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Status } from "../../message/message.ts";
-import type { RetryConfig } from "../../message/retry-policy.ts";
+import type { DeclaredRetry } from "../../message/retry-policy.ts";
 import { payloadHash } from "../../message/validate.ts";
 import { type Clock, systemClock, within } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
@@ -39,7 +39,7 @@ export interface AuditClientOptions
   /** A whole write, in every case. */
   readonly budgetMs?: number | undefined;
   /** Instead of the policy `audit`. */
-  readonly retry?: RetryConfig | undefined;
+  readonly retry?: DeclaredRetry | undefined;
   /** False: this process only writes; another one with the same store delivers what waits. */
   readonly work?: boolean | undefined;
 }

@@ -3,6 +3,7 @@
  * the whole text. Checked before anything is tried, so that an open breaker or an outage does not hide that a record does not
  * fit.
  */
+import type { TopicName } from "../../message/topic.ts";
 import { payloadText } from "../../message/validate.ts";
 import { NOT_REGISTERED, quarantineMessage } from "./quarantine.ts";
 import { faultText, isEventId } from "./record.ts";
@@ -12,7 +13,7 @@ import { hasEnvelope, readEither, type Source } from "./seed-record.ts";
 export interface Draft {
   readonly auditType: string;
   readonly eventId: string;
-  readonly topic: string;
+  readonly topic: TopicName;
   readonly key: string;
   /** Undefined: it cannot be written as JSON, and nothing is left but to show it. */
   readonly payloadText: string | undefined;
@@ -27,7 +28,8 @@ export function messageOf(namespace: string, type: string, text: string, source:
     const reason = read ? faultText(read.faults) : NOT_REGISTERED;
     return { fits: false, ...quarantineMessage(namespace, kind?.type ?? type, reason, text) };
   }
-  return { fits: true, topic: `${namespace}/${kind?.type}`, key: read.record.eventId, payloadText: read.record.payload };
+  const topic = `${namespace}/${kind?.type}` as const;
+  return { fits: true, topic, key: read.record.eventId, payloadText: read.record.payload };
 }
 
 export function draftOf(type: string, given: unknown, source: Source): Draft {

@@ -27,7 +27,7 @@ export function quarantineMessage(namespace: string, type: string, reason: strin
   const hash = payloadHash(`${type}\n${record}`);
   const fits = Buffer.byteLength(whole) <= LIMITS.payloadBytesMax;
   const [key, payloadText] = fits ? [hash, whole] : [`as-it-came:${type}:${hash}`, record];
-  return { topic: `${namespace}/${QUARANTINE}`, key, payloadText };
+  return { topic: `${namespace}/${QUARANTINE}` as const, key, payloadText };
 }
 
 export type CheckedRecord = { readonly kind: AuditKind; readonly record: AuditRecord } | { readonly refused: Outcome };

@@ -5,7 +5,8 @@
  * are redacted.
  */
 import type { Outcome } from "../../message/outcome.ts";
-import type { RetryConfig } from "../../message/retry-policy.ts";
+import type { DeclaredRetry } from "../../message/retry-policy.ts";
+import type { TopicName } from "../../message/topic.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createPoster } from "../../sink/poster.ts";
 import { redacted } from "../../sink/redact.ts";
@@ -27,7 +28,7 @@ export interface SenderOptions {
 }
 
 /** Topic → sink. */
-export function senderSinks(options: SenderOptions): ReadonlyMap<string, Sink> {
+export function senderSinks(options: SenderOptions): ReadonlyMap<TopicName, Sink> {
   const service = createService();
   const sinks = new Map(AUDIT_TYPES.map((kind) => [topicOf(kind.type), typeSink(kind, options, service)] as const));
   return sinks.set(topicOf(QUARANTINE), {
@@ -43,11 +44,11 @@ export function senderSinks(options: SenderOptions): ReadonlyMap<string, Sink> {
   });
 }
 
-export function senderTopics(sinks: ReadonlyMap<string, Sink>, retry: RetryConfig = { policy: "audit" }): AnyTopic[] {
+export function senderTopics(sinks: ReadonlyMap<TopicName, Sink>, retry: DeclaredRetry = { policy: "audit" }): AnyTopic[] {
   return [...sinks].map(([name, sink]) => topic(name, { sink, retry }));
 }
 
-const topicOf = (type: string): string => `${AUDIT_CLIENT_NAMESPACE}/${type}`;
+const topicOf = (type: string): TopicName => `${AUDIT_CLIENT_NAMESPACE}/${type}`;
 
 /** 200 is the endpoint's word for a record it had already. Another address or method is a wrong setting, not a wrong record. */
 function verdictOf(status: number): Verdict {

@@ -2,14 +2,15 @@
  * The topics of the server's side, from the registry: one for each type and one for the quarantine. `serve` and `work` declare
  * them on every store that keeps audit records, so that any worker of that store can write what was queued.
  */
-import type { RetryConfig } from "../../message/retry-policy.ts";
+import type { DeclaredRetry } from "../../message/retry-policy.ts";
+import type { TopicName } from "../../message/topic.ts";
 import type { AuditStore } from "../../store/audit.ts";
 import { type AnyTopic, topic } from "../../topic/topic.ts";
 import { recordSchema } from "./record.ts";
 import { AUDIT_NAMESPACE, AUDIT_TYPES, type AuditType, QUARANTINE } from "./registry.ts";
 import { quarantineSink, storeSink } from "./store-sink.ts";
 
-export function auditTopic(type: AuditType | typeof QUARANTINE): string {
+export function auditTopic(type: AuditType | typeof QUARANTINE): TopicName {
   return `${AUDIT_NAMESPACE}/${type}`;
 }
 
@@ -22,7 +23,7 @@ const RATE_PER_SECOND = 20;
 const WRITE_TIMEOUT_MS = 10_000;
 
 /** Empty where the store keeps no audit records. `retry`: instead of the policy `audit`. */
-export function auditTopics(audit: AuditStore | null, retry: RetryConfig = { policy: "audit" }): AnyTopic[] {
+export function auditTopics(audit: AuditStore | null, retry: DeclaredRetry = { policy: "audit" }): AnyTopic[] {
   if (audit === null) return [];
   const common = { retry, concurrency: CONCURRENCY, ratePerSecond: RATE_PER_SECOND, timeoutMs: WRITE_TIMEOUT_MS } as const;
   const types = AUDIT_TYPES.map((kind) =>

@@ -46,7 +46,7 @@ function isNamed(body: string, request: FinalizeRequest): boolean {
 }
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
-const SETTLED = words("finalized finalised settled committed completed idempotent already_finalized finalize_acked");
+const FINALIZED = words("finalized finalised settled committed completed idempotent already_finalized finalize_acked");
 /** Being settled, or not settled at all: in both cases to be asked again. */
 const UNDER_WAY = words("pending processing in_progress finalizing settling finalize_pending reserved reserve_held held");
 const ENDED_OTHERWISE = words("finalize_failed released voided void cancelled canceled expired refunded failed rejected");
@@ -80,7 +80,7 @@ export function judgeReservation(text: string, request: FinalizeRequest): Judged
     const error = `the receiver says that the settlement is ${word}`;
     return taken({ kind: "retry", code: "settlement_in_progress", error, receiver: "answers" });
   }
-  return { outcome: DUPLICATE, unverified: amount === null || !SETTLED.has(word), normalised };
+  return { outcome: DUPLICATE, unverified: amount === null || !FINALIZED.has(word), normalised };
 }
 
 /** The object in the answer: at the top, or under the names that billing services put it. */

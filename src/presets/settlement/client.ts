@@ -167,7 +167,7 @@ type Parts = Pick<KeepingOptions, "transport" | "clock" | "random" | "lines" | "
 function makeKeeping(options: SettlementOptions, parts: Parts): Keeping {
   const { timeoutMs = TIMEOUT_MS, maxRetries = MAX_RETRIES, journalDir, retryDelaysMs, makegood } = options;
   const dlqStore = options.dlqStore ?? createMemoryDLQStore(parts);
-  const retry = { policy: "settlement", attemptsMax: maxRetries, ...(retryDelaysMs ? { tableMs: retryDelaysMs } : {}) };
+  const retry = { policy: "settlement" as const, attemptsMax: maxRetries, ...(retryDelaysMs ? { tableMs: retryDelaysMs } : {}) };
   const ladder = { ...makegood, ...(journalDir === undefined ? {} : { journal: { directory: journalDir } }) };
   // A store is opened by the Makegood.
   const given = isStore(dlqStore)

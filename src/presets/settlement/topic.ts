@@ -2,7 +2,7 @@
  * The topic `billing/finalize`: its sink, which is the same transport in the direct try and in every replay, and its retry policy.
  */
 import { readObject } from "../../message/json.ts";
-import type { RetryConfig } from "../../message/retry-policy.ts";
+import type { DeclaredRetry } from "../../message/retry-policy.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { TOPIC } from "../../store/redis/dlq-port/entry.ts";
 import { type AnyTopic, topic } from "../../topic/topic.ts";
@@ -15,7 +15,7 @@ export { TOPIC };
 export interface TopicParts {
   readonly transport: Transport;
   readonly lines: Lines;
-  readonly retry: RetryConfig;
+  readonly retry: DeclaredRetry;
   readonly timeoutMs: number;
   readonly leaseMs: number;
 }

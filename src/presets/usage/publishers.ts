@@ -4,6 +4,7 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Outcome } from "../../message/outcome.ts";
+import type { TopicName } from "../../message/topic.ts";
 import type { DeliverContext, Delivery } from "../../sink/sink.ts";
 import { type Topic, type TopicHandler, type TopicOptions, topic } from "../../topic/topic.ts";
 import { SNAPSHOT_VERSION, snapshotSchema, type UsageSnapshot } from "./snapshot.ts";
@@ -60,7 +61,7 @@ export interface UsageTopicOptions
   readonly publishers?: UsagePublishers | undefined;
   /** Counters besides input and output tokens that may leave. */
   readonly counters?: readonly string[] | undefined;
-  readonly name?: string | undefined;
+  readonly name?: TopicName | undefined;
 }
 
 const COUNTER = /^[a-z][a-z0-9_]{0,49}$/;

@@ -30,7 +30,7 @@ export interface UsageSnapshot {
 }
 
 export function snapshotOf(turn: Turn): UsageSnapshot {
-  const settled = turn.settlement as TurnSettlement;
+  const settlement = turn.settlement as TurnSettlement;
   return {
     tenant_id: turn.tenantId,
     turn_id: turn.turnId,
@@ -38,14 +38,14 @@ export function snapshotOf(turn: Turn): UsageSnapshot {
     ...(turn.userId === null ? {} : { user_id: turn.userId }),
     policy_version_applied: turn.policyVersion,
     effective_model: turn.model,
-    outcome: settled.outcome,
-    settlement_method: settled.method,
-    usage: { ...settled.counters, input_tokens: settled.inputTokens, output_tokens: settled.outputTokens },
+    outcome: settlement.outcome,
+    settlement_method: settlement.method,
+    usage: { ...settlement.counters, input_tokens: settlement.inputTokens, output_tokens: settlement.outputTokens },
     reserved_credits: String(turn.reservedCredits),
-    settled_credits: String(settled.credits),
-    overshoot_capped: settled.capped,
+    settled_credits: String(settlement.credits),
+    overshoot_capped: settlement.capped,
     quota_period: turn.period,
-    ...(settled.reason === null ? {} : { reason: settled.reason }),
+    ...(settlement.reason === null ? {} : { reason: settlement.reason }),
     finalized_at: (turn.finalizedAt as Date).toISOString(),
   };
 }

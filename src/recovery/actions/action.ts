@@ -52,17 +52,17 @@ export interface ActionPlan {
 }
 
 export interface RecoveryAction {
-  readonly code: string;
+  readonly actionCode: string;
   readonly name: string;
-  readonly type: ActionType;
+  readonly actionType: ActionType;
   /** 0 to 1,000; higher is suggested first where nothing else tells. */
   readonly priority: number;
   readonly risk: RiskClass;
   readonly approval: ApprovalPolicy;
   /** A program can carry it out without a person. */
-  readonly automated: boolean;
+  readonly isAutomated: boolean;
   /** Empty: any. */
-  readonly appliesToCodes: readonly string[];
+  readonly appliesToErrorCodes: readonly string[];
   readonly appliesToTopics: readonly string[];
   /** Settings and texts; `{name}` stands for a field of the group. No expressions: an unknown name is refused when saved. */
   readonly template: Readonly<Record<string, string | number | boolean>>;
@@ -75,7 +75,7 @@ export interface RecoveryAction {
 
 /** An action as it is shown: with what is known about it. */
 export interface ActionInfo extends Omit<RecoveryAction, "plan" | "refusal"> {
-  readonly enabled: boolean;
+  readonly isActive: boolean;
   /** Raised by edits of its settings; an edit names it. */
   readonly version: number;
   readonly shipped: boolean;

@@ -6,13 +6,13 @@ import type { ActionContext, RecoveryAction } from "./action.ts";
 
 /** Codes as rules compare them, in any spelling, or a class such as HTTP_5XX; topics with stars. Empty lists fit everything. */
 export function appliesTo(
-  { appliesToCodes, appliesToTopics }: Pick<RecoveryAction, "appliesToCodes" | "appliesToTopics">,
-  failure: { readonly code: string; readonly text?: string; readonly topic: string },
+  { appliesToErrorCodes, appliesToTopics }: Pick<RecoveryAction, "appliesToErrorCodes" | "appliesToTopics">,
+  failure: { readonly errorCode: string; readonly errorMessage?: string; readonly topic: string },
 ): boolean {
   if (appliesToTopics.length > 0 && !appliesToTopics.some((glob) => fitsGlob(glob, failure.topic))) return false;
-  if (appliesToCodes.length === 0) return true;
-  const code = readCode(failure.code, failure.text ?? "");
-  return appliesToCodes.some((each) => code.classes.has(each) || isCode(code, codeMeant(each)));
+  if (appliesToErrorCodes.length === 0) return true;
+  const code = readCode(failure.errorCode, failure.errorMessage ?? "");
+  return appliesToErrorCodes.some((each) => code.classes.has(each) || isCode(code, codeMeant(each)));
 }
 
 /** What is risky always needs one. */

@@ -15,7 +15,7 @@ import { ACTIONS } from "./shipped.ts";
 
 /** An action as it is used now: its code with its settings over it. */
 export interface CatalogueAction extends RecoveryAction {
-  readonly enabled: boolean;
+  readonly isActive: boolean;
   readonly shipped: boolean;
   /** Of its settings; 0 while nobody has given it any. */
   readonly version: number;
@@ -37,7 +37,7 @@ const LIMIT = 200;
 
 export function createCatalogue({ documents, events }: { documents: DocumentStore; events: Events }): Catalogue {
   const code = new Map<string, { readonly action: RecoveryAction; readonly shipped: boolean }>();
-  for (const action of ACTIONS) code.set(action.code, { action, shipped: true });
+  for (const action of ACTIONS) code.set(action.actionCode, { action, shipped: true });
   let registered = 0;
   let cached: { revision: number; registered: number; list: CatalogueAction[] } | undefined;
 
@@ -45,42 +45,45 @@ export function createCatalogue({ documents, events }: { documents: DocumentStor
     const revision = await documents.revision("action");
     if (cached?.revision === revision && cached.registered === registered) return cached.list;
     const kept = new Map((await documents.list("action")).map((each) => [each.id, each]));
-    const list = [...code.values()].map(({ action, shipped }) => withSettings(action, shipped, kept.get(action.code), events));
-    list.sort((a, b) => b.priority - a.priority || (a.code < b.code ? -1 : 1));
+    const list = [...code.values()].map(({ action, shipped }) =>
+      withSettings(action, shipped, kept.get(action.actionCode), events),
+    );
+    list.sort((a, b) => b.priority - a.priority || (a.actionCode < b.actionCode ? -1 : 1));
     cached = { revision, registered, list };
     return list;
   }
 
   const find = async (wanted: string): Promise<CatalogueAction | null> =>
-    (await all()).find((each) => each.code === wanted) ?? null;
+    (await all()).find((each) => each.actionCode === wanted) ?? null;
 
   async function write(action: RecoveryAction, settings: ActionSettings, version: number, by: Actor): Promise<boolean> {
-    const shipped = code.get(action.code)?.shipped ?? false;
+    const shipped = code.get(action.actionCode)?.shipped ?? false;
     const text = documentText(action, settings, shipped);
     // A process that publishes at its start edits nothing.
-    const provenance = by === SYSTEM ? [] : [line("action_edited", by, { action: action.code, details: { from: version } })];
-    const write = { kind: "action", id: action.code, text, version, actor: by.actor, provenance } as const;
+    const provenance =
+      by === SYSTEM ? [] : [line("action_edited", by, { action: action.actionCode, details: { from: version } })];
+    const write = { kind: "action", id: action.actionCode, text, version, actor: by.actor, provenance } as const;
     return (await documents.put(write)).kind === "done";
   }
 
   return {
     register(action) {
       const faults = actionFaults(action);
-      if (code.has(action.code)) faults.push(`there is an action ${action.code} already`);
+      if (code.has(action.actionCode)) faults.push(`there is an action ${action.actionCode} already`);
       if (code.size >= LIMIT) faults.push(`there are ${LIMIT} actions, no more can be registered`);
       if (faults.length > 0) {
-        throw new MakegoodError("invalid_action", `Action ${action.code}: ${faults.join("; ")}.`, {
+        throw new MakegoodError("invalid_action", `Action ${action.actionCode}: ${faults.join("; ")}.`, {
           errors: faults.map((detail) => ({ field: "", detail })),
         });
       }
-      code.set(action.code, { action, shipped: false });
+      code.set(action.actionCode, { action, shipped: false });
       registered++;
     },
     all,
     get: find,
     async priorities() {
-      const usable = (await all()).filter(({ enabled, risk }) => enabled && risk !== "forbidden");
-      return new Map(usable.map(({ code: each, priority }) => [each, priority]));
+      const usable = (await all()).filter(({ isActive, risk }) => isActive && risk !== "forbidden");
+      return new Map(usable.map(({ actionCode: each, priority }) => [each, priority]));
     },
     async put(wanted, text, from, actor) {
       const known = code.get(wanted);
@@ -88,7 +91,9 @@ export function createCatalogue({ documents, events }: { documents: DocumentStor
       const read = readSettings(text, known.action);
       if (!read.ok) {
         const first = read.mistakes[0];
-        throw new MakegoodError("invalid_action", `Action ${wanted}: ${first?.path} ${first?.text}.`, { errors: read.mistakes });
+        throw new MakegoodError("invalid_action", `Action ${wanted}: ${first?.field} ${first?.detail}.`, {
+          errors: read.mistakes,
+        });
       }
       if (!(await write(known.action, read.settings, from, actor))) {
         const now = (await find(wanted))?.version ?? 0;
@@ -101,7 +106,7 @@ export function createCatalogue({ documents, events }: { documents: DocumentStor
     async publish() {
       const kept = new Map((await documents.list("action")).map((each) => [each.id, each]));
       for (const { action, shipped } of code.values()) {
-        const found = kept.get(action.code);
+        const found = kept.get(action.actionCode);
         const settings = found === undefined ? {} : settingsOf(found, action, events);
         if (found?.text === documentText(action, settings, shipped)) continue;
         // Another process was faster: then it is published.
@@ -150,7 +155,7 @@ function applied(action: RecoveryAction, settings: ActionSettings, shipped: bool
   const { enabled = true, approval = action.approval, risk = action.risk, priority = action.priority } = settings;
   return {
     ...action,
-    enabled,
+    isActive: enabled,
     approval,
     risk,
     priority,
@@ -163,8 +168,8 @@ function applied(action: RecoveryAction, settings: ActionSettings, shipped: bool
 /** What is in the store: the action as it is used, and under `settings` what people set of it. */
 function documentText(given: RecoveryAction, settings: ActionSettings, shipped: boolean): string {
   const action = applied(given, settings, shipped, 0);
-  const { code, name, type, priority, risk, approval, automated, template, inverse, enabled } = action;
-  const applies = { applies_to_codes: action.appliesToCodes, applies_to_topics: action.appliesToTopics };
-  const rest = { automated, ...applies, template, inverse, enabled, shipped, settings };
-  return JSON.stringify({ code, name, type, priority, risk, approval, ...rest });
+  const { actionCode, name, actionType, priority, risk, approval, isAutomated, template, inverse, isActive } = action;
+  const applies = { applies_to_codes: action.appliesToErrorCodes, applies_to_topics: action.appliesToTopics };
+  const rest = { automated: isAutomated, ...applies, template, inverse, enabled: isActive, shipped, settings };
+  return JSON.stringify({ code: actionCode, name, type: actionType, priority, risk, approval, ...rest });
 }

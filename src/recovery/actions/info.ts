@@ -15,8 +15,8 @@ export async function actionInfos(
   const [actions, { outcomes }] = await Promise.all([catalogue.all(), recovery.stats(NOT_INGESTED)]);
   const everywhere = new Map(outcomes.filter(({ level }) => level === "all").map((each) => [each.action, each]));
   return actions
-    .filter(({ type }) => actionType === undefined || type === actionType)
-    .map((action) => infoOf(action, everywhere.get(action.code)));
+    .filter((action) => actionType === undefined || action.actionType === actionType)
+    .map((action) => infoOf(action, everywhere.get(action.actionCode)));
 }
 
 /** Saves the settings of an action and shows it as it is used from now on. */
@@ -26,7 +26,7 @@ export async function putAction(
   edit: { readonly code: string; readonly text: string; readonly from: number; readonly actor: Actor },
 ): Promise<ActionInfo> {
   await catalogue.put(edit.code, edit.text, edit.from, edit.actor);
-  return (await actionInfos(catalogue, recovery)).find(({ code }) => code === edit.code) as ActionInfo;
+  return (await actionInfos(catalogue, recovery)).find(({ actionCode }) => actionCode === edit.code) as ActionInfo;
 }
 
 /** One of them, on the page of a candidate: by what is learned for its group, since counting everything takes long where there is much. */

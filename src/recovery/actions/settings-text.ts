@@ -3,7 +3,8 @@
  * approve, its risk class, its priority, its template. Members that are absent stay as they are in code.
  */
 import { errorText } from "../../message/errors.ts";
-import { type Mistake, Mistakes, shown } from "../rules/mistakes.ts";
+import type { Fault } from "../../message/fault.ts";
+import { Mistakes, shown } from "../rules/mistakes.ts";
 import type { ApprovalPolicy, RecoveryAction, RiskClass } from "./action.ts";
 import { TEMPLATE_LIMITS, type TemplateValues, templateFault } from "./template.ts";
 
@@ -18,7 +19,7 @@ export interface ActionSettings {
 
 export type ReadSettings =
   | { readonly ok: true; readonly settings: ActionSettings }
-  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+  | { readonly ok: false; readonly mistakes: readonly Fault[] };
 
 const MEMBERS = ["enabled", "approval", "risk", "priority", "template"];
 
@@ -71,14 +72,15 @@ function readTemplate(value: unknown, known: TemplateValues, mistakes: Mistakes)
 }
 
 /** What is wrong with an action that a program registers. */
-export function actionFaults({ code, priority, template, plan, ...rest }: RecoveryAction): string[] {
+export function actionFaults({ actionCode, priority, template, plan, ...rest }: RecoveryAction): string[] {
   const faults: string[] = [];
-  for (const name of ["appliesToCodes", "appliesToTopics"] as const) {
+  for (const name of ["appliesToErrorCodes", "appliesToTopics"] as const) {
     const list: unknown = rest[name];
     if (!Array.isArray(list) || !list.every((each) => typeof each === "string")) faults.push(`${name} must be a list of texts`);
   }
   if (typeof plan !== "function") faults.push("plan must be a function");
-  if (!/^[a-z0-9][a-z0-9_.-]{0,63}$/.test(code)) faults.push(`code ${shown(code)} must be small letters, digits, _ . and -`);
+  if (!/^[a-z0-9][a-z0-9_.-]{0,63}$/.test(actionCode))
+    faults.push(`actionCode ${shown(actionCode)} must be small letters, digits, _ . and -`);
   if (!Number.isInteger(priority) || priority < 0 || priority > 1_000)
     faults.push("priority must be a whole number from 0 to 1000");
   const members = Object.entries(template);

@@ -17,19 +17,19 @@ const WAIT = { firstMs: 30_000, maxMs: 3_600_000 };
 
 interface Shipped {
   readonly name: string;
-  readonly type: ActionType;
+  readonly actionType: ActionType;
   readonly risk: RiskClass;
   readonly approval: ApprovalPolicy;
-  readonly automated: boolean;
+  readonly isAutomated: boolean;
   readonly template: TemplateValues;
   readonly inverse?: RecoveryAction["inverse"];
   readonly refusal?: RecoveryAction["refusal"];
   readonly plan: RecoveryAction["plan"];
 }
 
-function action(code: string, shipped: Shipped): RecoveryAction {
-  const priority = SHIPPED_ACTIONS.get(code) ?? 50;
-  return { code, priority, appliesToCodes: [], appliesToTopics: [], inverse: null, ...shipped };
+function action(actionCode: string, shipped: Shipped): RecoveryAction {
+  const priority = SHIPPED_ACTIONS.get(actionCode) ?? 50;
+  return { actionCode, priority, appliesToErrorCodes: [], appliesToTopics: [], inverse: null, ...shipped };
 }
 
 const noTopic = ({ topic, group }: Pick<ActionContext, "topic" | "group">): string | null =>
@@ -49,11 +49,11 @@ function notice({ group, candidate, executionId }: ActionContext, text: string):
     candidate_id: candidate.candidateId,
     execution_id: executionId,
     topic: group.topic,
-    error_code: group.code,
+    error_code: group.errorCode,
     template: group.template,
-    occurrence_count: group.occurrences,
+    occurrence_count: group.occurrenceCount,
     open_messages: group.openMessages,
-    failure_match_id: group.matchId,
+    failure_match_id: group.failureMatchId,
   });
 }
 
@@ -65,10 +65,10 @@ const text = (context: ActionContext, member: string): string => {
 export const ACTIONS: readonly RecoveryAction[] = [
   action("retry_exponential", {
     name: "Deliver again, a few first, then faster and faster",
-    type: "retry",
+    actionType: "retry",
     risk: "safe",
     approval: "none",
-    automated: true,
+    isAutomated: true,
     template: CAREFUL,
     refusal: noTopic,
     plan: ({ actor, candidate: { round } }): ActionPlan => ({
@@ -78,20 +78,20 @@ export const ACTIONS: readonly RecoveryAction[] = [
   }),
   action("fallback_model", {
     name: "Deliver through the topic's fallback sink",
-    type: "fallback",
+    actionType: "fallback",
     risk: "risky",
     approval: "one",
-    automated: true,
+    isAutomated: true,
     template: CAREFUL,
     refusal: noSink("fallback"),
     plan: () => ({ mode: "copy", carrier: "fallback" }),
   }),
   action("circuit_breaker", {
     name: "Open the breakers of the topics and let the messages wait for them",
-    type: "reconfigure",
+    actionType: "reconfigure",
     risk: "risky",
     approval: "one",
-    automated: true,
+    isAutomated: true,
     template: { ...CAREFUL, canary: 0, cooldown_ms: 60_000 },
     inverse: "close_breaker",
     refusal: noTopic,
@@ -99,39 +99,39 @@ export const ACTIONS: readonly RecoveryAction[] = [
   }),
   action("notify_ops", {
     name: "Tell the operators",
-    type: "notify",
+    actionType: "notify",
     risk: "safe",
     approval: "none",
-    automated: true,
+    isAutomated: true,
     template: { text: "{occurrences} failures of {topic} ({code}): {template}" },
     plan: (context) => ({ messages: [{ topic: NOTIFY_TOPIC, payload: notice(context, text(context, "text")) }] }),
   }),
   action("rollback_state", {
     name: "Undo through the topic's compensation sink",
-    type: "rollback",
+    actionType: "rollback",
     risk: "risky",
     approval: "two",
-    automated: true,
+    isAutomated: true,
     template: CAREFUL,
     refusal: noSink("compensation"),
     plan: () => ({ mode: "copy", carrier: "compensation" }),
   }),
   action("manual_intervention", {
     name: "Hold the group for a person",
-    type: "manual",
+    actionType: "manual",
     risk: "safe",
     approval: "none",
-    automated: false,
+    isAutomated: false,
     template: { owner: "operators", note: "{occurrences} failures of {topic} ({code}) need a person: {template}" },
     inverse: "release",
     plan: (context) => ({ hold: { owner: text(context, "owner").trim() || "operators", note: text(context, "note") } }),
   }),
   action("skip_task", {
     name: "Resolve the messages with a reason",
-    type: "skip",
+    actionType: "skip",
     risk: "risky",
     approval: "one",
-    automated: false,
+    isAutomated: false,
     template: {
       ...CAREFUL,
       canary: 0,

@@ -12,7 +12,7 @@ export interface Standing {
   /** Some were given and do not stand any more. */
   readonly lapsed: boolean;
   /** Why, in words. */
-  readonly lapsedWhy: string | null;
+  readonly lapsedReason: string | null;
   /** The group grew too much: none of them stands. */
   readonly grown: boolean;
   readonly needed: number;
@@ -24,31 +24,31 @@ const GROWTH_SHARE_MAX = 0.1;
 
 export function standingOf(
   candidate: Pick<Candidate, "approvals" | "groupVersion">,
-  group: Pick<Group, "version" | "occurrences">,
+  group: Pick<Group, "version" | "occurrenceCount">,
   action: Pick<CatalogueAction, "approval" | "risk"> | null,
   { nowMs, approvalMs }: { readonly nowMs: number; readonly approvalMs: number },
 ): Standing {
   const people = candidate.approvals.filter(({ actor }) => actor !== "system");
   const same = candidate.groupVersion === group.version;
   const young = people.filter(({ at }) => nowMs - at.getTime() < approvalMs);
-  const seen = same ? (young[0]?.occurrences ?? null) : null;
-  const grown = seen !== null && group.occurrences - seen > seen * GROWTH_SHARE_MAX;
+  const seen = same ? (young[0]?.occurrenceCount ?? null) : null;
+  const grown = seen !== null && group.occurrenceCount - seen > seen * GROWTH_SHARE_MAX;
   const approvals = same && !grown ? young : [];
   const lapsed = approvals.length < people.length;
   const needed = action === null ? 1 : approvalsNeeded(action);
   const missing = Math.max(0, needed - approvals.length);
-  return { approvals, lapsed, lapsedWhy: lapsed ? whyLapsed(same, grown ? seen : null, group) : null, grown, needed, missing };
+  return { approvals, lapsed, lapsedReason: lapsed ? whyLapsed(same, grown ? seen : null, group) : null, grown, needed, missing };
 }
 
-function whyLapsed(same: boolean, seen: number | null, { occurrences }: Pick<Group, "occurrences">): string {
+function whyLapsed(same: boolean, seen: number | null, { occurrenceCount }: Pick<Group, "occurrenceCount">): string {
   if (!same) return "its group changed";
-  return seen === null ? "it was too long ago" : `its group had ${seen} failures then and has ${occurrences} now`;
+  return seen === null ? "it was too long ago" : `its group had ${seen} failures then and has ${occurrenceCount} now`;
 }
 
 /** Why it may not run yet; null: enough people have approved. */
-export function approvalRefusal(candidateId: number, { missing, needed, lapsedWhy }: Standing): string | null {
+export function approvalRefusal(candidateId: number, { missing, needed, lapsedReason }: Standing): string | null {
   if (missing === 0) return null;
-  if (lapsedWhy !== null) return `The approval of candidate ${candidateId} has lapsed (${lapsedWhy}): approve it again.`;
+  if (lapsedReason !== null) return `The approval of candidate ${candidateId} has lapsed (${lapsedReason}): approve it again.`;
   const people = needed === 1 ? "one person" : "two different people";
   return `Candidate ${candidateId} needs the approval of ${people}; ${missing} more must approve.`;
 }

@@ -81,10 +81,10 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     if (!redrive || status === null) return false;
     // The process that began to watch ends it at once, unless it was killed.
     if (redrive.mode === "watch" && clock.wallMs() - redrive.createdAt.getTime() < GRACE_MS) return false;
-    const { id, mode, counts, statusReason } = redrive;
+    const { redriveId: id, mode, counts, statusReason } = redrive;
     const breakers = breakersOf(candidate);
     const result = {
-      action: candidate.action,
+      action: candidate.selectedAction,
       mode,
       redrive_id: id,
       redrive_status: redrive.status,
@@ -100,7 +100,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
   async function endUnknown(candidate: Candidate): Promise<boolean> {
     if (candidate.redriveId !== null) return false;
     const error = "its process died or stalled while it executed: look what happened, then say succeeded or failed";
-    return end(candidate, "unknown", { action: candidate.action, error });
+    return end(candidate, "unknown", { action: candidate.selectedAction, error });
   }
 
   async function sweep(): Promise<void> {

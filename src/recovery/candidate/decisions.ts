@@ -33,12 +33,12 @@ export function createDecisions(deps: CandidateDeps): Decisions {
     const clear = candidate.approvals.length > 0 && (candidate.groupVersion !== group.version || standing.grown || mine);
     const kept = clear ? 0 : standing.approvals.length;
     const enough = kept + 1 >= Math.max(1, standing.needed);
-    const said = { candidateId, groupId, action: action.code };
+    const said = { candidateId, groupId, action: action.actionCode };
     const provenance: NewProvenance[] = [
-      ...(clear ? [line("approval_lapsed", by, { ...said, reason: standing.lapsedWhy })] : []),
+      ...(clear ? [line("approval_lapsed", by, { ...said, reason: standing.lapsedReason })] : []),
       line("approved", by, { ...said, reason: by.reason ?? null, details: { approvals: kept + 1, needed: standing.needed } }),
     ];
-    const approval = { actor: by.actor, note: by.reason ?? null, occurrences: group.occurrences };
+    const approval = { actor: by.actor, note: by.reason ?? null, occurrenceCount: group.occurrenceCount };
     const patch = { decision: decisionFor(candidate, enough), approval, clearApprovals: clear, groupVersion: group.version };
     const written = await recovery.write({ candidateId, version, groupVersion: group.version, patch, provenance });
     return written.kind === "version_conflict" || written.kind === "group_changed" ? "again" : writtenOf(candidateId, written);
@@ -50,7 +50,7 @@ export function createDecisions(deps: CandidateDeps): Decisions {
     if (executionStatus !== "pending") {
       throw wrongState(candidate, `Candidate ${candidateId} is ${executionStatus}: what was begun cannot be rejected.`);
     }
-    const said = { candidateId, groupId, action: candidate.action, reason: by.reason ?? null };
+    const said = { candidateId, groupId, action: candidate.selectedAction, reason: by.reason ?? null };
     const provenance = [line("rejected", by, said)];
     const written = await recovery.write({ candidateId, version, patch: { decision: "rejected" }, provenance });
     return written.kind === "version_conflict" ? "again" : writtenOf(candidateId, written);

@@ -35,7 +35,7 @@ export function plannedHold({ executionStatus, executionResult }: Candidate): Ho
 }
 
 export function ending(
-  { candidateId, groupId, redriveId, action, confidence: confidenceBefore }: Candidate,
+  { candidateId, groupId, redriveId, selectedAction, confidence: confidenceBefore }: Candidate,
   status: ExecutionStatus,
   by: Actor,
   { result, hold, durationMs, confidenceAfter }: Ending,
@@ -50,7 +50,16 @@ export function ending(
       ...(hold && { heldBy: hold.owner, owner: hold.owner, note: hold.note }),
     },
     provenance: [
-      line(event, by, { candidateId, groupId, redriveId, action, durationMs, confidenceBefore, confidenceAfter, details }),
+      line(event, by, {
+        candidateId,
+        groupId,
+        redriveId,
+        action: selectedAction,
+        durationMs,
+        confidenceBefore,
+        confidenceAfter,
+        details,
+      }),
     ],
   };
 }

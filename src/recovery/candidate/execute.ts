@@ -50,7 +50,9 @@ export function createExecute(deps: ExecuteDeps): Execute {
     const refusal = approvalRefusal(candidateId, standing);
     if (refusal === null) return;
     if (standing.lapsed && decision === "approved") {
-      const provenance = [line("approval_lapsed", by, { candidateId, groupId, action: candidate.action, reason: refusal })];
+      const provenance = [
+        line("approval_lapsed", by, { candidateId, groupId, action: candidate.selectedAction, reason: refusal }),
+      ];
       await recovery.write({ candidateId, version, patch: { decision: "pending", clearApprovals: true }, provenance });
     }
     const { missing, needed, lapsed } = standing;
@@ -87,7 +89,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
         line("executing", options, {
           candidateId,
           groupId,
-          action: action.code,
+          action: action.actionCode,
           confidenceBefore: candidate.confidence,
           reason,
           details,
@@ -140,9 +142,18 @@ export function createExecute(deps: ExecuteDeps): Execute {
     }
     if (planned.breakers.length > 0) result.breakers = planned.breakers;
     if (mode === null) return null;
-    const reason = plan.reason?.trim() || options.reason || `candidate ${candidateId}: ${action.code}`;
+    const reason = plan.reason?.trim() || options.reason || `candidate ${candidateId}: ${action.actionCode}`;
     const { executionId } = context;
-    const asked = { candidateId, executionId, groupId, action: action.code, mode, carrier: plan.carrier, reason, plan: redrive };
+    const asked = {
+      candidateId,
+      executionId,
+      groupId,
+      action: action.actionCode,
+      mode,
+      carrier: plan.carrier,
+      reason,
+      plan: redrive,
+    };
     const started = await deps.redrives.startForExecution(asked, options);
     if (started !== null) return started;
     throw lost(candidateId, executionId);
@@ -188,7 +199,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
     abort: AbortController,
   ): Promise<Candidate> {
     const { mode, messages, action } = planned;
-    const result: Result = { action: action.code, mode, messages: messages.map(({ id }) => id) };
+    const result: Result = { action: action.actionCode, mode, messages: messages.map(({ id }) => id) };
     const outside = planned.plan.run !== undefined || planned.breakers.length > 0;
     // What went out with the claim is done.
     let touched = messages.length > 0;
@@ -208,7 +219,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
       });
     }
     if (ended !== null) return finish(found, planned, options, ended, result);
-    if (redrive !== null) result.redrive_id = redrive.id;
+    if (redrive !== null) result.redrive_id = redrive.redriveId;
     // Watching goes on for as long as it takes; what was to be done is done.
     if (redrive === null || mode === "watch") return finish(found, planned, options, "succeeded", result);
     return (await find(deps, found.candidate.candidateId)).candidate;

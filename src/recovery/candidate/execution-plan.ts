@@ -59,7 +59,7 @@ export async function planExecution(
   const { template } = action;
   const context: ActionContext = { candidate, group, topic, blastRadius, template, ...by, executionId, signal };
   const plan = planOf(action, context);
-  const mode = modeOf(plan, blastRadius.messages, candidateId, action.code);
+  const mode = modeOf(plan, blastRadius.messages, candidateId, action.actionCode);
   const messages = (plan.messages ?? []).map((each, i) => plannedMessage(each, deps.ids(), `execution:${executionId}:${i}`));
   // Whether a worker elsewhere has the function cannot be known here: a person's redrive asks, an execution may begin anywhere.
   const touched = blastRadius.topics.map((each) => each.topic);
@@ -86,7 +86,7 @@ async function refuseTopics(
     const topic = name === group.topic ? own : await topics.get(name);
     const refusal = refusalOf(action, { group: { ...group, topic: name }, topic });
     if (refusal === null) continue;
-    const text = `${action.code} cannot be done for candidate ${candidateId}: ${refusal}.`;
+    const text = `${action.actionCode} cannot be done for candidate ${candidateId}: ${refusal}.`;
     throw new MakegoodError("action_refused", text, { candidateId, topic: name });
   }
   return own;
@@ -96,8 +96,8 @@ async function refuseTopics(
 function planOf(action: CatalogueAction, context: ActionContext): ActionPlan {
   const { candidateId } = context.candidate;
   const refused = (why: string, thrown?: unknown): MakegoodError => {
-    const text = `${action.code} could not be planned for candidate ${candidateId}: ${why}`;
-    return new MakegoodError("action_refused", text, { candidateId, action: action.code }, thrown);
+    const text = `${action.actionCode} could not be planned for candidate ${candidateId}: ${why}`;
+    return new MakegoodError("action_refused", text, { candidateId, action: action.actionCode }, thrown);
   };
   let plan: ActionPlan;
   try {

@@ -31,7 +31,7 @@ export async function find({ recovery, catalogue, clock, approvalMs }: Candidate
   if (!candidate || !group) {
     throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
   }
-  const action = candidate.action === null ? null : await catalogue.get(candidate.action);
+  const action = candidate.selectedAction === null ? null : await catalogue.get(candidate.selectedAction);
   // Approvals are dated by the store, which is at least as far as its last write; a clock of ours that is behind makes none of them younger.
   const nowMs = Math.max(clock.wallMs(), candidate.updatedAt.getTime(), group.lastAt.getTime());
   const standing = standingOf(candidate, group, action, { nowMs, approvalMs });
@@ -41,20 +41,24 @@ export async function find({ recovery, catalogue, clock, approvalMs }: Candidate
 /** The action, or why there is nothing to decide about. */
 export function actionOf({ candidate, action }: Found): CatalogueAction {
   const { candidateId } = candidate;
-  if (candidate.action === null) {
+  if (candidate.selectedAction === null) {
     const text = `Candidate ${candidateId} has no action yet: wait for its evaluation, or select one.`;
     throw new MakegoodError("wrong_state", text, { candidateId, evaluationStatus: candidate.evaluationStatus });
   }
   if (action === null) {
-    const text = `Candidate ${candidateId} names the action ${candidate.action}, which is not in the catalogue: select another.`;
-    throw new MakegoodError("action_not_found", text, { candidateId, action: candidate.action });
+    const text = `Candidate ${candidateId} names the action ${candidate.selectedAction}, which is not in the catalogue: select another.`;
+    throw new MakegoodError("action_not_found", text, { candidateId, action: candidate.selectedAction });
   }
-  if (action.enabled && action.risk !== "forbidden") return action;
-  const why = action.enabled ? "forbidden" : "disabled";
-  throw new MakegoodError("action_refused", `The action ${action.code} of candidate ${candidateId} is ${why}: select another.`, {
-    candidateId,
-    action: action.code,
-  });
+  if (action.isActive && action.risk !== "forbidden") return action;
+  const why = action.isActive ? "forbidden" : "disabled";
+  throw new MakegoodError(
+    "action_refused",
+    `The action ${action.actionCode} of candidate ${candidateId} is ${why}: select another.`,
+    {
+      candidateId,
+      action: action.actionCode,
+    },
+  );
 }
 
 export function wrongState({ candidateId, decision, executionStatus }: Candidate, text: string): MakegoodError {

@@ -16,7 +16,7 @@ export async function candidateDetail(
   const { recovery } = deps;
   const [inputs, action, blastRadius, lines] = await Promise.all([
     recovery.occurrences(group.groupId, { limit: INPUTS }),
-    candidate.action === null ? null : actionInfo(deps.catalogue, recovery, candidate.action, group.groupId),
+    candidate.selectedAction === null ? null : actionInfo(deps.catalogue, recovery, candidate.selectedAction, group.groupId),
     blastRadiusOf(recovery, group.groupId),
     provenance ? recovery.provenance({ candidateId }, { limit: LINES }) : null,
   ]);
@@ -27,7 +27,7 @@ export async function candidateDetail(
     action,
     approvalsMissing: standing.missing,
     lapsed: standing.lapsed,
-    lapsedWhy: standing.lapsedWhy,
+    lapsedReason: standing.lapsedReason,
     blastRadius,
     provenance: lines?.data ?? null,
   };

@@ -35,10 +35,10 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     if (action === null)
       throw notFound(
         code,
-        (await deps.catalogue.all()).map((each) => each.code),
+        (await deps.catalogue.all()).map((each) => each.actionCode),
       );
-    if (!action.enabled || action.risk === "forbidden") {
-      throw new MakegoodError("action_refused", `The action ${code} is ${action.enabled ? "forbidden" : "disabled"}.`, {
+    if (!action.isActive || action.risk === "forbidden") {
+      throw new MakegoodError("action_refused", `The action ${code} is ${action.isActive ? "forbidden" : "disabled"}.`, {
         action: code,
       });
     }
@@ -46,7 +46,7 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     const said = { candidateId, groupId, action: code, reason: by.reason ?? null };
     const known = { confidenceBefore: candidate.confidence, confidenceAfter: confidence };
     const patch: CandidatePatch = {
-      action: code,
+      selectedAction: code,
       confidence,
       evaluation,
       clearApprovals: true,
@@ -71,10 +71,10 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
       throw wrongState(candidate, `Candidate ${candidateId} is unknown: only a person can say what became of it.`);
     }
     if (to === "rolled_back" && !action?.inverse) {
-      const text = `Nothing undoes ${candidate.action}: candidate ${candidateId} cannot be rolled back.`;
-      throw new MakegoodError("action_refused", text, { candidateId, action: candidate.action });
+      const text = `Nothing undoes ${candidate.selectedAction}: candidate ${candidateId} cannot be rolled back.`;
+      throw new MakegoodError("action_refused", text, { candidateId, action: candidate.selectedAction });
     }
-    const said = { candidateId, groupId, action: candidate.action, reason: by.reason ?? null };
+    const said = { candidateId, groupId, action: candidate.selectedAction, reason: by.reason ?? null };
     const details = { from: candidate.executionStatus };
     return {
       patch: { executionStatus: to, ...(to === "rolled_back" && action?.inverse === "release" ? { heldBy: null } : {}) },

@@ -35,7 +35,7 @@ export interface Contribution {
 
 export interface Confidence {
   /** In [0, 1]. */
-  readonly mean: number;
+  readonly confidence: number;
   /** Observations behind it, the prior's three included. */
   readonly weight: number;
   readonly contributions: readonly Contribution[];
@@ -63,7 +63,7 @@ export function confidence(prior: number, evidence: Evidence, at: number): Confi
 }
 
 /** Written as the prior plus a correction: without outcomes the answer is the score to the last bit, so 0.8 passes a gate of 0.8. */
-function posterior(prior: number, contributions: readonly Contribution[]): { mean: number; weight: number } {
+function posterior(prior: number, contributions: readonly Contribution[]): Pick<Confidence, "confidence" | "weight"> {
   let weight = PRIOR_WEIGHT;
   let correction = 0;
   for (const each of contributions) {
@@ -71,10 +71,10 @@ function posterior(prior: number, contributions: readonly Contribution[]): { mea
     weight += each.weight;
     correction += each.weight * (each.mean - prior);
   }
-  return { mean: Math.min(1, Math.max(0, prior + correction / weight)), weight };
+  return { confidence: Math.min(1, Math.max(0, prior + correction / weight)), weight };
 }
 
 /** How far the true value may well lie from the mean: the standard deviation of the beta distribution with this mean and weight. */
-export function spread({ mean, weight }: Pick<Confidence, "mean" | "weight">): number {
+export function spread({ confidence: mean, weight }: Pick<Confidence, "confidence" | "weight">): number {
   return Math.sqrt((mean * (1 - mean)) / (weight + 1));
 }

@@ -26,7 +26,7 @@ export function actionToTry(ranked: readonly Ranked[], { explored, tries, shareM
   let bestBound = first.rank;
   for (const each of ranked) {
     if (each === first || !isSafe(each.action)) continue;
-    const bound = each.rank + OPTIMISM * spread({ mean: each.rank, weight: each.weight });
+    const bound = each.rank + OPTIMISM * spread({ confidence: each.rank, weight: each.weight });
     if (bound > bestBound) [best, bestBound] = [each, bound];
   }
   return best.action;

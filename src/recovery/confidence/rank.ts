@@ -29,7 +29,7 @@ export function rankActions(proposals: readonly Proposal[], evidence: (action: s
     const outcomes = proposed === undefined ? { own: evidence(action).own } : evidence(action);
     cap = Math.min(cap, score);
     const shown = confidence(score, outcomes, at);
-    const rank = cap === score ? shown.mean : confidence(cap, outcomes, at).mean;
+    const rank = cap === score ? shown.confidence : confidence(cap, outcomes, at).confidence;
     return { action, prior: score, rank, ...shown };
   });
   // The sort is stable: equals stay in the order of the rules.

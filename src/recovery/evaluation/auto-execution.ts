@@ -28,7 +28,7 @@ export function autoExecutionOf(given: {
   const refusals = autoExecutionRefusals({
     enabled: settings.autoExecute,
     confidence,
-    automated: action.automated,
+    automated: action.isAutomated,
     safe: action.risk === "safe",
     needsApproval: approvalsNeeded(action) > 0,
     insideBudget: blastRadius.messages <= settings.autoMessagesMax,

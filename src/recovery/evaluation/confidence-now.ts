@@ -13,13 +13,13 @@ export async function confidenceNow(
   candidate: Candidate,
   at: number,
 ): Promise<number | null> {
-  const { groupId, action, evaluation } = candidate;
-  if (action === null || evaluation === null) return null;
-  const suggested = suggestionOf(candidate, action);
+  const { groupId, selectedAction, evaluation } = candidate;
+  if (selectedAction === null || evaluation === null) return null;
+  const suggested = suggestionOf(candidate, selectedAction);
   const learned: Evidence =
-    outcomesOf(await recovery.outcomes(groupId, HALF_LIFE_MS)).find((each) => each.action === action) ?? {};
+    outcomesOf(await recovery.outcomes(groupId, HALF_LIFE_MS)).find((each) => each.action === selectedAction) ?? {};
   // Where no rule says that it fits, only outcomes from here count, as in its evaluation.
   const byRule = suggested !== null && suggested.rules.length > 0;
   const evidence = byRule ? learned : { ...(learned.own && { own: learned.own }) };
-  return confidence(suggested?.prior ?? PRIOR_WITHOUT_RULE, evidence, at).mean;
+  return confidence(suggested?.prior ?? PRIOR_WITHOUT_RULE, evidence, at).confidence;
 }

@@ -67,11 +67,13 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
   async function evaluated(candidate: Candidate, group: Group): Promise<EvaluatedFailure> {
     const { data } = await recovery.occurrences(group.groupId, { limit: 1 });
     const newest = data[0];
-    const { code, topic, template, occurrences } = group;
-    const failure = { code, topic, occurrences, text: newest?.text ?? template };
-    const result = await deps.evaluateFailure({ ...failure, stack: newest?.stack ?? null, skill: newest?.skill ?? null }, group);
+    const { errorCode, topic, template, occurrenceCount } = group;
+    const { errorMessage = template, stackTrace = null, skillId = null } = newest ?? {};
+    const failure = { errorCode, topic, occurrenceCount, errorMessage, stackTrace, skillId };
+    const result = await deps.evaluateFailure(failure, group);
     if (settings.ruleDebug) {
-      const detail = { candidateId: candidate.candidateId, rules: result.evaluation.rules };
+      const rules = result.evaluation.rulesEvaluated.map(({ ruleId, ...rest }) => ({ rule: ruleId, ...rest }));
+      const detail = { candidateId: candidate.candidateId, rules };
       deps.events.emit({ type: "lifecycle", what: "recovery_rules", detail });
     }
     return result;
@@ -80,10 +82,10 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
   async function write(before: Candidate, group: Group, { evaluation, action }: EvaluatedFailure, startedMs: number) {
     const { candidateId, groupId, version } = before;
     const { recommended } = evaluation;
-    const chooser = before.action === null ? null : chooserOf(before);
-    const chosen = chooser === null ? (recommended?.action ?? null) : before.action;
+    const chooser = before.selectedAction === null ? null : chooserOf(before);
+    const chosen = chooser === null ? (recommended?.action ?? null) : before.selectedAction;
     const ranked = evaluation.ranked.find((each) => each.action === chosen);
-    const confidence = chooser === null ? evaluation.confidence : (ranked?.mean ?? 0);
+    const confidence = chooser === null ? evaluation.confidence : (ranked?.confidence ?? 0);
     const blastRadius = await deps.blastRadius(groupId);
     // What a person chose instead is theirs to execute.
     const auto = autoExecutionOf({ settings, action: chooser === null ? action : null, confidence, group, blastRadius });
@@ -95,18 +97,18 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
       confidenceAfter: confidence,
       durationMs: clock.monotonicMs() - startedMs,
     };
-    const matched = evaluation.rules.filter((rule) => rule.matched).map(({ rule }) => rule);
-    const details = { matched, auto_execution: auto, occurrences: group.occurrences };
-    const lines = [line("rule_evaluated", SYSTEM, { ...said, rule: matched[0] ?? null, details })];
-    if (chosen !== null && chosen !== before.action) {
-      const reason = before.action === null ? null : `${before.action} was suggested before`;
-      lines.push(line("action_selected", SYSTEM, { ...said, reason, action: chosen, rule: recommended?.rules[0] ?? null }));
+    const matched = evaluation.rulesEvaluated.filter((rule) => rule.matched).map(({ ruleId }) => ruleId);
+    const details = { matched, auto_execution: auto, occurrences: group.occurrenceCount };
+    const lines = [line("rule_evaluated", SYSTEM, { ...said, ruleId: matched[0] ?? null, details })];
+    if (chosen !== null && chosen !== before.selectedAction) {
+      const reason = before.selectedAction === null ? null : `${before.selectedAction} was suggested before`;
+      lines.push(line("action_selected", SYSTEM, { ...said, reason, action: chosen, ruleId: recommended?.rules[0] ?? null }));
     }
     // An approval of another action, or of the group as it was before, does not count for this one.
-    const lapsed = before.approvals.length > 0 && (chosen !== before.action || before.groupVersion !== group.version);
+    const lapsed = before.approvals.length > 0 && (chosen !== before.selectedAction || before.groupVersion !== group.version);
     if (lapsed) {
-      const reason = chosen === before.action ? "the group changed" : "another action is suggested now";
-      lines.push(line("approval_lapsed", SYSTEM, { candidateId, groupId, action: before.action, reason }));
+      const reason = chosen === before.selectedAction ? "the group changed" : "another action is suggested now";
+      lines.push(line("approval_lapsed", SYSTEM, { candidateId, groupId, action: before.selectedAction, reason }));
     }
     return recovery.write({
       candidateId,
@@ -114,11 +116,11 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
       patch: {
         evaluationStatus: "evaluated",
         evaluated: true,
-        action: chosen,
+        selectedAction: chosen,
         confidence,
         evaluation: JSON.stringify({
           ...json,
-          occurrences: group.occurrences,
+          occurrences: group.occurrenceCount,
           auto_execution: auto,
           ...(chooser === null ? {} : { selected_by: chooser }),
         }),
@@ -149,7 +151,7 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
         await hooks.tell("on_suggestion_generated", { ...about, evaluation });
         const { recommended, confidence } = evaluation;
         // Where a person's choice stands, nothing else was selected.
-        if (recommended && recommended.action === about.candidate.action)
+        if (recommended && recommended.action === about.candidate.selectedAction)
           await hooks.tell("on_action_selected", { ...about, action: recommended.action, confidence });
         return { ...about, done: true };
       }

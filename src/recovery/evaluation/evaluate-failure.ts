@@ -15,12 +15,12 @@ import type { ActionOutcomes } from "../rules/input.ts";
 import type { RuleBook } from "../rules/rule-documents.ts";
 
 export interface FailureFacts {
-  readonly code: string;
-  readonly text: string;
-  readonly stack: string | null;
+  readonly errorCode: string;
+  readonly errorMessage: string;
+  readonly stackTrace: string | null;
   readonly topic: string;
-  readonly skill: string | null;
-  readonly occurrences: number;
+  readonly skillId: string | null;
+  readonly occurrenceCount: number;
 }
 
 export interface EvaluatedFailure {
@@ -46,15 +46,15 @@ export function createEvaluateFailure(deps: EvaluateFailureDeps): EvaluateFailur
   return async (failure, group) => {
     const set = await ruleBook.set();
     const outcomes = group === null ? [] : outcomesOf(await recovery.outcomes(group.groupId, HALF_LIFE_MS));
-    const { code, text, stack, topic, skill, occurrences } = failure;
-    const input = { code, message: text, topic, occurrences, outcomes, at: clock.wallMs() };
-    const more = { ...(stack === null ? {} : { stack }), ...(skill === null ? {} : { skill }) };
-    const actions = new Map((await catalogue.all()).map((action) => [action.code, action]));
+    const { errorCode, errorMessage, stackTrace, topic, skillId, occurrenceCount } = failure;
+    const input = { errorCode, errorMessage, topic, occurrenceCount, outcomes, at: clock.wallMs() };
+    const more = { ...(stackTrace === null ? {} : { stackTrace }), ...(skillId === null ? {} : { skillId }) };
+    const actions = new Map((await catalogue.all()).map((action) => [action.actionCode, action]));
     const evaluation = fitting(evaluate(set, { ...input, ...more }, minConfidence), actions, failure, minConfidence);
     const action = actions.get(evaluation.recommended?.action ?? "") ?? null;
     const refusal = group && action && refusalOf(action, { group, topic: await topics.get(topic) });
     // It is still suggested: a person can give it what it lacks.
-    const notes = refusal ? [...evaluation.notes, `${action?.code} cannot be done now: ${refusal}`] : evaluation.notes;
+    const notes = refusal ? [...evaluation.notes, `${action?.actionCode} cannot be done now: ${refusal}`] : evaluation.notes;
     return { evaluation: { ...evaluation, notes }, action };
   };
 }
@@ -73,12 +73,12 @@ function fitting(
   const given = [...(evaluation.recommended ? [evaluation.recommended] : []), ...evaluation.alternatives];
   const left = given.filter(({ action }) => fits(action));
   if (left.length === given.length) return evaluation;
-  const recommended = left.find(({ mean }) => isSelectable(mean, minConfidence));
+  const recommended = left.find((each) => isSelectable(each.confidence, minConfidence));
   const out = given.filter(({ action }) => !fits(action)).map(({ action }) => action);
   return {
     ...evaluation,
     recommended,
-    confidence: recommended?.mean ?? 0,
+    confidence: recommended?.confidence ?? 0,
     alternatives: left.filter((each) => each !== recommended),
     notes: [...evaluation.notes, `left out, because they do not apply to this code or topic: ${out.join(", ")}`],
   };

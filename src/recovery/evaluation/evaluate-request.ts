@@ -24,20 +24,26 @@ export async function evaluateRequest(
   request: EvaluateRequest,
 ): Promise<EvaluateAnswer> {
   const startedMs = clock.monotonicMs();
-  const text = cleanText(request.message ?? "");
-  const stack = request.stack === undefined ? null : cleanText(request.stack);
+  const errorMessage = cleanText(request.errorMessage ?? "");
+  const stackTrace = request.stackTrace === undefined ? null : cleanText(request.stackTrace);
   const topic = cleanName(request.topic ?? "") || OUTSIDE_TOPIC;
   const ours = request.sink === undefined && isTopicName(topic) ? await topics.get(topic) : null;
   const failure = {
     topic,
     sink: ours === null ? mask(cleanName(request.sink ?? "")) : sinkName(ours),
-    code: cleanName(request.code) || "unknown",
-    text,
+    errorCode: cleanName(request.errorCode) || "unknown",
+    errorMessage,
   };
-  const { fingerprint, matchId, template } = await places.look({ ...failure, ...(stack === null ? {} : { stack }) });
+  const { fingerprint, failureMatchId, template } = await places.look({
+    ...failure,
+    ...(stackTrace === null ? {} : { stackTrace }),
+  });
   const group = await recovery.groupOf({ fingerprint });
-  const occurrences = request.occurrences ?? (group === null ? 1 : group.occurrences + 1);
-  const { evaluation } = await evaluateFailure({ ...failure, stack, skill: request.skill ?? null, occurrences }, group);
+  const occurrenceCount = request.occurrenceCount ?? (group === null ? 1 : group.occurrenceCount + 1);
+  const { evaluation } = await evaluateFailure(
+    { ...failure, stackTrace, skillId: request.skillId ?? null, occurrenceCount },
+    group,
+  );
   const durationMs = clock.monotonicMs() - startedMs;
-  return { evaluation, fingerprint, failureMatchId: matchId, template, groupId: group?.groupId ?? null, durationMs };
+  return { evaluation, fingerprint, failureMatchId, template, groupId: group?.groupId ?? null, durationMs };
 }

@@ -9,7 +9,7 @@ import { type Merge, type Template, TemplateLearner, templateId } from "./learne
 import { mask } from "./mask.ts";
 import { failureMatchId } from "./match-id.ts";
 import { syncTemplates, type TemplateStore } from "./template-store.ts";
-import { messageOf, topFrame } from "./top-frame.ts";
+import { messageOf, topFrame as topFrameOf } from "./top-frame.ts";
 import { FINGERPRINT_VERSION } from "./version.ts";
 
 /** I10. Past `scopesMax`, failures of new topics and codes are grouped by their mask alone; past `textCharsMax` a text is not read. */
@@ -18,35 +18,35 @@ export const FINGERPRINT_LIMITS = { textCharsMax: 4_096, scopesMax: 1_000, madeM
 export interface Failure {
   readonly topic: string;
   readonly sink: string;
-  readonly code: string;
-  readonly text: string;
+  readonly errorCode: string;
+  readonly errorMessage: string;
   /** A stack trace beside the text; a trace inside the text is found there. */
-  readonly stack?: string;
+  readonly stackTrace?: string;
 }
 
 export interface Fingerprint {
   readonly key: string;
-  readonly matchId: string;
+  readonly failureMatchId: string;
   readonly template: string;
-  readonly frame: string | undefined;
+  readonly topFrame: string | undefined;
   /** The hand-made rule that decided, if one did. */
-  readonly rule: string | undefined;
+  readonly groupRule: string | undefined;
 }
 
 /** What the mask alone says of a failure. */
 export interface Coarse {
   readonly masked: string;
-  readonly frame: string | undefined;
+  readonly topFrame: string | undefined;
 }
 
-export function coarse({ text, stack }: Pick<Failure, "text" | "stack">): Coarse {
-  const trace = stack ?? (text.includes("\n") ? text : undefined);
-  return { masked: mask(messageHead({ text })), frame: trace === undefined ? undefined : topFrame(trace) };
+export function coarse({ errorMessage, stackTrace }: Pick<Failure, "errorMessage" | "stackTrace">): Coarse {
+  const trace = stackTrace ?? (errorMessage.includes("\n") ? errorMessage : undefined);
+  return { masked: mask(messageHead({ errorMessage })), topFrame: trace === undefined ? undefined : topFrameOf(trace) };
 }
 
 /** The part of a failure's text that counts: the message without its trace, up to the limit. */
-export function messageHead({ text }: Pick<Failure, "text">): string {
-  return messageOf(text).slice(0, FINGERPRINT_LIMITS.textCharsMax);
+export function messageHead({ errorMessage }: Pick<Failure, "errorMessage">): string {
+  return messageOf(errorMessage).slice(0, FINGERPRINT_LIMITS.textCharsMax);
 }
 
 function placeId(sink: string, frame: string | undefined): string {
@@ -80,14 +80,20 @@ export class Fingerprints {
    * The fingerprint of a failure; learns from it. A caller that asks twice passes the mask's answer: the mask is most of the
    * work.
    */
-  of(failure: Failure, { masked, frame }: Coarse = coarse(failure)): Fingerprint {
-    const { topic, code, sink, text } = failure;
-    const rule = this.rules.find(topic, code, masked, text.slice(0, FINGERPRINT_LIMITS.textCharsMax));
-    const template = rule === undefined ? this.templateOf(scopeOf(topic, code), masked) : ruleTemplate(rule);
+  of(failure: Failure, { masked, topFrame: frame }: Coarse = coarse(failure)): Fingerprint {
+    const { topic, errorCode, sink, errorMessage } = failure;
+    const rule = this.rules.find(topic, errorCode, masked, errorMessage.slice(0, FINGERPRINT_LIMITS.textCharsMax));
+    const template = rule === undefined ? this.templateOf(scopeOf(topic, errorCode), masked) : ruleTemplate(rule);
     const last = this.made.get(template.id);
     if (last !== undefined && last.sink === sink && last.frame === frame) return last.fingerprint;
     const key = `f${FINGERPRINT_VERSION}.${template.id}.${placeId(sink, frame)}`;
-    const fingerprint: Fingerprint = { key, matchId: failureMatchId(key), template: template.text, frame, rule: rule?.id };
+    const fingerprint: Fingerprint = {
+      key,
+      failureMatchId: failureMatchId(key),
+      template: template.text,
+      topFrame: frame,
+      groupRule: rule?.id,
+    };
     if (this.made.size >= FINGERPRINT_LIMITS.madeMax) this.made.clear();
     this.made.set(template.id, { sink, frame, fingerprint });
     return fingerprint;
@@ -158,12 +164,12 @@ export class Fingerprints {
 }
 
 /** What a rule's own group is, at a place (the last part of a key). */
-export function ruleFingerprint(rule: GroupRule, place: string): Pick<Fingerprint, "key" | "matchId" | "template"> {
+export function ruleFingerprint(rule: GroupRule, place: string): Pick<Fingerprint, "key" | "failureMatchId" | "template"> {
   const { id, text } = ruleTemplate(rule);
   const key = `f${FINGERPRINT_VERSION}.${id}.${place}`;
-  return { key, matchId: failureMatchId(key), template: text };
+  return { key, failureMatchId: failureMatchId(key), template: text };
 }
 
 function ruleTemplate(rule: GroupRule): Template {
-  return { id: templateId(scopeOf(rule.topic, rule.code), `rule ${rule.id}`), text: rule.templates.join(" | ") };
+  return { id: templateId(scopeOf(rule.topic, rule.errorCode), `rule ${rule.id}`), text: rule.templates.join(" | ") };
 }

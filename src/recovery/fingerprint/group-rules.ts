@@ -11,33 +11,33 @@ export interface GroupRule {
   readonly id: string;
   readonly kind: "merge" | "split";
   readonly topic: string;
-  readonly code: string;
+  readonly errorCode: string;
   /** Templates as groups show them; "<*>" stands for any one token. A text that fits one of them belongs to this rule. */
   readonly templates: readonly string[];
   /** Words that must stand in the text itself, each as a whole: they can name what the mask hides, such as 503. */
   readonly words?: readonly string[];
-  readonly why: string;
+  readonly reason: string;
 }
 
 export type GroupRules = readonly GroupRule[];
 
 export const RULE_LIMITS = { rulesMax: 1_000, templatesMax: 500, wordsMax: 20 } as const;
 
-export function mergeRule(id: string, topic: string, code: string, templates: readonly string[], why: string): GroupRule {
+export function mergeRule(id: string, topic: string, errorCode: string, templates: readonly string[], reason: string): GroupRule {
   if (templates.length < 2) throw invalid(id, "a merge needs at least two templates");
-  return checked({ id, kind: "merge", topic, code, templates, why });
+  return checked({ id, kind: "merge", topic, errorCode, templates, reason });
 }
 
 /** Cuts the texts that fit `template` and contain all `words` out of the group they are in. */
 export function splitRule(
   id: string,
   topic: string,
-  code: string,
+  errorCode: string,
   template: string,
   words: readonly string[],
-  why: string,
+  reason: string,
 ): GroupRule {
-  return checked({ id, kind: "split", topic, code, templates: [template], words, why });
+  return checked({ id, kind: "split", topic, errorCode, templates: [template], words, reason });
 }
 
 function invalid(id: string, what: string): MakegoodError {
@@ -75,7 +75,7 @@ export class RuleTable {
       checked(rule);
       const rows = rule.templates.map((template) => template.split(" "));
       const constants = Math.min(...rows.map((row) => row.filter((token) => token !== VARIABLE).length));
-      const scope = scopeOf(rule.topic, rule.code);
+      const scope = scopeOf(rule.topic, rule.errorCode);
       const list = this.byScope.get(scope) ?? [];
       list.push({ rule, rows, weight: constants + 1_000 * (rule.words?.length ?? 0) });
       this.byScope.set(scope, list);

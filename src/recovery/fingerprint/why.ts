@@ -43,13 +43,13 @@ export function why(fingerprints: Fingerprints, a: Failure, b: Failure): Why {
   const facts: [string, boolean][] = [
     ["topic", a.topic === b.topic],
     ["sink", a.sink === b.sink],
-    ["code", a.code === b.code],
-    ["frame", first.frame === second.frame],
+    ["code", a.errorCode === b.errorCode],
+    ["frame", first.topFrame === second.topFrame],
     ["template", first.template === second.template],
-    ["rule", first.rule === second.rule],
+    ["rule", first.groupRule === second.groupRule],
   ];
   const together = first.key === second.key;
-  const learner = fingerprints.learner(a.topic, a.code);
+  const learner = fingerprints.learner(a.topic, a.errorCode);
   const masked: [string, string] = [coarse(a).masked, coarse(b).masked];
   const seen = learner?.valuesSeen(masked[0]) ?? new Map<number, string[]>();
   const id = first.key.split(".")[1];

@@ -10,8 +10,8 @@ import type { KeptGroupRule } from "./rule-documents.ts";
 
 const VALUES_SHOWN = 5;
 
-export function failureOf(group: Pick<Group, "topic" | "sink">, { code, text, stack }: Occurrence): Failure {
-  return { topic: group.topic, sink: group.sink, code, text, ...(stack === null ? {} : { stack }) };
+export function failureOf(group: Pick<Group, "topic" | "sink">, { errorCode, errorMessage, stackTrace }: Occurrence): Failure {
+  return { topic: group.topic, sink: group.sink, errorCode, errorMessage, ...(stackTrace === null ? {} : { stackTrace }) };
 }
 
 export function explainGroup(
@@ -21,17 +21,17 @@ export function explainGroup(
   rule: KeptGroupRule | undefined,
 ): string[] {
   const sentences = [
-    `They share topic ${group.topic}, ${group.sink === "" ? "no named sink" : `sink ${group.sink}`}, error code ${group.code} and the text "${group.template}".`,
+    `They share topic ${group.topic}, ${group.sink === "" ? "no named sink" : `sink ${group.sink}`}, error code ${group.errorCode} and the text "${group.template}".`,
   ];
   if (group.template === OVERFLOW) {
     sentences.push("This is what fitted no template after too many different texts: they may be different failures.");
   }
-  if (group.frame !== null) sentences.push(`The topmost frame of their stack is ${group.frame}.`);
-  if (rule !== undefined) sentences.push(`A person decided so (${rule.rule.kind} ${rule.rule.id}): ${rule.rule.why}`);
-  const matchIds = [...new Set(occurrences.map(({ matchId }) => matchId).filter((id) => id !== null))];
+  if (group.topFrame !== null) sentences.push(`The topmost frame of their stack is ${group.topFrame}.`);
+  if (rule !== undefined) sentences.push(`A person decided so (${rule.rule.kind} ${rule.rule.id}): ${rule.rule.reason}`);
+  const matchIds = [...new Set(occurrences.map(({ failureMatchId }) => failureMatchId).filter((id) => id !== null))];
   if (matchIds.length > 0) sentences.push(`Reported under ${matchIds.slice(0, VALUES_SHOWN).join(", ")}.`);
   const [one, ...others] = occurrences;
-  const other = one && (others.find(({ text }) => text !== one.text) ?? others[0]);
+  const other = one && (others.find(({ errorMessage }) => errorMessage !== one.errorMessage) ?? others[0]);
   if (one && other) sentences.push(...comparison(group, one, other, fingerprints));
   return sentences;
 }

@@ -6,7 +6,7 @@ import { MakegoodError } from "../../message/errors.ts";
 import type { DocumentWrite } from "../../store/documents.ts";
 import type { Group, GroupIdentity } from "../../store/recovery.ts";
 import { mergeRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
-import { type GroupRuleBook, type KeptGroupRule, placeOf } from "./rule-documents.ts";
+import { type GroupRuleBook, groupRuleText, type KeptGroupRule, placeOf } from "./rule-documents.ts";
 
 export interface MergeDecision {
   readonly id: string;
@@ -29,22 +29,25 @@ export function mergeDecision(
     const text = `The merge would have ${templates.length} templates, more than a rule takes (${RULE_LIMITS.templatesMax}): merge fewer groups.`;
     throw new MakegoodError("invalid_request", text, { errors: [{ field: "from", detail: "has too many templates" }] });
   }
-  const { topic, code } = into;
+  const { topic, errorCode } = into;
   const covered = new Set(templates);
   const contained = [...book.byId].filter(
     ([, { rule }]) =>
-      rule.kind === "merge" && rule.topic === topic && rule.code === code && rule.templates.every((each) => covered.has(each)),
+      rule.kind === "merge" &&
+      rule.topic === topic &&
+      rule.errorCode === errorCode &&
+      rule.templates.every((each) => covered.has(each)),
   );
   const [first, ...more] = contained;
   if (first === undefined) refuseFull(book);
   const id = first?.[0] ?? `merge-${ids()}`;
-  const rule = mergeRule(id, topic, code, templates, why);
+  const rule = mergeRule(id, topic, errorCode, templates, why);
   const groupPlaces = [into, ...parts].map(({ fingerprint }) => placeOf(fingerprint));
   const places = [...new Set([...groupPlaces, ...contained.flatMap(([, kept]) => kept.places)])];
   const kept: KeptGroupRule = { rule, target: identityOf(into), places };
   return {
     id,
-    document: { kind: "group_rule", id, text: JSON.stringify(kept), version: first?.[1].version ?? 0 },
+    document: { kind: "group_rule", id, text: groupRuleText(kept), version: first?.[1].version ?? 0 },
     replaced: more.map(([other, { version }]) => [other, version] as const),
   };
 }
@@ -55,6 +58,15 @@ export function refuseFull({ byId }: GroupRuleBook): void {
   throw new MakegoodError("wrong_state", text, { rulesMax: RULE_LIMITS.rulesMax });
 }
 
-function identityOf({ fingerprint, matchId, topic, sink, code, template, frame, rule }: Group): GroupIdentity {
-  return { fingerprint, matchId, topic, sink, code, template, frame, rule };
+function identityOf({
+  fingerprint,
+  failureMatchId,
+  topic,
+  sink,
+  errorCode,
+  template,
+  topFrame,
+  groupRule,
+}: Group): GroupIdentity {
+  return { fingerprint, failureMatchId, topic, sink, errorCode, template, topFrame, groupRule };
 }

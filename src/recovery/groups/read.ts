@@ -27,7 +27,7 @@ export async function groupDetail({ recovery, places, groupRules }: GroupDetailD
     recovery.occurrences(groupId, { limit: NEWEST_OCCURRENCES }),
     groupRules(),
   ]);
-  const rule = group.rule === null ? undefined : book.byId.get(group.rule);
+  const rule = group.groupRule === null ? undefined : book.byId.get(group.groupRule);
   const fingerprints = await places.trial(group);
   return { group, candidate, occurrences, why: explainGroup(group, occurrences, fingerprints, rule) };
 }

@@ -56,7 +56,7 @@ export function createRegroup(deps: RegroupDeps): Regroup {
     for (const each of [into, ...parts]) await refuseExecuting(recovery, each);
     const book = await groupRules();
     // Across topics or codes the pointer alone decides, also for what the template becomes (join-groups.ts).
-    const alike = parts.filter(({ topic, code }) => topic === into.topic && code === into.code);
+    const alike = parts.filter(({ topic, errorCode }) => topic === into.topic && errorCode === into.errorCode);
     const templates = await templatesOf(recovery, [into, ...alike], book);
     const decision = alike.length > 0 ? mergeDecision(book, into, alike, templates, why, ids) : null;
     await reopen(into, parts, why, actor);

@@ -3,6 +3,7 @@
  * to, or the next one of them would open a group of the rule's own beside it.
  */
 import { errorText } from "../../message/errors.ts";
+import { withNames } from "../../message/json.ts";
 import type { Events } from "../../observe/events.ts";
 import type { DocumentStore } from "../../store/documents.ts";
 import type { GroupIdentity } from "../../store/recovery.ts";
@@ -29,12 +30,22 @@ export function placeOf(fingerprint: string): string {
 
 const EMPTY: GroupRuleBook = { rules: [], byId: new Map() };
 
+/** Documents have the names they began with: a rule that was kept then is read now. */
+const WRITTEN = { failureMatchId: "matchId", errorCode: "code", topFrame: "frame", groupRule: "rule", reason: "why" };
+const READ = Object.fromEntries(Object.entries(WRITTEN).map(([name, written]) => [written, name]));
+
+export function groupRuleText({ rule, target, places }: KeptGroupRule): string {
+  return JSON.stringify({ rule: withNames(rule, WRITTEN), target: target && withNames(target, WRITTEN), places });
+}
+
 /** Throws for what is no group rule. */
 export function readGroupRule(text: string): KeptGroupRule {
-  const kept = JSON.parse(text) as KeptGroupRule;
-  new RuleTable([kept.rule]);
+  const kept = JSON.parse(text) as { readonly rule: object; readonly target: object | null; readonly places: unknown };
+  const rule = withNames(kept.rule, READ) as unknown as GroupRule;
+  new RuleTable([rule]);
   if (!Array.isArray(kept.places)) throw new TypeError("it names no places");
-  return kept;
+  const target = kept.target && (withNames(kept.target, READ) as unknown as GroupIdentity);
+  return { rule, target, places: kept.places };
 }
 
 /** The group rules as they stand now; read again only when one was written. It never throws for what a rule says. */
@@ -73,6 +84,6 @@ export function dropGroupRule(
   reason: string,
   actor: Actor,
 ): ReturnType<DocumentStore["put"]> {
-  const provenance = [line("group_rule_deleted", actor, { rule: id, reason, details: { version } })];
+  const provenance = [line("group_rule_deleted", actor, { ruleId: id, reason, details: { version } })];
   return documents.put({ kind: "group_rule", id, text: null, version, actor: actor.actor, provenance });
 }

@@ -19,11 +19,11 @@ export async function listGroupRules(
 function infoOf({ id, text, version, actor, at }: StoredDocument, used: boolean): GroupRuleInfo {
   const kept = { id, version, actor, at, used };
   try {
-    const { kind, topic, code, templates, words = [], why } = readGroupRule(text).rule;
-    return { ...kept, kind, topic, code, templates, words, why };
+    const { kind, topic, errorCode, templates, words = [], reason } = readGroupRule(text).rule;
+    return { ...kept, kind, topic, errorCode, templates, words, reason };
   } catch (error) {
     const why = `it cannot be read: ${errorText(error)}`;
-    return { ...kept, kind: null, topic: "", code: "", templates: [], words: [], why };
+    return { ...kept, kind: null, topic: "", errorCode: "", templates: [], words: [], reason: why };
   }
 }
 
@@ -36,7 +36,7 @@ export async function deleteGroupRule(
   const stored = await documents.get("group_rule", id);
   if (stored === null) throw new MakegoodError("rule_not_found", `There is no group rule ${id}.`, { rule: id });
   const version = from ?? stored.version;
-  const written = await dropGroupRule(documents, { id, version }, infoOf(stored, false).why, actor);
+  const written = await dropGroupRule(documents, { id, version }, infoOf(stored, false).reason, actor);
   if (written.kind !== "done") {
     const text = `Group rule ${id} has version ${written.version} now, not ${version}: read it again.`;
     throw new MakegoodError("version_conflict", text, { version: written.version });

@@ -13,7 +13,7 @@ import { changedGroup } from "./changed.ts";
 import { failureOf } from "./explain.ts";
 import { refuseFull } from "./merge-rule.ts";
 import type { Regroup, RegroupDeps } from "./regroup.ts";
-import { dropGroupRule, type GroupRuleBook, type KeptGroupRule, placeOf } from "./rule-documents.ts";
+import { dropGroupRule, type GroupRuleBook, groupRuleText, type KeptGroupRule, placeOf } from "./rule-documents.ts";
 import { templatesOf } from "./templates.ts";
 
 export interface SplitDeps extends RegroupDeps {
@@ -36,7 +36,7 @@ interface Part {
 export function createSplit({ recovery, groupRules, rules, found }: SplitDeps): Regroup["split"] {
   async function partOf(group: Group, words: readonly string[], why: string, book: GroupRuleBook): Promise<Part> {
     // What was split off itself is split by its own words and these: the more particular rule wins.
-    const own = group.rule === null ? undefined : book.byId.get(group.rule)?.rule;
+    const own = group.groupRule === null ? undefined : book.byId.get(group.groupRule)?.rule;
     const all = [...new Set([...(own?.words ?? []), ...words])];
     if (all.length > RULE_LIMITS.wordsMax) throw noWords(`are too many: at most ${RULE_LIMITS.wordsMax} in all`);
     const templates = new Set([...(own?.templates ?? []), ...(await templatesOf(recovery, [group], book))]);
@@ -45,13 +45,22 @@ export function createSplit({ recovery, groupRules, rules, found }: SplitDeps): 
     for (let time = 1; time <= TIMES_MAX; time++) {
       const id = splitId(group, words, time);
       const rule: GroupRule = {
-        ...splitRule(id, group.topic, group.code, template, all, why),
+        ...splitRule(id, group.topic, group.errorCode, template, all, why),
         templates: [template, ...more],
       };
       // Wherever it happened: a split is about the words, and the rule's group keeps the place of the one it came from.
-      const { key, matchId, template: text } = ruleFingerprint(rule, placeOf(group.fingerprint));
-      const { topic, code, sink, frame } = group;
-      const identity: GroupIdentity = { fingerprint: key, matchId, topic, sink, code, frame, template: text, rule: id };
+      const { key, failureMatchId, template: text } = ruleFingerprint(rule, placeOf(group.fingerprint));
+      const { topic, errorCode, sink, topFrame } = group;
+      const identity: GroupIdentity = {
+        fingerprint: key,
+        failureMatchId,
+        topic,
+        sink,
+        errorCode,
+        topFrame,
+        template: text,
+        groupRule: id,
+      };
       const known = await recovery.groupOf({ fingerprint: key });
       if (known === null || known.fingerprint === key) return { rule, identity, known, undone };
       if (known.groupId !== group.groupId) {
@@ -71,7 +80,7 @@ export function createSplit({ recovery, groupRules, rules, found }: SplitDeps): 
     const { rule, identity, known, undone } = await partOf(group, wanted, why, book);
     // Only this rule: whether another one would take it too is not the question here.
     const asked = new Fingerprints({ rules: [rule], scopesMax: 0 });
-    const takes = (occurrence: Occurrence): boolean => asked.of(failureOf(group, occurrence)).rule === rule.id;
+    const takes = (occurrence: Occurrence): boolean => asked.of(failureOf(group, occurrence)).groupRule === rule.id;
     const sample = known === null ? await someTaken(recovery, group, takes) : [];
     if (known === null && sample.length === 0) {
       throw noWords(`are in no text of group ${groupId} (whole words, as they are written there)`);
@@ -81,7 +90,7 @@ export function createSplit({ recovery, groupRules, rules, found }: SplitDeps): 
     const kept: KeptGroupRule = { rule, target: null, places: [] };
     const provenance = [line("split", actor, { groupId, reason: why, details: { rule: rule.id, words: wanted } })];
     const version = before?.version ?? 0;
-    const document = { kind: "group_rule", id: rule.id, text: JSON.stringify(kept), version, actor: actor.actor } as const;
+    const document = { kind: "group_rule", id: rule.id, text: groupRuleText(kept), version, actor: actor.actor } as const;
     const own = { ...identity, template: ownTemplate(group, sample) ?? identity.template };
     const part = changedGroup(await recovery.split({ groupId, identity: own, document, provenance }));
     for (const id of undone) {

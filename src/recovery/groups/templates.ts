@@ -11,8 +11,8 @@ export async function templatesOf(
   book: GroupRuleBook,
 ): Promise<string[]> {
   const templates = new Set<string>();
-  const add = ({ rule, template }: Group): void => {
-    const kept = rule === null ? undefined : book.byId.get(rule);
+  const add = ({ groupRule, template }: Group): void => {
+    const kept = groupRule === null ? undefined : book.byId.get(groupRule);
     // What was split off shares its template with what stayed: its own rule and its pointer lead it, not the template.
     if (kept?.rule.kind === "split") return;
     for (const each of kept?.rule.templates ?? [template]) templates.add(each);
@@ -21,10 +21,10 @@ export async function templatesOf(
   const [first] = groups;
   if (first === undefined) return [];
   const ids = new Set(groups.map(({ groupId }) => groupId));
-  const { topic, code } = first;
+  const { topic, errorCode } = first;
   let cursor: string | undefined;
   do {
-    const page = await recovery.groups({ topic, code, merged: true, counts: false, limit: PAGE, cursor });
+    const page = await recovery.groups({ topic, errorCode, merged: true, counts: false, limit: PAGE, cursor });
     for (const each of page.data) if (each.mergedInto !== null && ids.has(each.mergedInto)) add(each);
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);

@@ -77,11 +77,11 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
       return { ...rest, group, requestKey: requestKey(group.fingerprint) };
     });
     const ingested = await recovery.ingest(occurrences, rules);
-    const scopes = new Map<string, Scope>(changed.map((scope) => [`${scope.topic}\n${scope.code}`, scope]));
+    const scopes = new Map<string, Scope>(changed.map((scope) => [`${scope.topic}\n${scope.errorCode}`, scope]));
     // A group that is new may be what an older one has become.
     ingested.forEach(({ first }, i) => {
       const group = occurrences[i]?.group;
-      if (first && group) scopes.set(`${group.topic}\n${group.code}`, { topic: group.topic, code: group.code });
+      if (first && group) scopes.set(`${group.topic}\n${group.errorCode}`, { topic: group.topic, errorCode: group.errorCode });
     });
     for (const [name, scope] of scopes) if (touched.size < TOUCHED_MAX) touched.set(name, scope);
     await joins.join([...scopes.values()]).catch(joinFailed);

@@ -45,8 +45,8 @@ export function createGroupJoins({ recovery, fingerprints, rules, clock }: Group
     return merged.kind === "done" ? "merged" : merged.kind === "wrong_state" ? "later" : "stays";
   }
 
-  async function joinOne({ topic, code, fingerprint, groupId, template }: Group): Promise<Done> {
-    const key = fingerprints.resolve(topic, code, fingerprint);
+  async function joinOne({ topic, errorCode, fingerprint, groupId, template }: Group): Promise<Done> {
+    const key = fingerprints.resolve(topic, errorCode, fingerprint);
     if (key === fingerprint) return "stays";
     const found = await recovery.groupOf({ fingerprint: key });
     const into = found && (found.mergedInto ?? found.groupId);
@@ -55,8 +55,8 @@ export function createGroupJoins({ recovery, fingerprints, rules, clock }: Group
   }
 
   /** What a merged group has become belongs where it was put; a general group that a person put elsewhere stays there. */
-  async function followOne({ topic, code, fingerprint, groupId, mergedInto }: Group, asked: Set<string>): Promise<Done> {
-    const key = fingerprints.learned(topic, code, fingerprint);
+  async function followOne({ topic, errorCode, fingerprint, groupId, mergedInto }: Group, asked: Set<string>): Promise<Done> {
+    const key = fingerprints.learned(topic, errorCode, fingerprint);
     if (mergedInto === null || key === fingerprint || asked.has(`${key} ${mergedInto}`)) return "stays";
     asked.add(`${key} ${mergedInto}`);
     const found = await recovery.groupOf({ fingerprint: key });
@@ -86,7 +86,7 @@ export function createGroupJoins({ recovery, fingerprints, rules, clock }: Group
 
   return {
     async join(scopes) {
-      const due = new Map([...again, ...scopes.map((scope) => [scopeOf(scope.topic, scope.code), scope] as const)]);
+      const due = new Map([...again, ...scopes.map((scope) => [scopeOf(scope.topic, scope.errorCode), scope] as const)]);
       // Before anything is asked of the store: what it fails waits as well.
       for (const [name, scope] of due) if (again.size < AGAIN_MAX) again.set(name, scope);
       let merged = 0;

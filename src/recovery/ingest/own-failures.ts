@@ -34,17 +34,17 @@ export function incomingOfDead(dead: DeadFailure, sink: string): Incoming {
   const text = cleanText(dead.error ?? "");
   const { id, generation, attempts, topic, tenantId } = dead;
   return {
-    failure: { topic, sink, code: cleanName(dead.code ?? "") || "unknown", text },
+    failure: { topic, sink, errorCode: cleanName(dead.code ?? "") || "unknown", errorMessage: text },
     requestKey: (fingerprint) => `message:${id}:${generation}:${fingerprint}`,
     payloadHash: payloadHash(`${id}:${generation}`),
     source: "message",
-    matchId: null,
+    failureMatchId: null,
     message: { id, generation, attempts },
     tenantId,
-    skill: null,
-    text: keptText(text),
-    stack: null,
-    payload: null,
+    skillId: null,
+    errorMessage: keptText(text),
+    stackTrace: null,
+    failurePayload: null,
     evaluate: true,
   };
 }

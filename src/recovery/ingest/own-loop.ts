@@ -93,7 +93,7 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
     for (const status of ["accepted", "duplicate"] as const) {
       const of = ingested.filter(({ kind }) => kind === status);
       if (of.length === 0) continue;
-      const queued = of.filter((each) => each.queued).length;
+      const queued = of.filter((each) => each.evaluationQueued).length;
       const detection = status === "duplicate" ? "idempotency_key" : null;
       events.emit({ type: "recovery_ingest", source: "worker", status, count: of.length, queued, ms, detection });
     }

@@ -2,7 +2,7 @@
  * Which group each failure belongs to, so that all processes agree: group rules first, then templates, brought in line with the store
  * whenever this process learned something or another one did. One call at a time; the caller sees to that.
  */
-import { nextTurn } from "../../platform/turn.ts";
+import { afterOthers } from "../../platform/after-others.ts";
 import type { DocumentStore } from "../../store/documents.ts";
 import type { GroupIdentity } from "../../store/recovery.ts";
 import {
@@ -19,7 +19,7 @@ import { createTemplateDocuments } from "./template-documents.ts";
 
 export interface Scope {
   readonly topic: string;
-  readonly code: string;
+  readonly errorCode: string;
 }
 
 export interface Placed {
@@ -45,19 +45,19 @@ interface Known {
   revision: number;
 }
 
-/** So many characters are masked in one turn of the event loop: a few long texts, or a whole batch of ordinary ones. */
-const TURN_CHARS = 16_384;
+/** So many characters are masked before others go on: a few long texts, or a whole batch of ordinary ones. */
+const CHARS_AT_ONCE = 16_384;
 
 async function masksOf(failures: readonly Failure[]): Promise<Coarse[]> {
   const masks: Coarse[] = [];
   let chars = 0;
   for (const failure of failures) {
-    if (chars > TURN_CHARS) {
-      await new Promise<void>(nextTurn);
+    if (chars > CHARS_AT_ONCE) {
+      await new Promise<void>(afterOthers);
       chars = 0;
     }
     masks.push(coarse(failure));
-    chars += failure.text.length + (failure.stack?.length ?? 0);
+    chars += failure.errorMessage.length + (failure.stackTrace?.length ?? 0);
   }
   return masks;
 }
@@ -81,27 +81,39 @@ export function createFailurePlaces({ documents, groupRules }: FailurePlacesOpti
   }
 
   /** Brings a scope in line if it is out of line; says whether its templates changed by that. */
-  async function alignOne({ topic, code }: Scope, revision: number): Promise<boolean> {
-    const scope = scopeOf(topic, code);
+  async function alignOne({ topic, errorCode }: Scope, revision: number): Promise<boolean> {
+    const scope = scopeOf(topic, errorCode);
     const before = known.get(scope);
-    const size = fingerprints.learner(topic, code)?.size ?? 0;
+    const size = fingerprints.learner(topic, errorCode)?.size ?? 0;
     if (before !== undefined && before.revision === revision && before.size === size) return false;
-    await fingerprints.open(templates, topic, code);
-    const after = fingerprints.learner(topic, code)?.size ?? 0;
+    await fingerprints.open(templates, topic, errorCode);
+    const after = fingerprints.learner(topic, errorCode)?.size ?? 0;
     if (known.size >= 2 * FINGERPRINT_LIMITS.scopesMax) known.clear();
     known.set(scope, { size: after, revision });
     return before === undefined || before.size !== after;
   }
 
-  function identity({ topic, sink, code }: Failure, { key, matchId, template, frame, rule }: Fingerprint): GroupIdentity {
-    const kept = rule === undefined ? undefined : book?.byId.get(rule);
+  function identity(
+    { topic, sink, errorCode }: Failure,
+    { key, failureMatchId, template, topFrame, groupRule }: Fingerprint,
+  ): GroupIdentity {
+    const kept = groupRule === undefined ? undefined : book?.byId.get(groupRule);
     if (kept?.target && kept.places.includes(placeOf(key))) return kept.target;
-    return { fingerprint: key, matchId, topic, sink, code, template, frame: frame ?? null, rule: rule ?? null };
+    return {
+      fingerprint: key,
+      failureMatchId,
+      topic,
+      sink,
+      errorCode,
+      template,
+      topFrame: topFrame ?? null,
+      groupRule: groupRule ?? null,
+    };
   }
 
-  async function trial({ topic, code }: Scope): Promise<Fingerprints> {
+  async function trial({ topic, errorCode }: Scope): Promise<Fingerprints> {
     const asked = new Fingerprints({ rules: (await useRules()).rules });
-    await asked.open({ load: templates.load, save: async () => true }, topic, code);
+    await asked.open({ load: templates.load, save: async () => true }, topic, errorCode);
     return asked;
   }
 
@@ -109,7 +121,7 @@ export function createFailurePlaces({ documents, groupRules }: FailurePlacesOpti
     fingerprints,
     async place(failures) {
       await useRules();
-      const scopes = new Map(failures.map(({ topic, code }) => [scopeOf(topic, code), { topic, code }]));
+      const scopes = new Map(failures.map(({ topic, errorCode }) => [scopeOf(topic, errorCode), { topic, errorCode }]));
       const changed = new Map<string, Scope>();
       // Groups follow from the set of texts, in any order of learning; the keys that count are made when all processes agree.
       const masks = await masksOf(failures);

@@ -24,29 +24,29 @@ export function incomingOf(report: FailureReport): Incoming {
       errors: [{ field: "failure_match_id", detail }],
     });
   }
-  const text = cleanText(report.text);
-  const stack = report.stack === null ? null : cleanText(report.stack);
+  const text = cleanText(report.errorMessage);
+  const stack = report.stackTrace === null ? null : cleanText(report.stackTrace);
   const failure = {
     topic: cleanName(report.topic ?? "") || OUTSIDE_TOPIC,
     // Which host of many it was is not what failed.
     sink: mask(cleanName(report.sink ?? "")),
-    code: cleanName(report.code) || "unknown",
-    text,
-    ...(stack === null ? {} : { stack }),
+    errorCode: cleanName(report.errorCode) || "unknown",
+    errorMessage: text,
+    ...(stack === null ? {} : { stackTrace: stack }),
   };
   const key = idempotencyKey === null ? null : `report:${idempotencyKey}`;
   return {
     failure,
     requestKey: () => key,
-    payloadHash: payloadHash(report.payload),
+    payloadHash: payloadHash(report.failurePayload),
     source: report.source,
-    matchId,
+    failureMatchId: matchId,
     message: null,
     tenantId,
-    skill: report.skill === null ? null : cleanName(report.skill),
-    text: keptText(text),
-    stack: stack === null ? null : keptText(stack),
-    payload: asJson(keptPayload(report.payload)),
+    skillId: report.skillId === null ? null : cleanName(report.skillId),
+    errorMessage: keptText(text),
+    stackTrace: stack === null ? null : keptText(stack),
+    failurePayload: asJson(keptPayload(report.failurePayload)),
     evaluate: report.enqueueEvaluation,
   };
 }
@@ -75,7 +75,7 @@ export async function ingestReport({ prepare, intake }: IngestReportDeps, report
 }
 
 function answerOf(report: FailureReport, ingested: Ingested): IngestAnswer {
-  const { kind, groupId, candidateId, matchId, occurrences, queued } = ingested;
+  const { kind, groupId, candidateId, failureMatchId, occurrenceCount, evaluationQueued } = ingested;
   if (kind === "conflict") {
     throw new MakegoodError(
       "key_conflict",
@@ -83,5 +83,5 @@ function answerOf(report: FailureReport, ingested: Ingested): IngestAnswer {
       { idempotencyKey: report.idempotencyKey, candidateId },
     );
   }
-  return { candidateId, groupId, failureMatchId: matchId, status: kind, occurrenceCount: occurrences, evaluationQueued: queued };
+  return { candidateId, groupId, failureMatchId, status: kind, occurrenceCount, evaluationQueued };
 }

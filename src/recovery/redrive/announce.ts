@@ -8,7 +8,7 @@ import type { Redrive, RedriveCounts } from "../../store/redrive.ts";
 const NONE: RedriveCounts = { selected: 0, waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 0 };
 
 export function announce(events: Events, redrive: Redrive, since: RedriveCounts | null): void {
-  const { id, candidateId, status, statusReason, counts } = redrive;
+  const { redriveId: id, candidateId, status, statusReason, counts } = redrive;
   events.emit({
     type: "redrive",
     id,

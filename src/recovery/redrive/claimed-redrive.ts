@@ -76,7 +76,7 @@ class ClaimWork implements ClaimedRedrive {
     { redrive, token }: RedriveClaim,
     nowMs: number,
   ) {
-    this.id = redrive.id;
+    this.id = redrive.redriveId;
     this.dueMs = nowMs;
     this.#deps = deps;
     this.#settings = settings;

@@ -6,15 +6,15 @@ import type { NewRedrive } from "../../store/redrive.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 
-type About = Pick<NewRedrive, "id" | "select" | "candidateId" | "action">;
+type About = Pick<NewRedrive, "redriveId" | "select" | "candidateId" | "action">;
 
 export function redriveLine(
   event: string,
-  { id, select, candidateId, action }: About,
+  { redriveId, select, candidateId, action }: About,
   by: Actor,
   reason: string | null,
   details: object | null = null,
 ): NewProvenance {
-  const about = { groupId: select.groupId ?? null, candidateId, redriveId: id, action };
+  const about = { groupId: select.groupId ?? null, candidateId, redriveId, action };
   return line(`redrive_${event}`, by, { ...about, reason, details: details === null ? undefined : { ...details } });
 }

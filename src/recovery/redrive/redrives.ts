@@ -47,7 +47,7 @@ export function createRedrives(deps: RedriveDeps): Redrives {
   }
 
   /** What an execution was approved for has ended with it. */
-  async function refuseClosed({ id, candidateId }: Redrive): Promise<void> {
+  async function refuseClosed({ redriveId: id, candidateId }: Redrive): Promise<void> {
     const candidate = candidateId === null ? null : await deps.recovery.candidate(candidateId);
     if (!candidate || (candidate.executionStatus === "executing" && candidate.redriveId === id)) return;
     const text = `redrive ${id} belongs to an execution of candidate ${candidateId} that is over (${candidate.executionStatus}): ask for a new suggestion of group ${candidate.groupId}, or start a redrive of that group`;

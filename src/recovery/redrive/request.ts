@@ -2,6 +2,7 @@
  * What a redrive is asked for: which messages, what is done to each, and how carefully. Checked in one go: every fault is reported.
  */
 import { MakegoodError } from "../../message/errors.ts";
+import type { Fault } from "../../message/fault.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { Carrier } from "../../message/topic.ts";
 import { isTopicName, isWellFormed } from "../../message/validate.ts";
@@ -42,16 +43,15 @@ export const REDRIVE_LIMITS = {
   idsMax: 10_000,
   canaryMax: 10_000,
   delayMsMax: 24 * 3_600_000,
+  generationCapMax: 30_000,
 } as const;
-
-const GENERATION_CAP_MAX = 30_000;
 
 export interface RedriveRequest extends Partial<RedrivePlan> {
   readonly select: Partial<Omit<RedriveSelect, "generationMax">>;
   readonly mode?: Extract<RedriveMode, "replay" | "new_key"> | undefined;
   readonly reason: string;
   /** Pressing twice under one key is one redrive. */
-  readonly requestKey?: string | null | undefined;
+  readonly idempotencyKey?: string | null | undefined;
   readonly dryRun?: boolean | undefined;
   /** How many messages the person saw; refused when the list is another size (also how a large one is confirmed). */
   readonly confirm?: number | undefined;
@@ -74,7 +74,7 @@ export interface CheckedRequest {
   readonly mode: "replay" | "new_key";
   readonly plan: RedrivePlan;
   readonly reason: string;
-  readonly requestKey: string | null;
+  readonly idempotencyKey: string | null;
   readonly dryRun: boolean;
   readonly confirm: number | null;
   readonly elsewhere: boolean;
@@ -85,20 +85,15 @@ export interface StoredPlan extends RedrivePlan {
   readonly carrier?: Carrier | undefined;
 }
 
-interface Fault {
-  readonly field: string;
-  readonly detail: string;
-}
-
 /** Throws `invalid_request` with every fault in `detail.errors`. */
 export function checkRequest(request: RedriveRequest): CheckedRequest {
   const faults: Fault[] = [];
   const plan = readPlan(request, faults);
   const select = readSelect(request, faults);
-  const { mode = "replay", reason, requestKey = null, confirm } = request;
+  const { mode = "replay", reason, idempotencyKey = null, confirm } = request;
   if (mode !== "replay" && mode !== "new_key") faults.push({ field: "mode", detail: "must be replay or new_key" });
   checkText("reason", reason, LIMITS.reasonBytesMax, faults);
-  if (requestKey !== null) checkText("requestKey", requestKey, LIMITS.keyBytesMax, faults);
+  if (idempotencyKey !== null) checkText("idempotencyKey", idempotencyKey, LIMITS.keyBytesMax, faults);
   if (confirm !== undefined) checkNumber("confirm", confirm, 0, REDRIVE_LIMITS.messagesMax, true, faults);
   for (const field of ["dryRun", "elsewhere"] as const) {
     if (request[field] !== undefined && typeof request[field] !== "boolean")
@@ -106,7 +101,7 @@ export function checkRequest(request: RedriveRequest): CheckedRequest {
   }
   refuse(faults);
   const { dryRun = false, elsewhere = false } = request;
-  return { select, mode, plan, reason, requestKey, dryRun, confirm: confirm ?? null, elsewhere };
+  return { select, mode, plan, reason, idempotencyKey, dryRun, confirm: confirm ?? null, elsewhere };
 }
 
 /** The plan of a request over its defaults; throws like `checkRequest`. */
@@ -125,7 +120,7 @@ export function checkExecutionRequest(asked: ExecutionRequest): void {
   readPlan(asked, faults);
   const { confirm = 0, generationMax = 1, limit = 1, seen = "" } = asked;
   checkNumber("confirm", confirm, 0, REDRIVE_LIMITS.messagesMax, true, faults);
-  checkNumber("generationMax", generationMax, 1, GENERATION_CAP_MAX, true, faults);
+  checkNumber("generationMax", generationMax, 1, REDRIVE_LIMITS.generationCapMax, true, faults);
   checkNumber("limit", limit, 1, REDRIVE_LIMITS.messagesMax, true, faults);
   checkSeen(seen, faults);
   for (const field of Object.keys(asked)) {
@@ -158,23 +153,26 @@ function readPlan(asked: Partial<RedrivePlan>, faults: Fault[], defaults: Redriv
 }
 
 function readSelect({ select = {}, generationMax }: Partial<RedriveRequest>, faults: Fault[]): RedriveSelect {
-  const { groupId, topic, tenantId, code, ids, seen, limit = REDRIVE_LIMITS.messagesMax } = select;
-  if ([groupId, topic, tenantId, code, ids].every((member) => member === undefined)) {
-    faults.push({ field: "select", detail: "must name a groupId, topic, tenantId, code or ids: nothing selects everything" });
+  const { groupId, topic, tenantId, errorCode, ids, seen, limit = REDRIVE_LIMITS.messagesMax } = select;
+  if ([groupId, topic, tenantId, errorCode, ids].every((member) => member === undefined)) {
+    faults.push({
+      field: "select",
+      detail: "must name a groupId, topic, tenantId, errorCode or ids: nothing selects everything",
+    });
   }
   if (groupId !== undefined) checkNumber("select.groupId", groupId, 1, Number.MAX_SAFE_INTEGER, true, faults);
   if (topic !== undefined && !(typeof topic === "string" && isTopicName(topic))) {
     faults.push({ field: "select.topic", detail: "must be namespace/name" });
   }
   if (tenantId !== undefined) checkText("select.tenantId", tenantId, LIMITS.tenantIdBytesMax, faults);
-  if (code !== undefined) checkText("select.code", code, LIMITS.errorBytesMax, faults);
+  if (errorCode !== undefined) checkText("select.errorCode", errorCode, LIMITS.errorBytesMax, faults);
   if (ids !== undefined) checkIds(ids, faults);
   if (seen !== undefined) checkSeen(seen, faults);
   checkNumber("select.limit", limit, 1, REDRIVE_LIMITS.messagesMax, true, faults);
   const cap = generationMax ?? REDRIVE_LIMITS.generationMax;
-  checkNumber("generationMax", cap, 1, GENERATION_CAP_MAX, true, faults);
+  checkNumber("generationMax", cap, 1, REDRIVE_LIMITS.generationCapMax, true, faults);
   const unique = Array.isArray(ids) ? [...new Set(ids)] : undefined;
-  return { groupId, topic, tenantId, code, ids: unique, seen, limit, generationMax: cap };
+  return { groupId, topic, tenantId, errorCode, ids: unique, seen, limit, generationMax: cap };
 }
 
 /** The store made the mark: it alone knows what it means and whether it is one of its own. */

@@ -38,7 +38,7 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
     while (claimed.size < settings.heldMax) {
       const found = await redrives.claim(deps.owner, settings.leaseMs);
       if (!found) return;
-      claimed.set(found.redrive.id, workOn(found, clock.wallMs()));
+      claimed.set(found.redrive.redriveId, workOn(found, clock.wallMs()));
     }
   }
 
@@ -106,7 +106,7 @@ async function cancelForgotten({ recovery, events, owner }: RedriveDeps, beforeM
       const reason = "nobody resumed this dry run in time";
       const line = redriveLine("cancelled", redrive, { actor: owner, actorType: "system" }, reason);
       const change = { from: ["planned"], status: "cancelled", reason } as const;
-      const changed = await recovery.redrives.change(redrive.id, change, [line]);
+      const changed = await recovery.redrives.change(redrive.redriveId, change, [line]);
       if (changed.kind === "done") announce(events, changed.redrive, null);
     }
     if (nextCursor === null) return;

@@ -12,6 +12,7 @@ import {
   type RedriveMode,
   type RedrivePreview,
   type RedriveSelect,
+  writtenSelect,
 } from "../../store/redrive.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
@@ -31,7 +32,7 @@ import {
 
 export interface Started {
   readonly redrive: Redrive;
-  /** False: this request key had started it already. */
+  /** False: this key had started it already. */
   readonly created: boolean;
 }
 
@@ -60,17 +61,17 @@ const AT_ONCE: RedrivePlan = {
 export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, actor: Actor): Promise<Started> {
   const checked = checkRequest(request);
   const { redrives } = deps.recovery;
-  const again = checked.requestKey !== null && (await redrives.find(checked.requestKey)) !== null;
+  const again = checked.idempotencyKey !== null && (await redrives.find(checked.idempotencyKey)) !== null;
   // The second time, the messages of the first are no longer there to be selected: only the first request is checked.
   const preview = again ? null : await redrives.preview(checked.select);
   if (preview) await refuseHopeless(deps, checked, preview);
   const redrive = newRedrive(deps, checked, preview, actor);
   const started = await redrives.start(redrive);
-  if (started.kind === "lost") throw new MakegoodError("invariant_violated", `redrive ${redrive.id} was not started`, {});
-  if (started.kind === "conflict") throw keyTaken(checked.requestKey, started.redrive.id);
+  if (started.kind === "lost") throw new MakegoodError("invariant_violated", `redrive ${redrive.redriveId} was not started`, {});
+  if (started.kind === "conflict") throw keyTaken(checked.idempotencyKey, started.redrive.redriveId);
   const created = started.kind === "started";
   if (created) announce(deps.events, started.redrive, null);
-  const { id, status, counts, select } = started.redrive;
+  const { redriveId: id, status, counts, select } = started.redrive;
   // Already running, or over: pressing again changes nothing. Still planned: the first process died before it ran, or was
   // refused.
   if (!created && (checked.dryRun || status !== "planned")) return { redrive: started.redrive, created };
@@ -84,18 +85,18 @@ export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, a
 }
 
 function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: RedrivePreview | null, actor: Actor): NewRedrive {
-  const { mode, plan, reason, requestKey, dryRun, confirm, elsewhere } = checked;
+  const { mode, plan, reason, idempotencyKey, dryRun, confirm, elsewhere } = checked;
   // A person who presses twice has looked twice: the mark is no part of what was asked for.
   const { seen: _, ...asked } = checked.select;
   const select = { ...asked, seen: preview?.seen };
-  const about = { id: ids(), select, candidateId: null, action: PERSONS_ACTION };
+  const about = { redriveId: ids(), select, candidateId: null, action: PERSONS_ACTION };
   // With a number to compare, the list is frozen first: between counting and freezing, messages may move on.
   const status = dryRun || confirm !== null ? "planned" : "running";
-  const line = redriveLine(status, about, actor, reason, { mode, plan, select: keptSelect(select) });
+  const line = redriveLine(status, about, actor, reason, { mode, plan, select: writtenSelect(keptSelect(select)) });
   return {
     ...about,
-    requestKey,
-    requestHash: payloadHash(JSON.stringify({ select: asked, mode, plan, reason, dryRun, elsewhere })),
+    idempotencyKey,
+    requestHash: payloadHash(JSON.stringify({ select: writtenSelect(asked), mode, plan, reason, dryRun, elsewhere })),
     status,
     mode,
     actor: actor.actor,
@@ -164,9 +165,9 @@ function unconfirmed(
   return new MakegoodError("confirmation_needed", `${found}: ${remedy}`, { messages, confirm, redriveId, seen });
 }
 
-function keyTaken(requestKey: string | null, id: string): MakegoodError {
-  const text = `request key ${JSON.stringify(requestKey)} belongs to redrive ${id}, which was asked for something else`;
-  return new MakegoodError("key_conflict", text, { id, requestKey });
+function keyTaken(idempotencyKey: string | null, id: string): MakegoodError {
+  const text = `idempotency key ${JSON.stringify(idempotencyKey)} belongs to redrive ${id}, which was asked for something else`;
+  return new MakegoodError("key_conflict", text, { id, idempotencyKey });
 }
 
 /** Null: the candidate is no longer executing under this execution, and nothing was done. */
@@ -183,10 +184,10 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
     generationMax: mode === "replay" || mode === "new_key" ? generationMax : 32_767,
     copyGenerationMax: mode === "copy" ? generationMax : undefined,
   };
-  const about = { id: deps.ids(), select, candidateId, action };
+  const about = { redriveId: deps.ids(), select, candidateId, action };
   const started = await deps.recovery.redrives.start({
     ...about,
-    requestKey: `execution:${executionId}`,
+    idempotencyKey: `execution:${executionId}`,
     requestHash: payloadHash(JSON.stringify({ candidateId, executionId, mode, carrier })),
     status: "running",
     mode,
@@ -197,7 +198,7 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
     provenance: [redriveLine("running", about, actor, reason, { mode, carrier, plan })],
   });
   if (started.kind === "lost") return null;
-  if (started.kind === "conflict") throw keyTaken(`execution:${executionId}`, started.redrive.id);
+  if (started.kind === "conflict") throw keyTaken(`execution:${executionId}`, started.redrive.redriveId);
   if (started.kind === "started") announce(deps.events, started.redrive, null);
   return started.redrive;
 }

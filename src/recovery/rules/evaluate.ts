@@ -22,7 +22,7 @@ export type RuleContribution =
   | { readonly kind: "none" };
 
 export interface RuleResult {
-  readonly rule: string;
+  readonly ruleId: string;
   readonly version: number;
   readonly priority: number;
   readonly matched: boolean;
@@ -46,10 +46,10 @@ export interface Evaluation {
   /** Every action of the catalogue in its order, those without rule and outcome included. */
   readonly ranked: readonly Ranked[];
   /** In the order in which they were asked. */
-  readonly rules: readonly RuleResult[];
+  readonly rulesEvaluated: readonly RuleResult[];
   /** What was read as the error code. */
-  readonly code: string;
-  readonly codeClasses: readonly string[];
+  readonly errorCode: string;
+  readonly errorClasses: readonly string[];
   readonly notes: readonly string[];
 }
 
@@ -59,22 +59,22 @@ export function evaluate(set: RuleSet, given: RuleInput, minConfidence: number =
   const input = prepareInput(given, set.actions);
   const proposers = new Map<string, string[]>();
   const proposals: Proposal[] = [];
-  const rules = set.rules.map((prepared) => ask(prepared, input, proposers, proposals));
+  const rulesEvaluated = set.rules.map((prepared) => ask(prepared, input, proposers, proposals));
   for (const action of set.actionOrder) if (!proposers.has(action)) proposals.push({ action });
   const ranked = rankActions(proposals, (action) => input.evidence.get(action) ?? NO_EVIDENCE, input.at);
   // An action that no rule names and of which nothing is known is no suggestion, however low the bar is set.
   const suggestions = ranked
     .filter(({ action, contributions }) => proposers.has(action) || contributions.length > 1)
     .map((each): Suggestion => ({ ...each, rules: proposers.get(each.action) ?? [] }));
-  const recommended = suggestions.find(({ mean }) => isSelectable(mean, minConfidence));
+  const recommended = suggestions.find((each) => isSelectable(each.confidence, minConfidence));
   return {
     recommended,
-    confidence: recommended?.mean ?? 0,
-    alternatives: suggestions.filter((each) => each !== recommended && each.mean >= ALTERNATIVE_MIN),
+    confidence: recommended?.confidence ?? 0,
+    alternatives: suggestions.filter((each) => each !== recommended && each.confidence >= ALTERNATIVE_MIN),
     ranked,
-    rules,
-    code: input.code.name,
-    codeClasses: [...input.code.classes],
+    rulesEvaluated,
+    errorCode: input.code.name,
+    errorClasses: [...input.code.classes],
     notes: input.notes,
   };
 }
@@ -99,7 +99,7 @@ function ask(
     } else before.push(rule.id);
   }
   const { id, version, priority } = rule;
-  return { rule: id, version, priority, matched, skipped, facts: asking.facts, contribution };
+  return { ruleId: id, version, priority, matched, skipped, facts: asking.facts, contribution };
 }
 
 let shipped: RuleSet | undefined;
@@ -108,15 +108,8 @@ let shipped: RuleSet | undefined;
 export function evaluateRules(
   errorCode: string,
   errorMessage: string,
-  more: { readonly skillId?: string; readonly occurrenceCount?: number } & Omit<RuleInput, "code" | "message"> = {},
+  more: Omit<RuleInput, "errorCode" | "errorMessage"> = {},
 ): Evaluation {
   shipped ??= prepareRules(DEFAULT_RULES, SHIPPED_ACTIONS);
-  const { skillId, occurrenceCount, ...rest } = more;
-  return evaluate(shipped, {
-    skill: skillId,
-    occurrences: occurrenceCount,
-    ...rest,
-    code: errorCode,
-    message: errorMessage,
-  });
+  return evaluate(shipped, { ...more, errorCode, errorMessage });
 }

@@ -37,23 +37,23 @@ export interface EvaluationJson {
 }
 
 export function evaluationToJson(evaluation: Evaluation): EvaluationJson {
-  const { recommended, confidence, alternatives, rules, code, codeClasses, notes } = evaluation;
+  const { recommended, confidence, alternatives, rulesEvaluated, errorCode, errorClasses, notes } = evaluation;
   return {
     recommended_action: recommended?.action ?? null,
     confidence,
     recommended: recommended === undefined ? null : suggestionJson(recommended),
     alternatives: alternatives.map(suggestionJson),
-    rules_evaluated: rules.map(ruleJson),
-    error_code: code,
-    error_classes: codeClasses,
+    rules_evaluated: rulesEvaluated.map(ruleJson),
+    error_code: errorCode,
+    error_classes: errorClasses,
     notes,
   };
 }
 
-function suggestionJson({ action, mean, prior, weight, rules, contributions }: Suggestion): SuggestionJson {
-  return { action, confidence: mean, prior, weight, rules, contributions };
+function suggestionJson({ action, confidence, prior, weight, rules, contributions }: Suggestion): SuggestionJson {
+  return { action, confidence, prior, weight, rules, contributions };
 }
 
-function ruleJson({ rule, version, priority, matched, skipped, facts, contribution }: RuleResult): RuleResultJson {
-  return { rule_id: rule, version, priority, matched, skipped: skipped ?? null, facts, contribution };
+function ruleJson({ ruleId, version, priority, matched, skipped, facts, contribution }: RuleResult): RuleResultJson {
+  return { rule_id: ruleId, version, priority, matched, skipped: skipped ?? null, facts, contribution };
 }

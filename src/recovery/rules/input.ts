@@ -15,13 +15,13 @@ export interface ActionOutcomes extends Evidence {
 }
 
 export interface RuleInput {
-  readonly code: string;
-  readonly message?: string;
-  readonly stack?: string;
+  readonly errorCode: string;
+  readonly errorMessage?: string;
+  readonly stackTrace?: string;
   readonly topic?: string;
-  readonly skill?: string;
+  readonly skillId?: string;
   /** How often this failure has happened, this time included; absent: once. */
-  readonly occurrences?: number;
+  readonly occurrenceCount?: number;
   readonly outcomes?: readonly ActionOutcomes[];
   /** The time to which outcomes are decayed; absent: that of the latest of them. */
   readonly at?: number;
@@ -43,11 +43,11 @@ const NONE: Evidence = {};
 
 export function prepareInput(input: RuleInput, actions: KnownActions): PreparedInput {
   const fields = {
-    code: input.code.slice(0, INPUT_LIMITS.codeChars),
-    message: (input.message ?? "").slice(0, INPUT_LIMITS.messageChars),
-    stack: (input.stack ?? "").slice(0, INPUT_LIMITS.stackChars),
+    code: input.errorCode.slice(0, INPUT_LIMITS.codeChars),
+    message: (input.errorMessage ?? "").slice(0, INPUT_LIMITS.messageChars),
+    stack: (input.stackTrace ?? "").slice(0, INPUT_LIMITS.stackChars),
     topic: (input.topic ?? "").slice(0, INPUT_LIMITS.nameChars),
-    skill: (input.skill ?? "").slice(0, INPUT_LIMITS.nameChars),
+    skill: (input.skillId ?? "").slice(0, INPUT_LIMITS.nameChars),
   };
   const evidence = new Map<string, Evidence>();
   const notes: string[] = [];
@@ -66,7 +66,7 @@ export function prepareInput(input: RuleInput, actions: KnownActions): PreparedI
     });
   }
   const code = readCode(fields.code, fields.message);
-  return { code, fields, occurrences: input.occurrences ?? 1, evidence, at: input.at ?? latest, notes };
+  return { code, fields, occurrences: input.occurrenceCount ?? 1, evidence, at: input.at ?? latest, notes };
 }
 
 function together(a: OutcomeCounts | undefined, b: OutcomeCounts | undefined): OutcomeCounts | undefined {

@@ -2,20 +2,16 @@
  * Reads untrusted JSON and collects every mistake with its path, so that its author can mend all of them at once. Looks at
  * own members only and never assigns by a name from outside: `__proto__` is one more unknown member.
  */
+import type { Fault } from "../../message/fault.ts";
 import { isObject } from "../../message/json.ts";
 import { RULE_LIMITS } from "./rule.ts";
 
-export interface Mistake {
-  /** Where, such as `condition.all[2].code.is[0]`; empty for the whole. */
-  readonly path: string;
-  readonly text: string;
-}
-
 export class Mistakes {
-  readonly list: Mistake[] = [];
+  /** The fields are paths such as `condition.all[2].code.is[0]`; empty for the whole. */
+  readonly list: Fault[] = [];
 
-  add(path: string, text: string): void {
-    if (this.list.length < RULE_LIMITS.errorsMax) this.list.push({ path, text });
+  add(field: string, detail: string): void {
+    if (this.list.length < RULE_LIMITS.errorsMax) this.list.push({ field, detail });
   }
 
   get some(): boolean {

@@ -2,7 +2,8 @@
  * Rules as JSON: read from outside with every mistake named at once, and written back in the same form. What comes out of here is
  * below the limits, names only actions that exist, and has patterns that match in linear time.
  */
-import { type Mistake, Mistakes, shown } from "./mistakes.ts";
+import type { Fault } from "../../message/fault.ts";
+import { Mistakes, shown } from "./mistakes.ts";
 import { ConditionReader } from "./parse-condition.ts";
 import { type Condition, FROM_HISTORY, RULE_LIMITS, type Rule } from "./rule.ts";
 
@@ -11,9 +12,7 @@ export interface KnownActions {
   has(code: string): boolean;
 }
 
-export type ParsedRule =
-  | { readonly ok: true; readonly rule: Rule }
-  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+export type ParsedRule = { readonly ok: true; readonly rule: Rule } | { readonly ok: false; readonly mistakes: readonly Fault[] };
 
 const MEMBERS = ["id", "version", "name", "priority", "enabled", "condition", "action", "score"];
 const ID = /^[a-z0-9][a-z0-9_.-]{0,63}$/;

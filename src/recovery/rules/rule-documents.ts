@@ -3,6 +3,7 @@
  * set with it can be used; a stored rule that cannot be read is left out and said, so that one bad rule never stops the others.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
+import type { Fault } from "../../message/fault.ts";
 import type { Events } from "../../observe/events.ts";
 import type { DocumentStore, StoredDocument } from "../../store/documents.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
@@ -10,7 +11,6 @@ import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import type { ActionPriorities } from "./actions.ts";
 import { DEFAULT_RULES } from "./defaults.ts";
-import type { Mistake } from "./mistakes.ts";
 import { parseRule, ruleToJson } from "./parse-rule.ts";
 import { byOrder, type Rule } from "./rule.ts";
 import { prepareRules, type RuleSet, usableRules } from "./rule-set.ts";
@@ -67,7 +67,7 @@ export function createRuleBook(options: {
     const version = Math.max(0, from - shippedVersion(id));
     const known = (await rules()).find((rule) => rule.id === id)?.version ?? 0;
     const fits = from === known;
-    const provenance = [line(event, actor, { rule: id, details: { from } })];
+    const provenance = [line(event, actor, { ruleId: id, details: { from } })];
     const put = { kind: "rule", id, text, version, actor: actor.actor, provenance } as const;
     const written = fits && (await documents.put(put)).kind === "done";
     if (written) return;
@@ -90,13 +90,13 @@ export function createRuleBook(options: {
       const actions = await catalogue.priorities();
       const parsed = parseText(text, actions);
       if (!parsed.ok) throw refused(id, parsed.mistakes);
-      if (parsed.rule.id !== id) throw refused(id, [{ path: "id", text: `must be ${id}, as in the address` }]);
+      if (parsed.rule.id !== id) throw refused(id, [{ field: "id", detail: `must be ${id}, as in the address` }]);
       const others = (await rules()).filter((rule) => rule.id !== id);
       const rule = { ...parsed.rule, version: from + 1 };
       try {
         prepareRules([...others, rule], actions);
       } catch (error) {
-        throw refused(id, [{ path: "", text: errorText(error) }]);
+        throw refused(id, [{ field: "", detail: errorText(error) }]);
       }
       await write("rule_edited", id, JSON.stringify(ruleToJson(rule)), from, actor);
       return (await rules()).find((each) => each.id === id) ?? rule;
@@ -115,13 +115,13 @@ function parseText(text: string, actions: { has(code: string): boolean }) {
   try {
     return parseRule(JSON.parse(text), actions);
   } catch (error) {
-    return { ok: false as const, mistakes: [{ path: "", text: `is not JSON: ${errorText(error)}` }] };
+    return { ok: false as const, mistakes: [{ field: "", detail: `is not JSON: ${errorText(error)}` }] };
   }
 }
 
-function refused(id: string, mistakes: readonly Mistake[]): MakegoodError {
-  const { path = "", text = "" } = mistakes[0] ?? {};
-  const said = `${path} ${text.replace(/\.$/, "")}`.trim();
+function refused(id: string, mistakes: readonly Fault[]): MakegoodError {
+  const { field = "", detail = "" } = mistakes[0] ?? {};
+  const said = `${field} ${detail.replace(/\.$/, "")}`.trim();
   const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more)` : "";
   return new MakegoodError("invalid_rule", `Rule ${id}: ${said}${more}.`, { errors: mistakes });
 }

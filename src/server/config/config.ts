@@ -4,11 +4,11 @@
  */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { suggestion } from "../../contract/faults.ts";
 import { errorText } from "../../message/errors.ts";
 import type { TopicDefinition } from "../../message/topic.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
-import { readTopic } from "../contract/contract-topic.ts";
-import { suggestion } from "../contract/fields.ts";
+import { readTopic } from "../topic-definition.ts";
 import { loadConfigFile } from "./config-file.ts";
 import { type RecoveryConfig, readRecoveryOptions } from "./recovery-config.ts";
 import { SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
@@ -187,9 +187,9 @@ async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: st
   return [...membersOf(value, faults)].flatMap(([name, topic]): FileTopic[] => {
     const read = readTopic(name, topic, rules);
     if (read.ok) return [{ definition: read.definition, paused: read.paused }];
-    for (const { field, detail } of read.faults) {
-      faults.push(`config file, topic ${JSON.stringify(name.slice(0, 250))}: ${field === "." ? "" : `${field} `}${detail}`);
-    }
+    const which = `config file, topic ${JSON.stringify(name.slice(0, 250))}`;
+    for (const { field, detail } of read.faults.named) faults.push(`${which}: ${field === "." ? "" : `${field} `}${detail}`);
+    if (read.faults.more > 0) faults.push(`${which}: and ${read.faults.more} more`);
     return [];
   });
 }

@@ -163,7 +163,7 @@ async function quarantine(
 
 /** As if it had not been claimed, its wait included: a release alone would make it due at once. */
 function putBack(one: ClaimedMessage, view: MessageView | undefined, nowMs: number): Settle {
-  const waitMs = (view?.dueAt?.getTime() ?? 0) - nowMs;
+  const waitMs = (view?.nextAttemptAt?.getTime() ?? 0) - nowMs;
   if (waitMs <= 0) return released(one);
   const error = "the primary store went away while it was moved";
   return conclude(one, { kind: "interrupted", move: { waitMs, error } });
@@ -183,7 +183,7 @@ async function asEntry(deps: MoveDeps, one: Fixed, handedDown: boolean, view: Me
   const first = attempts.find(({ attempt }) => attempt === 0) ?? { code: view?.lastCode ?? null, error: view?.lastError ?? null };
   const direct = { code: first.code, error: first.error };
   const dead = view?.status === "dead";
-  const dueMs = view?.dueAt?.getTime() ?? atMs;
+  const dueMs = view?.nextAttemptAt?.getTime() ?? atMs;
   // Never longer than the wait was when it began, also when a clock was set back meanwhile.
   const wholeMs = dueMs - ((attempts.at(-1)?.at ?? view?.createdAt)?.getTime() ?? dueMs);
   const delayMs = Math.max(0, Math.min(dueMs - atMs, wholeMs, LIMITS.delayMsMax));

@@ -110,7 +110,7 @@ function admit(message: NewMessage, ordered: boolean, now: number, seq: number):
   if (message.directTry) {
     const { code, error, rejected = false } = message.directTry;
     const record = { attempt: 0, counted: false, at: new Date(now), durationMs: null, code, error } as const;
-    stored.history.push({ ...record, outcome: rejected ? "reject" : "retry", nextDueAt: rejected ? null : new Date(dueMs) });
+    stored.history.push({ ...record, outcome: rejected ? "reject" : "retry", nextAttemptAt: rejected ? null : new Date(dueMs) });
     if (rejected) Object.assign(stored, { status: "dead", resolution: "open", diedMs: now });
   }
   return stored;

@@ -1,6 +1,6 @@
 /**
- * What people and programs do to a message that is not in flight: replay, resolve, discard. Fenced by revision, and the
- * provenance record is part of the same write.
+ * What people and programs do to a message that is not in flight: replay, resolve, discard, cancel, reschedule. Fenced by revision,
+ * and the provenance record is part of the same write.
  */
 import type { Intervention, InterventionResult } from "../store.ts";
 import { keyOf, park, tidy, unpark } from "./lanes.ts";
@@ -18,16 +18,24 @@ export function intervene(state: State, intervention: Intervention): Interventio
   stored.revision++;
   stored.provenance.push({ at: new Date(now), actor, action, reason });
   if (action === "replay") replay(state, stored, now);
+  else if (action === "reschedule") reschedule(state, stored, now + (intervention.delayMs ?? 0));
   else close(state, stored, action === "resolve" ? "resolved" : "discarded", now);
-  // A replay is due at once; a closed head opens its ordering key for the next one.
-  if (action === "replay" || stored.ordered) hint(state, { kind: "work", lane: null });
+  // A replay is due at once, and what was rescheduled may be; a closed head opens its ordering key for the next one.
+  if (action === "replay" || action === "reschedule" || stored.ordered) hint(state, { kind: "work", lane: null });
   return { kind: "done", message: view(stored) };
 }
 
 function allowed(stored: Stored, action: Intervention["action"]): boolean {
-  if (stored.status === "dead") return stored.resolution === "open";
+  if (stored.status === "dead") return stored.resolution === "open" && action !== "cancel" && action !== "reschedule";
   if (stored.status !== "pending") return false;
-  return stored.heldReason !== null || action === "discard";
+  if (action === "discard" || action === "cancel") return true;
+  return (stored.heldReason !== null) === (action !== "reschedule");
+}
+
+function reschedule(state: State, stored: Stored, dueMs: number): void {
+  unpark(state, stored);
+  stored.dueMs = dueMs;
+  park(state, stored);
 }
 
 /** A new generation: due now, with a budget of its own, while the attempts keep growing. */

@@ -141,7 +141,9 @@ export function listLanes(state: State, which?: Lanes): Lane[] {
   for (const found of state.lanes.values()) {
     const first = found.due[0];
     const { lane, topic, tenantId, priority, suspicion, retried, ordered } = found;
-    if (first) lanes.push({ lane, topic, tenantId, priority, suspicion, retried, ordered, dueInMs: first.dueMs - now });
+    if (!first) continue;
+    const due = which?.counted ? { due: found.due.filter(({ dueMs }) => dueMs <= now).length } : {};
+    lanes.push({ lane, topic, tenantId, priority, suspicion, retried, ordered, dueInMs: first.dueMs - now, ...due });
   }
   return partOf(lanes, which);
 }

@@ -6,6 +6,7 @@ import { LIMITS } from "../../message/limits.ts";
 import type { AttemptRecord, MessageView, ProvenanceRecord } from "../../message/message.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { ListFilter, Page, StatusCount } from "../store.ts";
+import { byDue } from "./lanes.ts";
 import { nowMs, type State, type Stored } from "./state.ts";
 
 export function view(stored: Stored): MessageView {
@@ -27,7 +28,7 @@ export function view(stored: Stored): MessageView {
     attempts: stored.attempts,
     generation: stored.generation,
     revision: stored.revision,
-    dueAt: due ? new Date(stored.dueMs) : null,
+    nextAttemptAt: due ? new Date(stored.dueMs) : null,
     heldReason: stored.heldReason,
     diedAt: stored.diedMs === null ? null : new Date(stored.diedMs),
     resolution: stored.resolution,
@@ -38,15 +39,23 @@ export function view(stored: Stored): MessageView {
 
 export function list(state: State, filter: ListFilter): Page {
   const limit = Math.min(Math.max(1, Math.trunc(filter.limit)), LIMITS.pageMax);
+  const shown = (stored: Stored) => (filter.payload === false ? { ...view(stored), payload: "" } : view(stored));
+  if (filter.dueIn) return { data: dueNow(state, filter.dueIn, limit, nowMs(state, filter)).map(shown), nextCursor: null };
   const before = filter.cursor === undefined ? null : readCursor(filter.cursor);
   const found = [...state.messages.values()]
     .filter((stored) => (before === null || stored.message.id < before) && matches(stored, filter))
     .sort((a, b) => (a.message.id < b.message.id ? 1 : -1));
-  const data = found
-    .slice(0, limit)
-    .map((stored) => (filter.payload === false ? { ...view(stored), payload: "" } : view(stored)));
+  const data = found.slice(0, limit).map(shown);
   const last = data.at(-1);
   return { data, nextCursor: found.length > limit && last ? writeCursor(last.id) : null };
+}
+
+function dueNow(state: State, lanes: readonly string[], limit: number, now: number): Stored[] {
+  const fronts = lanes.flatMap((lane) => state.lanes.get(lane)?.due.slice(0, limit) ?? []);
+  return fronts
+    .filter(({ dueMs }) => dueMs <= now)
+    .sort(byDue)
+    .slice(0, limit);
 }
 
 function matches({ message, status, resolution }: Stored, filter: ListFilter): boolean {

@@ -80,6 +80,6 @@ function attemptRecord(
     durationMs,
     code: failed.code,
     error: failed.error,
-    nextDueAt: settlement.kind === "retry" ? new Date(stored.dueMs) : null,
+    nextAttemptAt: settlement.kind === "retry" ? new Date(stored.dueMs) : null,
   };
 }

@@ -3,7 +3,7 @@
  * fsync for many. Each caller still waits for its own commit and gets its own answer; one bad message fails alone.
  */
 import type { Accepted } from "../../message/message.ts";
-import type { Placed } from "./enqueue.ts";
+import type { Placed } from "./insert-placed.ts";
 import type { LaneInfo } from "./lane-table.ts";
 
 const FLUSHES_MAX = 2;

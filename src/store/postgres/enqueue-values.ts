@@ -2,7 +2,7 @@
  * The parameters of the enqueue statements, in the order that statements/enqueue.ts documents: text only, so that every
  * driver and ORM passes them on unchanged.
  */
-import type { Placed } from "./enqueue.ts";
+import type { Placed } from "./insert-placed.ts";
 import { KIND_ORDERED } from "./lane-table.ts";
 import { type Parts, SEPARATOR } from "./statements/enqueue.ts";
 
@@ -40,13 +40,6 @@ export function batchValues(
 ): { parts: Parts; values: unknown[] } {
   const has = (pick: (p: Placed) => unknown) => placed.some((p) => pick(p) !== null && pick(p) !== undefined);
   const ordering = (p: Placed) => (p.lane.kind === KIND_ORDERED ? p.message.orderingKey : null);
-  const free = (p: Placed) => [
-    p.message.key,
-    ordering(p),
-    p.message.traceparent,
-    p.message.directTry?.code,
-    p.message.directTry?.error,
-  ];
   const parts: Parts = {
     keyed: has((p) => p.message.key),
     delayed: placed.some((p) => p.message.delayMs > 0),
@@ -57,7 +50,8 @@ export function batchValues(
     handedDown: has((p) => p.message.directTry),
     rejected: placed.some((p) => p.message.directTry?.rejected),
     old,
-    json: placed.some((p) => free(p).some((text) => text?.includes(SEPARATOR))),
+    json: placed.some(holdsSeparator),
+    lanesSeen,
   };
   const list = (pick: (p: Placed) => string | number | null, from = placed) =>
     `{${from.map((p) => pick(p) ?? "NULL").join(",")}}`;
@@ -94,6 +88,12 @@ export function batchValues(
   }
   values.push(installation, lanesSeen ? "{}" : laneList(placed));
   return { parts, values };
+}
+
+/** In any of its free texts. */
+function holdsSeparator({ message: { key, orderingKey, traceparent, directTry } }: Placed): boolean {
+  if (key?.includes(SEPARATOR) || orderingKey?.includes(SEPARATOR) || traceparent?.includes(SEPARATOR)) return true;
+  return directTry !== undefined && [directTry.code, directTry.error].some((text) => text?.includes(SEPARATOR));
 }
 
 /** Any order will do if all writers use it: writers of the same keys then wait for each other in one direction only. */

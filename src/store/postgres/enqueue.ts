@@ -5,25 +5,19 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Accepted, NewMessage } from "../../message/message.ts";
 import { idTimeMs } from "../../platform/ids.ts";
+import { refusePool, requireBlock } from "../shared/caller-transaction.ts";
 import type { At, EnqueueOptions, Transaction } from "../store.ts";
-import { clockSql } from "./clock-sql.ts";
 import { createCoalescer } from "./coalesce.ts";
 import type { Queryable } from "./connection.ts";
 import type { Db } from "./db.ts";
-import { batchValues, laneList, shortValues } from "./enqueue-values.ts";
-import { KIND_ORDERED, type LaneInfo } from "./lane-table.ts";
+import { answersFor, type How, insert, type Placed, type Run, Strayed, type Where } from "./insert-placed.ts";
+import type { LaneInfo } from "./lane-table.ts";
 import { DAY_MS, dayOf, daysAround, ensurePartitions } from "./partitions.ts";
 import { isMissingPartition, isUniqueViolation } from "./sql-errors.ts";
-import { enqueueBatch, enqueueOne, findKeys, type Parts, type Short, sameMessage } from "./statements/enqueue.ts";
-import { queryIn, refusePool, requireBlock, wrongDatabase } from "./transaction.ts";
+import { queryIn, wrongDatabase } from "./transaction.ts";
 
 /** An id whose time is further off than this comes from a broken clock; it gets no partition of its own. */
 const CLOCK_OFF_MS_MAX = 9 * DAY_MS;
-
-export interface Placed {
-  readonly message: NewMessage;
-  readonly lane: LaneInfo;
-}
 
 export type Enqueue = (messages: readonly NewMessage[], options?: EnqueueOptions) => Promise<Accepted[]>;
 
@@ -57,7 +51,7 @@ export function createEnqueue(db: Db, onWork: (lanes: readonly LaneInfo[]) => vo
 
   async function insertOwn(placed: readonly Placed[], atomic: "all" | "each", now: Date | undefined): Promise<Accepted[]> {
     const alone = placed.length === 1 || atomic === "each";
-    if (alone && now === undefined) return Promise.all(placed.map(one));
+    if (alone && now === undefined) return placed.length === 1 ? [await one(placed[0] as Placed)] : Promise.all(placed.map(one));
     const accepted = alone ? await insertOneByOne(db, placed, repeats, { now }) : await insertAll(db, placed, repeats, { now });
     if (alone || !accepted.some((a) => a.kind === "conflict")) onWork(placed.map((p) => p.lane));
     return accepted;
@@ -66,17 +60,6 @@ export function createEnqueue(db: Db, onWork: (lanes: readonly LaneInfo[]) => vo
 
 /** A lane that was just made is hardly retired before it is used, and never for long. */
 const STRAYED_MAX = 5;
-
-/** Nothing was inserted because of where the statement ran: in another database, or with a lane that is gone. */
-class Strayed extends Error {
-  readonly lanes: number[];
-  readonly database: boolean;
-  constructor(where: string, placed: readonly Placed[]) {
-    super(`enqueue: another ${where}`);
-    this.database = where === "database";
-    this.lanes = placed.map(({ lane }) => lane.id);
-  }
-}
 
 /**
  * A caller's transaction of another database is refused. A lane that is gone, or that was made after the transaction took its snapshot, is
@@ -153,94 +136,6 @@ async function place(db: Db, messages: readonly NewMessage[], days: Set<number>)
   return messages.map((message, i) => ({ message, lane: lanes[i] as LaneInfo }));
 }
 
-/** Where a statement of an enqueue runs: returns rows as arrays. */
-type Run = (text: string, values: unknown[], name?: string) => Promise<(string | null)[][]>;
-
-interface Where extends At {
-  /** The lanes need not be asked for. */
-  readonly lanesSeen?: boolean | undefined;
-}
-
-/** How a statement of an enqueue is to be made. */
-interface How extends Where {
-  /** An id may be there already. */
-  readonly repeat: boolean;
-}
-
-/** Sends one short or one batch statement; returns the ids that were not inserted because they or their keys exist. */
-async function insert(db: Db, placed: readonly Placed[], run: Run, how: How): Promise<Set<string>> {
-  const { repeat, now, lanesSeen = false } = how;
-  const { installation } = db.lanes;
-  const clock = clockSql(now);
-  const nowMs = now?.getTime() ?? db.clock.wallMs();
-  const old = placed.some(({ message }) => nowMs - idTimeMs(message.id) > DAY_MS);
-  const [only] = placed;
-  if (placed.length === 1 && only && !old && !lanesSeen && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
-    const keyed = only.message.key !== null;
-    const rows =
-      now === undefined
-        ? await runNamed(db, run, { keyed, repeat }, shortValues(only, installation))
-        : await run(enqueueOne(db.s, clock, { keyed, repeat }), shortValues(only, installation));
-    if (rows.length > 0) return new Set();
-    return new Set([only.message.id]);
-  }
-  const { parts, values } = batchValues(placed, { old, repeat: repeat || old, installation, lanesSeen });
-  const [row] = await run(enqueueBatch(db.s, clock, parts), values, now === undefined ? batchName(parts) : undefined);
-  if (row?.[2]) throw new Strayed(row[2], placed);
-  return new Set(row?.[0]?.split(",") ?? []);
-}
-
-const texts = new Map<string, string>();
-
-/** The text is made once: a caller's transaction waits for it each time. */
-function runNamed(db: Db, run: Run, { keyed, repeat }: Short, values: unknown[]): Promise<(string | null)[][]> {
-  const name = `mg_enqueue_${keyed ? "keyed" : "plain"}_${repeat}`;
-  const place = name + db.s;
-  let text = texts.get(place);
-  if (text === undefined) {
-    text = enqueueOne(db.s, clockSql(undefined), { keyed, repeat });
-    texts.set(place, text);
-  }
-  return run(text, values, name);
-}
-
-const batchName = (parts: Parts): string => `mg_enqueue_${Object.values(parts).map(Number).join("")}`;
-
-/** Which message has the id or key of each missing one; undefined where that message was pruned in between. */
-async function findOwners(
-  db: Db,
-  placed: readonly Placed[],
-  missing: Set<string>,
-  run: Run,
-  { lanesSeen }: How,
-): Promise<(Accepted | undefined)[]> {
-  const results: (Accepted | undefined)[] = placed.map(({ message }) =>
-    missing.has(message.id) ? undefined : { kind: "accepted", id: message.id },
-  );
-  if (missing.size === 0) return results;
-  const asked = placed.flatMap(({ message, lane }, i) =>
-    missing.has(message.id) && message.key !== null ? [{ i, topic_id: lane.topicId, tenant: lane.tenant, key: message.key }] : [],
-  );
-  const where = [db.lanes.installation, lanesSeen ? "{}" : laneList(placed)];
-  for (const [index, id, hash] of await run(findKeys(db.s), [JSON.stringify(asked), ...where])) {
-    if (index === null) {
-      if (id) throw new Strayed(id, placed);
-      continue;
-    }
-    const i = Number(index);
-    const message = placed[i]?.message as NewMessage;
-    // The same id means that an earlier try of this very call did commit.
-    const kind = id === message.id ? "accepted" : hash === message.payloadHash ? "duplicate" : "conflict";
-    results[i] = { kind, id: id as string };
-  }
-  for (const [i, { message }] of placed.entries()) {
-    if (results[i] || message.key !== null) continue;
-    const [row] = await run(sameMessage(db.s), [message.id, message.payload]);
-    if (row) results[i] = { kind: row[0] === "true" ? "accepted" : "conflict", id: message.id };
-  }
-  return results;
-}
-
 /** Keys that come twice in one call are deduplicated here: the statement itself must see each key once. */
 export function withoutRepeats(placed: readonly Placed[]): { first: Placed[]; repeats: Map<number, number> } {
   const seen = new Map<string, number>();
@@ -248,7 +143,8 @@ export function withoutRepeats(placed: readonly Placed[]): { first: Placed[]; re
   const repeats = new Map<number, number>();
   placed.forEach((p, i) => {
     const { key } = p.message;
-    const name = key === null ? `id\u0000${p.message.id}` : `${p.lane.topicId}\u0000${p.lane.tenant}\u0000${key}`;
+    // An id has none of the separators, so it cannot be taken for a key.
+    const name = key === null ? p.message.id : `${p.lane.topicId}\u0000${p.lane.tenant}\u0000${key}`;
     const earlier = seen.get(name);
     if (earlier !== undefined) repeats.set(i, earlier);
     else {
@@ -278,18 +174,15 @@ function spread(placed: readonly Placed[], repeats: Map<number, number>, results
 
 async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: Where): Promise<Accepted[]> {
   const run: Run = (text, values, name) => queryIn(db, tx, text, values, name);
-  await requireBlock(db, tx);
+  await requireBlock(tx, (text) => run(text, []));
+  const how: How = { repeat: true, ...at };
   if (placed.length === 1) {
-    const how: How = { repeat: true, ...at };
-    const missing = await insert(db, placed, run, how);
-    const { id } = (placed[0] as Placed).message;
-    return missing.size === 0 ? [{ kind: "accepted", id }] : answersFor(db, placed, missing, run, how);
+    return answersFor(db, placed, await insert(db, placed, run, how), run, how);
   }
   const { first, repeats } = withoutRepeats(placed);
   // One refuses all: what a batch inserted before a conflict came to light must not be there if the caller commits all the same.
   const undoable = placed.length > 1 && placed.some((p) => p.message.key !== null);
   if (undoable) await tx.query("savepoint makegood_enqueue");
-  const how: How = { repeat: true, ...at };
   const missing = await insert(db, first, run, how);
   const results = spread(placed, repeats, await answersFor(db, first, missing, run, how));
   if (undoable) {
@@ -297,24 +190,6 @@ async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: 
     await tx.query(`${refused ? "rollback to" : "release"} savepoint makegood_enqueue`);
   }
   return results;
-}
-
-/** What becomes of each message. A key that was pruned between the two statements is inserted again, once. */
-async function answersFor(db: Db, placed: readonly Placed[], missing: Set<string>, run: Run, how: How): Promise<Accepted[]> {
-  const results = await findOwners(db, placed, missing, run, how);
-  const again = placed.filter((_, i) => results[i] === undefined);
-  if (again.length > 0) {
-    const second = await findOwners(db, again, await insert(db, again, run, how), run, how);
-    for (const [i, p] of placed.entries()) results[i] ??= second[again.indexOf(p)];
-  }
-  return results.map((result) => {
-    if (!result)
-      throw new MakegoodError(
-        "retry_transaction",
-        "a key was deleted and taken again while it was looked up; run the call again",
-      );
-    return result;
-  });
 }
 
 /** One transaction of our own; a conflict rolls all of it back. */

@@ -58,7 +58,7 @@ type Place = readonly [topic: string, tenant: string, priority: number, kind: nu
 const SELECT = "select l.id, l.topic_id, t.name, l.tenant, l.priority, l.kind";
 /** A few megabytes of them. */
 export const LANES_KEPT_MAX = 10_000;
-const nameOf = (place: Place): string => place.join("\u0000");
+const nameOf = ([topic, tenant, priority, kind]: Place): string => `${topic}\u0000${tenant}\u0000${priority}\u0000${kind}`;
 
 /**
  * $1 as JSON; the limit makes each one index descent, whatever sizes the planner assumes: a thousand tenants may come at once.
@@ -88,6 +88,8 @@ const findSiblingsSql = (s: string) => `${SELECT}, x.id
 export function createLaneTable(connection: Connection, s: string, monotonicMs: () => number): LaneTable {
   const byName = new Map<string, LaneInfo>();
   const byNumber = new Map<number, LaneInfo>();
+  /** Topic → tenant → its plain lane of priority 0: what most messages go to, found without a name being made for each. */
+  const plain = new Map<string, Map<string, LaneInfo>>();
   /** Lane and kind → its sibling. */
   const bySibling = new Map<string, LaneInfo>();
   const topics = createTopicNames(connection, s, monotonicMs);
@@ -95,6 +97,8 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
 
   function drop(lane: LaneInfo): void {
     byNumber.delete(lane.id);
+    const tenants = plain.get(lane.topic);
+    if (tenants?.get(lane.tenant)?.id === lane.id) tenants.delete(lane.tenant);
     const name = nameOf([lane.topic, lane.tenant, lane.priority, lane.kind]);
     if (byName.get(name)?.id === lane.id) byName.delete(name);
   }
@@ -109,6 +113,10 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
       kind: Number(kind),
     };
     byNumber.set(lane.id, lane);
+    if (lane.kind === 0 && lane.priority === 0) {
+      const tenants = plain.get(lane.topic) ?? new Map<string, LaneInfo>();
+      plain.set(lane.topic, tenants.set(lane.tenant, lane));
+    }
     byName.set(nameOf([lane.topic, lane.tenant, lane.priority, lane.kind]), lane);
     // The oldest goes first, in use or not: reading it again costs one query.
     if (byNumber.size > LANES_KEPT_MAX) drop(byNumber.values().next().value as LaneInfo);
@@ -183,10 +191,15 @@ export function createLaneTable(connection: Connection, s: string, monotonicMs: 
       installation = row[0];
       byName.clear();
       byNumber.clear();
+      plain.clear();
       bySibling.clear();
       topics.forget();
     },
-    known: (message) => (topics.known(message.topic) ? byName.get(nameOf(placeOf(message))) : undefined),
+    known(message) {
+      if (!topics.known(message.topic)) return undefined;
+      const simple = message.priority === 0 && message.orderingKey === null;
+      return simple ? plain.get(message.topic)?.get(message.tenantId ?? "") : byName.get(nameOf(placeOf(message)));
+    },
     async of(messages) {
       await topics.require(messages.map(({ topic }) => topic));
       return make(messages.map(placeOf));

@@ -3,16 +3,7 @@
  * its way is `outcome_unknown`, never "failed" (a lost reply and a lost request look the same from here).
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
-
-interface SqlError {
-  readonly code?: string;
-  readonly message?: string;
-}
-
-const sqlState = (thrown: unknown): string => {
-  const code = (thrown as SqlError | null)?.code;
-  return typeof code === "string" ? code : "";
-};
+import { sqlState } from "../shared/sql-state.ts";
 
 /** Conflicts between statements that are ours to try again: serialization, deadlock, lock timeout, cancelled for a lock. */
 export function isTransient(thrown: unknown): boolean {
@@ -20,20 +11,8 @@ export function isTransient(thrown: unknown): boolean {
   return state === "40001" || state === "40P01" || state === "55P03" || state === "57014";
 }
 
-/** Whether it has such a state, also inside what an ORM makes of its driver's error. */
-export function hasSqlState(thrown: unknown, state: RegExp, depth = 0): boolean {
-  if (typeof thrown !== "object" || thrown === null || depth > 4) return false;
-  if (state.test(sqlState(thrown))) return true;
-  const { cause, driverError, meta, driverAdapterError, originalCode } = thrown as Record<string, unknown>;
-  if (typeof originalCode === "string" && state.test(originalCode)) return true;
-  return [cause, driverError, meta, driverAdapterError].some((inner) => hasSqlState(inner, state, depth + 1));
-}
-
-/** A conflict that only the owner of the transaction can try again; P2034 is Prisma's own name for both. */
-export const isLostTransaction = (thrown: unknown): boolean => hasSqlState(thrown, /^(40001|40P01|P2034)$/);
-
 export function isMissingPartition(thrown: unknown): boolean {
-  return sqlState(thrown) === "23514" && /no partition of relation/.test((thrown as SqlError).message ?? "");
+  return sqlState(thrown) === "23514" && /no partition of relation/.test(errorText(thrown));
 }
 
 export function isUniqueViolation(thrown: unknown): boolean {

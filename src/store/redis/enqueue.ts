@@ -4,7 +4,7 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Accepted, NewMessage } from "../../message/message.ts";
-import { nextTurn } from "../../platform/turn.ts";
+import { afterOthers } from "../../platform/after-others.ts";
 import type { EnqueueOptions } from "../store.ts";
 import type { Db } from "./db.ts";
 import { type EnqueueCall, runEnqueue } from "./enqueue-scripts.ts";
@@ -72,7 +72,7 @@ export function createEnqueue(
     if (flying >= FLYING_MAX || waiting.length === 0) return;
     scheduled = true;
     // Written together, the two would be answered together, and the callers of both would come back at the same moment again.
-    nextTurn(start);
+    afterOthers(start);
   }
 
   return (messages, options = {}) =>

@@ -3,7 +3,7 @@
  * kept until its end, so that each part of it asks for its own lanes alone.
  */
 import { partOf } from "../shared/part-of-lanes.ts";
-import type { At, Lane, Lanes } from "../store.ts";
+import type { Lane, Lanes } from "../store.ts";
 import type { Db } from "./db.ts";
 import { laneOf } from "./rows.ts";
 import { LANE_NAMES, LANES, LANES_NAMED, LANES_PIECE } from "./scripts/lanes.ts";
@@ -11,7 +11,11 @@ import { LANE_NAMES, LANES, LANES_NAMED, LANES_PIECE } from "./scripts/lanes.ts"
 type Reply = readonly [now: number, ...rest: string[]];
 
 function lanesOf([now, ...rest]: Reply): Lane[] {
-  return Array.from({ length: rest.length / 2 }, (_, i) => laneOf(rest[2 * i] as string, Number(rest[2 * i + 1]) - now));
+  return Array.from({ length: rest.length / 2 }, (_, i) => {
+    const [first, due] = (rest[2 * i + 1] as string).split(" ");
+    const lane = laneOf(rest[2 * i] as string, Number(first) - now);
+    return due === undefined ? lane : { ...lane, due: Number(due) };
+  });
 }
 
 export function createLanes(db: Db): (which?: Lanes) => Promise<Lane[]> {
@@ -30,20 +34,20 @@ export function createLanes(db: Db): (which?: Lanes) => Promise<Lane[]> {
     return [...names].sort((a, b) => (a < b ? -1 : 1));
   }
 
-  async function named(names: readonly string[], limit: number, at: At): Promise<Lane[]> {
+  async function named(names: readonly string[], limit: number, { now, counted }: Lanes): Promise<Lane[]> {
     const found: Lane[] = [];
     for (let from = 0; from < names.length && found.length < limit; ) {
       const piece = names.slice(from, from + Math.min(LANES_PIECE, limit - found.length));
-      found.push(...lanesOf((await db.run(LANES_NAMED, keys, piece, at)) as Reply));
+      found.push(...lanesOf((await db.run(LANES_NAMED, keys, [counted ? 1 : 0, ...piece], { now })) as Reply));
       from += piece.length;
     }
     return found;
   }
 
   return async function lanes(which = {}) {
-    const { after, limit } = which;
+    const { after, limit, counted } = which;
     const underWay = after !== undefined && limit !== undefined ? round : null;
-    const few = underWay ? [] : ((await db.run(LANES, keys, [], which)) as Reply | []);
+    const few = underWay ? [] : ((await db.run(LANES, keys, [counted ? 1 : 0], which)) as Reply | []);
     if (few.length > 0) return partOf(lanesOf(few as Reply), which);
     if (limit === undefined) {
       const all = await readNames();

@@ -67,7 +67,7 @@ export function createPort(driver: Driver, options: PortOptions = {}): RedisPort
     if (closed) throw new MakegoodError("closed", "The Redis port is closed.");
     current ??= (async () => {
       try {
-        const wire = await within(clock, driver.connect(), timeoutMs, (late) => late.destroy());
+        const wire = await inTime(clock, driver.connect(), timeoutMs, (late) => late.destroy());
         const held: Held = { wire, waiting: 0, retired: false };
         if (closed) wire.destroy();
         else open.add(held);
@@ -100,7 +100,7 @@ export function createPort(driver: Driver, options: PortOptions = {}): RedisPort
     held.waiting++;
     let broken = false;
     try {
-      return await within(clock, held.wire.send(key, args), ms);
+      return await inTime(clock, held.wire.send(key, args), ms);
     } catch (error) {
       if (replyCode(error) !== null) throw error;
       broken = true;
@@ -143,7 +143,7 @@ export function createPort(driver: Driver, options: PortOptions = {}): RedisPort
     async nodes() {
       const nodes = await (await connect()).wire.nodes();
       // The libraries themselves would wait for ever.
-      return nodes.map((node) => ({ ...node, send: (args) => within(clock, node.send(args), timeoutMs) }));
+      return nodes.map((node) => ({ ...node, send: (args) => inTime(clock, node.send(args), timeoutMs) }));
     },
     async close() {
       closed = true;
@@ -178,9 +178,9 @@ async function subscribeAlways(
     if (!ended) timer = clock.after(RESUBSCRIBE_MS, () => void start().catch(again), true);
   };
   const start = async (): Promise<void> => {
-    const fresh = await within(clock, driver.connect(), timeoutMs, (late) => late.destroy());
+    const fresh = await inTime(clock, driver.connect(), timeoutMs, (late) => late.destroy());
     try {
-      await within(clock, fresh.subscribe(channel, listener), timeoutMs);
+      await inTime(clock, fresh.subscribe(channel, listener), timeoutMs);
     } catch (error) {
       fresh.destroy();
       throw error;
@@ -206,7 +206,7 @@ async function subscribeAlways(
 }
 
 /** `late`: what becomes of a result that comes after the deadline. */
-function within<T>(clock: Clock, promise: Promise<T>, ms: number, late?: (value: T) => void): Promise<T> {
+function inTime<T>(clock: Clock, promise: Promise<T>, ms: number, late?: (value: T) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     let over = false;
     const timer = clock.after(ms, () => {

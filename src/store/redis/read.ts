@@ -10,10 +10,12 @@ import type { ListFilter, Page, StatusCount, Store } from "../store.ts";
 import type { Db } from "./db.ts";
 import { createLanes } from "./lanes.ts";
 import { fieldsOf, historyOf, lettersOf, stateOf, viewOfFields, viewOfRow } from "./rows.ts";
-import { COUNTS, LIST, READ_MESSAGE } from "./scripts/read.ts";
+import { COUNTS, LIST, LIST_DUE, QUARANTINE_LOST, READ_MESSAGE } from "./scripts/read.ts";
 
 /** How long one page may look for more; then it ends early, and its cursor goes on from there. */
 const LIST_MS_MAX = 500;
+/** How often one page of what is due looks again after it met messages that cannot be read; those that are left then are for the next one. */
+const LOOKS_MAX = 20;
 
 export function createReads(db: Db): Pick<Store, "get" | "list" | "counts" | "history" | "lanes"> {
   const fields = async (id: string) => fieldsOf(await db.run(READ_MESSAGE, [db.keys.message(id)], []));
@@ -31,6 +33,7 @@ export function createReads(db: Db): Pick<Store, "get" | "list" | "counts" | "hi
 
 async function list(db: Db, filter: ListFilter): Promise<Page> {
   const limit = Math.min(Math.max(1, Math.trunc(filter.limit)), LIMITS.pageMax);
+  if (filter.dueIn) return listDue(db, filter, filter.dueIn, limit);
   const letters = lettersOf(filter.status, filter.resolution);
   const found: MessageView[] = [];
   let below = filter.cursor === undefined ? "" : readCursor(filter.cursor);
@@ -47,6 +50,17 @@ async function list(db: Db, filter: ListFilter): Promise<Page> {
   const data = found.slice(0, limit);
   const goOnAt = found.length > limit ? (data.at(-1) as MessageView).id : below;
   return { data, nextCursor: goOnAt === "" ? null : writeCursor(goOnAt) };
+}
+
+/** What is met and cannot be read is quarantined, as by a claim, and what comes after it takes its place (FIN-25). */
+async function listDue(db: Db, { payload, now }: ListFilter, lanes: readonly string[], limit: number): Promise<Page> {
+  const keys = [db.keys.key("lanes")];
+  for (let looks = 1; ; looks++) {
+    const args = [limit, payload === false ? 0 : 1, ...lanes];
+    const [lost, ...rows] = (await db.run(LIST_DUE, keys, args, { now })) as [string[], ...(string | null)[][]];
+    if (lost.length === 0 || looks === LOOKS_MAX) return { data: rows.map(viewOfRow), nextCursor: null };
+    await db.run(QUARANTINE_LOST, [...keys, db.keys.key("quarantine")], lost, { now });
+  }
 }
 
 const writeCursor = (id: string): string => Buffer.from(id, "latin1").toString("base64url");

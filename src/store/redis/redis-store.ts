@@ -183,9 +183,9 @@ async function prune(db: Db, { keptMs, limit, now }: PruneRequest): Promise<numb
 }
 
 async function intervene(db: Db, given: Intervention, onWork: () => void): Promise<InterventionResult> {
-  const { id, action, actor, reason, revision = "" } = given;
+  const { id, action, actor, reason, revision = "", delayMs = 0 } = given;
   const keys = [db.keys.message(id), db.keys.key("lanes"), db.keys.key("settled")];
-  const reply = await db.run(INTERVENE, keys, [id, action, JSON.stringify([actor, reason]), revision], given);
+  const reply = await db.run(INTERVENE, keys, [id, action, JSON.stringify([actor, reason]), revision, delayMs], given);
   const [kind, value] = reply as [InterventionResult["kind"], unknown];
   switch (kind) {
     case "not_found":

@@ -97,7 +97,7 @@ export function viewOfRow(row: readonly Text[]): MessageView {
     generation: number(generation),
     revision: number(revision),
     // Without a time of its own it was due when it was made.
-    dueAt: status === "pending" && !held ? date(due ?? created) : null,
+    nextAttemptAt: status === "pending" && !held ? date(due ?? created) : null,
     heldReason: held ?? null,
     diedAt: date(died),
     resolution,
@@ -152,7 +152,7 @@ export function attemptOf(text: string): AttemptRecord {
     durationMs: duration === "" ? null : number(duration),
     code,
     error,
-    nextDueAt: due === "" ? null : date(due),
+    nextAttemptAt: due === "" ? null : date(due),
   };
 }
 

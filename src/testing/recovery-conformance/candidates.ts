@@ -16,7 +16,7 @@ export const writeCases: Cases = {
     const { candidateId } = before;
     const patch: CandidatePatch = {
       evaluationStatus: "evaluating",
-      action: "retry_exponential",
+      selectedAction: "retry_exponential",
       confidence: 0.2,
       evaluation: '{"why": ["timeout"] , "f":1.10}',
       owner: "ann",
@@ -30,7 +30,10 @@ export const writeCases: Cases = {
     assert.deepEqual(two, { ...one, ...more, version: one.version + 1, updatedAt: scene.at(4).now });
     assert.deepEqual(await scene.recovery.candidate(candidateId), two);
     const three = await scene.done({ candidateId, patch: { owner: null, confidence: null, note: "seen" } }, 5);
-    assert.deepEqual([three.owner, three.confidence, three.note, three.action], [null, null, "seen", "retry_exponential"]);
+    assert.deepEqual(
+      [three.owner, three.confidence, three.note, three.selectedAction],
+      [null, null, "seen", "retry_exponential"],
+    );
   },
 
   "DR-3: a confidence comes back as the number that it was": async (scene) => {
@@ -58,7 +61,7 @@ export const writeCases: Cases = {
     const candidate = await scene.open("slow");
     const { candidateId, groupId, version } = candidate;
     const message = newMessage(scene.id());
-    const lines = [scene.line({ candidateId, event: "refused" })];
+    const lines = [scene.line({ candidateId, eventType: "refused" })];
     const write = { candidateId, patch: { note: "no" }, provenance: lines, messages: [message], ...scene.at(1) };
     assert.deepEqual(await scene.recovery.write({ ...write, candidateId: 987_654 }), { kind: "not_found" });
     const stale = await scene.recovery.write({ ...write, version: version - 1, groupVersion: 9 });
@@ -70,7 +73,7 @@ export const writeCases: Cases = {
     assert.equal(await scene.store.get(message.id), null);
     const { data } = await scene.recovery.provenance({ groupId }, { limit: 10 });
     assert.deepEqual(
-      data.map(({ event }) => event),
+      data.map(({ eventType }) => eventType),
       ["created"],
     );
   },
@@ -79,7 +82,7 @@ export const writeCases: Cases = {
     const before = await scene.open("slow");
     const { candidateId } = before;
     const message = newMessage(scene.id(), { key: "k-1" });
-    const line = scene.line({ candidateId, event: "notified" });
+    const line = scene.line({ candidateId, eventType: "notified" });
     await scene.done({ candidateId, patch: { note: "seen" }, provenance: [line], messages: [message] }, 1);
     assert.equal((await scene.store.get(message.id))?.key, "k-1");
     const other = newMessage(scene.id(), { key: "k-1", payload: '{"other":true}' });
@@ -91,7 +94,7 @@ export const writeCases: Cases = {
     assert.equal((await scene.recovery.group(before.groupId))?.heldBy, null);
     assert.equal((await scene.store.list({ topic: PLAIN, limit: 10 })).data.length, 1);
     const { data } = await scene.recovery.provenance({ candidateId }, { limit: 10 });
-    assert.equal(data.filter(({ event }) => event === "notified").length, 1);
+    assert.equal(data.filter(({ eventType }) => eventType === "notified").length, 1);
   },
 };
 
@@ -99,18 +102,18 @@ export const approvalCases: Cases = {
   "approvals are kept by actor, and the same actor twice is one": async (scene) => {
     const { candidateId } = await scene.open("slow");
     await scene.done(
-      { candidateId, patch: { approval: { actor: "ann", note: "looks right", occurrences: 7 }, groupVersion: 1 } },
+      { candidateId, patch: { approval: { actor: "ann", note: "looks right", occurrenceCount: 7 }, groupVersion: 1 } },
       1,
     );
     await scene.done({ candidateId, patch: { approval: { actor: "ann", note: "again" } } }, 2);
     const both = await scene.done({ candidateId, patch: { approval: { actor: "bo", note: null } } }, 3);
     assert.deepEqual(both.approvals, [
-      { actor: "ann", at: scene.at(1).now, note: "looks right", occurrences: 7 },
-      { actor: "bo", at: scene.at(3).now, note: null, occurrences: null },
+      { actor: "ann", at: scene.at(1).now, note: "looks right", occurrenceCount: 7 },
+      { actor: "bo", at: scene.at(3).now, note: null, occurrenceCount: null },
     ]);
     assert.deepEqual(await scene.recovery.candidate(candidateId), both);
     const fresh = await scene.done({ candidateId, patch: { clearApprovals: true, approval: { actor: "bo", note: "new" } } }, 4);
-    assert.deepEqual(fresh.approvals, [{ actor: "bo", at: scene.at(4).now, note: "new", occurrences: null }]);
+    assert.deepEqual(fresh.approvals, [{ actor: "bo", at: scene.at(4).now, note: "new", occurrenceCount: null }]);
     const none = await scene.done({ candidateId, patch: { clearApprovals: true } }, 5);
     assert.deepEqual(none.approvals, []);
   },
@@ -215,11 +218,11 @@ export const moveCases: Cases = {
       for (const patch of walk.slice(0, -1)) await scene.done({ candidateId, patch: { executionId: "e", ...patch } });
       const before = await scene.recovery.candidate(candidateId);
       const patch = { executionId: "e", note: "refused", ...walk.at(-1) };
-      const provenance = [scene.line({ candidateId, event: "refused" })];
+      const provenance = [scene.line({ candidateId, eventType: "refused" })];
       await refused("wrong_state", () => scene.recovery.write({ candidateId, patch, provenance, ...scene.at(1) }));
       assert.deepEqual(await scene.recovery.candidate(candidateId), before, JSON.stringify(walk));
       const { data } = await scene.recovery.provenance({ candidateId }, { limit: 5 });
-      assert.ok(data.every(({ event }) => event !== "refused"));
+      assert.ok(data.every(({ eventType }) => eventType !== "refused"));
     }
   },
 
@@ -250,10 +253,10 @@ export const listCases: Cases = {
   "candidates are listed by what they are": async (scene) => {
     const [one, two] = [await scene.open("slow"), await scene.open("refused")];
     const [a, b] = [one.candidateId, two.candidateId];
-    await scene.done({ candidateId: a, patch: { decision: "rejected", action: "skip_task" } }, 1);
+    await scene.done({ candidateId: a, patch: { decision: "rejected", selectedAction: "skip_task" } }, 1);
     const [next] = await scene.ingest(2, scene.failure("slow"));
     const c = next?.candidateId;
-    await scene.done({ candidateId: b, patch: { evaluationStatus: "evaluating", action: "notify_ops" } }, 3);
+    await scene.done({ candidateId: b, patch: { evaluationStatus: "evaluating", selectedAction: "notify_ops" } }, 3);
     const listed = async (filter: Omit<Parameters<typeof scene.recovery.candidates>[0], "limit">) =>
       (await scene.recovery.candidates({ limit: 10, ...filter })).data.map(({ candidateId }) => candidateId);
     assert.deepEqual(await listed({}), [c, b]);

@@ -17,13 +17,13 @@ async function copied(scene: RecoveryScene, count: number) {
   const { redrive, token } = await scene.started(1, { mode: "copy", select: { ids } });
   const carriers = ids.map(() => newMessage(scene.id(), { topic: COPIES }));
   const items = carriers.map((carrier, i) => ({ n: i + 1, carrier }));
-  await scene.recovery.redrives.send(redrive.id, token, items, scene.at(2));
-  const by = (i: number) => ({ messageId: ids[i] as string, carrierId: carriers[i]?.id as string, redriveId: redrive.id });
+  await scene.recovery.redrives.send(redrive.redriveId, token, items, scene.at(2));
+  const by = (i: number) => ({ messageId: ids[i] as string, carrierId: carriers[i]?.id as string, redriveId: redrive.redriveId });
   return {
     ids,
     carriers: carriers.map(({ id }) => id),
     by,
-    look: () => scene.recovery.redrives.look(redrive.id, token, HOW, scene.at(9)),
+    look: () => scene.recovery.redrives.look(redrive.redriveId, token, HOW, scene.at(9)),
   };
 }
 
@@ -32,10 +32,10 @@ async function sends(scene: RecoveryScene, mode: "replay" | "new_key" | "resolve
   const { redrive, token } = await scene.started(20, { mode, select: { ids } });
   const carrier = () => (mode === "new_key" ? newMessage(scene.id()) : undefined);
   const items = ids.map((_, i) => ({ n: i + 1, carrier: carrier() }));
-  const result = await redrives.send(redrive.id, token, items, scene.at(21));
-  const { data } = await redrives.items(redrive.id, { limit: 10 });
+  const result = await redrives.send(redrive.redriveId, token, items, scene.at(21));
+  const { data } = await redrives.items(redrive.redriveId, { limit: 10 });
   assert.equal(result.kind, "done");
-  await redrives.keep(redrive.id, token, { leaseMs: 1_000_000 }, scene.at(22));
+  await redrives.keep(redrive.redriveId, token, { leaseMs: 1_000_000 }, scene.at(22));
   return data.map(({ state, reason }) => reason ?? state);
 }
 

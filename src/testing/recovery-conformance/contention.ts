@@ -24,9 +24,9 @@ export const ingestContentionCases: Cases = {
     assert.deepEqual(tally(answers.map(({ kind }) => kind)), { accepted: 100 });
     assert.equal(new Set(answers.map(({ groupId, candidateId }) => `${groupId}/${candidateId}`)).size, 1);
     assert.equal(answers.filter(({ first }) => first).length, 1);
-    assert.equal(new Set(answers.map(({ occurrences }) => occurrences)).size, 100, "each raised the count once");
-    assert.equal((await scene.recovery.group(answers[0]?.groupId as number))?.occurrences, 100);
-    assert.equal(await scene.evaluations(), answers.filter(({ queued }) => queued).length);
+    assert.equal(new Set(answers.map(({ occurrenceCount }) => occurrenceCount)).size, 100, "each raised the count once");
+    assert.equal((await scene.recovery.group(answers[0]?.groupId as number))?.occurrenceCount, 100);
+    assert.equal(await scene.evaluations(), answers.filter(({ evaluationQueued }) => evaluationQueued).length);
     assert.equal(await scene.evaluations(), 7, "at 1, 2, 5, 10, 20, 50 and 100");
     assert.equal((await scene.recovery.candidates({ limit: 10, current: false })).data.length, 1);
   },
@@ -42,7 +42,7 @@ export const ingestContentionCases: Cases = {
     assert.equal(answers.filter(({ first }) => first).length, 20);
     const { data } = await scene.recovery.groups({ limit: 100 });
     assert.deepEqual(
-      data.map(({ occurrences }) => occurrences),
+      data.map(({ occurrenceCount }) => occurrenceCount),
       Array(20).fill(50),
     );
     assert.equal((await scene.recovery.candidates({ limit: 100, current: false })).data.length, 20);
@@ -55,7 +55,7 @@ export const ingestContentionCases: Cases = {
     const failure = scene.failure("slow");
     const same = await Promise.all(engines.map((engine) => engine.ingest([failure], scene.rules(0))));
     assert.deepEqual(tally(same.map(([answer]) => answer?.kind as string)), { accepted: 1, duplicate: 19 });
-    const others = engines.map((_, i) => scene.failure(`kind-${i}`, { requestKey: "one-key", text: `text ${i}` }));
+    const others = engines.map((_, i) => scene.failure(`kind-${i}`, { requestKey: "one-key", errorMessage: `text ${i}` }));
     const mixed = await Promise.all(engines.map((engine, i) => engine.ingest([others[i] as typeof failure], scene.rules(1))));
     assert.deepEqual(tally(mixed.map(([answer]) => answer?.kind as string)), { accepted: 1, conflict: 19 });
     const { groups, occurrences } = await scene.recovery.stats([]);
@@ -64,10 +64,12 @@ export const ingestContentionCases: Cases = {
 
   "one match id supplied with ten failures at once is one group": async (scene) => {
     const engines = await scene.instances(10);
-    const all = engines.map((engine, i) => engine.ingest([scene.failure(`kind-${i}`, { matchId: "outside-1" })], scene.rules(0)));
+    const all = engines.map((engine, i) =>
+      engine.ingest([scene.failure(`kind-${i}`, { failureMatchId: "outside-1" })], scene.rules(0)),
+    );
     const answers = (await Promise.all(all)).map(([answer]) => answer as Ingested);
     assert.equal(new Set(answers.map(({ groupId }) => groupId)).size, 1);
-    assert.equal((await scene.recovery.groupOf({ matchId: "outside-1" }))?.occurrences, 10);
+    assert.equal((await scene.recovery.groupOf({ failureMatchId: "outside-1" }))?.occurrenceCount, 10);
     assert.equal((await scene.recovery.stats([])).groups, 1);
   },
 
@@ -81,7 +83,7 @@ export const ingestContentionCases: Cases = {
     });
     await Promise.all(all);
     const merged = await scene.recovery.group(two.groupId);
-    assert.equal(merged?.occurrences, 82);
+    assert.equal(merged?.occurrenceCount, 82);
     assert.equal((await scene.recovery.group(one.groupId))?.mergedInto, two.groupId);
     const { data } = await scene.recovery.occurrences(two.groupId, { limit: 100 });
     assert.equal(data.length, 82);
@@ -94,7 +96,7 @@ export const writeContentionCases: Cases = {
     const engines = await scene.instances(8);
     const claims = engines.map((engine, i) => {
       const patch = { decision: "approved", executionStatus: "executing", executionId: `e-${i}`, leaseMs: 1_000 } as const;
-      const provenance = [scene.line({ candidateId, event: "executing", actor: `worker-${i}` })];
+      const provenance = [scene.line({ candidateId, eventType: "executing", actor: `worker-${i}` })];
       return engine.write({ candidateId, version, patch, provenance, ...scene.at(1) });
     });
     const results = await Promise.all(claims);
@@ -103,7 +105,7 @@ export const writeContentionCases: Cases = {
     assert.equal((await scene.recovery.candidate(candidateId))?.executionId, `e-${winner}`);
     const { data } = await scene.recovery.provenance({ candidateId }, { limit: 20 });
     assert.deepEqual(
-      data.filter(({ event }) => event === "executing").map(({ actor }) => actor),
+      data.filter(({ eventType }) => eventType === "executing").map(({ actor }) => actor),
       [`worker-${winner}`],
     );
   },
@@ -150,7 +152,7 @@ export const writeContentionCases: Cases = {
       b?.merge({ from: two.groupId, into: one.groupId, provenance: [], ...scene.at(1) }),
     ];
     assert.deepEqual(tally((await Promise.all(cross)).map((result) => result?.kind as string)), { done: 1, wrong_state: 1 });
-    assert.equal((await scene.recovery.groups({ limit: 5 })).data[0]?.occurrences, 2);
+    assert.equal((await scene.recovery.groups({ limit: 5 })).data[0]?.occurrenceCount, 2);
   },
 
   "moving the same occurrences at once moves each once": async (scene) => {
@@ -167,7 +169,7 @@ export const writeContentionCases: Cases = {
     );
     const after = await Promise.all([groupId, to].map((id) => scene.recovery.group(id)));
     assert.deepEqual(
-      after.map((group) => group?.occurrences),
+      after.map((group) => group?.occurrenceCount),
       [10, 20],
     );
   },
@@ -192,10 +194,10 @@ export const redriveContentionCases: Cases = {
   "fault 42: pressed eight times at once is one redrive, and one runner has it": async (scene) => {
     await scene.die(0, 5);
     const engines = await scene.instances(8);
-    const presses = engines.map((engine) => engine.redrives.start(scene.redrive({ requestKey: "press" }), scene.at(1)));
+    const presses = engines.map((engine) => engine.redrives.start(scene.redrive({ idempotencyKey: "press" }), scene.at(1)));
     const started = await Promise.all(presses);
     assert.deepEqual(tally(started.map(({ kind }) => kind)), { started: 1, same: 7 });
-    assert.equal(new Set(started.map((result) => (result as { redrive: Redrive }).redrive.id)).size, 1);
+    assert.equal(new Set(started.map((result) => (result as { redrive: Redrive }).redrive.redriveId)).size, 1);
     const claims = await Promise.all(engines.map((engine, i) => engine.redrives.claim(`runner-${i}`, 1_000, scene.at(2))));
     assert.equal(claims.filter((claim) => claim !== null).length, 1);
   },
@@ -206,7 +208,7 @@ export const redriveContentionCases: Cases = {
     const engines = await scene.instances(4);
     const sends = engines.map((engine) => {
       const items = shuffled(ids.map((_, i) => ({ n: i + 1 })));
-      return engine.redrives.send(redrive.id, token, items, scene.at(2));
+      return engine.redrives.send(redrive.redriveId, token, items, scene.at(2));
     });
     const sent = (await Promise.all(sends)).map((result) => (result.kind === "done" ? result.sent : 0));
     assert.equal(
@@ -223,7 +225,7 @@ export const redriveContentionCases: Cases = {
     const { revision } = await seen(scene.store, ids[0] as string);
     const person = { action: "replay", actor: "bo", reason: null, revision } as const;
     const [sent, ...results] = await Promise.all([
-      scene.recovery.redrives.send(redrive.id, token, items, scene.at(2)),
+      scene.recovery.redrives.send(redrive.redriveId, token, items, scene.at(2)),
       ...ids.map((id) => scene.store.intervene({ id, ...person, ...scene.at(2) })),
     ]);
     const byHand = results.filter(({ kind }) => kind === "done").length;
@@ -236,15 +238,15 @@ export const redriveContentionCases: Cases = {
     const [{ groupId }] = (await scene.ingestDeaths(1, "slow", ids)) as [Ingested];
     const { redrive, token } = await scene.started(2, { action: "retry" });
     const items = ids.map((_, i) => ({ n: i + 1 }));
-    await scene.recovery.redrives.send(redrive.id, token, items, scene.at(3));
+    await scene.recovery.redrives.send(redrive.redriveId, token, items, scene.at(3));
     await scene.attempt(4, ids);
     const engines = await scene.instances(4);
     const how = { limit: 100, halfLifeMs: 1_000, quietMs: 0 };
-    const looks = await Promise.all(engines.map((engine) => engine.redrives.look(redrive.id, token, how, scene.at(5))));
+    const looks = await Promise.all(engines.map((engine) => engine.redrives.look(redrive.redriveId, token, how, scene.at(5))));
     for (const counts of looks) assert.ok(counts !== null);
     const outcomes = await scene.recovery.outcomes(groupId, 1_000);
     for (const { successes } of outcomes) assert.equal(successes, 10);
-    assert.equal((await scene.recovery.redrives.get(redrive.id))?.counts.healed, 10);
+    assert.equal((await scene.recovery.redrives.get(redrive.redriveId))?.counts.healed, 10);
   },
 
   "edited by four people at once: one edit": async (scene) => {

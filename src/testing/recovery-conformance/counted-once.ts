@@ -16,7 +16,7 @@ function failureOf(scene: RecoveryScene, name: string, id: string, { attempts = 
     payloadHash: hashOf(`${id}:${generation}`),
     source: "message",
     message: { id, generation, attempts },
-    payload: null,
+    failurePayload: null,
   });
 }
 
@@ -29,9 +29,9 @@ export const countedOnceCases: Cases = {
     await scene.attempt(4, [id], retried());
     await scene.attempt(5, [id], died());
     const [death] = (await scene.ingest(6, failureOf(scene, "general", id, { attempts: 2 }))) as [Ingested];
-    assert.deepEqual([death.kind, death.groupId, death.occurrences], ["duplicate", general.groupId, 2]);
+    assert.deepEqual([death.kind, death.groupId, death.occurrenceCount], ["duplicate", general.groupId, 2]);
     const group = await scene.recovery.group(general.groupId);
-    assert.deepEqual([group?.occurrences, group?.openMessages], [2, 1], "it lies open in the group all the same");
+    assert.deepEqual([group?.occurrenceCount, group?.openMessages], [2, 1], "it lies open in the group all the same");
     assert.deepEqual(await scene.recovery.uningested(10, []), [], "and is not queued for ever");
     const { data } = await scene.recovery.occurrences(general.groupId, { limit: 10, open: true });
     assert.deepEqual(
@@ -45,7 +45,7 @@ export const countedOnceCases: Cases = {
     const again = { ...failureOf(scene, "one", id), requestKey: "another" };
     const answers = await scene.ingest(1, failureOf(scene, "one", id), again);
     assert.deepEqual(
-      answers.map(({ kind, occurrences }) => [kind, occurrences]),
+      answers.map(({ kind, occurrenceCount }) => [kind, occurrenceCount]),
       [
         ["accepted", 1],
         ["duplicate", 1],
@@ -58,6 +58,6 @@ export const countedOnceCases: Cases = {
     await scene.ingest(1, failureOf(scene, "one", id));
     const [other] = await scene.ingest(2, failureOf(scene, "other", id));
     const [later] = await scene.ingest(3, failureOf(scene, "one", id, { generation: 1, attempts: 2 }));
-    assert.deepEqual([other?.kind, other?.occurrences, later?.kind, later?.occurrences], ["accepted", 1, "accepted", 2]);
+    assert.deepEqual([other?.kind, other?.occurrenceCount, later?.kind, later?.occurrenceCount], ["accepted", 1, "accepted", 2]);
   },
 };

@@ -27,12 +27,12 @@ export const editCases: Cases = {
     const [id] = (await scene.die(0, 1, { key: "k-1", tenantId: "t-1", payload: '{"first":1}' })) as [string];
     const message = newMessage(scene.id(), { key: "k-1", tenantId: "t-1", payload: PAYLOAD });
     const { revision } = await seen(scene.store, id);
-    const noted = [scene.line({ event: "message_edited" })];
+    const noted = [scene.line({ eventType: "message_edited" })];
     const result = await scene.recovery.redrives.edit(editOf(scene, id, message, 5, { revision, provenance: noted }));
     assert.equal(result.kind, "done");
     const { data } = await scene.recovery.provenance({}, { limit: 5 });
     assert.deepEqual(
-      data.map(({ event, at }) => [event, at]),
+      data.map(({ eventType, at }) => [eventType, at]),
       [["message_edited", scene.at(5).now]],
     );
     const edited = (result as { message: MessageView }).message;

@@ -16,21 +16,21 @@ async function groupOf(scene: RecoveryScene, name: string, count: number, ms = 0
 }
 
 async function countOf(scene: RecoveryScene, groupId: number): Promise<number | undefined> {
-  return (await scene.recovery.group(groupId))?.occurrences;
+  return (await scene.recovery.group(groupId))?.occurrenceCount;
 }
 
 const merging = (scene: RecoveryScene, from: number, into: number, ms = 10): Promise<GroupChanged> =>
-  scene.recovery.merge({ from, into, provenance: [scene.line({ groupId: into, event: "merged" })], ...scene.at(ms) });
+  scene.recovery.merge({ from, into, provenance: [scene.line({ groupId: into, eventType: "merged" })], ...scene.at(ms) });
 
 export const groupCases: Cases = {
   "a group is found by its fingerprint, its ids and its messages": async (scene) => {
     const ids = await scene.die(0);
     const [{ groupId }] = (await scene.ingestDeaths(1, "slow", ids)) as [Ingested];
-    const { fingerprint, matchId } = identity("slow");
-    for (const by of [{ fingerprint }, { matchId }, { messageId: ids[0] as string }]) {
+    const { fingerprint, failureMatchId } = identity("slow");
+    for (const by of [{ fingerprint }, { failureMatchId }, { messageId: ids[0] as string }]) {
       assert.equal((await scene.recovery.groupOf(by))?.groupId, groupId);
     }
-    for (const by of [{ fingerprint: "f1.no.0" }, { matchId: identity("no").matchId }, { messageId: scene.id() }]) {
+    for (const by of [{ fingerprint: "f1.no.0" }, { failureMatchId: identity("no").failureMatchId }, { messageId: scene.id() }]) {
       assert.equal(await scene.recovery.groupOf(by), null);
     }
     assert.equal(await scene.recovery.group(987_654), null);
@@ -55,14 +55,14 @@ export const groupCases: Cases = {
     const [slow] = (await scene.ingestDeaths(1, "slow", ids)) as [Ingested];
     const other = scene.failure("refused", {
       tenantId: "t-1",
-      group: identity("refused", { topic: "other/plain", code: "http_422" }),
+      group: identity("refused", { topic: "other/plain", errorCode: "http_422" }),
     });
     const [refusedOne] = (await scene.ingest(2, other, scene.failure("refused", { group: other.group }))) as [Ingested];
     const listed = async (filter: Omit<GroupFilter, "limit">) =>
       (await scene.recovery.groups({ limit: 10, ...filter })).data.map(({ groupId }) => groupId);
     assert.deepEqual(await listed({}), [refusedOne.groupId, slow.groupId]);
     assert.deepEqual(await listed({ topic: "other/plain" }), [refusedOne.groupId]);
-    assert.deepEqual(await listed({ code: "timeout" }), [slow.groupId]);
+    assert.deepEqual(await listed({ errorCode: "timeout" }), [slow.groupId]);
     assert.deepEqual(await listed({ tenantId: "t-1" }), [refusedOne.groupId]);
     assert.deepEqual(await listed({ tenantId: "t-2" }), []);
     assert.deepEqual(await listed({ open: true }), [slow.groupId]);
@@ -105,13 +105,13 @@ export const mergeCases: Cases = {
     const result = await merging(scene, from, into);
     assert.equal(result.kind, "done");
     const { group } = result as { group: Group };
-    assert.deepEqual([group.groupId, group.occurrences, group.version], [into, 7, 2]);
+    assert.deepEqual([group.groupId, group.occurrenceCount, group.version], [into, 7, 2]);
     assert.deepEqual([group.firstAt, group.lastAt], [scene.at(3).now, scene.at(8).now]);
     assert.deepEqual(await scene.recovery.group(into), group);
     const merged = await scene.recovery.group(from);
-    assert.deepEqual([merged?.mergedInto, merged?.version, merged?.occurrences, merged?.openMessages], [into, 2, 4, 0]);
+    assert.deepEqual([merged?.mergedInto, merged?.version, merged?.occurrenceCount, merged?.openMessages], [into, 2, 4, 0]);
     const [later] = await scene.ingest(20, scene.failure("sluggish"));
-    assert.deepEqual([later?.groupId, later?.occurrences, later?.first], [into, 8, false]);
+    assert.deepEqual([later?.groupId, later?.occurrenceCount, later?.first], [into, 8, false]);
     assert.equal((await scene.recovery.groupOf({ fingerprint: identity("sluggish").fingerprint }))?.groupId, into);
     for (const id of [into, from]) {
       const { data } = await scene.recovery.occurrences(id, { limit: 20 });
@@ -127,7 +127,7 @@ export const mergeCases: Cases = {
   "merged groups are flat: ids that were supplied, ledgers and messages follow to the end": async (scene) => {
     const ids = await scene.die(0);
     const [{ groupId: a }] = (await scene.ingestDeaths(1, "a", ids)) as [Ingested];
-    const alias = scene.failure("a", { matchId: "outside-1" });
+    const alias = scene.failure("a", { failureMatchId: "outside-1" });
     await scene.ingest(2, alias);
     const b = await groupOf(scene, "b", 1, 3);
     const c = await groupOf(scene, "c", 1, 4);
@@ -137,11 +137,11 @@ export const mergeCases: Cases = {
       const merged = await scene.recovery.group(id);
       assert.deepEqual([merged?.mergedInto, merged?.openMessages], [c, 0]);
     }
-    assert.equal((await scene.recovery.groupOf({ matchId: "outside-1" }))?.groupId, c);
-    assert.equal((await scene.recovery.groupOf({ matchId: identity("a").matchId }))?.groupId, c);
+    assert.equal((await scene.recovery.groupOf({ failureMatchId: "outside-1" }))?.groupId, c);
+    assert.equal((await scene.recovery.groupOf({ failureMatchId: identity("a").failureMatchId }))?.groupId, c);
     assert.equal((await scene.recovery.groupOf({ messageId: ids[0] as string }))?.groupId, c);
-    const [again, named] = await scene.ingest(20, alias, scene.failure("zzz", { matchId: "outside-1" }));
-    assert.deepEqual([again?.kind, again?.groupId, named?.groupId, named?.occurrences], ["duplicate", c, c, 5]);
+    const [again, named] = await scene.ingest(20, alias, scene.failure("zzz", { failureMatchId: "outside-1" }));
+    assert.deepEqual([again?.kind, again?.groupId, named?.groupId, named?.occurrenceCount], ["duplicate", c, c, 5]);
     assert.equal((await scene.recovery.group(c))?.openMessages, 1);
     assert.equal((await scene.recovery.candidateOf(a))?.groupId, c);
   },
@@ -188,7 +188,7 @@ export const mergeCases: Cases = {
     assert.deepEqual(await ids(false), [into.candidateId, two.candidateId, one.candidateId]);
     const lines = await scene.recovery.provenance({ candidateId: two.candidateId }, { limit: 5 });
     assert.deepEqual(
-      lines.data.map(({ event, actor, actorType }) => [event, actor, actorType]),
+      lines.data.map(({ eventType, actor, actorType }) => [eventType, actor, actorType]),
       [
         ["skipped", "ann", "human"],
         ["created", "system", "system"],
@@ -205,7 +205,7 @@ export const mergeCases: Cases = {
     const [one, two] = [await scene.open("slow"), await scene.open("refused")];
     await scene.done({ candidateId: one.candidateId, patch: { heldBy: "ann" } }, 1);
     const document = { kind: "group_rule", id: "r-1", text: "{}", version: 3, actor: "bo" } as const;
-    const request = { from: one.groupId, into: two.groupId, provenance: [scene.line({ event: "merged" })], ...scene.at(2) };
+    const request = { from: one.groupId, into: two.groupId, provenance: [scene.line({ eventType: "merged" })], ...scene.at(2) };
     assert.deepEqual(await scene.recovery.merge({ ...request, document }), { kind: "version_conflict" });
     assert.equal((await scene.recovery.group(one.groupId))?.mergedInto, null);
     assert.equal((await scene.recovery.candidate(one.candidateId))?.decision, "pending");
@@ -218,12 +218,12 @@ export const mergeCases: Cases = {
 export const splitCases: Cases = {
   "a split makes a group and moves what belongs there with its count; moving again moves nothing": async (scene) => {
     const groupId = await groupOf(scene, "slow", 6, 5);
-    const request = { groupId, identity: identity("very-slow", { rule: "r-1" }), ...scene.at(9) };
-    const provenance = [scene.line({ groupId, event: "split" })];
+    const request = { groupId, identity: identity("very-slow", { groupRule: "r-1" }), ...scene.at(9) };
+    const provenance = [scene.line({ groupId, eventType: "split" })];
     const made = await scene.recovery.split({ ...request, provenance });
     assert.equal(made.kind, "done");
     const { group } = made as { group: Group };
-    assert.deepEqual([group.occurrences, group.version, group.rule], [0, 1, "r-1"]);
+    assert.deepEqual([group.occurrenceCount, group.version, group.groupRule], [0, 1, "r-1"]);
     assert.equal((await scene.recovery.group(groupId))?.version, 2);
     assert.equal(await scene.recovery.candidateOf(group.groupId), null);
     const { data } = await scene.recovery.occurrences(groupId, { limit: 2 });
@@ -281,7 +281,7 @@ export const splitCases: Cases = {
     assert.equal(await scene.recovery.moveOccurrences(groupId, to, [data[0]?.occurrenceId as number], scene.at(6)), 1);
     const open = await Promise.all([groupId, to, last.groupId].map((id) => scene.recovery.group(id)));
     assert.deepEqual(
-      open.map((group) => [group?.occurrences, group?.openMessages]),
+      open.map((group) => [group?.occurrenceCount, group?.openMessages]),
       [
         [0, 0],
         [1, 0],

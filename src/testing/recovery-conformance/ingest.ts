@@ -15,17 +15,17 @@ export const ingestCases: Cases = {
   "DR-26: the failure, its candidate and the message that asks for its evaluation are one write": async (scene) => {
     const answer = first(await scene.ingest(5, scene.failure("slow")));
     const { groupId, candidateId } = answer;
-    const expected = { kind: "accepted", groupId, candidateId, occurrences: 1, first: true, queued: true };
-    assert.deepEqual(answer, { ...expected, matchId: identity("slow").matchId });
+    const expected = { kind: "accepted", groupId, candidateId, occurrenceCount: 1, first: true, evaluationQueued: true };
+    assert.deepEqual(answer, { ...expected, failureMatchId: identity("slow").failureMatchId });
     const group = (await scene.recovery.group(groupId)) as Group;
-    const counts = { occurrences: 1, firstAt: scene.at(5).now, lastAt: scene.at(5).now, version: 1 };
+    const counts = { occurrenceCount: 1, firstAt: scene.at(5).now, lastAt: scene.at(5).now, version: 1 };
     const rest = { groupId, mergedInto: null, heldBy: null, openMessages: 0 };
     assert.deepEqual(group, { ...identity("slow"), ...counts, ...rest });
     const candidate = (await scene.recovery.candidate(candidateId)) as Candidate;
     assert.deepEqual(candidate, {
       ...{ candidateId, groupId, round: 1, version: 2, createdAt: scene.at(5).now, updatedAt: scene.at(5).now },
       ...{ decision: "pending", approvals: [], evaluationStatus: "unevaluated", evaluations: 1, evaluatedAt: null },
-      ...{ action: null, confidence: null, evaluation: null, groupVersion: 1, executionStatus: "pending" },
+      ...{ selectedAction: null, confidence: null, evaluation: null, groupVersion: 1, executionStatus: "pending" },
       ...{ executionId: null, executedBy: null, leaseUntil: null, executedAt: null, executionResult: null },
       ...{ redriveId: null, owner: null, note: null },
     });
@@ -38,29 +38,29 @@ export const ingestCases: Cases = {
 
   "DR-26: an evaluation that cannot be queued leaves nothing behind": async (scene) => {
     const evaluation = () => newMessage(scene.id(), { topic: "no/such" });
-    const failure = scene.failure("slow", { matchId: "outside-1" });
+    const failure = scene.failure("slow", { failureMatchId: "outside-1" });
     await refused("unknown_topic", () => scene.recovery.ingest([failure], scene.rules(0, { evaluation })));
     assert.equal(await scene.recovery.groupOf({ fingerprint: failure.group.fingerprint }), null);
-    assert.equal(await scene.recovery.groupOf({ matchId: "outside-1" }), null);
+    assert.equal(await scene.recovery.groupOf({ failureMatchId: "outside-1" }), null);
     const again = first(await scene.ingest(1, failure));
-    assert.deepEqual([again.kind, again.occurrences, again.first], ["accepted", 1, true]);
+    assert.deepEqual([again.kind, again.occurrenceCount, again.first], ["accepted", 1, true]);
   },
 
   "the same key and payload again counts nothing and asks for nothing": async (scene) => {
     const failure = scene.failure("slow");
     const before = first(await scene.ingest(0, failure));
-    const again = first(await scene.ingest(9, { ...failure, matchId: "late" }));
-    assert.deepEqual(again, { ...before, kind: "duplicate", first: false, queued: false, matchId: "late" });
+    const again = first(await scene.ingest(9, { ...failure, failureMatchId: "late" }));
+    assert.deepEqual(again, { ...before, kind: "duplicate", first: false, evaluationQueued: false, failureMatchId: "late" });
     const group = await scene.recovery.group(before.groupId);
-    assert.deepEqual([group?.occurrences, group?.lastAt], [1, scene.at(0).now]);
+    assert.deepEqual([group?.occurrenceCount, group?.lastAt], [1, scene.at(0).now]);
     assert.equal(await scene.evaluations(), 1);
-    assert.equal(await scene.recovery.groupOf({ matchId: "late" }), null, "a repeat writes nothing");
+    assert.equal(await scene.recovery.groupOf({ failureMatchId: "late" }), null, "a repeat writes nothing");
   },
 
   "DR-35: the same key with another payload is a conflict; the rest of the call counts": async (scene) => {
     const failure = scene.failure("slow");
     const before = first(await scene.ingest(0, failure));
-    const other = scene.failure("other", { requestKey: failure.requestKey, text: "something else" });
+    const other = scene.failure("other", { requestKey: failure.requestKey, errorMessage: "something else" });
     const answers = await scene.ingest(1, scene.failure("third"), other, scene.failure("slow"));
     assert.deepEqual(
       answers.map(({ kind, first }) => [kind, first]),
@@ -71,7 +71,7 @@ export const ingestCases: Cases = {
       ],
     );
     assert.deepEqual([answers[1]?.groupId, answers[1]?.candidateId], [before.groupId, before.candidateId]);
-    assert.equal(answers[2]?.occurrences, 2);
+    assert.equal(answers[2]?.occurrenceCount, 2);
     assert.equal(await scene.recovery.groupOf({ fingerprint: identity("other").fingerprint }), null);
   },
 
@@ -84,7 +84,7 @@ export const ingestCases: Cases = {
       answers.map(({ kind }) => kind),
       ["accepted", "duplicate", "conflict", "accepted", "accepted"],
     );
-    for (const { occurrences } of answers) assert.equal(occurrences, 3, "the count after the whole write");
+    for (const { occurrenceCount } of answers) assert.equal(occurrenceCount, 3, "the count after the whole write");
     assert.deepEqual(
       answers.map(({ first }) => first),
       [true, false, false, false, false],
@@ -122,7 +122,7 @@ export const ingestCases: Cases = {
     const other = { ...known, evaluate: true, payloadHash: hashOf("other") };
     const answers = await scene.ingest(1, { ...known, evaluate: true }, quiet, scene.failure("slow"), other);
     assert.deepEqual(
-      answers.map(({ kind, queued }) => [kind, queued]),
+      answers.map(({ kind, evaluationQueued }) => [kind, evaluationQueued]),
       [
         ["duplicate", false],
         ["accepted", false],
@@ -138,7 +138,7 @@ export const ingestCases: Cases = {
     await scene.done({ candidateId, version, patch: { evaluationStatus: "evaluating" } });
     await scene.done({ candidateId, patch: { evaluationStatus: "evaluated", evaluated: true } });
     const [answer] = await scene.ingest(3, scene.failure("slow"));
-    assert.equal(answer?.queued, true);
+    assert.equal(answer?.evaluationQueued, true);
     const after = await scene.recovery.candidate(candidateId);
     assert.deepEqual([after?.evaluationStatus, after?.evaluations, after?.version], ["unevaluated", 2, version + 3]);
     assert.equal(await scene.evaluations(), 2);
@@ -148,7 +148,7 @@ export const ingestCases: Cases = {
     const failures = Array.from({ length: INGEST_MAX }, (_, i) => scene.failure(`kind-${i % 3}`));
     const answers = await scene.ingest(0, ...failures);
     assert.deepEqual(
-      answers.map(({ occurrences }) => occurrences),
+      answers.map(({ occurrenceCount }) => occurrenceCount),
       failures.map((_, i) => (i % 3 === 2 ? 66 : 67)),
     );
     await refused("invalid_request", () => scene.ingest(1, ...failures, scene.failure("slow")));
@@ -159,18 +159,19 @@ export const ingestCases: Cases = {
     const { groupId } = first(await scene.ingest(9, scene.failure("slow")));
     await scene.ingest(5, scene.failure("slow"));
     const group = await scene.recovery.group(groupId);
-    assert.deepEqual([group?.occurrences, group?.lastAt], [2, scene.at(9).now]);
+    assert.deepEqual([group?.occurrenceCount, group?.lastAt], [2, scene.at(9).now]);
   },
 
   "an occurrence gives back every field, and text as it was": async (scene) => {
-    const text = `${"x".repeat(3_000)}\u2028\u0007 "quoted" \\ 😀 ü`;
-    const payload = '{ "n":12345678901234567890,"f":1.10, "b":1,"b":2,"nul":"\\u0000" }';
-    const fields = { text, payload, stack: "at f (a.ts:1:2)\n  at g", skill: "search", tenantId: "t-1", matchId: "m/1" };
+    const errorMessage = `${"x".repeat(3_000)}\u2028\u0007 "quoted" \\ 😀 ü`;
+    const failurePayload = '{ "n":12345678901234567890,"f":1.10, "b":1,"b":2,"nul":"\\u0000" }';
+    const texts = { errorMessage, failurePayload, stackTrace: "at f (a.ts:1:2)\n  at g" };
+    const fields = { ...texts, skillId: "search", tenantId: "t-1", failureMatchId: "m/1" };
     const failure = scene.failure("slow", { ...fields, source: "stream" });
     const { groupId } = first(await scene.ingest(7, failure));
     const { data } = await scene.recovery.occurrences(groupId, { limit: 5 });
     const { group, evaluate: _, payloadHash: __, ...kept } = failure;
-    const more = { occurrenceId: data[0]?.occurrenceId, groupId, code: group.code, at: scene.at(7).now, open: null };
+    const more = { occurrenceId: data[0]?.occurrenceId, groupId, errorCode: group.errorCode, at: scene.at(7).now, open: null };
     assert.deepEqual(data, [{ ...kept, ...more }]);
   },
 };
@@ -178,36 +179,36 @@ export const ingestCases: Cases = {
 export const matchIdCases: Cases = {
   "a supplied match id is kept, joins the group of its fingerprint, and sticks to it": async (scene) => {
     const own = first(await scene.ingest(0, scene.failure("slow")));
-    const joined = first(await scene.ingest(1, scene.failure("slow", { matchId: "outside-1" })));
-    assert.deepEqual([joined.groupId, joined.matchId, joined.occurrences], [own.groupId, "outside-1", 2]);
-    const stuck = first(await scene.ingest(2, scene.failure("quite-another", { matchId: "outside-1" })));
-    assert.deepEqual([stuck.groupId, stuck.first, stuck.occurrences], [own.groupId, false, 3]);
+    const joined = first(await scene.ingest(1, scene.failure("slow", { failureMatchId: "outside-1" })));
+    assert.deepEqual([joined.groupId, joined.failureMatchId, joined.occurrenceCount], [own.groupId, "outside-1", 2]);
+    const stuck = first(await scene.ingest(2, scene.failure("quite-another", { failureMatchId: "outside-1" })));
+    assert.deepEqual([stuck.groupId, stuck.first, stuck.occurrenceCount], [own.groupId, false, 3]);
     assert.equal(await scene.recovery.groupOf({ fingerprint: identity("quite-another").fingerprint }), null);
-    const byId = await scene.recovery.groupOf({ matchId: "outside-1" });
+    const byId = await scene.recovery.groupOf({ failureMatchId: "outside-1" });
     assert.equal(byId?.groupId, own.groupId);
-    assert.equal(byId?.matchId, own.matchId, "the group keeps its own id");
+    assert.equal(byId?.failureMatchId, own.failureMatchId, "the group keeps its own id");
   },
 
   "a group's own match id, supplied from outside, is that group": async (scene) => {
     const own = first(await scene.ingest(0, scene.failure("slow")));
-    const named = first(await scene.ingest(1, scene.failure("other", { matchId: own.matchId })));
-    assert.deepEqual([named.groupId, named.matchId], [own.groupId, own.matchId]);
+    const named = first(await scene.ingest(1, scene.failure("other", { failureMatchId: own.failureMatchId })));
+    assert.deepEqual([named.groupId, named.failureMatchId], [own.groupId, own.failureMatchId]);
   },
 
   "a match id that another write took before its group existed stays one group's": async (scene) => {
-    const taken = identity("later").matchId;
-    const holder = first(await scene.ingest(0, scene.failure("slow", { matchId: taken })));
+    const taken = identity("later").failureMatchId;
+    const holder = first(await scene.ingest(0, scene.failure("slow", { failureMatchId: taken })));
     const later = first(await scene.ingest(1, scene.failure("later")));
     assert.equal(later.groupId, holder.groupId);
-    assert.equal((await scene.recovery.groupOf({ matchId: taken }))?.groupId, holder.groupId);
+    assert.equal((await scene.recovery.groupOf({ failureMatchId: taken }))?.groupId, holder.groupId);
   },
 
   "match ids of one call see each other": async (scene) => {
     const answers = await scene.ingest(
       0,
-      scene.failure("slow", { matchId: "outside-1" }),
+      scene.failure("slow", { failureMatchId: "outside-1" }),
       scene.failure("refused"),
-      scene.failure("refused", { matchId: "outside-1" }),
+      scene.failure("refused", { failureMatchId: "outside-1" }),
     );
     assert.equal(answers[2]?.groupId, answers[0]?.groupId);
     assert.notEqual(answers[1]?.groupId, answers[0]?.groupId);
@@ -277,7 +278,7 @@ export const deathCases: Cases = {
     assert.equal((await scene.recovery.uningested(5, [])).length, 1);
     const death = { ...early, message: { id, generation: 0, attempts: 2 } };
     const answer = first(await scene.ingest(4, death));
-    assert.deepEqual([answer.kind, answer.occurrences], ["duplicate", 1]);
+    assert.deepEqual([answer.kind, answer.occurrenceCount], ["duplicate", 1]);
     assert.deepEqual(await scene.recovery.uningested(5, []), []);
     assert.equal((await scene.recovery.group(groupId))?.openMessages, 1);
   },
@@ -286,7 +287,7 @@ export const deathCases: Cases = {
     const [id] = (await scene.die(0)) as [string];
     await scene.ingest(1, scene.failure("slow", { requestKey: "taken" }));
     const message = { id, generation: 0, attempts: 1 };
-    const answer = first(await scene.ingest(2, scene.failure("slow", { requestKey: "taken", text: "other", message })));
+    const answer = first(await scene.ingest(2, scene.failure("slow", { requestKey: "taken", errorMessage: "other", message })));
     assert.equal(answer.kind, "conflict");
     assert.deepEqual(await scene.recovery.uningested(5, []), []);
     assert.equal((await scene.recovery.group(answer.groupId))?.openMessages, 0, "what is counted there is something else");
@@ -322,12 +323,12 @@ export const roundCases: Cases = {
     const claimed = { executionStatus: "executing", executionId: "e-1", decision: "approved" } as const;
     await scene.done({ candidateId, patch: claimed }, 2);
     const during = first(await scene.ingest(3, scene.failure("slow")));
-    assert.deepEqual([during.candidateId, during.queued], [candidateId, false]);
+    assert.deepEqual([during.candidateId, during.evaluationQueued], [candidateId, false]);
     await scene.done({ candidateId, patch: { executionStatus: "succeeded", executed: true } }, 4);
     const queued = await scene.evaluations();
     const answer = first(await scene.ingest(5, scene.failure("slow")));
     assert.notEqual(answer.candidateId, candidateId);
-    assert.deepEqual([answer.queued, answer.occurrences, await scene.evaluations()], [true, 32, queued + 1]);
+    assert.deepEqual([answer.evaluationQueued, answer.occurrenceCount, await scene.evaluations()], [true, 32, queued + 1]);
     const next = await scene.recovery.candidateOf(groupId);
     assert.deepEqual([next?.candidateId, next?.round, next?.evaluations], [answer.candidateId, 2, 1]);
     assert.equal((await scene.recovery.candidate(candidateId))?.executionStatus, "succeeded");
@@ -342,7 +343,7 @@ export const roundCases: Cases = {
       return false;
     };
     const [resting] = await scene.recovery.ingest([scene.failure("slow")], scene.rules(5, { reopens }));
-    assert.deepEqual([resting?.candidateId, resting?.queued, resting?.occurrences], [candidateId, false, 2]);
+    assert.deepEqual([resting?.candidateId, resting?.evaluationQueued, resting?.occurrenceCount], [candidateId, false, 2]);
     assert.deepEqual(asked, [[candidateId, "rejected", version + 1, scene.at(5).now]]);
     const [answer] = await scene.ingest(6, scene.failure("slow"));
     assert.notEqual(answer?.candidateId, candidateId);
@@ -358,13 +359,13 @@ export const roundCases: Cases = {
   "reopen opens the next round of a closed candidate whatever the rules say, and asks for an evaluation": async (scene) => {
     const { candidateId, groupId } = await scene.open("slow");
     await scene.done({ candidateId, patch: { decision: "rejected" } }, 1);
-    const line = scene.line({ groupId, event: "asked" });
+    const line = scene.line({ groupId, eventType: "asked" });
     const next = await scene.recovery.reopen(groupId, scene.rules(2, { reopens: () => false }), [line]);
     assert.deepEqual([next?.round, next?.evaluations, next?.decision], [2, 1, "pending"]);
     assert.deepEqual(next, await scene.recovery.candidateOf(groupId));
     assert.equal(await scene.evaluations(), 2);
     const { data } = await scene.recovery.provenance({ candidateId: next?.candidateId as number }, { limit: 5 });
-    assert.deepEqual(data.map(({ event }) => event).sort(), ["asked", "created"]);
+    assert.deepEqual(data.map(({ eventType }) => eventType).sort(), ["asked", "created"]);
   },
 
   "reopen leaves an open candidate as it is, unless an evaluation is due": async (scene) => {

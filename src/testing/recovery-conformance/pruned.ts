@@ -25,11 +25,11 @@ export const prunedCases: Cases = {
     const [{ groupId }] = (await scene.ingestDeaths(1, "slow", ids)) as [Ingested];
     const { redrive, token } = await scene.started(2, { action: "retry" });
     const { redrives } = scene.recovery;
-    await redrives.send(redrive.id, token, [{ n: 1 }], scene.at(3));
+    await redrives.send(redrive.redriveId, token, [{ n: 1 }], scene.at(3));
     await scene.attempt(4, [sent]);
     await scene.store.intervene({ id: resolved, action: "resolve", actor: "bo", reason: null, ...scene.at(5) });
     await pruned(scene, [sent, resolved]);
-    const next = await redrives.next(redrive.id, 5, true);
+    const next = await redrives.next(redrive.redriveId, 5, true);
     assert.deepEqual(
       next.map(({ item, message }) => [item.messageId, message?.id ?? null]),
       [
@@ -37,11 +37,11 @@ export const prunedCases: Cases = {
         [open, open],
       ],
     );
-    const result = await redrives.send(redrive.id, token, [{ n: 2 }, { n: 3 }], scene.at(LATER + 1));
+    const result = await redrives.send(redrive.redriveId, token, [{ n: 2 }, { n: 3 }], scene.at(LATER + 1));
     assert.deepEqual(result, { kind: "done", sent: 1, skipped: 1 });
     const how = { limit: 10, halfLifeMs: 1_000, quietMs: 0 };
-    await redrives.look(redrive.id, token, how, scene.at(LATER + 2));
-    const { data } = await redrives.items(redrive.id, { limit: 5 });
+    await redrives.look(redrive.redriveId, token, how, scene.at(LATER + 2));
+    const { data } = await redrives.items(redrive.redriveId, { limit: 5 });
     assert.deepEqual(
       data.map(({ state, reason }) => [state, reason]),
       [
@@ -56,7 +56,7 @@ export const prunedCases: Cases = {
       occurrences.data.map(({ open: isOpen }) => isOpen),
       [false, false, false],
     );
-    assert.equal((await scene.recovery.group(groupId))?.occurrences, 3);
+    assert.equal((await scene.recovery.group(groupId))?.occurrenceCount, 3);
     assert.equal((await scene.recovery.groupOf({ messageId: sent }))?.groupId, groupId);
   },
 

@@ -15,17 +15,17 @@ export const provenanceCases: Cases = {
     const { candidateId, groupId } = await scene.open("slow");
     const redriveId = scene.id();
     const full: NewProvenance = {
-      ...{ groupId, candidateId, redriveId, event: "action_selected", actor: "engine", actorType: "agent" },
-      ...{ reason: "why: \u2028 😀", rule: "timeout_retry", action: "retry_exponential" },
+      ...{ groupId, candidateId, redriveId, eventType: "action_selected", actor: "engine", actorType: "agent" },
+      ...{ reason: "why: \u2028 😀", ruleId: "timeout_retry", action: "retry_exponential" },
       ...{ confidenceBefore: 0.1, confidenceAfter: 0.85, durationMs: 12, details: '{"a": 1.10}' },
     };
-    await scene.recovery.note([full, scene.line({ groupId, event: "second" })], scene.at(5));
-    await scene.recovery.note([scene.line({ event: "of nothing" })], scene.at(6));
+    await scene.recovery.note([full, scene.line({ groupId, eventType: "second" })], scene.at(5));
+    await scene.recovery.note([scene.line({ eventType: "of nothing" })], scene.at(6));
     const read = async (of: Parameters<typeof scene.recovery.provenance>[0]) =>
       (await scene.recovery.provenance(of, { limit: 10 })).data;
     const lines = await read({ groupId });
     assert.deepEqual(
-      lines.map(({ event }) => event),
+      lines.map(({ eventType }) => eventType),
       ["second", "action_selected", "created"],
     );
     const { provenanceId, ...rest } = lines[1] as (typeof lines)[number];
@@ -50,12 +50,12 @@ export const provenanceCases: Cases = {
   "pages of the record hold still while it grows": async (scene) => {
     const { groupId } = await scene.open("slow");
     const events = ["a", "b", "c", "d"];
-    for (const event of events) await scene.recovery.note([scene.line({ groupId, event })], scene.at(1));
+    for (const event of events) await scene.recovery.note([scene.line({ groupId, eventType: event })], scene.at(1));
     const first = await scene.recovery.provenance({ groupId }, { limit: 2 });
-    await scene.recovery.note([scene.line({ groupId, event: "late" })], scene.at(2));
+    await scene.recovery.note([scene.line({ groupId, eventType: "late" })], scene.at(2));
     const rest = await scene.recovery.provenance({ groupId }, { limit: 9, cursor: first.nextCursor as string });
     assert.deepEqual(
-      [...first.data, ...rest.data].map(({ event }) => event),
+      [...first.data, ...rest.data].map(({ eventType }) => eventType),
       ["d", "c", "b", "a", "created"],
     );
     assert.equal(rest.nextCursor, null);
@@ -169,13 +169,13 @@ export const documentCases: Cases = {
 
   "what a document's write puts on record is there with it, and not without it": async (scene) => {
     const { documents } = scene.recovery;
-    const provenance = [scene.line({ event: "rule_edited", rule: "r-1" })];
+    const provenance = [scene.line({ eventType: "rule_edited", ruleId: "r-1" })];
     await documents.put(doc("{}", 7, { provenance }), scene.at(1));
     assert.deepEqual((await scene.recovery.provenance({}, { limit: 5 })).data, []);
     await documents.put(doc("{}", 0, { provenance }), scene.at(2));
     const { data } = await scene.recovery.provenance({}, { limit: 5 });
     assert.deepEqual(
-      data.map(({ event, rule, at }) => [event, rule, at]),
+      data.map(({ eventType, ruleId, at }) => [eventType, ruleId, at]),
       [["rule_edited", "r-1", scene.at(2).now]],
     );
   },

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import type { Ingested } from "../../store/recovery.ts";
 import { type Redrive, type RedriveSelect, SKIPPED } from "../../store/redrive.ts";
-import { hashOf, idsOf, OTHER, PLAIN, refused, seen } from "../store-conformance/fixtures.ts";
+import { hashOf, OTHER, PLAIN, refused, seen } from "../store-conformance/fixtures.ts";
 import { allPages, died, type RecoveryScene } from "./scene.ts";
 
 type Cases = Record<string, (scene: RecoveryScene) => Promise<void>>;
@@ -14,7 +14,7 @@ const ANY = { limit: 100, generationMax: 10 };
 /** The messages a select lists, in its order. */
 async function listed(scene: RecoveryScene, select: Partial<RedriveSelect>): Promise<string[]> {
   const started = await scene.recovery.redrives.start(scene.redrive({ status: "planned", select }), scene.at(50));
-  const { id } = (started as { redrive: Redrive }).redrive;
+  const { redriveId: id } = (started as { redrive: Redrive }).redrive;
   const { data } = await scene.recovery.redrives.items(id, { limit: 100 });
   const preview = await scene.recovery.redrives.preview({ ...ANY, ...select });
   assert.equal(preview.messages, data.length, "what is shown is what is listed");
@@ -39,7 +39,7 @@ export const selectCases: Cases = {
     assert.deepEqual(await listed(scene, { limit: 2 }), [c, b]);
     assert.deepEqual(await listed(scene, { topic: PLAIN }), [b, a]);
     assert.deepEqual(await listed(scene, { tenantId: "t-1" }), [a]);
-    assert.deepEqual(await listed(scene, { code: "http_422" }), [c, a]);
+    assert.deepEqual(await listed(scene, { errorCode: "http_422" }), [c, a]);
     assert.deepEqual(await listed(scene, { ids: [a, d, c, scene.id(), a] }), [c, a]);
     assert.deepEqual(await listed(scene, { ids: [a, c], topic: PLAIN }), [a]);
     assert.deepEqual(await listed(scene, { ids: [] }), []);
@@ -51,7 +51,7 @@ export const selectCases: Cases = {
     const { redrive } = await scene.started(1, { select: { ids: [a, b, scene.id()], topic: PLAIN } });
     const kept = { limit: 1_000, generationMax: 10, topic: PLAIN, idsGiven: 3 };
     assert.deepEqual(redrive.select, kept);
-    assert.deepEqual((await scene.recovery.redrives.get(redrive.id))?.select, kept);
+    assert.deepEqual((await scene.recovery.redrives.get(redrive.redriveId))?.select, kept);
     assert.equal(redrive.counts.selected, 2);
   },
 
@@ -65,7 +65,7 @@ export const selectCases: Cases = {
     await scene.attempt(61, [x], died());
     assert.deepEqual(await listed(scene, { groupId: one.groupId }), [y], "what it died of this time is not known yet");
     const all = await scene.started(62);
-    const { data: items } = await scene.recovery.redrives.items(all.redrive.id, { limit: 5 });
+    const { data: items } = await scene.recovery.redrives.items(all.redrive.redriveId, { limit: 5 });
     assert.equal(items.find(({ messageId }) => messageId === x)?.groupId, null);
     await scene.ingestDeaths(62, "refused", [x]);
     assert.deepEqual(await listed(scene, { groupId: two.groupId }), [z, x]);
@@ -103,10 +103,10 @@ export const startCases: Cases = {
   "a start freezes the list: what dies later is not in it, and each item says how its message stood": async (scene) => {
     const ids = await scene.die(0, 2);
     const [{ groupId }] = (await scene.ingestDeaths(1, "slow", [ids[0] as string])) as [Ingested];
-    const line = scene.line({ event: "redrive_started" });
-    const request = scene.redrive({ requestKey: "press-1" });
+    const line = scene.line({ eventType: "redrive_started" });
+    const request = scene.redrive({ idempotencyKey: "press-1" });
     const started = await scene.recovery.redrives.start(
-      { ...request, provenance: [{ ...line, redriveId: request.id }] },
+      { ...request, provenance: [{ ...line, redriveId: request.redriveId }] },
       scene.at(5),
     );
     await scene.die(6);
@@ -115,34 +115,38 @@ export const startCases: Cases = {
     const state = { statusReason: null, version: 1, state: null, createdAt: scene.at(5).now };
     const expected = { ...fields, ...state, counts, startedAt: scene.at(5).now, endedAt: null };
     assert.deepEqual(started, { kind: "started", redrive: expected });
-    assert.deepEqual(await scene.recovery.redrives.get(request.id), expected);
+    assert.deepEqual(await scene.recovery.redrives.get(request.redriveId), expected);
     assert.deepEqual(await scene.recovery.redrives.find("press-1"), expected);
     assert.equal(await scene.recovery.redrives.find("press-2"), null);
     assert.equal(await scene.recovery.redrives.get(scene.id()), null);
-    const { data } = await scene.recovery.redrives.items(request.id, { limit: 10 });
+    const { data } = await scene.recovery.redrives.items(request.redriveId, { limit: 10 });
     const { revision } = await seen(scene.store, ids[0] as string);
     const waiting = { generation: 0, revision, state: "waiting", reason: null, carrierId: null, sentAt: null, endedAt: null };
     assert.deepEqual(data, [
       { n: 1, messageId: ids[0], groupId, ...waiting },
       { n: 2, messageId: ids[1], groupId: null, ...waiting },
     ]);
-    const { data: lines } = await scene.recovery.provenance({ redriveId: request.id }, { limit: 5 });
+    const { data: lines } = await scene.recovery.provenance({ redriveId: request.redriveId }, { limit: 5 });
     assert.equal(lines.length, 1);
   },
 
   "fault 42: pressing twice is one redrive; the key with another request is a conflict": async (scene) => {
     await scene.die(0, 2);
-    const request = scene.redrive({ requestKey: "press-1" });
+    const request = scene.redrive({ idempotencyKey: "press-1" });
     const { redrives } = scene.recovery;
     const first = (await redrives.start(request, scene.at(1))) as { redrive: Redrive };
     await scene.die(2);
-    const again = await redrives.start({ ...request, id: scene.id() }, scene.at(3));
+    const again = await redrives.start({ ...request, redriveId: scene.id() }, scene.at(3));
     assert.deepEqual(again, { kind: "same", redrive: first.redrive });
-    assert.deepEqual(await redrives.start({ ...request, requestKey: null }, scene.at(3)), again, "the same id is the same one");
-    const other = { ...scene.redrive({ requestKey: "press-1" }), requestHash: hashOf("other") };
+    assert.deepEqual(
+      await redrives.start({ ...request, idempotencyKey: null }, scene.at(3)),
+      again,
+      "the same id is the same one",
+    );
+    const other = { ...scene.redrive({ idempotencyKey: "press-1" }), requestHash: hashOf("other") };
     assert.deepEqual(await redrives.start(other, scene.at(4)), { kind: "conflict", redrive: first.redrive });
     assert.equal((await redrives.list({ limit: 5 })).data.length, 1);
-    assert.equal(await redrives.get(other.id), null);
+    assert.equal(await redrives.get(other.redriveId), null);
   },
 
   "messages that were replayed too often are listed as skipped": async (scene) => {
@@ -152,7 +156,7 @@ export const startCases: Cases = {
     await scene.attempt(2, [id], died());
     const { redrive } = await scene.started(3, { select: { generationMax: 1 } });
     assert.deepEqual(redrive.counts, { selected: 2, waiting: 1, sent: 0, healed: 0, failed: 0, skipped: 1 });
-    const { data } = await scene.recovery.redrives.items(redrive.id, { limit: 5, state: "skipped" });
+    const { data } = await scene.recovery.redrives.items(redrive.redriveId, { limit: 5, state: "skipped" });
     assert.deepEqual(
       data.map(({ messageId, reason, generation, revision }) => [messageId, reason, generation, revision]),
       [[id, SKIPPED.generationCap, 1, (await seen(scene.store, id)).revision]],
@@ -171,7 +175,7 @@ export const startCases: Cases = {
     const mine = { ...request("e-1"), requestKey: "execution-e-1" };
     assert.equal((await redrives.start(mine, scene.at(4))).kind, "started");
     const candidate = await scene.recovery.candidate(candidateId);
-    assert.deepEqual([candidate?.redriveId, candidate?.leaseUntil, candidate?.version], [mine.id, null, version + 2]);
+    assert.deepEqual([candidate?.redriveId, candidate?.leaseUntil, candidate?.version], [mine.redriveId, null, version + 2]);
     assert.deepEqual(await scene.recovery.expiredExecutions(5, scene.at(9_999)), []);
     await scene.done({ candidateId, patch: { executionStatus: "succeeded" } }, 5);
     assert.equal((await redrives.start(mine, scene.at(6))).kind, "same", "the same one, also after its execution");
@@ -187,13 +191,16 @@ export const changeCases: Cases = {
     for (let i = 0; i < 5; i++) {
       const request = scene.redrive({ status: i === 2 ? "planned" : "running" });
       await redrives.start(request, scene.at(1));
-      made.unshift(request.id);
+      made.unshift(request.redriveId);
     }
     const seen = await allPages((cursor) => redrives.list({ limit: 2, cursor }));
-    assert.deepEqual(idsOf(seen), made);
+    assert.deepEqual(
+      seen.map(({ redriveId }) => redriveId),
+      made,
+    );
     const planned = await redrives.list({ status: "planned", limit: 5 });
     assert.deepEqual(
-      planned.data.map(({ id }) => id),
+      planned.data.map(({ redriveId }) => redriveId),
       [made[2]],
     );
     const items = await allPages((cursor) => redrives.items(made[0] as string, { limit: 2, cursor }));
@@ -208,9 +215,10 @@ export const changeCases: Cases = {
   "people change a redrive only from where it stands, and only the version they saw": async (scene) => {
     await scene.die(0);
     const { redrives } = scene.recovery;
-    const { id } = ((await redrives.start(scene.redrive({ status: "planned" }), scene.at(1))) as { redrive: Redrive }).redrive;
+    const { redriveId: id } = ((await redrives.start(scene.redrive({ status: "planned" }), scene.at(1))) as { redrive: Redrive })
+      .redrive;
     const change = async (from: Redrive["status"], status: Redrive["status"], ms: number, version?: number) => {
-      const lines = [scene.line({ redriveId: id, event: status })];
+      const lines = [scene.line({ redriveId: id, eventType: status })];
       const result = await redrives.change(id, { from: [from], status, reason: `now ${status}`, version }, lines, scene.at(ms));
       return result.kind === "not_found" ? [result.kind] : [result.kind, result.redrive.status, result.redrive.version];
     };
@@ -231,7 +239,7 @@ export const changeCases: Cases = {
     assert.deepEqual(unknown, { kind: "not_found" });
     const { data: lines } = await scene.recovery.provenance({ redriveId: id }, { limit: 9 });
     assert.deepEqual(
-      lines.map(({ event }) => event),
+      lines.map(({ eventType }) => eventType),
       ["cancelled", "running", "paused", "running"],
       "a refused change leaves no line",
     );

@@ -32,19 +32,19 @@ async function running(scene: RecoveryScene, mode: RedriveMode, count: number, f
   const carriers = carried ? ids.map(() => newMessage(scene.id(), { topic: COPIES })) : [];
   const items = ids.map((_, i) => ({ n: i + 1, carrier: carriers[i] }));
   const { redrives } = scene.recovery;
-  assert.deepEqual(await redrives.send(redrive.id, token, items, scene.at(10)), { kind: "done", sent: count, skipped: 0 });
+  assert.deepEqual(await redrives.send(redrive.redriveId, token, items, scene.at(10)), { kind: "done", sent: count, skipped: 0 });
   const result: Running = {
     ids,
     groupId,
     carriers: carriers.map(({ id }) => id),
     async look(ms, { limit = 100, quietMs = 0 } = {}) {
       const how = { limit, halfLifeMs: HALF_LIFE, quietMs };
-      const counts = await redrives.look(redrive.id, token, how, scene.at(ms));
+      const counts = await redrives.look(redrive.redriveId, token, how, scene.at(ms));
       assert.deepEqual(counts, await result.counts());
-      const { data } = await redrives.items(redrive.id, { limit: 100 });
+      const { data } = await redrives.items(redrive.redriveId, { limit: 100 });
       return data.map(({ state, reason }) => (reason === null ? state : `${state}: ${reason}`));
     },
-    counts: async () => (await redrives.get(redrive.id))?.counts,
+    counts: async () => (await redrives.get(redrive.redriveId))?.counts,
     async learned() {
       const outcomes = await scene.recovery.outcomes(groupId, HALF_LIFE);
       const round = (n: number): number => Math.round(n * 1_000) / 1_000;
@@ -171,11 +171,11 @@ export const lookCases: Cases = {
     const start = scene.redrive(request);
     await redrives.start(start, scene.at(33));
     const claim = await redrives.claim("runner", 1_000, scene.at(33));
-    assert.equal(claim?.redrive.id, start.id, "the other one has nothing left to know, but it still runs");
-    await redrives.send(start.id, claim?.token as string, [{ n: 1 }], scene.at(34));
+    assert.equal(claim?.redrive.redriveId, start.redriveId, "the other one has nothing left to know, but it still runs");
+    await redrives.send(start.redriveId, claim?.token as string, [{ n: 1 }], scene.at(34));
     await scene.recovery.merge({ from: plain.groupId, into: other.groupId, provenance: [], ...scene.at(35) });
     await scene.attempt(36, [id]);
-    await redrives.look(start.id, claim?.token as string, { limit: 5, halfLifeMs: HALF_LIFE, quietMs: 0 }, scene.at(37));
+    await redrives.look(start.redriveId, claim?.token as string, { limit: 5, halfLifeMs: HALF_LIFE, quietMs: 0 }, scene.at(37));
     const outcomes = await scene.recovery.outcomes(other.groupId, HALF_LIFE);
     assert.deepEqual(
       outcomes.map(({ level, successes }) => [level, successes]),
@@ -197,12 +197,12 @@ async function another(scene: RecoveryScene, mode: RedriveMode, ms: number, carr
   // The first one's lease is over by then.
   for (let claim = await redrives.claim("other", 100, scene.at(ms)); ; claim = await redrives.claim("other", 100, scene.at(ms))) {
     assert.ok(claim, "it can be claimed");
-    if (claim.redrive.id !== request.id) continue;
-    const { data } = await redrives.items(request.id, { limit: 100 });
+    if (claim.redrive.redriveId !== request.redriveId) continue;
+    const { data } = await redrives.items(request.redriveId, { limit: 100 });
     const items = data.map(({ n }, i) => ({ n, carrier: carriers[i] }));
-    const sent = await redrives.send(request.id, claim.token, items, scene.at(ms));
+    const sent = await redrives.send(request.redriveId, claim.token, items, scene.at(ms));
     assert.deepEqual(sent, { kind: "done", sent: data.length, skipped: 0 });
-    return { id: request.id, token: claim.token };
+    return { id: request.redriveId, token: claim.token };
   }
 }
 

@@ -86,13 +86,13 @@ export function identity(name: string, fields: Partial<GroupIdentity> = {}): Gro
   const fingerprint = `f1.${name}.0`;
   return {
     fingerprint,
-    matchId: failureMatchId(fingerprint),
+    failureMatchId: failureMatchId(fingerprint),
     topic: "test/plain",
     sink: "function",
-    code: "timeout",
+    errorCode: "timeout",
     template: `${name} took <num> ms`,
-    frame: null,
-    rule: null,
+    topFrame: null,
+    groupRule: null,
     ...fields,
   };
 }
@@ -105,19 +105,19 @@ function sceneOf(rig: RecoveryRig): RecoveryScene {
   const { at, id, accept, take, settled } = verbs(store);
 
   const failure: RecoveryScene["failure"] = (name, fields = {}) => {
-    const text = fields.text ?? `${name} took 1003 ms`;
+    const text = fields.errorMessage ?? `${name} took 1003 ms`;
     return {
       requestKey: `key-${id()}`,
       payloadHash: hashOf(text),
       source: "api",
       group: identity(name),
-      matchId: null,
+      failureMatchId: null,
       message: null,
       tenantId: null,
-      skill: null,
-      text,
-      stack: null,
-      payload: `{"error_type":"timeout"}`,
+      skillId: null,
+      errorMessage: text,
+      stackTrace: null,
+      failurePayload: `{"error_type":"timeout"}`,
       evaluate: true,
       ...fields,
     };
@@ -165,7 +165,7 @@ function sceneOf(rig: RecoveryRig): RecoveryScene {
           source: "message",
           message: { id: messageId, generation, attempts },
           tenantId,
-          payload: null,
+          failurePayload: null,
         }),
       );
       return ingest(ms, ...failures);
@@ -177,7 +177,7 @@ function sceneOf(rig: RecoveryRig): RecoveryScene {
       assert.equal(started.kind, "started");
       const claim = await recovery.redrives.claim("runner", 10_000, at(ms));
       assert.ok(claim, "a running redrive can be claimed");
-      assert.equal(claim.redrive.id, (started as { redrive: Redrive }).redrive.id);
+      assert.equal(claim.redrive.redriveId, (started as { redrive: Redrive }).redrive.redriveId);
       return claim;
     },
     async evaluations() {
@@ -209,11 +209,11 @@ function line(fields: Partial<NewProvenance> = {}): NewProvenance {
     groupId: null,
     candidateId: null,
     redriveId: null,
-    event: "noted",
+    eventType: "noted",
     actor: "ann",
     actorType: "human",
     reason: null,
-    rule: null,
+    ruleId: null,
     action: null,
     confidenceBefore: null,
     confidenceAfter: null,
@@ -226,8 +226,8 @@ function line(fields: Partial<NewProvenance> = {}): NewProvenance {
 function newRedrive(id: string, fields: Parameters<RecoveryScene["redrive"]>[0] = {}): NewRedrive {
   const { select, ...rest } = fields;
   return {
-    id,
-    requestKey: null,
+    redriveId: id,
+    idempotencyKey: null,
     requestHash: hashOf("request"),
     status: "running",
     mode: "replay",

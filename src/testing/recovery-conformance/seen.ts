@@ -18,7 +18,7 @@ const look = (scene: RecoveryScene, select: Partial<RedriveSelect>): Promise<Red
 /** The messages a select lists, in its order; a preview of it must count the same. */
 async function listed(scene: RecoveryScene, select: Partial<RedriveSelect>): Promise<string[]> {
   const started = await scene.recovery.redrives.start(scene.redrive({ status: "planned", select }), scene.at(50));
-  const { id } = (started as { redrive: Redrive }).redrive;
+  const { redriveId: id } = (started as { redrive: Redrive }).redrive;
   const { data } = await scene.recovery.redrives.items(id, { limit: 100 });
   const { messages, seen } = await look(scene, select);
   assert.equal(messages, data.length, "what is shown is what is listed");

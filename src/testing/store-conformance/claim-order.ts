@@ -58,7 +58,7 @@ export const claimOrderCases: Record<string, (scene: Scene) => Promise<void>> = 
     const [id] = await scene.accept(0);
     await scene.takeOne(1);
     const view = await scene.store.get(id as string);
-    assert.deepEqual([view?.status, view?.attempts, view?.dueAt], ["processing", 1, null]);
+    assert.deepEqual([view?.status, view?.attempts, view?.nextAttemptAt], ["processing", 1, null]);
   },
 
   "I3: what is claimed is not claimed again": async (scene) => {

@@ -13,7 +13,7 @@ export const enqueueCases: Record<string, (scene: Scene) => Promise<void>> = {
       const view = await seen(scene.store, id);
       assert.equal(view.status, "pending");
       assert.equal(view.attempts, 0);
-      assert.deepEqual(view.dueAt, scene.at(0).now);
+      assert.deepEqual(view.nextAttemptAt, scene.at(0).now);
       assert.deepEqual(view.createdAt, scene.at(0).now);
       assert.deepEqual([view.heldReason, view.diedAt, view.resolution, view.lastError, view.lastCode], Array(5).fill(null));
     }
@@ -42,7 +42,7 @@ export const enqueueCases: Record<string, (scene: Scene) => Promise<void>> = {
 
   "a delay counts from the store's clock": async (scene) => {
     const [id] = await scene.accept(0, { delayMs: 90 * SECOND });
-    assert.deepEqual((await seen(scene.store, id as string)).dueAt, scene.at(90 * SECOND).now);
+    assert.deepEqual((await seen(scene.store, id as string)).nextAttemptAt, scene.at(90 * SECOND).now);
   },
 
   "without `now` the store's own clock decides, and a message is due at once": async (scene) => {

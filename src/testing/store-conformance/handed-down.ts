@@ -17,12 +17,12 @@ export const directTryCases: Record<string, (scene: Scene) => Promise<void>> = {
   "a direct try that was refused for good is an open dead letter from the start": async (scene) => {
     const [id = ""] = await scene.accept(0, REFUSED);
     const view = await seen(scene.store, id);
-    assert.deepEqual([view.status, view.resolution, view.attempts, view.dueAt], ["dead", "open", 0, null]);
+    assert.deepEqual([view.status, view.resolution, view.attempts, view.nextAttemptAt], ["dead", "open", 0, null]);
     assert.deepEqual([view.lastCode, view.lastError, view.diedAt], ["http_422", "no such account", scene.at(0).now]);
     const { attempts } = await scene.store.history(id);
     assert.deepEqual(
-      attempts.map(({ attempt, outcome, counted, code, nextDueAt }) => ({ attempt, outcome, counted, code, nextDueAt })),
-      [{ attempt: 0, outcome: "reject", counted: false, code: "http_422", nextDueAt: null }],
+      attempts.map(({ attempt, outcome, counted, code, nextAttemptAt }) => ({ attempt, outcome, counted, code, nextAttemptAt })),
+      [{ attempt: 0, outcome: "reject", counted: false, code: "http_422", nextAttemptAt: null }],
     );
     await scene.nothing(MINUTE);
     assert.deepEqual(await byId(scene, MINUTE, [id]), []);

@@ -10,16 +10,16 @@ import { DAY, DELIVERED, dead, hold, idsOf, MINUTE, retry, SECOND, seen, sorted 
 import type { Scene } from "./scene.ts";
 
 type Action = Intervention["action"];
-const ACTIONS: readonly Action[] = ["replay", "resolve", "discard"];
+const ACTIONS: readonly Action[] = ["replay", "resolve", "discard", "cancel", "reschedule"];
 
 /** A message that was claimed once and settled like this. */
-async function settledAs(scene: Scene, settlement: Settlement): Promise<MessageView> {
+export async function settledAs(scene: Scene, settlement: Settlement): Promise<MessageView> {
   const [id] = await scene.accept(0);
   await scene.settled(2, await scene.take(1, 1), settlement);
   return seen(scene.store, id as string);
 }
 
-function intervene(
+export function intervene(
   scene: Scene,
   ms: number,
   action: Action,
@@ -30,13 +30,13 @@ function intervene(
   return store.intervene({ id, action, actor: "person", reason: "looked at it", ...scene.at(ms), ...more });
 }
 
-async function done(result: Promise<InterventionResult>): Promise<MessageView> {
+export async function done(result: Promise<InterventionResult>): Promise<MessageView> {
   const answer = await result;
   assert.equal(answer.kind, "done");
   return (answer as Extract<InterventionResult, { kind: "done" }>).message;
 }
 
-async function wrongState(scene: Scene, id: string, actions: readonly Action[]): Promise<void> {
+export async function wrongState(scene: Scene, id: string, actions: readonly Action[]): Promise<void> {
   const before = await seen(scene.store, id);
   for (const action of actions) {
     const { status, resolution } = before;
@@ -52,7 +52,7 @@ export const interveneCases: Record<string, (scene: Scene) => Promise<void>> = {
     await scene.settled(4, await scene.take(1, 3), dead());
     const before = await seen(scene.store, id as string);
     const view = await done(intervene(scene, 10, "replay", before.id));
-    assert.deepEqual([view.status, view.resolution, view.diedAt, view.dueAt], ["pending", null, null, scene.at(10).now]);
+    assert.deepEqual([view.status, view.resolution, view.diedAt, view.nextAttemptAt], ["pending", null, null, scene.at(10).now]);
     assert.deepEqual([view.generation, view.revision], [before.generation + 1, before.revision + 1]);
     assert.deepEqual(await seen(scene.store, before.id), view);
     const claimed = await scene.takeOne(11);
@@ -65,7 +65,7 @@ export const interveneCases: Record<string, (scene: Scene) => Promise<void>> = {
   "replay of a held message": async (scene) => {
     const before = await settledAs(scene, hold());
     const view = await done(intervene(scene, 10, "replay", before.id));
-    assert.deepEqual([view.status, view.heldReason, view.dueAt], ["pending", null, scene.at(10).now]);
+    assert.deepEqual([view.status, view.heldReason, view.nextAttemptAt], ["pending", null, scene.at(10).now]);
     assert.deepEqual([view.generation, view.revision], [before.generation + 1, before.revision + 1]);
     const claimed = await scene.takeOne(11);
     assert.deepEqual([claimed.attempt, claimed.base], [2, 1]);
@@ -91,7 +91,7 @@ export const interveneCases: Record<string, (scene: Scene) => Promise<void>> = {
   "resolve of a held message ends it as resolved": async (scene) => {
     const before = await settledAs(scene, hold());
     const view = await done(intervene(scene, 10, "resolve", before.id));
-    assert.deepEqual([view.status, view.resolution, view.heldReason, view.dueAt], ["dead", "resolved", null, null]);
+    assert.deepEqual([view.status, view.resolution, view.heldReason, view.nextAttemptAt], ["dead", "resolved", null, null]);
     assert.deepEqual(await seen(scene.store, before.id), view);
   },
 
@@ -100,18 +100,18 @@ export const interveneCases: Record<string, (scene: Scene) => Promise<void>> = {
     const pending = await scene.accept(5, {}, { delayMs: MINUTE });
     for (const id of [...idsOf(ended), ...pending]) {
       const view = await done(intervene(scene, 10, "discard", id));
-      assert.deepEqual([view.status, view.resolution, view.heldReason, view.dueAt], ["dead", "discarded", null, null]);
+      assert.deepEqual([view.status, view.resolution, view.heldReason, view.nextAttemptAt], ["dead", "discarded", null, null]);
     }
     await scene.nothing(DAY);
   },
 
-  "a pending message that is not held: only discard": async (scene) => {
+  "a pending message that is not held: neither replay nor resolve": async (scene) => {
     const [id] = await scene.accept(0);
     await wrongState(scene, id as string, ["replay", "resolve"]);
     assert.equal((await scene.takeOne(20)).id, id);
   },
 
-  "a message in flight belongs to its claim: wrong_state for all three": async (scene) => {
+  "a message in flight belongs to its claim: wrong_state for all of them": async (scene) => {
     const [id] = await scene.accept(0);
     const claimed = await scene.take(1, 1);
     await wrongState(scene, id as string, ACTIONS);

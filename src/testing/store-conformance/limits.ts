@@ -130,7 +130,7 @@ export const limitCases: Record<string, (scene: Scene) => Promise<void>> = {
   "a delay of a year and the priorities at the edge": async (scene) => {
     const { delayMsMax: delayMs, priorityMin, priorityMax } = LIMITS;
     const [id] = await scene.accept(0, { delayMs }, { priority: priorityMin }, { priority: priorityMax });
-    assert.deepEqual((await seen(scene.store, id as string)).dueAt, scene.at(delayMs).now);
+    assert.deepEqual((await seen(scene.store, id as string)).nextAttemptAt, scene.at(delayMs).now);
     const claimed = await scene.take(2, 1);
     assert.deepEqual(new Set(claimed.map(({ priority }) => priority)), new Set([priorityMin, priorityMax]));
   },

@@ -17,7 +17,7 @@ export const settleCases: Record<string, (scene: Scene) => Promise<void>> = {
     const id = await one(scene);
     await scene.settled(2, await scene.take(1, 1), DELIVERED);
     const view = await seen(scene.store, id);
-    assert.deepEqual([view.status, view.attempts, view.dueAt, view.resolution], ["delivered", 1, null, null]);
+    assert.deepEqual([view.status, view.attempts, view.nextAttemptAt, view.resolution], ["delivered", 1, null, null]);
     await scene.nothing(100 * DAY);
     const { attempts } = await scene.store.history(id);
     assert.deepEqual(attempts, [
@@ -29,7 +29,7 @@ export const settleCases: Record<string, (scene: Scene) => Promise<void>> = {
         durationMs: 5,
         code: null,
         error: null,
-        nextDueAt: null,
+        nextAttemptAt: null,
       },
     ]);
   },
@@ -45,7 +45,7 @@ export const settleCases: Record<string, (scene: Scene) => Promise<void>> = {
     const id = await one(scene);
     await scene.settled(1_000, await scene.take(1, 1), retry(5_000));
     const view = await seen(scene.store, id);
-    assert.deepEqual([view.status, view.attempts, view.dueAt], ["pending", 1, scene.at(6_000).now]);
+    assert.deepEqual([view.status, view.attempts, view.nextAttemptAt], ["pending", 1, scene.at(6_000).now]);
     assert.deepEqual([view.lastCode, view.lastError], ["http_503", "unavailable"]);
     await scene.nothing(5_999);
     const again = await scene.takeOne(6_000);
@@ -95,7 +95,7 @@ export const settleCases: Record<string, (scene: Scene) => Promise<void>> = {
     const id = await one(scene);
     await scene.settled(2, await scene.take(1, 1), hold());
     const view = await seen(scene.store, id);
-    assert.deepEqual([view.status, view.heldReason, view.dueAt, view.attempts], ["pending", "outcome_unknown", null, 1]);
+    assert.deepEqual([view.status, view.heldReason, view.nextAttemptAt, view.attempts], ["pending", "outcome_unknown", null, 1]);
     assert.deepEqual([view.lastCode, view.lastError], ["timeout", "no answer"]);
     await scene.nothing(400 * DAY);
   },
@@ -110,7 +110,7 @@ export const settleCases: Record<string, (scene: Scene) => Promise<void>> = {
     const id = await one(scene);
     await scene.settled(2, await scene.take(1, 1), dead());
     const view = await seen(scene.store, id);
-    assert.deepEqual([view.status, view.resolution, view.diedAt, view.dueAt], ["dead", "open", scene.at(2).now, null]);
+    assert.deepEqual([view.status, view.resolution, view.diedAt, view.nextAttemptAt], ["dead", "open", scene.at(2).now, null]);
     assert.deepEqual([view.attempts, view.lastCode, view.lastError], [1, "http_422", "refused"]);
     await scene.nothing(100 * DAY);
   },
@@ -145,7 +145,7 @@ export const settleCases: Record<string, (scene: Scene) => Promise<void>> = {
     await scene.settled(5_000, await scene.take(1, 4_000), DELIVERED);
     const { attempts } = await scene.store.history(id);
     assert.deepEqual(
-      attempts.map(({ attempt, outcome, at, code, nextDueAt }) => [attempt, outcome, at, code, nextDueAt]),
+      attempts.map(({ attempt, outcome, at, code, nextAttemptAt }) => [attempt, outcome, at, code, nextAttemptAt]),
       [
         [1, "retry", scene.at(1_000).now, "http_503", scene.at(2_000).now],
         [2, "unknown", scene.at(3_000).now, null, scene.at(3_000).now],

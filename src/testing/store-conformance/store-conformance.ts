@@ -8,6 +8,7 @@ import { breakerCases } from "./breakers.ts";
 import { claimOrderCases } from "./claim-order.ts";
 import { contentionCases } from "./contention.ts";
 import { dedupeCases } from "./dedupe.ts";
+import { dueCases } from "./due.ts";
 import { enqueueCases } from "./enqueue.ts";
 import { fencingCases } from "./fencing.ts";
 import { directTryCases, namedClaimCases } from "./handed-down.ts";
@@ -20,6 +21,7 @@ import { orderingCases } from "./ordering.ts";
 import { orderingContentionCases } from "./ordering-contention.ts";
 import { placeCases } from "./ordering-place.ts";
 import { pagingCases } from "./paging.ts";
+import { pendingCases } from "./pending.ts";
 import { pruneCases } from "./prune.ts";
 import { reclaimCases } from "./reclaim.ts";
 import { retriedCases } from "./retried.ts";
@@ -51,7 +53,8 @@ export function storeConformance(harness: StoreHarness, { large = false }: { rea
     ["reclaim", reclaimCases],
     ["retried", retriedCases],
     ["intervene", { ...interveneCases, ...interveneRaceCases }],
-    ["paging", pagingCases],
+    ["cancel and reschedule", pendingCases],
+    ["paging", { ...pagingCases, ...dueCases }],
     ["prune", pruneCases],
     ["leadership", leadershipCases],
     ["topics", { ...topicCases, ...breakerCases }],

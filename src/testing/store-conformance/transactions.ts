@@ -18,7 +18,7 @@ async function begin(scene: Scene): Promise<OpenTransaction> {
 }
 
 /** Runs with a transaction that is rolled back at the end unless it was ended before. */
-async function within(scene: Scene, run: (open: OpenTransaction) => Promise<void>): Promise<void> {
+async function inTransaction(scene: Scene, run: (open: OpenTransaction) => Promise<void>): Promise<void> {
   const open = await begin(scene);
   let ended = false;
   const end = (how: "commit" | "rollback") => async () => {
@@ -35,7 +35,7 @@ async function within(scene: Scene, run: (open: OpenTransaction) => Promise<void
 
 export const transactionCases: Record<string, (scene: Scene) => Promise<void>> = {
   "OBX-14: invisible before the commit, there after it": (scene) =>
-    within(scene, async ({ tx, commit }) => {
+    inTransaction(scene, async ({ tx, commit }) => {
       const message = scene.message({ key: "k" });
       assert.deepEqual(await scene.store.enqueue([message], { ...scene.at(0), tx }), [{ kind: "accepted", id: message.id }]);
       assert.equal(await scene.store.get(message.id), null);
@@ -45,7 +45,7 @@ export const transactionCases: Record<string, (scene: Scene) => Promise<void>> =
     }),
 
   "OBX-14: a rollback leaves nothing, and the key is free": (scene) =>
-    within(scene, async ({ tx, rollback }) => {
+    inTransaction(scene, async ({ tx, rollback }) => {
       const message = scene.message({ key: "k", payload: A });
       await scene.store.enqueue([message, scene.message()], { ...scene.at(0), tx });
       await rollback();
@@ -54,7 +54,7 @@ export const transactionCases: Record<string, (scene: Scene) => Promise<void>> =
     }),
 
   "DO-5: in one transaction a key again is a duplicate, with another payload a conflict": (scene) =>
-    within(scene, async ({ tx, commit }) => {
+    inTransaction(scene, async ({ tx, commit }) => {
       const message = scene.message({ key: "k", payload: A });
       const options = { ...scene.at(0), tx };
       await scene.store.enqueue([message], options);
@@ -67,7 +67,7 @@ export const transactionCases: Record<string, (scene: Scene) => Promise<void>> =
     }),
 
   "a conflict writes nothing of its call and leaves the transaction usable": (scene) =>
-    within(scene, async ({ tx, commit }) => {
+    inTransaction(scene, async ({ tx, commit }) => {
       const [taken] = await scene.accept(0, { key: "taken", payload: A });
       const kept = scene.message();
       const refusedOne = scene.message({ key: "free" });
@@ -83,8 +83,8 @@ export const transactionCases: Record<string, (scene: Scene) => Promise<void>> =
     }),
 
   "two transactions, one key: the second waits for the first and is its duplicate": (scene) =>
-    within(scene, (first) =>
-      within(scene, async (second) => {
+    inTransaction(scene, (first) =>
+      inTransaction(scene, async (second) => {
         const message = scene.message({ key: "k", payload: A });
         await scene.store.enqueue([message], { ...scene.at(0), tx: first.tx });
         const waiting = scene.store.enqueue([scene.message({ key: "k", payload: A })], { ...scene.at(0), tx: second.tx });
@@ -98,8 +98,8 @@ export const transactionCases: Record<string, (scene: Scene) => Promise<void>> =
     ),
 
   "two transactions, one key: when the first rolls back the second is accepted": (scene) =>
-    within(scene, (first) =>
-      within(scene, async (second) => {
+    inTransaction(scene, (first) =>
+      inTransaction(scene, async (second) => {
         await scene.store.enqueue([scene.message({ key: "k", payload: A })], { ...scene.at(0), tx: first.tx });
         const message = scene.message({ key: "k", payload: B });
         const waiting = scene.store.enqueue([message], { ...scene.at(0), tx: second.tx });
@@ -112,8 +112,8 @@ export const transactionCases: Record<string, (scene: Scene) => Promise<void>> =
     ),
 
   "I1: the same message again in a second transaction is one row": (scene) =>
-    within(scene, (first) =>
-      within(scene, async (second) => {
+    inTransaction(scene, (first) =>
+      inTransaction(scene, async (second) => {
         const messages = [scene.message(), scene.message({ key: "k" })];
         const accepted = messages.map(({ id }) => ({ kind: "accepted", id }));
         assert.deepEqual(await scene.store.enqueue(messages, { ...scene.at(0), tx: first.tx }), accepted);
@@ -125,13 +125,13 @@ export const transactionCases: Record<string, (scene: Scene) => Promise<void>> =
     ),
 
   "an unknown topic is told apart inside a transaction too": (scene) =>
-    within(scene, async ({ tx }) => {
+    inTransaction(scene, async ({ tx }) => {
       const message = scene.message({ topic: "test/nobody-declared-it" });
       await refused("unknown_topic", () => scene.store.enqueue([message], { ...scene.at(0), tx }));
     }),
 
   "DO-19: due is the time of the enqueue, not of the transaction's start": (scene) =>
-    within(scene, async ({ tx, commit }) => {
+    inTransaction(scene, async ({ tx, commit }) => {
       const [first, late] = [scene.message(), scene.message()];
       await scene.store.enqueue([scene.message()], { tx });
       await sleep(systemClock, 60);
@@ -140,11 +140,11 @@ export const transactionCases: Record<string, (scene: Scene) => Promise<void>> =
       await commit();
       const [earlier, later] = [await seen(scene.store, first.id), await seen(scene.store, late.id)];
       assert.ok(later.createdAt >= earlier.createdAt);
-      assert.ok((later.dueAt ?? 0) >= (earlier.dueAt ?? 1));
+      assert.ok((later.nextAttemptAt ?? 0) >= (earlier.nextAttemptAt ?? 1));
     }),
 
   "DO-21: what commits late is delivered, although later ids went before it": (scene) =>
-    within(scene, async ({ tx, commit }) => {
+    inTransaction(scene, async ({ tx, commit }) => {
       const late = scene.message();
       await scene.store.enqueue([late], { ...scene.at(0), tx });
       await scene.accept(1, {}, {}, {});

@@ -150,7 +150,7 @@ function turnFields({
 
 export const transactionCases: Record<string, (scene: UsageScene) => Promise<void>> = {
   "OBX-14: a rollback leaves neither turn nor reserve": (scene) =>
-    within(scene, async ({ tx, rollback }) => {
+    inTransaction(scene, async ({ tx, rollback }) => {
       const asked = scene.reservation();
       assert.equal((await scene.usage.reserve(asked, { tx })).kind, "reserved");
       assert.equal(await scene.usage.turn(asked), null);
@@ -160,7 +160,7 @@ export const transactionCases: Record<string, (scene: UsageScene) => Promise<voi
     }),
 
   "OBX-14: a rollback leaves neither debit nor message": (scene) =>
-    within(scene, async ({ tx, rollback }) => {
+    inTransaction(scene, async ({ tx, rollback }) => {
       const turn = await scene.running();
       assert.equal((await scene.finalize(turn, { tx })).kind, "finalized");
       await rollback();
@@ -169,7 +169,7 @@ export const transactionCases: Record<string, (scene: UsageScene) => Promise<voi
     }),
 
   "OBX-12: with the caller's commit all of it is there": (scene) =>
-    within(scene, async ({ tx, commit }) => {
+    inTransaction(scene, async ({ tx, commit }) => {
       const asked = scene.reservation();
       const reserved = await scene.usage.reserve(asked, { tx });
       await scene.finalize((reserved as { turn: Turn }).turn, { tx });
@@ -180,7 +180,7 @@ export const transactionCases: Record<string, (scene: UsageScene) => Promise<voi
     }),
 
   "EV-34: a watchdog does not wait for a finaliser whose transaction is open": (scene) =>
-    within(scene, async ({ tx, commit }) => {
+    inTransaction(scene, async ({ tx, commit }) => {
       const turn = await scene.running();
       await scene.finalize(turn, { tx });
       assert.deepEqual(await scene.finalize(turn, { idleMs: MINUTE, ...scene.at(10 * MINUTE) }), { kind: "busy" });
@@ -201,7 +201,7 @@ export const noTransactionCases: Record<string, (scene: UsageScene) => Promise<v
 type Open = Awaited<ReturnType<NonNullable<UsageScene["transaction"]>>>;
 
 /** With a transaction of the caller's that is rolled back at the end unless it was ended before. */
-async function within(scene: UsageScene, run: (open: Open) => Promise<void>): Promise<void> {
+async function inTransaction(scene: UsageScene, run: (open: Open) => Promise<void>): Promise<void> {
   assert.ok(scene.transaction);
   const open = await scene.transaction();
   let ended = false;

@@ -15,18 +15,18 @@ describe("the engine on PostgreSQL", () => {
   const charge = topic<string>("shop/charge", { sink: (text) => reject(text, { code: "TIMEOUT" }) });
   let engines: Recovery[] = [];
   const one = (): Recovery => engines[0] as Recovery;
-  const report = (code: string, text: string, idempotencyKey: string | null = null) => ({
+  const report = (errorCode: string, errorMessage: string, idempotencyKey: string | null = null) => ({
     failureMatchId: null,
     idempotencyKey,
     source: "api" as const,
     topic: null,
     sink: null,
-    code,
-    text,
-    stack: null,
-    skill: null,
+    errorCode,
+    errorMessage,
+    stackTrace: null,
+    skillId: null,
     tenantId: null,
-    payload: "{}",
+    failurePayload: "{}",
     enqueueEvaluation: true,
   });
 
@@ -49,8 +49,8 @@ describe("the engine on PostgreSQL", () => {
     // Which template came first depends on the order; that it is one group in the end does not.
     await Promise.all(engines.map((engine) => engine.ingest(report("E_CARD", texts[0] as string, "k0"), ANN)));
     await one().ingest(report("E_CARD", "could not charge card of user fay at 10.0.0.7", "k100"), ANN);
-    const { data } = await one().groups({ code: "E_CARD", limit: 10 });
-    expect(data.map(({ occurrences }) => occurrences)).toEqual([101]);
+    const { data } = await one().groups({ errorCode: "E_CARD", limit: 10 });
+    expect(data.map(({ occurrenceCount }) => occurrenceCount)).toEqual([101]);
     expect((await one().candidates({ groupId: data[0]?.groupId, decision: "pending", limit: 10 })).data).toHaveLength(1);
   });
 
@@ -62,7 +62,7 @@ describe("the engine on PostgreSQL", () => {
       Array.from({ length: 5 }, (_, i) => ({ payload: `no answer within ${i} ms` })),
     );
     const evaluated = async () => (await one().candidates({ action: "retry_exponential", limit: 10 })).data[0]?.candidate;
-    await until(async () => (await one().groups({ topic: "shop/charge", limit: 1 })).data[0]?.occurrences === 5);
+    await until(async () => (await one().groups({ topic: "shop/charge", limit: 1 })).data[0]?.occurrenceCount === 5);
     await until(async () => (await evaluated())?.evaluationStatus === "evaluated");
     await worker?.stop();
     const { candidateId = 0 } = (await evaluated()) ?? {};
@@ -76,7 +76,7 @@ describe("the engine on PostgreSQL", () => {
 
   it("every move of the engine passes the database's fence", async () => {
     const { candidateId, groupId } = await one().ingest(report("AUTH", "the token has expired"), ANN);
-    expect(await one().suggest(groupId, ANN)).toMatchObject({ evaluationStatus: "evaluated", action: "notify_ops" });
+    expect(await one().suggest(groupId, ANN)).toMatchObject({ evaluationStatus: "evaluated", selectedAction: "notify_ops" });
     await one().approve(candidateId, ANN);
     expect(await one().update(candidateId, { ...ANN, selectedAction: "manual_intervention" })).toMatchObject({
       decision: "pending",
@@ -93,7 +93,7 @@ describe("the engine on PostgreSQL", () => {
     expect(await one().update(last.candidateId, { ...ANN, executionStatus: "skipped" })).toMatchObject({
       executionStatus: "skipped",
     });
-    const events = (await one().provenance({ groupId }, { limit: 100 })).data.map(({ event }) => event);
+    const events = (await one().provenance({ groupId }, { limit: 100 })).data.map(({ eventType }) => eventType);
     expect(events).toEqual(
       expect.arrayContaining(["created", "rule_evaluated", "approved", "executed", "rolled_back", "rejected", "skipped"]),
     );
@@ -103,7 +103,7 @@ describe("the engine on PostgreSQL", () => {
     await one().putAction(
       "notify_ops",
       `{"approval":"two"}`,
-      (await one().actions()).find(({ code }) => code === "notify_ops")?.version ?? 0,
+      (await one().actions()).find(({ actionCode }) => actionCode === "notify_ops")?.version ?? 0,
       ANN,
     );
     const { candidateId, groupId } = await one().ingest(report("FORBIDDEN", "not allowed"), ANN);

@@ -33,7 +33,7 @@ it("functions and sink objects carry, configurations stay data", async () => {
   // @ts-expect-error what the types refuse is refused at run time too
   const bad = topic("billing/bad", { sink: () => {}, fallback: { kind: "http" } });
   await expect(createMakegood({ store: createMemoryStore(), topics: [bad] })).rejects.toThrow(
-    "fallback: a http sink needs a url",
+    "fallback: an http sink needs a url",
   );
 
   const mg = await createMakegood({ store: createMemoryStore(), topics: [charge, plain], pollMs: 20 });

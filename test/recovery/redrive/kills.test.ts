@@ -68,12 +68,12 @@ describe("fault 42: a redrive whose process is killed", () => {
     const payloads = await die(1_000, "killed");
     const operations = redrivesOn(store);
     const request = {
-      ...{ select: { topic: TOPIC, code: "killed" }, reason: "fault 42", requestKey: "fault-42" },
+      ...{ select: { topic: TOPIC, errorCode: "killed" }, reason: "fault 42", idempotencyKey: "fault-42" },
       ...{ canary: 0, ratePerSecond: 400, rampFrom: 400 },
     };
     const twice = await Promise.all([operations.startRedrive(request, ANN), operations.startRedrive(request, ANN)]);
     const [{ redrive }] = twice;
-    expect(new Set(twice.map((one) => one.redrive.id)).size, "pressed twice").toBe(1);
+    expect(new Set(twice.map((one) => one.redrive.redriveId)).size, "pressed twice").toBe(1);
 
     const start = () => startScript(CHILD, { url: databaseUrl(), schema, settings });
     for (let kill = 0; kill < 4; kill++) {
@@ -84,17 +84,17 @@ describe("fault 42: a redrive whose process is killed", () => {
       await victim.fact(() => victim.facts.filter(({ type }) => type === word).length >= after);
       await victim.end("SIGKILL");
     }
-    const { counts } = await operations.redrive(redrive.id);
+    const { counts } = await operations.redrive(redrive.redriveId);
     expect(counts.waiting, "the kills came in the middle").toBeGreaterThan(0);
     expect(counts.sent, "and something had been sent").toBeGreaterThan(0);
     const last = await start();
     await until("all are sent and delivered", async () => {
       await attempt(DELIVERED);
-      return (await operations.redrive(redrive.id)).status === "done";
+      return (await operations.redrive(redrive.redriveId)).status === "done";
     });
     expect((await last.end("SIGTERM")).code).toBe(0);
 
-    expect((await operations.redrive(redrive.id)).counts).toMatchObject({
+    expect((await operations.redrive(redrive.redriveId)).counts).toMatchObject({
       selected: 1_000,
       healed: 1_000,
       failed: 0,
@@ -119,15 +119,15 @@ describe("fault 42: a redrive whose process is killed", () => {
     const operations = redrivesOn(store);
     operations.runner.start();
     const { redrive } = await operations.startRedrive(
-      { select: { topic: TOPIC, code: "broken" }, reason: "too early", rampFrom: 50 },
+      { select: { topic: TOPIC, errorCode: "broken" }, reason: "too early", rampFrom: 50 },
       ANN,
     );
     await until("it stopped", async () => {
       await attempt(dead());
-      return (await operations.redrive(redrive.id)).status === "stopped";
+      return (await operations.redrive(redrive.redriveId)).status === "stopped";
     });
     await operations.runner.stop();
-    const { counts, statusReason } = await operations.redrive(redrive.id);
+    const { counts, statusReason } = await operations.redrive(redrive.redriveId);
     expect(counts).toMatchObject({ failed: 5, waiting: 95, sent: 0 });
     expect(statusReason).toContain("5 of 5 of the canary failed");
     const generations = await Promise.all([...payloads.keys()].map(async (id) => (await store.get(id))?.generation));

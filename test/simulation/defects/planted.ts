@@ -1,5 +1,5 @@
 /**
- * Defects as they are made, some of them as they once were (N1, N16, N17): text of the real source and what stands there instead. They
+ * Defects as they are made, some of them as they once were (N1, N16, N17): text of the real source and what replaces it. They
  * are put in while a bundle for a test is made, never in the source, and the simulation must find each.
  */
 export interface Edit {
@@ -213,7 +213,7 @@ export const PLANTED: readonly Defect[] = [
   },
   {
     name: "a-rate-that-nobody-keeps",
-    what: "whoever asks for starts of a limited topic gets them",
+    what: "every worker that asks for starts of a limited topic gets them",
     shownBy: "memory",
     seed: 3,
     breaks: ["I10"],

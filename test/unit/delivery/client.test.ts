@@ -97,6 +97,7 @@ describe("enqueue", () => {
     ])
       expect(await bad(options)).toBe("invalid_message");
     expect(await codeOf(mg.enqueue("billing/nope", 1))).toBe("unknown_topic");
+    // @ts-expect-error a topic's name is namespace/name
     expect(await codeOf(mg.enqueue("NOT A TOPIC", 1))).toBe("unknown_topic");
   });
 

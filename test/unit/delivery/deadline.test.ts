@@ -68,6 +68,7 @@ describe("deadlines (fault 30)", () => {
     expect(() => topic("a/b", { sink: { ...http, timeoutMs: 29_000 } })).not.toThrow();
     expect(() => topic("a/b", { sink: () => undefined, timeoutMs: 600_000 })).not.toThrow();
     expect(() => topic("A/b")).toThrow(/namespace\/name/);
+    // @ts-expect-error there is no such policy
     expect(() => topic("a/b", { leaseMs: 5, concurrency: 0, retry: "nope" })).toThrow(/leaseMs.*concurrency.*retry.policy/);
   });
 });

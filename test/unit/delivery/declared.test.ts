@@ -8,7 +8,7 @@ import {
   type TopicOptions,
   topic,
 } from "../../../src/index.ts";
-import { generateSecret } from "../../../src/sink/sign-webhook.ts";
+import { generateSecret } from "../../../src/webhook/secret.ts";
 
 const url = "https://example.com/in";
 const secrets = [generateSecret()];
@@ -71,10 +71,13 @@ describe("a topic declared in code", () => {
   });
 
   it("is refused for a retry policy that nobody registered", async () => {
+    // @ts-expect-error there is no such policy
     expect(await declare({ sink: { kind: "http", url }, retry: "unheard-of" })).toBe("invalid_topic");
+    // @ts-expect-error likewise among numbers
+    expect(await declare({ sink: { kind: "http", url }, retry: { policy: "unheard-of" } })).toBe("invalid_topic");
   });
 
-  it("is taken with a good one, private addresses included: whoever wrote it could dial them", async () => {
+  it("is taken with a good one, private addresses included: its author could dial them", async () => {
     expect(await declare({ sink: { kind: "webhook", url: "http://127.0.0.1:8080/", secrets } })).toBe("accepted");
     expect(await declare({ sink: () => undefined, fallback: { kind: "notify" } })).toBe("accepted");
   });

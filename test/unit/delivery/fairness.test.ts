@@ -173,7 +173,7 @@ describe("limits", () => {
   it("works only on the topics it was given, and on none without a sink here", async () => {
     const seen: string[] = [];
     const sink = (_: unknown, { topic: name }: { topic: string }) => void seen.push(name);
-    const all = ["audit/a", "audit/b", "billing/a"].map((name) => topic(name, { sink }));
+    const all = (["audit/a", "audit/b", "billing/a"] as const).map((name) => topic(name, { sink }));
     const elsewhere = topic("audit/elsewhere");
     const { mg, count } = await setUp([...all, elsewhere]);
     for (const one of [...all, elsewhere]) await mg.enqueue(one, 1);

@@ -93,7 +93,7 @@ describe("waterFill", () => {
     expect(waterFill([], 5)).toEqual([]);
   });
 
-  it("never gives more than there is or than fits, and leaves nothing while somebody has room", () => {
+  it("never gives more than there is or than fits, and leaves nothing while one has room", () => {
     const holders = fc.array(fc.record({ held: fc.nat(50), max: fc.nat(50) }), { maxLength: 20 });
     fc.assert(
       fc.property(holders, fc.nat(300), (all, amount) => {
@@ -144,7 +144,7 @@ describe("plan", () => {
     for (const other of many) expect(given(planned, other)).toBeGreaterThanOrEqual(5);
   });
 
-  it("prefers the higher priority, leaves a fifth to whoever was passed over longest, and lets the low one age", () => {
+  it("prefers the higher priority, leaves a fifth to the lane that was passed over longest, and lets the low one age", () => {
     const topic = topicNamed("a/b");
     const tenant: PlanTenant = { held: 0 };
     const high = lane(topic, { priority: 10, tenant, servedMs: 999_999 });
@@ -182,8 +182,8 @@ describe("plan", () => {
     expect(given(plan(input([again])), again)).toBe(50);
     expect(given(plan(input([again], { retriedHeld: 45 })), again)).toBe(5);
     expect(totalOf(plan(input([again], { retriedHeld: 50 })))).toBe(0);
-    const crowded = plan(input([fresh, again], { retriedHeld: 50 }));
-    expect([given(crowded, fresh), given(crowded, again)]).toEqual([100, 0]);
+    const busy = plan(input([fresh, again], { retriedHeld: 50 }));
+    expect([given(busy, fresh), given(busy, again)]).toEqual([100, 0]);
     let carry = NO_CARRY;
     let turns = 0;
     for (let i = 0; i < 40; i++) {

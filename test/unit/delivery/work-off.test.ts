@@ -10,11 +10,11 @@ describe("workOff", () => {
     const sink = (n: unknown) => {
       if (n === "bad") throw new Error("no");
     };
-    const [mine, paused, other] = ["a/mine", "a/paused", "b/other"].map((name) => topic(name, { sink }));
+    const [mine, paused, other] = (["a/mine", "a/paused", "b/other"] as const).map((name) => topic(name, { sink }));
     const { mg, store, count } = await setUp([mine!, paused!, other!]);
     await store.topics.pause("a/paused", true);
     for (let i = 0; i < 120; i++) await mg.enqueue("a/mine", i);
-    for (const name of ["a/mine", "a/paused", "b/other"]) await mg.enqueue(name, "bad");
+    for (const name of ["a/mine", "a/paused", "b/other"] as const) await mg.enqueue(name, "bad");
     await mg.enqueue("a/mine", "later", { delayMs: 60_000 });
     expect(await mg.workOff({ topics: ["a/*"] })).toEqual({ attempts: 121, delivered: 120, dead: 0, error: null });
     expect([await count("delivered"), await count("pending")]).toEqual([120, 4]);

@@ -32,13 +32,13 @@ const close = (a: number, b: number): boolean => Math.abs(a - b) <= 1e-9 * Math.
 
 describe("the posterior mean", () => {
   it("without outcomes is the rule's score, to the last bit", () => {
-    fc.assert(fc.property(prior, (score) => confidence(score, {}, NOW).mean === score));
+    fc.assert(fc.property(prior, (score) => confidence(score, {}, NOW).confidence === score));
   });
 
   it("a score is worth three observations", () => {
     const own = { successes: 3, failures: 0, at: NOW };
-    expect(confidence(0.5, { own }, NOW).mean).toBeCloseTo(0.75, 12);
-    expect(confidence(0.85, { own: { successes: 0, failures: 7, at: NOW } }, NOW).mean).toBeCloseTo(0.255, 12);
+    expect(confidence(0.5, { own }, NOW).confidence).toBeCloseTo(0.75, 12);
+    expect(confidence(0.85, { own: { successes: 0, failures: 7, at: NOW } }, NOW).confidence).toBeCloseTo(0.255, 12);
     expect(confidence(0.5, { own }, NOW).contributions).toEqual([
       { from: "prior", weight: 3, mean: 0.5 },
       { from: "own", weight: 3, mean: 1 },
@@ -48,7 +48,7 @@ describe("the posterior mean", () => {
   it("lies in 0 to 1 for any evidence", () => {
     fc.assert(
       fc.property(prior, evidence, (score, given) => {
-        const { mean } = confidence(score, given, NOW);
+        const { confidence: mean } = confidence(score, given, NOW);
         expect(mean >= 0 && mean <= 1).toBe(true);
       }),
     );
@@ -57,9 +57,9 @@ describe("the posterior mean", () => {
   it("rises with a success and falls with a failure, whatever stands in", () => {
     fc.assert(
       fc.property(prior, evidence, (score, given) => {
-        const before = confidence(score, given, NOW).mean;
-        const better = confidence(score, { ...given, own: counted(given.own, "healed", NOW) }, NOW).mean;
-        const worse = confidence(score, { ...given, own: counted(given.own, "failed", NOW) }, NOW).mean;
+        const before = confidence(score, given, NOW).confidence;
+        const better = confidence(score, { ...given, own: counted(given.own, "healed", NOW) }, NOW).confidence;
+        const worse = confidence(score, { ...given, own: counted(given.own, "failed", NOW) }, NOW).confidence;
         expect(better >= before - 1e-9).toBe(true);
         expect(worse <= before + 1e-9).toBe(true);
       }),
@@ -67,8 +67,8 @@ describe("the posterior mean", () => {
   });
 
   it("comes near the truth when there is much of it, and stays near the score when there is little", () => {
-    expect(confidence(0.1, { own: { successes: 900, failures: 100, at: NOW } }, NOW).mean).toBeCloseTo(0.9, 2);
-    expect(confidence(0.8, { own: { successes: 0, failures: 0.01, at: NOW } }, NOW).mean).toBeCloseTo(0.8, 2);
+    expect(confidence(0.1, { own: { successes: 900, failures: 100, at: NOW } }, NOW).confidence).toBeCloseTo(0.9, 2);
+    expect(confidence(0.8, { own: { successes: 0, failures: 0.01, at: NOW } }, NOW).confidence).toBeCloseTo(0.8, 2);
   });
 
   it("refuses what is no score and no count, since a guess would hide it", () => {
@@ -91,16 +91,16 @@ describe("stand-ins", () => {
   const hopeless: OutcomeCounts = { successes: 0, failures: 1_000, at: NOW };
 
   it("count as three observations at most, the topic before all topics", () => {
-    expect(confidence(0.5, { topic: sure }, NOW).mean).toBeCloseTo(0.75, 12);
-    expect(confidence(0.5, { global: sure }, NOW).mean).toBeCloseTo(0.75, 12);
-    expect(confidence(0.5, { topic: sure, global: hopeless }, NOW).mean).toBeCloseTo(0.75, 12);
+    expect(confidence(0.5, { topic: sure }, NOW).confidence).toBeCloseTo(0.75, 12);
+    expect(confidence(0.5, { global: sure }, NOW).confidence).toBeCloseTo(0.75, 12);
+    expect(confidence(0.5, { topic: sure, global: hopeless }, NOW).confidence).toBeCloseTo(0.75, 12);
     const one = { successes: 1, failures: 0, at: NOW };
-    expect(confidence(0.5, { topic: one, global: hopeless }, NOW).mean).toBeCloseTo(2.5 / 6, 12);
+    expect(confidence(0.5, { topic: one, global: hopeless }, NOW).confidence).toBeCloseTo(2.5 / 6, 12);
   });
 
   it("make room one for one, and are gone after three outcomes of the fingerprint", () => {
     const own = (failures: number) => ({ successes: 0, failures, at: NOW });
-    const means = [0, 1, 2, 3, 4].map((failures) => confidence(0.5, { own: own(failures), topic: sure }, NOW).mean);
+    const means = [0, 1, 2, 3, 4].map((failures) => confidence(0.5, { own: own(failures), topic: sure }, NOW).confidence);
     expect(means.map((mean) => mean.toFixed(4))).toEqual(["0.7500", "0.5833", "0.4167", "0.2500", "0.2143"]);
     expect(confidence(0.5, { own: own(3), topic: sure, global: sure }, NOW).contributions).toHaveLength(2);
   });
@@ -116,7 +116,8 @@ describe("decay", () => {
   it("forgets: in time the answer comes back to the score, and never moves away from it", () => {
     fc.assert(
       fc.property(prior, counts, fc.nat(40), fc.nat(40), (score, own, earlier, more) => {
-        const off = (lives: number): number => Math.abs(confidence(score, { own }, NOW + lives * HALF_LIFE_MS).mean - score);
+        const off = (lives: number): number =>
+          Math.abs(confidence(score, { own }, NOW + lives * HALF_LIFE_MS).confidence - score);
         expect(off(earlier + more) <= off(earlier) + 1e-9).toBe(true);
         expect(off(60) < 1e-6).toBe(true);
       }),
@@ -163,7 +164,7 @@ describe("ranking", () => {
 
   it("is the order of the rules as long as nothing is known, whatever the scores are", () => {
     expect(rank({})).toEqual(["first", "second", "unruled"]);
-    const shown = rankActions(proposals, () => ({}), NOW).map(({ mean }) => mean);
+    const shown = rankActions(proposals, () => ({}), NOW).map(({ confidence: mean }) => mean);
     expect(shown).toEqual([0.4, 0.9, PRIOR_WITHOUT_RULE]);
     fc.assert(
       fc.property(fc.array(prior, { maxLength: 10 }), (scores) => {
@@ -176,7 +177,7 @@ describe("ranking", () => {
   it("outcomes from elsewhere count only for actions that a rule proposes", () => {
     const elsewhere = { topic: { successes: 50, failures: 0, at: NOW }, global: { successes: 500, failures: 0, at: NOW } };
     const list = rankActions(proposals, (action) => (action === "first" ? {} : elsewhere), NOW);
-    expect(list.map(({ action, mean }) => [action, mean])).toEqual([
+    expect(list.map(({ action, confidence: mean }) => [action, mean])).toEqual([
       ["second", expect.closeTo(0.95, 9)],
       ["first", 0.4],
       ["unruled", PRIOR_WITHOUT_RULE],

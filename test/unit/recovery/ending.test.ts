@@ -23,7 +23,7 @@ describe("what became of it", () => {
     }
   });
 
-  it("somebody who replays again tells that the redrive's own generation did not deliver; a watch goes on", () => {
+  it("a person who replays again tells that the redrive's own generation did not deliver; a watch goes on", () => {
     expect(ending("replay", seen("delivered", null, 4))).toBe("failed: replayed_again");
     expect(ending("watch", seen("delivered", null, 4))).toBe("healed: delivered");
     expect(ending("watch", seen("dead", "open", 2))).toBe("open");
@@ -46,7 +46,7 @@ describe("what became of it", () => {
     }
   });
 
-  it("what is watched belongs to whoever took it up, and is let go after the quiet time", () => {
+  it("what is watched belongs to the redrive that took it up, and is let go after the quiet time", () => {
     expect(ending("watch", seen("delivered"), false, true)).toBe("skipped: taken_over, not learned");
     expect(ending("replay", seen("delivered"), false, true)).toBe("healed: delivered");
     expect(ending("watch", seen("dead", "open", 2), true)).toBe("skipped: not_known, not learned");

@@ -21,7 +21,7 @@ const line = fc.oneof(
     .map(([verb, word]) => `could not ${verb} the ${word} part of this record because it is too old`),
   fc
     .tuple(fc.constantFrom("ann", "bo", "7", "cy"), fc.constantFrom("eth0", "wlan1", "10.0.0.1", "lo"))
-    .map(([user, from]) => `mailbox lent to user ${user} from ${from} on port 5`),
+    .map(([user, from]) => `mailbox given to user ${user} from ${from} on port 5`),
   fc
     .tuple(fc.constantFrom("x", "y", "z", "w", "v"), fc.constantFrom("a.B", "c.D", "e.F", "g5", "plain"))
     .map(([state, name]) => `plugin changed mode=${state} while loading class ${name} in folder`),

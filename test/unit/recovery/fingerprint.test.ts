@@ -11,8 +11,8 @@ import { createMemoryTemplateStore } from "./memory-template-store.ts";
 const failure = (text: string, more: Partial<Failure> = {}): Failure => ({
   topic: "billing/charge",
   sink: "http",
-  code: "TIMEOUT",
-  text,
+  errorCode: "TIMEOUT",
+  errorMessage: text,
   ...more,
 });
 
@@ -26,18 +26,18 @@ describe("the key", () => {
     const others = [
       failure("charge 5 failed", { topic: "billing/refund" }),
       failure("charge 5 failed", { sink: "webhook" }),
-      failure("charge 5 failed", { code: "REFUSED" }),
-      failure("charge 5 failed", { stack }),
+      failure("charge 5 failed", { errorCode: "REFUSED" }),
+      failure("charge 5 failed", { stackTrace: stack }),
       failure("refund 5 failed"),
     ].map((one) => fingerprints.of(one).key);
     expect(new Set([base.key, ...others]).size).toBe(6);
-    expect(fingerprints.of(failure("charge 5 failed", { stack: stack.replace(":10:5", ":11:9") })).key).toBe(others[3]);
+    expect(fingerprints.of(failure("charge 5 failed", { stackTrace: stack.replace(":10:5", ":11:9") })).key).toBe(others[3]);
   });
 
   it("is the same in every process, and so is its failure_match_id, a UUID of version 5", () => {
     const [one, other] = [new Fingerprints(), new Fingerprints()].map((each) => each.of(failure("charge 5 failed")));
     expect(one).toEqual(other);
-    expect(one?.matchId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(one?.failureMatchId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     // A change of this id would part every group from its history.
     expect(failureMatchId("f1.0123456789abcdef.0123456789ab")).toBe("cf3994ef-88e3-566d-881f-a3515e9d524a");
   });
@@ -45,17 +45,17 @@ describe("the key", () => {
   it("a trace inside the text is not part of the message", () => {
     const fingerprints = new Fingerprints();
     const text = "Error: no amount 5\n    at charge (/app/pay.js:10:5)\n    at main (/app/main.js:1:1)";
-    expect(fingerprints.of(failure(text))).toMatchObject({ template: "Error no amount <*>", frame: "charge pay.js" });
+    expect(fingerprints.of(failure(text))).toMatchObject({ template: "Error no amount <*>", topFrame: "charge pay.js" });
   });
 
   it("takes texts of 1 MiB, and another failure's id in a text is only an id", () => {
     const fingerprints = new Fingerprints();
     const first = fingerprints.of(failure("charge failed"));
     const mention = (id: string) => fingerprints.of(failure(`replay of failure ${id} failed as well`));
-    expect(mention(first.matchId).key).toBe(mention("550e8400-e29b-41d4-a716-446655440000").key);
-    expect(mention(first.matchId).key).not.toBe(first.key);
+    expect(mention(first.failureMatchId).key).toBe(mention("550e8400-e29b-41d4-a716-446655440000").key);
+    expect(mention(first.failureMatchId).key).not.toBe(first.key);
     const huge = `${"a ".repeat(FINGERPRINT_LIMITS.textCharsMax)}${"\n    at x (y.js:1:1)".repeat(50_000)}`;
-    expect(fingerprints.of(failure(huge)).frame).toBe("x y.js");
+    expect(fingerprints.of(failure(huge)).topFrame).toBe("x y.js");
   });
 
   it("five thousand failures of seventeen kinds are seventeen groups", () => {
@@ -90,7 +90,7 @@ describe("the key", () => {
     const fingerprints = new Fingerprints({ scopesMax: 1 });
     fingerprints.of(failure("one"));
     const [a, b, c] = ["no user ann here", "no user bo here", "no user ann here"].map(
-      (text) => fingerprints.of(failure(text, { code: "X" })).key,
+      (text) => fingerprints.of(failure(text, { errorCode: "X" })).key,
     );
     expect(a).toBe(c);
     expect(a).not.toBe(b);
@@ -134,10 +134,10 @@ describe("rules made by hand", () => {
     fingerprints.useRules([merged]);
     const one = fingerprints.of(failure("card declined by bank"));
     expect(fingerprints.of(failure("card refused by bank 9"))).toEqual(one);
-    expect(one.rule).toBe("r1");
+    expect(one.groupRule).toBe("r1");
     const after = before.map((key) => fingerprints.resolve("billing/charge", "TIMEOUT", key));
     expect(after).toEqual([one.key, one.key, before[2]]);
-    expect(fingerprints.of(failure("card declined by bank", { code: "OTHER" })).rule).toBeUndefined();
+    expect(fingerprints.of(failure("card declined by bank", { errorCode: "OTHER" })).groupRule).toBeUndefined();
   });
 
   it("DR-28: a split looks for whole words, so 500 is not found in 15000, and it can name what the mask hides", () => {
@@ -151,8 +151,8 @@ describe("rules made by hand", () => {
     );
     const fingerprints = new Fingerprints({ rules: [split] });
     const of = (text: string) => fingerprints.of(failure(text));
-    expect(of("gateway answered 500").rule).toBe("r2");
-    expect(of("gateway answered 15000").rule).toBeUndefined();
+    expect(of("gateway answered 500").groupRule).toBe("r2");
+    expect(of("gateway answered 15000").groupRule).toBeUndefined();
     expect(of("gateway answered 15000").key).toBe(of("gateway answered 404").key);
     expect(of("gateway answered 500").key).not.toBe(of("gateway answered 404").key);
   });

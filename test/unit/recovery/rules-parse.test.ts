@@ -12,7 +12,7 @@ import { prepareRules } from "../../../src/recovery/rules/rule-set.ts";
 
 const base = { id: "mine", name: "Mine", priority: 50, action: "retry_exponential", score: 0.5 };
 const withCondition = (condition: unknown) => parseRule({ ...base, condition }, SHIPPED_ACTIONS);
-const pathsOf = (parsed: ReturnType<typeof parseRule>): string[] => (parsed.ok ? [] : parsed.mistakes.map(({ path }) => path));
+const pathsOf = (parsed: ReturnType<typeof parseRule>): string[] => (parsed.ok ? [] : parsed.mistakes.map(({ field }) => field));
 const pattern = (matches: string, field = "message") => ({ pattern: { field, matches } });
 
 describe("mistakes", () => {
@@ -133,8 +133,8 @@ describe("the hostile zoo", () => {
       expect([source, parsed.ok]).toEqual([source, true]);
       if (!parsed.ok) continue;
       // It comes back at all: a backtracking engine would not, within the life of this test.
-      const { rules } = evaluate(prepareRules([parsed.rule], SHIPPED_ACTIONS), { code: "X", message: text });
-      expect(rules[0]?.facts).toHaveLength(1);
+      const { rulesEvaluated } = evaluate(prepareRules([parsed.rule], SHIPPED_ACTIONS), { errorCode: "X", errorMessage: text });
+      expect(rulesEvaluated[0]?.facts).toHaveLength(1);
     }
   });
 
@@ -218,7 +218,7 @@ describe("the way back", () => {
         const again = parseRule(JSON.parse(JSON.stringify(ruleToJson(rule))), SHIPPED_ACTIONS);
         // More than four patterns in one tree are refused, and rightly so.
         if (again.ok) expect(again.rule).toEqual(rule);
-        else expect(again.mistakes.every(({ text }) => text.includes("patterns"))).toBe(true);
+        else expect(again.mistakes.every(({ detail }) => detail.includes("patterns"))).toBe(true);
       }),
     );
   });

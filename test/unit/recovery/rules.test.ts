@@ -24,38 +24,41 @@ const rule = (id: string, condition: Condition, more: Partial<Rule> = {}): Rule 
   ...more,
 });
 const holds = (condition: Condition, input: Partial<RuleInput>): boolean | undefined =>
-  evaluate(prepareRules([rule("r", condition)], SHIPPED_ACTIONS), { code: "X", ...input }).rules[0]?.matched;
+  evaluate(prepareRules([rule("r", condition)], SHIPPED_ACTIONS), { errorCode: "X", ...input }).rulesEvaluated[0]?.matched;
 const own = (action: string, successes: number, failures: number, at = NOW) => ({ action, own: { successes, failures, at } });
 const matchedIds = (input: RuleInput): string[] =>
   evaluate(SHIPPED, input)
-    .rules.filter(({ matched }) => matched)
-    .map((each) => each.rule);
+    .rulesEvaluated.filter(({ matched }) => matched)
+    .map((each) => each.ruleId);
 
 describe("the shipped rules", () => {
   it("REC-10: TIMEOUT without history is retry_exponential with 0.85", () => {
     const result = evaluateRules("TIMEOUT", "Connection timed out", { skillId: "http_call", occurrenceCount: 3 });
     expect(result.recommended?.action).toBe("retry_exponential");
     expect(result.confidence).toBe(0.85);
-    expect(result.rules).toHaveLength(10);
+    expect(result.rulesEvaluated).toHaveLength(10);
   });
 
   it("EV-47: are ten, each with its action", () => {
     const cases: [RuleInput, string, string][] = [
-      [{ code: "TIMEOUT" }, "timeout_retry", "retry_exponential"],
-      [{ code: "RATE_LIMITED" }, "rate_limit_backoff", "retry_exponential"],
-      [{ code: "http_503" }, "server_error_fallback", "circuit_breaker"],
-      [{ code: "connection_refused" }, "connection_retry", "retry_exponential"],
-      [{ code: "BUDGET_EXCEEDED" }, "budget_fallback", "fallback_model"],
-      [{ code: "http_401" }, "auth_notify", "notify_ops"],
-      [{ code: "X", outcomes: [own("fallback_model", 4, 0)], at: NOW }, "historical_success", "fallback_model"],
-      [{ code: "X", occurrences: 5 }, "escalate_repeated", "notify_ops"],
-      [{ code: "http_404", occurrences: 10 }, "manual_review_high", "manual_intervention"],
-      [{ code: "X" }, "unknown_manual", "manual_intervention"],
+      [{ errorCode: "TIMEOUT" }, "timeout_retry", "retry_exponential"],
+      [{ errorCode: "RATE_LIMITED" }, "rate_limit_backoff", "retry_exponential"],
+      [{ errorCode: "http_503" }, "server_error_fallback", "circuit_breaker"],
+      [{ errorCode: "connection_refused" }, "connection_retry", "retry_exponential"],
+      [{ errorCode: "BUDGET_EXCEEDED" }, "budget_fallback", "fallback_model"],
+      [{ errorCode: "http_401" }, "auth_notify", "notify_ops"],
+      [{ errorCode: "X", outcomes: [own("fallback_model", 4, 0)], at: NOW }, "historical_success", "fallback_model"],
+      [{ errorCode: "X", occurrenceCount: 5 }, "escalate_repeated", "notify_ops"],
+      [{ errorCode: "http_404", occurrenceCount: 10 }, "manual_review_high", "manual_intervention"],
+      [{ errorCode: "X" }, "unknown_manual", "manual_intervention"],
     ];
     expect(new Set(cases.map(([, id]) => id))).toEqual(new Set(DEFAULT_RULES.map(({ id }) => id)));
     for (const [input, id, action] of cases) {
       const result = evaluate(SHIPPED, input);
-      expect([id, result.rules.find((each) => each.rule === id)?.contribution]).toMatchObject([id, { kind: "prior", action }]);
+      expect([id, result.rulesEvaluated.find((each) => each.ruleId === id)?.contribution]).toMatchObject([
+        id,
+        { kind: "prior", action },
+      ]);
       expect([id, result.recommended?.action]).toEqual([id, action]);
     }
   });
@@ -83,13 +86,13 @@ describe("the shipped rules", () => {
   });
 
   it("what is repeated is escalated beside the first suggestion, not instead of it", () => {
-    expect(matchedIds({ code: "TIMEOUT", occurrences: 4 })).toEqual(["timeout_retry"]);
-    expect(matchedIds({ code: "TIMEOUT", occurrences: 12 })).toEqual([
+    expect(matchedIds({ errorCode: "TIMEOUT", occurrenceCount: 4 })).toEqual(["timeout_retry"]);
+    expect(matchedIds({ errorCode: "TIMEOUT", occurrenceCount: 12 })).toEqual([
       "timeout_retry",
       "manual_review_high",
       "escalate_repeated",
     ]);
-    const result = evaluate(SHIPPED, { code: "TIMEOUT", occurrences: 12 });
+    const result = evaluate(SHIPPED, { errorCode: "TIMEOUT", occurrenceCount: 12 });
     expect(result.recommended?.action).toBe("retry_exponential");
     expect(result.alternatives.map(({ action }) => action)).toEqual(["manual_intervention", "notify_ops"]);
   });
@@ -97,37 +100,41 @@ describe("the shipped rules", () => {
 
 describe("REC-8: kinds of conditions", () => {
   it("code: exact, prefix, class, no match", () => {
-    expect(holds({ code: { is: ["CARD_DECLINED"] } }, { code: "card-declined" })).toBe(true);
-    expect(holds({ code: { prefix: ["CARD"] } }, { code: "CARD_EXPIRED" })).toBe(true);
-    expect(holds({ code: { class: ["HTTP_5XX"] } }, { code: "http_599" })).toBe(true);
-    expect(holds({ code: { is: ["CARD"], prefix: ["DECLINED"], class: ["AUTH"] } }, { code: "CARDS_DECLINED" })).toBe(false);
+    expect(holds({ code: { is: ["CARD_DECLINED"] } }, { errorCode: "card-declined" })).toBe(true);
+    expect(holds({ code: { prefix: ["CARD"] } }, { errorCode: "CARD_EXPIRED" })).toBe(true);
+    expect(holds({ code: { class: ["HTTP_5XX"] } }, { errorCode: "http_599" })).toBe(true);
+    expect(holds({ code: { is: ["CARD"], prefix: ["DECLINED"], class: ["AUTH"] } }, { errorCode: "CARDS_DECLINED" })).toBe(false);
     // DR-28 as a rule sees it.
-    expect(holds({ code: { is: ["AUTH"], prefix: ["AUTH"], class: ["AUTH"] } }, { code: "AUTHOR_MISSING" })).toBe(false);
-    expect(holds({ code: { is: ["500"], class: ["HTTP_5XX"] } }, { code: "15000" })).toBe(false);
+    expect(holds({ code: { is: ["AUTH"], prefix: ["AUTH"], class: ["AUTH"] } }, { errorCode: "AUTHOR_MISSING" })).toBe(false);
+    expect(holds({ code: { is: ["500"], class: ["HTTP_5XX"] } }, { errorCode: "15000" })).toBe(false);
   });
 
   it("pattern: on message, stack, topic, skill and code, whatever the case", () => {
     const on = (field: "message" | "stack" | "topic" | "skill" | "code", matches: string): Condition => ({
       pattern: { field, matches },
     });
-    expect(holds(on("message", "no such (table|column)"), { message: "ERROR: No such column x" })).toBe(true);
-    expect(holds(on("stack", "at charge "), { stack: "Error\n    at charge (/app/pay.js:1:1)" })).toBe(true);
+    expect(holds(on("message", "no such (table|column)"), { errorMessage: "ERROR: No such column x" })).toBe(true);
+    expect(holds(on("stack", "at charge "), { stackTrace: "Error\n    at charge (/app/pay.js:1:1)" })).toBe(true);
     expect(holds(on("topic", "^billing/"), { topic: "billing/charge" })).toBe(true);
-    expect(holds(on("skill", "^http"), { skill: "http_call" })).toBe(true);
+    expect(holds(on("skill", "^http"), { skillId: "http_call" })).toBe(true);
     expect(holds(on("code", "^X$"), {})).toBe(true);
     expect(holds(on("message", "x"), {})).toBe(false);
-    expect(holds(on("message", "late$"), { message: `${"a".repeat(5_000)} late` })).toBe(false);
+    expect(holds(on("message", "late$"), { errorMessage: `${"a".repeat(5_000)} late` })).toBe(false);
   });
 
   it("topic and skill: a list with stars; a failure without one does not match", () => {
     expect(holds({ topic: ["audit/*", "billing/*"] }, { topic: "billing/charge" })).toBe(true);
     expect(holds({ topic: ["billing/charge"] }, { topic: "billing/refund" })).toBe(false);
-    expect(holds({ skill: ["http_*"] }, { skill: "http_call" })).toBe(true);
+    expect(holds({ skill: ["http_*"] }, { skillId: "http_call" })).toBe(true);
     expect(holds({ skill: ["*"] }, {})).toBe(false);
   });
 
   it("occurrences: from the threshold on", () => {
-    expect([4, 5, 6].map((occurrences) => holds({ occurrences: 5 }, { occurrences }))).toEqual([false, true, true]);
+    expect([4, 5, 6].map((occurrences) => holds({ occurrences: 5 }, { occurrenceCount: occurrences }))).toEqual([
+      false,
+      true,
+      true,
+    ]);
   });
 
   it("history: enough outcomes, enough of them healed, not too long ago", () => {
@@ -163,17 +170,20 @@ describe("DR-29: the order", () => {
   it("DR-29: priority comes before score, score before id", () => {
     const low = rule("low", always, { priority: 10, score: 0.99, action: "skip_task" });
     const high = rule("high", always, { priority: 90, score: 0.5, action: "notify_ops" });
-    expect(evaluate(set(low, high), { code: "X" })).toMatchObject({ recommended: { action: "notify_ops" }, confidence: 0.5 });
+    expect(evaluate(set(low, high), { errorCode: "X" })).toMatchObject({
+      recommended: { action: "notify_ops" },
+      confidence: 0.5,
+    });
     const better = rule("z", always, { priority: 90, score: 0.6, action: "fallback_model" });
-    expect(evaluate(set(low, high, better), { code: "X" }).recommended?.action).toBe("fallback_model");
+    expect(evaluate(set(low, high, better), { errorCode: "X" }).recommended?.action).toBe("fallback_model");
     const equal = rule("a", always, { priority: 90, score: 0.6, action: "circuit_breaker" });
-    expect(evaluate(set(better, equal), { code: "X" }).rules.map((each) => each.rule)).toEqual(["a", "z"]);
-    expect(evaluate(set(better, equal), { code: "X" }).recommended?.action).toBe("circuit_breaker");
+    expect(evaluate(set(better, equal), { errorCode: "X" }).rulesEvaluated.map((each) => each.ruleId)).toEqual(["a", "z"]);
+    expect(evaluate(set(better, equal), { errorCode: "X" }).recommended?.action).toBe("circuit_breaker");
   });
 
   it("the order in which rules, and outcomes, are given changes nothing", () => {
     const outcomes = [own("notify_ops", 2, 1), own("skip_task", 5, 5, NOW - DAY), own("notify_ops", 1, 4, NOW - 2 * DAY)];
-    const input: RuleInput = { code: "http_503", occurrences: 12, at: NOW };
+    const input: RuleInput = { errorCode: "http_503", occurrenceCount: 12, at: NOW };
     const expected = evaluate(SHIPPED, { ...input, outcomes });
     fc.assert(
       fc.property(
@@ -182,7 +192,7 @@ describe("DR-29: the order", () => {
         (rules, shuffled) => {
           const result = evaluate(prepareRules(rules, SHIPPED_ACTIONS), { ...input, outcomes: shuffled });
           expect(result.ranked.map(({ action }) => action)).toEqual(expected.ranked.map(({ action }) => action));
-          expect(result.rules).toEqual(expected.rules);
+          expect(result.rulesEvaluated).toEqual(expected.rulesEvaluated);
           expect(result.confidence).toBeCloseTo(expected.confidence, 12);
         },
       ),
@@ -192,18 +202,18 @@ describe("DR-29: the order", () => {
 
   it("outcomes overtake priority, and below the least confidence nothing is recommended", () => {
     const failing = evaluate(SHIPPED, {
-      code: "TIMEOUT",
+      errorCode: "TIMEOUT",
       outcomes: [own("retry_exponential", 0, 20), own("fallback_model", 9, 1)],
       at: NOW,
     });
     expect(failing.recommended).toMatchObject({ action: "fallback_model", rules: ["historical_success"] });
-    const hopeless = evaluate(SHIPPED, { code: "TIMEOUT", outcomes: [own("retry_exponential", 0, 20)], at: NOW });
+    const hopeless = evaluate(SHIPPED, { errorCode: "TIMEOUT", outcomes: [own("retry_exponential", 0, 20)], at: NOW });
     expect(hopeless.recommended).toBeUndefined();
     expect(hopeless.confidence).toBe(0);
     expect(hopeless.alternatives.map(({ action }) => action)).toEqual(["retry_exponential"]);
-    expect(evaluate(SHIPPED, { code: "TIMEOUT" }, 0.9).recommended).toBeUndefined();
+    expect(evaluate(SHIPPED, { errorCode: "TIMEOUT" }, 0.9).recommended).toBeUndefined();
     // However low the bar is, an action that nothing speaks for is not recommended.
-    expect(evaluate(set(), { code: "TIMEOUT" }, 0).recommended).toBeUndefined();
+    expect(evaluate(set(), { errorCode: "TIMEOUT" }, 0).recommended).toBeUndefined();
   });
 });
 
@@ -218,12 +228,12 @@ describe("the explanation", () => {
     };
     const rules = [rule("mine", tree, { action: "retry_exponential" }), ...DEFAULT_RULES];
     const result = evaluate(prepareRules(rules, SHIPPED_ACTIONS), {
-      code: "ETIMEDOUT",
+      errorCode: "ETIMEDOUT",
       topic: "billing/charge",
-      message: "the payment\nhung",
+      errorMessage: "the payment\nhung",
     });
-    expect(result.rules.find((each) => each.rule === "mine")).toEqual({
-      rule: "mine",
+    expect(result.rulesEvaluated.find((each) => each.ruleId === "mine")).toEqual({
+      ruleId: "mine",
       version: 1,
       priority: 50,
       matched: true,
@@ -236,17 +246,17 @@ describe("the explanation", () => {
       contribution: { kind: "supports", action: "retry_exponential", score: 0.6 },
     });
     expect(result.recommended).toMatchObject({ action: "retry_exponential", rules: ["timeout_retry", "mine"], prior: 0.85 });
-    expect(result.rules.find((each) => each.rule === "auth_notify")).toMatchObject({
+    expect(result.rulesEvaluated.find((each) => each.ruleId === "auth_notify")).toMatchObject({
       matched: false,
       contribution: { kind: "none" },
     });
-    expect(result.codeClasses).toEqual(["TIMEOUT"]);
+    expect(result.errorClasses).toEqual(["TIMEOUT"]);
   });
 
   it("says when the message was read because the code says nothing", () => {
     const result = evaluateRules("handler_error", "connect ECONNREFUSED 10.0.0.1:5432");
     expect(result.recommended?.action).toBe("retry_exponential");
-    expect(result.rules.find((each) => each.rule === "connection_retry")?.facts[0]).toMatchObject({
+    expect(result.rulesEvaluated.find((each) => each.ruleId === "connection_retry")?.facts[0]).toMatchObject({
       field: "message",
       matched: true,
     });
@@ -254,7 +264,7 @@ describe("the explanation", () => {
 
   it("DR-31: outcomes of unknown actions are left out and named, and never become a suggestion", () => {
     const result = evaluate(SHIPPED, {
-      code: "http_404",
+      errorCode: "http_404",
       outcomes: [own("restarted the pod by hand", 50, 0), own("__proto__", 50, 0)],
       at: NOW,
     });
@@ -270,8 +280,8 @@ describe("the explanation", () => {
       rule("off", { occurrences: 1 }, { enabled: false, priority: 97 }),
       rule("good", { occurrences: 1 }),
     ];
-    const result = evaluate(prepareRules(rules, SHIPPED_ACTIONS), { code: "X" });
-    expect(result.rules.map(({ matched, skipped }) => [matched, skipped !== undefined])).toEqual([
+    const result = evaluate(prepareRules(rules, SHIPPED_ACTIONS), { errorCode: "X" });
+    expect(result.rulesEvaluated.map(({ matched, skipped }) => [matched, skipped !== undefined])).toEqual([
       [false, true],
       [false, true],
       [false, true],
@@ -282,15 +292,17 @@ describe("the explanation", () => {
 
   it("an answer for any input, within the limits, and always the same", () => {
     fc.assert(
-      fc.property(fc.string(), fc.string(), fc.string(), fc.nat(), (code, message, topic, occurrences) => {
-        const input = { code, message, topic, stack: message, skill: topic, occurrences };
+      fc.property(fc.string(), fc.string(), fc.string(), fc.nat(), (errorCode, errorMessage, topic, occurrenceCount) => {
+        const input = { errorCode, errorMessage, topic, stackTrace: errorMessage, skillId: topic, occurrenceCount };
         const result = evaluate(SHIPPED, input);
         expect(result.confidence >= 0 && result.confidence <= 1).toBe(true);
         expect(evaluate(SHIPPED, input)).toEqual(result);
       }),
     );
     const mebibyte = "x\u0000timeout ".repeat(104_858);
-    expect(evaluate(SHIPPED, { code: mebibyte, message: mebibyte, stack: mebibyte, topic: mebibyte }).rules).toHaveLength(10);
+    expect(
+      evaluate(SHIPPED, { errorCode: mebibyte, errorMessage: mebibyte, stackTrace: mebibyte, topic: mebibyte }).rulesEvaluated,
+    ).toHaveLength(10);
   });
 });
 
@@ -298,7 +310,7 @@ describe("a set", () => {
   it("takes a rule of one's own, and no id twice", () => {
     const mine = rule("mine", { occurrences: 1 }, { priority: 99, action: "skip_task" });
     const set = prepareRules([...DEFAULT_RULES, mine], SHIPPED_ACTIONS);
-    expect(evaluate(set, { code: "TIMEOUT" }).recommended?.action).toBe("skip_task");
+    expect(evaluate(set, { errorCode: "TIMEOUT" }).recommended?.action).toBe("skip_task");
     expect(() => prepareRules([mine, mine], SHIPPED_ACTIONS)).toThrow(/two rules with the id/);
   });
 });

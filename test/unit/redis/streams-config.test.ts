@@ -14,7 +14,7 @@ const config = async (env: Record<string, string>) => {
 };
 
 describe("MAKEGOOD_STREAMS", () => {
-  it("opens nothing unless it is set; the seeds' variables then belong to somebody else, and those that look like ours are named", async () => {
+  it("opens nothing unless it is set; the seeds' variables then belong to another program, and those that look like ours are named", async () => {
     const wrong = { CONSUMER_GROUP: "with space", DATA_STORAGE_URL: "nonsense", CONSUMER_NAME: "a b", REDIS_ADDR: "elsewhere" };
     const found = await config({ ...wrong, M10_STREAM_KEY: "k", M10_STREAM_MAX_LEN: "many" });
     expect(found.streams).toBeNull();

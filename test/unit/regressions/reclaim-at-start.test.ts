@@ -10,7 +10,7 @@ import { newMessage, retry } from "../../../src/testing/store-conformance/fixtur
 import { topic } from "../../../src/topic/topic.ts";
 import { until } from "../delivery/support.ts";
 
-it("what was lost for the last time dies by its topic's own rules, whoever finds it", async () => {
+it("what was lost for the last time dies by its topic's own rules, whichever process finds it", async () => {
   const store = createMemoryStore();
   const { definition } = topic("a/strict", { ordering: "strict", retry: { attemptsMax: 1 }, leaseMs: 1_000 });
   await store.topics.put(definition, "api");

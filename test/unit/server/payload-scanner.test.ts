@@ -4,8 +4,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isMakegoodError } from "../../../src/message/errors.ts";
-import { readPosted } from "../../../src/server/contract/contract-message.ts";
-import { checkJson, cursorOn, eachMember, takeValue } from "../../../src/server/contract/payload-scanner.ts";
+import { checkJson, cursorOn, eachMember, takeValue } from "../../../src/server/payload-scanner.ts";
+import { readPosted } from "../../../src/server/posted.ts";
 
 function accepts(text: string): boolean {
   try {

@@ -4,8 +4,9 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readFailure } from "../../../src/server/routes/recovery/read-failure.ts";
-import { headOf } from "../../../src/server/routes/recovery/text-head.ts";
+import { readFailure } from "../../../src/server/handlers/read-failure.ts";
+import { headOf } from "../../../src/server/handlers/text-head.ts";
+import type { Refusal } from "../../../src/server/problem.ts";
 
 /** JSON of a text as others write it: any character may be escaped, in small or capital letters. */
 const piece = fc.constantFrom(
@@ -48,9 +49,8 @@ describe("a report with long texts", () => {
   it("keeps its exact source, and the text as far as it counts", () => {
     const payload = `{"error_type":"E","raw":${JSON.stringify(long)},"stack_trace":${JSON.stringify(`x\n${long}`)}, "n":1e400}`;
     const found = read(payload);
-    if (!found.ok) throw new Error(JSON.stringify(found.faults));
-    expect(found.report.payload === payload).toBe(true);
-    expect([found.report.text.slice(0, 65_536) === long.slice(0, 65_536), found.report.stack?.slice(0, 3)]).toEqual([
+    expect(found.failurePayload === payload).toBe(true);
+    expect([found.errorMessage.slice(0, 65_536) === long.slice(0, 65_536), found.stackTrace?.slice(0, 3)]).toEqual([
       true,
       "x\n\u0001",
     ]);
@@ -58,7 +58,7 @@ describe("a report with long texts", () => {
 
   it("takes the last of two members of one name, and a null for none, as JSON.parse does", () => {
     const found = read('{"error_type":"A","error_typ\\u0065":"B","raw":null,"error_message":"m","__proto__":{"raw":"p"}}');
-    expect(found).toMatchObject({ ok: true, report: { code: "B", text: "m" } });
+    expect(found).toMatchObject({ errorCode: "B", errorMessage: "m" });
   });
 
   it.each([
@@ -70,7 +70,14 @@ describe("a report with long texts", () => {
     [`{"raw":"x","topic":${JSON.stringify(long)}}`, "failure_payload.topic"],
     ['{"more":"x"}', "failure_payload.error_type"],
   ])("names the fault, case %#", (payload, field) => {
-    const found = read(payload);
-    expect(found.ok ? [] : found.faults.map((fault) => fault.field)).toEqual([field]);
+    const refused = (() => {
+      try {
+        return read(payload);
+      } catch (thrown) {
+        return thrown;
+      }
+    })();
+    const { errors } = JSON.parse((refused as Refusal).reply.body) as { errors: { field: string }[] };
+    expect(errors.map((fault) => fault.field)).toEqual([field]);
   });
 });

@@ -44,7 +44,7 @@ export function openRound(memory: Memory, group: GroupRow, now: Date): Candidate
     evaluationStatus: "unevaluated",
     evaluations: 0,
     evaluatedAt: null,
-    action: null,
+    selectedAction: null,
     confidence: null,
     evaluation: null,
     groupVersion: group.version,
@@ -66,8 +66,8 @@ export function openRound(memory: Memory, group: GroupRow, now: Date): Candidate
 
 function created({ groupId, candidateId, round }: Candidate): NewProvenance {
   return {
-    ...{ groupId, candidateId, event: "created", actor: "system", actorType: "system", reason: `round ${round}` },
-    ...{ rule: null, action: null, confidenceBefore: null, confidenceAfter: null, durationMs: null, details: null },
+    ...{ groupId, candidateId, eventType: "created", actor: "system", actorType: "system", reason: `round ${round}` },
+    ...{ ruleId: null, action: null, confidenceBefore: null, confidenceAfter: null, durationMs: null, details: null },
   };
 }
 
@@ -117,8 +117,14 @@ export function reopen(
     const now = new Date(nowMs(memory.kernel, rules));
     const latest = latestOf(memory, groupId);
     const open = latest && !isClosed(latest) ? latest : openRound(memory, group, now);
-    const { occurrences } = group;
-    const { candidate, message } = askEvaluation(memory, open, rules, { occurrences, before: occurrences }, now);
+    const { occurrenceCount } = group;
+    const { candidate, message } = askEvaluation(
+      memory,
+      open,
+      rules,
+      { occurrences: occurrenceCount, before: occurrenceCount },
+      now,
+    );
     const { candidateId } = candidate;
     record(
       memory,
@@ -175,7 +181,7 @@ function patched(candidate: Candidate, patch: CandidatePatch, now: Date): Candid
   const given = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
   let approvals = clearApprovals ? [] : candidate.approvals;
   if (approval && !approvals.some(({ actor }) => actor === approval.actor)) {
-    approvals = [...approvals, { ...approval, occurrences: approval.occurrences ?? null, at: now }];
+    approvals = [...approvals, { ...approval, occurrenceCount: approval.occurrenceCount ?? null, at: now }];
   }
   return {
     ...candidate,
@@ -211,7 +217,7 @@ export function listCandidates(memory: Memory, filter: CandidateFilter): Paged<C
     (filter.decision === undefined || filter.decision === row.decision) &&
     (filter.evaluationStatus === undefined || filter.evaluationStatus === row.evaluationStatus) &&
     (filter.executionStatus === undefined || filter.executionStatus === row.executionStatus) &&
-    (filter.action === undefined || filter.action === row.action);
+    (filter.action === undefined || filter.action === row.selectedAction);
   return paged([...memory.candidates.values()].filter(fits), filter, (row) => [row.candidateId], -1);
 }
 

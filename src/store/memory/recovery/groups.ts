@@ -19,14 +19,14 @@ export function familyOf(memory: Memory, groupId: number): number[] {
 }
 
 export function makeGroup(memory: Memory, identity: GroupIdentity, now: Date): GroupRow {
-  const { fingerprint, matchId, topic, sink, code, template, frame, rule } = identity;
+  const { fingerprint, failureMatchId, topic, sink, errorCode, template, topFrame, groupRule } = identity;
   const row: GroupRow = {
-    ...{ fingerprint, matchId, topic, sink, code, template, frame, rule },
-    ...{ groupId: ++memory.ids, occurrences: 0, firstAt: now, lastAt: now, version: 1, mergedInto: null, heldBy: null },
+    ...{ fingerprint, failureMatchId, topic, sink, errorCode, template, topFrame, groupRule },
+    ...{ groupId: ++memory.ids, occurrenceCount: 0, firstAt: now, lastAt: now, version: 1, mergedInto: null, heldBy: null },
   };
   set(memory, memory.groups, row.groupId, row);
   set(memory, memory.fingerprints, fingerprint, row.groupId);
-  set(memory, memory.matches, matchId, row.groupId);
+  set(memory, memory.matches, failureMatchId, row.groupId);
   return row;
 }
 
@@ -100,7 +100,7 @@ export function listGroups(memory: Memory, filter: GroupFilter): Paged<Group> {
   const fits = (row: GroupRow): boolean =>
     (filter.merged === true || row.mergedInto === null) &&
     (filter.topic === undefined || filter.topic === row.topic) &&
-    (filter.code === undefined || filter.code === row.code) &&
+    (filter.errorCode === undefined || filter.errorCode === row.errorCode) &&
     (filter.open !== true || groupView(memory, row).openMessages > 0) &&
     (filter.tenantId === undefined || hasTenant(memory, row, filter.tenantId));
   const rows = [...memory.groups.values()].filter(fits);

@@ -38,17 +38,17 @@ export function ingest(memory: Memory, occurrences: readonly NewOccurrence[], ru
     enqueueAll(memory, messages, now);
     for (const { message } of occurrences) if (message) mark(memory, message);
     return recorded.map(({ kind, groupId, first }, i): Ingested => {
-      const { evaluate, matchId } = occurrences[i] as NewOccurrence;
+      const { evaluate, failureMatchId } = occurrences[i] as NewOccurrence;
       const group = memory.groups.get(groupId) as GroupRow;
       const { candidate, queued } = current.get(groupId) as { candidate: Candidate; queued: boolean };
       return {
         kind,
         groupId,
         candidateId: candidate.candidateId,
-        matchId: matchId ?? group.matchId,
-        occurrences: group.occurrences,
+        failureMatchId: failureMatchId ?? group.failureMatchId,
+        occurrenceCount: group.occurrenceCount,
         first,
-        queued: queued && evaluate && kind === "accepted",
+        evaluationQueued: queued && evaluate && kind === "accepted",
       };
     });
   });
@@ -66,7 +66,7 @@ function suggest(
   let candidate = latestOf(memory, groupId);
   if (!candidate || (raised && isClosed(candidate) && rules.reopens(candidate, now))) candidate = openRound(memory, group, now);
   if (!raised?.evaluate || isClosed(candidate)) return { candidate, message: null };
-  return askEvaluation(memory, candidate, rules, { occurrences: group.occurrences, before: raised.before }, now);
+  return askEvaluation(memory, candidate, rules, { occurrences: group.occurrenceCount, before: raised.before }, now);
 }
 
 function recordOne(memory: Memory, occurrence: NewOccurrence, raised: Map<number, Raised>, now: Date): Recorded {
@@ -82,14 +82,14 @@ function recordOne(memory: Memory, occurrence: NewOccurrence, raised: Map<number
   const counted = message && found && countedIn(memory, message, found.groupId);
   if (counted) return repeated(memory, counted, message, found.groupId);
   const group = found ?? makeGroup(memory, occurrence.group, now);
-  if (occurrence.matchId !== null && !memory.matches.has(occurrence.matchId)) {
-    set(memory, memory.matches, occurrence.matchId, group.groupId);
+  if (occurrence.failureMatchId !== null && !memory.matches.has(occurrence.failureMatchId)) {
+    set(memory, memory.matches, occurrence.failureMatchId, group.groupId);
   }
-  const mine = raised.get(group.groupId) ?? { before: group.occurrences, evaluate: false };
+  const mine = raised.get(group.groupId) ?? { before: group.occurrenceCount, evaluate: false };
   mine.evaluate ||= occurrence.evaluate;
   raised.set(group.groupId, mine);
   const lastAt = now > group.lastAt ? now : group.lastAt;
-  changeGroup(memory, group.groupId, { occurrences: group.occurrences + 1, lastAt });
+  changeGroup(memory, group.groupId, { occurrenceCount: group.occurrenceCount + 1, lastAt });
   const row = rowOf(occurrence, ++memory.ids, group.groupId, now);
   place(memory, row);
   if (requestKey !== null) set(memory, memory.ledger, requestKey, row.occurrenceId);
@@ -109,17 +109,17 @@ function countedIn(memory: Memory, { id, generation }: FailedMessage, rootId: nu
 }
 
 /** A match id that is known, then the fingerprint, then the match id that is made from it. */
-function groupFor(memory: Memory, { matchId, group }: NewOccurrence): GroupRow | undefined {
+function groupFor(memory: Memory, { failureMatchId, group }: NewOccurrence): GroupRow | undefined {
   const id =
-    (matchId === null ? undefined : memory.matches.get(matchId)) ??
+    (failureMatchId === null ? undefined : memory.matches.get(failureMatchId)) ??
     memory.fingerprints.get(group.fingerprint) ??
-    memory.matches.get(group.matchId);
+    memory.matches.get(group.failureMatchId);
   return id === undefined ? undefined : rootOf(memory, id);
 }
 
 function rowOf(occurrence: NewOccurrence, occurrenceId: number, groupId: number, at: Date): OccurrenceRow {
   const { group, evaluate: _, ...fields } = occurrence;
-  return { ...fields, occurrenceId, groupId, code: group.code, at };
+  return { ...fields, occurrenceId, groupId, errorCode: group.errorCode, at };
 }
 
 function mark({ kernel }: Memory, { id, attempts }: FailedMessage): void {

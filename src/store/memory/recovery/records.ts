@@ -8,7 +8,7 @@ import type { State } from "../state.ts";
 
 export interface GroupRow extends GroupIdentity {
   readonly groupId: number;
-  readonly occurrences: number;
+  readonly occurrenceCount: number;
   readonly firstAt: Date;
   readonly lastAt: Date;
   readonly version: number;

@@ -39,7 +39,7 @@ export function createMemoryRecovery(state: State, alive: () => void): RecoveryS
     group: on((_, groupId) => view(memory.groups.get(groupId))),
     groupOf: on((_, by) => {
       if ("messageId" in by) return view(groupOfMessage(memory, by.messageId));
-      const id = "matchId" in by ? memory.matches.get(by.matchId) : memory.fingerprints.get(by.fingerprint);
+      const id = "failureMatchId" in by ? memory.matches.get(by.failureMatchId) : memory.fingerprints.get(by.fingerprint);
       return view(id === undefined ? undefined : rootOf(memory, id));
     }),
     groups: on(listGroups),
@@ -97,7 +97,7 @@ function stats(memory: Memory, except: readonly string[]): RecoveryStats {
   return {
     groups: groups.length,
     openGroups: groups.filter((row) => groupView(memory, row).openMessages > 0).length,
-    occurrences: groups.reduce((sum, { occurrences }) => sum + occurrences, 0),
+    occurrences: groups.reduce((sum, { occurrenceCount }) => sum + occurrenceCount, 0),
     decisions,
     evaluations,
     executions,

@@ -24,7 +24,7 @@ import { type Selected, select } from "./select.ts";
 
 export function redriveView(memory: Memory, row: RedriveRow): Redrive {
   const { requestHash: _hash, token: _token, leaseUntilMs: _until, workedMs: _worked, ...rest } = row;
-  const items = itemsOf(memory, row.id);
+  const items = itemsOf(memory, row.redriveId);
   return { ...rest, counts: { selected: items.length, ...countItems(items) } };
 }
 
@@ -52,28 +52,28 @@ export function start(memory: Memory, request: NewRedrive, at?: At): RedriveStar
       endedAt: null,
       ...{ token: null, leaseUntilMs: 0, workedMs: null },
     };
-    set(memory, memory.redrives, row.id, row);
+    set(memory, memory.redrives, row.redriveId, row);
     const items = select(memory, request.select).map((each, i) => frozen(each, i + 1, request, now));
-    set(memory, memory.items, row.id, new Map(items.map((item) => [item.n, item])));
+    set(memory, memory.items, row.redriveId, new Map(items.map((item) => [item.n, item])));
     record(memory, provenance, now);
     return { kind: "started", redrive: redriveView(memory, row) };
   });
 }
 
-function earlierOf(memory: Memory, { id, requestKey }: NewRedrive): RedriveRow | undefined {
-  return (requestKey === null ? undefined : byKey(memory, requestKey)) ?? memory.redrives.get(id);
+function earlierOf(memory: Memory, { redriveId: id, idempotencyKey }: NewRedrive): RedriveRow | undefined {
+  return (idempotencyKey === null ? undefined : byKey(memory, idempotencyKey)) ?? memory.redrives.get(id);
 }
 
-const byKey = (memory: Memory, requestKey: string): RedriveRow | undefined =>
-  [...memory.redrives.values()].find((row) => row.requestKey === requestKey);
+const byKey = (memory: Memory, idempotencyKey: string): RedriveRow | undefined =>
+  [...memory.redrives.values()].find((row) => row.idempotencyKey === idempotencyKey);
 
-export function find(memory: Memory, requestKey: string): Redrive | null {
-  const row = byKey(memory, requestKey);
+export function find(memory: Memory, idempotencyKey: string): Redrive | null {
+  const row = byKey(memory, idempotencyKey);
   return row ? redriveView(memory, row) : null;
 }
 
 /** The redrive carries the execution on from here; false: the candidate runs under another execution, or not any more. */
-function hand(memory: Memory, { id, candidateId, executionId }: NewRedrive, now: Date): boolean {
+function hand(memory: Memory, { redriveId: id, candidateId, executionId }: NewRedrive, now: Date): boolean {
   const candidate = memory.candidates.get(candidateId ?? 0);
   if (candidate?.executionStatus !== "executing" || candidate.executionId !== executionId) return false;
   const carried: Candidate = {
@@ -111,7 +111,7 @@ export function get(memory: Memory, id: string): Redrive | null {
 
 export function list(memory: Memory, filter: PageRequest & { readonly status?: RedriveStatus | undefined }): Paged<Redrive> {
   const rows = [...memory.redrives.values()].filter(({ status }) => filter.status === undefined || filter.status === status);
-  const page = paged(rows, filter, ({ id }) => [id], -1);
+  const page = paged(rows, filter, ({ redriveId: id }) => [id], -1);
   return { ...page, data: page.data.map((row) => redriveView(memory, row)) };
 }
 
@@ -177,15 +177,15 @@ export function claim(memory: Memory, _owner: string, leaseMs: number, at?: At):
   const worked = ({ workedMs }: RedriveRow): number => workedMs ?? Number.NEGATIVE_INFINITY;
   const [row] = [...memory.redrives.values()]
     .filter((each) => (each.token === null || each.leaseUntilMs <= now) && hasWork(memory, each))
-    .sort((a, b) => (worked(a) === worked(b) ? (a.id < b.id ? -1 : 1) : worked(a) - worked(b)));
+    .sort((a, b) => (worked(a) === worked(b) ? (a.redriveId < b.redriveId ? -1 : 1) : worked(a) - worked(b)));
   if (!row) return null;
   const token = Buffer.from(memory.kernel.random.bytes(16)).toString("hex");
   const held = { ...row, token, leaseUntilMs: now + leaseMs, workedMs: now };
-  set(memory, memory.redrives, row.id, held);
+  set(memory, memory.redrives, row.redriveId, held);
   return { redrive: redriveView(memory, held), token };
 }
 
-function hasWork(memory: Memory, { id, status }: RedriveRow): boolean {
+function hasWork(memory: Memory, { redriveId: id, status }: RedriveRow): boolean {
   if (status === "running") return true;
   return status !== "planned" && itemsOf(memory, id).some(({ state }) => state === "sent");
 }

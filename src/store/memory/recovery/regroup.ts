@@ -26,7 +26,7 @@ export function merge(memory: Memory, request: GroupMerge): GroupChanged {
     for (const groupId of familyOf(memory, from.groupId)) changeGroup(memory, groupId, { mergedInto: into.groupId });
     changeGroup(memory, from.groupId, { version: from.version + 1 });
     const merged = changeGroup(memory, into.groupId, {
-      occurrences: into.occurrences + from.occurrences,
+      occurrenceCount: into.occurrenceCount + from.occurrenceCount,
       firstAt: earlier(into.firstAt, from.firstAt),
       lastAt: later(into.lastAt, from.lastAt),
       heldBy: into.heldBy ?? from.heldBy,
@@ -52,11 +52,18 @@ function endCandidate(memory: Memory, from: GroupRow, into: GroupRow, by: NewPro
   const line: NewProvenance = {
     groupId: from.groupId,
     candidateId: open.candidateId,
-    event: approved ? "skipped" : "rejected",
+    eventType: approved ? "skipped" : "rejected",
     actor: by?.actor ?? "system",
     actorType: by?.actorType ?? "system",
     reason: `merged into group ${into.groupId}`,
-    ...{ rule: null, action: open.action, confidenceBefore: null, confidenceAfter: null, durationMs: null, details: null },
+    ...{
+      ruleId: null,
+      action: open.selectedAction,
+      confidenceBefore: null,
+      confidenceAfter: null,
+      durationMs: null,
+      details: null,
+    },
   };
   record(memory, [line], now);
 }
@@ -67,8 +74,8 @@ export function split(memory: Memory, request: GroupSplit): GroupChanged {
     const group = memory.groups.get(request.groupId);
     if (!group) return { kind: "not_found", groupId: request.groupId };
     if (!changeable(memory, group)) return { kind: "wrong_state", group: groupView(memory, group) };
-    const { fingerprint, matchId } = request.identity;
-    const known = memory.groups.get(memory.fingerprints.get(fingerprint) ?? memory.matches.get(matchId) ?? 0);
+    const { fingerprint, failureMatchId } = request.identity;
+    const known = memory.groups.get(memory.fingerprints.get(fingerprint) ?? memory.matches.get(failureMatchId) ?? 0);
     if (known && (known === group || !changeable(memory, known))) {
       return { kind: "wrong_state", group: groupView(memory, known) };
     }
@@ -100,8 +107,8 @@ export function moveOccurrences(memory: Memory, from: number, to: number, occurr
       moved++;
     }
     if (moved === 0) return 0;
-    changeGroup(memory, source.groupId, { occurrences: source.occurrences - moved });
-    changeGroup(memory, target.groupId, { occurrences: target.occurrences + moved, firstAt, lastAt });
+    changeGroup(memory, source.groupId, { occurrenceCount: source.occurrenceCount - moved });
+    changeGroup(memory, target.groupId, { occurrenceCount: target.occurrenceCount + moved, firstAt, lastAt });
     return moved;
   });
 }

@@ -24,7 +24,7 @@ export function select(memory: Memory, request: RedriveSelect): Selected[] {
     (request.tenantId === undefined || request.tenantId === message.tenantId);
   return candidatesFor(memory, request)
     .filter((stored) => fits(stored) && (mark === null || wasSeen(memory, request, stored, mark)))
-    .filter((stored) => request.code === undefined || view(stored).lastCode === request.code)
+    .filter((stored) => request.errorCode === undefined || view(stored).lastCode === request.errorCode)
     .sort(byDeath)
     .slice(0, Math.max(0, request.limit))
     .map((stored) => ({ stored, groupId: openGroup(memory, stored) }));

@@ -69,7 +69,7 @@ function carriedNow(memory: Memory, { mode }: RedriveRow, { messageId }: ItemRow
 /** Enqueues the messages that carry the effects; one that is there already under its key is the carrier. */
 function carry(
   memory: Memory,
-  { id, mode }: RedriveRow,
+  { redriveId: id, mode }: RedriveRow,
   fit: readonly ItemRow[],
   asked: ReadonlyMap<number, NewMessage | undefined>,
   now: Date,
@@ -89,7 +89,7 @@ function carry(
 }
 
 function act(memory: Memory, redrive: RedriveRow, item: ItemRow, carrier: Accepted | undefined, now: Date): void {
-  const { id, mode, actor, reason } = redrive;
+  const { redriveId: id, mode, actor, reason } = redrive;
   const action = mode === "replay" ? mode : mode === "resolve" || mode === "new_key" ? "resolve" : null;
   if (action) intervene(memory.kernel, { id: item.messageId, action, actor, reason, revision: item.revision, now });
   if (mode === "copy" && carrier?.kind === "duplicate") tryAgain(memory, carrier.id, redrive, now);

@@ -17,6 +17,7 @@ import { allot } from "./0013-allot.ts";
 import { order, orderIndexes } from "./0014-order.ts";
 import { failedHeads } from "./0016-failed-heads.ts";
 import { retiredLanes } from "./0017-retired-lanes.ts";
+import { laneHome } from "./0018-lane-home.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -37,4 +38,5 @@ export const MIGRATIONS: readonly Migration[] = [
   orderIndexes,
   failedHeads,
   retiredLanes,
+  laneHome,
 ];

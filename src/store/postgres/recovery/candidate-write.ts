@@ -24,7 +24,7 @@ import { type Inside, inTransaction, type RecoveryDb, type Run } from "./run.ts"
 const PLAIN: readonly (readonly [keyof CandidatePatch, string])[] = [
   ["decision", "decision"],
   ["evaluationStatus", "evaluation_status"],
-  ["action", "action"],
+  ["selectedAction", "action"],
   ["confidence", "confidence"],
   ["evaluation", "evaluation"],
   ["groupVersion", "group_version"],
@@ -53,10 +53,10 @@ async function update(s: string, run: Run, candidateId: number, patch: Candidate
   await run(`update ${s}.recovery_candidate set ${sets.join(", ")} where id = $1::bigint`, values);
   if (patch.clearApprovals) await run(`delete from ${s}.recovery_approval where candidate_id = $1::bigint`, [candidateId]);
   if (patch.approval) {
-    const { actor, note, occurrences = null } = patch.approval;
+    const { actor, note, occurrenceCount = null } = patch.approval;
     const text = `insert into ${s}.recovery_approval (candidate_id, actor, at, note, occurrences)
       values ($1::bigint, $2, ${clock}, $3, $4::bigint) on conflict (candidate_id, actor) do nothing`;
-    await run(text, [candidateId, actor, note, occurrences]);
+    await run(text, [candidateId, actor, note, occurrenceCount]);
   }
 }
 
@@ -131,14 +131,14 @@ async function reopen(
   const group = rootOf.get(String(groupId));
   const latest = group && (await latestOf(s, run, [group])).get(group);
   if (!group || !latest) return null;
-  const { occurrences, version: groupVersion } = latest;
+  const { occurrenceCount, version: groupVersion } = latest;
   let { candidate } = latest;
   if (!candidate || isClosed(candidate)) {
     const rounds = await openRounds(s, run, [{ group, round: (candidate?.round ?? 0) + 1, groupVersion }], now);
     candidate = rounds.get(group) as Candidate;
   }
   const { candidateId } = candidate;
-  const asked = askEvaluation(rules, candidate, { occurrences, before: occurrences, now });
+  const asked = askEvaluation(rules, candidate, { occurrences: occurrenceCount, before: occurrenceCount, now });
   if (asked) {
     const text = `update ${s}.recovery_candidate set evaluation_status = 'unevaluated', evaluations = evaluations + 1, version = version + 1,
       updated_at = ${clockSql(now)} where id = $1::bigint`;

@@ -38,7 +38,7 @@ function groupsSql(s: string, filter: GroupFilter): { text: string; values: unkn
     where.push(`(g.last_at, g.id) < (${at}, ${param(after[1])}::bigint)`);
   }
   if (filter.topic !== undefined) where.push(`g.topic = ${param(filter.topic)}`);
-  if (filter.code !== undefined) where.push(`g.code = ${param(filter.code)}`);
+  if (filter.errorCode !== undefined) where.push(`g.code = ${param(filter.errorCode)}`);
   if (filter.tenantId !== undefined) {
     where.push(`exists (select from ${membersOf(s, "g.id")} x join ${s}.recovery_occurrence o on o.group_id = x.id
       where o.tenant_id = ${param(filter.tenantId)} and o.tenant_id is not null)`);
@@ -90,7 +90,7 @@ export function createGroups(db: RecoveryDb): Pick<RecoveryStore, "uningested" |
     group: (groupId) => readGroup(s, run, groupId),
     groupOf(by) {
       if ("fingerprint" in by) return find("fingerprint", by.fingerprint);
-      return "matchId" in by ? find("matchId", by.matchId) : find("messageId", by.messageId);
+      return "failureMatchId" in by ? find("matchId", by.failureMatchId) : find("messageId", by.messageId);
     },
     async groups(filter): Promise<Paged<Group>> {
       const { text, values } = groupsSql(s, filter);

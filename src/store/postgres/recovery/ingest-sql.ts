@@ -48,7 +48,7 @@ export async function lookUp(s: string, run: Run, all: readonly NewOccurrence[])
   const distinct = (texts: readonly (string | null)[]) => [...new Set(texts.filter((text) => text !== null))];
   const rows = await run(lookUpSql(s), [
     distinct(all.map((o) => o.requestKey)),
-    distinct(all.flatMap((o) => [o.matchId, o.group.matchId])),
+    distinct(all.flatMap((o) => [o.failureMatchId, o.group.failureMatchId])),
     distinct(all.map((o) => o.group.fingerprint)),
   ]);
   const of = (kind: string) => rows.filter((row) => row[0] === kind);
@@ -109,9 +109,9 @@ export async function makeGroups(
   if (others.length > 0) {
     const text = `select g.fingerprint, g.match_id, ${rootOf("g")} from ${s}.recovery_group g
       where g.fingerprint = any ($1::text[]) or g.match_id = any ($2::text[])`;
-    const there = await run(text, [others.map((g) => g.fingerprint), others.map((g) => g.matchId)]);
-    for (const { fingerprint, matchId } of others) {
-      const row = there.find((one) => one[0] === fingerprint) ?? there.find((one) => one[1] === matchId);
+    const there = await run(text, [others.map((g) => g.fingerprint), others.map((g) => g.failureMatchId)]);
+    for (const { fingerprint, failureMatchId } of others) {
+      const row = there.find((one) => one[0] === fingerprint) ?? there.find((one) => one[1] === failureMatchId);
       if (row) found.set(fingerprint, { root: row[2] as string, made: false });
     }
   }
@@ -165,9 +165,9 @@ export async function lockGroups(
 }
 
 export interface LatestOfGroup {
-  readonly occurrences: number;
+  readonly occurrenceCount: number;
   readonly version: number;
-  readonly matchId: string;
+  readonly failureMatchId: string;
   readonly candidate: Candidate | null;
 }
 
@@ -184,9 +184,9 @@ export async function latestOf(s: string, run: Run, ids: readonly string[]): Pro
     rows.map((row) => [
       row[0] as string,
       {
-        occurrences: Number(row[1]),
+        occurrenceCount: Number(row[1]),
         version: Number(row[2]),
-        matchId: row[3] as string,
+        failureMatchId: row[3] as string,
         candidate: row[4] === null ? null : candidateOf(row.slice(4)),
       },
     ]),
@@ -213,16 +213,16 @@ export async function insertOccurrences(
       column((o) => o.requestKey),
       column((o) => o.payloadHash),
       column((o) => o.source),
-      column((o) => o.matchId),
+      column((o) => o.failureMatchId),
       column((o) => o.message?.id ?? null),
       column((o) => o.message?.generation ?? null),
       column((o) => o.message?.attempts ?? null),
       column((o) => o.tenantId),
-      column((o) => o.skill),
-      column((o) => o.group.code),
-      column((o) => o.text),
-      column((o) => o.stack),
-      column((o) => o.payload),
+      column((o) => o.skillId),
+      column((o) => o.group.errorCode),
+      column((o) => o.errorMessage),
+      column((o) => o.stackTrace),
+      column((o) => o.failurePayload),
     ],
   );
   const inserted = new Set(rows.map((row) => row[0]));

@@ -164,17 +164,17 @@ function repeatOf(entry: Entry): void {
  */
 async function placeAll(s: string, { run }: Inside, entries: readonly Entry[], known: Known, now?: Date): Promise<string[]> {
   const wanted = fresh(entries);
-  const placeOf = ({ occurrence: { matchId, group } }: Entry) =>
-    (matchId !== null && known.matches.get(matchId)) ||
+  const placeOf = ({ occurrence: { failureMatchId, group } }: Entry) =>
+    (failureMatchId !== null && known.matches.get(failureMatchId)) ||
     known.fingerprints.get(group.fingerprint) ||
-    known.matches.get(group.matchId);
+    known.matches.get(group.failureMatchId);
   /** A supplied id that comes first here decides for those that come after it. */
   const leaders = new Map<string, Entry>();
   const leaderOf = (entry: Entry): Entry => {
-    const { matchId } = entry.occurrence;
-    if (matchId === null || known.matches.has(matchId)) return entry;
-    const leader = leaders.get(matchId) ?? entry;
-    leaders.set(matchId, leader);
+    const { failureMatchId } = entry.occurrence;
+    if (failureMatchId === null || known.matches.has(failureMatchId)) return entry;
+    const leader = leaders.get(failureMatchId) ?? entry;
+    leaders.set(failureMatchId, leader);
     return leader;
   };
   const led = wanted.map((entry) => ({ entry, leader: leaderOf(entry) }));
@@ -188,7 +188,7 @@ async function placeAll(s: string, { run }: Inside, entries: readonly Entry[], k
     entry.group = placeOf(leader) || (groups.get(leader.occurrence.group.fingerprint)?.root as string);
   for (const [fingerprint, group] of groups) {
     const maker = wanted.find((e) => e.group === group.root);
-    const own = missing.get(fingerprint)?.matchId;
+    const own = missing.get(fingerprint)?.failureMatchId;
     if (!group.made || !maker || own === undefined) continue;
     maker.first = true;
     if (!leaders.has(own)) leaders.set(own, maker);
@@ -197,7 +197,7 @@ async function placeAll(s: string, { run }: Inside, entries: readonly Entry[], k
   if (leaders.size === 0) return made;
   const elsewhere = await makeMatches(s, run, new Map([...leaders].map(([match, { group }]) => [match, group])));
   for (const { entry } of led) {
-    const root = entry.occurrence.matchId !== null && elsewhere.get(entry.occurrence.matchId);
+    const root = entry.occurrence.failureMatchId !== null && elsewhere.get(entry.occurrence.failureMatchId);
     if (!root || root === entry.group) continue;
     entry.group = root;
     entry.first = false;
@@ -243,7 +243,7 @@ function ask(
   const counts = countsOf(entries);
   const evaluating = fresh(entries).filter((e) => e.occurrence.evaluate);
   for (const group of new Set(evaluating.map((e) => e.group))) {
-    const before = latest.get(group)?.occurrences ?? 0;
+    const before = latest.get(group)?.occurrenceCount ?? 0;
     const candidate = candidates.get(group) as Candidate;
     if (isClosed(candidate)) continue;
     const due = askEvaluation(rules, candidate, { occurrences: before + (counts.get(group) ?? 0), before, now });
@@ -296,9 +296,9 @@ function answer(
     kind,
     groupId: Number(group),
     candidateId: candidates.get(group)?.candidateId ?? 0,
-    matchId: occurrence.matchId ?? of.matchId,
-    occurrences: of.occurrences + (counts.get(group) ?? 0),
+    failureMatchId: occurrence.failureMatchId ?? of.failureMatchId,
+    occurrenceCount: of.occurrenceCount + (counts.get(group) ?? 0),
     first: first && kind === "accepted",
-    queued,
+    evaluationQueued: queued,
   };
 }

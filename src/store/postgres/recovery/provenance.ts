@@ -20,11 +20,11 @@ export async function record(s: string, run: Run, lines: readonly NewProvenance[
     column((l) => l.groupId),
     column((l) => l.candidateId),
     column((l) => l.redriveId ?? null),
-    column((l) => l.event),
+    column((l) => l.eventType),
     column((l) => l.actor),
     column((l) => l.actorType),
     column((l) => l.reason),
-    column((l) => l.rule),
+    column((l) => l.ruleId),
     column((l) => l.action),
     column((l) => l.confidenceBefore),
     column((l) => l.confidenceAfter),
@@ -35,17 +35,17 @@ export async function record(s: string, run: Run, lines: readonly NewProvenance[
 
 /** A line that only says who did what to what. */
 export function line(
-  event: string,
+  eventType: string,
   of: { readonly groupId: number | null; readonly candidateId: number | null },
   by: Partial<Pick<NewProvenance, "actor" | "actorType" | "reason">> = {},
 ): NewProvenance {
   return {
     ...of,
-    event,
+    eventType,
     actor: by.actor ?? "system",
     actorType: by.actorType ?? "system",
     reason: by.reason ?? null,
-    rule: null,
+    ruleId: null,
     action: null,
     confidenceBefore: null,
     confidenceAfter: null,

@@ -44,7 +44,13 @@ const lookSql = (s: string, clock: string, watches: boolean) => `with i as mater
     case when d.resolution < 3 then d.resolution end::text, coalesce(d.generation, 0)::text, ${watches ? taken(s) : "false"}::text
   from i cross join lateral (select coalesce(i.carrier_id, i.message_id) as id) x left join lateral (select d.resolution, d.generation from ${s}.dead_letter d where d.id = x.id offset 0) d on true order by i.n`;
 
-async function read(s: string, run: Run, { id, mode }: Redrive, { limit, quietMs }: How, clock: string): Promise<Looked[]> {
+async function read(
+  s: string,
+  run: Run,
+  { redriveId: id, mode }: Redrive,
+  { limit, quietMs }: How,
+  clock: string,
+): Promise<Looked[]> {
   return (await run(lookSql(s, clock, mode === "watch"), [id, limit, quietMs])).map((row) => {
     const [status, resolution] = [row[6] as Status | null, row[7]];
     const name: Resolution | null = resolution ? (RESOLUTION_NAMES[Number(resolution)] ?? null) : null;

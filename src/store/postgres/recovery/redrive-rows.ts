@@ -1,7 +1,7 @@
 /**
  * Rows of redrives and their items, and the row of a redrive under its token: the fence of everything that a runner does.
  */
-import type { ItemState, Redrive, RedriveCounts, RedriveItem } from "../../redrive.ts";
+import { type ItemState, type Redrive, type RedriveCounts, type RedriveItem, readSelect } from "../../redrive.ts";
 import type { Row } from "../connection.ts";
 import { fromEpoch } from "../statements/view.ts";
 import { epoch, number } from "./rows.ts";
@@ -26,8 +26,8 @@ const countsOf = (row: Row): RedriveCounts => ({
 
 export function redriveOf(row: Row): Redrive {
   return {
-    id: row[0] as string,
-    requestKey: row[1] as string | null,
+    redriveId: row[0] as string,
+    idempotencyKey: row[1] as string | null,
     status: row[2] as Redrive["status"],
     statusReason: row[3] as string | null,
     mode: row[4] as Redrive["mode"],
@@ -35,7 +35,7 @@ export function redriveOf(row: Row): Redrive {
     candidateId: number(row[6]),
     actor: row[7] as string,
     reason: row[8] as string,
-    select: JSON.parse(row[9] as string) as Redrive["select"],
+    select: readSelect(row[9] as string),
     plan: row[10] as string,
     version: Number(row[11]),
     state: row[12] as string | null,

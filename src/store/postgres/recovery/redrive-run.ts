@@ -59,8 +59,8 @@ export function createRedriveRun(
   const run = reader(db, "read redrives");
   return {
     get: async (id) => (isUuid(id) ? readRedrive(s, run, id) : null),
-    async find(requestKey) {
-      const [row] = await run(`select ${REDRIVE_COLUMNS} from ${s}.redrive r where r.request_key = $1`, [requestKey]);
+    async find(idempotencyKey) {
+      const [row] = await run(`select ${REDRIVE_COLUMNS} from ${s}.redrive r where r.request_key = $1`, [idempotencyKey]);
       return row ? redriveOf(row) : null;
     },
     async list({ status, limit, cursor }) {
@@ -68,7 +68,7 @@ export function createRedriveRun(
       const text = `select ${REDRIVE_COLUMNS} from ${s}.redrive r where ($1::uuid is null or r.id < $1::uuid) and ($2::text is null or r.status = $2)
         order by r.id desc limit $3::int`;
       const rows = (await run(text, [cursor ?? null, status ?? null, pageLimit(limit) + 1])).map(redriveOf);
-      return paged(rows, limit, (last) => last.id);
+      return paged(rows, limit, (last) => last.redriveId);
     },
     async items(id, { state, limit, cursor }) {
       if (!isUuid(id)) return { data: [], nextCursor: null };

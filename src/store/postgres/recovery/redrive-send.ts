@@ -71,8 +71,8 @@ async function carry(
   let rest = fit.map((item) => {
     const message = asked.get(item.n);
     if (message) return { item, message };
-    const text = `item ${item.n} of redrive ${redrive.id} has no message to carry the effect of ${item.id}; ${redrive.mode} needs one for each`;
-    throw new MakegoodError("invariant_violated", text, { id: redrive.id, n: item.n });
+    const text = `item ${item.n} of redrive ${redrive.redriveId} has no message to carry the effect of ${item.id}; ${redrive.mode} needs one for each`;
+    throw new MakegoodError("invariant_violated", text, { id: redrive.redriveId, n: item.n });
   });
   while (rest.length > 0) {
     const accepted = await inside.tryEnqueue(

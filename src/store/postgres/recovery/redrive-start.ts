@@ -5,7 +5,7 @@
 
 import { isUuid } from "../../../platform/ids.ts";
 import type { NewRedrive, Redrive, RedrivePreview, RedriveSelect, RedriveStarted, RedriveStore } from "../../redrive.ts";
-import { keptSelect, SKIPPED } from "../../redrive.ts";
+import { keptSelect, SKIPPED, writtenSelect } from "../../redrive.ts";
 import { seenText } from "../../shared/seen-mark.ts";
 import type { At } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
@@ -28,7 +28,7 @@ function selectSql(s: string, select: RedriveSelect, values: unknown[]): string 
   if (select.ids !== undefined) where.push(`d.id = any (${param(select.ids.filter(isUuid))}::uuid[])`);
   if (select.topic !== undefined) where.push(`t.name = ${param(select.topic)}`);
   if (select.tenantId !== undefined) where.push(`l.tenant = ${param(select.tenantId)}`);
-  if (select.code !== undefined) where.push(`d.code = ${param(select.code)}`);
+  if (select.errorCode !== undefined) where.push(`d.code = ${param(select.errorCode)}`);
   if (mark) where.push(...seenBy(mark, select.groupId === undefined ? "d.died_xid" : "d.grouped_xid", param));
   const from = `${s}.dead_letter d join ${s}.lane l on l.id = d.lane_id join ${s}.topic t on t.id = l.topic_id`;
   const columns = "d.id, d.generation, d.revision, d.died_at";
@@ -75,7 +75,7 @@ async function preview(s: string, run: Run, select: RedriveSelect): Promise<Redr
 }
 
 /** The list, and the redrive's counts of it, in one statement. */
-async function freeze(s: string, run: Run, { id, select }: NewRedrive, clock: string): Promise<Redrive> {
+async function freeze(s: string, run: Run, { redriveId: id, select }: NewRedrive, clock: string): Promise<Redrive> {
   const values: unknown[] = [id, select.generationMax];
   const text = `with q as materialized (${selectSql(s, select, values)}),
     i as (insert into ${s}.redrive_item (redrive_id, n, message_id, generation, revision, group_id, state, reason, ended_at)
@@ -92,13 +92,17 @@ async function freeze(s: string, run: Run, { id, select }: NewRedrive, clock: st
 async function carryOn(s: string, run: Run, request: NewRedrive, clock: string): Promise<boolean> {
   const text = `update ${s}.recovery_candidate set redrive_id = $1, lease_until = null, version = version + 1, updated_at = ${clock}
     where id = $2::bigint and execution_status = 'executing' and execution_id = $3 returning 1`;
-  return (await run(text, [request.id, request.candidateId, request.executionId])).length > 0;
+  return (await run(text, [request.redriveId, request.candidateId, request.executionId])).length > 0;
 }
 
-async function earlier(s: string, run: Run, { id, requestKey, requestHash }: NewRedrive): Promise<RedriveStarted | null> {
+async function earlier(
+  s: string,
+  run: Run,
+  { redriveId: id, idempotencyKey, requestHash }: NewRedrive,
+): Promise<RedriveStarted | null> {
   const text = `select r.id::text, (r.request_hash = $3)::text from ${s}.redrive r where r.request_key = $2 or r.id = $1::uuid
     order by r.request_key = $2 desc nulls last limit 1`;
-  const [row] = await run(text, [id, requestKey, requestHash]);
+  const [row] = await run(text, [id, idempotencyKey, requestHash]);
   if (!row) return null;
   return { kind: row[1] === "true" ? "same" : "conflict", redrive: (await readRedrive(s, run, row[0] as string)) as Redrive };
 }
@@ -113,8 +117,8 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At): Pro
       values ($1::uuid, $2, $3, $4, $5, $6, $7::bigint, $8, $9, $10, $11, ${clock}, case when $4 = 'running' then ${clock} end)
       on conflict do nothing returning 1`,
     [
-      request.id,
-      request.requestKey,
+      request.redriveId,
+      request.idempotencyKey,
       request.requestHash,
       request.status,
       request.mode,
@@ -122,7 +126,7 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At): Pro
       request.candidateId,
       request.actor,
       request.reason,
-      JSON.stringify(keptSelect(request.select)),
+      JSON.stringify(writtenSelect(keptSelect(request.select))),
       request.plan,
     ],
   );

@@ -64,17 +64,17 @@ async function endCandidate(s: string, run: Run, { candidate }: Taken, request: 
   const [by] = request.provenance;
   const ended: NewProvenance = {
     ...line(approved ? "skipped" : "rejected", candidate, { ...by, reason: `merged into group ${request.into}` }),
-    action: candidate.action,
+    action: candidate.selectedAction,
   };
   await record(s, run, [ended], { now });
 }
 
 async function split(s: string, run: Run, request: GroupSplit): Promise<GroupChanged> {
-  const { fingerprint, matchId } = request.identity;
+  const { fingerprint, failureMatchId } = request.identity;
   const [found] = await run(
     `select id::text from (select 1 as o, id from ${s}.recovery_group where fingerprint = $1
       union all select 2, group_id from ${s}.recovery_match where match_id = $2) x order by o limit 1`,
-    [fingerprint, matchId],
+    [fingerprint, failureMatchId],
   );
   const target = found ? Number(found[0]) : null;
   const { now } = await lockGroups(s, run, known([request.groupId, ...(target === null ? [] : [target])]), request.now);
@@ -95,7 +95,7 @@ async function split(s: string, run: Run, request: GroupSplit): Promise<GroupCha
 
 async function make(s: string, run: Run, { identity }: GroupSplit, now: Date): Promise<number> {
   const root = (await makeGroups(s, run, [identity], now)).get(identity.fingerprint)?.root as string;
-  await makeMatches(s, run, new Map([[identity.matchId, root]]));
+  await makeMatches(s, run, new Map([[identity.failureMatchId, root]]));
   return Number(root);
 }
 

@@ -15,9 +15,14 @@ const nudge = (s: string, clock: string, lane: string) =>
 const pinned = (s: string, lanes: string) =>
   `(current_setting('transaction_isolation') = 'read committed' or ${s}.pin_lanes(${lanes}))`;
 
-/** Whether the statement runs where it was meant to: in our own database, whose installation this is, and with lanes that are still there. */
-const atHome = (s: string, installation: string, lanes: string) =>
-  `i.id = ${installation}::text::uuid and (select count(*) from ${s}.lane l where l.id = any (${lanes})) = cardinality(${lanes}) and ${pinned(s, lanes)}`;
+/**
+ * Whether the statement runs where it was meant to: with lanes that are still there, in our own database, whose installation they carry.
+ * Without lanes to be asked for, the database alone is.
+ */
+const atHome = (s: string, installation: string, lanes: string | null) =>
+  lanes === null
+    ? `exists (select from ${s}.installation i where i.id = ${installation}::text::uuid)`
+    : `(select count(*) from ${s}.lane l where l.id = any (${lanes}) and l.home = ${installation}::text::uuid) = cardinality(${lanes}) and ${pinned(s, lanes)}`;
 
 /** Why a statement inserted nothing although nothing was there: `database`, `lane`, or null when neither is the reason. */
 const strayed = (s: string, installation: string, lanes: string) =>
@@ -41,8 +46,8 @@ export interface Short {
 export function enqueueOne(s: string, clock: string, { keyed, repeat }: Short): string {
   const columns = `id, lane_id, payload, traceparent, schema_version${keyed ? ", key" : ""}`;
   const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $10::text" : ""}`;
-  // As atHome, for one lane: two descents and nothing to count.
-  const home = `from ${s}.installation i, ${s}.lane l where i.id = $7::text::uuid and l.id = $2::text::int and ${pinned(s, "array[l.id]")}`;
+  // As atHome, for one lane: nothing to count.
+  const home = `from ${s}.lane l where l.id = $2::text::int and l.home = $7::text::uuid and ${pinned(s, "array[l.id]")}`;
   const source = keyed
     ? `k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
          select $8::text::int, $9::text, $10::text, $1::text::uuid, $11::text::uuid ${home}
@@ -70,6 +75,8 @@ export interface Parts {
   readonly old: boolean;
   /** Free text as JSON arrays instead of separated text: some key contains the separator. */
   readonly json: boolean;
+  /** The lanes were just made or seen: they need not be asked for. */
+  readonly lanesSeen: boolean;
 }
 
 /**
@@ -142,7 +149,7 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
     select ${due}, id, lane_id, octet_length(payload) from r where ${parts.ordered ? "ordering_key is null and " : ""}${parts.rejected ? "not rejected and " : ""}(${fresh}))`);
   const [installation, lanes] = [`$${++n}`, `$${++n}`];
   ctes.unshift(
-    `h as materialized (select true from ${s}.installation i where ${atHome(s, installation, `${lanes}::text::int[]`)})`,
+    `h as materialized (select true where ${atHome(s, installation, parts.lanesSeen ? null : `${lanes}::text::int[]`)})`,
   );
   return `with ${ctes.join(",\n")}
     select ${parts.repeat ? "(select string_agg(r.id::text, ',') from r where r.id not in (select id from m))" : "null::text"} as a, ${nudge(s, clock, "''")}::text as b,

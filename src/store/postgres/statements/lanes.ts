@@ -8,6 +8,7 @@ import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
 import { KIND_ORDERED, kindSays } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";
+import { dueCountSql } from "./due.ts";
 
 const LANE_MAX = 2 ** 31 - 1;
 
@@ -44,6 +45,7 @@ export const lanesSql = (s: string) =>
 
 export function createLanes(db: Db, watermarks: Watermarks): (which?: Lanes) => Promise<Lane[]> {
   const sql = lanesSql(db.s);
+  const countSql = dueCountSql(db.s);
 
   /** One part: its rows by lane number, and up to which number it is whole. */
   async function part(after: number, limit: number | undefined, now: Date | undefined) {
@@ -60,7 +62,12 @@ export function createLanes(db: Db, watermarks: Watermarks): (which?: Lanes) => 
     return { until, found: found.sort(([a], [b]) => a - b) };
   }
 
-  return async function lanes({ after, limit, now } = {}) {
+  async function counts(lanes: readonly number[], now: Date | undefined): Promise<Map<number, number>> {
+    const rows = await db.connection.rows("count what is due", countSql(now), [lanes], { reads: true });
+    return new Map(rows.map(([lane, due]) => [Number(lane), Number(due)]));
+  }
+
+  return async function lanes({ after, limit, now, counted } = {}) {
     const all: (readonly [lane: number, dueInMs: number])[] = [];
     for (let from = Number(after ?? 0); ; ) {
       const { until, found } = await part(from, limit, now);
@@ -69,6 +76,7 @@ export function createLanes(db: Db, watermarks: Watermarks): (which?: Lanes) => 
       from = until;
     }
     const known = await db.lanes.byId(all.map(([lane]) => lane));
+    const due = counted ? await counts([...known.keys()], now) : null;
     const found: Lane[] = [];
     for (const [id, dueInMs] of all) {
       const lane = known.get(id);
@@ -81,6 +89,7 @@ export function createLanes(db: Db, watermarks: Watermarks): (which?: Lanes) => 
         ...kindSays(lane.kind),
         ordered: lane.kind === KIND_ORDERED,
         dueInMs,
+        ...(due === null ? {} : { due: due.get(id) ?? 0 }),
       });
     }
     return found;

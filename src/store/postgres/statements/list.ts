@@ -9,6 +9,7 @@ import { LIMITS } from "../../../message/limits.ts";
 import { isUuid } from "../../../platform/ids.ts";
 import type { ListFilter, Page } from "../../store.ts";
 import { type Db, RESOLUTION_CODES } from "../db.ts";
+import { dueSql } from "./due.ts";
 import { inState, newestAmongAll, newestOf, newestOfLanes, ofKey, pendingOfLanes } from "./list-sources.ts";
 import { messageView, viewSql } from "./view.ts";
 
@@ -30,6 +31,7 @@ interface Found {
 
 export function createList(db: Db): (filter: ListFilter) => Promise<Page> {
   const { s } = db;
+  const due = dueSql(s);
   const rows = (text: string, values: unknown[]) => db.connection.rows("list messages", text, values, { reads: true });
   const ids = async (text: string, values: unknown[]) => (await rows(text, values)).map((row) => row[0] as string);
 
@@ -90,11 +92,21 @@ export function createList(db: Db): (filter: ListFilter) => Promise<Page> {
     return { ids: await ids(newestOfLanes(s, status, resolution), [cursor, count, lanes]) };
   }
 
+  async function listDue({ payload, now }: ListFilter, lanes: readonly string[], limit: number): Promise<Page> {
+    const found = lanes.length === 0 ? [] : await ids(due(now), [lanes, limit]);
+    const views = found.length === 0 ? [] : (await rows(viewSql(s, payload ?? true), [found])).map(messageView);
+    const byId = new Map(views.map((view) => [view.id, view]));
+    // One that was claimed between the two statements is left out.
+    const data = found.flatMap((id) => byId.get(id) ?? []).filter(({ status }) => status === "pending");
+    return { data, nextCursor: null };
+  }
+
   return async function list(filter) {
     const cursor = filter.cursor ?? AFTER_ALL;
     if (!isUuid(cursor))
       throw new MakegoodError("invalid_message", "the cursor is not one of ours: pass next_cursor of the page before");
     const limit = Math.min(Math.max(1, filter.limit), LIMITS.pageMax);
+    if (filter.dueIn) return listDue(filter, filter.dueIn, limit);
     const found = await find(filter, cursor, limit + 1);
     const page = found.ids.slice(0, limit);
     const data = page.length === 0 ? [] : (await rows(viewSql(s, filter.payload ?? true), [page])).map(messageView);

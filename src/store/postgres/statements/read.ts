@@ -64,7 +64,7 @@ export function createReads(db: Db) {
           durationMs: row[4] === null ? null : Number(row[4]),
           code: row[5] as string | null,
           error: row[6] as string | null,
-          nextDueAt: fromEpoch(row[7]),
+          nextAttemptAt: fromEpoch(row[7]),
         }),
       );
       const provenance = (await read(provenanceSql(s), [id])).map(

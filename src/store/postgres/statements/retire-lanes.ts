@@ -3,10 +3,10 @@
  * its siblings, too. Bounded steps with each upkeep, round and round. The lanes' table is locked for the deletion alone: a transaction that
  * has enqueued has read it, so nothing can be on its way into a lane that goes; a later enqueue finds it gone and makes it again.
  */
+import { hasSqlState } from "../../shared/sql-state.ts";
 import { clockSql } from "../clock-sql.ts";
 import type { Queryable } from "../connection.ts";
 import type { Db } from "../db.ts";
-import { hasSqlState } from "../sql-errors.ts";
 
 const IDLE_MS = 24 * 3_600_000;
 /** After an upgrade: a process of the version before does not ask whether its lanes are still there. */

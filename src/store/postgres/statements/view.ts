@@ -53,7 +53,7 @@ export function messageView(row: Row): MessageView {
     attempts: Number(row[11]),
     generation: Number(row[12]),
     revision: Number(row[13]),
-    dueAt: fromEpoch(row[14]),
+    nextAttemptAt: fromEpoch(row[14]),
     heldReason: row[15] as string | null,
     diedAt: fromEpoch(row[16]),
     resolution: row[17] === null ? null : (RESOLUTION_NAMES[Number(row[17])] ?? null),

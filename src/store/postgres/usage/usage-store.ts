@@ -4,6 +4,7 @@
  */
 import { MakegoodError } from "../../../message/errors.ts";
 import { type Clock, systemClock } from "../../../platform/clock.ts";
+import { refusePool, requireBlock } from "../../shared/caller-transaction.ts";
 import type { Transaction } from "../../store.ts";
 import type { UsageStore } from "../../usage.ts";
 import { type ConnectionOptions, createConnection } from "../connection.ts";
@@ -11,7 +12,7 @@ import type { Db } from "../db.ts";
 import { createLaneTable } from "../lane-table.ts";
 import { migrateUp, migrationStatus } from "../migrate.ts";
 import { quoteSchema } from "../schema-name.ts";
-import { refusePool, requireBlock } from "../transaction.ts";
+import { queryIn } from "../transaction.ts";
 import { createFinalize } from "./finalize.ts";
 import { USAGE_SET } from "./migrations/list.ts";
 import { createUsageReads } from "./reads.ts";
@@ -42,7 +43,7 @@ export function createPostgresUsageStore(options: PostgresUsageOptions): UsageSt
   ): Promise<T> {
     if (!tx) return connection.transaction(during, work);
     refusePool(tx);
-    await requireBlock(db, tx);
+    await requireBlock(tx, (text) => queryIn(db, tx, text, []));
     return work(tx);
   }
 

@@ -82,7 +82,7 @@ export interface DLQStore {
   delete(reservationId: string, token?: string): Promise<boolean>;
   /** Unsettled entries, claimed ones included. */
   count(): Promise<number>;
-  /** By created_at; null when there is none. */
+  /** By created_at; null when there is none. Reads every entry: a caller may have given any of them an earlier one than the store's. */
   oldestEntryAgeMs(): Promise<number | null>;
 
   /** Null: not there, not due, or claimed already. getReady does not show the entry until the lease ends. */
@@ -146,6 +146,7 @@ export interface DLQOperations {
   /** Closes an open terminal record; it is kept as long as any settled message, seven days by default. */
   resolveTerminal(reservationId: string, how: Resolve): Promise<boolean>;
   listQuarantine(limit?: number, offset?: number): Promise<Quarantined[]>;
+  /** What is unsettled is only counted; the open terminal records are read, without payloads. */
   gauges(): Promise<DLQGauges>;
   /** Checks indexes against payloads and payloads against indexes, and mends what does not match, each with an alarm. */
   reconcile(): Promise<{ readonly checked: number; readonly mended: number; readonly quarantined: number }>;

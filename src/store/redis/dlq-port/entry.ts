@@ -151,8 +151,7 @@ export function unreadableOf({ id, kind, at, key, topic, left }: QuarantinedMess
 }
 
 /** Nothing could be sent of it: not an obligation, and not what a problem made of one. */
-export function isGarbled({ payload }: MessageView): boolean {
-  const { reservation_id, actual_cost_micro, problem } = fieldsOf(payload);
+export function isGarbled({ reservation_id, actual_cost_micro, problem }: Fields): boolean {
   return problem === null && (reservation_id === "" || actual_cost_micro === "");
 }
 
@@ -165,8 +164,13 @@ const isTenant = (text: string): boolean =>
 
 export type History = Awaited<ReturnType<Store["history"]>>;
 
+export interface Fields extends DLQRequest {
+  readonly entry: Extra;
+  readonly problem: string | null;
+}
+
 /** The fields of a payload that are text; none of a payload that cannot be read, which shows a person that nothing is left. */
-export function fieldsOf(payload: string): DLQRequest & { readonly entry: Extra; readonly problem: string | null } {
+export function fieldsOf(payload: string): Fields {
   const given = readObject(payload) ?? {};
   const text = (name: string): string => (typeof given[name] === "string" ? (given[name] as string) : "");
   return {
@@ -198,13 +202,16 @@ export function isPlain({ status, generation, lastCode }: MessageView): boolean 
   return status === "pending" && generation === 0 && lastCode !== "lease_lost" && !isPorts(lastCode);
 }
 
-export function entryOf(view: MessageView, history: History): DLQEntry {
-  const { entry: extra, problem: _, ...request } = fieldsOf(view.payload);
+export function entryOf(view: MessageView, history: History, fields: Fields = fieldsOf(view.payload)): DLQEntry {
+  const { entry: extra, problem: _, ...request } = fields;
   const failed = history.attempts.findLast(({ error, code, outcome }) => error !== null && outcome !== "lost" && !isPorts(code));
   const said = failed ? textOf(failed.code, failed.error) : textOf(view.lastCode, view.lastError);
   const reason = (failed?.attempt ?? 0) === 0 && extra.reason !== undefined ? extra.reason : said;
   const { now } = countsOf(view, history, extra.attempt_count ?? 1);
-  const due = view.dueAt ?? history.attempts.findLast(({ nextDueAt }) => nextDueAt !== null)?.nextDueAt ?? view.createdAt;
+  const due =
+    view.nextAttemptAt ??
+    history.attempts.findLast(({ nextAttemptAt }) => nextAttemptAt !== null)?.nextAttemptAt ??
+    view.createdAt;
   return {
     ...request,
     reservation_id: request.reservation_id || (view.key ?? ""),

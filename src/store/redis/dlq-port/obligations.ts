@@ -6,14 +6,14 @@ import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView } from "../../../message/message.ts";
 import { payloadHash } from "../../../message/validate.ts";
 import type { ListFilter, Store } from "../../store.ts";
-import { CONFLICT, checkId, fieldsOf, type History, isPlain, TOPIC } from "./entry.ts";
+import { CONFLICT, checkId, type History, isPlain, TOPIC } from "./entry.ts";
 
 const KNOWN_MAX = 10_000;
 
 /** The key of a reservation that is put again after it was settled. */
 export const nextKey = (reservationId: string, id: string): string => `again-${payloadHash(`${reservationId}\n${id}`)}`;
 
-export function createObligations(store: Store, nowMs: () => Promise<number>) {
+export function createObligations(store: Store) {
   const known = new Map<string, string>();
 
   function learn(reservationId: string, id: string): void {
@@ -32,6 +32,8 @@ export function createObligations(store: Store, nowMs: () => Promise<number>) {
     } while (cursor !== undefined);
     return found;
   }
+
+  const ownLanes = async (counted = false) => (await store.lanes({ counted })).filter(({ topic }) => topic === TOPIC);
 
   /** The reservation's message; where it was settled and put again, the last one. */
   async function find(reservationId: string): Promise<MessageView | null> {
@@ -53,17 +55,20 @@ export function createObligations(store: Store, nowMs: () => Promise<number>) {
     knows: (reservationId: string) => known.has(reservationId),
     find,
     all,
-    /** Due by the store's clock, oldest first, and what waits. */
-    async pending() {
-      const atMs = await nowMs();
-      const views = (await all({ status: "pending" })).sort((a, b) => dueMs(a) - dueMs(b) || (a.id < b.id ? -1 : 1));
-      const due = views.filter((view) => dueMs(view) <= atMs);
-      for (const { id, payload } of due) learn(fieldsOf(payload).reservation_id, id);
-      return { due, waiting: views.slice(due.length) };
+    /**
+     * Due by the store's clock, the longest due first: as many messages lie in as many lanes, those whose first one is due longest. It costs
+     * the same however many wait (FIN-24).
+     */
+    async due(limit: number): Promise<MessageView[]> {
+      const lanes = (await ownLanes()).filter(({ dueInMs }) => dueInMs <= 0).sort((a, b) => a.dueInMs - b.dueInMs);
+      const dueIn = lanes.slice(0, limit).map(({ lane }) => lane);
+      return dueIn.length === 0 ? [] : (await store.list({ dueIn, limit })).data;
     },
+    /** How many are due, counted by the store; nothing is read. */
+    dueCount: async (): Promise<number> => (await ownLanes(true)).reduce((sum, { due = 0 }) => sum + due, 0),
     /** The open dead letters, oldest first: terminal records, and what contradicts another. */
-    async dead() {
-      const views = (await all({ status: "dead", resolution: "open" })).reverse().sort((a, b) => diedMs(a) - diedMs(b));
+    async dead(payload = true) {
+      const views = (await all({ status: "dead", resolution: "open", payload })).reverse().sort((a, b) => diedMs(a) - diedMs(b));
       const conflicts = views.filter(({ key }) => key?.startsWith(CONFLICT));
       return { terminal: views.filter((view) => !conflicts.includes(view)), conflicts };
     },
@@ -73,7 +78,6 @@ export function createObligations(store: Store, nowMs: () => Promise<number>) {
   };
 }
 
-const dueMs = ({ dueAt }: MessageView): number => dueAt?.getTime() ?? Number.POSITIVE_INFINITY;
 const diedMs = ({ diedAt }: MessageView): number => diedAt?.getTime() ?? 0;
 
 /** The oldest go first. */

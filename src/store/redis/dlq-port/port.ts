@@ -5,7 +5,7 @@
  */
 import { isMakegoodError } from "../../../message/errors.ts";
 import { LIMITS } from "../../../message/limits.ts";
-import type { MessageView, Status } from "../../../message/message.ts";
+import type { MessageView } from "../../../message/message.ts";
 import type { Settlement } from "../../../message/settlement.ts";
 import { type Clock, systemClock } from "../../../platform/clock.ts";
 import { createIds } from "../../../platform/ids.ts";
@@ -16,15 +16,16 @@ import { type Tally, tallyOf, UNSETTLED } from "../../shared/tally.ts";
 import type { Store } from "../../store.ts";
 import type { RedisStore } from "../redis-store.ts";
 import { createClaims, DEFINITION, readToken, writeToken } from "./claims.ts";
-import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck, Quarantined } from "./dlq-store.ts";
+import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck } from "./dlq-store.ts";
 import * as entries from "./entry.ts";
 import { bound, createObligations, nextKey } from "./obligations.ts";
+import { createUnreadable } from "./unreadable.ts";
 
 export interface PortOptions extends DLQStoreOptions {
   readonly store: Store;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
-  /** The store's time. Absent: the clock's. It chooses what getReady() shows; whether a claim is granted is up to the store. */
+  /** The store's time. Absent: the clock's. Ages and dates are counted from it; what is due is up to the store. */
   readonly nowMs?: (() => Promise<number>) | undefined;
   /** Absent: the store is opened and the topic declared. */
   readonly open?: (() => Promise<void>) | undefined;
@@ -50,12 +51,11 @@ export function createDLQPort(options: PortOptions): DLQPort {
   const nowMs = options.nowMs ?? (async () => clock.wallMs());
   const newId = createIds(clock, random);
   const owner = `dlq-port-${newId()}`;
-  const kept = createObligations(store, nowMs);
+  const kept = createObligations(store);
   const { claimOf, write, ended } = createClaims({ store, owner, random, find: kept.find });
-  const alarmed = new Set<string>();
+  const unreadable = createUnreadable({ quarantined: options.quarantined, pending: () => kept.all({ status: "pending" }), ring });
   let persistence: PersistenceCheck | null = null;
   let answers = false;
-  let garbled: readonly Quarantined[] = [];
 
   function ring(kind: AlarmKind, reservation_id: string): void {
     tell(() => options.onAlarm?.({ kind, reservation_id, detail: WHAT[kind] }));
@@ -119,18 +119,6 @@ export function createDLQPort(options: PortOptions): DLQPort {
     return "conflict";
   }
 
-  async function readQuarantine(look: boolean) {
-    const { mended, found: unreadable } = (await options.quarantined?.(look)) ?? { mended: 0, found: [] };
-    // A text that another client has changed is readable to the engine: only here is it known what it should say.
-    if (look) garbled = (await kept.all({ status: "pending" })).filter(entries.isGarbled).map(entries.garbledOf);
-    const found = [...unreadable.map(entries.unreadableOf), ...garbled];
-    for (const { kind, reservation_id } of found) {
-      if (!alarmed.has(reservation_id)) ring(kind, reservation_id);
-      alarmed.add(reservation_id);
-    }
-    return { mended, found };
-  }
-
   async function intervened(id: string, action: "replay" | "resolve" | "discard", actor: string, reason: string | null) {
     const view = await kept.find(id);
     if (view?.status !== "dead" || view.resolution !== "open") return false;
@@ -139,15 +127,19 @@ export function createDLQPort(options: PortOptions): DLQPort {
   }
 
   async function entryOf(view: MessageView) {
-    return entries.entryOf(view, await kept.historyOf(view));
+    const fields = entries.fieldsOf(view.payload);
+    const entry = entries.entryOf(view, await kept.historyOf(view), fields);
+    kept.learn(entry.reservation_id, view.id);
+    unreadable.note(view, fields);
+    return entry;
   }
 
   async function terminalOf(view: MessageView) {
     return entries.terminalOf(view, await store.history(view.id));
   }
 
-  async function tally(statuses: readonly Status[] = UNSETTLED): Promise<Tally> {
-    return tallyOf(await store.counts(), entries.TOPIC, statuses);
+  async function tally(): Promise<Tally> {
+    return tallyOf(await store.counts(), entries.TOPIC, UNSETTLED);
   }
 
   async function asItSays(): Promise<PersistenceCheck> {
@@ -168,12 +160,11 @@ export function createDLQPort(options: PortOptions): DLQPort {
     count: async () => (await tally()).count,
     async getReady(before) {
       const limitMs = before?.getTime() ?? Number.POSITIVE_INFINITY;
-      const { due, waiting } = await kept.pending();
-      const { count: counted } = await tally(["pending"]);
-      // FIN-25: more are counted than can be read: what is gone is named and quarantined, and the rest goes on.
-      await readQuarantine(counted > due.length + waiting.length);
-      const ready = due.filter(({ dueAt }) => (dueAt?.getTime() ?? 0) <= limitMs).slice(0, batchLimit);
-      return Promise.all(ready.map(entryOf));
+      const due = (await kept.due(batchLimit)).filter(({ nextAttemptAt }) => (nextAttemptAt?.getTime() ?? 0) <= limitMs);
+      const ready = await Promise.all(due.map(entryOf));
+      // FIN-25: the store has quarantined what it met and could not read; here that is named, and the rest goes on.
+      await unreadable.read(false);
+      return ready;
     },
     delete: async (reservationId, token) => (await write(reservationId, token ?? null, DELIVERED)) !== null,
     async oldestEntryAgeMs() {
@@ -226,20 +217,22 @@ export function createDLQPort(options: PortOptions): DLQPort {
       intervened(reservationId, as === "resolved" ? "resolve" : "discard", actor, reason),
     async listQuarantine(limit = batchLimit, offset = 0) {
       const conflicts = (await kept.dead()).conflicts.map(entries.quarantinedOf);
-      return pageOf([...conflicts, ...(await readQuarantine(false)).found], limit, offset);
+      return pageOf([...conflicts, ...(await unreadable.read(false)).found], limit, offset);
     },
     async gauges() {
-      const { due, waiting } = await kept.pending();
-      const { terminal, conflicts } = await kept.dead();
-      const quarantined = conflicts.length + (await readQuarantine(false)).found.length;
-      const { count: claimed } = await tally(["processing"]);
-      return { due: due.length, waiting: waiting.length, claimed, terminal: terminal.length, quarantined };
+      const [due, counts] = [await kept.dueCount(), await store.counts()];
+      const [pending = 0, claimed = 0] = UNSETTLED.map((status) => tallyOf(counts, entries.TOPIC, [status]).count);
+      const { terminal, conflicts } = await kept.dead(false);
+      const quarantined = conflicts.length + (await unreadable.read(false)).found.length;
+      return { due, waiting: Math.max(0, pending - due), claimed, terminal: terminal.length, quarantined };
     },
     async reconcile() {
-      const before = alarmed.size;
+      const before = unreadable.named();
       const { count: checked } = await tally();
-      const { mended } = await readQuarantine(true);
-      return { checked, mended, quarantined: alarmed.size - before };
+      const { mended } = await unreadable.read(true);
+      // What was quarantined now leaves its lane when it is due and listed: gauges() counts what is in lanes.
+      await kept.due(LIMITS.pageMax);
+      return { checked, mended, quarantined: unreadable.named() - before };
     },
   };
 

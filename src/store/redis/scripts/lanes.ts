@@ -7,19 +7,22 @@ import { script } from "./script.ts";
 /** How many one script looks at. */
 export const LANES_PIECE = 1_000;
 
-/** Answers with the time, lanes and their moments; with nothing at all where there are more than a piece. */
+/** A lane and when its first message is due; with how many are due behind it, where that is asked for. */
+const SAY = `local function say(reply, lane, counted)
+  local first = call('ZRANGE', P .. 'l:' .. lane, 0, 0, 'WITHSCORES')[2]
+  if not first then return end
+  reply[#reply + 1] = lane
+  reply[#reply + 1] = counted == '1' and first .. ' ' .. call('ZCOUNT', P .. 'l:' .. lane, '-inf', stamp) or first
+end
+`;
+
+/** After the usual three: 1 to count. Answers with the time, lanes and their moments; with nothing at all where there are more than a piece. */
 export const LANES = script(
   "lanes",
   "reads",
   `if call('SCARD', P .. 'lanes') > ${LANES_PIECE} then return {} end
-local reply = { now }
-for _, lane in ipairs(call('SMEMBERS', P .. 'lanes')) do
-  local first = call('ZRANGE', P .. 'l:' .. lane, 0, 0, 'WITHSCORES')
-  if first[2] then
-    reply[#reply + 1] = lane
-    reply[#reply + 1] = first[2]
-  end
-end
+${SAY}local reply = { now }
+for _, lane in ipairs(call('SMEMBERS', P .. 'lanes')) do say(reply, lane, ARGV[4]) end
 return reply
 `,
 );
@@ -27,18 +30,12 @@ return reply
 /** After the usual three: a cursor. Answers with the next one and names; some may come twice. */
 export const LANE_NAMES = script("lanes", "reads", `return call('SSCAN', P .. 'lanes', ARGV[4], 'COUNT', ${LANES_PIECE})\n`);
 
-/** After the usual three: lanes. Answers as LANES does. */
+/** After the usual three: 1 to count, lanes. Answers as LANES does. */
 export const LANES_NAMED = script(
   "lanes",
   "reads",
-  `local reply = { now }
-for n = 4, #ARGV do
-  local first = call('ZRANGE', P .. 'l:' .. ARGV[n], 0, 0, 'WITHSCORES')
-  if first[2] then
-    reply[#reply + 1] = ARGV[n]
-    reply[#reply + 1] = first[2]
-  end
-end
+  `${SAY}local reply = { now }
+for n = 5, #ARGV do say(reply, ARGV[n], ARGV[4]) end
 return reply
 `,
 );

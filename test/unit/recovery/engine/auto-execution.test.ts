@@ -36,7 +36,7 @@ describe("auto-execution", () => {
     expect(candidate).toMatchObject({ executionStatus: "executing", executedBy: "system", approvals: [] });
     expect(refusals(candidate)).toEqual([]);
     const [line] = (await scene.engine.provenance({ candidateId: candidate.candidateId }, { limit: 50 })).data.filter(
-      ({ event }) => event === "executing",
+      ({ eventType }) => eventType === "executing",
     );
     expect(line).toMatchObject({ actor: "system", actorType: "system", reason: "suggested with confidence 0.85" });
   });
@@ -65,7 +65,7 @@ describe("auto-execution", () => {
     await scene.engine.execute(candidateId, ANN);
     expect(await plan()).toBe(0);
 
-    const rounds = ACTIONS.find(({ code }) => code === "retry_exponential");
+    const rounds = ACTIONS.find(({ actionCode }) => actionCode === "retry_exponential");
     const given = { actor: "system", candidate: { round: 1 } as Candidate } as ActionContext;
     const delays = [1, 2, 7, 8, 30].map((n) => rounds?.plan({ ...given, candidate: { round: n } as Candidate }).delayMs);
     expect(delays).toEqual([30_000, 60_000, 1_920_000, HOUR_MS, HOUR_MS]);
@@ -101,7 +101,7 @@ describe("auto-execution", () => {
     await scene.die(["unavailable"], { code: "503" });
     await scene.work();
     const candidate = await scene.candidate();
-    expect(candidate).toMatchObject({ action: "circuit_breaker", executionStatus: "pending" });
+    expect(candidate).toMatchObject({ selectedAction: "circuit_breaker", executionStatus: "pending" });
     expect(refusals(candidate)).toEqual(["low_confidence", "not_safe", "needs_approval"]);
     await scene.engine.putAction("retry_exponential", `{"approval":"one"}`, 0, ANN);
     await kinds(scene, ["gateway"]);
@@ -116,7 +116,7 @@ describe("auto-execution", () => {
     const waiting = (await scene.recovery.candidates({ limit: 10, executionStatus: "pending" })).data;
     expect(waiting).toHaveLength(2);
     const [line] = (await scene.engine.provenance({ candidateId: waiting[0]?.candidateId ?? 0 }, { limit: 1 })).data;
-    expect(line).toMatchObject({ event: "auto_execution_refused", reason: expect.stringContaining("this hour's limit") });
+    expect(line).toMatchObject({ eventType: "auto_execution_refused", reason: expect.stringContaining("this hour's limit") });
     await scene.clock.advance(HOUR_MS);
     await kinds(scene, ["zeta"]);
     expect(await executing(scene)).toBe(4);
@@ -156,7 +156,7 @@ describe("auto-execution", () => {
     expect(refusals(candidate)).toEqual(["no_action"]);
   });
 
-  it("DR-32: what somebody wrote to between the evaluation and the claim waits for a person", async () => {
+  it("DR-32: what was written to between the evaluation and the claim waits for a person", async () => {
     const scene = await createScene(ON);
     await scene.die(["no answer within 1 ms"]);
     const { candidateId } = await scene.candidate();
@@ -166,7 +166,7 @@ describe("auto-execution", () => {
     await working;
     expect(await scene.candidate()).toMatchObject({ executionStatus: "pending", note: "I am looking at it" });
     const [line] = (await scene.engine.provenance({ candidateId }, { limit: 1 })).data;
-    expect(line).toMatchObject({ event: "auto_execution_refused", reason: expect.stringContaining("changed since") });
+    expect(line).toMatchObject({ eventType: "auto_execution_refused", reason: expect.stringContaining("changed since") });
   });
 
   it("DR-32: where it is switched off nothing runs, whatever another process judged", async () => {
@@ -196,7 +196,11 @@ describe("auto-execution", () => {
     await scene.die(["no answer"], { topic: NOTIFY_TOPIC });
     await scene.work();
     const own = await scene.candidate();
-    expect([own.action, own.executionStatus, refusals(own)]).toEqual(["retry_exponential", "pending", ["recovery_of_recovery"]]);
+    expect([own.selectedAction, own.executionStatus, refusals(own)]).toEqual([
+      "retry_exponential",
+      "pending",
+      ["recovery_of_recovery"],
+    ]);
 
     const other = await createScene();
     const { candidateId, groupId } = await other.timeout();
@@ -207,7 +211,7 @@ describe("auto-execution", () => {
     expect(refusals(held)).toEqual(["held_group"]);
 
     const group = await other.recovery.group(groupId);
-    const [action] = (await other.engine.actions()).filter(({ code }) => code === "retry_exponential");
+    const [action] = (await other.engine.actions()).filter(({ actionCode }) => actionCode === "retry_exponential");
     const settings = { autoExecute: true, autoMessagesMax: 10 } as RecoverySettings;
     const blastRadius = { messages: 1, overGeneration: 0, topics: [], tenants: 1, oldestAt: null, seen: "1" };
     const overflow = autoExecutionOf({
@@ -224,7 +228,7 @@ describe("auto-execution", () => {
     expect(autoExecutionOf({ ...given, action: action as never, blastRadius: { ...blastRadius, topics } }).refusals).toEqual([
       "recovery_of_recovery",
     ]);
-    const [manual] = (await other.engine.actions()).filter(({ code }) => code === "manual_intervention");
+    const [manual] = (await other.engine.actions()).filter(({ actionCode }) => actionCode === "manual_intervention");
     expect(autoExecutionOf({ ...given, action: manual as never }).refusals).toEqual(["not_automated"]);
   });
 
@@ -247,7 +251,7 @@ describe("auto-execution", () => {
     await scene.engine.stop();
   });
 
-  it("DR-32: a group that somebody took since its evaluation waits for a person when the evaluation is delivered again", async () => {
+  it("DR-32: a group that a person took since its evaluation waits for a person when the evaluation is delivered again", async () => {
     const scene = await createScene(ON);
     await scene.die(["no answer within 1000 ms"]);
     const evaluate = scene.engine.evaluateMessage as NonNullable<typeof scene.engine.evaluateMessage>;
@@ -271,8 +275,8 @@ describe("auto-execution", () => {
     expect((await scene.candidate()).executionStatus).toBe("pending");
     const { data } = await scene.engine.provenance({ candidateId }, { limit: 2 });
     expect(data).toMatchObject([
-      { event: "auto_execution_refused", reason: expect.stringContaining("changed since") },
-      { event: "auto_execution_refused", reason: expect.stringContaining("held for ann") },
+      { eventType: "auto_execution_refused", reason: expect.stringContaining("changed since") },
+      { eventType: "auto_execution_refused", reason: expect.stringContaining("held for ann") },
     ]);
   });
 
@@ -281,7 +285,7 @@ describe("auto-execution", () => {
     await scene.die(["connection refused"], { code: "ECONNREFUSED" });
     await scene.work();
     const first = await scene.candidate();
-    expect(first).toMatchObject({ action: "retry_exponential", confidence: 0.75, executionStatus: "pending" });
+    expect(first).toMatchObject({ selectedAction: "retry_exponential", confidence: 0.75, executionStatus: "pending" });
     await scene.recovery.learn([{ groupId: first.groupId, action: "retry_exponential", healed: 10, failed: 0 }], HALF_LIFE_MS);
     await scene.die(["connection refused"], { code: "ECONNREFUSED" });
     await scene.work();

@@ -33,7 +33,7 @@ describe("an action that a person chose before anything was evaluated", () => {
     await delivered(scene, [id]);
     expect(await scene.recovery.candidate(candidateId)).toMatchObject({ executionStatus: "succeeded" });
     const { data } = await scene.engine.provenance({ candidateId }, { limit: 1 });
-    expect(data).toMatchObject([{ event: "executed", confidenceAfter: expect.any(Number) }]);
+    expect(data).toMatchObject([{ eventType: "executed", confidenceAfter: expect.any(Number) }]);
     expect(scene.events.filter(({ type }) => type === "store_error")).toEqual([]);
   });
 });
@@ -54,13 +54,13 @@ describe("an action that a person chose instead", () => {
     const scene = await createScene({ settings: { autoExecute: true } });
     await scene.die(["no answer within 5 ms"]);
     const { candidateId, groupId } = await scene.candidate();
-    // Evaluated at once for whoever asks; the messages that were queued with it come later.
+    // Evaluated at once for the person who asks; the messages that were queued with it come later.
     const asked = await scene.engine.suggest(groupId, ANN);
     expect(JSON.parse(asked.evaluation ?? "").auto_execution).toEqual({ allowed: true, refusals: [] });
     const chosen = await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });
     expect(JSON.parse(chosen.evaluation ?? "").auto_execution).toMatchObject({ allowed: false });
     expect(await scene.work()).not.toEqual([]);
-    expect(await scene.candidate()).toMatchObject({ executionStatus: "pending", action: "notify_ops" });
+    expect(await scene.candidate()).toMatchObject({ executionStatus: "pending", selectedAction: "notify_ops" });
   });
 });
 
@@ -86,7 +86,7 @@ describe("an execution whose record cannot be read", () => {
 });
 
 describe("a group rule that is taken away", () => {
-  it("is on record in the same write, whoever takes it away", async () => {
+  it("is on record in the same write, whichever way it is taken away", async () => {
     const scene = await createScene();
     const [id = ""] = await scene.die(["upstream answered 503 after 1 ms", "upstream answered 429 after 2 ms"], { code: "E_UP" });
     const whole = (await scene.recovery.groupOf({ messageId: id }))?.groupId ?? 0;
@@ -96,14 +96,16 @@ describe("a group rule that is taken away", () => {
     await scene.engine.split(whole, ["503"], "after all", BO);
     const deleted = async () => {
       const { data } = await scene.engine.provenance({}, { limit: 200 });
-      return data.filter(({ event }) => event === "group_rule_deleted");
+      return data.filter(({ eventType }) => eventType === "group_rule_deleted");
     };
-    expect(await deleted()).toMatchObject([{ rule: rule?.id, actor: "bo", reason: expect.stringContaining("split off again") }]);
+    expect(await deleted()).toMatchObject([
+      { ruleId: rule?.id, actor: "bo", reason: expect.stringContaining("split off again") },
+    ]);
     // A process that is killed after the deletion writes nothing more.
     scene.recovery.note = () => Promise.reject(new Error("killed"));
     const [again] = (await scene.engine.groupRules()).filter(({ kind }) => kind === "split");
     await scene.engine.deleteGroupRule(again?.id ?? "", null, ANN);
-    expect(await deleted()).toMatchObject([{ rule: again?.id, actor: "ann", reason: "after all" }, { rule: rule?.id }]);
+    expect(await deleted()).toMatchObject([{ ruleId: again?.id, actor: "ann", reason: "after all" }, { ruleId: rule?.id }]);
   });
 });
 

@@ -53,7 +53,7 @@ describe("approval", () => {
     await scene.work();
     const { approvalsMissing, provenance } = await scene.engine.candidate(candidateId, { provenance: true });
     expect(approvalsMissing).toBe(2);
-    expect(provenance).toContainEqual(expect.objectContaining({ event: "approval_lapsed", reason: "the group changed" }));
+    expect(provenance).toContainEqual(expect.objectContaining({ eventType: "approval_lapsed", reason: "the group changed" }));
   });
 
   it("EV-49: what is risky is not executed before a person has approved, what is safe is", async () => {
@@ -110,7 +110,7 @@ describe("approval", () => {
     await scene.engine.approve(candidateId, ANN);
     await scene.engine.approve(candidateId, BO);
     await scene.die(["something else entirely"], { code: "E_OTHER" });
-    const { data } = await scene.engine.groups({ limit: 10, code: "E_OTHER" });
+    const { data } = await scene.engine.groups({ limit: 10, errorCode: "E_OTHER" });
     await scene.engine.merge(groupId, [data[0]?.groupId ?? 0], "the same outage", ANN);
     expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: true, approvalsMissing: 2 });
     await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({
@@ -120,7 +120,7 @@ describe("approval", () => {
     expect((await scene.engine.candidate(candidateId)).candidate).toMatchObject({ decision: "pending", approvals: [] });
     expect(await scene.engine.approve(candidateId, BO)).toMatchObject({ decision: "pending", approvals: [{ actor: "bo" }] });
     expect(await scene.engine.approve(candidateId, ANN)).toMatchObject({ decision: "approved" });
-    const events = (await scene.engine.provenance({ candidateId }, { limit: 50 })).data.map(({ event }) => event);
+    const events = (await scene.engine.provenance({ candidateId }, { limit: 50 })).data.map(({ eventType }) => eventType);
     expect(events).toContain("approval_lapsed");
   });
 
@@ -142,10 +142,10 @@ describe("approval", () => {
     await scene.engine.approve(candidate.candidateId, ANN);
     await scene.engine.approve(candidate.candidateId, BO);
     const after = await scene.engine.update(candidate.candidateId, { ...ANN, selectedAction: "skip_task" });
-    expect(after).toMatchObject({ action: "skip_task", decision: "pending", approvals: [] });
+    expect(after).toMatchObject({ selectedAction: "skip_task", decision: "pending", approvals: [] });
   });
 
-  it("what was approved is not evaluated again under the hands of whoever approved it", async () => {
+  it("what was approved is not evaluated again before it is executed", async () => {
     const scene = await createScene();
     const { candidateId, evaluations } = await scene.timeout();
     await scene.engine.approve(candidateId, ANN);
@@ -164,10 +164,13 @@ describe("approval", () => {
     await scene.engine.putAction("retry_exponential", `{"approval":"two"}`, 0, ANN);
     const { candidateId, groupId } = await scene.timeout();
     expect(await scene.engine.approve(candidateId, ANN)).toMatchObject({ decision: "pending", approvals: [{ actor: "ann" }] });
-    expect(await scene.engine.suggest(groupId, BO)).toMatchObject({ action: "retry_exponential", approvals: [{ actor: "ann" }] });
+    expect(await scene.engine.suggest(groupId, BO)).toMatchObject({
+      selectedAction: "retry_exponential",
+      approvals: [{ actor: "ann" }],
+    });
     await scene.recovery.learn([{ groupId, action: "retry_exponential", healed: 0, failed: 9 }], HALF_LIFE_MS);
     await scene.recovery.learn([{ groupId, action: "notify_ops", healed: 8, failed: 0 }], HALF_LIFE_MS);
-    expect(await scene.engine.suggest(groupId, BO)).toMatchObject({ action: "notify_ops", approvals: [] });
+    expect(await scene.engine.suggest(groupId, BO)).toMatchObject({ selectedAction: "notify_ops", approvals: [] });
   });
 
   it("EV-49: what is forbidden or disabled is neither approved nor executed", async () => {
@@ -190,20 +193,20 @@ describe("approval", () => {
   it("is pure about who is missing", () => {
     const at = new Date(1_000);
     const approvals = [
-      { actor: "ann", at, note: null, occurrences: 30 },
-      { actor: "system", at, note: null, occurrences: 1 },
+      { actor: "ann", at, note: null, occurrenceCount: 30 },
+      { actor: "system", at, note: null, occurrenceCount: 1 },
     ];
     const given = (approval: "none" | "one" | "two", risk: "safe" | "risky", version = 1, occurrences = 30) =>
       standingOf(
         { approvals, groupVersion: 1 },
-        { version, occurrences },
+        { version, occurrenceCount: occurrences },
         { approval, risk },
         { nowMs: 2_000, approvalMs: 5_000 },
       );
     expect(given("none", "safe").missing).toBe(0);
     // Of an action that nobody knows nobody can say that it needs no one.
     const clock = { nowMs: 2_000, approvalMs: 5_000 };
-    expect(standingOf({ approvals: [], groupVersion: 1 }, { version: 1, occurrences: 1 }, null, clock)).toMatchObject({
+    expect(standingOf({ approvals: [], groupVersion: 1 }, { version: 1, occurrenceCount: 1 }, null, clock)).toMatchObject({
       needed: 1,
       missing: 1,
     });
@@ -211,7 +214,7 @@ describe("approval", () => {
     expect(given("two", "risky")).toMatchObject({ needed: 2, missing: 1, lapsed: false });
     expect(given("one", "safe", 2)).toMatchObject({ missing: 1, lapsed: true });
     expect(approvalRefusal(7, given("two", "safe"))).toContain("two different people");
-    expect(given("one", "safe", 1, 33)).toMatchObject({ missing: 0, lapsed: false, grown: false, lapsedWhy: null });
+    expect(given("one", "safe", 1, 33)).toMatchObject({ missing: 0, lapsed: false, grown: false, lapsedReason: null });
     expect(given("one", "safe", 1, 34)).toMatchObject({ missing: 1, lapsed: true, grown: true });
     expect(approvalRefusal(7, given("one", "safe", 1, 34))).toContain("had 30 failures then and has 34 now");
   });
@@ -223,14 +226,14 @@ describe("an approval is about what was seen", () => {
     const { candidateId } = await scene.timeout(20);
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "rollback_state" });
     const approved = await scene.engine.approve(candidateId, ANN);
-    expect(approved.approvals).toMatchObject([{ actor: "ann", occurrences: 20 }]);
+    expect(approved.approvals).toMatchObject([{ actor: "ann", occurrenceCount: 20 }]);
     await scene.die(["no answer within 5 ms", "no answer within 6 ms"]);
     await scene.engine.approve(candidateId, BO);
-    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: false, lapsedWhy: null, approvalsMissing: 0 });
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: false, lapsedReason: null, approvalsMissing: 0 });
     // One more is little beside Bo's 22, but three are not beside what Ann saw.
     await scene.die(["no answer within 7 ms"]);
     const why = "its group had 20 failures then and has 23 now";
-    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: true, lapsedWhy: why, approvalsMissing: 2 });
+    expect(await scene.engine.candidate(candidateId)).toMatchObject({ lapsed: true, lapsedReason: why, approvalsMissing: 2 });
     await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({
       code: "approval_needed",
       message: expect.stringContaining(why),
@@ -265,14 +268,16 @@ describe("an approval is about what was seen", () => {
     await scene.engine.approve(candidateId, ANN);
     await scene.die(["no answer within 5 ms"]);
     const { approvals } = await scene.engine.approve(candidateId, BO);
-    expect(approvals).toMatchObject([{ actor: "bo", occurrences: 5 }]);
+    expect(approvals).toMatchObject([{ actor: "bo", occurrenceCount: 5 }]);
     const { data } = await scene.engine.provenance({ candidateId }, { limit: 20 });
-    expect(data.find(({ event }) => event === "approval_lapsed")?.reason).toBe("its group had 4 failures then and has 5 now");
+    expect(data.find(({ eventType }) => eventType === "approval_lapsed")?.reason).toBe(
+      "its group had 4 failures then and has 5 now",
+    );
   });
 });
 
 describe("rejection", () => {
-  it("ends a candidate; the group rests a day, or until somebody asks", async () => {
+  it("ends a candidate; the group rests a day, or until a person asks", async () => {
     const scene = await createScene();
     const { candidateId, groupId } = await scene.timeout();
     const rejected = await scene.engine.reject(candidateId, { ...ANN, reason: "known" });
@@ -300,7 +305,11 @@ describe("rejection", () => {
     await expect(scene.engine.reject(candidateId, ANN)).rejects.toMatchObject({ code: "wrong_state" });
     const other = scene.engine.update(candidateId, { ...ANN, selectedAction: "retry_exponential" });
     await expect(other, "nor is its action chosen anew").rejects.toMatchObject({ code: "wrong_state" });
-    expect(await scene.candidate()).toMatchObject({ decision: "approved", executionStatus: "succeeded", action: "notify_ops" });
+    expect(await scene.candidate()).toMatchObject({
+      decision: "approved",
+      executionStatus: "succeeded",
+      selectedAction: "notify_ops",
+    });
   });
 
   it("does not fall on what was executed between the look and the write", async () => {
@@ -374,7 +383,7 @@ describe("DR-33: a status that a person writes", () => {
     });
   });
 
-  it("without a version it is written although somebody else writes at the same moment", async () => {
+  it("without a version it is written although another writes at the same moment", async () => {
     const scene = await createScene();
     const { candidateId, groupId } = await scene.timeout();
     await Promise.all([

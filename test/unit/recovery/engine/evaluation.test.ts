@@ -8,18 +8,18 @@ import { RECOVERY_TOPIC } from "../../../../src/recovery/topics.ts";
 import { ANN, createScene, type Scene } from "./scene.ts";
 
 const events = async (scene: Scene, candidateId: number): Promise<string[]> =>
-  (await scene.engine.provenance({ candidateId }, { limit: 100 })).data.map(({ event }) => event).reverse();
+  (await scene.engine.provenance({ candidateId }, { limit: 100 })).data.map(({ eventType }) => eventType).reverse();
 
 describe("an evaluation", () => {
   it("DR-50: what is ingested is evaluated, by way of the topic and nothing else", async () => {
     const scene = await createScene();
     await scene.die(["no answer within 20 ms"]);
-    expect(await scene.candidate()).toMatchObject({ evaluationStatus: "unevaluated", action: null, evaluatedAt: null });
+    expect(await scene.candidate()).toMatchObject({ evaluationStatus: "unevaluated", selectedAction: null, evaluatedAt: null });
     expect(await scene.work()).toEqual(["delivered"]);
     const candidate = await scene.candidate();
     expect(candidate).toMatchObject({
       evaluationStatus: "evaluated",
-      action: "retry_exponential",
+      selectedAction: "retry_exponential",
       confidence: 0.85,
       decision: "pending",
     });
@@ -28,7 +28,7 @@ describe("an evaluation", () => {
     expect(selected).toMatchObject({
       actorType: "system",
       action: "retry_exponential",
-      rule: "timeout_retry",
+      ruleId: "timeout_retry",
       confidenceBefore: null,
       confidenceAfter: 0.85,
       durationMs: expect.any(Number),
@@ -106,11 +106,11 @@ describe("an evaluation", () => {
     const failed = await scene.candidate();
     expect(failed.evaluationStatus).toBe("failed");
     const [record] = (await scene.engine.provenance({ candidateId: failed.candidateId }, { limit: 1 })).data;
-    expect(record).toMatchObject({ event: "evaluation_failed", reason: "a table is missing" });
+    expect(record).toMatchObject({ eventType: "evaluation_failed", reason: "a table is missing" });
     (scene.recovery as { occurrences: unknown }).occurrences = occurrences;
     expect(await scene.engine.suggest(failed.groupId, ANN)).toMatchObject({
       evaluationStatus: "evaluated",
-      action: "retry_exponential",
+      selectedAction: "retry_exponential",
     });
   });
 
@@ -148,7 +148,7 @@ describe("an evaluation", () => {
   it("REC-18: below the minimum nothing is suggested; RECOVERY_RULE_DEBUG tells every rule's result", async () => {
     const scene = await createScene({ settings: { minConfidence: 0.9, ruleDebug: true } });
     const candidate = await scene.timeout();
-    expect(candidate).toMatchObject({ evaluationStatus: "evaluated", action: null, confidence: 0 });
+    expect(candidate).toMatchObject({ evaluationStatus: "evaluated", selectedAction: null, confidence: 0 });
     const told = scene.events.filter((event) => event.type === "lifecycle" && event.what === "recovery_rules");
     expect(told).toMatchObject([{ detail: { candidateId: candidate.candidateId, rules: expect.any(Array) } }]);
   });
@@ -157,8 +157,8 @@ describe("an evaluation", () => {
     const scene = await createScene();
     const { groupId } = await scene.timeout();
     await scene.recovery.learn([{ groupId, action: "reboot the moon", healed: 500, failed: 0 }], HALF_LIFE_MS);
-    const { action, evaluation } = await scene.engine.suggest(groupId, ANN);
-    expect(action).toBe("retry_exponential");
+    const { selectedAction, evaluation } = await scene.engine.suggest(groupId, ANN);
+    expect(selectedAction).toBe("retry_exponential");
     expect(JSON.parse(evaluation ?? "").notes).toMatchObject([expect.stringContaining(`"reboot the moon"`)]);
   });
 
@@ -168,9 +168,9 @@ describe("an evaluation", () => {
     await scene.recovery.learn([{ groupId, action: "retry_exponential", healed: 0, failed: 9 }], HALF_LIFE_MS);
     await scene.recovery.learn([{ groupId, action: "notify_ops", healed: 8, failed: 0 }], HALF_LIFE_MS);
     const after = await scene.engine.suggest(groupId, ANN);
-    expect(after.action).toBe("notify_ops");
+    expect(after.selectedAction).toBe("notify_ops");
     const [selected] = (await scene.engine.provenance({ candidateId: after.candidateId }, { limit: 1 })).data;
-    expect(selected).toMatchObject({ event: "action_selected", confidenceBefore: 0.85, confidenceAfter: after.confidence });
+    expect(selected).toMatchObject({ eventType: "action_selected", confidenceBefore: 0.85, confidenceAfter: after.confidence });
   });
 
   it("a choice of a person stays when it is evaluated again", async () => {
@@ -178,7 +178,7 @@ describe("an evaluation", () => {
     const { candidateId, groupId } = await scene.timeout();
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops", reason: "ask them first" });
     const after = await scene.engine.suggest(groupId, ANN);
-    expect(after.action).toBe("notify_ops");
+    expect(after.selectedAction).toBe("notify_ops");
     expect(JSON.parse(after.evaluation ?? "")).toMatchObject({ recommended_action: "retry_exponential", selected_by: "ann" });
   });
 });
@@ -189,11 +189,15 @@ describe("REC-14: a question", () => {
     const { groupId } = await scene.timeout();
     const revision = await scene.recovery.documents.revision("templates");
     for (const name of ["ann", "bo", "cy", "dan", "eve"]) {
-      await scene.engine.evaluate({ code: "E_CARD", message: `card of user ${name} refused`, topic: "shop/charge" });
+      await scene.engine.evaluate({ errorCode: "E_CARD", errorMessage: `card of user ${name} refused`, topic: "shop/charge" });
     }
-    const known = await scene.engine.evaluate({ code: "TIMEOUT", message: "no answer within 77 ms", topic: "shop/charge" });
+    const known = await scene.engine.evaluate({
+      errorCode: "TIMEOUT",
+      errorMessage: "no answer within 77 ms",
+      topic: "shop/charge",
+    });
     expect(known).toMatchObject({ groupId, evaluation: { recommended: { action: "retry_exponential" }, confidence: 0.85 } });
-    const unknown = await scene.engine.evaluate({ code: "TIMEOUT", message: "quite another text" });
+    const unknown = await scene.engine.evaluate({ errorCode: "TIMEOUT", errorMessage: "quite another text" });
     expect(unknown.groupId).toBe(null);
     expect((await scene.engine.stats()).occurrences).toBe(1);
     expect(await scene.recovery.documents.revision("templates")).toBe(revision);
@@ -225,7 +229,7 @@ describe("REC-17: hooks", () => {
     const working = scene.work();
     await scene.clock.advance(60);
     expect(await working).toEqual(["delivered"]);
-    expect(await scene.candidate()).toMatchObject({ evaluationStatus: "evaluated", action: "retry_exponential" });
+    expect(await scene.candidate()).toMatchObject({ evaluationStatus: "evaluated", selectedAction: "retry_exponential" });
     expect(told).toEqual(["the next one"]);
     const failed = scene.events.filter((event) => event.type === "lifecycle" && event.what === "recovery_hook_failed");
     expect(failed).toMatchObject([

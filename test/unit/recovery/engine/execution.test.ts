@@ -16,14 +16,14 @@ const MINUTE_MS = 60_000;
 
 function ownAction(fields: Partial<RecoveryAction>): RecoveryAction {
   return {
-    code: "call_vendor",
+    actionCode: "call_vendor",
     name: "Call the vendor",
-    type: "escalate",
+    actionType: "escalate",
     priority: 10,
     risk: "safe",
     approval: "none",
-    automated: true,
-    appliesToCodes: [],
+    isAutomated: true,
+    appliesToErrorCodes: [],
     appliesToTopics: [],
     template: {},
     inverse: null,
@@ -65,7 +65,7 @@ describe("an execution", () => {
     expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     expect((await scene.engine.redrives({ limit: 10 })).data).toHaveLength(1);
     const lines = (await scene.engine.provenance({ candidateId: candidate.candidateId }, { limit: 50 })).data;
-    expect(lines.filter(({ event }) => event === "executing")).toHaveLength(1);
+    expect(lines.filter(({ eventType }) => eventType === "executing")).toHaveLength(1);
   });
 
   it("DR-2: what is executing, or was executed, is not executed again", async () => {
@@ -92,7 +92,7 @@ describe("an execution", () => {
     expect(ended).toMatchObject({ executionStatus: "failed" });
     expect(JSON.parse(ended?.executionResult ?? "")).toMatchObject({ counts: { healed: 0, failed: 3 } });
     const { data } = await scene.engine.provenance({ candidateId: candidate.candidateId }, { limit: 50 });
-    const record = (event: string) => data.find((each) => each.event === event);
+    const record = (event: string) => data.find((each) => each.eventType === event);
     expect(record("executing")?.confidenceBefore).toBe(candidate.confidence);
     expect(record("executed")?.confidenceBefore).toBe(candidate.confidence);
     expect(record("executed")?.confidenceAfter).toBeCloseTo((3 * 0.85) / 6, 2);
@@ -290,9 +290,11 @@ describe("an action of one's own", () => {
     expect(done.executionStatus).toBe("succeeded");
     expect(ran).toEqual([done.executionId]);
     expect(JSON.parse(done.executionResult ?? "")).toMatchObject({ status: "succeeded", answer: { ticket: 1 } });
-    expect(await scene.engine.actions({ actionType: "escalate" })).toMatchObject([{ code: "call_vendor", shipped: false }]);
+    expect(await scene.engine.actions({ actionType: "escalate" })).toMatchObject([{ actionCode: "call_vendor", shipped: false }]);
     expect(() => scene.engine.register(ownAction({}))).toThrow(/already/);
-    expect(() => scene.engine.register(ownAction({ code: "Bad Code", template: { text: "{constructor}" } }))).toThrow(/no field/);
+    expect(() => scene.engine.register(ownAction({ actionCode: "Bad Code", template: { text: "{constructor}" } }))).toThrow(
+      /no field/,
+    );
   });
 
   it("that throws has failed; one that does not end in time is unknown and told to stop", async () => {
@@ -339,7 +341,7 @@ describe("an action of one's own", () => {
   it("fits only the codes and topics that it names", async () => {
     const scene = await createScene();
     await scene.engine.putAction("retry_exponential", `{"enabled":false}`, 0, ANN);
-    scene.engine.register(ownAction({ appliesToCodes: ["RATE_LIMIT"], appliesToTopics: ["shop/*"] }));
+    scene.engine.register(ownAction({ appliesToErrorCodes: ["RATE_LIMIT"], appliesToTopics: ["shop/*"] }));
     const rule = {
       id: "vendor",
       name: "Ask the vendor",
@@ -350,7 +352,7 @@ describe("an action of one's own", () => {
     };
     await scene.engine.putRule("vendor", JSON.stringify(rule), 0, ANN);
     const about = async (code: string, topic: string) =>
-      (await scene.engine.evaluate({ code, topic })).evaluation.recommended?.action;
+      (await scene.engine.evaluate({ errorCode: code, topic })).evaluation.recommended?.action;
     expect(await about("429", "shop/charge")).toBe("call_vendor");
     expect(await about("429", "mail/send")).toBe(undefined);
     expect(await about("TIMEOUT", "shop/charge")).toBe(undefined);
@@ -396,8 +398,8 @@ describe("the seven actions", () => {
     const scene = await createScene();
     await scene.die(["the monthly budget is spent"], { code: "BUDGET_EXCEEDED" });
     await scene.work();
-    const { candidateId, action, evaluation } = await scene.candidate();
-    expect(action).toBe("fallback_model");
+    const { candidateId, selectedAction, evaluation } = await scene.candidate();
+    expect(selectedAction).toBe("fallback_model");
     expect(JSON.parse(evaluation ?? "").notes).toMatchObject([expect.stringContaining("has no fallback sink")]);
     await scene.engine.approve(candidateId, ANN);
     await expect(scene.engine.execute(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused" });

@@ -1,5 +1,5 @@
 /**
- * Groups in people's hands: merged, split, explained. A decision holds for what is there and for what comes, and no occurrence is lost or
+ * Groups as people change them: merged, split, explained. A decision holds for what is there and for what comes, and no occurrence is lost or
  * counted twice.
  */
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts
 import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 
 const total = async ({ engine }: Scene): Promise<number> =>
-  (await engine.groups({ limit: 100 })).data.reduce((sum, { occurrences }) => sum + occurrences, 0);
+  (await engine.groups({ limit: 100 })).data.reduce((sum, { occurrenceCount }) => sum + occurrenceCount, 0);
 
 const groupOf = async ({ recovery }: Scene, messageId: string | undefined): Promise<number | undefined> =>
   (await recovery.groupOf({ messageId: messageId ?? "" }))?.groupId;
@@ -24,21 +24,21 @@ describe("merge", () => {
     const [into, from] = await two(scene);
     expect(into).not.toBe(from);
     const merged = await scene.engine.merge(into, [from], "one outage", ANN);
-    expect(merged).toMatchObject({ groupId: into, occurrences: 2, openMessages: 2 });
+    expect(merged).toMatchObject({ groupId: into, occurrenceCount: 2, openMessages: 2 });
     const ids = await scene.die(["the journal is locked", "the ledger refused to close", "the journal is locked"], {
       code: "E_BOOK",
     });
     for (const id of ids) expect(await groupOf(scene, id)).toBe(into);
     const { data } = await scene.engine.groups({ limit: 10 });
-    expect(data).toMatchObject([{ groupId: into, occurrences: 5 }]);
+    expect(data).toMatchObject([{ groupId: into, occurrenceCount: 5 }]);
     expect((await scene.recovery.candidates({ groupId: from, current: false, limit: 1 })).data).toMatchObject([
       { decision: "rejected" },
     ]);
     // In a process that starts now as well, and for another service's report of the same.
-    const answer = await scene.another().evaluate({ code: "E_BOOK", message: "the journal is locked", topic: TOPIC });
+    const answer = await scene.another().evaluate({ errorCode: "E_BOOK", errorMessage: "the journal is locked", topic: TOPIC });
     expect(answer.groupId).toBe(into);
     expect((await scene.engine.provenance({ groupId: into }, { limit: 50 })).data).toContainEqual(
-      expect.objectContaining({ event: "merged", actor: "ann", reason: "one outage" }),
+      expect.objectContaining({ eventType: "merged", actor: "ann", reason: "one outage" }),
     );
   });
 
@@ -79,12 +79,12 @@ describe("split", () => {
     const scene = await createScene();
     const ids = await scene.die(texts, { code: "E_UP" });
     const { data } = await scene.engine.groups({ limit: 10 });
-    expect(data).toMatchObject([{ occurrences: 30 }]);
+    expect(data).toMatchObject([{ occurrenceCount: 30 }]);
     const whole = data[0]?.groupId ?? 0;
     const { group, moved } = await scene.engine.split(whole, ["503"], "another cause", ANN);
     expect(moved).toBe(10);
-    expect(group).toMatchObject({ occurrences: 10, openMessages: 10 });
-    expect((await scene.recovery.group(whole))?.occurrences).toBe(20);
+    expect(group).toMatchObject({ occurrenceCount: 10, openMessages: 10 });
+    expect((await scene.recovery.group(whole))?.occurrenceCount).toBe(20);
     expect(await groupOf(scene, ids[0])).toBe(group.groupId);
     expect(await groupOf(scene, ids[1])).toBe(whole);
     await scene.work();
@@ -144,14 +144,14 @@ describe("a group", () => {
     const scene = await createScene();
     const { candidateId, groupId } = await scene.timeout(2);
     expect((await scene.engine.candidates({ limit: 10 })).data).toMatchObject([
-      { candidate: { candidateId }, group: { groupId, occurrences: 2 } },
+      { candidate: { candidateId }, group: { groupId, occurrenceCount: 2 } },
     ]);
     const detail = await scene.engine.candidate(candidateId, { provenance: true });
     expect(detail).toMatchObject({
-      inputs: [{ text: "no answer within 1001 ms" }, {}],
-      action: { code: "retry_exponential" },
+      inputs: [{ errorMessage: "no answer within 1001 ms" }, {}],
+      action: { actionCode: "retry_exponential" },
       blastRadius: { messages: 2, topics: [{ topic: TOPIC, messages: 2 }] },
-      provenance: [{ event: "action_selected" }, { event: "rule_evaluated" }, { event: "created" }],
+      provenance: [{ eventType: "action_selected" }, { eventType: "rule_evaluated" }, { eventType: "created" }],
     });
     expect((await scene.engine.candidate(candidateId)).provenance).toBe(null);
     expect(await scene.engine.stats()).toMatchObject({ groups: 1, openGroups: 1, occurrences: 2, decisions: { pending: 1 } });
@@ -164,11 +164,11 @@ describe("a group", () => {
     const [everywhere] = await scene.engine.actions({ actionType: "retry" });
     scene.recovery.stats = () => Promise.reject(new Error("a count of everything"));
     const { action } = await scene.engine.candidate(candidateId);
-    expect(action).toMatchObject({ code: "retry_exponential", successes: 3, failures: 1 });
+    expect(action).toMatchObject({ actionCode: "retry_exponential", successes: 3, failures: 1 });
     expect(action).toEqual(everywhere);
   });
 
-  it("is suggested for anew when somebody asks, in the same round while that is open", async () => {
+  it("is suggested for anew when a person asks, in the same round while that is open", async () => {
     const scene = await createScene();
     const { groupId, candidateId } = await scene.timeout();
     expect(await scene.engine.suggest(groupId, ANN)).toMatchObject({

@@ -23,7 +23,7 @@ describe("our own dead letters", () => {
     expect(await scene.engine.steps.ingest()).toBe(50);
     expect(await scene.engine.steps.ingest()).toBe(0);
     const { data } = await scene.engine.groups({ limit: 10 });
-    expect(data).toMatchObject([{ occurrences: 450, openMessages: 450, sink: "http pay.example", code: "refused" }]);
+    expect(data).toMatchObject([{ occurrenceCount: 450, openMessages: 450, sink: "http pay.example", errorCode: "refused" }]);
   });
 
   it("of one sink are the group that a report of the same sink joins, whichever of its hosts it was", async () => {
@@ -33,7 +33,7 @@ describe("our own dead letters", () => {
     const [id = ""] = await scene.die(["no answer within 20 ms"], { topic: "shop/hosts" });
     const own = await scene.recovery.groupOf({ messageId: id });
     for (const host of ["pay-17", "pay-4"]) {
-      const report = { topic: "shop/hosts", sink: `http ${host}.eu.example:8443`, text: "no answer within 30 ms" };
+      const report = { topic: "shop/hosts", sink: `http ${host}.eu.example:8443`, errorMessage: "no answer within 30 ms" };
       expect((await scene.engine.ingest(scene.report(report), ANN)).groupId).toBe(own?.groupId);
     }
   });
@@ -46,7 +46,7 @@ describe("our own dead letters", () => {
     await scene.settle([id], dead("no answer within 31 ms", "TIMEOUT"));
     expect(await scene.engine.steps.ingest()).toBe(1);
     const { data } = await scene.engine.groups({ limit: 10 });
-    expect(data).toMatchObject([{ occurrences: 2, openMessages: 1 }]);
+    expect(data).toMatchObject([{ occurrenceCount: 2, openMessages: 1 }]);
   });
 
   it("EV-49: dead evaluations are never ingested, other topics of the engine's own are", async () => {
@@ -55,7 +55,7 @@ describe("our own dead letters", () => {
     await scene.die(["broken"], { topic: RECOVERY_TOPIC });
     expect((await scene.engine.groups({ limit: 10 })).data).toEqual([]);
     await scene.die(["nobody listens"], { topic: NOTIFY_TOPIC });
-    expect((await scene.engine.groups({ limit: 10 })).data).toMatchObject([{ topic: NOTIFY_TOPIC, occurrences: 1 }]);
+    expect((await scene.engine.groups({ limit: 10 })).data).toMatchObject([{ topic: NOTIFY_TOPIC, occurrenceCount: 1 }]);
   });
 
   it("are looked for by themselves when one dies in this process", async () => {
@@ -121,7 +121,7 @@ describe("our own dead letters", () => {
     await scene.settle([id], dead("no answer", "TIMEOUT"));
     await scene.clock.advance(2_000);
     const { data } = await scene.engine.groups({ limit: 10 });
-    expect(data).toMatchObject([{ occurrences: 1, openMessages: 1 }]);
+    expect(data).toMatchObject([{ occurrenceCount: 1, openMessages: 1 }]);
     expect((await scene.engine.stats()).uningested).toBe(0);
     await scene.engine.stop();
   });
@@ -158,7 +158,7 @@ describe("our own dead letters", () => {
     await scene.clock.advance(10_000);
     await scene.engine.stop();
     const { data } = await scene.engine.groups({ limit: 10 });
-    expect(data).toMatchObject([{ occurrences: 6, openMessages: 6 }]);
+    expect(data).toMatchObject([{ occurrenceCount: 6, openMessages: 6 }]);
   });
 });
 
@@ -179,8 +179,8 @@ describe("reports of other services", () => {
 
   it("DR-35: the same key with another payload is refused and counts nothing", async () => {
     const { engine, report } = await createScene();
-    await engine.ingest(report({ idempotencyKey: "a", payload: `{"x":1}` }), ANN);
-    const other = engine.ingest(report({ idempotencyKey: "a", payload: `{"x":2}` }), ANN);
+    await engine.ingest(report({ idempotencyKey: "a", failurePayload: `{"x":1}` }), ANN);
+    const other = engine.ingest(report({ idempotencyKey: "a", failurePayload: `{"x":2}` }), ANN);
     await expect(other).rejects.toMatchObject({ code: "key_conflict" } satisfies Partial<MakegoodError>);
     expect((await engine.stats()).occurrences).toBe(1);
   });
@@ -189,21 +189,25 @@ describe("reports of other services", () => {
     const scene = await createScene();
     const { engine, report } = scene;
     const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => engine.ingest(report({ idempotencyKey: `k${i}`, text: `job ${i} timed out` }), ANN)),
+      Array.from({ length: 100 }, (_, i) =>
+        engine.ingest(report({ idempotencyKey: `k${i}`, errorMessage: `job ${i} timed out` }), ANN),
+      ),
     );
     expect(new Set(answers.map(({ candidateId }) => candidateId)).size).toBe(1);
     expect(Math.max(...answers.map(({ occurrenceCount }) => occurrenceCount))).toBe(100);
     await Promise.all(
-      Array.from({ length: 1_000 }, (_, i) => engine.ingest(report({ idempotencyKey: `m${i}`, code: `E_KIND_${i % 20}` }), ANN)),
+      Array.from({ length: 1_000 }, (_, i) =>
+        engine.ingest(report({ idempotencyKey: `m${i}`, errorCode: `E_KIND_${i % 20}` }), ANN),
+      ),
     );
     const { data } = await engine.groups({ limit: 100 });
-    expect(data.map(({ occurrences }) => occurrences).sort((a, b) => a - b)).toEqual([...Array(20).fill(50), 100]);
+    expect(data.map(({ occurrenceCount }) => occurrenceCount).sort((a, b) => a - b)).toEqual([...Array(20).fill(50), 100]);
     expect((await engine.stats()).occurrences).toBe(1_100);
   });
 
   it("DR-26: the evaluation is queued in the write that counts, and at 1, 2, 5, 10, … occurrences only", async () => {
     const scene = await createScene();
-    for (let i = 0; i < 60; i++) await scene.engine.ingest(scene.report({ text: `job ${i} timed out` }), ANN);
+    for (let i = 0; i < 60; i++) await scene.engine.ingest(scene.report({ errorMessage: `job ${i} timed out` }), ANN);
     expect(await queued(scene)).toBe(6);
     const steps = Array.from({ length: 1_000 }, (_, i) => i + 1).filter((count) => evaluationIsDue(count, count - 1));
     expect(steps).toEqual([1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]);
@@ -236,7 +240,7 @@ describe("reports of other services", () => {
     const failureMatchId = "6F9619FF-8B86-4D01-B42D-00CF4FC964FF";
     const first = await engine.ingest(report({ failureMatchId }), ANN);
     expect(first.failureMatchId).toBe(failureMatchId.toLowerCase());
-    const other = await engine.ingest(report({ failureMatchId, code: "OTHER", text: "something else" }), ANN);
+    const other = await engine.ingest(report({ failureMatchId, errorCode: "OTHER", errorMessage: "something else" }), ANN);
     expect(other).toMatchObject({ groupId: first.groupId, occurrenceCount: 2 });
     await expect(engine.ingest(report({ failureMatchId: "not-an-id" }), ANN)).rejects.toMatchObject({ code: "invalid_request" });
   });
@@ -245,9 +249,12 @@ describe("reports of other services", () => {
     const { engine, report } = await createScene();
     const first = await engine.ingest(report(), ANN);
     const text = `follows from ${first.failureMatchId}: the disk of group ${first.groupId} is full`;
-    const second = await engine.ingest(report({ code: "DISK_FULL", text }), ANN);
+    const second = await engine.ingest(report({ errorCode: "DISK_FULL", errorMessage: text }), ANN);
     expect(second.groupId).not.toBe(first.groupId);
-    const third = await engine.ingest(report({ code: "DISK_FULL", text: text.replace(/[0-9a-f]{12}/, "0123456789ab") }), ANN);
+    const third = await engine.ingest(
+      report({ errorCode: "DISK_FULL", errorMessage: text.replace(/[0-9a-f]{12}/, "0123456789ab") }),
+      ANN,
+    );
     expect(third.groupId).toBe(second.groupId);
   });
 
@@ -258,24 +265,27 @@ describe("reports of other services", () => {
     expect(groups.size).toBe(1);
   });
 
-  it("keeps a payload that is no JSON as a JSON text, since whoever reads it reads JSON", async () => {
+  it("keeps a payload that is no JSON as a JSON text, since its readers read JSON", async () => {
     const { engine, report } = await createScene();
-    const { groupId } = await engine.ingest(report({ payload: "timed out" }), ANN);
+    const { groupId } = await engine.ingest(report({ failurePayload: "timed out" }), ANN);
     const { data } = await engine.occurrences(groupId, { limit: 1 });
-    expect(data[0]?.payload).toBe(`"timed out"`);
+    expect(data[0]?.failurePayload).toBe(`"timed out"`);
   });
 
   it("takes a text of 1 MiB with control characters, NUL and half a surrogate pair", async () => {
     const { engine, report } = await createScene();
     const text = `\u0000\u001b[31mdisk \ud800 failed\u0007 ${"x".repeat(1 << 20)}`;
     const payload = JSON.stringify({ raw: text });
-    const answer = await engine.ingest(report({ text, stack: text, code: "E\u0000\nDISK", topic: "a\u0000b", payload }), ANN);
+    const answer = await engine.ingest(
+      report({ errorMessage: text, stackTrace: text, errorCode: "E\u0000\nDISK", topic: "a\u0000b", failurePayload: payload }),
+      ANN,
+    );
     const { group, occurrences } = await engine.group(answer.groupId);
-    expect(group).toMatchObject({ code: "E DISK", topic: "a b" });
+    expect(group).toMatchObject({ errorCode: "E DISK", topic: "a b" });
     const [kept] = occurrences;
-    expect(kept?.text.length).toBeLessThanOrEqual(4_096);
-    expect(`${kept?.text}${kept?.stack}${group.template}`).not.toMatch(/[\p{Cc}\p{Cs}]/u);
-    expect(JSON.parse(kept?.payload ?? "")).toMatchObject({ cut: true, chars: payload.length });
+    expect(kept?.errorMessage.length).toBeLessThanOrEqual(4_096);
+    expect(`${kept?.errorMessage}${kept?.stackTrace}${group.template}`).not.toMatch(/[\p{Cc}\p{Cs}]/u);
+    expect(JSON.parse(kept?.failurePayload ?? "")).toMatchObject({ cut: true, chars: payload.length });
   });
 });
 
@@ -288,24 +298,24 @@ describe("several processes", () => {
     const groups = new Set<number>();
     for (const [i, text] of lines.entries()) {
       const engine = i % 2 === 0 ? scene.engine : other;
-      groups.add((await engine.ingest(scene.report({ text, code: "E_CARD" }), ANN)).groupId);
+      groups.add((await engine.ingest(scene.report({ errorMessage: text, errorCode: "E_CARD" }), ANN)).groupId);
     }
     expect(groups.size).toBeGreaterThan(1);
     const { data } = await scene.engine.groups({ limit: 10 });
-    expect(data).toMatchObject([{ occurrences: 6, mergedInto: null }]);
+    expect(data).toMatchObject([{ occurrenceCount: 6, mergedInto: null }]);
     const into = data[0]?.groupId ?? 0;
     const merged = (await scene.recovery.groups({ limit: 10, merged: true })).data.filter(
       ({ mergedInto }) => mergedInto === into,
     );
     expect(merged.length).toBe(groups.size - 1);
     const record = (await scene.engine.provenance({ groupId: into }, { limit: 50 })).data.filter(
-      ({ event }) => event === "merged",
+      ({ eventType }) => eventType === "merged",
     );
     expect(record).toMatchObject(merged.map(() => ({ actor: "system", actorType: "system" })));
     // Who starts now reads the templates of the others.
     const late = await scene
       .another()
-      .ingest(scene.report({ text: "could not charge card of user gus today", code: "E_CARD" }), ANN);
+      .ingest(scene.report({ errorMessage: "could not charge card of user gus today", errorCode: "E_CARD" }), ANN);
     expect(late).toMatchObject({ groupId: into, occurrenceCount: 7 });
   });
 
@@ -313,7 +323,7 @@ describe("several processes", () => {
     const scene = await createScene();
     const { engine, recovery, report } = scene;
     const other = scene.another();
-    for (const text of lines.slice(0, 2)) await engine.ingest(report({ text, code: "E_CARD" }), ANN);
+    for (const text of lines.slice(0, 2)) await engine.ingest(report({ errorMessage: text, errorCode: "E_CARD" }), ANN);
     // The write of one is held up until the other has generalised, written and looked.
     const { ingest } = recovery;
     let go: () => void = () => {};
@@ -325,40 +335,40 @@ describe("several processes", () => {
       await held;
       return ingest(...args);
     };
-    const late = engine.ingest(report({ text: lines[2] as string, code: "E_CARD", sink: "mail" }), ANN);
+    const late = engine.ingest(report({ errorMessage: lines[2] as string, errorCode: "E_CARD", sink: "mail" }), ANN);
     await scene.clock.advance(1);
-    for (const text of lines.slice(3)) await other.ingest(report({ text, code: "E_CARD", sink: "mail" }), ANN);
+    for (const text of lines.slice(3)) await other.ingest(report({ errorMessage: text, errorCode: "E_CARD", sink: "mail" }), ANN);
     go();
     await late;
-    expect((await engine.groups({ limit: 10, code: "E_CARD" })).data.length).toBeGreaterThan(2);
+    expect((await engine.groups({ limit: 10, errorCode: "E_CARD" })).data.length).toBeGreaterThan(2);
     engine.start();
     await scene.clock.advance(10_000);
     await engine.stop();
-    const { data } = await engine.groups({ limit: 10, code: "E_CARD" });
-    expect(data.filter(({ sink }) => sink === "mail")).toMatchObject([{ occurrences: 4 }]);
+    const { data } = await engine.groups({ limit: 10, errorCode: "E_CARD" });
+    expect(data.filter(({ sink }) => sink === "mail")).toMatchObject([{ occurrenceCount: 4 }]);
   });
 
   it("a merge that has to wait for an execution is made afterwards", async () => {
     const scene = await createScene();
     const { engine, recovery, report } = scene;
-    const first = await engine.ingest(report({ text: lines[0] as string, code: "E_CARD" }), ANN);
+    const first = await engine.ingest(report({ errorMessage: lines[0] as string, errorCode: "E_CARD" }), ANN);
     const claim = { executionStatus: "executing", executionId: "019b76da-0000-7000-8000-0000000000ff", leaseMs: 1_000 } as const;
     const claimed = await recovery.write({ candidateId: first.candidateId, patch: claim, provenance: [] });
     expect(claimed.kind).toBe("done");
-    for (const text of lines.slice(1)) await engine.ingest(report({ text, code: "E_CARD" }), ANN);
+    for (const text of lines.slice(1)) await engine.ingest(report({ errorMessage: text, errorCode: "E_CARD" }), ANN);
     expect((await recovery.group(first.groupId))?.mergedInto).toBe(null);
     await recovery.write({ candidateId: first.candidateId, patch: { executionStatus: "failed", leaseMs: null }, provenance: [] });
-    await engine.ingest(report({ text: "something else", code: "E_OTHER" }), ANN);
+    await engine.ingest(report({ errorMessage: "something else", errorCode: "E_OTHER" }), ANN);
     expect((await recovery.group(first.groupId))?.mergedInto).not.toBe(null);
   });
 
   it("a merge that waits for an execution, or that a store failed, is made a little later, without anything new", async () => {
     const scene = await createScene();
     const { engine, recovery, report } = scene;
-    const first = await engine.ingest(report({ text: lines[0] as string, code: "E_CARD" }), ANN);
+    const first = await engine.ingest(report({ errorMessage: lines[0] as string, errorCode: "E_CARD" }), ANN);
     const claim = { executionStatus: "executing", executionId: "019b76da-0000-7000-8000-0000000000ff", leaseMs: null } as const;
     await recovery.write({ candidateId: first.candidateId, patch: claim, provenance: [] });
-    for (const text of lines.slice(1)) await engine.ingest(report({ text, code: "E_CARD" }), ANN);
+    for (const text of lines.slice(1)) await engine.ingest(report({ errorMessage: text, errorCode: "E_CARD" }), ANN);
     engine.start();
     await scene.clock.advance(10_000);
     expect((await recovery.group(first.groupId))?.mergedInto).toBe(null);
@@ -373,7 +383,7 @@ describe("several processes", () => {
     expect((await recovery.group(first.groupId))?.mergedInto).not.toBe(null);
   });
 
-  it("goes on when somebody deleted the topic of evaluations", async () => {
+  it("goes on when the topic of evaluations was deleted", async () => {
     const scene = await createScene();
     await scene.engine.ingest(scene.report({ enqueueEvaluation: false }), ANN);
     expect(await scene.store.topics.delete(RECOVERY_TOPIC, "api")).toBe("deleted");
@@ -382,18 +392,20 @@ describe("several processes", () => {
     expect(await scene.work()).toEqual(["delivered"]);
   });
 
-  it("one failure that cannot be written is set aside and said so; the others of its batch are counted", async () => {
+  it("one failure that cannot be written is left out and said so; the others of its batch are counted", async () => {
     const scene = await createScene();
     const { ingest } = scene.recovery;
     (scene.recovery as { ingest: typeof ingest }).ingest = async (occurrences, rules) => {
-      if (occurrences.some(({ text }) => text.includes("poison"))) throw new Error("cannot be written");
+      if (occurrences.some(({ errorMessage }) => errorMessage.includes("poison"))) throw new Error("cannot be written");
       return ingest(occurrences, rules);
     };
     const [bad] = await scene.die(["poison", "no answer within 2 ms", "no answer within 3 ms"]);
     expect(await scene.engine.stats()).toMatchObject({ occurrences: 2, uningested: 1 });
     const said = scene.events.filter((event) => event.type === "lifecycle" && event.what === "recovery_failure_set_aside");
     expect(said).toMatchObject([{ detail: { message: bad, error: "cannot be written" } }]);
-    const reports = ["poison", "no answer within 4 ms"].map((text) => scene.engine.ingest(scene.report({ text }), ANN));
+    const reports = ["poison", "no answer within 4 ms"].map((text) =>
+      scene.engine.ingest(scene.report({ errorMessage: text }), ANN),
+    );
     expect((await Promise.allSettled(reports)).map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
   });
 

@@ -1,6 +1,6 @@
 /**
  * The one way into the groups under load: what waits is bounded, what was taken makes room, and one write that cannot be made is told to
- * whoever asked for it.
+ * its caller.
  */
 import { expect, it } from "vitest";
 import { MakegoodError } from "../../../../src/message/errors.ts";
@@ -9,14 +9,30 @@ import type { FailurePlaces } from "../../../../src/recovery/ingest/place-failur
 import { INGEST_MAX } from "../../../../src/store/candidate-state.ts";
 import type { GroupIdentity, Ingested, NewOccurrence } from "../../../../src/store/recovery.ts";
 
-const AT = { topic: "t/x", sink: "x", code: "E" };
-const GROUP: GroupIdentity = { ...AT, fingerprint: "f", matchId: "m", template: "x", frame: null, rule: null };
-const ONE: Ingested = { kind: "accepted", groupId: 1, candidateId: 1, matchId: "m", occurrences: 1, first: false, queued: false };
-const REST = { source: "api", matchId: null, message: null, tenantId: null, skill: null, text: "x", stack: null } as const;
+const AT = { topic: "t/x", sink: "x", errorCode: "E" };
+const GROUP: GroupIdentity = { ...AT, fingerprint: "f", failureMatchId: "m", template: "x", topFrame: null, groupRule: null };
+const ONE: Ingested = {
+  kind: "accepted",
+  groupId: 1,
+  candidateId: 1,
+  failureMatchId: "m",
+  occurrenceCount: 1,
+  first: false,
+  evaluationQueued: false,
+};
+const REST = {
+  source: "api",
+  failureMatchId: null,
+  message: null,
+  tenantId: null,
+  skillId: null,
+  errorMessage: "x",
+  stackTrace: null,
+} as const;
 const incoming = (count: number, key: string | null = null): Incoming[] =>
   Array.from({ length: count }, () => ({
     ...REST,
-    ...{ failure: { ...AT, text: "x" }, requestKey: () => key, payloadHash: "0", payload: null, evaluate: false },
+    ...{ failure: { ...AT, errorMessage: "x" }, requestKey: () => key, payloadHash: "0", failurePayload: null, evaluate: false },
   }));
 
 function intakeOver(ingest: (all: readonly NewOccurrence[]) => Promise<Ingested[]>) {

@@ -33,7 +33,7 @@ const ends = (name: string, argument: unknown): boolean =>
   name === "write" && (argument as CandidateWrite).patch.executionStatus === "succeeded";
 
 const executed = async ({ engine }: Scene, candidateId: number) =>
-  (await engine.provenance({ candidateId }, { limit: 50 })).data.filter(({ event }) => event === "executed");
+  (await engine.provenance({ candidateId }, { limit: 50 })).data.filter(({ eventType }) => eventType === "executed");
 
 describe("a process that is killed", () => {
   it("between the start of a hold and its end leaves the group held, a minute later", async () => {
@@ -42,7 +42,7 @@ describe("a process that is killed", () => {
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "manual_intervention" });
     void dying(scene, ends).execute(candidateId, ANN);
     await scene.clock.advance(1_000);
-    // Whoever began it may live and be about to end it.
+    // The process that began it may live and be about to end it.
     expect(await scene.engine.steps.complete()).toBe(0);
     expect((await scene.recovery.candidate(candidateId))?.executionStatus).toBe("executing");
     scene.engine.start();
@@ -120,7 +120,7 @@ describe("a process that comes back late", () => {
     const ended = await Promise.all([scene.engine.steps.complete(), scene.another().steps.complete()]);
     expect(ended.sort(), "two that look at once end it once").toEqual([0, 1]);
     const lines = (await scene.engine.provenance({ candidateId }, { limit: 50 })).data;
-    expect(lines.filter(({ event }) => event === "execution_unknown")).toHaveLength(1);
+    expect(lines.filter(({ eventType }) => eventType === "execution_unknown")).toHaveLength(1);
     await scene.die(["no answer within 7 ms"]);
     await scene.engine.update(candidateId, { ...ANN, executionStatus: "failed" });
     expect(await scene.recovery.candidateOf(groupId)).toMatchObject({ round: 2, executionStatus: "pending" });
@@ -138,7 +138,7 @@ describe("what an execution touches, and what it came to", () => {
     await begun;
     const [redrive] = (await scene.engine.redrives({ limit: 10 })).data;
     expect(redrive?.counts.selected).toBe(3);
-    const items = (await scene.engine.redriveItems(redrive?.id ?? "", { limit: 10 })).data;
+    const items = (await scene.engine.redriveItems(redrive?.redriveId ?? "", { limit: 10 })).data;
     expect(new Set(items.map(({ messageId }) => messageId))).toEqual(new Set(seen));
   });
 
@@ -199,7 +199,7 @@ describe("what an execution touches, and what it came to", () => {
     expect(endOf({ mode: "replay", status: "done", counts: { ...half, failed: 5 } })).toBe("failed");
   });
 
-  it("the record says how long it took, whoever ended it", async () => {
+  it("the record says how long it took, whichever process ended it", async () => {
     const scene = await createScene();
     const { candidateId, groupId } = await scene.timeout();
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });

@@ -39,12 +39,15 @@ describe("what is learned", () => {
   it("the record of an action that no rule proposes counts only what was learned here, as its evaluation does", async () => {
     const scene = await createScene();
     const { candidateId } = await scene.timeout();
-    const elsewhere = await scene.engine.ingest(scene.report({ topic: TOPIC, code: "E_OTHER", text: "no paper in tray" }), ANN);
+    const elsewhere = await scene.engine.ingest(
+      scene.report({ topic: TOPIC, errorCode: "E_OTHER", errorMessage: "no paper in tray" }),
+      ANN,
+    );
     const learned = { action: "notify_ops", healed: 50, failed: 0 };
     await scene.recovery.learn([{ groupId: elsewhere.groupId, ...learned }], 1e12);
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });
     await scene.engine.execute(candidateId, ANN);
     const { data } = await scene.engine.provenance({ candidateId }, { limit: 10 });
-    expect(data.find(({ event }) => event === "executed")?.confidenceAfter).toBe(PRIOR_WITHOUT_RULE);
+    expect(data.find(({ eventType }) => eventType === "executed")?.confidenceAfter).toBe(PRIOR_WITHOUT_RULE);
   });
 });

@@ -22,10 +22,10 @@ async function turnsOf(texts: readonly string[]): Promise<number> {
   const { engine, report } = await createScene();
   await engine.ingest(report(), ANN);
   const turns = await turnsDuring(
-    Promise.all(texts.map((text, n) => engine.ingest(report({ text, idempotencyKey: `n-${n}` }), ANN))),
+    Promise.all(texts.map((text, n) => engine.ingest(report({ errorMessage: text, idempotencyKey: `n-${n}` }), ANN))),
   );
   const { data } = await engine.groups({ limit: 10 });
-  expect(data.reduce((sum, { occurrences }) => sum + occurrences, 0)).toBe(texts.length + 1);
+  expect(data.reduce((sum, { occurrenceCount }) => sum + occurrenceCount, 0)).toBe(texts.length + 1);
   return turns;
 }
 

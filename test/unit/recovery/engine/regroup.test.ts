@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { createIds } from "../../../../src/platform/ids.ts";
 import { ingestRules } from "../../../../src/recovery/evaluation/when.ts";
 import { mergeDecision } from "../../../../src/recovery/groups/merge-rule.ts";
+import { groupRuleText, readGroupRule } from "../../../../src/recovery/groups/rule-documents.ts";
 import { createGroupJoins } from "../../../../src/recovery/ingest/join-groups.ts";
 import type { Candidate, Group, RecoveryStore } from "../../../../src/store/recovery.ts";
 import { ANN, BO, createScene, type Scene, TOPIC } from "./scene.ts";
@@ -20,10 +21,10 @@ async function groups({ recovery }: Scene, count: number): Promise<number[]> {
   const ids: number[] = [];
   for (let i = 0; i < count; i++) {
     const word = String.fromCharCode(97 + (i % 26)) + String.fromCharCode(97 + Math.floor(i / 26));
-    const at = { topic: TOPIC, sink: "x", code: "E", template: `the ${word} thing broke`, frame: null, rule: null };
-    const group = { ...at, fingerprint: `f1.${word}.p`, matchId: `m-${word}` };
-    const rest = { requestKey: null, payloadHash: "0".repeat(32), matchId: null, message: null, tenantId: null } as const;
-    const text = { skill: null, text: group.template, stack: null, payload: null, evaluate: false };
+    const at = { topic: TOPIC, sink: "x", errorCode: "E", template: `the ${word} thing broke`, topFrame: null, groupRule: null };
+    const group = { ...at, fingerprint: `f1.${word}.p`, failureMatchId: `m-${word}` };
+    const rest = { requestKey: null, payloadHash: "0".repeat(32), failureMatchId: null, message: null, tenantId: null } as const;
+    const text = { skillId: null, errorMessage: group.template, stackTrace: null, failurePayload: null, evaluate: false };
     const [one] = await recovery.ingest([{ ...rest, ...text, source: "api", group }], RULES);
     ids.push(one?.groupId ?? 0);
   }
@@ -57,13 +58,13 @@ describe("a merge", () => {
   it("into a group whose candidate is closed asks anew also about failures of others, and not when both are closed", async () => {
     const scene = await createScene();
     const { engine, report } = scene;
-    const into = await engine.ingest(report({ text: "the journal is closed" }), ANN);
+    const into = await engine.ingest(report({ errorMessage: "the journal is closed" }), ANN);
     await engine.reject(into.candidateId, ANN);
-    const closed = await engine.ingest(report({ text: "no paper in tray" }), ANN);
+    const closed = await engine.ingest(report({ errorMessage: "no paper in tray" }), ANN);
     await engine.reject(closed.candidateId, ANN);
     await engine.merge(into.groupId, [closed.groupId], "the same", ANN);
     expect(await scene.recovery.candidateOf(into.groupId)).toMatchObject({ round: 1, decision: "rejected" });
-    const open = await engine.ingest(report({ text: "disk quota exceeded somewhere" }), ANN);
+    const open = await engine.ingest(report({ errorMessage: "disk quota exceeded somewhere" }), ANN);
     await engine.merge(into.groupId, [open.groupId], "the same", ANN);
     expect(await scene.recovery.candidateOf(into.groupId)).toMatchObject({ round: 2, decision: "pending" });
   });
@@ -85,7 +86,7 @@ describe("a merge", () => {
       const fingerprints = { resolve, learned: (_topic: string, _code: string, key: string) => key };
       const rules = ingestRules(createIds(scene.clock), 1_000);
       const joins = createGroupJoins({ recovery: scene.recovery, fingerprints, rules, clock: scene.clock });
-      expect(await joins.join([{ topic: TOPIC, code: "TIMEOUT" }])).toBe(1);
+      expect(await joins.join([{ topic: TOPIC, errorCode: "TIMEOUT" }])).toBe(1);
       expect(await scene.recovery.candidateOf(first.groupId)).toMatchObject({ round });
     }
   });
@@ -93,13 +94,16 @@ describe("a merge", () => {
   it("across codes holds for the future, also when the template becomes more general", async () => {
     const scene = await createScene();
     const text = (name: string) => `could not charge card of user ${name} today`;
-    const { groupId: into } = await scene.engine.ingest(scene.report({ code: "E_PAY", text: "the payment desk is closed" }), ANN);
-    const { groupId: from } = await scene.engine.ingest(scene.report({ code: "E_CARD", text: text("ann") }), ANN);
+    const { groupId: into } = await scene.engine.ingest(
+      scene.report({ errorCode: "E_PAY", errorMessage: "the payment desk is closed" }),
+      ANN,
+    );
+    const { groupId: from } = await scene.engine.ingest(scene.report({ errorCode: "E_CARD", errorMessage: text("ann") }), ANN);
     await scene.engine.merge(into, [from], "one cause", ANN);
     for (const name of ["bo", "cy", "dan", "eve", "fay"])
-      await scene.engine.ingest(scene.report({ code: "E_CARD", text: text(name) }), ANN);
+      await scene.engine.ingest(scene.report({ errorCode: "E_CARD", errorMessage: text(name) }), ANN);
     // Ann's failure is of the same template as the others by now, and a person said where it belongs.
-    expect((await scene.engine.groups({ limit: 10 })).data).toMatchObject([{ groupId: into, occurrences: 7 }]);
+    expect((await scene.engine.groups({ limit: 10 })).data).toMatchObject([{ groupId: into, occurrenceCount: 7 }]);
   });
 
   it("of as many groups as it takes is one rule; one that cannot be merged stops it before anything happens", async () => {
@@ -115,9 +119,9 @@ describe("a merge", () => {
     expect(await parts()).toBe(0);
     expect(await scene.engine.groupRules()).toEqual([]);
     await scene.recovery.write({ candidateId, patch: { executionStatus: "failed", leaseMs: null }, provenance: [] });
-    expect(await scene.engine.merge(into, from, "all the same", ANN)).toMatchObject({ groupId: into, occurrences: 101 });
+    expect(await scene.engine.merge(into, from, "all the same", ANN)).toMatchObject({ groupId: into, occurrenceCount: 101 });
     expect(await parts()).toBe(100);
-    expect(await scene.engine.groupRules()).toMatchObject([{ kind: "merge", actor: "ann", why: "all the same", used: true }]);
+    expect(await scene.engine.groupRules()).toMatchObject([{ kind: "merge", actor: "ann", reason: "all the same", used: true }]);
   });
 
   it("after another extends its rule, and asked for again does what a killed process left", async () => {
@@ -127,9 +131,9 @@ describe("a merge", () => {
     const [first] = await scene.engine.groupRules();
     await scene.engine.merge(c, [d], "two", ANN);
     await scene.engine.merge(a, [c], "all of them", BO);
-    expect(await scene.engine.groupRules()).toMatchObject([{ id: first?.id, actor: "bo", version: 2, why: "all of them" }]);
+    expect(await scene.engine.groupRules()).toMatchObject([{ id: first?.id, actor: "bo", version: 2, reason: "all of them" }]);
     expect((await scene.engine.groupRules())[0]?.templates).toHaveLength(4);
-    expect(await scene.engine.merge(a, [b, c], "again", ANN)).toMatchObject({ groupId: a, occurrences: 4 });
+    expect(await scene.engine.merge(a, [b, c], "again", ANN)).toMatchObject({ groupId: a, occurrenceCount: 4 });
   });
 
   it("of what was split off elsewhere does not take what stayed along", async () => {
@@ -189,7 +193,7 @@ describe("a split", () => {
     await expect(scene.engine.split(whole, ["503"], "another cause", ANN)).rejects.toThrow("killed");
     broken.moveOccurrences = moveOccurrences;
     const { group, moved } = await scene.engine.split(whole, ["503"], "another cause", ANN);
-    expect([moved, group.occurrences, (await scene.recovery.group(whole))?.occurrences]).toEqual([3, 3, 3]);
+    expect([moved, group.occurrenceCount, (await scene.recovery.group(whole))?.occurrenceCount]).toEqual([3, 3, 3]);
     expect(await scene.recovery.candidateOf(group.groupId)).toMatchObject({ round: 1 });
     expect((await scene.engine.groups({ limit: 10 })).data).toHaveLength(2);
   });
@@ -238,14 +242,33 @@ describe("a split", () => {
 });
 
 describe("group rules", () => {
+  it("are kept under the names they began with: what was decided before is read, and written so again", () => {
+    const target = {
+      fingerprint: "f1.a.p",
+      matchId: "m",
+      topic: "t/x",
+      sink: "http",
+      code: "E",
+      template: "a b",
+      frame: null,
+      rule: "r",
+    };
+    const rule = { id: "r", kind: "merge", topic: "t/x", code: "E", templates: ["a b", "a c"], why: "the same" };
+    const text = JSON.stringify({ rule, target, places: ["p"] });
+    const kept = readGroupRule(text);
+    expect(kept.rule).toMatchObject({ errorCode: "E", reason: "the same" });
+    expect(kept.target).toMatchObject({ failureMatchId: "m", errorCode: "E", topFrame: null, groupRule: "r" });
+    expect(groupRuleText(kept)).toBe(text);
+  });
+
   it("a merge extends the rule of its own topic and code, and no other that has the same templates", async () => {
     const scene = await createScene();
     await groups(scene, 1);
     const [into] = (await scene.engine.groups({ limit: 1 })).data;
-    const decided = (rule: { topic: string; code: string }) => {
+    const decided = (rule: { topic: string; errorCode: string }) => {
       const templates = ["the aa thing broke", "the ba thing broke"];
       const kept = {
-        rule: { id: "old", kind: "merge" as const, templates, why: "x", ...rule },
+        rule: { id: "old", kind: "merge" as const, templates, reason: "x", ...rule },
         target: null,
         places: [],
         version: 3,
@@ -254,9 +277,9 @@ describe("group rules", () => {
       const decision = mergeDecision(book, into as Group, [], templates, "the same", () => "new");
       return [decision?.id, decision?.document.version];
     };
-    expect(decided({ topic: TOPIC, code: "E" })).toEqual(["old", 3]);
-    expect(decided({ topic: TOPIC, code: "F" })).toEqual(["merge-new", 0]);
-    expect(decided({ topic: "shop/refund", code: "E" })).toEqual(["merge-new", 0]);
+    expect(decided({ topic: TOPIC, errorCode: "E" })).toEqual(["old", 3]);
+    expect(decided({ topic: TOPIC, errorCode: "F" })).toEqual(["merge-new", 0]);
+    expect(decided({ topic: "shop/refund", errorCode: "E" })).toEqual(["merge-new", 0]);
   });
 
   it("past their limit end neither ingest nor anything else: the next one is refused, and there is a way out", async () => {
@@ -268,12 +291,12 @@ describe("group rules", () => {
     const refused = { code: "wrong_state", message: expect.stringContaining("1000 group rules") };
     await expect(scene.engine.merge(into, [from], "x", ANN)).rejects.toMatchObject(refused);
     expect((await scene.recovery.group(from))?.mergedInto).toBe(null);
-    const { groupId } = await scene.engine.ingest(scene.report({ text: "the call timed out for good" }), ANN);
+    const { groupId } = await scene.engine.ingest(scene.report({ errorMessage: "the call timed out for good" }), ANN);
     await expect(scene.engine.split(groupId, ["good"], "x", ANN)).rejects.toMatchObject(refused);
     const unused = (await scene.engine.groupRules()).filter(({ used }) => !used);
     expect(unused).toHaveLength(1);
     for (const id of ["split-1", "split-2"]) await scene.engine.deleteGroupRule(id, null, ANN);
-    expect(await scene.engine.merge(into, [from], "x", ANN)).toMatchObject({ occurrences: 2 });
+    expect(await scene.engine.merge(into, [from], "x", ANN)).toMatchObject({ occurrenceCount: 2 });
   });
 
   it("that are deleted part nothing: groups that were merged stay so until they are split", async () => {
@@ -295,16 +318,16 @@ describe("group rules", () => {
     const whole = (await groupOf(scene, one)) ?? 0;
     const { group } = await scene.engine.split(whole, ["503"], "another cause", ANN);
     const [rule] = await scene.engine.groupRules();
-    expect(rule).toMatchObject({ kind: "split", words: ["503"], why: "another cause", actor: "ann", version: 1 });
+    expect(rule).toMatchObject({ kind: "split", words: ["503"], reason: "another cause", actor: "ann", version: 1 });
     const id = rule?.id ?? "";
     await expect(scene.engine.deleteGroupRule("nope", null, ANN)).rejects.toMatchObject({ code: "rule_not_found" });
     await expect(scene.engine.deleteGroupRule(id, 7, ANN)).rejects.toMatchObject({ code: "version_conflict" });
     await scene.engine.deleteGroupRule(id, 1, BO);
     expect(await scene.engine.groupRules()).toEqual([]);
     const { data } = await scene.engine.provenance({}, { limit: 1 });
-    expect(data).toMatchObject([{ event: "group_rule_deleted", actor: "bo", rule: id, reason: "another cause" }]);
+    expect(data).toMatchObject([{ eventType: "group_rule_deleted", actor: "bo", ruleId: id, reason: "another cause" }]);
     const [next] = await scene.die(["upstream answered 503 after 3 ms"], { code: "E_UP" });
     expect(await groupOf(scene, next)).toBe(whole);
-    expect((await scene.recovery.group(group.groupId))?.occurrences).toBe(1);
+    expect((await scene.recovery.group(group.groupId))?.occurrenceCount).toBe(1);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * What people may set: rules and actions as documents, read again when somebody wrote, refused whole when they cannot be used. Hostile
+ * What people may set: rules and actions as documents, read again when one was written, refused whole when they cannot be used. Hostile
  * patterns and templates are refused where they are saved.
  */
 import { describe, expect, it } from "vitest";
@@ -21,7 +21,7 @@ const RULE = {
 };
 
 const about = async ({ engine }: Awaited<ReturnType<typeof createScene>>, code: string) =>
-  (await engine.evaluate({ code })).evaluation.recommended?.action;
+  (await engine.evaluate({ errorCode: code })).evaluation.recommended?.action;
 
 /** Only a field with a dollar in front of it. */
 const DOLLAR = ["$", "{code}"].join("");
@@ -31,10 +31,10 @@ describe("rules", () => {
     const scene = await createScene();
     expect(await scene.engine.rules()).toHaveLength(10);
     const other = scene.another();
-    expect((await other.evaluate({ code: "CARD_DECLINED" })).evaluation.recommended?.action).not.toBe("skip_task");
+    expect((await other.evaluate({ errorCode: "CARD_DECLINED" })).evaluation.recommended?.action).not.toBe("skip_task");
     const saved = await scene.engine.putRule(RULE.id, JSON.stringify(RULE), 0, ANN);
     expect(saved).toMatchObject({ id: RULE.id, version: 1, enabled: true });
-    expect((await other.evaluate({ code: "CARD_DECLINED" })).evaluation.recommended?.action).toBe("skip_task");
+    expect((await other.evaluate({ errorCode: "CARD_DECLINED" })).evaluation.recommended?.action).toBe("skip_task");
     expect((await other.rules())[0]).toMatchObject({ id: RULE.id });
   });
 
@@ -67,7 +67,7 @@ describe("rules", () => {
       code: "version_conflict",
     });
     expect(await scene.engine.putRule("timeout_retry", JSON.stringify(edited), 1, ANN)).toMatchObject({ version: 2, score: 0.4 });
-    expect((await scene.engine.evaluate({ code: "TIMEOUT" })).evaluation.confidence).toBe(0.4);
+    expect((await scene.engine.evaluate({ errorCode: "TIMEOUT" })).evaluation.confidence).toBe(0.4);
     await scene.engine.deleteRule("timeout_retry", 2, ANN);
     expect((await scene.engine.rules()).find(({ id }) => id === "timeout_retry")).toMatchObject({ enabled: false, version: 3 });
     expect(await about(scene, "TIMEOUT")).not.toBe("retry_exponential");
@@ -91,7 +91,7 @@ describe("rules", () => {
     expect(({} as Record<string, unknown>).polluted).toBe(undefined);
     expect(await engine.rules()).toHaveLength(10);
     const faults = await engine.putRule(RULE.id, JSON.stringify(bad[0]), 0, ANN).catch((error) => error.detail.errors);
-    expect(faults.map(({ path }: { path: string }) => path).sort()).toEqual(["action", "priority", "score"]);
+    expect(faults.map(({ field }: { field: string }) => field).sort()).toEqual(["action", "priority", "score"]);
   });
 
   it("attack 24: a catastrophic pattern is either taken and fast, or refused", async () => {
@@ -99,7 +99,7 @@ describe("rules", () => {
     const rule = { ...RULE, condition: { pattern: { field: "message", matches: "^(a+)+$" } } };
     await engine.putRule(RULE.id, JSON.stringify(rule), 0, ANN);
     const started = performance.now();
-    await engine.evaluate({ code: "E", message: `${"a".repeat(50_000)}!` });
+    await engine.evaluate({ errorCode: "E", errorMessage: `${"a".repeat(50_000)}!` });
     expect(performance.now() - started).toBeLessThan(500);
   });
 
@@ -119,7 +119,7 @@ describe("actions", () => {
   it("REC-3, REC-6: seven are shipped in the order of their priority, by type on request, with what is known of them", async () => {
     const scene = await createScene();
     const all = await scene.engine.actions();
-    expect(all.map(({ code, priority }) => [code, priority])).toEqual([
+    expect(all.map(({ actionCode, priority }) => [actionCode, priority])).toEqual([
       ["retry_exponential", 80],
       ["fallback_model", 70],
       ["circuit_breaker", 60],
@@ -129,15 +129,17 @@ describe("actions", () => {
       ["skip_task", 20],
     ]);
     expect(
-      all.filter(({ automated, risk, approval }) => automated && risk === "safe" && approval === "none").map(({ code }) => code),
+      all
+        .filter(({ isAutomated, risk, approval }) => isAutomated && risk === "safe" && approval === "none")
+        .map(({ actionCode }) => actionCode),
     ).toEqual(["retry_exponential", "notify_ops"]);
-    expect(await scene.engine.actions({ actionType: "notify" })).toMatchObject([{ code: "notify_ops" }]);
+    expect(await scene.engine.actions({ actionType: "notify" })).toMatchObject([{ actionCode: "notify_ops" }]);
     const { groupId } = await scene.timeout();
     await scene.recovery.learn([{ groupId, action: "notify_ops", healed: 2, failed: 1 }], 1e9);
     expect(await scene.engine.actions({ actionType: "notify" })).toMatchObject([{ successes: 2, failures: 1 }]);
   });
 
-  it("are written for whoever reads the tables, once", async () => {
+  it("are written for those who read the tables, once", async () => {
     const scene = await createScene();
     scene.engine.start();
     await scene.clock.advance(10);
@@ -160,18 +162,19 @@ describe("actions", () => {
   it("are set in every process at once, from the version that was seen", async () => {
     const scene = await createScene();
     const other = scene.another();
-    const settings = { enabled: false, approval: "two", risk: "risky", priority: 7, template: { text: "look: {code}" } };
-    expect(await scene.engine.putAction("notify_ops", JSON.stringify(settings), 0, ANN)).toMatchObject({
-      ...settings,
-      version: 1,
+    const same = { approval: "two", risk: "risky", priority: 7, template: { text: "look: {code}" } };
+    const settings = JSON.stringify({ enabled: false, ...same });
+    expect(await scene.engine.putAction("notify_ops", settings, 0, ANN)).toMatchObject({ ...same, isActive: false, version: 1 });
+    expect((await other.actions()).find(({ actionCode }) => actionCode === "notify_ops")).toMatchObject({
+      isActive: false,
+      priority: 7,
     });
-    expect((await other.actions()).find(({ code }) => code === "notify_ops")).toMatchObject({ enabled: false, priority: 7 });
     await expect(other.putAction("notify_ops", "{}", 0, ANN)).rejects.toMatchObject({
       code: "version_conflict",
       detail: { version: 1 },
     });
     expect(await other.putAction("notify_ops", "{}", 1, ANN)).toMatchObject({
-      enabled: true,
+      isActive: true,
       approval: "none",
       priority: 50,
       version: 2,
@@ -243,9 +246,9 @@ describe("actions", () => {
     const group = {
       groupId: 1,
       topic: "{code}",
-      code: "{topic}",
+      errorCode: "{topic}",
       template: "a",
-      occurrences: 3,
+      occurrenceCount: 3,
       firstAt: at,
       lastAt: at,
     } as Group;
@@ -270,11 +273,11 @@ describe("rules that are too many together", () => {
     const { version } = await engine.putAction("skip_task", `{"enabled":false}`, 0, ANN);
     await put("three", 9, "notify_ops");
     await engine.putAction("skip_task", "{}", version, ANN);
-    const { recommended, rules } = (await engine.evaluate({ code: "TIMEOUT" })).evaluation;
+    const { recommended, rulesEvaluated } = (await engine.evaluate({ errorCode: "TIMEOUT" })).evaluation;
     expect(recommended?.action).toBe("retry_exponential");
-    const skipped = rules
-      .filter(({ rule }) => ["one", "two", "three"].includes(rule))
-      .map(({ rule, skipped }) => [rule, skipped]);
+    const skipped = rulesEvaluated
+      .filter(({ ruleId }) => ["one", "two", "three"].includes(ruleId))
+      .map(({ ruleId, skipped }) => [ruleId, skipped]);
     expect(skipped).toEqual([
       ["one", undefined],
       ["two", undefined],
@@ -285,14 +288,14 @@ describe("rules that are too many together", () => {
 
 describe("an action of a program", () => {
   const own: RecoveryAction = {
-    code: "call_vendor",
+    actionCode: "call_vendor",
     name: "Call the vendor",
-    type: "escalate",
+    actionType: "escalate",
     priority: 90,
     risk: "safe",
     approval: "none",
-    automated: false,
-    appliesToCodes: [],
+    isAutomated: false,
+    appliesToErrorCodes: [],
     appliesToTopics: [],
     template: {},
     inverse: null,
@@ -301,8 +304,8 @@ describe("an action of a program", () => {
 
   it("that was put together wrongly is refused when it is registered, not when a failure comes", async () => {
     const { engine } = await createScene();
-    const wrong = { ...own, appliesToCodes: undefined, appliesToTopics: [7], plan: null } as unknown as RecoveryAction;
-    expect(() => engine.register(wrong)).toThrow(/appliesToCodes.*appliesToTopics.*plan must be a function/);
+    const wrong = { ...own, appliesToErrorCodes: undefined, appliesToTopics: [7], plan: null } as unknown as RecoveryAction;
+    expect(() => engine.register(wrong)).toThrow(/appliesToErrorCodes.*appliesToTopics.*plan must be a function/);
   });
 
   it("whose refusal throws is suggested with that reason, and keeps no failure from being evaluated", async () => {
@@ -313,8 +316,8 @@ describe("an action of a program", () => {
     scene.engine.register({ ...own, refusal });
     const { groupId } = await scene.timeout();
     await scene.recovery.learn([{ groupId, action: "call_vendor", healed: 50, failed: 0 }], HALF_LIFE_MS);
-    const { action, evaluationStatus, evaluation } = await scene.engine.suggest(groupId, ANN);
-    expect([action, evaluationStatus]).toEqual(["call_vendor", "evaluated"]);
+    const { selectedAction, evaluationStatus, evaluation } = await scene.engine.suggest(groupId, ANN);
+    expect([selectedAction, evaluationStatus]).toEqual(["call_vendor", "evaluated"]);
     expect(JSON.parse(evaluation ?? "").notes).toEqual(["call_vendor cannot be done now: no vendor today"]);
   });
 });
@@ -334,10 +337,10 @@ describe("the record", () => {
     const { data } = await engine.provenance({}, { limit: 20 });
     const lines = data.filter(({ actor }) => actor === "ann");
     expect(lines).toMatchObject([
-      { event: "message_edited", groupId, reason: "the amount was wrong" },
-      { event: "action_edited", action: "notify_ops" },
-      { event: "rule_deleted", rule: rule.id },
-      { event: "rule_edited", rule: rule.id },
+      { eventType: "message_edited", groupId, reason: "the amount was wrong" },
+      { eventType: "action_edited", action: "notify_ops" },
+      { eventType: "rule_deleted", ruleId: rule.id },
+      { eventType: "rule_edited", ruleId: rule.id },
     ]);
     expect(JSON.parse(lines[0]?.details ?? "")).toEqual({ message: id, edited_as: made.id });
   });

@@ -93,12 +93,12 @@ describe("a message whose copy is on its way", () => {
     await expect(scene.engine.edit(id, edit)).rejects.toMatchObject({ code: "carried", detail: { id, carrierId, redriveId } });
     const started = await scene.engine.startRedrive({ select: { ids: [id] }, reason: "once more" }, ANN);
     await scene.clock.advance(10_000);
-    const [skipped] = (await scene.engine.redriveItems(started.redrive.id, { limit: 10 })).data;
+    const [skipped] = (await scene.engine.redriveItems(started.redrive.redriveId, { limit: 10 })).data;
     expect(skipped).toMatchObject({ state: "skipped", reason: "carried" });
     await scene.settle([carrierId], dead("gone too", "http_500"));
     const again = await scene.engine.startRedrive({ select: { ids: [id] }, reason: "once more" }, ANN);
     await scene.clock.advance(10_000);
-    expect((await scene.engine.redriveItems(again.redrive.id, { limit: 10 })).data[0]).toMatchObject({ state: "sent" });
+    expect((await scene.engine.redriveItems(again.redrive.redriveId, { limit: 10 })).data[0]).toMatchObject({ state: "sent" });
     await scene.engine.stop();
   });
 });

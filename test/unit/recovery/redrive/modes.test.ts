@@ -18,10 +18,10 @@ const carried = { topics: [{ ...definition(TOPIC), fallback: HOOK }] };
 async function counted(scene: Scene, ids: readonly string[]): Promise<{ candidateId: number; groupId: number }> {
   const group = {
     fingerprint: "v1:x",
-    matchId: "5f6d1f5e-6d3c-5a4e-8f2e-0123456789ab",
+    failureMatchId: "5f6d1f5e-6d3c-5a4e-8f2e-0123456789ab",
     topic: TOPIC,
     sink: "function",
-    code: "http_422",
+    errorCode: "http_422",
   };
   const stand = new Map(await Promise.all(ids.map(async (id) => [id, await scene.store.get(id)] as const)));
   const occurrences = ids.map(
@@ -29,14 +29,14 @@ async function counted(scene: Scene, ids: readonly string[]): Promise<{ candidat
       requestKey: `message:${id}`,
       payloadHash: hashOf(id),
       source: "message",
-      group: { ...group, template: "refused", frame: null, rule: null },
-      matchId: null,
+      group: { ...group, template: "refused", topFrame: null, groupRule: null },
+      failureMatchId: null,
       message: { id, generation: stand.get(id)?.generation ?? 0, attempts: stand.get(id)?.attempts ?? 1 },
       tenantId: null,
-      skill: null,
-      text: "refused",
-      stack: null,
-      payload: null,
+      skillId: null,
+      errorMessage: "refused",
+      stackTrace: null,
+      failurePayload: null,
       evaluate: false,
     }),
   );
@@ -64,7 +64,7 @@ describe("new_key", () => {
       ANN,
     );
     await scene.pass(3_000);
-    const { data } = await process.redriveItems(redrive.id, { limit: 10 });
+    const { data } = await process.redriveItems(redrive.redriveId, { limit: 10 });
     const carrierId = data[0]?.carrierId as string;
     expect(await scene.store.get(carrierId)).toMatchObject({
       key: "order-7~1",
@@ -74,7 +74,7 @@ describe("new_key", () => {
       status: "delivered",
     });
     expect(await scene.store.get(id as string)).toMatchObject({ status: "dead", resolution: "resolved", generation: 0 });
-    expect(await process.origin(carrierId)).toEqual({ replayOf: id, redriveId: redrive.id, edited: false });
+    expect(await process.origin(carrierId)).toEqual({ replayOf: id, redriveId: redrive.redriveId, edited: false });
     expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 1 });
   });
 
@@ -140,13 +140,16 @@ describe("for an execution", () => {
     expect(states.sort()).toEqual(["open", "resolved", "resolved", "resolved"]);
     const [, topic] = (await scene.store.topics.list()).map(({ name }) => name);
     expect(topic).toMatch(/^recovery\/fallback-billing-charge-[0-9a-f]{8}$/);
-    expect(await scene.recovery.candidate(execution.candidateId)).toMatchObject({ redriveId: redrive.id, leaseUntil: null });
+    expect(await scene.recovery.candidate(execution.candidateId)).toMatchObject({
+      redriveId: redrive.redriveId,
+      leaseUntil: null,
+    });
     const learned = (await scene.recovery.outcomes(execution.groupId, HALF_LIFE_MS)).find(({ level }) => level === "group");
     expect(learned?.action).toBe("fallback_model");
     expect([learned?.successes, learned?.failures]).toEqual([expect.closeTo(3, 4), expect.closeTo(1, 4)]);
   });
 
-  it("a copy that died and that somebody replays resolves its original all the same, long after the redrive ended", async () => {
+  it("a copy that died and that is replayed resolves its original all the same, long after the redrive ended", async () => {
     const scene = await createScene(carried);
     const [id] = (await scene.die(1)) as [string];
     const process = scene.process();
@@ -154,7 +157,7 @@ describe("for an execution", () => {
     const execution = await executing(scene, [id]);
     const redrive = await process.startForExecution({ ...execution, mode: "copy", carrier: "fallback" }, ANN);
     await scene.pass(2_000, () => "dead");
-    expect(await scene.counts(redrive as { id: string })).toMatchObject({ status: "done", failed: 1 });
+    expect(await scene.counts(redrive as { redriveId: string })).toMatchObject({ status: "done", failed: 1 });
     const [copy] = (await scene.store.list({ status: "dead", limit: 10 })).data.filter(({ topic }) => topic !== TOPIC);
     await scene.store.intervene({ id: copy?.id ?? "", action: "replay", actor: "bo", reason: "it is up again" });
     await scene.pass(50);
@@ -169,7 +172,7 @@ describe("for an execution", () => {
     process.runner.start();
     const execution = await executing(scene, ids);
     const redrive = await process.startForExecution({ ...execution, mode: "replay" }, ANN);
-    const id = redrive?.id ?? "";
+    const id = redrive?.redriveId ?? "";
     await process.pauseRedrive(id, ANN);
     expect((await process.resumeRedrive(id, ANN)).status, "while it executes, people pause and resume it").toBe("running");
     await scene.pass(3_000, () => "dead");
@@ -193,7 +196,7 @@ describe("for an execution", () => {
     expect((await process.redrives({ limit: 10 })).data).toEqual([]);
     const one = await process.startForExecution({ ...execution, mode: "replay" }, ANN);
     const two = await process.startForExecution({ ...execution, mode: "replay" }, ANN);
-    expect(two?.id).toBe(one?.id);
+    expect(two?.redriveId).toBe(one?.redriveId);
   });
 
   it("resolve ends them at once with the reason, whatever their generation, and counts when nobody takes it back", async () => {
@@ -267,7 +270,7 @@ describe("edit and retry", () => {
     await expect(process.edit(id, edit)).rejects.toMatchObject({ code: "wrong_state" });
   });
 
-  it("under another key when one is given, and not under somebody else's", async () => {
+  it("under another key when one is given, and not under that of another message", async () => {
     const scene = await createScene();
     const [id, other] = (await scene.die(2)) as [string, string];
     await scene.die(1, { key: "taken" });

@@ -74,10 +74,10 @@ describe("a redrive", () => {
     expect(generations.filter((generation) => generation === 0)).toHaveLength(95);
 
     // A person resumes it: another canary first, and what failed is not tried again.
-    await process.resumeRedrive(redrive.id, ANN);
+    await process.resumeRedrive(redrive.redriveId, ANN);
     await scene.pass(3_000, () => "dead");
     expect(await scene.counts(redrive)).toMatchObject({ status: "stopped", failed: 10, waiting: 90 });
-    await process.resumeRedrive(redrive.id, ANN);
+    await process.resumeRedrive(redrive.redriveId, ANN);
     await scene.pass(10_000);
     expect(await scene.counts(redrive)).toMatchObject({ status: "done", failed: 10, healed: 90 });
   });
@@ -103,17 +103,19 @@ describe("a redrive", () => {
     const process = start(scene);
     const { redrive } = await process.startRedrive({ ...REQUEST, canary: 0, rampFrom: 10, ratePerSecond: 10 }, ANN);
     await scene.pass(3_000);
-    const paused = await process.pauseRedrive(redrive.id, { ...ANN, reason: "lunch" });
+    const paused = await process.pauseRedrive(redrive.redriveId, { ...ANN, reason: "lunch" });
     expect([paused.status, paused.statusReason]).toEqual(["paused", "paused by ann: lunch"]);
     const sent = paused.counts.selected - paused.counts.waiting;
     expect(sent).toBeGreaterThan(20);
     await scene.pass(10_000);
     expect((await scene.counts(redrive)).waiting).toBe(200 - sent);
-    expect((await process.pauseRedrive(redrive.id, ANN)).version, "pressed twice").toBe(paused.version);
-    await expect(process.resumeRedrive(redrive.id, { ...ANN, version: 1 })).rejects.toMatchObject({ code: "version_conflict" });
-    await process.resumeRedrive(redrive.id, { ...ANN, version: paused.version });
+    expect((await process.pauseRedrive(redrive.redriveId, ANN)).version, "pressed twice").toBe(paused.version);
+    await expect(process.resumeRedrive(redrive.redriveId, { ...ANN, version: 1 })).rejects.toMatchObject({
+      code: "version_conflict",
+    });
+    await process.resumeRedrive(redrive.redriveId, { ...ANN, version: paused.version });
     await scene.pass(2_000);
-    const { waiting } = (await process.cancelRedrive(redrive.id, { ...ANN, reason: "enough" })).counts;
+    const { waiting } = (await process.cancelRedrive(redrive.redriveId, { ...ANN, reason: "enough" })).counts;
     expect(waiting).toBe(0);
     await scene.pass(5_000);
     const end = await scene.counts(redrive);
@@ -123,9 +125,9 @@ describe("a redrive", () => {
     const told = scene.heard.flatMap((event) => (event.type === "redrive" ? [event.changed] : []));
     const sums = (["sent", "healed", "skipped"] as const).map((state) => told.reduce((sum, one) => sum + one[state], 0));
     expect(sums, "each message is told of once").toEqual([end.healed, end.healed, end.skipped]);
-    await expect(process.resumeRedrive(redrive.id, ANN)).rejects.toMatchObject({ code: "wrong_state" });
-    const { data } = await scene.recovery.provenance({ redriveId: redrive.id }, { limit: 50 });
-    expect(data.map(({ event, actor }) => `${event} ${actor}`).reverse()).toEqual([
+    await expect(process.resumeRedrive(redrive.redriveId, ANN)).rejects.toMatchObject({ code: "wrong_state" });
+    const { data } = await scene.recovery.provenance({ redriveId: redrive.redriveId }, { limit: 50 });
+    expect(data.map(({ eventType, actor }) => `${eventType} ${actor}`).reverse()).toEqual([
       "redrive_running ann",
       "redrive_paused ann",
       "redrive_resumed ann",
@@ -142,7 +144,7 @@ describe("a redrive", () => {
     const later = await scene.die(10);
     await scene.pass(5_000);
     expect(await scene.counts(redrive)).toMatchObject({ status: "planned", waiting: 10 });
-    await process.resumeRedrive(redrive.id, ANN);
+    await process.resumeRedrive(redrive.redriveId, ANN);
     await scene.pass(5_000);
     expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 10 });
     for (const id of seen) expect((await scene.store.get(id))?.status).toBe("delivered");
@@ -313,7 +315,14 @@ describe("several processes and redrives", () => {
     const process = start(scene, { settings: { pollMs: 600_000 } });
     const plan = JSON.stringify({ canary: 0, ratePerSecond: 5_000, rampFrom: 5_000, failureShareMax: 1, failureMin: 10 });
     const { redrive } = (await scene.recovery.redrives.start({
-      ...{ id: scene.ids(), requestKey: null, requestHash: "x", status: "running", mode: "watch", action: "notify_ops" },
+      ...{
+        redriveId: scene.ids(),
+        idempotencyKey: null,
+        requestHash: "x",
+        status: "running",
+        mode: "watch",
+        action: "notify_ops",
+      },
       ...{ candidateId: null, actor: "ann", reason: "told", plan, provenance: [] },
       select: { topic: TOPIC, limit: 10, generationMax: 10 },
     })) as { redrive: Redrive };
@@ -350,7 +359,7 @@ describe("several processes and redrives", () => {
       }),
     );
     await scene.pass(14_000);
-    for (const { redrive } of started) expect((await scene.counts(redrive)).healed, redrive.id).toBeGreaterThan(2);
+    for (const { redrive } of started) expect((await scene.counts(redrive)).healed, redrive.redriveId).toBeGreaterThan(2);
     await scene.pass(40_000);
     for (const { redrive } of started) expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 30 });
   });
@@ -374,17 +383,17 @@ describe("several processes and redrives", () => {
     const id = scene.ids();
     const select = { ids: broken, limit: 10, generationMax: 10 };
     const fields = {
-      requestKey: null,
+      idempotencyKey: null,
       requestHash: "0",
       status: "running",
       mode: "copy",
       action: null,
       candidateId: null,
     } as const;
-    await scene.recovery.redrives.start({ id, select, plan, actor: "ann", reason: "r", provenance: [], ...fields });
+    await scene.recovery.redrives.start({ redriveId: id, select, plan, actor: "ann", reason: "r", provenance: [], ...fields });
     const { redrive } = await process.startRedrive({ select: { ids: fine }, reason: "r" }, ANN);
     await scene.pass(5_000);
-    expect(await scene.counts({ id })).toMatchObject({
+    expect(await scene.counts({ redriveId: id })).toMatchObject({
       status: "stopped",
       waiting: 3,
       reason: expect.stringContaining("has no fallback sink"),

@@ -128,9 +128,9 @@ export async function createScene({ topics = [definition(TOPIC)] }: { readonly t
         await attempt(answer);
       }
     },
-    async counts(redrive: Pick<Redrive, "id">) {
-      const found = await recovery.redrives.get(redrive.id);
-      if (!found) throw new Error(`no redrive ${redrive.id}`);
+    async counts(redrive: Pick<Redrive, "redriveId">) {
+      const found = await recovery.redrives.get(redrive.redriveId);
+      if (!found) throw new Error(`no redrive ${redrive.redriveId}`);
       return { status: found.status, reason: found.statusReason, ...found.counts };
     },
   };

@@ -5,6 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { isMakegoodError } from "../../../../src/message/errors.ts";
 import type { RedriveRequest } from "../../../../src/recovery/redrive/request.ts";
+import { readSelect, writtenSelect } from "../../../../src/store/redrive.ts";
 import { definition } from "../../../../src/testing/store-conformance/fixtures.ts";
 import { ANN, createScene, TOPIC } from "./scene.ts";
 
@@ -19,14 +20,23 @@ async function refusal(call: Promise<unknown>): Promise<{ code: string; message:
   return { code: error.code, message: error.message, detail: error.detail as Record<string, unknown> };
 }
 
+describe("a selection", () => {
+  it("is written under the names it began with, in their order, and read from them", () => {
+    const select = { groupId: 7, errorCode: "E", limit: 5, generationMax: 10 };
+    const text = JSON.stringify(writtenSelect(select));
+    expect(text).toBe('{"groupId":7,"code":"E","limit":5,"generationMax":10}');
+    expect(readSelect(text)).toEqual(select);
+  });
+});
+
 describe("a request", () => {
   it("has all its faults named in one go", async () => {
     const { startRedrive } = (await createScene()).process();
     const wrong = {
-      select: { groupId: 0, topic: "no-slash", tenantId: "", code: "a\0b", ids: ["x"], limit: 2_000_000 },
+      select: { groupId: 0, topic: "no-slash", tenantId: "", errorCode: "a\0b", ids: ["x"], limit: 2_000_000 },
       mode: "copy",
       reason: " ",
-      requestKey: "k".repeat(256),
+      idempotencyKey: "k".repeat(256),
       confirm: -1,
       generationMax: 0.5,
       canary: -1,
@@ -40,8 +50,8 @@ describe("a request", () => {
     expect(code).toBe("invalid_request");
     const fields = (detail.errors as { field: string }[]).map(({ field }) => field);
     const plan = ["canary", "ratePerSecond", "rampFrom", "failureShareMax", "failureMin"];
-    const select = ["groupId", "topic", "tenantId", "code", "ids", "limit"].map((name) => `select.${name}`);
-    expect(fields).toEqual([...plan, ...select, "generationMax", "mode", "reason", "requestKey", "confirm", "dryRun"]);
+    const select = ["groupId", "topic", "tenantId", "errorCode", "ids", "limit"].map((name) => `select.${name}`);
+    expect(fields).toEqual([...plan, ...select, "generationMax", "mode", "reason", "idempotencyKey", "confirm", "dryRun"]);
   });
 
   it("names at most 10,000 messages by their ids", async () => {
@@ -56,7 +66,7 @@ describe("a request", () => {
     await scene.die(2);
     const { code, message } = await refusal(scene.process().startRedrive({ select: {}, reason: "all of it" }, ANN));
     expect(code).toBe("invalid_request");
-    expect(message).toContain("must name a groupId, topic, tenantId, code or ids");
+    expect(message).toContain("must name a groupId, topic, tenantId, errorCode or ids");
   });
 });
 
@@ -105,14 +115,14 @@ describe("refused at start", () => {
     const { redrives } = scene.recovery;
     const killed = { ...redrives, change: () => Promise.reject(new Error("killed")) };
     const first = scene.process({ recovery: { ...scene.recovery, redrives: killed } });
-    const request = { ...REQUEST, requestKey: "press", confirm: 3 };
+    const request = { ...REQUEST, idempotencyKey: "press", confirm: 3 };
     await expect(first.startRedrive(request, ANN)).rejects.toThrow("killed");
     await scene.die(1);
     const { startRedrive } = scene.process();
     expect((await refusal(startRedrive({ ...request, confirm: 4 }, ANN))).code).toBe("confirmation_needed");
     const again = await startRedrive(request, ANN);
     expect(again).toMatchObject({ created: false, redrive: { status: "running", counts: { selected: 3 } } });
-    expect((await startRedrive(request, ANN)).redrive.id, "and once more changes nothing").toBe(again.redrive.id);
+    expect((await startRedrive(request, ANN)).redrive.redriveId, "and once more changes nothing").toBe(again.redrive.redriveId);
   });
 
   it("attack 26: 10,000 are not more than 10,000", async () => {
@@ -150,7 +160,7 @@ describe("refused at start", () => {
     expect(code).toBe("confirmation_needed");
     const kept = await changing.redrive(detail.redriveId as string);
     expect(kept, "the frozen list is kept for a look").toMatchObject({ status: "planned", counts: { selected: 3, waiting: 3 } });
-    const { data } = await changing.redriveItems(kept.id, { limit: 10 });
+    const { data } = await changing.redriveItems(kept.redriveId, { limit: 10 });
     expect(data.map(({ messageId }) => messageId).slice(0, 2)).toEqual(rest);
   });
 
@@ -160,9 +170,9 @@ describe("refused at start", () => {
     const process = scene.process();
     const { seen } = await scene.recovery.redrives.preview({ topic: TOPIC, limit: 10, generationMax: 10 });
     await scene.die(1);
-    const request = { select: { topic: TOPIC, seen }, reason: "x", confirm: 2, requestKey: "press", dryRun: true };
+    const request = { select: { topic: TOPIC, seen }, reason: "x", confirm: 2, idempotencyKey: "press", dryRun: true };
     const { redrive } = await process.startRedrive(request, ANN);
-    const { data } = await process.redriveItems(redrive.id, { limit: 10 });
+    const { data } = await process.redriveItems(redrive.redriveId, { limit: 10 });
     expect(data.map(({ messageId }) => messageId)).toEqual(ids);
     const again = await process.startRedrive({ ...request, select: { topic: TOPIC } }, ANN);
     expect(again).toEqual({ redrive, created: false });
@@ -189,7 +199,7 @@ describe("refused at start", () => {
     await scene.die(2);
     const { redrive } = await process.startRedrive(REQUEST, ANN);
     expect(redrive.counts).toMatchObject({ selected: 3, waiting: 2, skipped: 1 });
-    const { data } = await process.redriveItems(redrive.id, { state: "skipped", limit: 10 });
+    const { data } = await process.redriveItems(redrive.redriveId, { state: "skipped", limit: 10 });
     expect(data).toMatchObject([{ messageId: often, reason: "generation_cap", generation: 10 }]);
     const raised = await process.startRedrive({ ...REQUEST, generationMax: 11 }, ANN);
     expect(raised.redrive.counts.skipped).toBe(0);
@@ -223,9 +233,9 @@ describe("a person's word", () => {
     const came: string[] = [];
     for (const word of WORDS) {
       const { redrive } = await process.startRedrive({ ...REQUEST, dryRun: true }, ANN);
-      await scene.recovery.redrives.change(redrive.id, { from: ["planned"], status, reason: null }, []);
+      await scene.recovery.redrives.change(redrive.redriveId, { from: ["planned"], status, reason: null }, []);
       came.push(
-        await process[word](redrive.id, ANN).then(
+        await process[word](redrive.redriveId, ANN).then(
           (moved) => moved.status,
           (thrown: { code: string }) => thrown.code,
         ),
@@ -240,9 +250,9 @@ describe("pressed twice", () => {
     const scene = await createScene();
     await scene.die(20);
     const process = scene.process();
-    const request = { ...REQUEST, requestKey: "button-1" };
+    const request = { ...REQUEST, idempotencyKey: "button-1" };
     const both = await Promise.all([process.startRedrive(request, ANN), process.startRedrive(request, ANN)]);
-    expect(new Set(both.map(({ redrive }) => redrive.id)).size).toBe(1);
+    expect(new Set(both.map(({ redrive }) => redrive.redriveId)).size).toBe(1);
     expect(both.map(({ created }) => created).sort()).toEqual([false, true]);
     process.runner.start();
     await scene.pass(8_000);
@@ -251,7 +261,7 @@ describe("pressed twice", () => {
     const changes: Partial<RedriveRequest>[] = [{ reason: "another" }, { canary: 1 }, { dryRun: true }, { mode: "new_key" }];
     for (const change of changes) {
       const other = await refusal(process.startRedrive({ ...request, ...change }, ANN));
-      expect([change, other.code, other.detail.id]).toEqual([change, "key_conflict", again.redrive.id]);
+      expect([change, other.code, other.detail.id]).toEqual([change, "key_conflict", again.redrive.redriveId]);
     }
   });
 
@@ -267,7 +277,7 @@ describe("pressed twice", () => {
     const [first, second] = [await scene.counts(one.redrive), await scene.counts(two.redrive)];
     expect([first.status, second.status]).toEqual(["done", "done"]);
     expect(first.healed + second.healed).toBe(40);
-    const { data } = await process.redriveItems(two.redrive.id, { state: "skipped", limit: 100 });
+    const { data } = await process.redriveItems(two.redrive.redriveId, { state: "skipped", limit: 100 });
     for (const { reason } of data) expect(reason).toBe("moved_on");
   });
 });

@@ -1,0 +1,112 @@
+/**
+ * What is wrong with an input: one shape for bodies, queries, the config file, rules and commands. All faults are found at once, at most
+ * twenty are named, and how many more there are is said, so that no input makes an answer large.
+ */
+import type { z } from "zod";
+import type { Fault } from "../message/fault.ts";
+
+export type { Fault };
+
+export interface Faults {
+  readonly named: readonly Fault[];
+  /** How many there are besides. */
+  readonly more: number;
+}
+
+export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: Faults };
+
+export const FAULTS_NAMED_MAX = 20;
+const FIELD_CHARS_MAX = 100;
+/** Between the words for several unknown fields of one object. */
+const BETWEEN = "\n";
+
+export function check<S extends z.ZodType>(schema: S, value: unknown): Checked<z.output<S>> {
+  const result = schema.safeParse(value);
+  return result.success ? { ok: true, value: result.data } : { ok: false, faults: faultsOf(result.error.issues) };
+}
+
+/** The first twenty. */
+export function namedOf(all: Iterable<Fault>): Faults {
+  const named: Fault[] = [];
+  let more = 0;
+  for (const fault of all) {
+    if (named.length < FAULTS_NAMED_MAX) named.push(fault);
+    else more++;
+  }
+  return { named, more };
+}
+
+/** Of several about one field the first. */
+function* oncePerField(all: Iterable<Fault>): Generator<Fault> {
+  const seen = new Set<string>();
+  for (const fault of all) {
+    if (!seen.has(fault.field)) yield fault;
+    seen.add(fault.field);
+  }
+}
+
+function faultsOf(issues: readonly z.core.$ZodIssue[]): Faults {
+  const { named, more } = namedOf(oncePerField(eachFault(issues)));
+  let unnamed = 0;
+  for (const issue of issues) {
+    if (issue.code === "unrecognized_keys") unnamed += Math.max(0, issue.keys.length - FAULTS_NAMED_MAX);
+  }
+  return { named, more: more + unnamed };
+}
+
+function* eachFault(issues: readonly z.core.$ZodIssue[]): Generator<Fault> {
+  for (const issue of issues) {
+    if (issue.code !== "unrecognized_keys") {
+      yield { field: fieldOf(issue.path), detail: issue.message };
+      continue;
+    }
+    const words = issue.message.split(BETWEEN);
+    for (const [i, detail] of words.entries()) yield { field: fieldOf([...issue.path, issue.keys[i] ?? ""]), detail };
+  }
+}
+
+function fieldOf(path: readonly PropertyKey[]): string {
+  return path.length === 0 ? "." : path.map((part) => String(part).slice(0, FIELD_CHARS_MAX)).join(".");
+}
+
+/** What is said of fields that an object does not have: the first twenty of them, each with the name that was perhaps meant. */
+export function unknownFields(names: readonly string[], known: readonly string[]): string {
+  return names
+    .slice(0, FAULTS_NAMED_MAX)
+    .map((name) => `unknown field${suggestion(name, known)}`)
+    .join(BETWEEN);
+}
+
+/** All of it as one sentence. */
+export function faultsText({ named, more }: Faults, between = ": "): string {
+  const list = named.map(({ field, detail }) => (field === "." ? detail : `${field}${between}${detail}`)).join("; ");
+  return more === 0 ? list : `${list}; and ${more} more`;
+}
+
+/** ` (did you mean x?)` when one of the known names is near. */
+export function suggestion(name: string, known: Iterable<string>): string {
+  let best: string | null = null;
+  let nearest = 3;
+  for (const candidate of known) {
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    if (distance < nearest) {
+      nearest = distance;
+      best = candidate;
+    }
+  }
+  return best === null ? "" : ` (did you mean ${best}?)`;
+}
+
+function editDistance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 2 || a.length > FIELD_CHARS_MAX) return 3;
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(swap, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

@@ -1,0 +1,200 @@
+/**
+ * The contract as OpenAPI 3.1, made from the table of routes: what stands here is what the server reads and answers by.
+ */
+import { z } from "zod";
+import { ERROR_CODES } from "../message/errors.ts";
+import { ADDRESSES, type RouteId } from "./addresses.ts";
+import { type ProblemCode, statusOf } from "./problem-codes.ts";
+import type { AnswerBody, RequestHeader, Route } from "./route.ts";
+import { ROUTES, routeIds } from "./table.ts";
+
+type Json = Record<string, unknown>;
+
+/** Refusals that any address may answer with. */
+export const EVERYWHERE: readonly ProblemCode[] = [
+  "unauthorized",
+  "misdirected_request",
+  "internal_error",
+  "store_unavailable",
+  "outcome_unknown",
+  "schema_outdated",
+  "closed",
+];
+
+const HEADERS: Readonly<Record<RequestHeader, string>> = {
+  "if-match": "The version that was read, as in the ETag; refused with 412 when it has moved on.",
+  "idempotency-key": "Sent twice under one key it is done once.",
+  "x-actor-type": "human (the default) or agent.",
+};
+
+const problemSchema: Json = {
+  type: "object",
+  required: ["type", "title", "status", "code", "detail"],
+  properties: {
+    type: { type: "string" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    code: { type: "string" },
+    detail: { type: "string" },
+    instance: { type: "string" },
+    errors: {
+      type: "array",
+      maxItems: 20,
+      items: {
+        type: "object",
+        required: ["code", "detail"],
+        properties: {
+          index: { type: "integer" },
+          field: { type: "string" },
+          code: { type: "string" },
+          detail: { type: "string" },
+          id: { type: "string" },
+        },
+      },
+    },
+    errors_more: { type: "integer", description: "How many faults there are besides those in errors." },
+  },
+};
+
+let made: Json | undefined;
+
+/** Made once. */
+export function openApiDocument(version = "0.1.0"): Json {
+  made ??= documentOf(version);
+  return made;
+}
+
+function documentOf(version: string): Json {
+  const components = new Map<string, Json>();
+  const paths: Record<string, Json> = {};
+  for (const id of routeIds) {
+    const [method, path] = ADDRESSES[id];
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operation(id, ROUTES[id], components) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Makegood",
+      version,
+      description: "Keeps the promises that services make to other systems: accepted means durable, delivery is at least once.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ token: [] }],
+    tags: TAGS.map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: { ...Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))), Problem: problemSchema },
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+    },
+  };
+}
+
+const TAGS = [
+  ["messages", "Promises to deliver a payload"],
+  ["topics", "Where messages go, and how"],
+  ["recovery", "Failures, what would help, and putting it right"],
+  ["redrives", "Many dead letters put back as one operation"],
+  ["audit", "Audit records"],
+  ["server", "Health and metrics"],
+] as const;
+
+function tagOf(path: string): string {
+  const [, , , room = ""] = path.split("/");
+  return TAGS.some(([name]) => name === room) ? room : "server";
+}
+
+function operation(id: RouteId, route: Route, components: Map<string, Json>): Json {
+  const [, path] = ADDRESSES[id];
+  const parameters = [
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: { type: "string" } })),
+    ...queryParameters(route, components),
+    ...(route.headers ?? []).map((name) => ({ name, in: "header", description: HEADERS[name], schema: { type: "string" } })),
+  ];
+  return {
+    operationId: id,
+    tags: [tagOf(path)],
+    summary: route.summary,
+    "x-permission": route.permission,
+    ...(route.permission === "open" ? { security: [] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body
+      ? {
+          requestBody: {
+            required: route.body.optional !== true,
+            content: { "application/json": { schema: schemaOf(route.body.schema, "input", components) } },
+          },
+        }
+      : {}),
+    responses: responses(route, components),
+  };
+}
+
+function queryParameters(route: Route, components: Map<string, Json>): Json[] {
+  if (route.query === undefined) return [];
+  const { properties = {}, required = [] } = schemaOf(route.query, "input", components) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, schema]) => ({ name, in: "query", required: required.includes(name), schema }));
+}
+
+function responses(route: Route, components: Map<string, Json>): Json {
+  const answers = Object.entries(route.answers).map(([status, body]) => [status, answer(body, components)]);
+  const byStatus = new Map<number, ProblemCode[]>();
+  for (const code of new Set([...route.errors, ...EVERYWHERE])) {
+    byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
+  }
+  const refusals = [...byStatus].map(([status, codes]) => [
+    String(status),
+    {
+      description: `Refused: ${codes.join(", ")}`,
+      content: {
+        "application/problem+json": {
+          schema: { $ref: "#/components/schemas/Problem" },
+          examples: Object.fromEntries(codes.map((code) => [code, { value: example(code, status) }])),
+        },
+      },
+    },
+  ]);
+  return Object.fromEntries([...refusals, ...answers]);
+}
+
+function example(code: ProblemCode, status: number): Json {
+  const words = code.replaceAll("_", " ");
+  const retryable = code in ERROR_CODES && ERROR_CODES[code as keyof typeof ERROR_CODES].retryable;
+  const detail = retryable ? `${words}; the same call may succeed later` : words;
+  return { type: `urn:makegood:error:${code}`, title: words.charAt(0).toUpperCase() + words.slice(1), status, code, detail };
+}
+
+function answer(body: AnswerBody, components: Map<string, Json>): Json {
+  if (body === null) return { description: "Done" };
+  if (!("_zod" in body)) return { description: "As text", content: { [body.type]: { schema: { type: "string" } } } };
+  return { description: "Done", content: { "application/json": { schema: schemaOf(body, "output", components) } } };
+}
+
+/** Schemas with a name become components, each once. */
+function schemaOf(schema: z.ZodType, io: "input" | "output", components: Map<string, Json>): Json {
+  const {
+    $schema: _,
+    $defs = {},
+    ...json
+  } = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" }) as Json & {
+    $defs?: Record<string, Json>;
+  };
+  for (const [name, one] of Object.entries($defs)) components.set(name, referring(one) as Json);
+  return referring(json) as Json;
+}
+
+/** `#/$defs/X` → `#/components/schemas/X`. */
+function referring(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(referring);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]) => {
+      if (name === "id" && typeof member === "string") return [];
+      if (name === "$ref" && typeof member === "string") return [[name, member.replace("#/$defs/", "#/components/schemas/")]];
+      return [[name, referring(member)]];
+    }),
+  );
+}

@@ -1,0 +1,45 @@
+/**
+ * Every route by its name, and the types that follow from them: what a handler gets, what it answers, what a caller of the client gives.
+ */
+import type { z } from "zod";
+import { ADDRESSES, type RouteId } from "./addresses.ts";
+import { AUDIT_ROUTES } from "./audit.ts";
+import { MESSAGE_ROUTES } from "./messages.ts";
+import { PROBE_ROUTES } from "./probes.ts";
+import { RECOVERY_ROUTES } from "./recovery/routes.ts";
+import type { Route } from "./route.ts";
+import { TOPIC_ROUTES } from "./topics.ts";
+
+export const ROUTES = {
+  ...PROBE_ROUTES,
+  ...TOPIC_ROUTES,
+  ...MESSAGE_ROUTES,
+  ...AUDIT_ROUTES,
+  ...RECOVERY_ROUTES,
+} satisfies Record<RouteId, Route>;
+
+type Routes = typeof ROUTES;
+
+export type QueryOf<Id extends RouteId> = Routes[Id] extends { readonly query: infer Q extends z.ZodType } ? z.output<Q> : object;
+
+/** An exact body is its text: the handler cuts the payload out of it. */
+export type BodyOf<Id extends RouteId> = Routes[Id] extends { readonly body: { readonly exact: true } }
+  ? string
+  : Routes[Id] extends { readonly body: { readonly schema: infer S extends z.ZodType } }
+    ? z.output<S>
+    : undefined;
+
+type Answers<Id extends RouteId> = Routes[Id]["answers"][keyof Routes[Id]["answers"]];
+export type AnswerOf<Id extends RouteId> = Answers<Id> extends infer A ? (A extends z.ZodType ? z.output<A> : string) : never;
+
+type Names<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never;
+export type ParamsOf<Id extends RouteId> = Readonly<Record<Names<(typeof ADDRESSES)[Id][1]>, string>>;
+
+type Asked<R> = R extends { readonly query: infer Q extends z.ZodType } ? z.input<Q> : object;
+type Sent<R> = R extends { readonly body: { readonly schema: infer S extends z.ZodType } } ? z.input<S> : object;
+/** Everything that a call takes, in one object: the parts of the path, of the query and of the body. */
+export type InputOf<Id extends RouteId> = Readonly<Record<keyof ParamsOf<Id>, string | number>> &
+  Asked<Routes[Id]> &
+  Sent<Routes[Id]>;
+
+export const routeIds = Object.keys(ADDRESSES) as RouteId[];

@@ -1,0 +1,107 @@
+/**
+ * The values that schemas are made of, each with the words for what is wrong with it. Null means the same as absent wherever a field is
+ * optional: what a GET shows as null may be sent back.
+ */
+import { z } from "zod";
+import { LIMITS } from "../message/limits.ts";
+import { isTooLong, isTopicName, isWellFormed, textProblem } from "../message/validate.ts";
+import { unknownFields } from "./faults.ts";
+
+interface Words {
+  /** What is said where a required value is not there. */
+  readonly missing?: string;
+}
+
+/** The error of a schema: `wrong`, or that it is missing. */
+const says = (wrong: string, { missing = "is missing" }: Words = {}) => ({
+  error: (issue: { readonly input?: unknown }) => (issue.input === undefined || issue.input === null ? missing : wrong),
+});
+
+export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().transform((value) => value ?? undefined);
+
+export function text(words?: Words) {
+  const said = says("must be a string that is not empty", words);
+  return z.string(said).min(1, said);
+}
+
+/** Any text, the empty one too. */
+export const anyText = (words?: Words) => z.string(says("must be a string", words));
+
+export function integer(min: number, max: number, words?: Words) {
+  const said = says(`must be an integer from ${min} to ${max}`, words);
+  return z.int(said).min(min, said).max(max, said);
+}
+
+export function number(min: number, max: number, words?: Words) {
+  const said = says(`must be a number from ${min} to ${max}`, words);
+  return z.number(said).min(min, said).max(max, said);
+}
+
+export const flag = () => z.boolean(says("must be true or false"));
+
+export const oneOf = <const T extends string>(allowed: readonly T[], words?: Words) =>
+  z.enum(allowed as readonly [T, ...T[]], says(`must be one of ${allowed.join(", ")}`, words));
+
+/** `max` null: as many as there are. */
+export function list<S extends z.ZodType>(one: S, max: number | null, what: string, words?: Words) {
+  const said = says(max === null ? `must be a list of ${what}` : `must be a list of 1 to ${max} ${what}`, words);
+  const some = z.array(one, said).min(1, said);
+  return max === null ? some : some.max(max, said);
+}
+
+/** An object with these fields and no others; a field that it does not have is named, with the one that was perhaps meant. */
+export function object<const S extends z.core.$ZodShape>(shape: S, words?: Words) {
+  const known = Object.keys(shape);
+  const { error } = says("must be an object", words);
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === "unrecognized_keys" ? unknownFields(issue.keys as string[], known) : error(issue)),
+  });
+}
+
+const bytesFit = (bytesMax: number) => (value: string) => !isTooLong(value, bytesMax);
+
+/** Text for the history: a reason, a note. Blank is refused, and white space around it is dropped. */
+export function note(words?: Words, bytesMax: number = LIMITS.reasonBytesMax) {
+  return text(words)
+    .trim()
+    .min(1, "must not be blank")
+    .refine((value) => bytesFit(bytesMax)(value) && !/\0/.test(value) && isWellFormed(value), {
+      error: `may have at most ${bytesMax} bytes, without NUL or lone surrogates`,
+    });
+}
+
+export const reason = () => note({ missing: "is missing: say why, it becomes part of the history" });
+
+/** A name: one line that every store can keep. */
+export const line = (bytesMax = 255, words?: Words) =>
+  text(words).refine((value) => bytesFit(bytesMax)(value) && !/\p{Cc}|\p{Surrogate}/u.test(value), {
+    error: `may have at most ${bytesMax} bytes, without control characters or lone surrogates`,
+  });
+
+/** A key, a tenant or an ordering key, by the rules that hold for a message from code. */
+export const keyText = (bytesMax: number) =>
+  anyText().check((context) => {
+    const problem = textProblem(context.value, bytesMax);
+    if (problem !== null) context.issues.push({ code: "custom", message: problem, input: context.value });
+  });
+
+export const topicName = (words?: Words) =>
+  text(words).refine(isTopicName, { error: "must be namespace/name, each of lower-case letters, digits and . _ -" });
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export const uuid = (words?: Words) => text(words).regex(UUID, { error: "must be a UUID in lower case" });
+
+/** A number that the store gave: of a group, a candidate. */
+export const numberId = (words?: Words) => integer(1, Number.MAX_SAFE_INTEGER, words);
+export const count = () => integer(0, Number.MAX_SAFE_INTEGER);
+export const version = () => integer(0, Number.MAX_SAFE_INTEGER);
+
+/** Of answers: an instant as ISO 8601 in UTC. */
+export const instant = () => z.iso.datetime();
+export const anything = () => z.unknown();
+
+/** `limit` and `cursor`, as every list has them. */
+export const page = () => ({ limit: optional(integer(1, LIMITS.pageMax)), cursor: optional(text()) });
+
+/** A page of an answer. */
+export const pageOf = <S extends z.ZodType>(one: S) => z.strictObject({ data: z.array(one), next_cursor: z.string().nullable() });

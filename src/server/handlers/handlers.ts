@@ -1,0 +1,41 @@
+/**
+ * Every handler by the name of its route: a route without one, or one that answers otherwise than its route says, does not compile.
+ */
+import type { RouteId } from "../../contract/addresses.ts";
+import type { Metrics } from "../../observe/metrics.ts";
+import type { Health } from "../health.ts";
+import type { Kernel } from "../kernel.ts";
+import type { Reply } from "../problem.ts";
+import type { Asked } from "../read-request.ts";
+import { auditHandlers } from "./audit.ts";
+import { candidateHandlers } from "./candidates.ts";
+import { failureHandlers } from "./failures.ts";
+import { groupHandlers } from "./groups.ts";
+import { interventionHandlers } from "./interventions.ts";
+import { messageHandlers } from "./messages.ts";
+import { pageHandlers } from "./page.ts";
+import { probeHandlers } from "./probes.ts";
+import { redriveHandlers } from "./redrives.ts";
+import { ruleHandlers } from "./rules.ts";
+import { topicHandlers } from "./topics.ts";
+
+export type Handler<Id extends RouteId> = (asked: Asked<Id>) => Promise<Reply> | Reply;
+
+/** The handlers of some routes. */
+export type Handlers<Id extends RouteId = RouteId> = { readonly [One in Id]: Handler<One> };
+
+export function createHandlers(kernel: Kernel, health: Health, metrics: Metrics): Handlers {
+  return {
+    ...pageHandlers(health),
+    ...probeHandlers(health, metrics),
+    ...topicHandlers(kernel),
+    ...messageHandlers(kernel),
+    ...interventionHandlers(kernel),
+    ...auditHandlers(kernel),
+    ...failureHandlers(kernel),
+    ...groupHandlers(kernel),
+    ...candidateHandlers(kernel),
+    ...ruleHandlers(kernel),
+    ...redriveHandlers(kernel),
+  };
+}

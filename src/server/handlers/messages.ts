@@ -1,0 +1,149 @@
+/**
+ * Messages over HTTP: accept one or a batch, read one back with its timeline, list them. Accepted means committed: a 201
+ * is written after the store has answered, never before.
+ */
+import { markChecked, type TextMessage } from "../../client/build-message.ts";
+import type { Enqueued } from "../../client/client.ts";
+import { standingOf, standings } from "../../client/standing.ts";
+import { FAULTS_NAMED_MAX } from "../../contract/faults.ts";
+import { PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
+import { type ErrorCode, isMakegoodError } from "../../message/errors.ts";
+import { isTraceparent } from "../../message/validate.ts";
+import { isUuid } from "../../platform/ids.ts";
+import { json, jsonText } from "../http.ts";
+import { attemptJson, messageJson, pageText, provenanceJson, withPayload } from "../json/message-json.ts";
+import type { Kernel } from "../kernel.ts";
+import { keyFault, type Posted, type PostedMessage, readPosted } from "../posted.ts";
+import { type ProblemItem, problem, Refusal, type Reply } from "../problem.ts";
+import type { Asked } from "../read-request.ts";
+import type { Handlers } from "./handlers.ts";
+import { limitOf } from "./limit-of.ts";
+
+type Request = Pick<Asked<"enqueue">, "header">;
+
+export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessage" | "getPayload" | "listMessages"> {
+  return {
+    async enqueue(request) {
+      try {
+        const body = readPosted(request.body, kernel.payloadBytesMax);
+        if (body.kind === "single") return await postOne(kernel, request, body.posted);
+        return await postBatch(kernel, request, body.posted);
+      } catch (error) {
+        return refusal(error);
+      }
+    },
+    async getMessage({ params: { id } }) {
+      const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
+      if (!message) return noSuchMessage(id);
+      const [history, standing, origin] = await Promise.all([
+        kernel.mg.store.history(id),
+        standingOf(kernel.mg.store, kernel.clock, message.topic),
+        kernel.recovery?.origin(id) ?? null,
+      ]);
+      const object = {
+        ...messageJson(message, standing),
+        ...(origin === null ? {} : { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
+        timeline: history.attempts.map(attemptJson),
+        provenance: history.provenance.map(provenanceJson),
+      };
+      return jsonText(200, withPayload(object, message.payload));
+    },
+    async getPayload({ params: { id } }) {
+      const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
+      return message ? jsonText(200, message.payload) : noSuchMessage(id);
+    },
+    async listMessages({ query: { tenant_id: tenantId, payload = false, ...filter } }) {
+      const limit = limitOf(filter.limit, payload ? PAYLOAD_PAGE_MAX : undefined);
+      const [page, standing] = await Promise.all([
+        kernel.mg.store.list({ ...filter, tenantId, payload, limit }),
+        standings(kernel.mg.store, kernel.clock),
+      ]);
+      return jsonText(200, pageText(page, standing, payload));
+    },
+  };
+}
+
+export function noSuchMessage(id: string): Reply {
+  return problem("message_not_found", `there is no message ${id.slice(0, 100)}`);
+}
+
+async function postOne(kernel: Kernel, request: Request, posted: Posted): Promise<Reply> {
+  if (!("message" in posted)) {
+    const [first] = posted.faults;
+    const named = posted.faults.slice(0, FAULTS_NAMED_MAX);
+    const detail = named.map((fault) => fault.detail).join("; ");
+    const errors = posted.faults.length > 1 ? named : undefined;
+    return problem(first?.code ?? "invalid_message", detail, { errors, more: posted.faults.length - named.length });
+  }
+  const key = posted.message.key ?? headerKey(request);
+  const [accepted] = await kernel.mg.enqueueText([incoming(request, { ...posted.message, key })]);
+  const { id, inserted } = accepted as Enqueued;
+  return json(inserted ? 201 : 200, { id, inserted }, { location: `/api/v1/messages/${id}` });
+}
+
+async function postBatch(kernel: Kernel, request: Request, posted: readonly Posted[]): Promise<Reply> {
+  if (request.header("idempotency-key") !== null) {
+    const detail = "an Idempotency-Key header names one message: give each message of a batch a `key` of its own";
+    return problem("invalid_message", detail);
+  }
+  const messages = posted.flatMap((one) => ("message" in one ? [incoming(request, one.message)] : []));
+  if (messages.length < posted.length) return refusedBatch(await allFaults(kernel, posted));
+  const data = await kernel.mg.enqueueText(messages);
+  return json(data.some(({ inserted }) => inserted) ? 201 : 200, { data: data.map(({ id, inserted }) => ({ id, inserted })) });
+}
+
+/** A refused batch names every message that is wrong, those of unknown topics too, so that it is mended once. */
+async function allFaults(kernel: Kernel, posted: readonly Posted[]): Promise<ProblemItem[]> {
+  const topics = new Set((await kernel.mg.store.topics.list()).map(({ name }) => name));
+  return posted.flatMap((one, index): ProblemItem[] => {
+    if (!("message" in one)) return one.faults.map((fault) => ({ index, ...fault }));
+    const { topic } = one.message;
+    return topics.has(topic) ? [] : [{ index, code: "unknown_topic", detail: `there is no topic ${topic}: declare it first` }];
+  });
+}
+
+function incoming(request: Request, { payload, ...fields }: PostedMessage): TextMessage {
+  const traceparent = request.header("traceparent");
+  return markChecked({ ...fields, payloadText: payload, traceparent: isTraceparent(traceparent) ? traceparent : null });
+}
+
+function refusedBatch(all: readonly ProblemItem[]): Reply {
+  const wrong = new Set(all.map(({ index }) => index)).size;
+  const words = wrong === 1 ? "one message is" : `${wrong} messages are`;
+  const errors = all.slice(0, FAULTS_NAMED_MAX);
+  const more = all.length - errors.length;
+  return problem("batch_refused", `${words} refused, so none of the batch was accepted`, { errors, more });
+}
+
+/** An error that names elements refuses the batch; any other one is about the whole request. */
+function refusal(error: unknown): Reply {
+  if (!isMakegoodError(error) || error.retryable) throw error;
+  const { index, errors } = error.detail;
+  if (Array.isArray(errors)) return refusedBatch((errors as IndexedError[]).map(indexedItem));
+  if (typeof index === "number") return refusedBatch([{ index, code: error.code, detail: error.message }]);
+  throw error;
+}
+
+/** As enqueueText reports each message of a batch. */
+interface IndexedError {
+  readonly index: number;
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly detail?: { readonly id?: unknown } | undefined;
+}
+
+function indexedItem({ index, code, message, detail }: IndexedError): ProblemItem {
+  return typeof detail?.id === "string" ? { index, code, detail: message, id: detail.id } : { index, code, detail: message };
+}
+
+/** The key of the Idempotency-Key header, bare or quoted as the draft's structured-field string; null: there is none. */
+export function headerKey(request: Request): string | null {
+  const header = request.header("idempotency-key");
+  if (header === null) return null;
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header.trim());
+  const key = quoted?.[1] === undefined ? header.trim() : quoted[1].replace(/\\(["\\])/g, "$1");
+  const ascii = /^[\x20-\x7e]*$/.test(key);
+  const fault = ascii ? keyFault(key) : { code: "invalid_message" as const, detail: "the Idempotency-Key header must be ASCII" };
+  if (fault) throw new Refusal(problem(fault.code, fault.detail.replace("`key`", "the Idempotency-Key header")));
+  return key;
+}

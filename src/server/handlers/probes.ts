@@ -1,0 +1,49 @@
+/**
+ * The addresses that machines look at: /livez says the process runs, /readyz that it can accept, /health how everything
+ * stands, /metrics the numbers.
+ */
+
+import { openApiDocument } from "../../contract/openapi.ts";
+import type { Metrics } from "../../observe/metrics.ts";
+import type { Health } from "../health.ts";
+import { json } from "../http.ts";
+import { problem, type Reply } from "../problem.ts";
+import type { Handlers } from "./handlers.ts";
+
+function text(status: number, body: string, type = "text/plain; charset=utf-8"): Reply {
+  return { status, headers: { "content-type": type }, body };
+}
+
+export function probeHandlers(health: Health, metrics: Metrics): Handlers<"live" | "ready" | "health" | "metrics" | "openApi"> {
+  return {
+    live: () => text(200, "ok\n"),
+    async ready({ query }) {
+      const checks = await health.ready();
+      const bad = checks.filter((check) => !check.ok);
+      if (bad.length > 0) {
+        // Anyone may ask: where the database is stays with those who have a token, in /health.
+        const shown = checks.map((check) => ({ ...check, detail: check.detail && withoutAddresses(check.detail) }));
+        const detail = shown.flatMap((check) => (check.ok ? [] : [`${check.name}: ${check.detail}`])).join("; ");
+        return problem("not_ready", detail, { members: { checks: shown } });
+      }
+      if (query.verbose === undefined) return text(200, "ok\n");
+      return text(
+        200,
+        `${checks.map(({ name, detail }) => `[+] ${name} ok${detail === null ? "" : `: ${detail}`}`).join("\n")}\nready\n`,
+      );
+    },
+    async health() {
+      const summary = await health.summary();
+      return json(summary.status === "unhealthy" ? 503 : 200, summary);
+    },
+    openApi: () => json(200, openApiDocument()),
+    metrics: async () => text(200, await metrics.text(), metrics.contentType),
+  };
+}
+
+const ADDRESS =
+  /\b[a-z]+:\/\/\S+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[?[0-9a-f]*(?::[0-9a-f]*){2,}\]?(?::\d+)?|\b[\w-]+(?:\.[\w-]+)*:\d{2,5}\b/gi;
+
+export function withoutAddresses(text: string): string {
+  return text.replace(ADDRESS, "its address");
+}

@@ -1,0 +1,144 @@
+/**
+ * The statements of an enqueue, sent and understood: which messages were inserted, whose the ids and keys of the others are, and whether
+ * the statement ran where it was meant to.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import type { Accepted, NewMessage } from "../../message/message.ts";
+import { idTimeMs } from "../../platform/ids.ts";
+import type { At } from "../store.ts";
+import { clockSql } from "./clock-sql.ts";
+import type { Db } from "./db.ts";
+import { batchValues, laneList, shortValues } from "./enqueue-values.ts";
+import { KIND_ORDERED, type LaneInfo } from "./lane-table.ts";
+import { DAY_MS } from "./partitions.ts";
+import { enqueueBatch, enqueueOne, findKeys, type Parts, type Short, sameMessage } from "./statements/enqueue.ts";
+
+export interface Placed {
+  readonly message: NewMessage;
+  readonly lane: LaneInfo;
+}
+
+/** Nothing was inserted because of where the statement ran: in another database, or with a lane that is gone. */
+export class Strayed extends Error {
+  readonly lanes: number[];
+  readonly database: boolean;
+  constructor(where: string, placed: readonly Placed[]) {
+    super(`enqueue: another ${where}`);
+    this.database = where === "database";
+    this.lanes = placed.map(({ lane }) => lane.id);
+  }
+}
+
+/** Where a statement of an enqueue runs: returns rows as arrays. */
+export type Run = (text: string, values: unknown[], name?: string) => Promise<(string | null)[][]>;
+
+export interface Where extends At {
+  /** The lanes need not be asked for. */
+  readonly lanesSeen?: boolean | undefined;
+}
+
+/** How a statement of an enqueue is to be made. */
+export interface How extends Where {
+  /** An id may be there already. */
+  readonly repeat: boolean;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Sends one short or one batch statement; returns the ids that were not inserted because they or their keys exist. */
+export async function insert(db: Db, placed: readonly Placed[], run: Run, how: How): Promise<ReadonlySet<string>> {
+  const { repeat, now, lanesSeen = false } = how;
+  const { installation } = db.lanes;
+  const clock = clockSql(now);
+  const nowMs = now?.getTime() ?? db.clock.wallMs();
+  const old = placed.some(({ message }) => nowMs - idTimeMs(message.id) > DAY_MS);
+  const [only] = placed;
+  if (placed.length === 1 && only && !old && !lanesSeen && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
+    const keyed = only.message.key !== null;
+    const rows =
+      now === undefined
+        ? await runNamed(db, run, { keyed, repeat }, shortValues(only, installation))
+        : await run(enqueueOne(db.s, clock, { keyed, repeat }), shortValues(only, installation));
+    return rows.length > 0 ? NONE : new Set([only.message.id]);
+  }
+  const { parts, values } = batchValues(placed, { old, repeat: repeat || old, installation, lanesSeen });
+  const [row] = await run(enqueueBatch(db.s, clock, parts), values, now === undefined ? batchName(parts) : undefined);
+  if (row?.[2]) throw new Strayed(row[2], placed);
+  return row?.[0] ? new Set(row[0].split(",")) : NONE;
+}
+
+const texts = new Map<string, string>();
+
+/** The text is made once: a caller's transaction waits for it each time. */
+function runNamed(db: Db, run: Run, { keyed, repeat }: Short, values: unknown[]): Promise<(string | null)[][]> {
+  const name = `mg_enqueue_${keyed ? "keyed" : "plain"}_${repeat}`;
+  const place = name + db.s;
+  let text = texts.get(place);
+  if (text === undefined) {
+    text = enqueueOne(db.s, clockSql(undefined), { keyed, repeat });
+    texts.set(place, text);
+  }
+  return run(text, values, name);
+}
+
+const batchName = (parts: Parts): string => `mg_enqueue_${Object.values(parts).map(Number).join("")}`;
+
+/** Which message has the id or key of each missing one; undefined where that message was pruned in between. */
+async function findOwners(
+  db: Db,
+  placed: readonly Placed[],
+  missing: ReadonlySet<string>,
+  run: Run,
+  { lanesSeen }: How,
+): Promise<(Accepted | undefined)[]> {
+  const results: (Accepted | undefined)[] = placed.map(({ message }) =>
+    missing.has(message.id) ? undefined : { kind: "accepted", id: message.id },
+  );
+  const asked = placed.flatMap(({ message, lane }, i) =>
+    missing.has(message.id) && message.key !== null ? [{ i, topic_id: lane.topicId, tenant: lane.tenant, key: message.key }] : [],
+  );
+  const where = [db.lanes.installation, lanesSeen ? "{}" : laneList(placed)];
+  for (const [index, id, hash] of await run(findKeys(db.s), [JSON.stringify(asked), ...where])) {
+    if (index === null) {
+      if (id) throw new Strayed(id, placed);
+      continue;
+    }
+    const i = Number(index);
+    const message = placed[i]?.message as NewMessage;
+    // The same id means that an earlier try of this very call did commit.
+    const kind = id === message.id ? "accepted" : hash === message.payloadHash ? "duplicate" : "conflict";
+    results[i] = { kind, id: id as string };
+  }
+  for (const [i, { message }] of placed.entries()) {
+    if (results[i] || message.key !== null) continue;
+    const [row] = await run(sameMessage(db.s), [message.id, message.payload]);
+    if (row) results[i] = { kind: row[0] === "true" ? "accepted" : "conflict", id: message.id };
+  }
+  return results;
+}
+
+/** What becomes of each message. A key that was pruned between the two statements is inserted again, once. */
+export async function answersFor(
+  db: Db,
+  placed: readonly Placed[],
+  missing: ReadonlySet<string>,
+  run: Run,
+  how: How,
+): Promise<Accepted[]> {
+  if (missing.size === 0) return placed.map(({ message }) => ({ kind: "accepted", id: message.id }));
+  const results = await findOwners(db, placed, missing, run, how);
+  const again = placed.filter((_, i) => results[i] === undefined);
+  if (again.length > 0) {
+    const missingAgain = await insert(db, again, run, how);
+    const second = await findOwners(db, again, missingAgain, run, how);
+    for (const [i, p] of placed.entries()) results[i] ??= second[again.indexOf(p)];
+  }
+  return results.map((result) => {
+    if (!result)
+      throw new MakegoodError(
+        "retry_transaction",
+        "a key was deleted and taken again while it was looked up; run the call again",
+      );
+    return result;
+  });
+}

@@ -1,0 +1,57 @@
+/**
+ * Holds an answer of the API against its route: the status is one of those that the route names, the body fits its schema with no field
+ * beside it, and a refusal is a problem whose code the route (or every route) may answer with.
+ */
+import { ADDRESSES, type RouteId } from "../../src/contract/addresses.ts";
+import { EVERYWHERE } from "../../src/contract/openapi.ts";
+import type { Route } from "../../src/contract/route.ts";
+import { ROUTES, routeIds } from "../../src/contract/table.ts";
+
+export function routeOf(method: string, path: string): RouteId | null {
+  const fits = (template: string) => new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
+  return routeIds.find((id) => ADDRESSES[id][0] === method && fits(ADDRESSES[id][1])) ?? null;
+}
+
+/** Throws what does not fit. */
+export async function checkAnswer(method: string, url: string, response: Response): Promise<void> {
+  const { pathname } = new URL(url);
+  const id = routeOf(method, pathname);
+  const text = await response.clone().text();
+  const where = `${method} ${pathname} answered ${response.status}`;
+  if (response.status >= 400) return checkProblem(id, where, response, text);
+  if (id === null) throw new Error(`${where}, and no route has this address`);
+  const route: Route = ROUTES[id];
+  if (!(response.status in route.answers)) throw new Error(`${where}, which ${id} does not name`);
+  const answer = route.answers[response.status];
+  if (answer === null || answer === undefined) {
+    if (text !== "") throw new Error(`${where} with a body, and ${id} has none`);
+  } else if ("_zod" in answer) {
+    const checked = answer.safeParse(JSON.parse(text));
+    if (!checked.success)
+      throw new Error(`${where}: ${id}: ${JSON.stringify(checked.error.issues.slice(0, 3))}\n${text.slice(0, 500)}`);
+  } else if (!response.headers.get("content-type")?.startsWith(answer.type)) {
+    throw new Error(`${where} as ${response.headers.get("content-type")}, and ${id} says ${answer.type}`);
+  }
+}
+
+function checkProblem(id: RouteId | null, where: string, response: Response, text: string): void {
+  // An unhealthy server says how it stands.
+  if (id === "health" && response.status === 503) return;
+  if (response.headers.get("content-type") !== "application/problem+json") throw new Error(`${where} without a problem: ${text}`);
+  const { code, errors = [] } = JSON.parse(text) as { code: string; errors?: unknown[] };
+  if (errors.length > 20) throw new Error(`${where} with ${errors.length} faults`);
+  const route: Route | null = id && ROUTES[id];
+  const known = [...EVERYWHERE, ...BEFORE, ...(route?.errors ?? [])];
+  if (route && !known.some((one) => one === code)) throw new Error(`${where}: ${id} does not name ${code}`);
+}
+
+/** Before a route is asked: a body that cannot be read at all, a method or an origin that is refused. */
+const BEFORE = [
+  "method_not_allowed",
+  "cross_origin_refused",
+  "unsupported_media_type",
+  "body_too_large",
+  "invalid_request",
+  "invalid_payload",
+  "request_timeout",
+];
