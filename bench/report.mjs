@@ -5,7 +5,7 @@ import { questionNames } from "./lib/options.mjs";
 import { payloadBytes } from "./lib/payload.mjs";
 import { benchPath } from "./lib/prepare.mjs";
 import { formatNumber, formatSpread, median } from "./lib/stats.mjs";
-import { metrics, redisMetrics, settlementMetrics, settlementStores, targets } from "./targets.mjs";
+import { acceptMetrics, metrics, redisMetrics, settlementMetrics, settlementStores, targets } from "./targets.mjs";
 
 /** Every question, every peer, five rounds: only that is worth keeping. */
 export function isComplete(results) {
@@ -58,7 +58,7 @@ function targetTable(results) {
   const nameOf = (key) => results.peers.find((peer) => peer.key === key)?.name ?? key;
   const rows = targets.map((target) => {
     const values = measured(results, target);
-    const title = `${titlePrefix(target)}${{ ...metrics, ...redisMetrics, ...settlementMetrics }[target.metric]}`;
+    const title = `${titlePrefix(target)}${{ ...metrics, ...acceptMetrics, ...redisMetrics, ...settlementMetrics }[target.metric]}`;
     const question = target.kind === "own" ? title : title.replace(/, (µs|ms|\S+\/s)$/, "");
     const own = target.ours === undefined ? "" : `on ${nameOf(target.ours)}`;
     const their = target.theirs === undefined ? "" : `'s ${metrics[target.theirs]}`;
@@ -90,6 +90,7 @@ function verdict({ atLeast, atMost }, values) {
 function medianTables(results) {
   const tables = [
     ["", ["makegood", "raw", "pgboss", "graphile", "bullmq", "undici"], metrics],
+    ["over HTTP", ["serve", "bare-http"], acceptMetrics],
     ["the Redis store", ["makegood-redis", "raw-redis", "bullmq"], redisMetrics],
     ["settlement, one call after the other", settlementStores, settlementMetrics],
   ];

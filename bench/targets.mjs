@@ -49,6 +49,13 @@ export const targets = [
   { metric: "http_rate", kind: "ratio", against: "undici", atLeast: 0.7 },
   { metric: "http_cpu", kind: "own", atMost: 200 },
   { metric: "http_p99", kind: "ratio", against: "raw", theirs: "latency_p99", atMost: 3 },
+  { ours: "serve", metric: "accept_1", kind: "ratio", against: "bare-http", atLeast: 0.75 },
+  { ours: "serve", metric: "accept_16", kind: "ratio", against: "bare-http", atLeast: 1 },
+  { ours: "serve", metric: "accept_64", kind: "ratio", against: "bare-http", atLeast: 1.4 },
+  { ours: "serve", metric: "accept_256", kind: "ratio", against: "bare-http", atLeast: 1.5 },
+  { ours: "serve", metric: "accept_p99_64", kind: "inverse", against: "bare-http", atLeast: 1 },
+  { ours: "serve", metric: "accept_p99_256", kind: "inverse", against: "bare-http", atLeast: 1 },
+  { ours: "serve", metric: "accept_delivered_ratio", kind: "own", atLeast: 0.5 },
   { ours: "makegood-redis", metric: "redis_callers16", kind: "ratio", against: "raw-redis", atLeast: 0.7 },
   { ours: "makegood-redis", metric: "redis_drain", kind: "ratio", against: "bullmq", atLeast: 2 },
   { ours: "makegood-redis", metric: "redis_callers16", kind: "ratio", against: "bullmq" },
@@ -86,6 +93,21 @@ export const metrics = {
   http_cpu: "HTTP delivery, worker CPU per message, µs",
   http_p50: "HTTP, call to arrival at 50/s, p50, ms",
   http_p99: "HTTP, call to arrival at 50/s, p99, ms",
+};
+
+/** The same of the question `accept`. */
+export const acceptMetrics = {
+  accept_1: "accept over HTTP, one caller, messages/s",
+  accept_16: "accept over HTTP, 16 callers, messages/s",
+  accept_64: "accept over HTTP, 64 callers, messages/s",
+  accept_256: "accept over HTTP, 256 callers, messages/s",
+  accept_p99_1: "accept over HTTP, one caller, p99, ms",
+  accept_p99_16: "accept over HTTP, 16 callers, p99, ms",
+  accept_p99_64: "accept over HTTP, 64 callers, p99, ms",
+  accept_p99_256: "accept over HTTP, 256 callers, p99, ms",
+  accept_only: "64 callers, accepted only, messages/s",
+  accept_delivered: "64 callers, accepted and delivered, messages/s",
+  accept_delivered_ratio: "64 callers, accepted and delivered against accepted only",
 };
 
 /** The same of the question `redis`; microseconds are those that the server spends in scripts, per message. */

@@ -2,11 +2,24 @@
 import { parseArgs } from "node:util";
 import { full, quick } from "../sizes.mjs";
 
-export const questionNames = ["enqueue", "tx", "drain", "latency", "depth", "longtx", "history", "http", "redis", "settlement"];
+export const questionNames = [
+  "enqueue",
+  "tx",
+  "drain",
+  "latency",
+  "depth",
+  "longtx",
+  "history",
+  "http",
+  "accept",
+  "redis",
+  "settlement",
+];
 export const peerNames = [
   ...["makegood", "raw", "pgboss", "graphile", "bullmq", "undici"],
   ...["makegood-redis", "raw-redis"],
   ...["redis-everysec", "redis-always", "postgres-store"],
+  ...["serve", "bare-http"],
 ];
 
 const usage = `node bench/run.mjs [options]

@@ -3,11 +3,13 @@
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-const dist = pathToFileURL(`${resolve(process.env.BENCH_DIST ?? fileURLToPath(new URL("../../dist", import.meta.url)))}/`);
+export const distPath = pathToFileURL(
+  `${resolve(process.env.BENCH_DIST ?? fileURLToPath(new URL("../../dist", import.meta.url)))}/`,
+);
 
 export const doors = {
-  main: () => import(new URL("index.js", dist)),
-  postgres: () => import(new URL("store/postgres/index.js", dist)),
-  redis: () => import(new URL("store/redis/index.js", dist)),
-  presets: () => import(new URL("presets/index.js", dist)),
+  main: () => import(new URL("index.js", distPath)),
+  postgres: () => import(new URL("store/postgres/index.js", distPath)),
+  redis: () => import(new URL("store/redis/index.js", distPath)),
+  presets: () => import(new URL("presets/index.js", distPath)),
 };
