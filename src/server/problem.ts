@@ -1,7 +1,7 @@
 /**
  * Every refusal of the API as RFC 9457 problem+json: a stable code, what happened, and to which request.
  */
-import { type Faults, namedOf } from "../contract/faults.ts";
+import { type Fault, namedOf } from "../contract/faults.ts";
 import { type ProblemCode, statusOf } from "../contract/problem-codes.ts";
 import { isMakegoodError } from "../message/errors.ts";
 
@@ -80,7 +80,7 @@ const SHOWN = [
 ] as const;
 
 /** What a thrown error becomes; undefined when it is none of ours and must be logged, not shown. */
-export function problemOf(thrown: unknown): Reply | undefined {
+export function problemOf(thrown: unknown, status?: number): Reply | undefined {
   if (thrown instanceof Refusal) return thrown.reply;
   if (!isMakegoodError(thrown)) return undefined;
   const shown = SHOWN.flatMap(([name, shownAs]): [string, unknown][] => {
@@ -88,14 +88,10 @@ export function problemOf(thrown: unknown): Reply | undefined {
     return value === undefined || (name === "redriveId" && value === null) ? [] : [[shownAs, value]];
   });
   const members = Object.fromEntries(shown);
-  const { named, more } = faultsIn(thrown.detail.errors);
+  const faults = thrown.detail.errors;
+  const { named, more } = namedOf(Array.isArray(faults) ? (faults as Fault[]) : []);
   const errors = named.length === 0 ? undefined : named.map(({ field, detail }) => ({ field, code: thrown.code, detail }));
-  return problem(thrown.code, thrown.message, { members, errors, more });
-}
-
-/** The faults that an error of the kernel carries, in the shape of all faults. */
-function faultsIn(errors: unknown): Faults {
-  return Array.isArray(errors) ? namedOf(errors) : { named: [], more: 0 };
+  return problem(thrown.code, thrown.message, { members, errors, more, status });
 }
 
 /** Adds which request it was about; the path only, because a query may carry what should not be repeated. */

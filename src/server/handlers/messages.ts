@@ -6,18 +6,20 @@ import { markChecked, type TextMessage } from "../../client/build-message.ts";
 import type { Enqueued } from "../../client/client.ts";
 import { standingOf, standings } from "../../client/standing.ts";
 import { FAULTS_NAMED_MAX } from "../../contract/faults.ts";
-import { PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
+import { attempt, intervention, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
 import { type ErrorCode, isMakegoodError } from "../../message/errors.ts";
+import type { MessageView } from "../../message/message.ts";
 import { isTraceparent } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
 import { json, jsonText } from "../http.ts";
-import { attemptJson, messageJson, pageText, provenanceJson, withPayload } from "../json/message-json.ts";
+import { messageJson, pageText, withPayload } from "../json/message-json.ts";
+import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { keyFault, type Posted, type PostedMessage, readPosted } from "../posted.ts";
 import { type ProblemItem, problem, Refusal, type Reply } from "../problem.ts";
 import type { Asked } from "../read-request.ts";
 import type { Handlers } from "./handlers.ts";
-import { limitOf } from "./limit-of.ts";
+import { limited } from "./limited.ts";
 
 type Request = Pick<Asked<"enqueue">, "header">;
 
@@ -33,31 +35,23 @@ export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessag
       }
     },
     async getMessage({ params: { id } }) {
-      const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
+      const { store } = kernel.mg;
+      const message = isUuid(id) ? await store.get(id) : null;
       if (!message) return noSuchMessage(id);
-      const [history, standing, origin] = await Promise.all([
-        kernel.mg.store.history(id),
-        standingOf(kernel.mg.store, kernel.clock, message.topic),
-        kernel.recovery?.origin(id) ?? null,
-      ]);
-      const object = {
-        ...messageJson(message, standing),
-        ...(origin === null ? {} : { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
-        timeline: history.attempts.map(attemptJson),
-        provenance: history.provenance.map(provenanceJson),
-      };
-      return jsonText(200, withPayload(object, message.payload));
+      const [history, origin] = await Promise.all([store.history(id), kernel.recovery?.origin(id) ?? null]);
+      return shownMessage(kernel, message, 200, {
+        ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
+        timeline: history.attempts.map((one) => wireOf(attempt, one)),
+        provenance: history.provenance.map((one) => wireOf(intervention, one)),
+      });
     },
     async getPayload({ params: { id } }) {
       const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
       return message ? jsonText(200, message.payload) : noSuchMessage(id);
     },
-    async listMessages({ query: { tenant_id: tenantId, payload = false, ...filter } }) {
-      const limit = limitOf(filter.limit, payload ? PAYLOAD_PAGE_MAX : undefined);
-      const [page, standing] = await Promise.all([
-        kernel.mg.store.list({ ...filter, tenantId, payload, limit }),
-        standings(kernel.mg.store, kernel.clock),
-      ]);
+    async listMessages({ query: { payload = false, ...filter } }) {
+      const wanted = { ...limited(filter, payload ? PAYLOAD_PAGE_MAX : undefined), payload };
+      const [page, standing] = await Promise.all([kernel.mg.store.list(wanted), standings(kernel.mg.store, kernel.clock)]);
       return jsonText(200, pageText(page, standing, payload));
     },
   };
@@ -65,6 +59,18 @@ export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessag
 
 export function noSuchMessage(id: string): Reply {
   return problem("message_not_found", `there is no message ${id.slice(0, 100)}`);
+}
+
+/** A message with its payload, and what else there is to say about it. */
+export async function shownMessage(
+  { mg, clock }: Kernel,
+  message: MessageView,
+  status = 200,
+  beside: object = {},
+  headers?: Readonly<Record<string, string>>,
+): Promise<Reply> {
+  const standing = await standingOf(mg.store, clock, message.topic);
+  return jsonText(status, withPayload({ ...messageJson(message, standing), ...beside }, message.payload), headers);
 }
 
 async function postOne(kernel: Kernel, request: Request, posted: Posted): Promise<Reply> {
