@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
-import { type ProblemCode, statusOf } from "./problem-codes.ts";
+import { type ProblemCode, statusOf, titleOf } from "./problem-codes.ts";
 import { type AnswerBody, errorsOf, type RequestHeader, type Route } from "./route.ts";
 import { ROUTES, routeIds } from "./table.ts";
 
@@ -153,7 +153,7 @@ function example(code: ProblemCode, status: number): Json {
   const words = code.replaceAll("_", " ");
   const retryable = code in ERROR_CODES && ERROR_CODES[code as keyof typeof ERROR_CODES].retryable;
   const detail = retryable ? `${words}; the same call may succeed later` : words;
-  return { type: `urn:makegood:error:${code}`, title: words.charAt(0).toUpperCase() + words.slice(1), status, code, detail };
+  return { type: `urn:makegood:error:${code}`, title: titleOf(code), status, code, detail };
 }
 
 function answer(body: AnswerBody, components: Map<string, Json>): Json {

@@ -5,8 +5,8 @@
 import type { z } from "zod";
 import { check, FAULTS_NAMED_MAX } from "../contract/faults.ts";
 import type { ErrorCode } from "../message/errors.ts";
+import { type Cursor, cursorOn, eachMember, expectEnd, takeValue } from "../message/json-scanner.ts";
 import { type Own, ownOf } from "./json/wire.ts";
-import { type Cursor, cursorOn, eachMember, expectEnd, takeValue } from "./payload-scanner.ts";
 import { Refusal } from "./problem.ts";
 import { refusal, together } from "./read-request.ts";
 

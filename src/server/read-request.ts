@@ -9,10 +9,10 @@ import type { ProblemCode } from "../contract/problem-codes.ts";
 import type { Body, Route } from "../contract/route.ts";
 import type { BodyOf, ParamsOf, QueryOf } from "../contract/table.ts";
 import type { ErrorCode } from "../message/errors.ts";
+import { checkJson } from "../message/json-scanner.ts";
 import { readText } from "./body.ts";
 import { type ApiRequest, type Parsed, parsed, refused } from "./http.ts";
-import { innerOf, type Own, ownOf } from "./json/wire.ts";
-import { checkJson } from "./payload-scanner.ts";
+import { type Own, ownOf, textValue } from "./json/wire.ts";
 import { problem, Refusal, type Reply } from "./problem.ts";
 
 /** What a handler gets, in the kernel's words. */
@@ -86,14 +86,6 @@ export function together(faults: Iterable<Fault>, checked: Checked<unknown>): Fa
   const others = checked.ok ? { named: [], more: 0 } : checked.faults;
   const { named, more } = namedOf([...faults, ...others.named]);
   return { named, more: more + others.more };
-}
-
-/** What a text stands for where the schema wants a number, a flag or a list; it stays a text where it is none. */
-export function textValue(text: string, schema: z.core.$ZodType): unknown {
-  const { type } = innerOf(schema).def;
-  if (type === "number" && /^-?[0-9]{1,16}(\.[0-9]{1,16})?$/.test(text)) return Number(text);
-  if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
-  return text;
 }
 
 async function readBody(body: Body, request: ApiRequest, payloadBytesMax: number): Promise<Parsed<unknown>> {

@@ -5,7 +5,6 @@
 import { markChecked, type TextMessage } from "../../client/build-message.ts";
 import type { Enqueued } from "../../client/client.ts";
 import { standingOf, standings } from "../../client/standing.ts";
-import { FAULTS_NAMED_MAX } from "../../contract/faults.ts";
 import { attempt, intervention, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
 import { type ErrorCode, isMakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
@@ -75,11 +74,9 @@ export async function shownMessage(
 
 async function postOne(kernel: Kernel, request: Request, posted: Posted): Promise<Reply> {
   if (!("message" in posted)) {
-    const [first] = posted.faults;
-    const named = posted.faults.slice(0, FAULTS_NAMED_MAX);
-    const detail = named.map((fault) => fault.detail).join("; ");
-    const errors = posted.faults.length > 1 ? named : undefined;
-    return problem(first?.code ?? "invalid_message", detail, { errors, more: posted.faults.length - named.length });
+    const { faults } = posted;
+    const detail = faults.map((fault) => fault.detail).join("; ");
+    return problem(faults[0]?.code ?? "invalid_message", detail, { errors: faults.length > 1 ? faults : [] });
   }
   const key = posted.message.key ?? headerKey(request);
   const [accepted] = await kernel.mg.enqueueText([incoming(request, { ...posted.message, key })]);
@@ -116,17 +113,19 @@ function incoming(request: Request, { payload, ...fields }: PostedMessage): Text
 function refusedBatch(all: readonly ProblemItem[]): Reply {
   const wrong = new Set(all.map(({ index }) => index)).size;
   const words = wrong === 1 ? "one message is" : `${wrong} messages are`;
-  const errors = all.slice(0, FAULTS_NAMED_MAX);
-  const more = all.length - errors.length;
-  return problem("batch_refused", `${words} refused, so none of the batch was accepted`, { errors, more });
+  return problem("batch_refused", `${words} refused, so none of the batch was accepted`, { errors: all });
 }
 
 /** An error that names elements refuses the batch; any other one is about the whole request. */
 function refusal(error: unknown): Reply {
   if (!isMakegoodError(error) || error.retryable) throw error;
   const { index, errors } = error.detail;
-  if (Array.isArray(errors)) return refusedBatch((errors as IndexedError[]).map(indexedItem));
-  if (typeof index === "number") return refusedBatch([{ index, code: error.code, detail: error.message }]);
+  if (Array.isArray(errors)) {
+    return refusedBatch(
+      (errors as IndexedError[]).map(({ code, message, ...one }) => itemOf(one.index, code, message, one.detail?.id)),
+    );
+  }
+  if (typeof index === "number") return refusedBatch([itemOf(index, error.code, error.message)]);
   throw error;
 }
 
@@ -135,12 +134,10 @@ interface IndexedError {
   readonly index: number;
   readonly code: ErrorCode;
   readonly message: string;
-  readonly detail?: { readonly id?: unknown } | undefined;
+  readonly detail?: { readonly id?: string } | undefined;
 }
 
-function indexedItem({ index, code, message, detail }: IndexedError): ProblemItem {
-  return typeof detail?.id === "string" ? { index, code, detail: message, id: detail.id } : { index, code, detail: message };
-}
+const itemOf = (index: number, code: ErrorCode, detail: string, id?: string): ProblemItem => ({ index, code, detail, id });
 
 /** The key of the Idempotency-Key header, bare or quoted as the draft's structured-field string; null: there is none. */
 export function headerKey(request: Request): string | null {

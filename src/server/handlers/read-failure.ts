@@ -4,13 +4,13 @@
  */
 import { FAILURE_PAYLOAD_BYTES } from "../../contract/bodies.ts";
 import { failureEnvelope, failurePayload, NOTHING_SAID } from "../../contract/recovery/failures.ts";
+import { type Cursor, eachMember, takeValue } from "../../message/json-scanner.ts";
 import { LIMITS } from "../../message/limits.ts";
 import { READ_CHARS_MAX } from "../../recovery/ingest/clean-text.ts";
+import { headOf } from "../../recovery/ingest/text-head.ts";
 import type { FailureReport } from "../../recovery/recovery.ts";
-import { type Cursor, eachMember, takeValue } from "../payload-scanner.ts";
 import { readExact } from "../read-exact.ts";
 import { refusalOf } from "../read-request.ts";
-import { headOf } from "./text-head.ts";
 
 /** `headerKey`: what the Idempotency-Key header said, where the body has no key. */
 export function readFailure(body: string, headerKey: string | null): FailureReport {

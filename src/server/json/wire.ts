@@ -33,7 +33,7 @@ interface Def {
 }
 
 /** What is inside of optional, nullable and transformed. */
-export function innerOf(schema: z.core.$ZodType): { readonly schema: z.core.$ZodType; readonly def: Def } {
+function innerOf(schema: z.core.$ZodType): { readonly schema: z.core.$ZodType; readonly def: Def } {
   const def = schema._zod.def as Def;
   const inner = def.innerType ?? def.in;
   return inner === undefined ? { schema, def } : innerOf(inner);
@@ -99,4 +99,13 @@ export function ownOf<T>(one: z.core.$ZodType, value: T): Own<T> {
     return field ? [ownName(name), ownOf(field, member)] : [name, member];
   });
   return Object.fromEntries(named) as Own<T>;
+}
+
+/** What a text of a query or of the environment stands for where a number, a flag or a list is wanted; else it stays a text. */
+export function textValue(text: string, schema: z.core.$ZodType): unknown {
+  const { type } = innerOf(schema).def;
+  if (type === "number" && /^-?[0-9]{1,16}(\.[0-9]{1,16})?$/.test(text)) return Number(text);
+  if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
+  if (type !== "array") return text;
+  return text.split(",").flatMap((one) => one.trim() || []);
 }
