@@ -5,57 +5,57 @@
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
-import { BODY_BYTES } from "./body-bytes.ts";
-import { routes } from "./route.ts";
+import { body, exactBody } from "./bodies.ts";
+import type { ProblemCode } from "./problem-codes.ts";
+import { lists, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
 export const PAYLOAD_PAGE_MAX = 100;
 
-export const hold = z.strictObject({ code: z.string(), reason: z.string() }).meta({ id: "Hold" });
+export const hold = v.shape("Hold", { code: z.string(), reason: z.string() });
 
 /** A message without its payload. */
-export const message = z
-  .strictObject({
-    id: z.string(),
-    topic: z.string(),
-    tenant_id: z.string().nullable(),
-    key: z.string().nullable(),
-    ordering_key: z.string().nullable(),
-    priority: z.int(),
-    status: z.enum(STATUSES),
-    attempts: z.int(),
-    generation: z.int(),
-    revision: z.int(),
-    resolution: z.enum(RESOLUTIONS).nullable(),
-    held_reason: z.string().nullable().describe("a word: what keeps it from being attempted"),
-    pending_reason: hold.nullable().describe("why it is pending: what holds it, when it is due, or that it waits for its turn"),
-    next_attempt_at: v.instant().nullable(),
-    created_at: v.instant(),
-    died_at: v.instant().nullable(),
-    last_error: z.string().nullable(),
-    last_code: z.string().nullable(),
-    schema_version: z.int().nullable(),
-    traceparent: z.string().nullable(),
-  })
-  .meta({ id: "Message" });
+export const message = v.shape("Message", {
+  id: z.string(),
+  topic: z.string(),
+  tenant_id: z.string().nullable(),
+  key: z.string().nullable(),
+  ordering_key: z.string().nullable(),
+  priority: z.int(),
+  status: z.enum(STATUSES),
+  attempts: z.int(),
+  generation: z.int(),
+  revision: z.int(),
+  resolution: z.enum(RESOLUTIONS).nullable(),
+  held_reason: z.string().nullable().describe("a word: what keeps it from being attempted"),
+  pending_reason: hold.nullable().describe("why it is pending: what holds it, when it is due, or that it waits for its turn"),
+  next_attempt_at: v.instant().nullable(),
+  created_at: v.instant(),
+  died_at: v.instant().nullable(),
+  last_error: z.string().nullable(),
+  last_code: z.string().nullable(),
+  schema_version: z.int().nullable(),
+  traceparent: z.string().nullable(),
+});
 
-export const attempt = z
-  .strictObject({
-    attempt: z.int(),
-    outcome: z.string(),
-    counted: z.boolean(),
-    at: v.instant(),
-    duration_ms: z.number().nullable(),
-    code: z.string().nullable(),
-    error: z.string().nullable(),
-    next_attempt_at: v.instant().nullable(),
-  })
-  .meta({ id: "Attempt" });
+export const attempt = v.shape("Attempt", {
+  attempt: z.int(),
+  outcome: z.string(),
+  counted: z.boolean(),
+  at: v.instant(),
+  duration_ms: z.number().nullable(),
+  code: z.string().nullable(),
+  error: z.string().nullable(),
+  next_attempt_at: v.instant().nullable(),
+});
 
-export const intervention = z
-  .strictObject({ at: v.instant(), actor: z.string(), action: z.string(), reason: z.string().nullable() })
-  .meta({ id: "Intervention" });
+export const intervention = v.shape("Intervention", {
+  at: v.instant(),
+  actor: z.string(),
+  action: z.string(),
+  reason: z.string().nullable(),
+});
 
 const payload = z.unknown().describe("JSON, kept and delivered byte for byte");
 /** Any JSON, null too; it must be there. */
@@ -73,20 +73,23 @@ export const messageDetail = withPayload
   .extend({ ...origin, timeline: z.array(attempt), provenance: z.array(intervention) })
   .meta({ id: "MessageDetail" });
 
-export const accepted = z
-  .strictObject({ id: z.string(), inserted: z.boolean().describe("false: the key was there already, with the same payload") })
-  .meta({ id: "Accepted" });
+export const accepted = v.shape("Accepted", {
+  id: z.string(),
+  inserted: z.boolean().describe("false: the key was there already, with the same payload"),
+});
 
 /** What a message is made of; `topic` and `payload` must be there. */
 export const newMessage = v
   .object({
     topic: v.topicName(),
     payload: given,
-    key: v.optional(v.keyText(LIMITS.keyBytesMax)),
-    tenant_id: v.optional(v.keyText(LIMITS.tenantIdBytesMax)),
-    ordering_key: v.optional(v.keyText(LIMITS.orderingKeyBytesMax)),
-    delay_ms: v.optional(v.integer(0, LIMITS.delayMsMax)),
-    priority: v.optional(v.integer(LIMITS.priorityMin, LIMITS.priorityMax)),
+    ...v.optionals({
+      key: v.keyText(LIMITS.keyBytesMax),
+      tenant_id: v.keyText(LIMITS.tenantIdBytesMax),
+      ordering_key: v.keyText(LIMITS.orderingKeyBytesMax),
+      delay_ms: v.integer(0, LIMITS.delayMsMax),
+      priority: v.integer(LIMITS.priorityMin, LIMITS.priorityMax),
+    }),
   })
   .meta({ id: "NewMessage" });
 
@@ -95,130 +98,79 @@ export const newMessages = v
   .meta({ id: "NewMessages" });
 
 const asked = { reason: v.reason(), revision: v.optional(v.version()) };
+const force = { force: v.optional(v.flag()) };
 export const editBody = v
-  .object({ ...asked, payload: given, key: v.optional(v.keyText(LIMITS.keyBytesMax)), force: v.optional(v.flag()) })
+  .object({ ...asked, ...force, payload: given, key: v.optional(v.keyText(LIMITS.keyBytesMax)) })
   .meta({ id: "MessageEdit" });
-const interventionBody = <S extends z.ZodType>(schema: S) =>
-  ({ schema, bytesMax: BODY_BYTES.intervention, invalid: "invalid_message" }) as const;
-const REFUSED = ["message_not_found", "wrong_state", "revision_conflict", "invalid_message"] as const;
+
+const MISSING = ["message_not_found"] as const;
+const REFUSED = [...MISSING, "wrong_state", "revision_conflict"] as const;
+
+/** What a person does to one message, with a reason. */
+const intervenes = <S extends z.ZodType>(summary: string, schema: S, errors: readonly ProblemCode[] = []) =>
+  route("operate", summary, { 200: withPayload }, { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
+
+const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
+const NOT_TAKEN = [
+  "invalid_topic",
+  "payload_too_large",
+  "payload_rejected_by_schema",
+  "key_too_long",
+  "key_conflict",
+  "unknown_topic",
+  "batch_refused",
+  "store_full",
+] as const;
+const NOT_EDITED = ["needs_postgres", "nobody_delivers", "payload_rejected_by_schema", "key_conflict", "carried"] as const;
 
 export const MESSAGE_ROUTES = routes({
-  listMessages: {
-    summary: "Messages, newest first, by topic, status, resolution, tenant or key",
-    permission: "read",
-    query: v.object({
-      ...v.page(),
-      topic: v.optional(v.topicName()),
-      status: v.optional(v.oneOf(STATUSES)),
-      resolution: v.optional(v.oneOf(RESOLUTIONS)),
-      tenant_id: v.optional(v.text()),
-      key: v.optional(v.text()),
-      payload: v.optional(v.flag()),
-    }),
-    answers: { 200: v.pageOf(z.union([message, withPayload])) },
-    errors: ["invalid_query", "invalid_message"],
-  },
-  enqueue: {
-    summary: "Accept one message, or a batch of up to a thousand: all of them or none",
-    permission: "accept",
-    headers: ["idempotency-key"],
-    body: {
-      schema: z.union([newMessage, newMessages]),
-      bytesMax: BODY_BYTES.messages,
-      invalid: "invalid_message",
-      exact: true,
+  listMessages: lists(
+    "Messages, newest first, by topic, status, resolution, tenant or key",
+    z.union([message, withPayload]),
+    {
+      topic: v.topicName(),
+      status: v.oneOf(STATUSES),
+      resolution: v.oneOf(RESOLUTIONS),
+      tenant_id: v.text(),
+      key: v.text(),
+      payload: v.flag(),
     },
-    answers: {
-      200: z.union([accepted, z.strictObject({ data: z.array(accepted) })]),
-      201: z.union([accepted, z.strictObject({ data: z.array(accepted) })]),
-    },
-    errors: [
-      "invalid_message",
-      "invalid_payload",
-      "invalid_topic",
-      "payload_too_large",
-      "payload_rejected_by_schema",
-      "key_too_long",
-      "key_conflict",
-      "unknown_topic",
-      "batch_refused",
-      "store_full",
-      "store_unavailable",
-    ],
-  },
-  getMessage: {
-    summary: "One message with its payload, every attempt and what people did to it",
-    permission: "read",
-    answers: { 200: messageDetail },
-    errors: ["message_not_found"],
-  },
-  getPayload: {
-    summary: "The payload of a message, as the exact bytes that were accepted",
-    permission: "read",
-    answers: { 200: { type: "application/json" } },
-    errors: ["message_not_found"],
-  },
-  replayMessage: {
-    summary: "Put a dead letter back, with a new budget of attempts",
-    permission: "operate",
-    body: interventionBody(v.object({ ...asked, force: v.optional(v.flag()) })),
-    answers: { 200: withPayload },
-    errors: [...REFUSED, "carried", "nobody_delivers"],
-  },
-  resolveMessage: {
-    summary: "Say that a dead letter is dealt with",
-    permission: "operate",
-    body: interventionBody(v.object(asked)),
-    answers: { 200: withPayload },
-    errors: REFUSED,
-  },
-  discardMessage: {
-    summary: "Give a dead letter up, with a reason",
-    permission: "operate",
-    body: interventionBody(v.object(asked)),
-    answers: { 200: withPayload },
-    errors: REFUSED,
-  },
-  cancelMessage: {
-    summary: "Take a pending message back: it is not attempted any more",
-    permission: "operate",
-    body: interventionBody(v.object(asked)),
-    answers: { 200: withPayload },
-    errors: REFUSED,
-  },
-  rescheduleMessage: {
-    summary: "Move the moment that a pending message is due",
-    permission: "operate",
-    body: interventionBody(v.object({ ...asked, delay_ms: v.integer(0, LIMITS.delayMsMax) })),
-    answers: { 200: withPayload },
-    errors: REFUSED,
-  },
-  editMessage: {
-    summary: "Send a dead letter again with another payload: a new message, and the old one is resolved",
-    permission: "operate",
-    body: {
-      schema: editBody,
-      bytesMax: BODY_BYTES.edit,
-      invalid: "invalid_request",
-      exact: true,
-    },
-    answers: { 201: withPayload.extend(origin) },
-    errors: [
-      ...REFUSED,
-      "needs_postgres",
-      "nobody_delivers",
-      "invalid_request",
-      "invalid_payload",
-      "payload_rejected_by_schema",
-      "key_conflict",
-      "carried",
-    ],
-  },
-  acknowledgeLoss: {
-    summary: "Say that one knows what the store lost, so that health stops saying it",
-    permission: "operate",
-    body: interventionBody(v.object({ reason: v.reason() })),
-    answers: { 200: z.strictObject({ acknowledged: z.literal(true) }) },
-    errors: ["invalid_message"],
-  },
+    ["invalid_message"],
+  ),
+  enqueue: route(
+    "accept",
+    "Accept one message, or a batch of up to a thousand: all of them or none",
+    { 200: taken, 201: taken },
+    { headers: ["idempotency-key"], body: exactBody("messages", z.union([newMessage, newMessages])), errors: NOT_TAKEN },
+  ),
+  getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail, { errors: MISSING }),
+  getPayload: route(
+    "read",
+    "The payload of a message, as the exact bytes that were accepted",
+    { 200: { type: "application/json" } },
+    { errors: MISSING },
+  ),
+  replayMessage: intervenes("Put a dead letter back, with a new budget of attempts", v.object({ ...asked, ...force }), [
+    "carried",
+    "nobody_delivers",
+  ]),
+  resolveMessage: intervenes("Say that a dead letter is dealt with", v.object(asked)),
+  discardMessage: intervenes("Give a dead letter up, with a reason", v.object(asked)),
+  cancelMessage: intervenes("Take a pending message back: it is not attempted any more", v.object(asked)),
+  rescheduleMessage: intervenes(
+    "Move the moment that a pending message is due",
+    v.object({ ...asked, delay_ms: v.integer(0, LIMITS.delayMsMax) }),
+  ),
+  editMessage: route(
+    "operate",
+    "Send a dead letter again with another payload: a new message, and the old one is resolved",
+    { 201: withPayload.extend(origin) },
+    { headers: ["x-actor-type"], body: exactBody("edit", editBody), errors: [...REFUSED, "invalid_message", ...NOT_EDITED] },
+  ),
+  acknowledgeLoss: route(
+    "operate",
+    "Say that one knows what the store lost, so that health stops saying it",
+    { 200: z.strictObject({ acknowledged: z.literal(true) }) },
+    { body: body("intervention", v.object({ reason: v.reason() })) },
+  ),
 });

@@ -4,22 +4,11 @@
 import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
-import { type ProblemCode, statusOf } from "./problem-codes.ts";
-import type { AnswerBody, RequestHeader, Route } from "./route.ts";
+import { type ProblemCode, statusOf, titleOf } from "./problem-codes.ts";
+import { type AnswerBody, errorsOf, type RequestHeader, type Route } from "./route.ts";
 import { ROUTES, routeIds } from "./table.ts";
 
 type Json = Record<string, unknown>;
-
-/** Refusals that any address may answer with. */
-export const EVERYWHERE: readonly ProblemCode[] = [
-  "unauthorized",
-  "misdirected_request",
-  "internal_error",
-  "store_unavailable",
-  "outcome_unknown",
-  "schema_outdated",
-  "closed",
-];
 
 const HEADERS: Readonly<Record<RequestHeader, string>> = {
   "if-match": "The version that was read, as in the ETag; refused with 412 when it has moved on.",
@@ -142,7 +131,7 @@ function queryParameters(route: Route, components: Map<string, Json>): Json[] {
 function responses(route: Route, components: Map<string, Json>): Json {
   const answers = Object.entries(route.answers).map(([status, body]) => [status, answer(body, components)]);
   const byStatus = new Map<number, ProblemCode[]>();
-  for (const code of new Set([...route.errors, ...EVERYWHERE])) {
+  for (const code of errorsOf(route)) {
     byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
   }
   const refusals = [...byStatus].map(([status, codes]) => [
@@ -164,7 +153,7 @@ function example(code: ProblemCode, status: number): Json {
   const words = code.replaceAll("_", " ");
   const retryable = code in ERROR_CODES && ERROR_CODES[code as keyof typeof ERROR_CODES].retryable;
   const detail = retryable ? `${words}; the same call may succeed later` : words;
-  return { type: `urn:makegood:error:${code}`, title: words.charAt(0).toUpperCase() + words.slice(1), status, code, detail };
+  return { type: `urn:makegood:error:${code}`, title: titleOf(code), status, code, detail };
 }
 
 function answer(body: AnswerBody, components: Map<string, Json>): Json {

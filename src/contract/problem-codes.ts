@@ -25,3 +25,9 @@ export type ProblemCode = ErrorCode | keyof typeof HTTP_CODES;
 export function statusOf(code: ProblemCode): number {
   return code in ERROR_CODES ? ERROR_CODES[code as ErrorCode].status : HTTP_CODES[code as keyof typeof HTTP_CODES];
 }
+
+/** A code in words. */
+export function titleOf(code: ProblemCode): string {
+  const words = code.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

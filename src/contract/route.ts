@@ -3,8 +3,10 @@
  * client are made from it; nothing of it is written a second time.
  */
 import type { z } from "zod";
+import { LIMITS } from "../message/limits.ts";
 import type { RouteId } from "./addresses.ts";
 import type { ProblemCode } from "./problem-codes.ts";
+import * as v from "./values.ts";
 
 /**
  * Who may use an address: `open` anyone, also without a token; `read` looks; `accept` brings messages and records in; `operate` steers what
@@ -20,7 +22,7 @@ export interface Body {
   readonly bytesMax: number | ((payloadBytesMax: number) => number);
   /** Nothing at all is the empty object. */
   readonly optional?: boolean;
-  /** The handler reads the text itself, because a payload in it keeps its exact bytes; the schema says what it takes. */
+  /** The handler gets the text, because a payload in it keeps its exact bytes; the schema says what it takes. */
   readonly exact?: boolean;
   /** The code of a body that does not fit. */
   readonly invalid: ProblemCode;
@@ -28,17 +30,73 @@ export interface Body {
 
 /** A JSON body by its schema, another media type, or no body at all. */
 export type AnswerBody = z.ZodType | { readonly type: string } | null;
+type Answers = Readonly<Record<number, AnswerBody>>;
 
-export interface Route {
-  readonly summary: string;
-  readonly permission: Permission;
+export interface Rest {
   readonly query?: z.ZodObject;
   readonly body?: Body;
   readonly headers?: readonly RequestHeader[];
-  readonly answers: Readonly<Record<number, AnswerBody>>;
-  /** Beside those that every address has. */
-  readonly errors: readonly ProblemCode[];
+  /** Beside those that follow from what it takes, and those that every address has. */
+  readonly errors?: readonly ProblemCode[];
 }
+
+export interface Route extends Rest {
+  readonly summary: string;
+  readonly permission: Permission;
+  readonly answers: Answers;
+}
+
+export const route = <const A extends Answers, const R extends Rest = object>(
+  permission: Permission,
+  summary: string,
+  answers: A,
+  rest: R = {} as R,
+) => ({ permission, summary, answers, ...rest });
+
+/** An address that shows one thing. */
+export const shows = <A extends z.ZodType, const R extends Rest = object>(summary: string, answer: A, rest?: R) =>
+  route("read", summary, { 200: answer }, rest);
+
+/** An address that shows a list by pages; every parameter may be absent. */
+export const lists = <A extends z.ZodType, const Q extends Readonly<Record<string, z.ZodType>>>(
+  summary: string,
+  one: A,
+  parameters: Q,
+  errors: readonly ProblemCode[] = [],
+) => {
+  const page = v.optionals({ limit: v.integer(1, LIMITS.pageMax), cursor: v.text() });
+  return route("read", summary, { 200: v.pageOf(one) }, { query: v.object({ ...page, ...v.optionals(parameters) }), errors });
+};
+
+/** A list that is always whole. */
+export const listsAll = <A extends z.ZodType>(summary: string, one: A) =>
+  route("read", summary, { 200: v.pageOf(one) }, { query: v.object({}) });
 
 /** Some of the routes; TypeScript keeps each one's own schemas. */
 export const routes = <const R extends Partial<Record<RouteId, Route>>>(some: R): R => some;
+
+/** The refusals of any address. */
+const EVERYWHERE: readonly ProblemCode[] = [
+  "unauthorized",
+  "misdirected_request",
+  "internal_error",
+  "store_unavailable",
+  "outcome_unknown",
+  "schema_outdated",
+  "closed",
+];
+
+/** Every code that an address may refuse with. */
+export function errorsOf({ permission, query, body, headers, errors = [] }: Route): ReadonlySet<ProblemCode> {
+  const of = (takes: unknown, ...codes: ProblemCode[]): ProblemCode[] => (takes ? codes : []);
+  return new Set([
+    ...errors,
+    ...of(query, "invalid_query"),
+    ...of(body, body?.invalid ?? "invalid_request", "invalid_request", "invalid_payload"),
+    ...of(body, "unsupported_media_type", "body_too_large", "request_timeout"),
+    ...of(headers, "invalid_request"),
+    ...of(headers?.includes("if-match"), "version_conflict"),
+    ...of(permission !== "open" && permission !== "read", "cross_origin_refused"),
+    ...EVERYWHERE,
+  ]);
+}

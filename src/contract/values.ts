@@ -19,6 +19,12 @@ const says = (wrong: string, { missing = "is missing" }: Words = {}) => ({
 
 export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().transform((value) => value ?? undefined);
 
+type Optionals<S> = { [K in keyof S]: ReturnType<typeof optional<S[K] & z.ZodType>> };
+
+/** Fields that may each be absent. */
+export const optionals = <const S extends Readonly<Record<string, z.ZodType>>>(shape: S) =>
+  Object.fromEntries(Object.entries(shape).map(([name, one]) => [name, optional(one)])) as Optionals<S>;
+
 export function text(words?: Words) {
   const said = says("must be a string that is not empty", words);
   return z.string(said).min(1, said);
@@ -42,11 +48,9 @@ export const flag = () => z.boolean(says("must be true or false"));
 export const oneOf = <const T extends string>(allowed: readonly T[], words?: Words) =>
   z.enum(allowed as readonly [T, ...T[]], says(`must be one of ${allowed.join(", ")}`, words));
 
-/** `max` null: as many as there are. */
-export function list<S extends z.ZodType>(one: S, max: number | null, what: string, words?: Words) {
-  const said = says(max === null ? `must be a list of ${what}` : `must be a list of 1 to ${max} ${what}`, words);
-  const some = z.array(one, said).min(1, said);
-  return max === null ? some : some.max(max, said);
+export function list<S extends z.ZodType>(one: S, max: number, what: string, words?: Words) {
+  const said = says(`must be a list of 1 to ${max} ${what}`, words);
+  return z.array(one, said).min(1, said).max(max, said);
 }
 
 /** An object with these fields and no others; a field that it does not have is named, with the one that was perhaps meant. */
@@ -93,15 +97,13 @@ export const uuid = (words?: Words) => text(words).regex(UUID, { error: "must be
 
 /** A number that the store gave: of a group, a candidate. */
 export const numberId = (words?: Words) => integer(1, Number.MAX_SAFE_INTEGER, words);
-export const count = () => integer(0, Number.MAX_SAFE_INTEGER);
 export const version = () => integer(0, Number.MAX_SAFE_INTEGER);
 
 /** Of answers: an instant as ISO 8601 in UTC. */
 export const instant = () => z.iso.datetime();
-export const anything = () => z.unknown();
 
-/** `limit` and `cursor`, as every list has them. */
-export const page = () => ({ limit: optional(integer(1, LIMITS.pageMax)), cursor: optional(text()) });
+/** An object of an answer, under its name in the document. */
+export const shape = <const S extends z.core.$ZodShape>(id: string, fields: S) => z.strictObject(fields).meta({ id });
 
 /** A page of an answer. */
 export const pageOf = <S extends z.ZodType>(one: S) => z.strictObject({ data: z.array(one), next_cursor: z.string().nullable() });

@@ -1,8 +1,7 @@
 /**
- * The API as one function from Request to Response: checks the Host header, the token and the origin, reads the request by its route and
+ * The API as one function from a request to a reply: checks the Host header, the token and the origin, reads the request by its route and
  * turns whatever goes wrong into problem+json. It needs no socket, so the CLI and any framework can call it.
  */
-import { type Context, Hono } from "hono";
 import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import type { Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";
@@ -28,73 +27,91 @@ export interface AppOptions {
 }
 
 export interface App {
-  fetch(request: Request): Response | Promise<Response>;
+  fetch(request: Request): Promise<Response>;
+  /** The same without the objects of fetch, for whoever has the request in another form. */
+  reply(request: ApiRequest): Promise<Reply>;
   readonly health: Health;
   readonly metrics: Metrics;
 }
 
 /** On every answer: nothing here is to be sniffed, framed or kept by a cache. */
-const SAFE_HEADERS = {
+export const SAFE_HEADERS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "x-frame-options": "DENY",
   "cache-control": "no-store",
 } as const;
 
+interface Address {
+  readonly id: RouteId;
+  readonly method: string;
+  readonly parts: readonly string[];
+}
+
 export function createApp(options: AppOptions): App {
   const { kernel } = options;
   const health = createHealth(kernel);
   const metrics = serverMetrics(kernel, health);
   const handlers = createHandlers(kernel, health, metrics);
-  const hono = new Hono();
-  const methodsAt = new Map<string, string[]>();
-  for (const id of routeIds) {
-    const [method, template] = ADDRESSES[id];
-    const path = template.replace(/\{(\w+)\}/g, ":$1");
-    const handler = handlers[id] as Handler<RouteId>;
-    hono.on(method, path, (context) => answer(context, options, id, handler));
-    methodsAt.set(path, [...(methodsAt.get(path) ?? []), method]);
+  const addresses = routeIds.map((id): Address => ({ id, method: ADDRESSES[id][0], parts: ADDRESSES[id][1].split("/") }));
+
+  async function reply(request: ApiRequest): Promise<Reply> {
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const parts = request.path.split("/");
+    const here = addresses.filter((address) => isAt(address, parts));
+    const address = here.find((one) => one.method === method);
+    const route: Route | undefined = address && ROUTES[address.id];
+    const gate = admit(request, options, route?.permission === "open");
+    if (typeof gate !== "string") return gate;
+    if (!address || !route) return here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
+    const absent = withoutEngine(kernel, address.id);
+    if (absent !== null) return absent;
+    try {
+      const by = { actor: gate, named: options.tokens.length > 0 };
+      const asked = await readRequest(route, request, paramsOf(address, parts), by, kernel.payloadBytesMax);
+      return asked.ok ? await (handlers[address.id] as Handler<RouteId>)(asked.value) : asked.reply;
+    } catch (error) {
+      return problemOf(error) ?? unexpected(kernel, request, error);
+    }
   }
-  for (const [path, methods] of methodsAt) {
-    const allow = methods.includes("GET") ? ["HEAD", ...methods] : methods;
-    hono.all(path, (context) => refuse(context, options, methodNotAllowed(context.req.method, allow.join(", "))));
-  }
-  hono.notFound((context) => refuse(context, options, problem("not_found", "there is nothing at this address")));
-  hono.onError((error, context) => send(context, unexpected(kernel, context, error)));
-  return { fetch: (request) => hono.fetch(request), health, metrics };
+
+  const answer = async (request: ApiRequest): Promise<Reply> => {
+    const { status, headers, body } = withInstance(await reply(request), request.path);
+    return { status, headers: { ...SAFE_HEADERS, ...headers }, body };
+  };
+  return { fetch: (request) => fetched(request, answer), reply: answer, health, metrics };
 }
 
-async function answer(context: Context, options: AppOptions, id: RouteId, handler: Handler<RouteId>): Promise<Response> {
-  const { kernel } = options;
-  const route: Route = ROUTES[id];
-  const gate = admit(context, options, route.permission === "open");
-  if (typeof gate !== "string") return send(context, gate);
-  const absent = withoutEngine(kernel, id);
-  if (absent !== null) return send(context, absent);
+const NOT_FOUND = problem("not_found", "there is nothing at this address");
+
+const isParam = (part: string): boolean => part.startsWith("{");
+
+function isAt({ parts: own }: Address, parts: readonly string[]): boolean {
+  return own.length === parts.length && own.every((part, i) => (isParam(part) ? parts[i] !== "" : part === parts[i]));
+}
+
+function paramsOf({ parts: own }: Address, parts: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(own.flatMap((part, i) => (isParam(part) ? [[part.slice(1, -1), unescaped(parts[i] ?? "")]] : [])));
+}
+
+/** What is no escape stands for itself. */
+function unescaped(part: string): string {
   try {
-    const asked = await readRequest(route, requestOf(context, gate, options.tokens.length > 0), kernel.payloadBytesMax);
-    return send(context, asked.ok ? await handler(asked.value) : asked.reply);
-  } catch (error) {
-    return send(context, problemOf(error) ?? unexpected(kernel, context, error));
+    return decodeURIComponent(part);
+  } catch {
+    return part;
   }
-}
-
-/** A refusal that says nothing to a caller who may not ask. */
-function refuse(context: Context, options: AppOptions, reply: Reply): Response {
-  const gate = admit(context, options, false);
-  return send(context, typeof gate === "string" ? reply : gate);
 }
 
 /** The actor, or the answer to send instead. */
-function admit(context: Context, options: AppOptions, open: boolean): string | Reply {
-  const header = (name: string): string | null => context.req.header(name) ?? null;
+function admit(request: ApiRequest, options: AppOptions, open: boolean): string | Reply {
+  const header = (name: string): string | null => request.header(name);
+  if (options.hosts !== null && header("host") === null) return problem("invalid_request", "a Host header is needed");
   if (options.hosts !== null && !isAllowedHost(header("host"), options.hosts)) {
-    return problem(
-      "misdirected_request",
-      "this server does not answer for that Host; add the name to MAKEGOOD_HOSTS if it is yours",
-    );
+    const remedy = "add the name to MAKEGOOD_HOSTS if it is yours";
+    return problem("misdirected_request", `this server does not answer for that Host; ${remedy}`);
   }
-  const changes = context.req.method !== "GET" && context.req.method !== "HEAD";
+  const changes = request.method !== "GET" && request.method !== "HEAD";
   const foreign = changes ? crossOrigin(header) : null;
   if (foreign !== null) return foreign;
   if (open || options.tokens.length === 0) return options.anonymous;
@@ -104,34 +121,39 @@ function admit(context: Context, options: AppOptions, open: boolean): string | R
   return actor ?? problem("unauthorized", detail, { headers });
 }
 
-function requestOf(context: Context, actor: string, named: boolean): ApiRequest {
-  const { req } = context;
-  return {
-    method: req.method,
-    path: req.path,
-    params: new Map(Object.entries(req.param())),
-    query: new URL(req.url).searchParams,
-    actor,
-    named,
-    header: (name) => req.header(name) ?? null,
-    get body() {
-      return req.raw.body as ReadableStream<Uint8Array> | null;
-    },
-    bytes: async () => new Uint8Array(await req.raw.arrayBuffer()),
-  };
-}
-
-function methodNotAllowed(method: string, allow: string): Reply {
-  return problem("method_not_allowed", `${method} is not possible here, only ${allow}`, { headers: { allow } });
+function methodNotAllowed(method: string, here: readonly Address[]): Reply {
+  const methods = here.map((one) => one.method);
+  const allow = (methods.includes("GET") ? ["HEAD", ...methods] : methods).join(", ");
+  return problem("method_not_allowed", `${method.slice(0, 100)} is not possible here, only ${allow}`, { headers: { allow } });
 }
 
 /** What nobody foresaw is logged with everything and shown with nothing. */
-function unexpected(kernel: Kernel, context: Context, error: unknown): Reply {
-  kernel.log.error("a request failed unexpectedly", { method: context.req.method, path: context.req.path, error });
+function unexpected(kernel: Kernel, { method, path }: ApiRequest, error: unknown): Reply {
+  kernel.log.error("a request failed unexpectedly", { method, path, error });
   return problem("internal_error", "something unexpected went wrong; the log says what");
 }
 
-function send(context: Context, reply: Reply): Response {
-  const { status, headers, body } = withInstance(reply, new URL(context.req.url).pathname);
-  return new Response(status === 204 ? null : body, { status, headers: { ...SAFE_HEADERS, ...headers } });
+async function fetched(request: Request, answer: App["reply"]): Promise<Response> {
+  const { pathname: path, searchParams: query } = new URL(request.url);
+  const header = (name: string): string | null => request.headers.get(name);
+  const { status, headers, body } = await answer({
+    method: request.method,
+    path,
+    query,
+    header,
+    bytes: (max) => bytesOf(request, max),
+  });
+  return new Response(status === 204 || request.method === "HEAD" ? null : body, { status, headers });
+}
+
+async function bytesOf(request: Request, bytesMax: number): Promise<Uint8Array | null> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // What stops reading cancels the rest.
+  for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.byteLength;
+    if (size > bytesMax) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }

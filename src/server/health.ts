@@ -21,7 +21,6 @@ import {
   topicFindings,
   unservedTopics,
 } from "./findings.ts";
-import { countJson } from "./json/message-json.ts";
 import type { Kernel } from "./kernel.ts";
 
 export interface Levels {
@@ -30,6 +29,8 @@ export interface Levels {
   readonly topics: readonly TopicRecord[];
   readonly served: Served;
 }
+
+export type CountJson = Omit<StatusCount, "oldestMs"> & { readonly oldest_ms: number | null };
 
 export interface ReadyCheck {
   readonly name: string;
@@ -174,7 +175,7 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
       sink_disabled: names((topic) => topic.disabledReason !== null),
       not_served: notServed.slice(0, FINDINGS_MAX),
     },
-    counts: counts.map(countJson),
+    counts: counts.map(({ oldestMs, ...count }): CountJson => ({ ...count, oldest_ms: oldestMs })),
     counts_age_ms: known.ageMs,
   };
 }

@@ -1,41 +1,42 @@
 /**
- * What a handler sees of a request and how it answers: plain values, so that no handler knows the web framework and the
+ * What a handler sees of a request and how it answers: plain values, so that no handler knows what carries them and the
  * CLI can call the same handlers without a socket.
  */
 import type { Reply } from "./problem.ts";
 
 export interface ApiRequest {
   readonly method: string;
+  /** The path with its escapes, without the query. */
   readonly path: string;
-  readonly params: ReadonlyMap<string, string>;
   readonly query: URLSearchParams;
-  /** Who asks: the token's name, or `local` where none is needed. */
-  readonly actor: string;
-  /** Whether that is the name of a token, and not one that everybody shares. */
-  readonly named: boolean;
   header(name: string): string | null;
-  /** The raw body stream; null when there is none. */
-  readonly body: ReadableStream<Uint8Array> | null;
-  /** All of the body at once, where its length was declared. */
-  bytes(): Promise<Uint8Array>;
+  /** The body, read once; null: it is longer than `bytesMax`. Rejects when it ends before it is whole. */
+  bytes(bytesMax: number): Promise<Uint8Array | null>;
 }
 
 /** Either what was asked for, or the refusal to send instead. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reply: Reply };
 
-export function parsed<T>(value: T): Parsed<T> {
-  return { ok: true, value };
-}
+export const parsed = <T>(value: T): Parsed<T> => ({ ok: true, value });
+export const refused = <T>(reply: Reply): Parsed<T> => ({ ok: false, reply });
 
-export function refused<T>(reply: Reply): Parsed<T> {
-  return { ok: false, reply };
-}
+type Headers = Readonly<Record<string, string>>;
 
 /** `body` is JSON text already: payloads go out as they came in, never through JSON.stringify. */
-export function jsonText(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Reply {
+export function jsonText(status: number, body: string, headers: Headers = {}): Reply {
   return { status, headers: { "content-type": "application/json", ...headers }, body };
 }
 
-export function json(status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Reply {
-  return jsonText(status, JSON.stringify(value), headers);
+export const json = (status: number, value: unknown, headers?: Headers): Reply =>
+  jsonText(status, JSON.stringify(value), headers);
+
+/** With the version that a later change may insist on. */
+export const tagged = (status: number, value: unknown, version: number, headers?: Headers): Reply =>
+  json(status, value, { etag: `"${version}"`, ...headers });
+
+/** A page of a list; without `nextCursor` it is the whole. */
+export function page<T>(found: { readonly data: readonly T[]; readonly nextCursor?: string | null }, each: (one: T) => unknown) {
+  return json(200, { data: found.data.map((one) => each(one)), next_cursor: found.nextCursor ?? null });
 }
+
+export const DONE: Reply = { status: 204, headers: {}, body: "" };

@@ -3,7 +3,7 @@
  */
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { type Config, type ConfigRead, type ConfigSources, readConfig } from "./config/config.ts";
-export type { HealthJson } from "./health.ts";
-export type { AttemptJson, CountJson, MessageJson, ProvenanceJson } from "./json/message-json.ts";
+export type { CountJson, HealthJson } from "./health.ts";
+export type { AttemptJson, MessageJson, ProvenanceJson } from "./json/message-json.ts";
 export type { TopicJson } from "./json/topic-json.ts";
 export { kernelOf, type RunningServer, type ServeOptions, startServer } from "./serve.ts";

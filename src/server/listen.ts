@@ -2,16 +2,18 @@
  * The socket in front of the app: bounded waits for headers and bodies (a slow sender gets 408, not a place for ever),
  * problem+json also for what is not even a request, and a close that lets answers under way finish.
  */
-import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import { getRequestListener } from "@hono/node-server";
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import type { ProblemCode } from "../contract/problem-codes.ts";
 import { MakegoodError } from "../message/errors.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
-import { PROBLEM_TYPE, problem } from "./problem.ts";
+import { type App, SAFE_HEADERS } from "./app.ts";
+import type { ApiRequest } from "./http.ts";
+import { problem, type Reply } from "./problem.ts";
 
 export interface ListenOptions {
-  readonly fetch: (request: Request) => Response | Promise<Response>;
+  readonly reply: App["reply"];
   readonly host: string;
   readonly port: number;
   readonly clock: Clock;
@@ -34,19 +36,18 @@ const KEEP_ALIVE_MS = 65_000;
 
 export async function listen(options: ListenOptions): Promise<Listening> {
   const { host, port, clock } = options;
-  const listener = getRequestListener(options.fetch, {
-    overrideGlobalObjects: false,
-    errorHandler: () => badRequest(),
-  });
   const headersTimeout = options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS;
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const connectionsCheckingInterval = Math.min(1_000, headersTimeout);
   const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
   // A missing Host is refused by the app, as problem+json like everything else.
   const how = { ...timeouts, requireHostHeader: false };
-  const server = createServer(how, (incoming, outgoing) => void listener(incoming, outgoing));
-  server.on("checkExpectation", (_, outgoing) => refuseExpectation(outgoing));
+  const server = createServer(how, (incoming, outgoing) => {
+    answer(options.reply, incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  server.on("checkExpectation", (_, outgoing) => send(outgoing, EXPECTATION));
   server.on("clientError", answerClientError);
+  server.on("connect", (_, socket) => end(socket, NO_TUNNEL));
   await bound(server, host, port);
   const actual = (server.address() as AddressInfo).port;
   return {
@@ -56,14 +57,53 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   };
 }
 
-function refuseExpectation(outgoing: ServerResponse): void {
-  const { status, headers, body } = problem("expectation_failed", "of Expect only 100-continue is understood");
-  outgoing.writeHead(status, { ...headers, connection: "close" }).end(body);
+const CLOSE = { headers: { ...SAFE_HEADERS, connection: "close" } };
+const EXPECTATION = problem("expectation_failed", "of Expect only 100-continue is understood", CLOSE);
+const NO_PATH = problem("invalid_request", "the request line names no path", CLOSE);
+const NO_TUNNEL = problem("method_not_allowed", "CONNECT is not possible here", CLOSE);
+
+async function answer(reply: App["reply"], incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  const request = requestOf(incoming);
+  send(outgoing, request === null ? NO_PATH : await reply(request));
 }
 
-function badRequest(): Response {
-  const { status, headers, body } = problem("invalid_request", "this is not a request that can be understood");
-  return new Response(body, { status, headers });
+function send(outgoing: ServerResponse, { status, headers, body }: Reply): void {
+  if (outgoing.destroyed) return;
+  outgoing.writeHead(status, status === 204 ? headers : { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
+}
+
+/** Null: what stands in the request line is no path. */
+function requestOf(incoming: IncomingMessage): ApiRequest | null {
+  const { method = "GET", url = "", headers } = incoming;
+  // An absolute form, as for a proxy, is a URL of its own.
+  const absolute = url.startsWith("/") || !URL.canParse(url) ? null : new URL(url);
+  const target = absolute ? absolute.pathname + absolute.search : url;
+  if (!target.startsWith("/")) return null;
+  const [path = ""] = target.split("?", 1);
+  return {
+    method,
+    path,
+    get query() {
+      return new URLSearchParams(target.slice(path.length));
+    },
+    header: (name) => headers[name]?.toString() ?? null,
+    bytes: (bytesMax) => bytesOf(incoming, bytesMax),
+  };
+}
+
+function bytesOf(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array | null> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    incoming.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= bytesMax) chunks.push(chunk);
+      else resolve(null);
+    });
+    incoming.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    incoming.on("error", reject);
+    if (incoming.destroyed) reject(new Error("the connection has ended"));
+  });
 }
 
 function bound(server: Server, host: string, port: number): Promise<void> {
@@ -90,28 +130,26 @@ function bindWords(error: NodeJS.ErrnoException, host: string, port: number): st
 }
 
 /** A socket that never became a request still gets an answer that says why. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
   }
-  const { code, status, phrase } = CLIENT_ERRORS[error.code ?? ""] ?? BAD_REQUEST;
-  const { body } = problem(code, phrase);
-  const head = `HTTP/1.1 ${status} ${phrase}\r\ncontent-type: ${PROBLEM_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}`;
-  socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);
+  const [code, detail] = CLIENT_ERRORS[error.code ?? ""] ?? BAD_REQUEST;
+  end(socket, problem(code, detail, CLOSE));
 }
 
-interface ClientError {
-  readonly code: ProblemCode;
-  readonly status: number;
-  readonly phrase: string;
-}
-
-const BAD_REQUEST: ClientError = { code: "invalid_request", status: 400, phrase: "Bad Request" };
-const CLIENT_ERRORS: Readonly<Record<string, ClientError>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: { code: "request_timeout", status: 408, phrase: "Request Timeout" },
-  HPE_HEADER_OVERFLOW: { code: "headers_too_large", status: 431, phrase: "Request Header Fields Too Large" },
+const BAD_REQUEST = ["invalid_request", "this is not a request that can be understood"] as const;
+const CLIENT_ERRORS: Readonly<Record<string, readonly [ProblemCode, string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "the whole request did not arrive in time"],
+  HPE_HEADER_OVERFLOW: ["headers_too_large", "the headers of a request may have at most 16 KiB together"],
 };
+
+function end(socket: Duplex, { status, headers, body }: Reply): void {
+  const all = Object.entries({ ...headers, "content-length": Buffer.byteLength(body) });
+  const lines = all.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}`);
+}
 
 async function closeServer(server: Server, clock: Clock, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -4,9 +4,9 @@
  */
 import { FAULTS_NAMED_MAX } from "../contract/faults.ts";
 import { type ErrorCode, isMakegoodError, MakegoodError } from "../message/errors.ts";
+import { type Cursor, cursorOn, eachElement, eachMember, expectEnd, takeValue } from "../message/json-scanner.ts";
 import { LIMITS } from "../message/limits.ts";
 import { isTooLong, isTopicName, numberProblem, textProblem } from "../message/validate.ts";
-import { type Cursor, cursorOn, eachElement, eachMember, expectEnd, takeValue } from "./payload-scanner.ts";
 
 /** A message as posted: every field has been checked, the topic has not been looked up. */
 export interface PostedMessage {
@@ -41,7 +41,41 @@ interface Envelope {
 
 const envelope = (): Envelope => ({ fields: new Map(), payload: null, faults: [], twice: new Set() });
 
-const FIELDS = new Set(["topic", "payload", "key", "tenant_id", "delay_ms", "priority", "ordering_key"]);
+/** What is wrong with a value; null when nothing is. */
+type FieldCheck = (value: unknown) => Fault | null;
+
+const invalid = (detail: string | null): Fault | null => (detail === null ? null : { code: "invalid_message", detail });
+const text =
+  (name: string, bytesMax: number): FieldCheck =>
+  (value) => {
+    const wrong = textProblem(value, bytesMax);
+    return wrong === null ? null : invalid(`\`${name}\` ${wrong}`);
+  };
+const integer =
+  (name: string, min: number, max: number): FieldCheck =>
+  (value) =>
+    invalid(numberProblem(`\`${name}\``, value, min, max));
+
+/** Of a key, from a body or a header. */
+export const keyFault: FieldCheck = (key) => {
+  const fault = text("key", LIMITS.keyBytesMax)(key);
+  return fault && isTooLong(key, LIMITS.keyBytesMax) ? { ...fault, code: "key_too_long" } : fault;
+};
+
+function topicFault(topic: unknown): Fault | null {
+  if (typeof topic !== "string") return invalid("`topic` is missing: a string namespace/name");
+  return isTopicName(topic) ? null : { code: "invalid_topic", detail: "`topic` is not of the form namespace/name" };
+}
+
+/** Each field beside the payload: its name in code, what it is where it is absent or null, and what it may be. */
+const FIELDS: ReadonlyMap<string, readonly [own: keyof PostedMessage, absent: null | 0, fault: FieldCheck]> = new Map([
+  ["topic", ["topic", null, topicFault]],
+  ["key", ["key", null, keyFault]],
+  ["tenant_id", ["tenantId", null, text("tenant_id", LIMITS.tenantIdBytesMax)]],
+  ["ordering_key", ["orderingKey", null, text("ordering_key", LIMITS.orderingKeyBytesMax)]],
+  ["delay_ms", ["delayMs", 0, integer("delay_ms", 0, LIMITS.delayMsMax)]],
+  ["priority", ["priority", 0, integer("priority", LIMITS.priorityMin, LIMITS.priorityMax)]],
+]);
 
 /** Throws `invalid_message` or `invalid_payload` when the body as a whole is not one of the two forms. */
 export function readPosted(text: string, payloadBytesMax: number): PostedBody {
@@ -109,59 +143,22 @@ function givenTwice({ twice, faults }: Envelope, name: string): void {
   faults.push({ code: "invalid_message", detail: `\`${name.slice(0, 100)}\` is given twice` });
 }
 
-function checked(envelope: Envelope, payloadBytesMax: number): Posted {
-  const { fields, payload, faults } = envelope;
-  const unknown = [...fields.keys()].filter((name) => !FIELDS.has(name));
+function checked({ fields, payload, faults }: Envelope, payloadBytesMax: number): Posted {
+  const unknown = fields.size === 0 ? [] : [...fields.keys()].filter((name) => !FIELDS.has(name));
   if (unknown.length > 0) {
     faults.push({ code: "invalid_message", detail: `unknown ${unknown.length > 1 ? "fields" : "field"} ${named(unknown)}` });
   }
-  const topic = fields.get("topic");
-  if (typeof topic !== "string") faults.push({ code: "invalid_message", detail: "`topic` is missing: a string namespace/name" });
-  else if (!isTopicName(topic)) faults.push({ code: "invalid_topic", detail: "`topic` is not of the form namespace/name" });
-  if (payload === null) faults.push({ code: "invalid_message", detail: "`payload` is missing" });
-  else if (Buffer.byteLength(payload) > payloadBytesMax) {
-    faults.push({ code: "payload_too_large", detail: `the payload may have at most ${payloadBytesMax} bytes` });
+  const message: { -readonly [K in keyof PostedMessage]?: unknown } = { payload };
+  for (const [name, [own, absent, faultOf]] of FIELDS) {
+    const value = fields.get(name) ?? absent;
+    const fault = value === absent && own !== "topic" ? null : faultOf(value);
+    if (fault !== null) faults.push(fault);
+    message[own] = value;
   }
-  const message: PostedMessage = {
-    topic: topic as string,
-    payload: payload as string,
-    key: readKey(fields.get("key"), faults),
-    tenantId: readText(fields, "tenant_id", LIMITS.tenantIdBytesMax, faults),
-    orderingKey: readText(fields, "ordering_key", LIMITS.orderingKeyBytesMax, faults),
-    delayMs: readInteger(fields, "delay_ms", 0, LIMITS.delayMsMax, faults),
-    priority: readInteger(fields, "priority", LIMITS.priorityMin, LIMITS.priorityMax, faults),
-  };
-  return faults.length === 0 ? { message, faults: [] } : { faults };
-}
-
-/** What is wrong with a key, from a body or a header; null when nothing is. */
-export function keyFault(key: unknown): Fault | null {
-  const problem = textProblem(key, LIMITS.keyBytesMax);
-  if (problem === null) return null;
-  return { code: isTooLong(key, LIMITS.keyBytesMax) ? "key_too_long" : "invalid_message", detail: `\`key\` ${problem}` };
-}
-
-function readKey(value: unknown, faults: Fault[]): string | null {
-  if (value === undefined || value === null) return null;
-  const fault = keyFault(value);
-  if (fault) faults.push(fault);
-  return value as string;
-}
-
-function readText(fields: Envelope["fields"], name: string, bytesMax: number, faults: Fault[]): string | null {
-  const value = fields.get(name);
-  if (value === undefined || value === null) return null;
-  const problem = textProblem(value, bytesMax);
-  if (problem !== null) faults.push({ code: "invalid_message", detail: `\`${name}\` ${problem}` });
-  return value as string;
-}
-
-function readInteger(fields: Envelope["fields"], name: string, min: number, max: number, faults: Fault[]): number {
-  const value = fields.get(name);
-  if (value === undefined || value === null) return 0;
-  const problem = numberProblem(`\`${name}\``, value, min, max);
-  if (problem !== null) faults.push({ code: "invalid_message", detail: problem });
-  return value as number;
+  if (payload === null) faults.push({ code: "invalid_message", detail: "`payload` is missing" });
+  else if (Buffer.byteLength(payload) > payloadBytesMax)
+    faults.push({ code: "payload_too_large", detail: `the payload may have at most ${payloadBytesMax} bytes` });
+  return faults.length === 0 ? { message: message as PostedMessage, faults: [] } : { faults };
 }
 
 function named(names: readonly string[]): string {

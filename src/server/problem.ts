@@ -1,8 +1,8 @@
 /**
  * Every refusal of the API as RFC 9457 problem+json: a stable code, what happened, and to which request.
  */
-import { type Faults, namedOf } from "../contract/faults.ts";
-import { type ProblemCode, statusOf } from "../contract/problem-codes.ts";
+import { FAULTS_NAMED_MAX, type Fault } from "../contract/faults.ts";
+import { type ProblemCode, statusOf, titleOf } from "../contract/problem-codes.ts";
 import { isMakegoodError } from "../message/errors.ts";
 
 /** One of several reasons: which element, which field, what is wrong with it. */
@@ -23,32 +23,30 @@ export interface Reply {
 
 /** Members beside the standard ones: `errors`, the id of the message in the way, and the like. */
 export interface ProblemExtra {
+  /** C1: the first twenty are named. */
   readonly errors?: readonly ProblemItem[] | undefined;
   /** How many faults there are besides those in `errors`. */
   readonly more?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly members?: Readonly<Record<string, unknown>> | undefined;
-  /** Where the same code means another status, as payload_too_large does inside a batch. */
+  /** Where the same code means another status, as a version does that came as If-Match. */
   readonly status?: number | undefined;
 }
 
 export const PROBLEM_TYPE = "application/problem+json";
-
+const DETAIL_CHARS_MAX = 8_000;
 /** How long a client should wait before it asks a store again that did not answer. */
 const RETRY_AFTER_SECONDS = "2";
 
 export function problem(code: ProblemCode, detail: string, extra: ProblemExtra = {}): Reply {
+  const { errors = [], more = 0, members } = extra;
   const status = extra.status ?? statusOf(code);
-  const words = code.replaceAll("_", " ");
+  const unnamed = more + Math.max(0, errors.length - FAULTS_NAMED_MAX);
   const body = {
-    type: `urn:makegood:error:${code}`,
-    title: words.charAt(0).toUpperCase() + words.slice(1),
-    status,
-    code,
-    detail,
-    ...extra.members,
-    ...(extra.errors ? { errors: extra.errors } : {}),
-    ...(extra.more ? { errors_more: extra.more } : {}),
+    ...{ type: `urn:makegood:error:${code}`, title: titleOf(code), status, code, detail: detail.slice(0, DETAIL_CHARS_MAX) },
+    ...members,
+    ...(errors.length > 0 ? { errors: errors.slice(0, FAULTS_NAMED_MAX) } : {}),
+    ...(unnamed > 0 ? { errors_more: unnamed } : {}),
   };
   const headers: Record<string, string> = { "content-type": PROBLEM_TYPE, ...extra.headers };
   if (status === 503 || status === 507) headers["retry-after"] ??= RETRY_AFTER_SECONDS;
@@ -64,38 +62,26 @@ export class Refusal extends Error {
   }
 }
 
-/** Facts of an error that a caller may see, and the member they become. */
-const SHOWN = [
-  ["id", "id"],
-  ["index", "index"],
-  ["limit", "limit"],
-  ["issues", "issues"],
-  ["revision", "revision"],
-  ["status", "message_status"],
-  ["resolution", "resolution"],
-  ["version", "version"],
-  ["carrierId", "carrier_id"],
-  ["redriveId", "redrive_id"],
-  ["seen", "seen"],
-] as const;
+/** Facts of an error that a caller may see under their own names. */
+const SHOWN = ["id", "index", "limit", "issues", "revision", "resolution", "version", "seen"];
+/** And those that are called otherwise outside. */
+const RENAMED = { status: "message_status", carrierId: "carrier_id", redriveId: "redrive_id" };
+const NAMES = new Map([...SHOWN.map((name) => [name, name] as const), ...Object.entries(RENAMED)]);
 
 /** What a thrown error becomes; undefined when it is none of ours and must be logged, not shown. */
-export function problemOf(thrown: unknown): Reply | undefined {
+export function problemOf(thrown: unknown, status?: number): Reply | undefined {
   if (thrown instanceof Refusal) return thrown.reply;
   if (!isMakegoodError(thrown)) return undefined;
-  const shown = SHOWN.flatMap(([name, shownAs]): [string, unknown][] => {
-    const value = thrown.detail[name];
-    return value === undefined || (name === "redriveId" && value === null) ? [] : [[shownAs, value]];
-  });
-  const members = Object.fromEntries(shown);
-  const { named, more } = faultsIn(thrown.detail.errors);
-  const errors = named.length === 0 ? undefined : named.map(({ field, detail }) => ({ field, code: thrown.code, detail }));
-  return problem(thrown.code, thrown.message, { members, errors, more });
-}
-
-/** The faults that an error of the kernel carries, in the shape of all faults. */
-function faultsIn(errors: unknown): Faults {
-  return Array.isArray(errors) ? namedOf(errors) : { named: [], more: 0 };
+  const { code, message, detail } = thrown;
+  const members = Object.fromEntries(
+    [...NAMES].flatMap(([name, shown]) => {
+      const value = detail[name];
+      return value === undefined || (name === "redriveId" && value === null) ? [] : [[shown, value]];
+    }),
+  );
+  const faults = Array.isArray(detail.errors) ? (detail.errors as Fault[]) : [];
+  const errors = faults.map((one) => ({ field: one.field, code, detail: one.detail }));
+  return problem(code, message, { members, errors, status });
 }
 
 /** Adds which request it was about; the path only, because a query may carry what should not be repeated. */

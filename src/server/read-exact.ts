@@ -3,16 +3,12 @@
  * fault, and nothing is looked at twice.
  */
 import type { z } from "zod";
-import { check, type Fault, namedOf } from "../contract/faults.ts";
+import { check, FAULTS_NAMED_MAX } from "../contract/faults.ts";
 import type { ErrorCode } from "../message/errors.ts";
-import { type Cursor, cursorOn, eachMember, expectEnd, takeValue } from "./payload-scanner.ts";
+import { type Cursor, cursorOn, eachMember, expectEnd, takeValue } from "../message/json-scanner.ts";
+import { type Own, ownOf } from "./json/wire.ts";
 import { Refusal } from "./problem.ts";
-import { refusal } from "./read-request.ts";
-
-export interface Exact<T> {
-  readonly value: T;
-  readonly text: string;
-}
+import { refusal, together } from "./read-request.ts";
 
 interface Member {
   readonly text: string;
@@ -29,26 +25,22 @@ export function readExact<S extends z.ZodType>(
   name: string,
   code: ErrorCode,
   take: (cursor: Cursor) => Member = plainly,
-): Exact<z.output<S>> {
-  const faults: Fault[] = [];
+): { readonly value: Own<z.output<S>>; readonly text: string } {
+  /** C1: each once, and no more than are shown. */
+  const twice = new Set<string>();
   const members = new Map<string, unknown>();
   let text = "";
   const cursor = cursorOn(body, code);
   const isObject = eachMember(cursor, (member) => {
-    if (members.has(member)) faults.push({ field: member.slice(0, 100), detail: "is given twice" });
-    if (member !== name) {
-      members.set(member, JSON.parse(takeValue(cursor)));
-      return;
-    }
-    const taken = take(cursor);
-    members.set(name, taken.value);
-    text = taken.text;
+    if (members.has(member) && twice.size < FAULTS_NAMED_MAX) twice.add(member);
+    const taken = member === name ? take(cursor) : null;
+    if (taken) text = taken.text;
+    members.set(member, taken ? taken.value : JSON.parse(takeValue(cursor)));
   });
   if (!isObject) takeValue(cursor);
   expectEnd(cursor);
   const checked = check(schema, isObject ? Object.fromEntries(members) : null);
-  if (checked.ok && faults.length === 0) return { value: checked.value, text };
-  const others = checked.ok ? { named: [], more: 0 } : checked.faults;
-  const all = namedOf([...faults, ...others.named]);
-  throw new Refusal(refusal(code, { named: all.named, more: all.more + others.more }));
+  if (checked.ok && twice.size === 0) return { value: ownOf(schema, checked.value), text };
+  const repeated = [...twice].map((one) => ({ field: one.slice(0, 100), detail: "is given twice" }));
+  throw new Refusal(refusal(code, together(repeated, checked)));
 }

@@ -177,7 +177,7 @@ function sayAudit({ audit_kept_days: days }: Config, store: Store, log: Log): vo
 
 function startListening(app: App, options: ServeOptions, clock: Clock): Promise<Listening> {
   const { config, headersTimeoutMs, requestTimeoutMs } = options;
-  return listen({ fetch: app.fetch, host: config.host, port: config.port, clock, headersTimeoutMs, requestTimeoutMs });
+  return listen({ reply: app.reply, host: config.host, port: config.port, clock, headersTimeoutMs, requestTimeoutMs });
 }
 
 /** The file is the authority for what it names; a topic that it named once and no longer does is left alone, and said so. */

@@ -3,8 +3,8 @@
  * beside it, and a refusal is a problem whose code the route (or every route) may answer with.
  */
 import { ADDRESSES, type RouteId } from "../../src/contract/addresses.ts";
-import { EVERYWHERE } from "../../src/contract/openapi.ts";
-import type { Route } from "../../src/contract/route.ts";
+import type { ProblemCode } from "../../src/contract/problem-codes.ts";
+import { errorsOf, type Route } from "../../src/contract/route.ts";
 import { ROUTES, routeIds } from "../../src/contract/table.ts";
 
 export function routeOf(method: string, path: string): RouteId | null {
@@ -41,17 +41,6 @@ function checkProblem(id: RouteId | null, where: string, response: Response, tex
   const { code, errors = [] } = JSON.parse(text) as { code: string; errors?: unknown[] };
   if (errors.length > 20) throw new Error(`${where} with ${errors.length} faults`);
   const route: Route | null = id && ROUTES[id];
-  const known = [...EVERYWHERE, ...BEFORE, ...(route?.errors ?? [])];
-  if (route && !known.some((one) => one === code)) throw new Error(`${where}: ${id} does not name ${code}`);
+  if (!route || code === "method_not_allowed") return;
+  if (!errorsOf(route).has(code as ProblemCode)) throw new Error(`${where}: ${id} does not name ${code}`);
 }
-
-/** Before a route is asked: a body that cannot be read at all, a method or an origin that is refused. */
-const BEFORE = [
-  "method_not_allowed",
-  "cross_origin_refused",
-  "unsupported_media_type",
-  "body_too_large",
-  "invalid_request",
-  "invalid_payload",
-  "request_timeout",
-];

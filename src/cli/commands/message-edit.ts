@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 import { errorText } from "../../message/errors.ts";
-import { checkJson } from "../../server/payload-scanner.ts";
+import { checkJson } from "../../message/json-scanner.ts";
 import { refusedAnswer, withApi } from "../api.ts";
 import { part } from "../ask.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";

@@ -2,8 +2,8 @@
  * `makegood messages list|show|replay|edit|resolve|discard`.
  */
 import { type Command, Option } from "commander";
+import { cursorOn, eachMember, takeValue } from "../../message/json-scanner.ts";
 import type { AttemptJson, MessageJson, ProvenanceJson } from "../../server/json/message-json.ts";
-import { cursorOn, eachMember, takeValue } from "../../server/payload-scanner.ts";
 import { refusedAnswer, withApi } from "../api.ts";
 import type { Api } from "../api-on.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";

@@ -3,115 +3,73 @@
  */
 import type { z } from "zod";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../store/candidate-state.ts";
-import { BODY_BYTES } from "../body-bytes.ts";
-import { routes } from "../route.ts";
+import { type BodyOf, body, optionalBody } from "../bodies.ts";
+import type { ProblemCode } from "../problem-codes.ts";
+import { lists, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 import { candidate, candidateDetail } from "./candidate-shapes.ts";
 import { confirm, redrivePlan } from "./redrive-plan.ts";
 
 const OWNER_BYTES_MAX = 255;
-const HEADERS = ["if-match", "x-actor-type"] as const;
-const ACTOR = ["x-actor-type"] as const;
-const GONE = ["needs_postgres", "candidate_not_found"] as const;
-const REFUSED = [...GONE, "invalid_request", "version_conflict", "wrong_state"] as const;
+const GONE = ["candidate_not_found"] as const;
 
-const versioned = { version: v.optional(v.version()), reason: v.optional(v.note()) };
-const body = <S extends z.ZodType>(schema: S) => ({ schema, bytesMax: BODY_BYTES.recovery, invalid: "invalid_request" }) as const;
-const decision = { ...body(v.object(versioned)), optional: true } as const;
+/** A change of one candidate, under the version that was read. */
+const changes = <S extends z.ZodType>(permission: Permission, summary: string, body: BodyOf<S>, ...errors: ProblemCode[]) => {
+  const all = [...GONE, "wrong_state", "action_refused", ...errors] as const;
+  return route(permission, summary, { 200: candidateDetail }, { headers: ["if-match"], body, errors: all });
+};
 
-const decided = (summary: string) =>
-  ({
-    summary,
-    permission: "decide",
-    headers: HEADERS,
-    body: decision,
-    answers: { 200: candidateDetail },
-    errors: [...REFUSED, "action_refused", "approval_needed"],
-  }) as const;
+export const versioned = v.optionals({ version: v.version(), reason: v.note() });
+const decision = optionalBody("recovery", v.object(versioned));
+const decided = (summary: string) => changes("decide", summary, decision, "approval_needed");
+
+const update = v
+  .object({
+    ...versioned,
+    execution_status: v.optional(v.oneOf(EXECUTION_STATUSES)),
+    selected_action: v.optional(v.line()),
+    // Null clears it.
+    owner: v.line(OWNER_BYTES_MAX).nullish(),
+    note: v.note().nullish(),
+  })
+  .check((context) => {
+    const { execution_status: status, selected_action: action, owner, note } = context.value;
+    if ([status, action, owner, note].some((value) => value !== undefined)) return;
+    const message = "nothing to change: execution_status, selected_action, owner or note";
+    context.issues.push({ code: "custom", message, input: context.value });
+  });
+const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen: v.optional(v.text()) });
+const named = v.object({ ...versioned, candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
+const NOT_EXECUTED = ["approval_needed", "over_budget", "confirmation_needed", "nothing_selected", "nobody_delivers"] as const;
 
 export const CANDIDATE_ROUTES = routes({
-  listCandidates: {
-    summary: "Candidates: what is suggested for each group, and how it stands",
-    permission: "read",
-    headers: ACTOR,
-    query: v.object({
-      ...v.page(),
-      group_id: v.optional(v.numberId()),
-      decision: v.optional(v.oneOf(DECISIONS)),
-      evaluation_status: v.optional(v.oneOf(EVALUATION_STATUSES)),
-      execution_status: v.optional(v.oneOf(EXECUTION_STATUSES)),
-      action: v.optional(v.text()),
-      all: v.optional(v.flag()),
-    }),
-    answers: { 200: v.pageOf(candidate) },
-    errors: ["needs_postgres", "invalid_query"],
-  },
-  getCandidate: {
-    summary: "One candidate with its reasons and what an execution would touch",
-    permission: "read",
-    headers: ACTOR,
+  listCandidates: lists("Candidates: what is suggested for each group, and how it stands", candidate, {
+    group_id: v.numberId(),
+    decision: v.oneOf(DECISIONS),
+    evaluation_status: v.oneOf(EVALUATION_STATUSES),
+    execution_status: v.oneOf(EXECUTION_STATUSES),
+    action: v.text(),
+    all: v.flag(),
+  }),
+  getCandidate: shows("One candidate with its reasons and what an execution would touch", candidateDetail, {
     query: v.object({ include_provenance: v.optional(v.flag()) }),
-    answers: { 200: candidateDetail },
-    errors: [...GONE, "invalid_query"],
-  },
-  updateCandidate: {
-    summary: "Choose another action, an owner or a note; end an execution whose outcome is unknown",
-    permission: "operate",
-    headers: HEADERS,
-    body: body(
-      v
-        .object({
-          ...versioned,
-          execution_status: v.optional(v.oneOf(EXECUTION_STATUSES)),
-          selected_action: v.optional(v.line()),
-          // Null clears it.
-          owner: v.line(OWNER_BYTES_MAX).nullish(),
-          note: v.note().nullish(),
-        })
-        .check((context) => {
-          const { execution_status: status, selected_action: action, owner, note } = context.value;
-          if ([status, action, owner, note].some((value) => value !== undefined)) return;
-          const message = "nothing to change: execution_status, selected_action, owner or note";
-          context.issues.push({ code: "custom", message, input: context.value });
-        }),
-    ),
-    answers: { 200: candidateDetail },
-    errors: [...REFUSED, "action_not_found", "action_refused"],
-  },
+    errors: GONE,
+  }),
+  updateCandidate: changes(
+    "operate",
+    "Choose another action, an owner or a note; end an execution whose outcome is unknown",
+    body("recovery", update),
+    "action_not_found",
+  ),
   // What was suggested stays on record; to delete it is to reject it.
   deleteCandidate: decided("Reject a candidate"),
   approveCandidate: decided("Approve a candidate, under one's own name"),
   rejectCandidate: decided("Reject a candidate"),
-  executeCandidate: {
-    summary: "Carry the action out, under a fence, on exactly what was seen",
-    permission: "decide",
-    headers: HEADERS,
-    body: {
-      ...body(
-        v.object({
-          ...versioned,
-          redrive: v.optional(v.object({ ...redrivePlan, confirm: confirm(), seen: v.optional(v.text()) })),
-        }),
-      ),
-      optional: true,
-    },
-    answers: { 200: candidateDetail },
-    errors: [
-      ...REFUSED,
-      "approval_needed",
-      "action_refused",
-      "over_budget",
-      "confirmation_needed",
-      "nothing_selected",
-      "nobody_delivers",
-    ],
-  },
-  approve: {
-    summary: "Approve or reject the candidate that the body names",
-    permission: "decide",
-    headers: HEADERS,
-    body: body(v.object({ ...versioned, candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) })),
-    answers: { 200: candidateDetail },
-    errors: [...REFUSED, "action_refused", "approval_needed"],
-  },
+  executeCandidate: changes(
+    "decide",
+    "Carry the action out, under a fence, on exactly what was seen",
+    optionalBody("recovery", v.object({ ...versioned, redrive: v.optional(redrive) })),
+    ...NOT_EXECUTED,
+  ),
+  approve: changes("decide", "Approve or reject the candidate that the body names", body("recovery", named), "approval_needed"),
 });

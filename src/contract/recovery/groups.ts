@@ -2,8 +2,8 @@
  * The addresses of groups: look, merge, split, ask for a suggestion; and the record of who did what.
  */
 import { z } from "zod";
-import { BODY_BYTES } from "../body-bytes.ts";
-import { routes } from "../route.ts";
+import { body, optionalBody } from "../bodies.ts";
+import { lists, listsAll, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 import { candidate, candidateDetail } from "./candidate-shapes.ts";
 import { group, groupRule, occurrence, provenance, stats } from "./group-shapes.ts";
@@ -14,130 +14,69 @@ const MERGE_MAX = 100;
 const WORDS_MAX = 20;
 const WORD_CHARS_MAX = 200;
 
-const word = v
-  .text()
-  .refine((value) => value.trim() !== "" && value.length <= WORD_CHARS_MAX && !/\p{Cc}|\p{Surrogate}/u.test(value), {
-    error: `must be a word of at most ${WORD_CHARS_MAX} characters`,
-  });
+const isWord = (text: string): boolean =>
+  text.trim() !== "" && text.length <= WORD_CHARS_MAX && !/\p{Cc}|\p{Surrogate}/u.test(text);
+const word = v.text().refine(isWord, { error: `must be a word of at most ${WORD_CHARS_MAX} characters` });
+const words = v.list(word, WORDS_MAX, `words of at most ${WORD_CHARS_MAX} characters`, {
+  missing: "is missing: what a failure must contain to go to the new group",
+});
+const from = v.list(v.numberId(), MERGE_MAX, "group ids", { missing: "is missing: the ids of the groups that join this one" });
 
-const body = <S extends z.ZodType>(schema: S) => ({ schema, bytesMax: BODY_BYTES.recovery, invalid: "invalid_request" }) as const;
-const ACTOR = ["x-actor-type"] as const;
-const COMMON = ["needs_postgres"] as const;
-const REFUSED = [...COMMON, "group_not_found", "invalid_request"] as const;
+const MISSING = ["group_not_found"] as const;
+const groupDetail = group
+  .extend({ why: z.array(z.string()).readonly(), candidate: candidate.nullable(), occurrences: z.array(occurrence) })
+  .meta({ id: "GroupDetail" });
 
 export const GROUP_ROUTES = routes({
-  listGroups: {
-    summary: "Groups of failures of one kind",
-    permission: "read",
-    headers: ACTOR,
-    query: v.object({
-      ...v.page(),
-      topic: v.optional(v.text()),
-      error_code: v.optional(v.text()),
-      tenant_id: v.optional(v.text()),
-      open: v.optional(v.flag()),
-      merged: v.optional(v.flag()),
-    }),
-    answers: { 200: v.pageOf(group) },
-    errors: [...COMMON, "invalid_query"],
-  },
-  getGroup: {
-    summary: "One group, why its failures are together, its candidate and its newest occurrences",
-    permission: "read",
-    headers: ACTOR,
-    answers: {
-      200: group
-        .extend({ why: z.array(z.string()).readonly(), candidate: candidate.nullable(), occurrences: z.array(occurrence) })
-        .meta({ id: "GroupDetail" }),
+  listGroups: lists("Groups of failures of one kind", group, {
+    topic: v.text(),
+    error_code: v.text(),
+    tenant_id: v.text(),
+    open: v.flag(),
+    merged: v.flag(),
+  }),
+  getGroup: shows("One group, why its failures are together, its candidate and its newest occurrences", groupDetail, {
+    errors: MISSING,
+  }),
+  listOccurrences: lists(
+    "The failures of a group, one by one",
+    occurrence,
+    { payload: v.flag(), open: v.flag(), tenant_id: v.text() },
+    MISSING,
+  ),
+  mergeGroups: route(
+    "operate",
+    "Join other groups to this one, for what comes as well",
+    { 200: group },
+    { body: body("recovery", v.object({ from, reason: v.reason() })), errors: MISSING },
+  ),
+  splitGroup: route(
+    "operate",
+    "Take the failures that contain these words out into a group of their own",
+    { 201: group.extend({ moved: z.int() }).meta({ id: "SplitGroup" }) },
+    { body: body("recovery", v.object({ words, reason: v.reason() })), errors: MISSING },
+  ),
+  suggestGroup: route(
+    "operate",
+    "Evaluate a group afresh",
+    { 200: candidateDetail },
+    { body: optionalBody("recovery", v.object({})), errors: MISSING },
+  ),
+  listGroupRules: listsAll("What people decided about groups: merges and splits", groupRule),
+  deleteGroupRule: route(
+    "operate",
+    "Forget such a decision, for failures to come",
+    { 204: null },
+    {
+      headers: ["if-match"],
+      body: optionalBody("recovery", v.object({ version: v.optional(v.version()) })),
+      errors: ["rule_not_found"],
     },
-    errors: [...COMMON, "group_not_found"],
-  },
-  listOccurrences: {
-    summary: "The failures of a group, one by one",
-    permission: "read",
-    headers: ACTOR,
-    query: v.object({
-      ...v.page(),
-      payload: v.optional(v.flag()),
-      open: v.optional(v.flag()),
-      tenant_id: v.optional(v.text()),
-    }),
-    answers: { 200: v.pageOf(occurrence) },
-    errors: [...COMMON, "group_not_found", "invalid_query"],
-  },
-  mergeGroups: {
-    summary: "Join other groups to this one, for what comes as well",
-    permission: "operate",
-    headers: ACTOR,
-    body: body(
-      v.object({
-        from: v.list(v.numberId(), MERGE_MAX, "group ids", {
-          missing: "is missing: the ids of the groups that join this one",
-        }),
-        reason: v.reason(),
-      }),
-    ),
-    answers: { 200: group },
-    errors: REFUSED,
-  },
-  splitGroup: {
-    summary: "Take the failures that contain these words out into a group of their own",
-    permission: "operate",
-    headers: ACTOR,
-    body: body(
-      v.object({
-        words: v.list(word, WORDS_MAX, `words of at most ${WORD_CHARS_MAX} characters`, {
-          missing: "is missing: what a failure must contain to go to the new group",
-        }),
-        reason: v.reason(),
-      }),
-    ),
-    answers: { 201: group.extend({ moved: z.int() }).meta({ id: "SplitGroup" }) },
-    errors: REFUSED,
-  },
-  suggestGroup: {
-    summary: "Evaluate a group afresh",
-    permission: "operate",
-    headers: ACTOR,
-    body: { ...body(v.object({})), optional: true },
-    answers: { 200: candidateDetail },
-    errors: REFUSED,
-  },
-  listGroupRules: {
-    summary: "What people decided about groups: merges and splits",
-    permission: "read",
-    headers: ACTOR,
-    query: v.object({}),
-    answers: { 200: v.pageOf(groupRule) },
-    errors: [...COMMON, "invalid_query"],
-  },
-  deleteGroupRule: {
-    summary: "Forget such a decision, for failures to come",
-    permission: "operate",
-    headers: ["if-match", ...ACTOR],
-    body: { ...body(v.object({ version: v.optional(v.version()) })), optional: true },
-    answers: { 204: null },
-    errors: [...COMMON, "rule_not_found", "version_conflict", "invalid_request"],
-  },
-  listProvenance: {
-    summary: "Who did what, and why, newest first",
-    permission: "read",
-    headers: ACTOR,
-    query: v.object({
-      ...v.page(),
-      group_id: v.optional(v.numberId()),
-      candidate_id: v.optional(v.numberId()),
-      redrive_id: v.optional(v.uuid()),
-    }),
-    answers: { 200: v.pageOf(provenance) },
-    errors: [...COMMON, "invalid_query"],
-  },
-  getStats: {
-    summary: "How many groups, decisions, executions, and what came of each action",
-    permission: "read",
-    headers: ACTOR,
-    query: v.object({}),
-    answers: { 200: stats },
-    errors: [...COMMON, "invalid_query"],
-  },
+  ),
+  listProvenance: lists("Who did what, and why, newest first", provenance, {
+    group_id: v.numberId(),
+    candidate_id: v.numberId(),
+    redrive_id: v.uuid(),
+  }),
+  getStats: shows("How many groups, decisions, executions, and what came of each action", stats, { query: v.object({}) }),
 });

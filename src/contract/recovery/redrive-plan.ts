@@ -4,19 +4,17 @@
 import { REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
 import * as v from "../values.ts";
 
-const { canaryMax, ratePerSecondMin, ratePerSecondMax, messagesMax, delayMsMax, generationCapMax } = REDRIVE_LIMITS;
-const rate = () => v.optional(v.number(ratePerSecondMin, ratePerSecondMax));
+const { canaryMax, ratePerSecondMin, ratePerSecondMax, messagesMax, delayMsMax } = REDRIVE_LIMITS;
+const rate = () => v.number(ratePerSecondMin, ratePerSecondMax);
 
-export const redrivePlan = {
-  canary: v.optional(v.integer(0, canaryMax)),
+export const redrivePlan = v.optionals({
+  canary: v.integer(0, canaryMax),
   rate_per_second: rate(),
   ramp_from: rate(),
-  failure_share_max: v.optional(v.number(0, 1)),
-  failure_min: v.optional(v.integer(1, messagesMax)),
-  delay_ms: v.optional(v.integer(0, delayMsMax)),
-};
+  failure_share_max: v.number(0, 1),
+  failure_min: v.integer(1, messagesMax),
+  delay_ms: v.integer(0, delayMsMax),
+});
 
 /** How many messages the person saw: refused when the list is another size. */
 export const confirm = () => v.optional(v.integer(0, messagesMax));
-export const limit = () => v.optional(v.integer(1, messagesMax));
-export const generationMax = () => v.optional(v.integer(1, generationCapMax));

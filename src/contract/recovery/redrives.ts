@@ -5,68 +5,61 @@ import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
 import { REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
 import { ITEM_STATES, REDRIVE_STATUSES } from "../../store/redrive.ts";
-import { BODY_BYTES } from "../body-bytes.ts";
-import { routes } from "../route.ts";
+import { body, optionalBody } from "../bodies.ts";
+import { lists, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
-import { confirm, generationMax, limit, redrivePlan } from "./redrive-plan.ts";
+import { versioned } from "./candidates.ts";
+import { confirm, redrivePlan } from "./redrive-plan.ts";
 
-export const redrive = z
-  .strictObject({
-    redrive_id: z.string(),
-    status: z.enum(REDRIVE_STATUSES),
-    status_reason: z.string().nullable(),
-    mode: z.string(),
-    reason: z.string(),
-    actor: z.string(),
-    action: z.string().nullable(),
-    candidate_id: z.int().nullable(),
-    idempotency_key: z.string().nullable(),
-    select: z.record(z.string(), z.unknown()),
-    plan: z.unknown(),
-    counts: z.strictObject({
-      selected: z.int(),
-      waiting: z.int(),
-      sent: z.int(),
-      healed: z.int(),
-      failed: z.int(),
-      skipped: z.int(),
-    }),
-    progress: z.number().describe("the share of the list whose ending is known, 0 to 1"),
-    version: z.int(),
-    created_at: v.instant(),
-    started_at: v.instant().nullable(),
-    ended_at: v.instant().nullable(),
-  })
-  .meta({ id: "Redrive" });
+const n = z.int();
+const counts = z.strictObject({ selected: n, waiting: n, sent: n, healed: n, failed: n, skipped: n });
 
-export const redriveItem = z
-  .strictObject({
-    n: z.int(),
-    message_id: z.string(),
-    generation: z.int(),
-    revision: z.int(),
-    group_id: z.int().nullable(),
-    state: z.enum(ITEM_STATES),
-    reason: z.string().nullable(),
-    carrier_id: z.string().nullable(),
-    sent_at: v.instant().nullable(),
-    ended_at: v.instant().nullable(),
-  })
-  .meta({ id: "RedriveItem" });
+export const redrive = v.shape("Redrive", {
+  redrive_id: z.string(),
+  status: z.enum(REDRIVE_STATUSES),
+  status_reason: z.string().nullable(),
+  mode: z.string(),
+  reason: z.string(),
+  actor: z.string(),
+  action: z.string().nullable(),
+  candidate_id: z.int().nullable(),
+  idempotency_key: z.string().nullable(),
+  select: z.record(z.string(), z.unknown()),
+  plan: z.unknown(),
+  counts,
+  progress: z.number().describe("the share of the list whose ending is known, 0 to 1"),
+  version: z.int(),
+  created_at: v.instant(),
+  started_at: v.instant().nullable(),
+  ended_at: v.instant().nullable(),
+});
+
+export const redriveItem = v.shape("RedriveItem", {
+  n: z.int(),
+  message_id: z.string(),
+  generation: z.int(),
+  revision: z.int(),
+  group_id: z.int().nullable(),
+  state: z.enum(ITEM_STATES),
+  reason: z.string().nullable(),
+  carrier_id: z.string().nullable(),
+  sent_at: v.instant().nullable(),
+  ended_at: v.instant().nullable(),
+});
 
 const CHOICES = ["group_id", "topic", "tenant_id", "error_code", "ids"] as const;
 
 const select = v
   .object(
-    {
-      group_id: v.optional(v.numberId()),
-      topic: v.optional(v.topicName()),
-      tenant_id: v.optional(v.line(LIMITS.tenantIdBytesMax)),
-      error_code: v.optional(v.line(LIMITS.errorBytesMax)),
-      ids: v.optional(v.list(v.uuid(), REDRIVE_LIMITS.idsMax, "message ids")),
-      seen: v.optional(v.text()),
-      limit: limit(),
-    },
+    v.optionals({
+      group_id: v.numberId(),
+      topic: v.topicName(),
+      tenant_id: v.line(LIMITS.tenantIdBytesMax),
+      error_code: v.line(LIMITS.errorBytesMax),
+      ids: v.list(v.uuid(), REDRIVE_LIMITS.idsMax, "message ids"),
+      seen: v.text(),
+      limit: v.integer(1, REDRIVE_LIMITS.messagesMax),
+    }),
     { missing: "is missing: say which dead letters, such as {group_id: 7}" },
   )
   .check((context) => {
@@ -79,76 +72,37 @@ const select = v
 const newRedrive = v
   .object({
     select,
-    mode: v.optional(v.oneOf(["replay", "new_key"])),
     reason: v.reason(),
-    idempotency_key: v.optional(v.line(LIMITS.keyBytesMax)),
-    dry_run: v.optional(v.flag()),
     confirm: confirm(),
-    generation_max: generationMax(),
-    elsewhere: v.optional(v.flag()),
+    ...v.optionals({
+      mode: v.oneOf(["replay", "new_key"]),
+      idempotency_key: v.line(LIMITS.keyBytesMax),
+      dry_run: v.flag(),
+      generation_max: v.integer(1, REDRIVE_LIMITS.generationCapMax),
+      elsewhere: v.flag(),
+    }),
     ...redrivePlan,
   })
   .meta({ id: "NewRedrive" });
 
-const GONE = ["needs_postgres", "redrive_not_found"] as const;
-const ACTOR = ["x-actor-type"] as const;
+const GONE = ["redrive_not_found"] as const;
+const NOT_STARTED = ["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"] as const;
+const change = optionalBody("recovery", v.object(versioned));
 
-const moved = (summary: string) =>
-  ({
-    summary,
-    permission: "operate",
-    headers: ["if-match", ...ACTOR],
-    body: {
-      schema: v.object({ version: v.optional(v.version()), reason: v.optional(v.note()) }),
-      bytesMax: BODY_BYTES.recovery,
-      invalid: "invalid_request",
-      optional: true,
-    },
-    answers: { 200: redrive },
-    errors: [...GONE, "version_conflict", "wrong_state", "invalid_request"],
-  }) as const;
+const moves = (summary: string) =>
+  route("operate", summary, { 200: redrive }, { headers: ["if-match"], body: change, errors: [...GONE, "wrong_state"] });
 
 export const REDRIVE_ROUTES = routes({
-  listRedrives: {
-    summary: "Redrives, newest first",
-    permission: "read",
-    headers: ACTOR,
-    query: v.object({ ...v.page(), status: v.optional(v.oneOf(REDRIVE_STATUSES)) }),
-    answers: { 200: v.pageOf(redrive) },
-    errors: ["needs_postgres", "invalid_query"],
-  },
-  startRedrive: {
-    summary: "Put many dead letters back; twice under one key is one redrive",
-    permission: "operate",
-    headers: ["idempotency-key", ...ACTOR],
-    body: { schema: newRedrive, bytesMax: BODY_BYTES.recovery, invalid: "invalid_request" },
-    answers: { 200: redrive, 201: redrive },
-    errors: [
-      "needs_postgres",
-      "invalid_request",
-      "nothing_selected",
-      "nobody_delivers",
-      "confirmation_needed",
-      "key_conflict",
-      "group_not_found",
-    ],
-  },
-  getRedrive: {
-    summary: "One redrive and how far it is",
-    permission: "read",
-    headers: ACTOR,
-    answers: { 200: redrive },
-    errors: GONE,
-  },
-  listRedriveItems: {
-    summary: "What became of each message of a redrive",
-    permission: "read",
-    headers: ACTOR,
-    query: v.object({ ...v.page(), state: v.optional(v.oneOf(ITEM_STATES)) }),
-    answers: { 200: v.pageOf(redriveItem) },
-    errors: [...GONE, "invalid_query"],
-  },
-  pauseRedrive: moved("Send no more of it for now"),
-  resumeRedrive: moved("Go on"),
-  cancelRedrive: moved("End it; what was sent stays sent"),
+  listRedrives: lists("Redrives, newest first", redrive, { status: v.oneOf(REDRIVE_STATUSES) }),
+  startRedrive: route(
+    "operate",
+    "Put many dead letters back; twice under one key is one redrive",
+    { 200: redrive, 201: redrive },
+    { headers: ["idempotency-key"], body: body("recovery", newRedrive), errors: NOT_STARTED },
+  ),
+  getRedrive: shows("One redrive and how far it is", redrive, { errors: GONE }),
+  listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }, GONE),
+  pauseRedrive: moves("Send no more of it for now"),
+  resumeRedrive: moves("Go on"),
+  cancelRedrive: moves("End it; what was sent stays sent"),
 });

@@ -4,15 +4,16 @@
  */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { suggestion } from "../../contract/faults.ts";
+import { FAULTS_NAMED_MAX, suggestion } from "../../contract/faults.ts";
 import { errorText } from "../../message/errors.ts";
+import { isObject } from "../../message/json.ts";
 import type { TopicDefinition } from "../../message/topic.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
 import { readTopic } from "../topic-definition.ts";
 import { loadConfigFile } from "./config-file.ts";
-import { type RecoveryConfig, readRecoveryOptions } from "./recovery-config.ts";
-import { SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
-import { readStreams, type StreamsConfig, unusedVariables } from "./stream-config.ts";
+import { type RecoveryConfig, recoveryOptions } from "./recovery-config.ts";
+import { readValue, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
+import { readStreams, readVariables, type StreamsConfig, unusedVariables } from "./stream-config.ts";
 
 export interface FileTopic {
   readonly definition: TopicDefinition;
@@ -39,14 +40,22 @@ export interface ConfigSources {
   readonly cwd: string;
   /** What the command line said, by setting. */
   readonly flags?: Readonly<Partial<Record<SettingName, string>>> | undefined;
+  /** True: with MAKEGOOD_URL only a config file that is named is loaded. A server is asked then, and a file may run code. */
+  readonly asksServer?: boolean | undefined;
 }
 
 const LOOPBACK_RANGES: readonly string[] = ["127.0.0.0/8", "::1/128"];
 const NAMES = Object.keys(SETTINGS) as SettingName[];
-/** What a value is called where it stands. */
+const IN_FILE = NAMES.filter((name) => settingOf(name).inFile !== false);
+
+function settingOf(name: SettingName): Setting {
+  return SETTINGS[name];
+}
+
+/** What a value is called where it stands: a text, or in the file any JSON. */
 interface Source {
   readonly where: string;
-  readonly text: string;
+  readonly value: unknown;
 }
 
 export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
@@ -57,72 +66,67 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
     const source = await fromFlagOrEnv(name, sources, faults);
     if (source) given.set(name, source);
   }
-  const file = await loadConfigFile(sources.cwd, given.get("config")?.text ?? null);
+  const named = given.get("config")?.value as string | undefined;
+  const unasked = sources.asksServer === true && given.has("url") && named === undefined;
+  const file = unasked ? ({ kind: "none" } as const) : await loadConfigFile(sources.cwd, named ?? null);
   if (file.kind === "fault") faults.push(file.fault);
   const inFile = file.kind === "loaded" ? membersOf(file.value, faults) : new Map<string, unknown>();
   takeFileSettings(inFile, given, faults);
-  const settings = Object.fromEntries(NAMES.map((name) => [name, settle(name, given, faults)])) as Settings;
+  const settings = Object.fromEntries(NAMES.map((name) => [name, settle(name, given.get(name), faults)])) as Settings;
 
   const tokens = tokensOf(settings, given, faults);
   const loopback = isLoopbackHost(settings.host);
   if (!loopback && settings.tokens === null) {
     const remedy = "set MAKEGOOD_TOKENS (name:secret,…) or MAKEGOOD_TOKENS_FILE, or bind to 127.0.0.1";
-    faults.push(
-      `MAKEGOOD_HOST ${settings.host} is not loopback, so others can reach it, and nobody would need a token: ${remedy}`,
-    );
+    const why = "is not loopback, so others can reach it, and nobody would need a token";
+    faults.push(`MAKEGOOD_HOST ${settings.host} ${why}: ${remedy}`);
   }
   if (settings.store === "redis" && settings.redis_url === null) faults.push("MAKEGOOD_STORE is redis: REDIS_URL must say where");
-  const sinkAllow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
-  const topics = await topicsOf(inFile.get("topics"), sinkAllow, faults);
-  const streams = readStreams(settings, sources.env, faults);
-  const recovery_options = readRecoveryOptions(settings, sources.env, faults);
-  if (faults.length > 0) return { ok: false, faults };
+  const sink_allow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
+  const topics = await topicsOf(inFile.get("topics"), sink_allow, faults);
+  const variables = readVariables(settings, sources.env, faults);
+  const streams = readStreams(settings, variables, faults);
+  if (faults.length > 0) return { ok: false, faults: firstOf(faults) };
+  const recovery_options = recoveryOptions(settings, variables);
   const unused_variables = unusedVariables(settings, sources.env);
   const config_path = file.kind === "loaded" ? file.path : null;
   const data_dir = resolve(sources.cwd, settings.data_dir);
-  return {
-    ok: true,
-    config: {
-      ...settings,
-      data_dir,
-      tokens,
-      sink_allow: sinkAllow,
-      topics,
-      streams,
-      recovery_options,
-      unused_variables,
-      config_path,
-    },
-  };
+  const read = { data_dir, tokens, sink_allow, topics, streams, recovery_options, unused_variables, config_path };
+  return { ok: true, config: { ...settings, ...read } };
+}
+
+/** C1: as many as a refusal of the API names. */
+function firstOf(faults: readonly string[]): readonly string[] {
+  const more = faults.length - FAULTS_NAMED_MAX;
+  return more <= 0 ? faults : [...faults.slice(0, FAULTS_NAMED_MAX), `and ${more} more`];
 }
 
 /** A misspelt variable would otherwise be a setting that silently does nothing. */
 function refuseUnknownVariables(env: ConfigSources["env"], faults: string[]): void {
   const known = NAMES.flatMap((name) => {
-    const { env: variable, secret } = SETTINGS[name];
+    const { env: variable, secret } = settingOf(name);
     return secret ? [variable, `${variable}_FILE`] : [variable];
   });
   for (const name of Object.keys(env)) {
-    if (name.startsWith("MAKEGOOD_") && !known.includes(name)) {
+    if (name.startsWith("MAKEGOOD_") && !known.includes(name))
       faults.push(`${name} is not a variable of Makegood${suggestion(name, known)}`);
-    }
   }
 }
 
 async function fromFlagOrEnv(name: SettingName, { env, flags, cwd }: ConfigSources, faults: string[]): Promise<Source | null> {
-  const { env: variable, secret } = SETTINGS[name];
+  const { env: variable, secret } = settingOf(name);
   const flag = flags?.[name];
-  if (flag !== undefined) return { where: `--${name.replaceAll("_", "-")}`, text: flag };
+  if (flag !== undefined) return { where: `--${name.replaceAll("_", "-")}`, value: flag };
   // An empty variable is one that was unset in a hurry.
-  const text = env[variable] === "" ? undefined : env[variable];
-  const path = secret && env[`${variable}_FILE`] !== "" ? env[`${variable}_FILE`] : undefined;
-  if (text !== undefined && path !== undefined) faults.push(`${variable} and ${variable}_FILE are both set: keep one`);
-  if (text !== undefined) return { where: variable, text };
+  const value = env[variable] || undefined;
+  const path = secret ? env[`${variable}_FILE`] || undefined : undefined;
+  if (value !== undefined && path !== undefined) faults.push(`${variable} and ${variable}_FILE are both set: keep one`);
+  if (value !== undefined) return { where: variable, value };
   if (path === undefined) return null;
   try {
     const content = (await readFile(resolve(cwd, path), "utf8")).trim();
     if (content === "") faults.push(`${variable}_FILE: ${path} is empty`);
-    return { where: `${variable}_FILE`, text: content };
+    return { where: `${variable}_FILE`, value: content };
   } catch (error) {
     faults.push(`${variable}_FILE: ${errorText(error)}`);
     return null;
@@ -130,44 +134,28 @@ async function fromFlagOrEnv(name: SettingName, { env, flags, cwd }: ConfigSourc
 }
 
 function membersOf(value: unknown, faults: string[]): Map<string, unknown> {
-  if (value !== null && typeof value === "object" && !Array.isArray(value)) return new Map(Object.entries(value));
+  if (isObject(value)) return new Map(Object.entries(value));
   faults.push("the config file must hold an object");
   return new Map();
 }
 
 /** Environment and flags win over the file, but a mistake in the file is reported all the same. */
 function takeFileSettings(inFile: ReadonlyMap<string, unknown>, given: Map<SettingName, Source>, faults: string[]): void {
-  const known = NAMES.filter((name) => SETTINGS[name].inFile);
   for (const [key, value] of inFile) {
     if (key === "topics" || value === null || value === undefined) continue;
-    const name = known.find((one) => one === key);
-    const text = textOf(value);
-    const where = `config file, ${key}`;
-    if (name === undefined)
-      faults.push(`config file: unknown setting ${JSON.stringify(key)}${suggestion(key, [...known, "topics"])}`);
-    else if (text === null) faults.push(`${where}: must be text, a number or a list of texts`);
-    else if (given.has(name)) readSetting(name, { where, text }, faults);
-    else given.set(name, { where, text });
+    const name = IN_FILE.find((one) => one === key);
+    const source = { where: `config file, ${key.slice(0, 100)}`, value };
+    // C1: no edit distance for more of them than are shown.
+    const meant = faults.length < FAULTS_NAMED_MAX ? suggestion(key, [...IN_FILE, "topics"]) : "";
+    if (name === undefined) faults.push(`config file: unknown setting ${JSON.stringify(key.slice(0, 100))}${meant}`);
+    else if (given.has(name)) settle(name, source, faults);
+    else given.set(name, source);
   }
 }
 
-function textOf(value: unknown): string | null {
-  if (typeof value === "string") return value;
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
-  return Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(",") : null;
-}
-
-function settle(name: SettingName, given: ReadonlyMap<SettingName, Source>, faults: string[]): unknown {
-  const source = given.get(name);
-  return source === undefined ? SETTINGS[name].fallback : readSetting(name, source, faults);
-}
-
-function readSetting(name: SettingName, { where, text }: Source, faults: string[]): unknown {
-  const setting = SETTINGS[name] as Setting<unknown>;
-  const reading = setting.read(text.trim());
-  if ("value" in reading) return reading.value;
-  faults.push(`${where}: ${reading.fault}${setting.secret ? "" : `, not ${JSON.stringify(text.slice(0, 100))}`}`);
-  return setting.fallback;
+function settle(name: SettingName, source: Source | undefined, faults: string[]): unknown {
+  const { schema, fallback, secret } = settingOf(name);
+  return source === undefined ? fallback : (readValue(schema, source.value, source.where, faults, secret) ?? fallback);
 }
 
 function tokensOf({ tokens: text }: Settings, given: ReadonlyMap<SettingName, Source>, faults: string[]): readonly Token[] {
@@ -202,7 +190,7 @@ export function shownConfig(config: Config): Record<string, unknown> {
     store: storeText(config),
     secondary: config.store === "postgres" && config.redis_url !== null ? withoutPassword(config.redis_url) : null,
     schema: config.schema,
-    streams: [config.streams?.audit ? "audit" : "", config.streams?.recovery ? "recovery" : ""].filter((name) => name !== ""),
+    streams: (["audit", "recovery"] as const).filter((name) => config.streams?.[name]),
     sink_allow: config.sink_allow,
     recovery: config.recovery,
     tokens: config.tokens.map(({ name }) => name),

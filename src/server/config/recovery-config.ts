@@ -7,44 +7,22 @@ import type { Log } from "../../observe/log.ts";
 import type { RecoveryOptions } from "../../recovery/settings.ts";
 import { recoveryOf } from "../../store/recovery.ts";
 import type { Store } from "../../store/store.ts";
-import { integer, type Settings } from "./settings.ts";
-
-type Env = Readonly<Record<string, string | undefined>>;
-
-const DAYS_30_MS = 30 * 86_400_000;
-
-/** The seed's variables that set something of the topic; the others are about a Redis stream. */
-export const TOPIC_VARIABLES: readonly string[] = [
-  "M10_CLAIM_IDLE_MS",
-  "M10_MAX_RECLAIM_ATTEMPTS",
-  "M10_RECLAIM_BASE_BACKOFF_MS",
-  "M10_RECLAIM_MAX_BACKOFF_MS",
-];
+import type { Settings } from "./settings.ts";
+import type { Variables } from "./stream-config.ts";
 
 /** False: there is no engine in this process. */
-export function readRecoveryOptions(settings: Settings, env: Env, faults: string[]): RecoveryOptions | false {
+export function recoveryOptions(settings: Settings, given: Variables): RecoveryOptions | false {
   if (settings.recovery === "off") return false;
-  const read = (variable: string, min: number, max: number): number | undefined => {
-    const text = env[variable]?.trim();
-    if (text === undefined || text === "") return undefined;
-    const reading = integer(min, max)(text);
-    if ("value" in reading) return reading.value;
-    // Where the stream is opened as well, its own reader has said so already.
-    if (!faults.some((fault) => fault.startsWith(`${variable}:`)))
-      faults.push(`${variable}: ${reading.fault}, not ${JSON.stringify(text.slice(0, 100))}`);
-    return undefined;
-  };
-  const leaseMs = read("M10_CLAIM_IDLE_MS", 100, DAYS_30_MS);
-  const attemptsMax = read("M10_MAX_RECLAIM_ATTEMPTS", 0, LIMITS.attemptsMax);
-  const baseMs = read("M10_RECLAIM_BASE_BACKOFF_MS", 1, DAYS_30_MS);
-  const maxMs = read("M10_RECLAIM_MAX_BACKOFF_MS", 1, DAYS_30_MS);
-  const given = [attemptsMax, baseMs, maxMs].some((value) => value !== undefined);
+  const leaseMs = given.M10_CLAIM_IDLE_MS ?? undefined;
+  const attemptsMax = given.M10_MAX_RECLAIM_ATTEMPTS ?? undefined;
+  const baseMs = given.M10_RECLAIM_BASE_BACKOFF_MS ?? undefined;
+  const maxMs = given.M10_RECLAIM_MAX_BACKOFF_MS ?? undefined;
+  const retries = [attemptsMax, baseMs, maxMs].some((value) => value !== undefined);
+  const retry = { policy: "recovery-reclaim", attemptsMax: attemptsMax && Math.max(1, attemptsMax), baseMs, maxMs };
   const evaluate = {
     // An idle time below a second is the stream's; a lease is never that short.
     ...(leaseMs === undefined ? {} : { leaseMs: Math.min(Math.max(leaseMs, LIMITS.leaseMsMin), LIMITS.leaseMsMax) }),
-    ...(given
-      ? { retry: { policy: "recovery-reclaim", attemptsMax: attemptsMax && Math.max(1, attemptsMax), baseMs, maxMs } }
-      : {}),
+    ...(retries ? { retry } : {}),
   };
   return {
     ruleDebug: settings.recovery_rule_debug,

@@ -1,198 +1,149 @@
 /**
- * Every setting of the server, once: its name in the config file, its variable in the environment, what it may be and what
- * it is when nobody says. The README's table and the "did you mean" of a misspelt name read the same list.
+ * Every setting of the server, once: its name in the config file, its variable in the environment, what it may be, what it is when nobody
+ * says, and what it is for. The schemas are of the contract's kind: a text of the environment is read as one of a query is.
  */
+import { z } from "zod";
+import { check } from "../../contract/faults.ts";
+import * as v from "../../contract/values.ts";
 import { DEFAULTS, LIMITS } from "../../message/limits.ts";
 import { LOG_LEVELS } from "../../observe/log.ts";
 import { CONFIDENCE_GATES } from "../../recovery/confidence/gates.ts";
 import { parseCidr } from "../../sink/address.ts";
+import { textValue } from "../json/wire.ts";
 
-/** A value, or what is wrong with the text. */
-export type Reading<T> = { readonly value: T } | { readonly fault: string };
-
-export interface Setting<T> {
+export interface Setting {
   readonly env: string;
+  readonly schema: z.ZodType;
+  readonly fallback: unknown;
+  readonly about: string;
   /** A secret: also read from the file that `<env>_FILE` names, and never repeated in an error. */
-  readonly secret: boolean;
-  readonly fallback: T;
-  /** Undefined: not a setting of the file, because it is about the caller's side. */
-  readonly inFile: boolean;
-  read(text: string): Reading<T>;
-}
-
-interface Traits {
   readonly secret?: boolean;
+  /** False: not a setting of the file, because it is about the caller's side. */
   readonly inFile?: boolean;
 }
 
-function setting<T>(env: string, fallback: T, read: (text: string) => Reading<T>, traits: Traits = {}): Setting<T> {
-  return { env, fallback, read, secret: traits.secret ?? false, inFile: traits.inFile ?? true };
-}
+type Traits = Pick<Setting, "secret" | "inFile">;
 
-export const integer =
-  (min: number, max: number) =>
-  (text: string): Reading<number> => {
-    const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    return value >= min && value <= max ? { value } : { fault: `must be an integer from ${min} to ${max}` };
-  };
+const setting = <S extends z.ZodType, const F>(env: string, schema: S, fallback: F, about: string, traits: Traits = {}) => ({
+  ...{ env, schema, fallback, about },
+  ...(traits as Traits),
+});
+const SECRET = { secret: true };
+const CALLER = { inFile: false };
+const NONE: readonly string[] = [];
 
-const decimal =
-  (above: number, max: number) =>
-  (text: string): Reading<number> => {
-    const value = /^[0-9]{1,9}(\.[0-9]{1,9})?$/.test(text) ? Number(text) : Number.NaN;
-    return value > above && value <= max ? { value } : { fault: `must be a number above ${above} and at most ${max}` };
-  };
-
-const oneOf =
-  <T extends string>(allowed: readonly T[]) =>
-  (text: string): Reading<T> => {
-    const value = allowed.find((one) => one === text);
-    return value === undefined ? { fault: `must be one of ${allowed.join(", ")}` } : { value };
-  };
-
-export const matching =
-  (form: RegExp, what: string) =>
-  (text: string): Reading<string> =>
-    form.test(text) ? { value: text } : { fault: `must be ${what}` };
-
-const list =
-  (isOne: (text: string) => boolean, what: string) =>
-  (text: string): Reading<readonly string[]> => {
-    const entries = text.split(",").map((entry) => entry.trim());
-    const given = entries.filter((entry) => entry !== "");
-    const wrong = given.filter((entry) => !isOne(entry));
-    return wrong.length === 0
-      ? { value: given }
-      : { fault: `${wrong.map((entry) => JSON.stringify(entry)).join(", ")}: ${what}` };
-  };
-
-const share = (text: string): Reading<number> => {
-  const value = /^(0(\.[0-9]{1,9})?|1(\.0{1,9})?)$/.test(text) ? Number(text) : Number.NaN;
-  return Number.isNaN(value) ? { fault: "must be a number from 0 to 1" } : { value };
-};
-
-/** Also as the seeds' programs spelled it: True, 1. */
-const flag = (text: string): Reading<boolean> => {
-  const word = text.toLowerCase();
-  if (word === "true" || word === "1") return { value: true };
-  return word === "false" || word === "0" ? { value: false } : { fault: "must be true or false" };
-};
+export const matching = (form: RegExp, what: string) => z.string(`must be ${what}`).regex(form, `must be ${what}`);
+const some = (isOne: (text: string) => boolean, what: string) => z.array(z.string(what).refine(isOne, what), what);
+const text = z.string("must be text");
 
 const HOST = /^(\[?[0-9a-fA-F:.]+\]?|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)$/;
-const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,50}$/;
-/** What an operator may vouch for where Redis does not let us look. */
-const ATTESTED = /^(appendonly=yes|appendfsync=(always|everysec)|maxmemory-policy=noeviction)$/;
 export const DAY_MS = 86_400_000;
-
-const STREAM_NAMES: readonly string[] = ["audit", "recovery"];
-
-export type StoreName = "postgres" | "redis" | "memory";
-
 /** Seven years. */
 export const AUDIT_KEPT_DAYS = 2_557;
 
-const daysOrForever = (text: string): Reading<number | "forever"> => {
-  const reading = text === "forever" ? ({ value: "forever" } as const) : integer(1, 36_500)(text);
-  return "value" in reading ? reading : { fault: "must be forever, or a whole number of days from 1 to 36500" };
-};
-
-const asIs = (text: string): Reading<string> => ({ value: text });
+const streamNames = ["audit", "recovery"];
+const postgresUrl = matching(/^postgres(ql)?:\/\/\S+$/, "a URL that begins with postgres:// or postgresql://");
+const redisUrl = matching(/^rediss?:\/\/\S+$/, "a URL that begins with redis:// or rediss://");
+const redisPrefix = matching(/^[A-Za-z0-9_.:-]{1,100}$/, "letters, digits and . _ : -, at most 100");
+/** What an operator may vouch for where Redis does not let us look. */
+const ATTESTED = /^(appendonly=yes|appendfsync=(always|everysec)|maxmemory-policy=noeviction)$/;
+const attested = some(
+  (one) => ATTESTED.test(one),
+  "not appendonly=yes, appendfsync=always|everysec or maxmemory-policy=noeviction",
+);
+const eviction = matching(/^(allkeys|volatile)-[a-z]+$/, "the eviction policy that is allowed, such as allkeys-lru");
+const schemaName = matching(
+  /^(?!pg_)[a-z_][a-z0-9_]{0,50}$/,
+  "lower-case letters, digits and _, at most 51, not beginning with pg_",
+);
+const ranges = some((one) => parseCidr(one) !== null, "not a CIDR range such as 10.0.0.0/8");
+const serverUrl = matching(/^https?:\/\/[^\s/?#@]+\/?$/, "http://host:port, without a path");
+/** One text, or in the file a list. */
+const tokens = z.union([text, z.array(text).transform((all) => all.join(","))], "must be text or a list of texts");
+const days = "must be a number above 0 and at most 36500";
+const keptDays = z.number(days).gt(0, days).max(36_500, days);
+const wholeDays = v.integer(1, 36_500);
+const foreverWords = "must be forever, or a whole number of days from 1 to 36500";
+const forever = z.union([z.literal("forever"), wholeDays, text.transform(Number).pipe(wholeDays)], foreverWords);
+/** Also as the seeds' programs spelled it: True, 1. */
+const flag = z.union([z.boolean(), z.stringbool({ truthy: ["true", "1"], falsy: ["false", "0"] })], "must be true or false");
+const { concurrency, pollMs, drainMs, deliveredKeptMs } = DEFAULTS;
+const payloadBytes = v.integer(1, LIMITS.payloadBytesMax);
+const journalBytes = v.integer(4_096, 1_099_511_627_776);
+const engines = ["postgres", "redis", "memory"] as const;
 
 export const SETTINGS = {
-  port: setting("MAKEGOOD_PORT", 4_600, integer(0, 65_535)),
-  host: setting<string>("MAKEGOOD_HOST", "127.0.0.1", matching(HOST, "an address or a host name")),
-  hosts: setting<readonly string[]>(
+  port: setting("MAKEGOOD_PORT", v.integer(0, 65_535), 4_600, "where the API listens; 0: any free port"),
+  host: setting("MAKEGOOD_HOST", matching(HOST, "an address or a host name"), "127.0.0.1", "on which address"),
+  hosts: setting(
     "MAKEGOOD_HOSTS",
-    [],
-    list((one) => HOST.test(one), "not a host name"),
+    some((one) => HOST.test(one), "not a host name"),
+    NONE,
+    "other names that callers use for it",
   ),
-  data_dir: setting("MAKEGOOD_DATA_DIR", "./.makegood", asIs),
-  database_url: setting<string | null>(
-    "DATABASE_URL",
-    null,
-    matching(/^postgres(ql)?:\/\/\S+$/, "a URL that begins with postgres:// or postgresql://"),
-    { secret: true },
-  ),
-  /** Where messages are kept. With `postgres` a REDIS_URL is the second rung of deliver(). */
-  store: setting<StoreName>("MAKEGOOD_STORE", "postgres", oneOf<StoreName>(["postgres", "redis", "memory"])),
-  redis_url: setting<string | null>(
-    "REDIS_URL",
-    null,
-    matching(/^rediss?:\/\/\S+$/, "a URL that begins with redis:// or rediss://"),
-    {
-      secret: true,
-    },
-  ),
-  redis_prefix: setting(
-    "MAKEGOOD_REDIS_PREFIX",
-    "makegood",
-    matching(/^[A-Za-z0-9_.:-]{1,100}$/, "letters, digits and . _ : -, at most 100"),
-  ),
-  redis_attest: setting<readonly string[]>(
-    "MAKEGOOD_REDIS_ATTEST",
-    [],
-    list((one) => ATTESTED.test(one), "not appendonly=yes, appendfsync=always|everysec or maxmemory-policy=noeviction"),
-  ),
-  allow_eviction: setting<string | null>(
-    "MAKEGOOD_ALLOW_EVICTION",
-    null,
-    matching(/^(allkeys|volatile)-[a-z]+$/, "the eviction policy that is allowed, such as allkeys-lru"),
-  ),
-  /** Redis streams that this process empties, and whose dead letters it publishes; their own variables: stream-config.ts. */
-  streams: setting<readonly string[]>(
+  data_dir: setting("MAKEGOOD_DATA_DIR", text, "./.makegood", "where the embedded PostgreSQL keeps its data"),
+  database_url: setting("DATABASE_URL", postgresUrl, null, "a PostgreSQL server instead of the embedded one", SECRET),
+  store: setting("MAKEGOOD_STORE", v.oneOf(engines), "postgres", "where messages are kept"),
+  redis_url: setting("REDIS_URL", redisUrl, null, "Redis: the store, or with postgres the second rung of deliver()", SECRET),
+  redis_prefix: setting("MAKEGOOD_REDIS_PREFIX", redisPrefix, "makegood", "what its keys in Redis begin with"),
+  redis_attest: setting("MAKEGOOD_REDIS_ATTEST", attested, NONE, "what the operator vouches for where Redis does not say"),
+  allow_eviction: setting("MAKEGOOD_ALLOW_EVICTION", eviction, null, "an eviction policy of Redis that is accepted"),
+  streams: setting(
     "MAKEGOOD_STREAMS",
-    [],
-    list((one) => STREAM_NAMES.includes(one), `not one of ${STREAM_NAMES.join(", ")}`),
+    some((one) => streamNames.includes(one), `not one of ${streamNames.join(", ")}`),
+    NONE,
+    "Redis streams to empty",
   ),
-  /** The third rung of deliver(): a directory on a local disk. Absent: there is none. */
-  journal_dir: setting<string | null>("MAKEGOOD_JOURNAL_DIR", null, asIs),
-  journal_bytes_max: setting<number>("MAKEGOOD_JOURNAL_BYTES_MAX", 268_435_456, integer(4_096, 1_099_511_627_776)),
-  seal_key: setting<string | null>("MAKEGOOD_SEAL_KEY", null, matching(/^.{16,}$/s, "at least 16 characters"), { secret: true }),
-  mask_fields: setting<readonly string[]>(
-    "MAKEGOOD_MASK_FIELDS",
-    [],
-    list(() => true, "not a name"),
-  ),
-  allow_memory: setting<"despite-durable-entries" | null>(
-    "MAKEGOOD_ALLOW_MEMORY",
+  journal_dir: setting("MAKEGOOD_JOURNAL_DIR", text, null, "the third rung of deliver(): a directory on a local disk"),
+  journal_bytes_max: setting("MAKEGOOD_JOURNAL_BYTES_MAX", journalBytes, 268_435_456, "how large the journal may become"),
+  seal_key: setting(
+    "MAKEGOOD_SEAL_KEY",
+    matching(/^.{16,}$/s, "at least 16 characters"),
     null,
-    oneOf<"despite-durable-entries">(["despite-durable-entries"]),
+    "seals what the journal keeps",
+    SECRET,
   ),
-  schema: setting(
-    "MAKEGOOD_SCHEMA",
-    "makegood",
-    matching(SCHEMA, "lower-case letters, digits and _, at most 51, not beginning with pg_"),
-  ),
-  sink_allow: setting<readonly string[] | null>(
-    "MAKEGOOD_SINK_ALLOW",
-    null,
-    list((one) => parseCidr(one) !== null, "not a CIDR range such as 10.0.0.0/8"),
-  ),
-  tokens: setting<string | null>("MAKEGOOD_TOKENS", null, asIs, { secret: true }),
-  concurrency: setting<number>("MAKEGOOD_CONCURRENCY", DEFAULTS.concurrency, integer(1, 10_000)),
-  poll_ms: setting<number>("MAKEGOOD_POLL_MS", DEFAULTS.pollMs, integer(10, 3_600_000)),
-  drain_ms: setting<number>("MAKEGOOD_DRAIN_MS", DEFAULTS.drainMs, integer(0, 3_600_000)),
-  kept_days: setting<number>("MAKEGOOD_KEPT_DAYS", DEFAULTS.deliveredKeptMs / DAY_MS, decimal(0, 36_500)),
-  audit_kept_days: setting<number | "forever">("MAKEGOOD_AUDIT_KEPT_DAYS", AUDIT_KEPT_DAYS, daysOrForever),
-  payload_bytes_max: setting<number>("MAKEGOOD_PAYLOAD_BYTES_MAX", LIMITS.payloadBytesMax, integer(1, LIMITS.payloadBytesMax)),
-  /** `off`: no recovery engine in this process; its endpoints answer 501. */
-  recovery: setting<"on" | "off">("MAKEGOOD_RECOVERY", "on", oneOf<"on" | "off">(["on", "off"])),
-  recovery_rule_debug: setting<boolean>("RECOVERY_RULE_DEBUG", false, flag),
-  recovery_evaluator_enabled: setting<boolean>("RECOVERY_EVALUATOR_ENABLED", true, flag),
-  recovery_auto_execute: setting<boolean>("RECOVERY_AUTO_EXECUTE", false, flag),
-  recovery_min_confidence: setting<number>("RECOVERY_MIN_CONFIDENCE", CONFIDENCE_GATES.select, share),
-  log: setting<"json" | "text" | null>("MAKEGOOD_LOG", null, oneOf<"json" | "text">(["json", "text"])),
-  log_level: setting<(typeof LOG_LEVELS)[number]>("MAKEGOOD_LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
-  url: setting<string | null>("MAKEGOOD_URL", null, matching(/^https?:\/\/[^\s/?#@]+\/?$/, "http://host:port, without a path"), {
-    inFile: false,
-  }),
-  token: setting<string | null>("MAKEGOOD_TOKEN", null, asIs, { secret: true, inFile: false }),
-  config: setting<string | null>("MAKEGOOD_CONFIG", null, asIs, { inFile: false }),
-} as const;
+  mask_fields: setting("MAKEGOOD_MASK_FIELDS", z.array(text), NONE, "members that are masked in the last log of a payload"),
+  allow_memory: setting("MAKEGOOD_ALLOW_MEMORY", v.oneOf(["despite-durable-entries"]), null, "the memory rung, above others"),
+  schema: setting("MAKEGOOD_SCHEMA", schemaName, "makegood", "the schema of its tables in PostgreSQL"),
+  sink_allow: setting("MAKEGOOD_SINK_ALLOW", ranges, null, "private ranges that sinks of the API may reach"),
+  tokens: setting("MAKEGOOD_TOKENS", tokens, null, "who may ask: name:secret,…", SECRET),
+  concurrency: setting("MAKEGOOD_CONCURRENCY", v.integer(1, 10_000), concurrency as number, "attempts at once"),
+  poll_ms: setting("MAKEGOOD_POLL_MS", v.integer(10, 3_600_000), pollMs as number, "how often the store is asked without a hint"),
+  drain_ms: setting("MAKEGOOD_DRAIN_MS", v.integer(0, 3_600_000), drainMs as number, "how long a stop waits for attempts"),
+  kept_days: setting("MAKEGOOD_KEPT_DAYS", keptDays, deliveredKeptMs / DAY_MS, "how long delivered messages are kept"),
+  audit_kept_days: setting("MAKEGOOD_AUDIT_KEPT_DAYS", forever, AUDIT_KEPT_DAYS as number, "how long audit records are kept"),
+  payload_bytes_max: setting("MAKEGOOD_PAYLOAD_BYTES_MAX", payloadBytes, LIMITS.payloadBytesMax as number, "of one payload"),
+  recovery: setting("MAKEGOOD_RECOVERY", v.oneOf(["on", "off"]), "on", "off: no recovery engine here, its addresses answer 501"),
+  recovery_rule_debug: setting("RECOVERY_RULE_DEBUG", flag, false, "log what each rule said"),
+  recovery_evaluator_enabled: setting("RECOVERY_EVALUATOR_ENABLED", flag, true, "evaluate groups"),
+  recovery_auto_execute: setting("RECOVERY_AUTO_EXECUTE", flag, false, "execute safe actions without a person"),
+  recovery_min_confidence: setting("RECOVERY_MIN_CONFIDENCE", v.number(0, 1), CONFIDENCE_GATES.select as number, "to select by"),
+  log: setting("MAKEGOOD_LOG", v.oneOf(["json", "text"]), null, "the form of log lines; text on a terminal, else json"),
+  log_level: setting("MAKEGOOD_LOG_LEVEL", v.oneOf(LOG_LEVELS), "info", "the least that is logged"),
+  url: setting("MAKEGOOD_URL", serverUrl, null, "the server that commands ask", CALLER),
+  token: setting("MAKEGOOD_TOKEN", text, null, "the secret that commands send", { ...SECRET, ...CALLER }),
+  config: setting("MAKEGOOD_CONFIG", text, null, "the config file", CALLER),
+} satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof SETTINGS;
 
-type ValueOf<S> = S extends Setting<infer T> ? T : never;
+type ValueOf<S> = S extends { readonly schema: infer Z extends z.ZodType; readonly fallback: infer F } ? z.output<Z> | F : never;
 
 /** All settings with their values, as read. */
 export type Settings = { readonly [N in SettingName]: ValueOf<(typeof SETTINGS)[N]> };
+
+/** The value that a text (or a value of the file) stands for; undefined, and a fault that does not repeat a secret, when it is none. */
+export function readValue<S extends z.ZodType>(
+  schema: S,
+  given: unknown,
+  where: string,
+  faults: string[],
+  secret = false,
+): z.output<S> | undefined {
+  const checked = check(schema, typeof given === "string" ? textValue(given.trim(), schema) : given);
+  if (checked.ok) return checked.value;
+  const shown = secret ? "" : `, not ${JSON.stringify(given).slice(0, 100)}`;
+  faults.push(`${where}: ${checked.faults.named[0]?.detail}${shown}`);
+  return undefined;
+}

@@ -5,25 +5,20 @@ import { openApiDocument } from "../../contract/openapi.ts";
 import { escapeHtml, htmlPage } from "../html.ts";
 import type { Reply } from "../problem.ts";
 
-interface Operation {
-  readonly operationId: string;
+interface Content {
+  readonly description?: string;
+  readonly content?: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>;
+}
+
+interface Operation extends Record<"operationId" | "summary" | "x-permission", string> {
   readonly tags: readonly string[];
-  readonly summary: string;
-  readonly "x-permission": string;
-  readonly parameters?: readonly {
-    readonly name: string;
-    readonly in: string;
-    readonly description?: string;
-    readonly schema: object;
-  }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
-  readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content?: Readonly<Record<string, { readonly schema: object }>> }>
-  >;
+  readonly parameters?: readonly (Record<"name" | "in", string> & { readonly description?: string; readonly schema: object })[];
+  readonly requestBody?: Content;
+  readonly responses: Readonly<Record<string, Content>>;
 }
 
 interface Document {
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly tags: readonly Record<"name" | "description", string>[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 }
@@ -36,50 +31,49 @@ export function docsPage(): Reply {
   return made;
 }
 
+const code = (value: unknown): string => `<pre>${escapeHtml(JSON.stringify(value, null, 1))}</pre>`;
+const row = (...cells: string[]): string => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
+const table = (rows: readonly string[]): string =>
+  rows.length === 0 ? "" : `<div class="scroll"><table>${rows.join("")}</table></div>`;
+const folded = (id: string, head: string, body: string): string =>
+  `<details id="${id}"><summary>${head}</summary>${body}</details>`;
+
 function bodyOf({ tags, paths, components }: Document): string {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+    Object.entries(methods).map(([method, operation]) => ({ head: `${method.toUpperCase()} ${path}`, operation })),
   );
   const sections = tags.map(({ name, description }) => {
     const own = all.filter(({ operation }) => operation.tags.includes(name));
-    return `<section><h2>${escapeHtml(name)}</h2><p>${escapeHtml(description)}</p>${own.map(oneOf).join("\n")}</section>`;
+    const folds = own.map(({ head, operation }) => {
+      const summary = `<code>${escapeHtml(head)}</code> ${escapeHtml(operation.summary)}`;
+      return folded(operation.operationId, summary, operationOf(operation));
+    });
+    return `<section><h2>${escapeHtml(name)}</h2><p>${escapeHtml(description)}</p>${folds.join("\n")}</section>`;
   });
-  const shapes = Object.entries(components.schemas).map(
-    ([name, schema]) => `<details id="${name}"><summary><code>${name}</code></summary>${codeOf(schema)}</details>`,
-  );
+  const shapes = Object.entries(components.schemas).map(([name, schema]) => folded(name, `<code>${name}</code>`, code(schema)));
   return `<header><h1>The API</h1><p>The same as a document: <a href="/openapi.json">/openapi.json</a></p></header>
 <main>${sections.join("\n")}<section><h2>Shapes</h2>${shapes.join("\n")}</section></main>`;
 }
 
-function oneOf({
-  method,
-  path,
-  operation,
-}: {
-  readonly method: string;
-  readonly path: string;
-  readonly operation: Operation;
-}): string {
-  const { operationId, summary, parameters = [], requestBody, responses } = operation;
-  const rows = parameters.map(
-    (one) =>
-      `<tr><td><code>${one.name}</code></td><td>${one.in}</td><td>${escapeHtml(one.description ?? "")} ${linked(one.schema)}</td></tr>`,
+function operationOf({ parameters = [], requestBody, responses, ...operation }: Operation): string {
+  const rows = parameters.map((one) =>
+    row(`<code>${one.name}</code>`, one.in, `${escapeHtml(one.description ?? "")} ${linked(one.schema)}`),
   );
-  const body = Object.values(requestBody?.content ?? {}).map(({ schema }) => `<h4>Body</h4>${linked(schema)}`);
-  const answers = Object.entries(responses).map(([status, { description, content = {} }]) => {
-    const schema = Object.values(content)[0]?.schema;
-    return `<tr><td>${status}</td><td>${escapeHtml(description)}</td><td>${schema ? linked(schema) : ""}</td></tr>`;
-  });
-  const table = (content: readonly string[]) =>
-    content.length === 0 ? "" : `<div class="scroll"><table>${content.join("")}</table></div>`;
-  return `<details id="${operationId}"><summary><code>${method} ${escapeHtml(path)}</code> ${escapeHtml(summary)}</summary>
-<p>For: ${operation["x-permission"]}</p>${table(rows)}${body.join("")}${table(answers)}</details>`;
+  const body = requestBody ? `<h4>Body</h4>${contentOf(requestBody)}` : "";
+  const answers = Object.entries(responses).map(([status, one]) =>
+    row(status, escapeHtml(one.description ?? ""), contentOf(one)),
+  );
+  return `<p>For: ${operation["x-permission"]}</p>${table(rows)}${body}${table(answers)}`;
+}
+
+function contentOf({ content = {} }: Content): string {
+  return Object.values(content)
+    .map(({ schema, example }) => `${linked(schema)}${example === undefined ? "" : code(example)}`)
+    .join("");
 }
 
 /** A shape by its name, with a link; any other schema as it is. */
 function linked(schema: object): string {
   const name = "$ref" in schema ? String(schema.$ref).split("/").at(-1) : undefined;
-  return name === undefined ? codeOf(schema) : `<a href="#${name}"><code>${name}</code></a>`;
+  return name === undefined ? code(schema) : `<a href="#${name}"><code>${name}</code></a>`;
 }
-
-const codeOf = (schema: object): string => `<pre>${escapeHtml(JSON.stringify(schema, null, 1))}</pre>`;

@@ -5,19 +5,20 @@
 import { markChecked, type TextMessage } from "../../client/build-message.ts";
 import type { Enqueued } from "../../client/client.ts";
 import { standingOf, standings } from "../../client/standing.ts";
-import { FAULTS_NAMED_MAX } from "../../contract/faults.ts";
-import { PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
+import { attempt, intervention, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
 import { type ErrorCode, isMakegoodError } from "../../message/errors.ts";
+import type { MessageView } from "../../message/message.ts";
 import { isTraceparent } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
 import { json, jsonText } from "../http.ts";
-import { attemptJson, messageJson, pageText, provenanceJson, withPayload } from "../json/message-json.ts";
+import { messageJson, pageText, withPayload } from "../json/message-json.ts";
+import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { keyFault, type Posted, type PostedMessage, readPosted } from "../posted.ts";
 import { type ProblemItem, problem, Refusal, type Reply } from "../problem.ts";
 import type { Asked } from "../read-request.ts";
 import type { Handlers } from "./handlers.ts";
-import { limitOf } from "./limit-of.ts";
+import { limited } from "./limited.ts";
 
 type Request = Pick<Asked<"enqueue">, "header">;
 
@@ -33,31 +34,23 @@ export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessag
       }
     },
     async getMessage({ params: { id } }) {
-      const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
+      const { store } = kernel.mg;
+      const message = isUuid(id) ? await store.get(id) : null;
       if (!message) return noSuchMessage(id);
-      const [history, standing, origin] = await Promise.all([
-        kernel.mg.store.history(id),
-        standingOf(kernel.mg.store, kernel.clock, message.topic),
-        kernel.recovery?.origin(id) ?? null,
-      ]);
-      const object = {
-        ...messageJson(message, standing),
-        ...(origin === null ? {} : { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
-        timeline: history.attempts.map(attemptJson),
-        provenance: history.provenance.map(provenanceJson),
-      };
-      return jsonText(200, withPayload(object, message.payload));
+      const [history, origin] = await Promise.all([store.history(id), kernel.recovery?.origin(id) ?? null]);
+      return shownMessage(kernel, message, 200, {
+        ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
+        timeline: history.attempts.map((one) => wireOf(attempt, one)),
+        provenance: history.provenance.map((one) => wireOf(intervention, one)),
+      });
     },
     async getPayload({ params: { id } }) {
       const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
       return message ? jsonText(200, message.payload) : noSuchMessage(id);
     },
-    async listMessages({ query: { tenant_id: tenantId, payload = false, ...filter } }) {
-      const limit = limitOf(filter.limit, payload ? PAYLOAD_PAGE_MAX : undefined);
-      const [page, standing] = await Promise.all([
-        kernel.mg.store.list({ ...filter, tenantId, payload, limit }),
-        standings(kernel.mg.store, kernel.clock),
-      ]);
+    async listMessages({ query: { payload = false, ...filter } }) {
+      const wanted = { ...limited(filter, payload ? PAYLOAD_PAGE_MAX : undefined), payload };
+      const [page, standing] = await Promise.all([kernel.mg.store.list(wanted), standings(kernel.mg.store, kernel.clock)]);
       return jsonText(200, pageText(page, standing, payload));
     },
   };
@@ -67,13 +60,23 @@ export function noSuchMessage(id: string): Reply {
   return problem("message_not_found", `there is no message ${id.slice(0, 100)}`);
 }
 
+/** A message with its payload, and what else there is to say about it. */
+export async function shownMessage(
+  { mg, clock }: Kernel,
+  message: MessageView,
+  status = 200,
+  beside: object = {},
+  headers?: Readonly<Record<string, string>>,
+): Promise<Reply> {
+  const standing = await standingOf(mg.store, clock, message.topic);
+  return jsonText(status, withPayload({ ...messageJson(message, standing), ...beside }, message.payload), headers);
+}
+
 async function postOne(kernel: Kernel, request: Request, posted: Posted): Promise<Reply> {
   if (!("message" in posted)) {
-    const [first] = posted.faults;
-    const named = posted.faults.slice(0, FAULTS_NAMED_MAX);
-    const detail = named.map((fault) => fault.detail).join("; ");
-    const errors = posted.faults.length > 1 ? named : undefined;
-    return problem(first?.code ?? "invalid_message", detail, { errors, more: posted.faults.length - named.length });
+    const { faults } = posted;
+    const detail = faults.map((fault) => fault.detail).join("; ");
+    return problem(faults[0]?.code ?? "invalid_message", detail, { errors: faults.length > 1 ? faults : [] });
   }
   const key = posted.message.key ?? headerKey(request);
   const [accepted] = await kernel.mg.enqueueText([incoming(request, { ...posted.message, key })]);
@@ -110,17 +113,19 @@ function incoming(request: Request, { payload, ...fields }: PostedMessage): Text
 function refusedBatch(all: readonly ProblemItem[]): Reply {
   const wrong = new Set(all.map(({ index }) => index)).size;
   const words = wrong === 1 ? "one message is" : `${wrong} messages are`;
-  const errors = all.slice(0, FAULTS_NAMED_MAX);
-  const more = all.length - errors.length;
-  return problem("batch_refused", `${words} refused, so none of the batch was accepted`, { errors, more });
+  return problem("batch_refused", `${words} refused, so none of the batch was accepted`, { errors: all });
 }
 
 /** An error that names elements refuses the batch; any other one is about the whole request. */
 function refusal(error: unknown): Reply {
   if (!isMakegoodError(error) || error.retryable) throw error;
   const { index, errors } = error.detail;
-  if (Array.isArray(errors)) return refusedBatch((errors as IndexedError[]).map(indexedItem));
-  if (typeof index === "number") return refusedBatch([{ index, code: error.code, detail: error.message }]);
+  if (Array.isArray(errors)) {
+    return refusedBatch(
+      (errors as IndexedError[]).map(({ code, message, ...one }) => itemOf(one.index, code, message, one.detail?.id)),
+    );
+  }
+  if (typeof index === "number") return refusedBatch([itemOf(index, error.code, error.message)]);
   throw error;
 }
 
@@ -129,12 +134,10 @@ interface IndexedError {
   readonly index: number;
   readonly code: ErrorCode;
   readonly message: string;
-  readonly detail?: { readonly id?: unknown } | undefined;
+  readonly detail?: { readonly id?: string } | undefined;
 }
 
-function indexedItem({ index, code, message, detail }: IndexedError): ProblemItem {
-  return typeof detail?.id === "string" ? { index, code, detail: message, id: detail.id } : { index, code, detail: message };
-}
+const itemOf = (index: number, code: ErrorCode, detail: string, id?: string): ProblemItem => ({ index, code, detail, id });
 
 /** The key of the Idempotency-Key header, bare or quoted as the draft's structured-field string; null: there is none. */
 export function headerKey(request: Request): string | null {

@@ -4,17 +4,20 @@
  */
 import type { RouteId } from "../../contract/addresses.ts";
 import { RECOVERY_ROUTES } from "../../contract/recovery/routes.ts";
-import { isMakegoodError } from "../../message/errors.ts";
+import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
+import type { Fault } from "../../message/fault.ts";
+import { isUuid } from "../../platform/ids.ts";
 import type { Actor, Recovery } from "../../recovery/recovery.ts";
 import { recoveryOf } from "../../store/recovery.ts";
+import { wireName } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
-import { problem, problemOf, Refusal, type Reply } from "../problem.ts";
-import type { Asked } from "../read-request.ts";
+import { problem, problemOf, type Reply } from "../problem.ts";
+import { type Asked, refusalOf } from "../read-request.ts";
 import type { Handler, Handlers } from "./handlers.ts";
 
 type RecoveryHandler<Id extends RouteId> = (recovery: Recovery, asked: Asked<Id>, actor: Actor) => Promise<Reply>;
 
-/** Each answers 501 where there is no engine, 400 for an actor type that nobody may claim. */
+/** Each has the engine (the app has refused where there is none) and answers 400 for an actor type that nobody may claim. */
 export function recoveryHandlers<Id extends RouteId>(
   kernel: Kernel,
   handlers: { readonly [One in Id]: RecoveryHandler<One> },
@@ -25,29 +28,23 @@ export function recoveryHandlers<Id extends RouteId>(
 
 function recoveryHandler(kernel: Kernel, handle: RecoveryHandler<RouteId>): Handler<RouteId> {
   return async (asked) => {
-    const { recovery } = kernel;
-    if (recovery === null) return unavailable(kernel);
     const type = asked.header("x-actor-type") ?? "human";
-    if (type !== "human" && type !== "agent") {
-      return problem("invalid_request", "the header x-actor-type must be human or agent; absent: human");
-    }
+    if (type !== "human" && type !== "agent")
+      throw refusalOf("invalid_request", "x-actor-type", "must be human or agent; absent: human");
     try {
-      return await handle(recovery, asked, { actor: asked.actor, actorType: type });
+      return await handle(kernel.recovery as Recovery, asked, { actor: asked.actor, actorType: type });
     } catch (error) {
-      const reply = answerTo(error, asked);
-      if (reply === undefined) throw error;
-      return reply;
+      if (!isMakegoodError(error)) throw error;
+      // RFC 9110: a condition of the caller's that does not hold is 412; a member `version` is ours, and that is 409.
+      const status = error.code === "version_conflict" && asked.header("if-match") !== null ? 412 : undefined;
+      return problemOf(inOutsideWords(error, asked.named), status) as Reply;
     }
   };
 }
 
 /** The answer where there is no engine, whatever is asked of it; null: there is one, or it is not needed. */
-export function withoutEngine(kernel: Kernel, id: RouteId): Reply | null {
-  const needed = Object.hasOwn(RECOVERY_ROUTES, id) || id === "editMessage";
-  return needed && kernel.recovery === null ? unavailable(kernel) : null;
-}
-
-function unavailable({ mg }: Kernel): Reply {
+export function withoutEngine({ recovery, mg }: Kernel, id: RouteId): Reply | null {
+  if (recovery !== null || !(Object.hasOwn(RECOVERY_ROUTES, id) || id === "editMessage")) return null;
   const detail =
     recoveryOf(mg.store) === null
       ? `recovery records need PostgreSQL, and this server's store is ${mg.store.traits.name}`
@@ -55,52 +52,40 @@ function unavailable({ mg }: Kernel): Reply {
   return problem("needs_postgres", detail);
 }
 
-/** A few of the engine's refusals know something of HTTP; the others are answered as everywhere. */
-function answerTo(error: unknown, request: Asked<RouteId>): Reply | undefined {
-  const reply = problemOf(error);
-  if (!isMakegoodError(error) || reply === undefined) return undefined;
-  // RFC 9110: a condition of the caller's that does not hold is 412; a member `version` is ours, and that is 409.
-  if (error.code === "version_conflict" && request.header("if-match") !== null) return restated(reply, { status: 412 });
-  if (error.code === "invalid_request") return inOutsideNames(reply);
-  if (error.code === "nothing_selected") return restated(reply, { detail: inSnakeCase(error.message) });
-  if (error.code === "approval_needed" && error.detail.needed === 2 && !request.named)
-    return restated(reply, { detail: `${error.message}; ${NAMES_HINT}` });
-  return undefined;
-}
-
-/** What the engine calls a member, as it is called over HTTP. */
-const outsideName = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
-/** Texts of the engine name members too, such as generationMax. */
-const inSnakeCase = (text: string): string => text.replace(/\b[a-z]+(?:[A-Z][a-z]+)+\b/g, outsideName);
-
-function inOutsideNames(reply: Reply): Reply {
-  const { errors } = JSON.parse(reply.body) as { errors?: { field?: string; detail: string }[] };
-  if (errors === undefined) return reply;
-  const named = errors.map((one) => ({ ...one, field: outsideName(one.field ?? ""), detail: inSnakeCase(one.detail) }));
-  return restated(reply, { errors: named, detail: named.map(({ field, detail }) => `${field}: ${detail}`).join("; ") });
-}
-
 /** Two people need two names, and a server without tokens has only one. */
 export const NAMES_HINT =
   "this server asks for no token, so everybody has one name here: set MAKEGOOD_TOKENS (name:secret,…) to give each person their own";
 
-function restated(
-  reply: Reply,
-  change: { readonly status?: number; readonly detail?: string; readonly errors?: unknown },
-): Reply {
-  const body = { ...(JSON.parse(reply.body) as Record<string, unknown>), ...change };
-  return { ...reply, status: change.status ?? reply.status, body: JSON.stringify(body) };
+/** Texts of the engine name members, such as generationMax; outside they are snake_case. */
+const inSnakeCase = (text: string): string => text.replace(/\b[a-z]+(?:[A-Z][a-z]+)+\b/g, wireName);
+
+function inOutsideWords(error: MakegoodError, named: boolean): MakegoodError {
+  const { code, message, detail } = error;
+  if (code === "nothing_selected") return new MakegoodError(code, inSnakeCase(message), detail);
+  if (code === "approval_needed" && detail.needed === 2 && !named)
+    return new MakegoodError(code, `${message}; ${NAMES_HINT}`, detail);
+  if (code !== "invalid_request" || !Array.isArray(detail.errors)) return error;
+  const errors = (detail.errors as Fault[]).map((one) => ({ field: wireName(one.field), detail: inSnakeCase(one.detail) }));
+  return new MakegoodError(code, errors.map((one) => `${one.field}: ${one.detail}`).join("; "), { ...detail, errors });
+}
+
+type Kind = "group" | "candidate" | "rule" | "action" | "redrive";
+
+interface Named {
+  readonly params: { readonly id: string };
+}
+
+export function notFound(what: Kind, id: string): MakegoodError {
+  return new MakegoodError(`${what}_not_found`, `there is no ${what} ${id.slice(0, 100)}`);
 }
 
 /** The number in a path; what is none is as good as unknown. */
-export const numbered =
-  (what: "group" | "candidate") =>
-  ({ params: { id } }: { readonly params: { readonly id: string } }): number => {
-    if (!/^[1-9][0-9]{0,14}$/.test(id)) throw notFound(what, id);
-    return Number(id);
-  };
+export const numbered = (what: Kind, { params: { id } }: Named): number => {
+  if (!/^[1-9][0-9]{0,14}$/.test(id)) throw notFound(what, id);
+  return Number(id);
+};
 
-export function notFound(what: "group" | "candidate" | "rule" | "action" | "redrive", id: string): Refusal {
-  return new Refusal(problem(`${what}_not_found`, `there is no ${what} ${id.slice(0, 100)}`));
+export function redriveId({ params: { id } }: Named): string {
+  if (!isUuid(id)) throw notFound("redrive", id);
+  return id;
 }

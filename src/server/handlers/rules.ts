@@ -2,73 +2,56 @@
  * Rules and the catalogue of actions over HTTP. An edit names the version it was made from and is refused when another one came first; what is
  * wrong with it is told all at once, with the path of each mistake.
  */
-import type { Recovery } from "../../recovery/recovery.ts";
+import type { RULE_ROUTES } from "../../contract/recovery/rules.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
-import { json } from "../http.ts";
+import { DONE, page, tagged } from "../http.ts";
 import { actionJson } from "../json/candidate-json.ts";
 import { parsedText } from "../json/group-json.ts";
 import type { Kernel } from "../kernel.ts";
-import { Refusal } from "../problem.ts";
-import { type Asked, refusal } from "../read-request.ts";
+import { type Asked, refusalOf } from "../read-request.ts";
 import type { Handlers } from "./handlers.ts";
 import { notFound, recoveryHandlers } from "./recovery-request.ts";
 
-type Routes = "listRules" | "getRule" | "putRule" | "deleteRule" | "getRuleHistory" | "listActions" | "getAction" | "putAction";
-
-export function ruleHandlers(kernel: Kernel): Handlers<Routes> {
-  return recoveryHandlers<Routes>(kernel, {
-    listRules: async (recovery) => json(200, { data: (await recovery.rules()).map(ruleToJson), next_cursor: null }),
+export const ruleHandlers = (kernel: Kernel): Handlers<keyof typeof RULE_ROUTES> =>
+  recoveryHandlers<keyof typeof RULE_ROUTES>(kernel, {
+    listRules: async (recovery) => page({ data: await recovery.rules() }, ruleToJson),
     async getRule(recovery, { params: { id } }) {
       const rule = (await recovery.rules()).find((one) => one.id === id);
       if (!rule) throw notFound("rule", id);
-      return json(200, ruleToJson(rule), { etag: `"${rule.version}"` });
+      return tagged(200, ruleToJson(rule), rule.version);
     },
     async putRule(recovery, asked, actor) {
       const { id } = asked.params;
       const from = asked.version ?? 0;
       const rule = await recovery.putRule(id, documentText(asked, id), from, actor);
-      return json(from === 0 ? 201 : 200, ruleToJson(rule), { etag: `"${rule.version}"` });
+      return tagged(from === 0 ? 201 : 200, ruleToJson(rule), rule.version);
     },
     async deleteRule(recovery, { params: { id }, version }, actor) {
-      await recovery.deleteRule(id, version ?? (await versionNow(recovery, id)), actor);
-      return { status: 204, headers: {}, body: "" };
+      const known = (await recovery.rules()).find((rule) => rule.id === id);
+      await recovery.deleteRule(id, version ?? known?.version ?? 0, actor);
+      return DONE;
     },
     async getRuleHistory(recovery, { params: { id } }) {
-      const data = (await recovery.ruleHistory(id)).map(({ version, text, actor, at }) => ({
-        version,
-        actor,
-        at: at.toISOString(),
-        rule: text === "" ? null : parsedText(text),
-      }));
-      return json(200, { data, next_cursor: null });
+      const data = await recovery.ruleHistory(id);
+      return page({ data }, ({ version, text, actor, at }) => ({ version, actor, at, rule: parsedText(text || null) }));
     },
-    async listActions(recovery, { query }) {
-      const actions = await recovery.actions({ actionType: query.action_type });
-      return json(200, { data: actions.map(actionJson), next_cursor: null });
-    },
+    listActions: async (recovery, { query }) => page({ data: await recovery.actions(query) }, actionJson),
     async getAction(recovery, { params: { id } }) {
       const action = (await recovery.actions()).find((one) => one.actionCode === id);
       if (!action) throw notFound("action", id);
-      return json(200, actionJson(action), { etag: `"${action.version}"` });
+      return tagged(200, actionJson(action), action.version);
     },
     async putAction(recovery, asked, actor) {
       const action = await recovery.putAction(asked.params.id, documentText(asked), asked.version ?? 0, actor);
-      return json(200, actionJson(action), { etag: `"${action.version}"` });
+      return tagged(200, actionJson(action), action.version);
     },
   });
-}
 
 /** The document as it was sent, without the members that are about the edit itself: what it may hold is for the engine to say. */
 function documentText({ body }: Pick<Asked<"putRule">, "body">, id?: string): string {
   const { version: _, ...document } = body;
   if (id === undefined) return JSON.stringify(document);
-  if (document.id !== undefined && document.id !== id) {
-    const fault = { field: "id", detail: `is another one than that of the address, ${id}` };
-    throw new Refusal(refusal("invalid_request", { named: [fault], more: 0 }));
-  }
+  if (document.id !== undefined && document.id !== id)
+    throw refusalOf("invalid_request", "id", `is another one than that of the address, ${id}`);
   return JSON.stringify({ ...document, id });
-}
-
-async function versionNow(recovery: Recovery, id: string): Promise<number> {
-  return (await recovery.rules()).find((rule) => rule.id === id)?.version ?? 0;
 }

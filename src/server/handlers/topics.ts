@@ -2,8 +2,10 @@
  * Topics over HTTP: declare, read, list, pause, resume, delete. What the config file or code declared is read-only here.
  */
 import { servedNow } from "../../client/standing.ts";
+import type { TOPIC_ROUTES } from "../../contract/topics.ts";
+import type { TopicRecord } from "../../message/topic.ts";
 import { isTopicName } from "../../message/validate.ts";
-import { json } from "../http.ts";
+import { DONE, json, page } from "../http.ts";
 import { topicJson } from "../json/topic-json.ts";
 import type { Kernel } from "../kernel.ts";
 import { problem, type Reply } from "../problem.ts";
@@ -11,36 +13,41 @@ import { type Asked, refusal } from "../read-request.ts";
 import { topicOf } from "../topic-definition.ts";
 import type { Handlers } from "./handlers.ts";
 
-type Routes = "listTopics" | "getTopic" | "putTopic" | "deleteTopic" | "pauseTopic" | "resumeTopic";
 type Named = Pick<Asked<"getTopic">, "params" | "actor">;
 
-export function topicHandlers(kernel: Kernel): Handlers<Routes> {
+export function topicHandlers(kernel: Kernel): Handlers<keyof typeof TOPIC_ROUTES> {
   const { topics } = kernel.mg.store;
+  const setPaused = (paused: boolean) => async (asked: Named) => {
+    const name = nameOf(asked);
+    const topic = isTopicName(name) ? await topics.pause(name, paused) : null;
+    if (!topic) return noSuchTopic(name);
+    kernel.log.info(paused ? "a topic was paused" : "a topic was resumed", { topic: name, actor: asked.actor });
+    return shown(kernel, topic);
+  };
   return {
     putTopic: (asked) => putTopic(kernel, asked),
     async getTopic(asked) {
       const name = nameOf(asked);
       const topic = isTopicName(name) ? await topics.get(name) : null;
-      return topic ? json(200, topicJson(topic, await servedNow(kernel.mg.store))) : noSuchTopic(name);
+      return topic ? shown(kernel, topic) : noSuchTopic(name);
     },
     async listTopics() {
-      const [records, served] = await Promise.all([topics.list(), servedNow(kernel.mg.store)]);
-      return json(200, { data: records.map((topic) => topicJson(topic, served)), next_cursor: null });
+      const [data, served] = await Promise.all([topics.list(), servedNow(kernel.mg.store)]);
+      return page({ data }, (topic) => topicJson(topic, served));
     },
     async deleteTopic(asked) {
       const name = nameOf(asked);
-      const source = kernel.abandoned(name) ? "file" : "api";
+      const source = (await kernel.abandoned(name)) ? "file" : "api";
       const result = isTopicName(name) ? await topics.delete(name, source) : "not_found";
-      if (result === "deleted") {
-        kernel.log.info("a topic was deleted", { topic: name, actor: asked.actor });
-        return { status: 204, headers: {}, body: "" };
-      }
       if (result === "read_only") return readOnly(name);
       if (result === "not_found") return noSuchTopic(name);
-      return problem("topic_in_use", `topic ${name} has messages that are not settled: deliver, resolve or discard them first`);
+      if (result !== "deleted")
+        return problem("topic_in_use", `topic ${name} has messages that are not settled: deliver, resolve or discard them first`);
+      kernel.log.info("a topic was deleted", { topic: name, actor: asked.actor });
+      return DONE;
     },
-    pauseTopic: (asked) => setPaused(kernel, asked, true),
-    resumeTopic: (asked) => setPaused(kernel, asked, false),
+    pauseTopic: setPaused(true),
+    resumeTopic: setPaused(false),
   };
 }
 
@@ -57,20 +64,13 @@ async function putTopic(kernel: Kernel, asked: Asked<"putTopic">): Promise<Reply
   if (put === "read_only") return readOnly(name);
   const paused = read.paused === undefined || read.paused === put.paused ? put : await topics.pause(name, read.paused);
   kernel.log.info(before ? "a topic was replaced" : "a topic was declared", { topic: name, actor: asked.actor });
-  return json(before ? 200 : 201, topicJson(paused ?? put, await servedNow(kernel.mg.store)));
+  return shown(kernel, paused ?? put, before ? 200 : 201);
 }
 
-async function setPaused(kernel: Kernel, asked: Named, paused: boolean): Promise<Reply> {
-  const name = nameOf(asked);
-  const topic = isTopicName(name) ? await kernel.mg.store.topics.pause(name, paused) : null;
-  if (!topic) return noSuchTopic(name);
-  kernel.log.info(paused ? "a topic was paused" : "a topic was resumed", { topic: name, actor: asked.actor });
-  return json(200, topicJson(topic, await servedNow(kernel.mg.store)));
-}
+const shown = async ({ mg }: Kernel, topic: TopicRecord, status = 200): Promise<Reply> =>
+  json(status, topicJson(topic, await servedNow(mg.store)));
 
-function nameOf({ params }: Pick<Named, "params">): string {
-  return `${params.namespace}/${params.name}`;
-}
+const nameOf = ({ params }: Pick<Named, "params">): string => `${params.namespace}/${params.name}`;
 
 function noSuchTopic(name: string): Reply {
   return problem("topic_not_found", `there is no topic ${name.slice(0, 250)}`);

@@ -3,20 +3,23 @@
  * approved, and what an execution would touch.
  */
 import type { z } from "zod";
-import { action, approval, blastRadius, candidate, type candidateDetail } from "../../contract/recovery/candidate-shapes.ts";
+import {
+  action,
+  blastRadius as blastRadiusShape,
+  candidate,
+  type candidateDetail,
+} from "../../contract/recovery/candidate-shapes.ts";
 import type { AnswerOf } from "../../contract/table.ts";
 import type { ActionInfo } from "../../recovery/actions/action.ts";
 import { approvalsNeeded } from "../../recovery/actions/applies.ts";
 import type { CandidateDetail, EvaluateAnswer } from "../../recovery/recovery.ts";
-import type { EvaluationJson } from "../../recovery/rules/evaluation-json.ts";
-import { evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
+import { type EvaluationJson, evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
 import type { Candidate, Group } from "../../store/recovery.ts";
-import type { RedrivePreview } from "../../store/redrive.ts";
 import { groupJson, occurrenceJson, parsedText, provenanceJson, rate, rounded } from "./group-json.ts";
 import { wireOf } from "./wire.ts";
 
 export type CandidateJson = z.output<typeof candidate>;
-export type BlastRadiusJson = z.output<typeof blastRadius>;
+export type BlastRadiusJson = z.output<typeof blastRadiusShape>;
 export type ActionJson = z.output<typeof action>;
 export type CandidateDetailJson = z.output<typeof candidateDetail>;
 export type EvaluateJson = AnswerOf<"evaluateFailure">;
@@ -28,7 +31,6 @@ export function candidateJson(found: Candidate, group: Group): CandidateJson {
     occurrence_count: occurrenceCount,
     topic,
     error_code: errorCode,
-    approvals: found.approvals.map((one) => wireOf(approval, one, {})),
     execution_result: parsedText(found.executionResult),
   });
 }
@@ -47,13 +49,11 @@ export function candidateDetailJson(detail: CandidateDetail): CandidateDetailJso
     approvals_missing: approvalsMissing,
     lapsed,
     lapsed_reason: lapsedReason,
-    blast_radius: blastRadiusJson(blastRadius),
+    blast_radius: wireOf(blastRadiusShape, blastRadius),
     inputs: inputs.map(occurrenceJson),
     ...(provenance === null ? {} : { provenance: provenance.map(provenanceJson) }),
   };
 }
-
-export const blastRadiusJson = (found: RedrivePreview): BlastRadiusJson => wireOf(blastRadius, found, {});
 
 export function actionJson(found: ActionInfo): ActionJson {
   const { successes, failures } = found;

@@ -2,10 +2,7 @@
  * How groups, group rules, occurrences, provenance and statistics become the shapes of the contract.
  */
 import type { z } from "zod";
-import { counted } from "../../contract/recovery/failures.ts";
-import { group, groupRule, occurrence, provenance, stats } from "../../contract/recovery/group-shapes.ts";
-import type { AnswerOf } from "../../contract/table.ts";
-import type { GroupRuleInfo, IngestAnswer } from "../../recovery/recovery.ts";
+import { group, type groupRule, occurrence, provenance, stats } from "../../contract/recovery/group-shapes.ts";
 import type { Group, Occurrence, Provenance } from "../../store/recovery.ts";
 import type { RecoveryStats } from "../../store/recovery-numbers.ts";
 import { wireOf } from "./wire.ts";
@@ -13,16 +10,9 @@ import { wireOf } from "./wire.ts";
 export type GroupJson = z.output<typeof group>;
 export type GroupRuleJson = z.output<typeof groupRule>;
 export type OccurrenceJson = z.output<typeof occurrence>;
-export type RecoveryProvenanceJson = z.output<typeof provenance>;
-export type StatsJson = z.output<typeof stats>;
 export interface ListJson<T> {
   readonly data: readonly T[];
   readonly next_cursor: string | null;
-}
-export type IngestJson = AnswerOf<"ingestFailure">;
-
-export function instant(date: Date | null): string | null {
-  return date === null ? null : date.toISOString();
 }
 
 /** JSON text that we wrote ourselves; what is none is shown as the text it is. */
@@ -35,13 +25,7 @@ export function parsedText(text: string | null): unknown {
   }
 }
 
-export function ingestJson(answer: IngestAnswer): IngestJson {
-  return wireOf(counted, answer, { is_duplicate: answer.status === "duplicate" });
-}
-
-export const groupJson = (found: Group): GroupJson => wireOf(group, found, {});
-
-export const groupRuleJson = (found: GroupRuleInfo): GroupRuleJson => wireOf(groupRule, found, {});
+export const groupJson = (found: Group): GroupJson => wireOf(group, found);
 
 export function occurrenceJson(found: Occurrence): OccurrenceJson {
   const { source, requestKey, message } = found;
@@ -53,13 +37,7 @@ export function occurrenceJson(found: Occurrence): OccurrenceJson {
   });
 }
 
-/** With the failure payload as the exact text that came in: parsing it would change big numbers and escapes. */
-export function occurrenceText(occurrence: Occurrence, payload: boolean): string {
-  const text = JSON.stringify(occurrenceJson(occurrence));
-  return payload ? `${text.slice(0, -1)},"failure_payload":${occurrence.failurePayload ?? "null"}}` : text;
-}
-
-export function provenanceJson(found: Provenance): RecoveryProvenanceJson {
+export function provenanceJson(found: Provenance): z.output<typeof provenance> {
   const { redriveId = null, durationMs, details } = found;
   return wireOf(provenance, found, {
     redrive_id: redriveId,
@@ -68,13 +46,10 @@ export function provenanceJson(found: Provenance): RecoveryProvenanceJson {
   });
 }
 
-export function statsJson(found: RecoveryStats): StatsJson {
-  const outcomes = found.outcomes.map(({ action, successes, failures }) => ({
-    action,
-    healed: rounded(successes),
-    failed: rounded(failures),
-    success_rate: rate(successes, failures),
-  }));
+export function statsJson(found: RecoveryStats): z.output<typeof stats> {
+  const outcomes = found.outcomes.map(({ action, successes, failures }) => {
+    return { action, healed: rounded(successes), failed: rounded(failures), success_rate: rate(successes, failures) };
+  });
   return wireOf(stats, found, { outcomes });
 }
 

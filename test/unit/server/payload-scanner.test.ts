@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isMakegoodError } from "../../../src/message/errors.ts";
-import { checkJson, cursorOn, eachMember, takeValue } from "../../../src/server/payload-scanner.ts";
+import { checkJson, cursorOn, eachMember, takeValue } from "../../../src/message/json-scanner.ts";
 import { readPosted } from "../../../src/server/posted.ts";
 
 function accepts(text: string): boolean {

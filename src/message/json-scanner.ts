@@ -3,8 +3,8 @@
  * delivered), because JSON.parse loses big integers, duplicate keys and escapes. It validates every character against the
  * JSON grammar without recursion, so that no nesting can exhaust the stack, and stops at a stated depth.
  */
-import { type ErrorCode, MakegoodError } from "../message/errors.ts";
-import { LIMITS } from "../message/limits.ts";
+import { type ErrorCode, MakegoodError } from "./errors.ts";
+import { LIMITS } from "./limits.ts";
 
 /** A place in a text. `code` is what a malformed text is called where it was found. */
 export interface Cursor {
@@ -54,40 +54,29 @@ export function takeValue(cursor: Cursor, depthMax: number = LIMITS.payloadDepth
 
 /** Walks one object; `onMember` must consume the value behind each key. False when the next value is not an object. */
 export function eachMember(cursor: Cursor, onMember: (key: string) => void): boolean {
-  skipSpace(cursor);
-  if (peek(cursor) !== OPEN_OBJECT) return false;
-  cursor.at++;
-  skipSpace(cursor);
-  if (peek(cursor) === CLOSE_OBJECT) {
-    cursor.at++;
-    return true;
-  }
-  for (;;) {
-    onMember(takeKey(cursor));
-    skipSpace(cursor);
-    const next = peek(cursor);
-    cursor.at++;
-    if (next === CLOSE_OBJECT) return true;
-    if (next !== COMMA) throw malformed(cursor, cursor.at - 1);
-  }
+  return eachPart(cursor, OPEN_OBJECT, CLOSE_OBJECT, () => onMember(takeKey(cursor)));
 }
 
 /** Walks one array; `onElement` must consume each element. False when the next value is not an array. */
 export function eachElement(cursor: Cursor, onElement: (index: number) => void): boolean {
+  return eachPart(cursor, OPEN_ARRAY, CLOSE_ARRAY, onElement);
+}
+
+function eachPart(cursor: Cursor, open: number, close: number, onPart: (index: number) => void): boolean {
   skipSpace(cursor);
-  if (peek(cursor) !== OPEN_ARRAY) return false;
+  if (peek(cursor) !== open) return false;
   cursor.at++;
   skipSpace(cursor);
-  if (peek(cursor) === CLOSE_ARRAY) {
+  if (peek(cursor) === close) {
     cursor.at++;
     return true;
   }
   for (let index = 0; ; index++) {
-    onElement(index);
+    onPart(index);
     skipSpace(cursor);
     const next = peek(cursor);
     cursor.at++;
-    if (next === CLOSE_ARRAY) return true;
+    if (next === close) return true;
     if (next !== COMMA) throw malformed(cursor, cursor.at - 1);
   }
 }
@@ -173,7 +162,8 @@ function takeKey(cursor: Cursor): string {
   skipSpace(cursor);
   const start = cursor.at;
   skipString(cursor);
-  const key = JSON.parse(cursor.text.slice(start, cursor.at)) as string;
+  const plain = cursor.text.slice(start + 1, cursor.at - 1);
+  const key = plain.includes("\\") ? (JSON.parse(`"${plain}"`) as string) : plain;
   skipSpace(cursor);
   if (peek(cursor) !== COLON) throw malformed(cursor, cursor.at);
   cursor.at++;
