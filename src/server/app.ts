@@ -3,8 +3,9 @@
  * turns whatever goes wrong into problem+json. It needs no socket, so the CLI and any framework can call it.
  */
 import { type Context, Hono } from "hono";
+import { getPath } from "hono/utils/url";
 import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
-import type { Route } from "../contract/route.ts";
+import type { Permission, Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { actorOf, crossOrigin, type HostRule, isAllowedHost, type Token } from "./auth.ts";
@@ -21,11 +22,15 @@ export interface AppOptions {
   readonly kernel: Kernel;
   /** Empty: nobody needs a token, and every caller is `anonymous`. */
   readonly tokens: readonly Token[];
+  /** Says who asks instead of tokens; null: refused. */
+  readonly authorize?: Authorize | undefined;
   /** The actor of changes while no token is needed. */
   readonly anonymous: string;
   /** Null where there is no network between the caller and us. */
   readonly hosts: HostRule | null;
 }
+
+export type Authorize = (request: Request, needs: Permission) => string | null | Promise<string | null>;
 
 export interface App {
   fetch(request: Request): Response | Promise<Response>;
@@ -46,7 +51,7 @@ export function createApp(options: AppOptions): App {
   const health = createHealth(kernel);
   const metrics = serverMetrics(kernel, health);
   const handlers = createHandlers(kernel, health, metrics);
-  const hono = new Hono();
+  const hono = new Hono({ getPath: (request) => belowBase(getPath(request), kernel.basePath) });
   const methodsAt = new Map<string, string[]>();
   for (const id of routeIds) {
     const [method, template] = ADDRESSES[id];
@@ -60,48 +65,64 @@ export function createApp(options: AppOptions): App {
     hono.all(path, (context) => refuse(context, options, methodNotAllowed(context.req.method, allow.join(", "))));
   }
   hono.notFound((context) => refuse(context, options, problem("not_found", "there is nothing at this address")));
-  hono.onError((error, context) => send(context, unexpected(kernel, context, error)));
+  hono.onError((error, context) => send(context, unexpected(kernel, context, error), kernel.basePath));
   return { fetch: (request) => hono.fetch(request), health, metrics };
 }
 
 async function answer(context: Context, options: AppOptions, id: RouteId, handler: Handler<RouteId>): Promise<Response> {
   const { kernel } = options;
   const route: Route = ROUTES[id];
-  const gate = admit(context, options, route.permission === "open");
-  if (typeof gate !== "string") return send(context, gate);
+  const asking = admit(context, options, route.permission);
+  const gate = asking instanceof Promise ? await asking : asking;
+  if (typeof gate !== "string") return send(context, gate, kernel.basePath);
   const absent = withoutEngine(kernel, id);
-  if (absent !== null) return send(context, absent);
+  if (absent !== null) return send(context, absent, kernel.basePath);
+  const named = options.tokens.length > 0 || options.authorize !== undefined;
   try {
-    const asked = await readRequest(route, requestOf(context, gate, options.tokens.length > 0), kernel.payloadBytesMax);
-    return send(context, asked.ok ? await handler(asked.value) : asked.reply);
+    const asked = await readRequest(route, requestOf(context, gate, named), kernel.payloadBytesMax);
+    return send(context, asked.ok ? await handler(asked.value) : asked.reply, kernel.basePath);
   } catch (error) {
-    return send(context, problemOf(error) ?? unexpected(kernel, context, error));
+    return send(context, problemOf(error) ?? unexpected(kernel, context, error), kernel.basePath);
   }
 }
 
 /** A refusal that says nothing to a caller who may not ask. */
-function refuse(context: Context, options: AppOptions, reply: Reply): Response {
-  const gate = admit(context, options, false);
-  return send(context, typeof gate === "string" ? reply : gate);
+async function refuse(context: Context, options: AppOptions, reply: Reply): Promise<Response> {
+  const gate = await admit(context, options, "read");
+  return send(context, typeof gate === "string" ? reply : gate, options.kernel.basePath);
 }
 
 /** The actor, or the answer to send instead. */
-function admit(context: Context, options: AppOptions, open: boolean): string | Reply {
+function admit(context: Context, options: AppOptions, needs: Permission): string | Reply | Promise<string | Reply> {
   const header = (name: string): string | null => context.req.header(name) ?? null;
-  if (options.hosts !== null && !isAllowedHost(header("host"), options.hosts)) {
+  const host = (): string => header("host") ?? new URL(context.req.url).host;
+  if (options.hosts !== null && !isAllowedHost(host(), options.hosts)) {
     return problem(
       "misdirected_request",
-      "this server does not answer for that Host; add the name to MAKEGOOD_HOSTS if it is yours",
+      "this server does not answer for that Host; add the name to MAKEGOOD_HOSTS (to `hosts` of mount) if it is yours",
     );
   }
   const changes = context.req.method !== "GET" && context.req.method !== "HEAD";
   const foreign = changes ? crossOrigin(header) : null;
   if (foreign !== null) return foreign;
-  if (open || options.tokens.length === 0) return options.anonymous;
+  if (needs === "open") return options.anonymous;
+  if (options.authorize) return authorized(options.authorize(context.req.raw, needs));
+  if (options.tokens.length === 0) return options.anonymous;
   const actor = actorOf(header("authorization"), options.tokens);
   const headers = { "www-authenticate": 'Bearer realm="makegood"' };
   const detail = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
   return actor ?? problem("unauthorized", detail, { headers });
+}
+
+async function authorized(asked: string | null | Promise<string | null>): Promise<string | Reply> {
+  const actor = await asked;
+  return actor || problem("unauthorized", "the program that this API is mounted in does not let this request in");
+}
+
+/** What a framework has taken off already is as good as what we take off. */
+function belowBase(path: string, base = ""): string {
+  if (base === "" || !(path === base || path.startsWith(`${base}/`))) return path;
+  return path.slice(base.length) || "/";
 }
 
 function requestOf(context: Context, actor: string, named: boolean): ApiRequest {
@@ -131,7 +152,10 @@ function unexpected(kernel: Kernel, context: Context, error: unknown): Reply {
   return problem("internal_error", "something unexpected went wrong; the log says what");
 }
 
-function send(context: Context, reply: Reply): Response {
-  const { status, headers, body } = withInstance(reply, new URL(context.req.url).pathname);
-  return new Response(status === 204 ? null : body, { status, headers: { ...SAFE_HEADERS, ...headers } });
+function send(context: Context, reply: Reply, base = ""): Response {
+  const { pathname } = new URL(context.req.url);
+  const { status, headers, body } = withInstance(reply, base + belowBase(pathname, base));
+  const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
+  if (base !== "" && "location" in whole) whole.location = base + whole.location;
+  return new Response(status === 204 ? null : body, { status, headers: whole });
 }

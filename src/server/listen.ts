@@ -61,7 +61,8 @@ function refuseExpectation(outgoing: ServerResponse): void {
   outgoing.writeHead(status, { ...headers, connection: "close" }).end(body);
 }
 
-function badRequest(): Response {
+/** To what is no request at all. */
+export function badRequest(): Response {
   const { status, headers, body } = problem("invalid_request", "this is not a request that can be understood");
   return new Response(body, { status, headers });
 }

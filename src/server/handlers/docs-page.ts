@@ -28,17 +28,18 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 }
 
-let made: Reply | undefined;
+const made = new Map<string, Reply>();
 
-/** Made once: it does not change while the process lives. */
-export function docsPage(): Reply {
-  made ??= htmlPage("Makegood: the API", bodyOf(openApiDocument() as unknown as Document));
-  return made;
+/** Made once for each base: it does not change while the process lives. */
+export function docsPage(base: string): Reply {
+  const page = made.get(base) ?? htmlPage("Makegood: the API", bodyOf(openApiDocument() as unknown as Document, base));
+  made.set(base, page);
+  return page;
 }
 
-function bodyOf({ tags, paths, components }: Document): string {
+function bodyOf({ tags, paths, components }: Document, base: string): string {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path: base + path, operation })),
   );
   const sections = tags.map(({ name, description }) => {
     const own = all.filter(({ operation }) => operation.tags.includes(name));
@@ -47,7 +48,7 @@ function bodyOf({ tags, paths, components }: Document): string {
   const shapes = Object.entries(components.schemas).map(
     ([name, schema]) => `<details id="${name}"><summary><code>${name}</code></summary>${codeOf(schema)}</details>`,
   );
-  return `<header><h1>The API</h1><p>The same as a document: <a href="/openapi.json">/openapi.json</a></p></header>
+  return `<header><h1>The API</h1><p>The same as a document: <a href="${base}/openapi.json">${base}/openapi.json</a></p></header>
 <main>${sections.join("\n")}<section><h2>Shapes</h2>${shapes.join("\n")}</section></main>`;
 }
 
