@@ -3,8 +3,11 @@
  * a body parser that comes first, is refused with the remedy.
  */
 
+import { spawn } from "node:child_process";
+import { rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { serve } from "@hono/node-server";
 import express from "express";
 import express4 from "express-4";
@@ -13,6 +16,7 @@ import { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Makegood } from "../../src/index.ts";
 import { type Mounted, mount } from "../../src/server/index.ts";
+import { guideFolder } from "../support/guide-files.ts";
 import { BASE, callerOf, jsonOf, judgeMounted, makegoodToMount, orderBody, post, TOKENS } from "../support/mounted.ts";
 
 let mg: Makegood;
@@ -174,5 +178,31 @@ describe("C8: mount in Hono", () => {
       serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1", overrideGlobalObjects: false }) as Server,
       refusedBody,
     );
+  });
+});
+
+describe("C8: the files of docs/guide/embedding.md", () => {
+  let folder: string;
+  beforeAll(async () => {
+    const here = (name: string): string => fileURLToPath(new URL(`node_modules/${name}`, import.meta.url));
+    const packages = ["express", "fastify", "hono", "@hono/node-server"].map((name) => [name, here(name)]);
+    folder = await guideFolder("docs/guide/embedding.md", Object.fromEntries(packages) as Record<string, string>);
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it.each(["express.mjs", "fastify.mjs", "hono.mjs"])("%s runs as it stands", async (file) => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    const env = { ...process.env, PORT: String(port), MAKEGOOD_TOKENS: TOKENS };
+    const child = spawn(process.execPath, [file], { cwd: folder, env, stdio: "inherit" });
+    try {
+      const url = `http://127.0.0.1:${port}`;
+      while (!(await fetch(url).catch(() => null))) await new Promise((resolve) => setTimeout(resolve, 20));
+      await judgeMounted(url);
+    } finally {
+      child.kill("SIGKILL");
+    }
   });
 });
