@@ -9,6 +9,7 @@ const HOUSE = ["test/house-rules/*.test.ts", "test/docs/docs.test.ts"];
 /** What every store is held to, on the one that needs no server. */
 const MEMORY = [
   "test/conformance/memory.test.ts",
+  "test/conformance/test-store.test.ts",
   "test/recovery/conformance-memory.test.ts",
   "test/property/memory.test.ts",
   "test/simulation/simulation.test.ts",
@@ -18,7 +19,7 @@ const MEMORY = [
 const SERVED = {
   // Files share a process, and each module is loaded once in it: loading was a third of what most of them took.
   isolate: false,
-  setupFiles: ["test/support/each-file.ts"],
+  setupFiles: ["test/support/quiet-log.ts", "test/support/each-file.ts"],
   globalSetup: ["test/support/postgres-server.ts"],
   testTimeout: 30_000,
   hookTimeout: 60_000,
@@ -33,6 +34,7 @@ export default defineConfig({
     // A run starts vitest eight times: what one of them transformed, by its content, the next one reads.
     experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
+    setupFiles: ["test/support/quiet-log.ts"],
     projects: [
       { extends: true, test: { name: "house", include: HOUSE } },
       {

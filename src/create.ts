@@ -11,6 +11,7 @@ import { startBelowWorkers } from "./create/below-workers.ts";
 import { withCarriers } from "./create/carrier-topics.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
 import { type OpenedRecovery, openRecovery } from "./create/open-recovery.ts";
+import { tick } from "./create/tick.ts";
 import { createWatches } from "./create/watches.ts";
 import { workOff } from "./create/work-off.ts";
 import { onDemand, withoutClose } from "./create/wrapped-sink.ts";
@@ -23,8 +24,10 @@ import { DEFAULTS } from "./message/limits.ts";
 import { issueText, type StandardResult, type StandardSchemaV1 } from "./message/standard-schema.ts";
 import { CARRIERS, type TopicRecord } from "./message/topic.ts";
 import { WORKER } from "./message/worker-note.ts";
+import { type LogSetting, logFault, startLog } from "./observe/default-log.ts";
 import { createEvents, type EventListener, type Events } from "./observe/events.ts";
 import type { Finding } from "./observe/finding.ts";
+import type { Log } from "./observe/log.ts";
 import { type Clock, systemClock } from "./platform/clock.ts";
 import { createIds } from "./platform/ids.ts";
 import { type Random, systemRandom } from "./platform/random.ts";
@@ -44,7 +47,7 @@ import type { AnyTopic } from "./topic/topic.ts";
 import { TopicTable } from "./topic/topic-table.ts";
 import { Breakers } from "./worker/breaker/breakers.ts";
 import { Dispatcher } from "./worker/dispatcher.ts";
-import type { StopOptions, WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./worker/worker.ts";
+import type { StopOptions, Ticked, TickOptions, WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./worker/worker.ts";
 
 export interface MakegoodOptions extends FallbackOptions {
   readonly store: Store;
@@ -63,8 +66,11 @@ export interface MakegoodOptions extends FallbackOptions {
   readonly recovery?: RecoveryOptions | false | undefined;
   /** Chooses the sink of a topic before anything else does; undefined leaves it to the kernel, null: not served here. */
   readonly sinkFor?: ((record: TopicRecord) => Sink | null | undefined) | undefined;
-  /** Where a notify sink without a URL writes; absent: an event `notice`. */
-  readonly log?: ((line: string) => void) | undefined;
+  /**
+   * What a person should know, and what a notify sink without a URL is given. A level: that and what is worse, as text lines on standard
+   * error; `warn` unless said. `silent`: nothing, and notices are events only.
+   */
+  readonly log?: LogSetting | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
   readonly onEvent?: EventListener | undefined;
@@ -73,6 +79,9 @@ export interface MakegoodOptions extends FallbackOptions {
 export interface Makegood extends Client, AsyncDisposable {
   readonly store: Store;
   readonly events: Events;
+  /** The one of the options. */
+  readonly log: Log;
+  readonly clock: Clock;
   /** Tries the sink at once, and stores what it would not take. Never throws; the result says how durable it is now. */
   readonly deliver: Deliver;
   /** How the fallback ladder stands, and a way to move up at once what waits below. */
@@ -91,6 +100,11 @@ export interface Makegood extends Client, AsyncDisposable {
   work(options?: WorkOptions): Worker;
   /** Works until nothing is left that may be attempted now: what is due and not held. Never rejects. */
   workOff(options?: WorkOffOptions): Promise<WorkedOff>;
+  /**
+   * Works for at most `budgetMs`, for a process that is only there for a while: what is not finished by then is given back uncounted, and
+   * no claim is left behind. What goes wrong meanwhile is `error` of the answer.
+   */
+  tick(options: TickOptions): Promise<Ticked>;
   /** Stops every worker, finishes what is being accepted, closes sinks and store. Idempotent. */
   close(options?: StopOptions): Promise<void>;
 }
@@ -101,11 +115,13 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const guard = createAddressGuard({ allow: options.sinkAllow });
   checkDeclared(options.topics ?? [], guard);
   const events = createEvents();
+  const { log, notice } = startLog(options.log, clock, events);
   if (options.onEvent) events.on(options.onEvent);
   const ids = createIds(clock, random);
   const declared = new Map(withCarriers(options.topics ?? []).map((topic) => [topic.name, topic]));
   let recovery: OpenedRecovery | null = null;
-  const makeSink = createSinkMaker(options, declared, (record) => recovery?.sinkOf(record), events, { guard, clock, random });
+  const sinkDeps = { guard, clock, random, log: notice };
+  const makeSink = createSinkMaker(options, declared, (record) => recovery?.sinkOf(record), sinkDeps);
   const topics = new TopicTable({ store, clock, events, makeSink });
   const parts = { store, topics, declared, events, ids, clock, random };
   const fallback = await openFallback(options, parts).catch(async (error) => {
@@ -182,13 +198,18 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const { deliver } = direct;
   const recoveryOrNull = recovery?.recovery ?? null;
   const status = { opened, whenOpened, watch: watch.primary, findings: watch.findings };
-  const off = (how: WorkOffOptions = {}) => workOff({ store, ladder, opened, events, clock, work }, how);
-  const whole = { ...client, ...status, deliver, ladder, recovery: recoveryOrNull, store, events, work, workOff: off, close };
-  return { ...whole, [Symbol.asyncDispose]: () => close() };
+  const off = { store, topics, ladder, opened, events, clock, work };
+  const working: Pick<Makegood, "work" | "workOff" | "tick"> = {
+    work,
+    workOff: (how = {}) => workOff(off, how),
+    tick: (how) => tick(off, how),
+  };
+  const whole = { ...client, ...status, ...working, deliver, ladder, recovery: recoveryOrNull, store, events, log, clock };
+  return { ...whole, close, [Symbol.asyncDispose]: () => close() };
 }
 
-function checkOptions({ concurrency, pollMs, drainMs, keptMs, openWithinMs, topics = [] }: MakegoodOptions): void {
-  const problems: string[] = [];
+function checkOptions({ concurrency, pollMs, drainMs, keptMs, openWithinMs, log, topics = [] }: MakegoodOptions): void {
+  const problems: string[] = [logFault(log)].filter((fault) => fault !== null);
   const atLeast = (name: string, value: number | undefined, min: number): void => {
     if (value !== undefined && !(Number.isFinite(value) && value >= min))
       problems.push(`${name} must be a number from ${min} on`);
@@ -221,10 +242,8 @@ function createSinkMaker(
   options: MakegoodOptions,
   declared: ReadonlyMap<string, AnyTopic>,
   ownSink: (record: TopicRecord) => Sink | null | undefined,
-  events: Events,
-  deps: Omit<SinkDeps, "log">,
+  deps: SinkDeps,
 ): (record: TopicRecord) => Sink | null {
-  const log = options.log ?? ((line: string) => events.emit({ type: "lifecycle", what: "notice", detail: { line } }));
   const made = (record: TopicRecord): Sink | null => {
     const chosen = options.sinkFor?.(record);
     if (chosen !== undefined) return chosen;
@@ -233,7 +252,7 @@ function createSinkMaker(
     if (topic?.handler) return handlerSink(topic, deps.clock);
     const own = ownSink(record);
     if (own !== undefined) return own;
-    return record.sink.kind === "function" ? null : createSink(record.sink, { ...deps, log });
+    return record.sink.kind === "function" ? null : createSink(record.sink, deps);
   };
   return (record) => {
     const sink = made(record);

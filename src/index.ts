@@ -25,7 +25,10 @@ export type { DeclaredRetry as RetryConfig, RetryPolicyName } from "./message/re
 export type { InferInput, InferOutput, StandardSchemaV1 } from "./message/standard-schema.ts";
 export type { TopicDefinition, TopicName, TopicRecord } from "./message/topic.ts";
 export { isTopicName } from "./message/validate.ts";
+export type { LogSetting } from "./observe/default-log.ts";
 export type { EventListener, MakegoodEvent } from "./observe/events.ts";
+export type { Log, LogFields, LogLevel } from "./observe/log.ts";
+export type { Clock, Timer } from "./platform/clock.ts";
 export type { ActionContext, ActionPlan, RecoveryAction } from "./recovery/actions/action.ts";
 export type { HookName, HookOptions, RecoveryHooks } from "./recovery/hooks.ts";
 export type { Recovery } from "./recovery/recovery.ts";
@@ -41,4 +44,4 @@ export { createMemoryStore } from "./store/memory/memory-store.ts";
 export { createMemoryUsageStore } from "./store/memory/usage.ts";
 export type { Store, Transaction } from "./store/store.ts";
 export { type AnyTopic, type Topic, type TopicHandler, type TopicOptions, topic } from "./topic/topic.ts";
-export type { WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./worker/worker.ts";
+export type { Ticked, TickOptions, WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./worker/worker.ts";

@@ -17,7 +17,7 @@ export async function localApi(io: Io, config: Config): Promise<Api> {
   const log = createLog({ clock, format: "text", level: "warn", write: (line) => io.err(line) });
   const opened = await openStore({ config, log });
   try {
-    const mg = await createMakegood(makegoodOptions(config, opened.store, log, clock));
+    const mg = await createMakegood(makegoodOptions(config, opened.store, clock));
     // A user who can open the store may clear away what a config file once declared and no longer does.
     const abandoned = (topic: string): boolean => !config.topics.some(({ definition }) => definition.name === topic);
     const kernel = kernelOf({ config, mg, log, clock, worker: null, draining: () => false, abandoned });

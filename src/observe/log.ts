@@ -78,13 +78,15 @@ function shorten(value: unknown): unknown {
 
 /** Writes what a person on call wants to know; what happens thousands of times a second belongs to the metrics. */
 export function logEvents(events: Events, log: Log): () => void {
-  return events.on((event) => {
+  const write = (event: MakegoodEvent): void => {
     const level = levelOf(event);
     if (level !== null) log[level](wordsOf(event), fieldsOf(event));
-  });
+  };
+  return events.on(write, { seldom: true });
 }
 
 function fieldsOf(event: MakegoodEvent): LogFields {
+  if (event.type === "lifecycle" && event.what === "notice") return { event: event.type };
   if (event.type === "lifecycle") return { event: event.type, ...event.detail };
   const { type, ...fields } = event;
   return { event: type, ...fields };
@@ -189,7 +191,7 @@ function wordsOf(event: MakegoodEvent): string {
     case "redrive":
       return `a redrive is ${event.status}`;
     case "lifecycle":
-      return event.what.replaceAll("_", " ");
+      return event.what === "notice" ? String(event.detail?.line) : event.what.replaceAll("_", " ");
     default:
       return event.type;
   }

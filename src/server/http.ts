@@ -12,6 +12,8 @@ export interface ApiRequest {
   header(name: string): string | null;
   /** The body, read once; null: it is longer than `bytesMax`. Rejects when it ends before it is whole. */
   bytes(bytesMax: number): Promise<Uint8Array | null>;
+  /** What it came as: a Request of fetch, or an IncomingMessage of Node. For programs that mount the API. */
+  readonly carrier?: unknown;
 }
 
 /** Either what was asked for, or the refusal to send instead. */

@@ -4,6 +4,7 @@
  */
 import { createMakegood, type Makegood } from "../create.ts";
 import { errorText } from "../message/errors.ts";
+import { type LogSetting, startLog } from "../observe/default-log.ts";
 import { type Log, logEvents } from "../observe/log.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
@@ -29,7 +30,8 @@ const OPEN_WAIT_MS = 5_000;
 
 export interface ServeOptions {
   readonly config: Config;
-  readonly log: Log;
+  /** As createMakegood takes it; `info` unless said. */
+  readonly log?: LogSetting | undefined;
   readonly clock?: Clock | undefined;
   /** Instead of the one that the configuration names; the caller's to dispose of after close(). */
   readonly store?: Store | undefined;
@@ -76,7 +78,8 @@ export function kernelOf({ config, mg, log, clock, worker, draining, abandoned =
 }
 
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
-  const { config, log, clock = systemClock } = options;
+  const { config, clock = systemClock } = options;
+  const { log } = startLog(options.log ?? "info", clock);
   /** What has been started, to be stopped in the opposite order. */
   const undo: (() => Promise<unknown>)[] = [];
   const unwind = async (): Promise<void> => {
@@ -85,9 +88,11 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   let draining = false;
   try {
     log.info("starting", { version: VERSION, ...shownConfig(config) });
-    const { store, secondary } = options.store ? { store: options.store, secondary: null } : await ownStore(options, undo);
+    const { store, secondary } = options.store
+      ? { store: options.store, secondary: null }
+      : await ownStore({ ...options, log }, undo);
     const mg = await createMakegood({
-      ...makegoodOptions(config, store, log, clock),
+      ...makegoodOptions(config, store, clock),
       ...ladderOptions(config, secondary),
       ...withoutStore(config, log, options.failed),
     });
@@ -117,7 +122,10 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
 }
 
-async function ownStore({ config, log, failed }: ServeOptions, undo: (() => Promise<unknown>)[]): Promise<OpenedStore> {
+async function ownStore(
+  { config, log, failed }: ServeOptions & { readonly log: Log },
+  undo: (() => Promise<unknown>)[],
+): Promise<OpenedStore> {
   const moved = (): void => failed?.("the embedded PostgreSQL came back at another address");
   const opened = await openStore({ config, log, moved });
   undo.push(opened.release);
@@ -150,7 +158,7 @@ export function withoutStore(
 }
 
 /** The settings of a Makegood that a configuration stands for. */
-export function makegoodOptions(config: Config, store: Store, log: Log, clock: Clock): Parameters<typeof createMakegood>[0] {
+export function makegoodOptions(config: Config, store: Store, clock: Clock): Parameters<typeof createMakegood>[0] {
   return {
     store,
     clock,
@@ -162,7 +170,8 @@ export function makegoodOptions(config: Config, store: Store, log: Log, clock: C
     topics: [...auditTopics(auditOf(store)), ...streamTopics(config, clock)],
     sinkAllow: config.sink_allow,
     recovery: config.recovery_options,
-    log: (line) => log.info(line),
+    // The server writes the events itself, when it has said that it starts.
+    log: "silent",
   };
 }
 

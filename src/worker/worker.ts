@@ -28,6 +28,16 @@ export interface WorkedOff {
   readonly error: unknown;
 }
 
+export interface TickOptions extends Omit<WorkOptions, "signal"> {
+  /** The whole call ends within this, and a little before it whatever still runs is interrupted. */
+  readonly budgetMs: number;
+}
+
+export interface Ticked extends WorkedOff {
+  /** In how many milliseconds something may be attempted; 0: there is more to do now. Null: nothing waits here, or `error` says why nobody knows. */
+  readonly nextDueInMs: number | null;
+}
+
 export interface StopOptions {
   /** How long attempts under way may take to finish; then they are interrupted, which does not count as a failure. */
   readonly drainMs?: number | undefined;

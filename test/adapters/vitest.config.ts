@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     root: here("."),
     include: ["*.test.ts"],
+    setupFiles: [here("../support/quiet-log.ts")],
     globalSetup: [here("../support/postgres-server.ts"), here("support/generate-prisma.mjs")],
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createMakegood } from "../../src/create.ts";
-import { createLog } from "../../src/observe/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { quarantineSink } from "../../src/presets/audit/store-sink.ts";
 import { readAuditEntry } from "../../src/presets/audit/stream.ts";
@@ -221,9 +220,7 @@ describe("a worker of its own", () => {
 describe("serve", () => {
   it("keeps records for seven years unless told otherwise, and says so when it is less", async () => {
     const store = createPostgresStore({ url: databaseUrl(), schema: freshSchema() });
-    const log = createLog({ clock: systemClock, format: "json", write: () => {} });
-    const keptMs = async (env: Record<string, string>) =>
-      makegoodOptions(await configOf(env), store, log, systemClock).auditKeptMs;
+    const keptMs = async (env: Record<string, string>) => makegoodOptions(await configOf(env), store, systemClock).auditKeptMs;
     expect(await keptMs({})).toBe(2_557 * 86_400_000);
     expect(await keptMs({ MAKEGOOD_AUDIT_KEPT_DAYS: "30" })).toBe(30 * 86_400_000);
     expect(await keptMs({ MAKEGOOD_AUDIT_KEPT_DAYS: "forever" })).toBeNull();

@@ -3,16 +3,15 @@
  * happens to what our webhook sink sends. The README shows the same code.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { webhookSink } from "../../src/sink/webhook.ts";
 import { generateSecret } from "../../src/webhook/index.ts";
 import { loopbackGuard, send } from "../sinks/receiver.ts";
-import { builtDist } from "../support/build.ts";
+import { filesIn, guideFolder } from "../support/guide-files.ts";
 import { databaseUrl, freshSchema, withClient } from "../support/postgres.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -22,12 +21,6 @@ const [CURRENT, NEXT] = [generateSecret(), generateSecret()];
 let folder: string;
 let receiver: ChildProcess;
 let address: string;
-
-/** Blocks that say in their first line which file they are. */
-async function filesIn(document: string): Promise<Map<string, string>> {
-  const blocks = (await readFile(join(ROOT, document), "utf8")).matchAll(/^```js\n(\/\/ ([\w-]+\.mjs)\n[\s\S]*?)^```/gm);
-  return new Map([...blocks].map((match) => [match[2] as string, match[1] as string]));
-}
 
 const environment = (more: Record<string, string> = {}) => ({ ...process.env, DATABASE_URL: url(), ...more });
 
@@ -50,11 +43,7 @@ async function answers(): Promise<void> {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "makegood-receivers-"));
-  await mkdir(join(folder, "node_modules"));
-  await symlink(dirname(await builtDist()), join(folder, "node_modules/makegood"));
-  await symlink(join(ROOT, "node_modules/pg"), join(folder, "node_modules/pg"));
-  for (const [name, text] of await filesIn("docs/guide/receivers.md")) await writeFile(join(folder, name), text);
+  folder = await guideFolder("docs/guide/receivers.md", { pg: join(ROOT, "node_modules/pg") });
   await withClient((client) => client.query(`create database ${database}`));
   await inDatabase("create table ledger (charge text not null)");
   const port = await freePort();

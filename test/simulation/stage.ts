@@ -337,6 +337,7 @@ export class Stage {
       sharedStore: true,
       startsWithoutStore: true,
       errorLog: () => {},
+      log: "silent",
       concurrency: CONCURRENCY,
       keptMs,
     });

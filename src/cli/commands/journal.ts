@@ -171,7 +171,7 @@ async function importDirectory(io: Io, config: Config, directory: string, sum: I
     const topics = billing ? [topic(BILLING, { retry: "settlement", ordering: "none" })] : [];
     const counted = { moved: 0, duplicates: 0, conflicts: 0 };
     const mg = await createMakegood({
-      ...makegoodOptions(config, opened.store, log, systemClock),
+      ...makegoodOptions(config, opened.store, systemClock),
       journal,
       topics,
       // The loop may be faster than the call below: all that was moved counts, by either of them.

@@ -40,7 +40,7 @@ async function work(config: Config, log: Log, topics: string[], failed: (reason:
   const opened = await openStore({ config, log, moved });
   try {
     const mg = await createMakegood({
-      ...makegoodOptions(config, opened.store, log, systemClock),
+      ...makegoodOptions(config, opened.store, systemClock),
       ...ladderOptions(config, opened.secondary),
       ...withoutStore(config, log, failed),
     });

@@ -29,7 +29,7 @@ import { type SenderOptions, senderSinks, senderTopics } from "./sender.ts";
 /** `secondary`, `journal` and the rest: as createMakegood takes them. */
 export interface AuditClientOptions
   extends Omit<SenderOptions, "timeoutMs" | "clock">,
-    Pick<MakegoodOptions, "secondary" | "journal" | "errorLog" | "pollMs" | "onEvent" | "clock" | "random"> {
+    Pick<MakegoodOptions, "secondary" | "journal" | "errorLog" | "log" | "pollMs" | "onEvent" | "clock" | "random"> {
   /** The actor of records that name none. */
   readonly actor?: string | undefined;
   /** Where records wait that the service could not take; it stays the caller's. Absent: the journal, else memory and the ERROR log. */
@@ -85,7 +85,7 @@ const ASK_MS = 1_000;
 export function createAuditClient(options: AuditClientOptions): AuditClient {
   const { clock = systemClock, random = systemRandom, timeoutMs = TIMEOUT_MS, actor } = options;
   const budgetMs = options.budgetMs ?? timeoutMs + REST_MS;
-  const { url, token, headers, onEvent, errorLog = (line: string) => void process.stderr.write(`${line}\n`) } = options;
+  const { url, token, headers, onEvent, log, errorLog = (line: string) => void process.stderr.write(`${line}\n`) } = options;
   const ids = createIds(clock, random);
   const sinks = senderSinks({ url, token, headers, clock, timeoutMs });
   const failed = (error: unknown, during: string): void =>
@@ -96,7 +96,7 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
   // Its ladder is the only fallback. A journal that cannot be opened keeps nobody from sending records.
   const ladder = { store: store as Store, secondary, journal, sharedStore: true, openWithinMs: 0, logsUnsafe: true } as const;
   const journalRefused = (error: unknown): void => failed(error, "audit_journal");
-  const how = { ...ladder, topics: senderTopics(sinks, retry), journalRefused, pollMs, onEvent, errorLog, clock, random };
+  const how = { ...ladder, topics: senderTopics(sinks, retry), journalRefused, pollMs, onEvent, errorLog, log, clock, random };
   const making = createMakegood(how).then((mg) => {
     if (work) mg.work({ topics: [TOPICS] });
     return mg;

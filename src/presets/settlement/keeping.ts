@@ -81,7 +81,7 @@ export function createKeeping(options: KeepingOptions) {
       ...options.ladder,
       ...{ store: port.store, topics: [settlementTopic(options)], sharedStore: true },
       ...{ openWithinMs: OPEN_WAIT_MS, startsWithoutStore: "even-refused", storeRefused: tell, journalRefused },
-      ...{ clock: inBackground(clock), random: options.random },
+      ...{ clock: inBackground(clock), random: options.random, log: "silent" },
     });
     mg.events.on(heard);
     ready = mg;

@@ -10,14 +10,20 @@ import { hint, nowMs, type State, type Stored } from "./state.ts";
 
 export function enqueue(state: State, messages: readonly NewMessage[], options: EnqueueOptions = {}): Accepted[] {
   if (options.tx !== undefined) {
-    throw new MakegoodError("not_a_transaction", "The memory store has no transactions to take part in: enqueue without `tx`.");
+    const text =
+      "The memory store has no transactions to take part in: enqueue without `tx`, or test with makegood/testing's createTestStore.";
+    throw new MakegoodError("not_a_transaction", text);
   }
+  checkTopics(state, messages);
+  return accept(state, messages, options);
+}
+
+export function checkTopics(state: State, messages: readonly NewMessage[]): void {
   for (const { topic, id } of messages) {
     if (!state.topics.has(topic)) {
       throw new MakegoodError("unknown_topic", `There is no topic ${topic}: declare it before enqueueing to it.`, { topic, id });
     }
   }
-  return accept(state, messages, options);
 }
 
 /** Whether or not their topics are known. */
@@ -29,7 +35,7 @@ export function accept(state: State, messages: readonly NewMessage[], options: E
 }
 
 /** What each message of the call would be, seen in its order; the ones to write. Changes nothing. */
-function check(state: State, messages: readonly NewMessage[]): { results: Accepted[]; fresh: NewMessage[] } {
+export function check(state: State, messages: readonly NewMessage[]): { results: Accepted[]; fresh: NewMessage[] } {
   const ids = new Map<string, NewMessage>();
   const keys = new Map<string, string>();
   const find = (id: string) => ids.get(id) ?? state.messages.get(id)?.message;

@@ -24,7 +24,11 @@ export interface MemoryStoreOptions {
 }
 
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store & WithRecovery {
-  const state = createState(options.clock ?? systemClock, options.random ?? systemRandom);
+  return memoryStoreOn(createState(options.clock ?? systemClock, options.random ?? systemRandom));
+}
+
+/** The same on a state that its caller looks into. */
+export function memoryStoreOn(state: State): Store & WithRecovery {
   let closed = false;
   const alive = (): void => {
     if (closed) throw new MakegoodError("closed", "The memory store is closed, and what it held is gone with it.");
