@@ -10,7 +10,12 @@ import { RECOVERY_ROUTES } from "./recovery/routes.ts";
 import type { Route } from "./route.ts";
 import { TOPIC_ROUTES } from "./topics.ts";
 
-export const ROUTES = {
+// Named parts: without them the declarations of the package repeat every schema here.
+export const ROUTES: typeof PROBE_ROUTES &
+  typeof TOPIC_ROUTES &
+  typeof MESSAGE_ROUTES &
+  typeof AUDIT_ROUTES &
+  typeof RECOVERY_ROUTES = {
   ...PROBE_ROUTES,
   ...TOPIC_ROUTES,
   ...MESSAGE_ROUTES,
