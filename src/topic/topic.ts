@@ -36,8 +36,9 @@ export type AnyTopic = Topic<any, any>;
 export type TopicFor<In> = Topic<In, any>;
 
 export interface TopicOptions<Out = unknown> {
+  // `Sink` stands first: TypeScript 5.4 explains what does not fit by the last kind that might have been meant.
   /** Absent: the topic only sends from here; another process or the API gives it its sink. */
-  readonly sink?: DeclaredSink | TopicHandler<Out> | Sink | undefined;
+  readonly sink?: Sink | DeclaredSink | TopicHandler<Out> | undefined;
   readonly retry?: RetryPolicyName | DeclaredRetry | undefined;
   readonly schemaVersion?: number | undefined;
   readonly leaseMs?: number | undefined;
@@ -54,9 +55,9 @@ export interface TopicOptions<Out = unknown> {
   readonly ordering?: Ordering | undefined;
   readonly onUnknown?: "retry" | "hold" | undefined;
   /** Where the recovery engine may bring a dead letter instead. */
-  readonly fallback?: DeclaredSink | TopicHandler<Out> | Sink | undefined;
+  readonly fallback?: Sink | DeclaredSink | TopicHandler<Out> | undefined;
   /** What the recovery engine may call to undo the effect of a dead letter. */
-  readonly compensation?: DeclaredSink | TopicHandler<Out> | Sink | undefined;
+  readonly compensation?: Sink | DeclaredSink | TopicHandler<Out> | undefined;
 }
 
 type Schema = StandardSchemaV1 | undefined;

@@ -26,7 +26,7 @@ export function checkSecret(secret: unknown): string | null {
 }
 
 /** The keys of one secret or of several; refused as `invalid_config` when there is none or one of them cannot be used. */
-export function keysOf(secrets: string | readonly string[]): Buffer[] {
+export function keysOf(secrets: string | readonly string[]): Uint8Array[] {
   const all: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets];
   if (all.length === 0) throw new MakegoodError("invalid_config", "there is no secret: give at least one");
   return all.map((secret) => {

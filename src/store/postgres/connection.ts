@@ -62,11 +62,21 @@ export interface RunOptions {
   readonly patienceMs?: number | undefined;
 }
 
+/** What the driver is told. Our own type: declarations that name one of pg's would need `@types/pg` in every project that uses them. */
+interface ClientSettings {
+  readonly connectionString: string;
+  readonly connectionTimeoutMillis: number;
+  readonly query_timeout: number;
+  readonly keepAlive: boolean;
+  readonly keepAliveInitialDelayMillis: number;
+  readonly application_name: string;
+}
+
 const TRIES_MAX = 6;
 /** Text as it comes: our statements decide what to parse, and a batch of thousands must not pay for the rest. */
 const asText = { getTypeParser: () => (value: unknown) => value };
 
-export function clientConfig(options: ConnectionOptions): pg.ClientConfig {
+export function clientConfig(options: ConnectionOptions): ClientSettings {
   return {
     connectionString: options.url,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
@@ -84,7 +94,7 @@ export function clientConfig(options: ConnectionOptions): pg.ClientConfig {
 const STEADY_PLANS = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off -c jit=off";
 
 /** `options` in a URL override all other options, so ours are added there; of one setting named twice the last counts. */
-export function withSteadyPlans(url: string): Pick<pg.ClientConfig, "connectionString" | "options"> {
+export function withSteadyPlans(url: string): { readonly options: string } | { readonly connectionString: string } {
   if (!/[?&]options=/.test(url)) return { options: STEADY_PLANS };
   const given = new URL(url);
   given.searchParams.set("options", `${given.searchParams.get("options")} ${STEADY_PLANS}`);
