@@ -150,7 +150,7 @@ async function startOnSmallDisk(): Promise<{ readonly url: string }> {
     const ended = child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined;
     child.kill("SIGKILL");
     await ended;
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   });
   const url = `redis://127.0.0.1:${port}`;
   await until("it is up", async () => (await found(url)).verdict !== undefined);

@@ -88,7 +88,7 @@ export async function startRedis(): Promise<RedisServer> {
       for (const made of ports) await made.close().catch(() => undefined);
       for (const client of clients) client.disconnect();
       if (child.exitCode === null && child.signalCode === null) await kill();
-      await rm(directory, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
 }

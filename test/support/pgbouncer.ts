@@ -48,7 +48,7 @@ export async function startPgBouncer(serverUrl: string, { poolSize }: PgBouncerO
       stop();
       await ended;
     }
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   };
   try {
     await ready(url.href, child, join(folder, "pgbouncer.log"));
