@@ -4,7 +4,6 @@
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -13,6 +12,7 @@ import { webhookSink } from "../../src/sink/webhook.ts";
 import { generateSecret } from "../../src/webhook/index.ts";
 import { loopbackGuard, send } from "../sinks/receiver.ts";
 import { builtDist } from "../support/build.ts";
+import { freePort } from "../support/free-port.ts";
 import { databaseUrl, freshSchema, withClient } from "../support/postgres.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -30,14 +30,6 @@ async function filesIn(document: string): Promise<Map<string, string>> {
 }
 
 const environment = (more: Record<string, string> = {}) => ({ ...process.env, DATABASE_URL: url(), ...more });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** It listens when it answers anything; before that its table is being made. */
 async function answers(): Promise<void> {

@@ -10,8 +10,9 @@ import { join } from "node:path";
 import { createClient } from "redis";
 import { afterEach, describe, expect, it } from "vitest";
 import { fromNodeRedis, readDurability, survivesOf } from "../../src/store/redis/index.ts";
+import { freePort } from "../support/free-port.ts";
 import { until } from "../support/redis-cluster.ts";
-import { DURABLE, findRedis, freePort, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { DURABLE, findRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
 import { codeOf, message, redisScene } from "./redis-scene.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
