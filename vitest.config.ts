@@ -33,6 +33,8 @@ export default defineConfig({
     maxWorkers: 3,
     // A run starts vitest eight times: what one of them transformed, by its content, the next one reads.
     experimental: { fsModuleCache: true },
+    // What a test waits for is not a measure of speed: a busy machine may take its time.
+    expect: { poll: { timeout: 15_000 } },
     sequence: { sequencer: LongestFirst },
     setupFiles: ["test/support/quiet-log.ts"],
     projects: [

@@ -2,7 +2,8 @@
  * The test command: every suite in order, each under its headline, and one closing line over all of them. What npm cannot bring
  * is found or installed; where that is impossible, one line says what to install, and the run has failed.
  * `npm test -- --quick` runs what needs no server, in less than two minutes; `npm test -- --only adapters,pooler` runs those stages;
- * anything else is handed to vitest and chooses among the files of `unit`, `memory` and `servers`.
+ * `--measure` writes down what each file took, by which the next run orders them; anything else is handed to vitest and chooses
+ * among the files of `unit`, `memory` and `servers`.
  */
 import { join } from "node:path";
 import { MAJORS, runMajors } from "./majors/run.mjs";
@@ -10,6 +11,7 @@ import { findPgBouncer } from "./support/find-pgbouncer.mjs";
 import { installPackage } from "./support/install-package.mjs";
 import { REPO, runProgram } from "./support/run-program.mjs";
 import { runVitest } from "./support/run-vitest.mjs";
+import { writeDurations } from "./support/write-durations.mjs";
 
 const ADAPTERS = join(REPO, "test/adapters");
 const TSC = "node_modules/typescript/bin/tsc";
@@ -48,7 +50,7 @@ function vitest(project, filters, how) {
 }
 
 async function adapters() {
-  installPackage(ADAPTERS);
+  await installPackage(ADAPTERS);
   const generated = await step("prisma generate", join(ADAPTERS, "support/generate-prisma.mjs"));
   if (generated.failed > 0) return generated;
   return together(
@@ -113,7 +115,8 @@ function grouped(names) {
 }
 
 async function main() {
-  const { names, filters } = choose(process.argv.slice(2));
+  const args = process.argv.slice(2);
+  const { names, filters } = choose(args.filter((arg) => arg !== "--measure"));
   const started = performance.now();
   const results = [];
   for (const group of grouped(names)) results.push(...(await Promise.all(group.map((name) => runStage(name, filters)))));
@@ -131,6 +134,7 @@ async function main() {
     .join("");
   console.log(`\n── what took how long: ${times}${besides}; all ${Math.round((performance.now() - started) / 1_000)} s`);
   for (const { file, seconds } of slowest.slice(0, SLOWEST_SHOWN)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
+  if (args.includes("--measure")) writeDurations(slowest);
   for (const text of results.flatMap(({ again = [] }) => again)) console.log(`\nsecond try: ${text}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
   process.exitCode = sum.failed === 0 ? 0 : 1;

@@ -145,7 +145,7 @@ describe("N3: without a store", () => {
     await using second = client(receiver.url, { journal: { directory } });
     await vi.waitFor(async () => expect(await second.pending()).toBe(0), { timeout: 20_000, interval: 100 });
     expect(new Set(receiver.arrivals.map(({ body }) => JSON.parse(body).event_id))).toEqual(new Set(["a", "b"]));
-    await rm(directory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   });
 
   it("a journal that cannot be opened keeps no record from being sent", async () => {

@@ -169,7 +169,7 @@ describe("while the database fails", () => {
     await server.start();
     await vi.waitFor(async () => expect((await server.stored()).size).toBe(11), { timeout: 20_000, interval: 100 });
     expect(new Map([...(await server.stored())].filter(([eventId]) => texts.has(eventId)))).toEqual(texts);
-    await rm(directory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   });
 });
 

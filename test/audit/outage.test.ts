@@ -15,6 +15,7 @@ import { createMemoryAudit } from "../../src/store/memory/audit.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { AnyTopic } from "../../src/topic/topic.ts";
+import { freePort } from "../support/free-port.ts";
 import { dropSchema, openStore } from "../support/postgres.ts";
 import { envelope } from "./records.ts";
 
@@ -122,7 +123,7 @@ async function refused(): Promise<Service> {
     server.closeAllConnections();
     return new Promise<void>((resolve) => server.close(() => resolve()));
   };
-  const port = await listen(0);
+  const port = await listen(await freePort());
   await stop();
   const url = `http://127.0.0.1:${port}`;
   return {

@@ -11,6 +11,7 @@ import { listen } from "../../src/server/listen.ts";
 import { kernelOf } from "../../src/server/serve.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { configOf } from "../server/support.ts";
+import { freePort } from "../support/free-port.ts";
 import { databaseUrl, dropSchema, freshSchema, withClient } from "../support/postgres.ts";
 import { startProxy, targetOf } from "../support/tcp-proxy.ts";
 
@@ -50,7 +51,7 @@ export async function startAuditServer(options: Partial<MakegoodOptions> = {}): 
   const lines: string[] = [];
   const log = createLog({ clock: systemClock, format: "json", level: "debug", write: (line) => void lines.push(line) });
   const config = await configOf();
-  let port = 0;
+  const port = await freePort();
   let running: Running | undefined;
 
   async function start(): Promise<void> {
@@ -66,7 +67,6 @@ export async function startAuditServer(options: Partial<MakegoodOptions> = {}): 
     const kernel = kernelOf({ config, mg, log, clock: systemClock, worker, draining: () => false });
     const app = createApp({ kernel, tokens: [], anonymous: "local", hosts: null });
     const listening = await listen({ reply: app.reply, host: "127.0.0.1", port, clock: systemClock });
-    port = listening.port;
     const close = async () => {
       await listening.close(1_000);
       app.metrics.close();

@@ -13,6 +13,7 @@ import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import type { WithRecovery } from "../../src/store/recovery.ts";
 import type { Store } from "../../src/store/store.ts";
 import { startTestServer } from "../server/support.ts";
+import { freePort } from "../support/free-port.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 import { removeWorkspaces, workspace } from "./support.ts";
 import { terminal } from "./terminal.ts";
@@ -22,14 +23,6 @@ afterAll(removeWorkspaces);
 /** Shell blocks of a document, in order. */
 function shellBlocks(text: string): string[] {
   return [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map((match) => match[1] as string);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function reached(port: number): Promise<void> {

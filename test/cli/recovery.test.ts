@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await scene.close();
-  await rm(cwd, { recursive: true, force: true });
+  await rm(cwd, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
 
 const env = (person: keyof typeof TOKENS = "alice") => ({ MAKEGOOD_URL: scene.server.url, MAKEGOOD_TOKEN: TOKENS[person] });
@@ -306,6 +306,6 @@ describe("on the store itself", () => {
     expect(await words(`execute ${id} --yes`)).toMatchObject({ code: 4, stderr: expect.stringContaining("approval_needed") });
     expect((await words(`approve ${id}`, { env: env("bob") })).stdout).toContain("is approved");
     expect((await words(`execute ${id} --yes`)).code).toBe(0);
-    await vi.waitFor(async () => expect(await scene.candidate(id)).not.toMatchObject({ execution_status: "pending" }));
+    await vi.waitFor(async () => expect(await scene.candidate(id)).not.toMatchObject({ execution_status: "pending" }), 10_000);
   });
 });

@@ -2,6 +2,7 @@
  * `serve` and `work` as processes: what they print, how they stop, and how they refuse to start.
  */
 
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -51,6 +52,7 @@ describe("serve", () => {
     async () => {
       const cwd = await workspace({ prepared: true });
       const stuck = createServer(() => {}).listen(0, "127.0.0.1");
+      const asked = once(stuck, "request");
       const server = await running(cwd, ["serve"], { MAKEGOOD_PORT: "0", MAKEGOOD_LOG: "text", MAKEGOOD_POLL_MS: "50" });
       const url = (await server.line(/^Makegood .* listens on /)).replace(/.* /, "");
       await server.line(/curl -X PUT/);
@@ -59,8 +61,9 @@ describe("serve", () => {
       const sink = { kind: "http", url: `http://127.0.0.1:${(stuck.address() as AddressInfo).port}/`, timeout_ms: 20_000 };
       await send("/api/v1/topics/stuck/sink", "PUT", { sink });
       await send("/api/v1/messages", "POST", { topic: "stuck/sink", payload: 1 });
-      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      await asked;
       server.child.kill("SIGTERM");
+      await server.line(/a signal asks to stop/);
       await new Promise((resolve) => setTimeout(resolve, 1_000));
       expect(server.child.exitCode).toBeNull();
       expect(await server.stop("SIGTERM")).toBe(143);

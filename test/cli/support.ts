@@ -24,7 +24,7 @@ const made: string[] = [];
 
 /** For afterAll: removes every directory that workspace() made in this file. */
 export async function removeWorkspaces(): Promise<void> {
-  for (const path of made.splice(0)) await rm(path, { recursive: true, force: true });
+  for (const path of made.splice(0)) await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
 /** A directory that an unprivileged server process can reach, too; `prepared`: with the data of an embedded server that was never used. */

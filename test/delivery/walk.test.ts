@@ -165,18 +165,18 @@ describe("the walk", () => {
   it("delivers what is delayed when it is due, and a hinted message at once", async () => {
     const seen = new Map<string, number>();
     const late = topic<string>("a/late", { sink: (name) => void seen.set(name, performance.now()) });
-    const { mg } = await setUp([late]);
+    // Whoever waited for the next look would wait longer than this test may take.
+    const { mg } = await setUp([late], { pollMs: 120_000 });
     mg.work();
     await mg.enqueue(late, "warm");
     await until(() => seen.size === 1);
     await pause(150);
     const start = performance.now();
-    await mg.enqueue(late, "later", { delayMs: 300 });
+    await mg.enqueue(late, "later", { delayMs: 600 });
     await mg.enqueue(late, "now");
     await until(() => seen.size === 3);
-    expect((seen.get("now") ?? 0) - start).toBeLessThan(100);
-    expect((seen.get("later") ?? 0) - start).toBeGreaterThanOrEqual(295);
-    expect((seen.get("later") ?? 0) - start).toBeLessThan(900);
+    expect([...seen.keys()]).toEqual(["warm", "now", "later"]);
+    expect((seen.get("later") ?? 0) - start).toBeGreaterThanOrEqual(595);
     await mg.close();
   });
 

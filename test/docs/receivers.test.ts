@@ -4,13 +4,13 @@
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { webhookSink } from "../../src/sink/webhook.ts";
 import { generateSecret } from "../../src/webhook/index.ts";
 import { loopbackGuard, send } from "../sinks/receiver.ts";
+import { freePort } from "../support/free-port.ts";
 import { filesIn, guideFolder } from "../support/guide-files.ts";
 import { databaseUrl, freshSchema, withClient } from "../support/postgres.ts";
 
@@ -23,14 +23,6 @@ let receiver: ChildProcess;
 let address: string;
 
 const environment = (more: Record<string, string> = {}) => ({ ...process.env, DATABASE_URL: url(), ...more });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** It listens when it answers anything; before that its table is being made. */
 async function answers(): Promise<void> {

@@ -48,6 +48,12 @@ try {
     // A Ctrl-C reaches the whole process group; this one wants to finish its work first.
     if (mode === "hold") process.on("SIGINT", () => tell({ type: "interrupted" }));
     tell({ type: "ready", url, port, pid, attached });
+    let known = pid;
+    setInterval(() => {
+      if (server.pid === known) return;
+      known = server.pid;
+      tell({ type: "moved", pid: known });
+    }, 50).unref();
     if (mode === "write") await write(server);
     process.stdin.once("data", async () => {
       tell({ type: "closing", pid: server.pid, port: server.port });

@@ -155,7 +155,7 @@ describe("fault 43: SIGKILL of the postmaster", () => {
     const killed = server.pid;
     process.kill(killed, "SIGKILL");
     await until("the server is back", () => server.pid !== killed);
-    await sleep(1_200); // every one has looked at least twice
+    for (const child of others) expect(await child.fact("moved")).toMatchObject({ pid: server.pid });
     for (const child of others) {
       await child.close();
       expect(await child.fact("closing")).toMatchObject({ pid: server.pid, port: server.port });

@@ -113,7 +113,7 @@ describe("fault 46: whom it runs as", () => {
       await server.close();
     } finally {
       process.umask(umask);
-      await rm(dataDir, { recursive: true, force: true });
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     }
   });
 
@@ -124,7 +124,8 @@ describe("fault 46: whom it runs as", () => {
       const first = await startChild({ mode: "hold", dataDir, uid: NOBODY });
       expect(await uidOf((await first.fact("ready")).pid as number)).toBe(NOBODY);
       await first.close();
-      for (const name of ["lock", "attached", "postgres.log"]) await rm(join(dataDir, name), { recursive: true, force: true });
+      for (const name of ["lock", "attached", "postgres.log"])
+        await rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
       const root = await startChild({ mode: "hold", dataDir });
       const { pid, url } = await root.fact("ready");
       expect(await uidOf(pid as number)).toBe(NOBODY);

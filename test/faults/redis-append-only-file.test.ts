@@ -10,8 +10,9 @@ import { join } from "node:path";
 import { createClient } from "redis";
 import { afterEach, describe, expect, it } from "vitest";
 import { fromNodeRedis, readDurability, survivesOf } from "../../src/store/redis/index.ts";
+import { freePort } from "../support/free-port.ts";
 import { until } from "../support/redis-cluster.ts";
-import { DURABLE, findRedis, freePort, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { DURABLE, findRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
 import { codeOf, message, redisScene } from "./redis-scene.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -150,7 +151,7 @@ async function startOnSmallDisk(): Promise<{ readonly url: string }> {
     const ended = child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined;
     child.kill("SIGKILL");
     await ended;
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   });
   const url = `redis://127.0.0.1:${port}`;
   await until("it is up", async () => (await found(url)).verdict !== undefined);

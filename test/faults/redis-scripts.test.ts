@@ -65,7 +65,7 @@ describe("BUSY", () => {
     const store = await fresh();
     await server.ask("CONFIG", "SET", "busy-reply-threshold", "50");
     const endless = server.ask("EVAL", "while true do end", "0").catch(() => {});
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await expect.poll(() => server.ask("PING").then(String, String)).toContain("BUSY");
     try {
       expect(await codeOf(store.enqueue([message()]))).toBe("store_unavailable");
     } finally {

@@ -191,16 +191,16 @@ describe("the SQL function enqueue", () => {
     await mg.store.idle("sql-function-test", true);
     const hints: WakeHint[] = [];
     const off = mg.store.wake((hint) => hints.push(hint));
+    // A tenant of its own: hints of what was before, and of a worker that begins to wait, may still come.
+    const { id } = await enqueue({ payload: '"wake"', delay_ms: 60_000, tenant_id: "wake" });
+    const { rows: made } = await client.query(`select lane_id::text as lane from "${schema}".message where id = $1`, [id]);
+    const nudges = () => hints.filter((hint) => hint.kind === "work" && hint.lane === made[0].lane);
     await sleep(50);
-    hints.length = 0;
-    await enqueue({ payload: '"wake"', delay_ms: 60_000 });
-    await sleep(50);
-    expect(hints).toEqual([]);
+    expect(nudges()).toEqual([]);
     await client.query("commit");
-    for (const end = performance.now() + 5_000; hints.length === 0 && performance.now() < end; ) await sleep(5);
+    await expect.poll(() => nudges().length, { timeout: 15_000 }).toBe(1);
     off();
     await mg.store.idle("sql-function-test", false);
-    expect(hints).toEqual([{ kind: "work", lane: expect.stringMatching(/^\d+$/) }]);
   });
 
   it("what it accepted is delivered byte for byte, keys in order where the topic keeps order", async () => {

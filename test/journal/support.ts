@@ -14,7 +14,7 @@ const made: string[] = [];
 const ids = createIds();
 
 atEnd(async () => {
-  for (const path of made.splice(0)) await rm(path, { recursive: true, force: true });
+  for (const path of made.splice(0)) await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
 
 export async function freshDirectory(): Promise<string> {

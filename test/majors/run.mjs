@@ -15,7 +15,7 @@ export const MAJORS = ["14", "15", "16", "17", "18"];
 const AT_ONCE = 2;
 
 export async function runMajors(majors = MAJORS) {
-  installPackage(HERE);
+  await installPackage(HERE);
   const sum = { passed: 0, failed: 0 };
   const left = [...majors];
   const next = async () => {

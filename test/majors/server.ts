@@ -19,7 +19,7 @@ export async function setup(): Promise<() => Promise<void>> {
   const server = await startEmbedded({ dataDir: join(folder, "data"), nativeDir: nativeOf(major) });
   const close = async () => {
     await server.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   };
   if (!server.version.startsWith(`${major}.`)) {
     await close();

@@ -81,7 +81,8 @@ describe("N21: lanes at size", () => {
         expect(siblings.every(({ kind, tenant }, i) => kind === 4 && tenant === made[i]?.tenant)).toBe(true);
         took.push(performance.now() - began);
       }
-      expect(Math.max(...took)).toBeLessThan(2_000);
+      // Where each thousand pays for those before it, the second half takes several times as long as the first.
+      expect(Math.min(...took.slice(4))).toBeLessThan(3 * Math.min(...took.slice(0, 4)));
     } finally {
       await connection.close();
       await store.close();

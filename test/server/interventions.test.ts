@@ -45,7 +45,7 @@ describe.each(STORES)("on the $name store", ({ make }) => {
   const show = async (id: string) =>
     (await (await server.api(`/api/v1/messages/${id}`, { headers: { authorization } })).json()) as Record<string, unknown>;
   const until = (id: string, wanted: string) =>
-    vi.waitFor(async () => expect((await show(id)).status).toBe(wanted), { timeout: 5_000, interval: 20 });
+    vi.waitFor(async () => expect((await show(id)).status).toBe(wanted), { timeout: 15_000, interval: 20 });
 
   async function deadLetter(): Promise<string> {
     status = 400;

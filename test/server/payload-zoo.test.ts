@@ -80,7 +80,7 @@ describe.each(STORES)("on the $name store", ({ make }) => {
       const shown = await (await server.api(`/api/v1/messages/${id}`)).text();
       // Compared as booleans: a mebibyte in a failure's message helps nobody.
       expect(shown.endsWith(`"payload":${payload}}`)).toBe(true);
-      await vi.waitFor(() => expect(received.get(key)?.equals(Buffer.from(payload))).toBe(true), { timeout: 5_000 });
+      await vi.waitFor(() => expect(received.get(key)?.equals(Buffer.from(payload))).toBe(true), { timeout: 15_000 });
       expect(({} as Record<string, unknown>).polluted).toBeUndefined();
     });
 

@@ -174,7 +174,7 @@ describe("the config file", () => {
     } finally {
       await scene.close();
       for (const receiver of [first, other]) receiver.close();
-      await rm(cwd, { recursive: true, force: true });
+      await rm(cwd, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     }
   });
 });

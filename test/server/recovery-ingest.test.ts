@@ -237,7 +237,7 @@ describe("hostile failures", () => {
     const { body } = await ingest({ failure_payload: payload });
     await vi.waitFor(async () => {
       expect(await scene.candidate(body.candidate_id)).toMatchObject({ selected_action: "retry_exponential" });
-    }, 5_000);
+    }, 15_000);
     const run = await scene.as("alice", "POST", `${BASE}/candidates/${body.candidate_id}/execute`);
     expect([run.status, run.body.code]).toEqual([409, "action_refused"]);
     expect(receiver.requests.length).toBe(before);
@@ -289,9 +289,14 @@ describe("evaluate (REC-14) and suggest (EV-48)", () => {
   });
 
   it("a mebibyte of text is evaluated quickly", async () => {
-    const startMs = performance.now();
-    const answer = await scene.as("alice", "POST", `${BASE}/evaluate`, { error_code: "X", error_message: "a1 ".repeat(349_000) });
-    expect(answer.status).toBe(200);
-    expect(performance.now() - startMs).toBeLessThan(3_000);
+    const took = async (words: number) => {
+      const startMs = performance.now();
+      const answer = await scene.as("alice", "POST", `${BASE}/evaluate`, { error_code: "X", error_message: "a1 ".repeat(words) });
+      expect(answer.status).toBe(200);
+      return performance.now() - startMs;
+    };
+    const best = async (words: number) => Math.min(await took(words), await took(words), await took(words));
+    // A tenth of it takes a tenth, and what every request takes; with the square of the length it would be a hundredth.
+    expect(await best(349_000)).toBeLessThan(40 * (await best(34_900)));
   });
 });

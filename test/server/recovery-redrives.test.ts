@@ -71,7 +71,7 @@ describe("a redrive", () => {
       return ["sent", "healed", "failed", "skipped"].map((state) => (now[state] ?? 0) - (before[state] ?? 0));
     };
     // The receiver still refuses what it is sent.
-    await vi.waitFor(async () => expect(await added()).toEqual([4, 0, 4, 1]), { timeout: 5_000, interval: 50 });
+    await vi.waitFor(async () => expect(await added()).toEqual([4, 0, 4, 1]), { timeout: 15_000, interval: 50 });
   });
 
   it("is paused, resumed and cancelled; what was not sent stays a dead letter", async () => {
@@ -172,7 +172,7 @@ describe("edit and retry", () => {
     expect(answer.body.id).not.toBe(ids[0]);
     await vi.waitFor(async () => {
       expect((await scene.as("alice", "GET", `/api/v1/messages/${answer.body.id}`)).body).toMatchObject({ status: "delivered" });
-    }, 5_000);
+    }, 15_000);
     expect((await scene.as("alice", "GET", `/api/v1/messages/${answer.body.id}`)).body).toMatchObject({
       replay_of: ids[0],
       edited: true,

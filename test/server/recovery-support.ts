@@ -93,7 +93,7 @@ export async function startRecoveryServer(
         expect(found).toMatchObject({ occurrence_count: count, open_messages: count });
         return found as Json;
       },
-      { timeout: 5_000, interval: 20 },
+      { timeout: 15_000, interval: 20 },
     );
     const found = await vi.waitFor(
       async () => {
@@ -101,7 +101,7 @@ export async function startRecoveryServer(
         expect(one).toMatchObject({ evaluation_status: "evaluated" });
         return one as Json;
       },
-      { timeout: 5_000, interval: 20 },
+      { timeout: 15_000, interval: 20 },
     );
     return { group, candidate: found, ids };
   }

@@ -81,14 +81,17 @@ describe("a PostgreSQL far away", () => {
     const { server } = await postgresServer(proxy.via(databaseUrl()));
     for (const ms of [25, 300]) {
       proxy.latency(ms);
+      const took: number[] = [];
       for (let n = 0; n < 10; n++) {
         const began = performance.now();
         const health = await healthOf(server);
         expect(health).toMatchObject({ status: "healthy", reasons: [], store: { up: true, error: null } });
-        expect(performance.now() - began).toBeLessThan(1_000);
+        took.push(performance.now() - began);
         expect(Date.parse(health.checked_at)).toBeGreaterThan(0);
         await new Promise((resolve) => setTimeout(resolve, 60));
       }
+      // One that waits for the store waits each time; a busy machine holds up some.
+      expect(Math.min(...took)).toBeLessThan(1_000);
       expect((await server.api("/readyz")).status).toBe(200);
     }
     proxy.refuse();

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await billing[Symbol.asyncDispose]();
-  for (const folder of folders) await rm(folder, { recursive: true, force: true });
+  for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
 
 function onMemory(options: Partial<SettlementOptions> = {}) {

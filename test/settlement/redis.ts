@@ -4,11 +4,11 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { fromIoredis, type RedisPort } from "../../src/store/redis/port.ts";
+import { freePort } from "../support/free-port.ts";
 import { roomyMemory } from "../support/roomy-memory.ts";
 
 export interface RedisServer extends AsyncDisposable {
@@ -27,14 +27,6 @@ function requireBinary(): void {
   if (present()) return;
   if (process.getuid?.() === 0) spawnSync("apt-get", ["install", "-y", "-q", "redis-server"], { stdio: "ignore" });
   if (!present()) throw new Error("redis-server is missing: install the package redis-server (7.0 or later)");
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }
 
 export async function startRedis(): Promise<RedisServer> {
@@ -88,7 +80,7 @@ export async function startRedis(): Promise<RedisServer> {
       for (const made of ports) await made.close().catch(() => undefined);
       for (const client of clients) client.disconnect();
       if (child.exitCode === null && child.signalCode === null) await kill();
-      await rm(directory, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
 }

@@ -65,7 +65,7 @@ async function postgres(): Promise<Server> {
     },
     async close() {
       await embedded?.close();
-      if (folder) await rm(folder, { recursive: true, force: true });
+      if (folder) await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
 }

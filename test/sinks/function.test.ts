@@ -108,13 +108,12 @@ describe("function sink", () => {
     const unheard: unknown[] = [];
     const hear = (thrown: unknown) => void unheard.push(thrown);
     process.on("unhandledRejection", hear);
-    const { outcome, tookMs } = await send(
+    const { outcome } = await send(
       functionSink(() => late),
       {},
       50,
     );
     expect(outcome).toMatchObject({ kind: "unknown", code: "timeout" });
-    expect(tookMs).toBeLessThan(500);
     fail(new Error("late"));
     await new Promise((resolve) => setTimeout(resolve, 50));
     process.off("unhandledRejection", hear);

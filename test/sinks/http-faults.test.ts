@@ -69,9 +69,8 @@ describe("what was not sent is retried", () => {
     const receiver = await rawReceiver((socket) => socket.on("data", (chunk) => (heard += chunk.toString("latin1"))));
     open.push(receiver);
     const sink = httpSink({ url: `https://127.0.0.1:${receiver.port}/` }, { guard: loopbackGuard });
-    const { outcome, tookMs } = await send(sink, { payload: '"the payload"' }, 200);
+    const { outcome } = await send(sink, { payload: '"the payload"' }, 200);
     expect(outcome).toMatchObject({ kind: "retry", code: "connect_timeout" });
-    expect(tookMs).toBeLessThan(1_000);
     await receiver[Symbol.asyncDispose]();
     await sink.close?.();
     expect(heard).not.toContain("payload");
@@ -88,12 +87,9 @@ describe("what was not sent is retried", () => {
   it("a resolver that never answers is cut at the deadline", async () => {
     const guard = createAddressGuard({ lookup: () => undefined });
     const sink = httpSink({ url: "http://slow-dns.example/" }, { guard });
-    const { outcome, tookMs } = await send(sink, {}, 150);
+    const { outcome } = await send(sink, {}, 150);
     expect(outcome).toMatchObject({ kind: "retry", code: "connect_timeout" });
-    expect(tookMs).toBeLessThan(1_000);
-    const closing = performance.now();
-    await sink.close?.();
-    expect(performance.now() - closing, "closing does not wait for the resolver").toBeLessThan(1_000);
+    await sink.close?.(); // Does not wait for the resolver: that would be for ever.
   });
 
   it("a name whose addresses all refuse says so", async () => {
@@ -119,7 +115,7 @@ describe("what was not sent is retried", () => {
     });
     const sink = sinkTo(receiver, 1);
     const first = send(sink, { payload: '"first"' });
-    await pause(50);
+    await expect.poll(() => receiver.seen.length).toBe(1);
     const second = await send(sink, { payload: '"second"' }, 100);
     expect(second.outcome).toMatchObject({ kind: "retry", code: "connect_timeout" });
     release();
@@ -136,66 +132,68 @@ describe("fault 30: tarpits", () => {
     const { outcome, tookMs } = await send(sinkTo(receiver), {}, 200);
     expect(outcome).toMatchObject({ kind: "unknown", code: "timeout" });
     expect(tookMs).toBeGreaterThan(150);
-    expect(tookMs).toBeLessThan(1_000);
-    await pause(50);
-    expect(closed).toBe(1);
+    await expect.poll(() => closed).toBe(1);
   });
 
   it("headers that trickle in: the deadline does not start again with each byte", async () => {
     const text = `HTTP/1.1 200 OK\r\nx-slow: ${"y".repeat(1_000)}\r\n\r\n`;
+    let at = 0;
     const receiver = await rawReceiver((socket) => {
-      let at = 0;
       const timer = setInterval(() => socket.write(text[at++] ?? ""), 20);
       socket.on("close", () => clearInterval(timer)).resume();
     });
-    const { outcome, tookMs } = await send(sinkTo(receiver), {}, 300);
+    const { outcome } = await send(sinkTo(receiver), {}, 300);
     expect(outcome).toMatchObject({ kind: "unknown", code: "timeout" });
-    expect(tookMs).toBeLessThan(1_200);
+    expect(at).toBeLessThan(60); // Of a thousand; fifteen in 300 ms, fewer where the machine is busy.
   });
 
   it.each([
-    [200, "delivered", 450],
-    [503, "retry", 3_000],
-  ])("a body that trickles after %d: the status decides, the connection is given up", async (status, kind, within) => {
+    [200, "delivered", 2],
+    [503, "retry", 30],
+  ])("a body that trickles after %d: the status decides, the connection is given up", async (status, kind, heard) => {
     let closed = 0;
+    let dots = 0;
     const receiver = await rawReceiver((socket) => {
       socket.once("data", () => {
         socket.write(`HTTP/1.1 ${status} X\r\ncontent-length: 1000\r\n\r\nfirst words`);
-        const timer = setInterval(() => socket.write("."), 100);
+        const timer = setInterval(() => {
+          dots++;
+          socket.write(".");
+        }, 100);
         socket.on("close", () => clearInterval(timer)).on("close", () => closed++);
       });
     });
     const sink = sinkTo(receiver);
     await send(sink); // The first one pays for loading undici's parser.
-    const { outcome, tookMs } = await send(sink, {}, 10_000);
+    await expect.poll(() => closed).toBe(1);
+    dots = 0;
+    const { outcome } = await send(sink, {}, 10_000);
     expect(outcome.kind).toBe(kind);
     if (outcome.kind === "retry") expect(outcome.error).toContain("first words");
-    expect(tookMs).toBeLessThan(within);
-    await pause(900);
-    expect(closed).toBe(2);
+    // In tenths of a second of the receiver's own, which stands still where this process does.
+    expect(dots).toBeLessThanOrEqual(heard);
+    await expect.poll(() => closed).toBe(2);
   });
 
   it("an abort from outside settles at once and closes the connection", async () => {
-    let closed = 0;
-    const receiver = await rawReceiver((socket) => socket.on("data", () => undefined).on("close", () => closed++));
+    let [asked, closed] = [0, 0];
+    const receiver = await rawReceiver((socket) => socket.once("data", () => asked++).on("close", () => closed++));
     const sink = sinkTo(receiver);
     const context = testContext();
     const pending = sink.deliver(testDelivery(), context);
-    await pause(60);
+    await expect.poll(() => asked).toBe(1);
     context.abort();
     expect(await pending).toMatchObject({ kind: "unknown", code: "aborted" });
     context[Symbol.dispose]();
-    await pause(50);
-    expect(closed).toBe(1);
+    await expect.poll(() => closed).toBe(1);
   });
 
   it("the sink's own timeout holds when it is shorter than the attempt's", async () => {
     const receiver = await rawReceiver((socket) => socket.on("data", () => undefined));
     const sink = httpSink({ url: receiver.url, timeoutMs: 120 }, { guard: loopbackGuard });
     open.push(receiver, sink);
-    const { outcome, tookMs } = await send(sink, {}, 10_000);
+    const { outcome } = await send(sink, {}, 10_000);
     expect(outcome).toMatchObject({ kind: "unknown", code: "timeout", error: expect.stringContaining("120 ms") });
-    expect(tookMs).toBeLessThan(1_000);
   });
 });
 
@@ -286,8 +284,7 @@ describe("an attempt leaves nothing behind", () => {
     open.push(receiver, sink);
     const { signal } = new AbortController();
     for (let n = 0; n < 5; n++) await sink.deliver(testDelivery(), { signal, timeoutMs: 60_000 });
-    await pause(20);
-    expect(live.size).toBe(0);
+    await expect.poll(() => live.size).toBe(0);
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 });
@@ -316,11 +313,16 @@ describe("connections", () => {
   });
 
   it("a closed sink lets the attempts under way finish and refuses new ones with an outcome", async () => {
-    const receiver = await httpReceiver((_seen, _request, response) => setTimeout(() => response.end("ok"), 100));
+    let release: () => void = () => undefined;
+    const receiver = await httpReceiver((_seen, _request, response) => {
+      release = () => response.end("ok");
+    });
     const sink = sinkTo(receiver);
     const pending = send(sink);
-    await pause(50);
-    await Promise.all([sink.close?.(), sink.close?.()]);
+    await expect.poll(() => receiver.seen.length).toBe(1);
+    const closed = Promise.all([sink.close?.(), sink.close?.()]);
+    release();
+    await closed;
     expect((await pending).outcome.kind).toBe("delivered");
     expect((await send(sink)).outcome).toMatchObject({ kind: "unserved", code: "sink_closed" });
   });

@@ -20,7 +20,7 @@ export const asRoot = process.getuid?.() === 0;
 const SCRIPT = join(dirname(fileURLToPath(import.meta.url)), "..", "faults", "embedded-child.mjs");
 
 export interface Fact {
-  readonly type: "log" | "ready" | "acked" | "closing" | "closed" | "done" | "failed" | "interrupted";
+  readonly type: "log" | "ready" | "moved" | "acked" | "closing" | "closed" | "done" | "failed" | "interrupted";
   readonly [name: string]: unknown;
 }
 

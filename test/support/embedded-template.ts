@@ -15,7 +15,7 @@ let template: Promise<string> | undefined;
 let own: string | undefined;
 
 atEnd(async () => {
-  if (own !== undefined) await rm(own, { recursive: true, force: true });
+  if (own !== undefined) await rm(own, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   [own, template] = [undefined, undefined];
 });
 
@@ -36,7 +36,7 @@ async function findTemplate(): Promise<string> {
   if (await isThere()) return shared;
   const made = await makeTemplate();
   await rename(made, shared).catch(async (error) => {
-    await rm(made, { recursive: true, force: true });
+    await rm(made, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     if (!(await isThere())) throw error; // otherwise another file was first
   });
   return shared;

@@ -1,6 +1,6 @@
 /**
  * The order of test files: the longest first, so that at the end no worker waits for another's last long file. What a file takes is
- * measured now and then and written into durations.json; one that is not in it is short.
+ * in durations.json, which `npm test -- --measure` writes; one that is not in it is short.
  */
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";

@@ -4,12 +4,12 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, chown, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { findPgBouncer } from "./find-pgbouncer.mjs";
+import { freePort } from "./free-port.ts";
 
 const NOBODY = 65_534;
 const READY_MS_MAX = 10_000;
@@ -48,7 +48,7 @@ export async function startPgBouncer(serverUrl: string, { poolSize }: PgBouncerO
       stop();
       await ended;
     }
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   };
   try {
     await ready(url.href, child, join(folder, "pgbouncer.log"));
@@ -80,14 +80,6 @@ max_client_conn = 500
   if (!asRoot) return;
   for (const path of [folder, join(folder, "users.txt")]) await chown(path, NOBODY, NOBODY);
   await chmod(folder, 0o755);
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }
 
 async function ready(url: string, child: ChildProcess, log: string): Promise<void> {

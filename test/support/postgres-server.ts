@@ -21,6 +21,6 @@ export async function setup(): Promise<() => Promise<void>> {
   process.env.TEST_RUN_FOLDER = dataDir;
   return async () => {
     await server.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   };
 }

@@ -3,8 +3,10 @@
  * idempotent receiver does, and answers by a script: status, delay, reset after it acted, or nothing at all. What it refuses has no effect.
  */
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
+import { freePort } from "./free-port.ts";
 
 export interface Arrival {
   readonly key: string;
@@ -129,14 +131,14 @@ export async function startReceiver(first: Answer | ((arrival: Arrival) => Answe
     socket.on("close", () => sockets.delete(socket));
   });
   server.keepAliveTimeout = 60_000;
-  const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const listen = (port: number) => once(server.listen(port, "127.0.0.1"), "listening");
   const close = async () => {
     const closed = new Promise((resolve) => server.close(resolve));
     for (const socket of sockets) socket.destroy();
     await closed;
   };
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const port = await freePort();
+  await listen(port);
 
   return {
     url: `http://127.0.0.1:${port}/`,
@@ -155,7 +157,7 @@ export async function startReceiver(first: Answer | ((arrival: Arrival) => Answe
       hanging.clear();
     },
     down: close,
-    up: () => listen(port),
+    up: async () => void (await listen(port)),
     get open() {
       return open;
     },

@@ -5,12 +5,12 @@
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { access, constants, mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createClient } from "redis";
 import { atEnd } from "./at-end.ts";
+import { freePort } from "./free-port.ts";
 import { roomyMemory } from "./roomy-memory.ts";
 
 const MISSING =
@@ -119,21 +119,6 @@ async function untilUp(server: RedisServer, child: ChildProcess, log: string): P
     await sleep(25);
   }
   throw new Error(`redis-server did not start: ${(await readFile(log, "utf8").catch(() => "")).slice(-500)}`);
-}
-
-export async function freePort(): Promise<number> {
-  // Below 55,536, so that a cluster's second port (plus 10,000) exists, too.
-  for (;;) {
-    const port = await new Promise<number>((resolve, reject) => {
-      const probe = createServer();
-      probe.once("error", reject);
-      probe.listen(0, "127.0.0.1", () => {
-        const { port: found } = probe.address() as { port: number };
-        probe.close(() => resolve(found));
-      });
-    });
-    if (port < 55_000) return port;
-  }
 }
 
 export async function findRedis(): Promise<string> {

@@ -23,7 +23,7 @@ export function wrap(store: Store, methods: Partial<Store>): Store {
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-export async function until(what: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+export async function until(what: () => boolean | Promise<boolean>, ms = 20_000): Promise<void> {
   const end = performance.now() + ms;
   while (!(await what())) {
     if (performance.now() > end) expect.fail(`not within ${ms} ms: ${what.toString()}`);
