@@ -155,8 +155,9 @@ function unexpected(kernel: Kernel, { method, path }: ApiRequest, error: unknown
 }
 
 async function fetched(request: Request, answer: App["reply"]): Promise<Response> {
-  const { pathname: path, searchParams: query } = new URL(request.url);
-  const header = (name: string): string | null => request.headers.get(name);
+  const { pathname: path, searchParams: query, host } = new URL(request.url);
+  // A Request that never was on a wire has its host in the address only.
+  const header = (name: string): string | null => request.headers.get(name) ?? (name === "host" ? host : null);
   const { status, headers, body } = await answer({
     method: request.method,
     path,
