@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
+import { exampleOf } from "./example.ts";
 import { type ProblemCode, statusOf, titleOf } from "./problem-codes.ts";
 import { type AnswerBody, errorsOf, type RequestHeader, type Route } from "./route.ts";
 import { ROUTES, routeIds } from "./table.ts";
@@ -111,7 +112,7 @@ function operation(id: RouteId, route: Route, components: Map<string, Json>): Js
       ? {
           requestBody: {
             required: route.body.optional !== true,
-            content: { "application/json": { schema: schemaOf(route.body.schema, "input", components) } },
+            content: { "application/json": jsonOf(route.body.schema, "input", components) },
           },
         }
       : {}),
@@ -146,7 +147,13 @@ function responses(route: Route, components: Map<string, Json>): Json {
       },
     },
   ]);
-  return Object.fromEntries([...refusals, ...answers]);
+  // One status may be both: an unhealthy server says how it stands.
+  const merged: Record<string, Json> = {};
+  for (const [status, one] of [...refusals, ...answers] as [string, Json][]) {
+    const content = { ...(merged[status]?.content as Json), ...(one.content as Json) };
+    merged[status] = { ...one, ...(Object.keys(content).length > 0 ? { content } : {}) };
+  }
+  return merged;
 }
 
 function example(code: ProblemCode, status: number): Json {
@@ -159,7 +166,13 @@ function example(code: ProblemCode, status: number): Json {
 function answer(body: AnswerBody, components: Map<string, Json>): Json {
   if (body === null) return { description: "Done" };
   if (!("_zod" in body)) return { description: "As text", content: { [body.type]: { schema: { type: "string" } } } };
-  return { description: "Done", content: { "application/json": { schema: schemaOf(body, "output", components) } } };
+  return { description: "Done", content: { "application/json": jsonOf(body, "output", components) } };
+}
+
+/** A schema, and one value that fits it. */
+function jsonOf(body: z.ZodType, io: "input" | "output", components: Map<string, Json>): Json {
+  const schema = schemaOf(body, io, components);
+  return { schema, example: exampleOf(schema, components) };
 }
 
 /** Schemas with a name become components, each once. */

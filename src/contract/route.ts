@@ -82,6 +82,7 @@ const EVERYWHERE: readonly ProblemCode[] = [
   "internal_error",
   "store_unavailable",
   "outcome_unknown",
+  "retry_transaction",
   "schema_outdated",
   "closed",
 ];
@@ -96,6 +97,7 @@ export function errorsOf({ permission, query, body, headers, errors = [] }: Rout
     ...of(body, "unsupported_media_type", "body_too_large", "request_timeout"),
     ...of(headers, "invalid_request"),
     ...of(headers?.includes("if-match"), "version_conflict"),
+    ...of(headers?.includes("idempotency-key"), "invalid_message", "key_too_long"),
     ...of(permission !== "open" && permission !== "read", "cross_origin_refused"),
     ...EVERYWHERE,
   ]);

@@ -108,10 +108,11 @@ function paramsOf({ parts: own }: Address, parts: readonly string[]): Readonly<R
   return Object.fromEntries(own.flatMap((part, i) => (isParam(part) ? [[part.slice(1, -1), unescaped(parts[i] ?? "")]] : [])));
 }
 
-/** What is no escape stands for itself. */
+/** What is no escape stands for itself; so does a NUL, which no name has and no store can look for. */
 function unescaped(part: string): string {
   try {
-    return decodeURIComponent(part);
+    const text = decodeURIComponent(part);
+    return text.includes("\0") ? part : text;
   } catch {
     return part;
   }

@@ -126,6 +126,20 @@ export const defaultExports: Rule = (tree) =>
     })),
   );
 
+const READS_BODY = /\bJSON\s*\.\s*parse\b|\.\s*(?:json|formData|arrayBuffer|blob)\s*\(\s*\)|\.\s*(?:bytes|getReader)\s*\(/g;
+
+/** A handler gets what its route has read (`readRequest`) or a text that a scanner cuts: JSON that it parses itself has passed no schema. */
+export const parsedOnce: Rule = (tree) =>
+  tree
+    .filter(({ path }) => path.startsWith("src/server/handlers/"))
+    .flatMap(({ path, code }) =>
+      offsets(code, READS_BODY).map((at) => ({
+        file: path,
+        line: lineAt(code, at),
+        text: "a handler reads no JSON of a request: say in src/contract what the address takes",
+      })),
+    );
+
 const TEST_FILE = /(\.(test|spec)\.[cm]?[jt]sx?$)|(^|\/)(__tests__|__mocks__|tests?)\//;
 const TEST_MODULE = /^(vitest|fast-check|node:test|@jest\/.*|sinon)(\/|$)/;
 const TEST_NAME = /\b(__test\w*|\w*[fF]orTests?|\w*TestOnly|testOnly\w*|NODE_ENV|VITEST)\b/g;

@@ -2,7 +2,7 @@
  * The house rules: reads the source under `src` and says where it breaks them. Each rule is one function over the whole
  * tree; rules.test.ts proves on a broken tree that every one of them can fail.
  */
-import { bannedCalls, bannedWords, defaultExports, sinkKinds, suppressions, testCode } from "./content-rules.ts";
+import { bannedCalls, bannedWords, defaultExports, parsedOnce, sinkKinds, suppressions, testCode } from "./content-rules.ts";
 import { EXCEPTIONS, type Exception } from "./exceptions.ts";
 import { functionSpans } from "./functions.ts";
 import { adapterImports, barrels, decidedOnce, doors, importCycles, importDirection, unknownRoom } from "./import-rules.ts";
@@ -108,6 +108,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "folder-name": folderName,
   "seam-size": seamSize,
   "sink-kinds": sinkKinds,
+  "parsed-once": parsedOnce,
   "default-export": defaultExports,
   "banned-call": bannedCalls,
   "banned-word": bannedWords,

@@ -60,7 +60,7 @@ export const GROUP_ROUTES = routes({
     "operate",
     "Evaluate a group afresh",
     { 200: candidateDetail },
-    { body: optionalBody("recovery", v.object({})), errors: MISSING },
+    { body: optionalBody("recovery", v.object({})), errors: [...MISSING, "version_conflict"] },
   ),
   listGroupRules: listsAll("What people decided about groups: merges and splits", groupRule),
   deleteGroupRule: route(

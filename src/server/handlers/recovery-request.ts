@@ -32,7 +32,7 @@ function recoveryHandler(kernel: Kernel, handle: RecoveryHandler<RouteId>): Hand
     if (type !== "human" && type !== "agent")
       throw refusalOf("invalid_request", "x-actor-type", "must be human or agent; absent: human");
     try {
-      return await handle(kernel.recovery as Recovery, asked, { actor: asked.actor, actorType: type });
+      return await again(() => handle(kernel.recovery as Recovery, asked, { actor: asked.actor, actorType: type }));
     } catch (error) {
       if (!isMakegoodError(error)) throw error;
       // RFC 9110: a condition of the caller's that does not hold is 412; a member `version` is ours, and that is 409.
@@ -40,6 +40,19 @@ function recoveryHandler(kernel: Kernel, handle: RecoveryHandler<RouteId>): Hand
       return problemOf(inOutsideWords(error, asked.named), status) as Reply;
     }
   };
+}
+
+const TRIES_MAX = 5;
+
+/** Two writes in each other's way: one was rolled back as a whole, and has its turn again. */
+async function again(handle: () => Promise<Reply>): Promise<Reply> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await handle();
+    } catch (error) {
+      if (tried === TRIES_MAX || !isMakegoodError(error) || error.code !== "retry_transaction") throw error;
+    }
+  }
 }
 
 /** The answer where there is no engine, whatever is asked of it; null: there is one, or it is not needed. */
