@@ -38,6 +38,9 @@ const RIGHT = [
   'mg.list({ topic: plain, status: "pending" }).then(({ data }) => data[0]?.pendingReason?.code);',
   "const forAny = <In,>(any: Topic<In>, payload: In) => mg.enqueue(any, payload);",
   "forAny(plain, { charge: text });",
+  "mg.tick({ budgetMs: 1_000 }).then(({ nextDueInMs }) => nextDueInMs?.toFixed());",
+  "createMakegood({ store: createMemoryStore(), log: console });",
+  'createMakegood({ store: createMemoryStore(), log: "silent" });',
 ];
 
 /** Line → what the compiler must say of it. */
@@ -73,6 +76,11 @@ const WRONG: readonly (readonly [line: string, says: RegExp])[] = [
   ['mg.cancel({ topic: plain }, { actor: "a" });', /Property 'key' is missing/],
   ['mg.reschedule("id", { actor: "a" });', /Property 'delayMs' is missing/],
   ['mg.cancel("id", {});', /Property 'actor' is missing/],
+  ["mg.tick({});", /Property 'budgetMs' is missing/],
+  [
+    'createMakegood({ store: createMemoryStore(), log: "loud" });',
+    /'"loud"' is not assignable to type 'LogSetting \| undefined'/,
+  ],
 ];
 
 let folder: string;
