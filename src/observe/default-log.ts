@@ -60,11 +60,13 @@ function bounded(log: Log, clock: Clock): Log {
     if (!counting) clock.after(WINDOW_MS, over, true);
     counting = true;
     const topic = fields?.topic;
-    const name = JSON.stringify([level, text, topic]);
-    const known = kinds.get(name) ?? kinds.get(kinds.size < KINDS_MAX ? name : level);
-    const last = (more: number): void => log[level](`${text}: ${more} more lines like this in the last minute`, { topic });
-    const kind = known ?? { count: 0, last };
-    if (!known) kinds.set(kinds.size < KINDS_MAX ? name : level, kind);
+    const own = JSON.stringify([level, text, topic]);
+    const other = kinds.size >= KINDS_MAX && !kinds.has(own);
+    const name = other ? level : own;
+    const [words, about] = other ? ["other things", {}] : [text, { topic }];
+    const last = (more: number): void => log[level](`${words}: ${more} more lines like this in the last minute`, about);
+    const kind = kinds.get(name) ?? { count: 0, last };
+    kinds.set(name, kind);
     if (++kind.count <= LINES_MAX) log[level](text, fields);
   };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };

@@ -64,7 +64,7 @@ export function mount(mg: Makegood, options: MountOptions): Mounted {
   let closed = false;
   const kernel = kernelOf({
     config: { payload_bytes_max: options.payloadBytesMax ?? LIMITS.payloadBytesMax, sink_allow: options.sinkAllow ?? [] },
-    ...{ mg, log: mg.log, clock: mg.clock },
+    mg,
     worker: options.worker ?? null,
     draining: () => closed,
   });

@@ -53,8 +53,9 @@ export interface RunningServer extends AsyncDisposable {
 export interface KernelParts {
   readonly config: Pick<Config, "payload_bytes_max" | "sink_allow">;
   readonly mg: Makegood;
-  readonly log: Log;
-  readonly clock: Clock;
+  /** Absent: those of the Makegood. */
+  readonly log?: Log | undefined;
+  readonly clock?: Clock | undefined;
   readonly worker: Worker | null;
   readonly draining: () => boolean;
   /** Which declared topics may be deleted here all the same; absent: none. */
@@ -66,8 +67,8 @@ export function kernelOf({ config, mg, log, clock, worker, draining, abandoned =
   return {
     mg,
     recovery: mg.recovery,
-    log,
-    clock,
+    log: log ?? mg.log,
+    clock: clock ?? mg.clock,
     version: VERSION,
     payloadBytesMax: config.payload_bytes_max,
     checkSink: (sink) => checkSink(sink, guard),

@@ -12,7 +12,14 @@ const hook = (name, host) => topic(name, { sink: { kind: "http", url: `http://${
 const topics = [hook("fd/address", "127.0.0.1"), hook("fd/name", "localhost")];
 const events = [];
 const store = createMemoryStore();
-const mg = await createMakegood({ store, topics, recovery: false, pollMs: 50, onEvent: (event) => events.push(event) });
+const mg = await createMakegood({
+  store,
+  topics,
+  log: "silent",
+  recovery: false,
+  pollMs: 50,
+  onEvent: (event) => events.push(event),
+});
 mg.work();
 
 const taken = [];

@@ -28,7 +28,14 @@ for (let failed = false; !failed; ) {
 const events = [];
 const store = createMemoryStore();
 const hook = topic("port/none", { sink: { kind: "http", url: `http://127.0.0.1:${PORT}/` }, retry: { attemptsMax: 1 } });
-const mg = await createMakegood({ store, topics: [hook], recovery: false, pollMs: 50, onEvent: (event) => events.push(event) });
+const mg = await createMakegood({
+  store,
+  topics: [hook],
+  log: "silent",
+  recovery: false,
+  pollMs: 50,
+  onEvent: (event) => events.push(event),
+});
 mg.work();
 for (let n = 0; n < count; n++) await mg.enqueue(hook, { n }, { key: `k-${n}` });
 const unserved = () => events.filter(({ type }) => type === "unserved");

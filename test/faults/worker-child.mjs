@@ -82,6 +82,7 @@ const topics = options.topics.map(({ name, handler, tells, url, ...rest }) =>
   topic(name, { ...rest, sink: url ? { kind: "http", url } : handle({ handler: handler ?? "ok", tells }) }),
 );
 const mg = await createMakegood({
+  log: "silent",
   store: stoppingStore(plain),
   topics,
   concurrency: options.concurrency,

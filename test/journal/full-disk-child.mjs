@@ -22,7 +22,13 @@ const store = { ...inner, traits, enqueue: guard(inner.enqueue), check: guard(in
 const topics = [
   topic("test/full", { sink: { kind: "http", url }, retry: { attemptsMax: 5, baseMs: 3_600_000, maxMs: 3_600_000 } }),
 ];
-const mg = await createMakegood({ store, topics, journal: { directory }, errorLog: (line) => say({ type: "error", line }) });
+const mg = await createMakegood({
+  store,
+  topics,
+  log: "silent",
+  journal: { directory },
+  errorLog: (line) => say({ type: "error", line }),
+});
 await mg.store.topics.pause("test/full", true);
 let refused = 0;
 for (let n = 0; refused < 10 && n < 500; n++) {

@@ -98,6 +98,7 @@ const sink = {
 
 const mg = await createMakegood({
   store,
+  log: "silent",
   journal,
   openWithinMs: options.openWithinMs,
   topics: [topic(options.topic, { sink, timeoutMs: 2_000, leaseMs: 2_500, retry: { attemptsMax: 50, baseMs: 20, maxMs: 200 } })],

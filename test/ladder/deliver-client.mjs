@@ -20,6 +20,7 @@ const chance = () => {
 
 const journal = createJournal({ directory: options.directory, goneMs: options.goneMs });
 const mg = await createMakegood({
+  log: "silent",
   store: createPostgresStore({ url: options.url, connectTimeoutMs: 1_000, queryTimeoutMs: 2_000, poolMax: 6 }),
   secondary: createRedisStore({ redis: options.redis, connect: { timeoutMs: 1_000 } }),
   journal,

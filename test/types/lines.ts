@@ -51,6 +51,9 @@ export const RIGHT = [
   'mg.list({ topic: plain, status: "pending" }).then(({ data }) => data[0]?.pendingReason?.code);',
   "const forAny = <In,>(any: Topic<In>, payload: In) => mg.enqueue(any, payload);",
   "forAny(plain, { charge: text });",
+  "mg.tick({ budgetMs: 1_000 }).then(({ nextDueInMs }) => nextDueInMs?.toFixed());",
+  "createMakegood({ store: createMemoryStore(), log: console });",
+  'createMakegood({ store: createMemoryStore(), log: "silent" });',
 ];
 
 const NUMBER_FOR_STRING = /Type 'number' is not assignable to type 'string'/;
@@ -91,6 +94,11 @@ export const WRONG: readonly (readonly [line: string, says: RegExp])[] = [
   ['mg.cancel({ topic: plain }, { actor: "a" });', /Property 'key' is missing/],
   ['mg.reschedule("id", { actor: "a" });', /Property 'delayMs' is missing/],
   ['mg.cancel("id", {});', /Property 'actor' is missing/],
+  ["mg.tick({});", /Property 'budgetMs' is missing/],
+  [
+    'createMakegood({ store: createMemoryStore(), log: "loud" });',
+    /'"loud"' is not assignable to type 'LogSetting \| undefined'/,
+  ],
 ];
 
 const MARK = /^(.*)\.ts\((\d+),\d+\): (.*)$/;

@@ -12,7 +12,7 @@ const { createUsage, usageTopic } = await load("presets/index.js");
 const say = (fact) => process.stdout.write(`${JSON.stringify(fact)}\n`);
 
 const topic = usageTopic();
-const mg = await createMakegood({ store: createPostgresStore({ url, schema }), topics: [topic] });
+const mg = await createMakegood({ store: createPostgresStore({ url, schema }), topics: [topic], log: "silent" });
 const usage = await createUsage({ mg, store: createPostgresUsageStore({ url, schema }), topic });
 const end = { outcome: "completed", usage: { inputTokens: 100, outputTokens: 100 } };
 // Lanes, partitions and connections are made here, so that only the statements of the finalisation itself are counted.

@@ -75,13 +75,13 @@ describe("C8: a clock to move", () => {
   });
 
   it("a breaker that opened may be probed when it has been moved", async () => {
-    let down = true;
-    const flaky = topic<number>("a/flaky", { sink: () => (down ? retry("down") : undefined), retry: { attemptsMax: 50 } });
+    const state: { down: boolean } = { down: true };
+    const flaky = topic<number>("a/flaky", { sink: () => (state.down ? retry("down") : undefined), retry: { attemptsMax: 50 } });
     await using test = await createTestMakegood({ topics: [flaky], concurrency: 1 });
     for (let n = 0; n < 8; n++) await test.mg.enqueue(flaky, n);
     await test.drain();
     expect((await test.store.topics.get("a/flaky"))?.breaker.state).toBe("open");
-    down = false;
+    state.down = false;
     expect(await test.drain()).toEqual([]);
     for (let n = 0; n < 30; n++) {
       await test.clock.advance(10_000);
