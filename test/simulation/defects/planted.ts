@@ -25,7 +25,7 @@ export const PLANTED: readonly Defect[] = [
     name: "n1-poison-holds-up-the-healthy",
     what: "every failure is evidence against the receiver, failed ones wait among the others, and probes take the oldest",
     shownBy: "memory",
-    seed: 36,
+    seed: 14,
     breaks: ["I11"],
     edits: [
       {
@@ -88,7 +88,7 @@ export const PLANTED: readonly Defect[] = [
     name: "a-repeated-enqueue-has-a-new-id",
     what: "an enqueue whose answer was lost is tried again under another id",
     shownBy: "memory",
-    seed: 13,
+    seed: 8,
     breaks: ["I1", "I7", "one effect"],
     edits: [
       {

@@ -69,10 +69,13 @@ describe("a worker", () => {
         Array.from({ length: 40 }, () => ({ payload: 1, ...(tenantId ? { tenantId } : {}) })),
       );
     }
+    const startedMs = performance.now();
     mg.work();
     await until(() => begun.size === 3 && [...begun.values()].every((count) => count >= 2));
     await pause(1_000);
-    for (const count of begun.values()) expect(count).toBeLessThanOrEqual(2 + 2 * 3);
+    const lasted = (performance.now() - startedMs) / 1_000;
+    // Its burst, two a second, and what is allotted ahead.
+    for (const count of begun.values()) expect(count).toBeLessThanOrEqual(2 + 2 * lasted + 2);
   });
 
   it("asks the store for nothing where no limit is set", async () => {
@@ -121,10 +124,13 @@ describe("deliver()", () => {
   it("tries at once as long as the rate allows, and queues the rest with the reason", async () => {
     const { mg } = await setUp([topic("rate/direct", { sink: () => {}, ratePerSecond: 2 })]);
     made.push(mg);
-    const results = [];
-    for (let n = 0; n < 4; n++) results.push(await mg.deliver("rate/direct", n));
-    expect(results.slice(0, 2).map(({ kind }) => kind)).toEqual(["delivered", "delivered"]);
-    expect(results.at(-1)).toMatchObject({ kind: "queued", code: "rate_limited", tries: 0, stored: "primary" });
+    const kinds: string[] = [];
+    const next = () => mg.deliver("rate/direct", kinds.length);
+    let result = await next();
+    for (; result.kind === "delivered" && kinds.length < 100; result = await next()) kinds.push(result.kind);
+    // Two at once; where half a second passes meanwhile, one more.
+    expect(kinds.length).toBeGreaterThanOrEqual(2);
+    expect(result).toMatchObject({ kind: "queued", code: "rate_limited", tries: 0, stored: "primary" });
   });
 
   it("takes a place like any attempt, and gives it back", async () => {
@@ -132,10 +138,15 @@ describe("deliver()", () => {
     const first = new Promise<void>((resolve) => {
       go = resolve;
     });
-    const { mg } = await setUp([topic("total/direct", { sink: () => first, concurrencyTotal: 1 })]);
+    let begun = 0;
+    const sink = () => {
+      begun++;
+      return first;
+    };
+    const { mg } = await setUp([topic("total/direct", { sink, concurrencyTotal: 1 })]);
     made.push(mg);
     const one = mg.deliver("total/direct", 1);
-    await pause(20);
+    await until(() => begun === 1);
     expect(await mg.deliver("total/direct", 2)).toMatchObject({ kind: "queued", code: "concurrency_limited", tries: 0 });
     go();
     expect((await one).kind).toBe("delivered");
