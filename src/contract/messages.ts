@@ -82,11 +82,11 @@ export const newMessage = v
   .object({
     topic: v.topicName(),
     payload: given,
-    key: v.optional(v.keyText(LIMITS.keyBytesMax)),
-    tenant_id: v.optional(v.keyText(LIMITS.tenantIdBytesMax)),
-    ordering_key: v.optional(v.keyText(LIMITS.orderingKeyBytesMax)),
-    delay_ms: v.optional(v.integer(0, LIMITS.delayMsMax)),
-    priority: v.optional(v.integer(LIMITS.priorityMin, LIMITS.priorityMax)),
+    key: v.optional(v.keyText(LIMITS.keyBytesMax)).describe("the effect's identity: the same key is the same message"),
+    tenant_id: v.optional(v.keyText(LIMITS.tenantIdBytesMax)).describe("whose message it is"),
+    ordering_key: v.optional(v.keyText(LIMITS.orderingKeyBytesMax)).describe("messages with the same one are delivered in order"),
+    delay_ms: v.optional(v.integer(0, LIMITS.delayMsMax)).describe("not before this many milliseconds from now"),
+    priority: v.optional(v.integer(LIMITS.priorityMin, LIMITS.priorityMax)).describe("-100 to 100, higher first"),
   })
   .meta({ id: "NewMessage" });
 
@@ -94,9 +94,10 @@ export const newMessages = v
   .object({ messages: v.list(newMessage, LIMITS.batchMessagesMax, "messages") })
   .meta({ id: "NewMessages" });
 
-const asked = { reason: v.reason(), revision: v.optional(v.version()) };
+const asked = { reason: v.reason(), revision: v.optional(v.version()).describe("refuse if the message has moved on since") };
+const force = () => v.optional(v.flag()).describe("also while a copy of it is on its way to another receiver");
 export const editBody = v
-  .object({ ...asked, payload: given, key: v.optional(v.keyText(LIMITS.keyBytesMax)), force: v.optional(v.flag()) })
+  .object({ ...asked, payload: given, key: v.optional(v.keyText(LIMITS.keyBytesMax)), force: force() })
   .meta({ id: "MessageEdit" });
 const interventionBody = <S extends z.ZodType>(schema: S) =>
   ({ schema, bytesMax: BODY_BYTES.intervention, invalid: "invalid_message" }) as const;
@@ -113,7 +114,7 @@ export const MESSAGE_ROUTES = routes({
       resolution: v.optional(v.oneOf(RESOLUTIONS)),
       tenant_id: v.optional(v.text()),
       key: v.optional(v.text()),
-      payload: v.optional(v.flag()),
+      payload: v.optional(v.flag()).describe("with payloads"),
     }),
     answers: { 200: v.pageOf(z.union([message, withPayload])) },
     errors: ["invalid_query", "invalid_message"],
@@ -159,21 +160,21 @@ export const MESSAGE_ROUTES = routes({
     errors: ["message_not_found"],
   },
   replayMessage: {
-    summary: "Put a dead letter back, with a new budget of attempts",
+    summary: "Put a dead letter or a held message back, due now, with a new budget of attempts",
     permission: "operate",
-    body: interventionBody(v.object({ ...asked, force: v.optional(v.flag()) })),
+    body: interventionBody(v.object({ ...asked, force: force() })),
     answers: { 200: withPayload },
     errors: [...REFUSED, "carried", "nobody_delivers"],
   },
   resolveMessage: {
-    summary: "Say that a dead letter is dealt with",
+    summary: "Close a dead letter that was taken care of by other means",
     permission: "operate",
     body: interventionBody(v.object(asked)),
     answers: { 200: withPayload },
     errors: REFUSED,
   },
   discardMessage: {
-    summary: "Give a dead letter up, with a reason",
+    summary: "Close a dead letter, or take back a pending message: it will not be delivered",
     permission: "operate",
     body: interventionBody(v.object(asked)),
     answers: { 200: withPayload },
@@ -189,7 +190,7 @@ export const MESSAGE_ROUTES = routes({
   rescheduleMessage: {
     summary: "Move the moment that a pending message is due",
     permission: "operate",
-    body: interventionBody(v.object({ ...asked, delay_ms: v.integer(0, LIMITS.delayMsMax) })),
+    body: interventionBody(v.object({ ...asked, delay_ms: v.integer(0, LIMITS.delayMsMax).describe("milliseconds from now") })),
     answers: { 200: withPayload },
     errors: REFUSED,
   },

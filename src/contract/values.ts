@@ -70,7 +70,11 @@ export function note(words?: Words, bytesMax: number = LIMITS.reasonBytesMax) {
     });
 }
 
-export const reason = () => note({ missing: "is missing: say why, it becomes part of the history" });
+export const reason = () =>
+  note({ missing: "is missing: say why, it becomes part of the history" }).describe("why; it becomes part of the history");
+
+export const why = () => optional(note()).describe("why; it becomes part of the record");
+export const ifVersion = () => optional(version()).describe("refuse if it has moved on since");
 
 /** A name: one line that every store can keep. */
 export const line = (bytesMax = 255, words?: Words) =>
@@ -101,7 +105,10 @@ export const instant = () => z.iso.datetime();
 export const anything = () => z.unknown();
 
 /** `limit` and `cursor`, as every list has them. */
-export const page = () => ({ limit: optional(integer(1, LIMITS.pageMax)), cursor: optional(text()) });
+export const page = () => ({
+  limit: optional(integer(1, LIMITS.pageMax)).describe("how many at most"),
+  cursor: optional(text()).describe("where the page before ended"),
+});
 
 /** A page of an answer. */
 export const pageOf = <S extends z.ZodType>(one: S) => z.strictObject({ data: z.array(one), next_cursor: z.string().nullable() });

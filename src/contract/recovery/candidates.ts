@@ -15,7 +15,7 @@ const ACTOR = ["x-actor-type"] as const;
 const GONE = ["needs_postgres", "candidate_not_found"] as const;
 const REFUSED = [...GONE, "invalid_request", "version_conflict", "wrong_state"] as const;
 
-const versioned = { version: v.optional(v.version()), reason: v.optional(v.note()) };
+const versioned = { version: v.ifVersion(), reason: v.why() };
 const body = <S extends z.ZodType>(schema: S) => ({ schema, bytesMax: BODY_BYTES.recovery, invalid: "invalid_request" }) as const;
 const decision = { ...body(v.object(versioned)), optional: true } as const;
 
@@ -31,7 +31,7 @@ const decided = (summary: string) =>
 
 export const CANDIDATE_ROUTES = routes({
   listCandidates: {
-    summary: "Candidates: what is suggested for each group, and how it stands",
+    summary: "What is suggested for each group, newest first, the latest of each",
     permission: "read",
     headers: ACTOR,
     query: v.object({
@@ -41,7 +41,7 @@ export const CANDIDATE_ROUTES = routes({
       evaluation_status: v.optional(v.oneOf(EVALUATION_STATUSES)),
       execution_status: v.optional(v.oneOf(EXECUTION_STATUSES)),
       action: v.optional(v.text()),
-      all: v.optional(v.flag()),
+      all: v.optional(v.flag()).describe("those of earlier rounds, too"),
     }),
     answers: { 200: v.pageOf(candidate) },
     errors: ["needs_postgres", "invalid_query"],
@@ -50,7 +50,7 @@ export const CANDIDATE_ROUTES = routes({
     summary: "One candidate with its reasons and what an execution would touch",
     permission: "read",
     headers: ACTOR,
-    query: v.object({ include_provenance: v.optional(v.flag()) }),
+    query: v.object({ include_provenance: v.optional(v.flag()).describe("everything that was done to it, too") }),
     answers: { 200: candidateDetail },
     errors: [...GONE, "invalid_query"],
   },
@@ -80,8 +80,8 @@ export const CANDIDATE_ROUTES = routes({
   },
   // What was suggested stays on record; to delete it is to reject it.
   deleteCandidate: decided("Reject a candidate"),
-  approveCandidate: decided("Approve a candidate, under one's own name"),
-  rejectCandidate: decided("Reject a candidate"),
+  approveCandidate: decided("Agree to what is suggested, under one's own name; two people are two tokens"),
+  rejectCandidate: decided("Decline what is suggested; it rests for a day, or until a person asks"),
   executeCandidate: {
     summary: "Carry the action out, under a fence, on exactly what was seen",
     permission: "decide",
@@ -90,7 +90,13 @@ export const CANDIDATE_ROUTES = routes({
       ...body(
         v.object({
           ...versioned,
-          redrive: v.optional(v.object({ ...redrivePlan, confirm: confirm(), seen: v.optional(v.text()) })),
+          redrive: v.optional(
+            v.object({
+              ...redrivePlan,
+              confirm: confirm(),
+              seen: v.optional(v.text()).describe("only what was seen: blast_radius.seen"),
+            }),
+          ),
         }),
       ),
       optional: true,

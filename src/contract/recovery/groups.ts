@@ -27,7 +27,7 @@ const REFUSED = [...COMMON, "group_not_found", "invalid_request"] as const;
 
 export const GROUP_ROUTES = routes({
   listGroups: {
-    summary: "Groups of failures of one kind",
+    summary: "Groups of failures of one kind, the latest failure first",
     permission: "read",
     headers: ACTOR,
     query: v.object({
@@ -35,8 +35,8 @@ export const GROUP_ROUTES = routes({
       topic: v.optional(v.text()),
       error_code: v.optional(v.text()),
       tenant_id: v.optional(v.text()),
-      open: v.optional(v.flag()),
-      merged: v.optional(v.flag()),
+      open: v.optional(v.flag()).describe("only those with open dead letters"),
+      merged: v.optional(v.flag()).describe("those that were merged into others, too"),
     }),
     answers: { 200: v.pageOf(group) },
     errors: [...COMMON, "invalid_query"],
@@ -53,13 +53,13 @@ export const GROUP_ROUTES = routes({
     errors: [...COMMON, "group_not_found"],
   },
   listOccurrences: {
-    summary: "The failures of a group, one by one",
+    summary: "The failures of a group, one by one, newest first",
     permission: "read",
     headers: ACTOR,
     query: v.object({
       ...v.page(),
-      payload: v.optional(v.flag()),
-      open: v.optional(v.flag()),
+      payload: v.optional(v.flag()).describe("with what was reported"),
+      open: v.optional(v.flag()).describe("only messages that are open dead letters"),
       tenant_id: v.optional(v.text()),
     }),
     answers: { 200: v.pageOf(occurrence) },
@@ -115,7 +115,7 @@ export const GROUP_ROUTES = routes({
     summary: "Forget such a decision, for failures to come",
     permission: "operate",
     headers: ["if-match", ...ACTOR],
-    body: { ...body(v.object({ version: v.optional(v.version()) })), optional: true },
+    body: { ...body(v.object({ version: v.ifVersion() })), optional: true },
     answers: { 204: null },
     errors: [...COMMON, "rule_not_found", "version_conflict", "invalid_request"],
   },

@@ -27,7 +27,7 @@ const rule = z
 
 const edited = (schema: z.ZodType) => ({ schema, bytesMax: BODY_BYTES.rule, invalid: "invalid_request" }) as const;
 const versionOnly = {
-  schema: v.object({ version: v.optional(v.version()) }),
+  schema: v.object({ version: v.ifVersion() }),
   bytesMax: BODY_BYTES.rule,
   invalid: "invalid_request",
   optional: true,

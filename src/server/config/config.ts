@@ -39,6 +39,8 @@ export interface ConfigSources {
   readonly cwd: string;
   /** What the command line said, by setting. */
   readonly flags?: Readonly<Partial<Record<SettingName, string>>> | undefined;
+  /** True: with MAKEGOOD_URL only a config file that is named is loaded. A server is asked then, and a file may run code. */
+  readonly asksServer?: boolean | undefined;
 }
 
 const LOOPBACK_RANGES: readonly string[] = ["127.0.0.0/8", "::1/128"];
@@ -57,7 +59,9 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
     const source = await fromFlagOrEnv(name, sources, faults);
     if (source) given.set(name, source);
   }
-  const file = await loadConfigFile(sources.cwd, given.get("config")?.text ?? null);
+  const named = given.get("config")?.text ?? null;
+  const unasked = sources.asksServer === true && given.has("url") && named === null;
+  const file = unasked ? ({ kind: "none" } as const) : await loadConfigFile(sources.cwd, named);
   if (file.kind === "fault") faults.push(file.fault);
   const inFile = file.kind === "loaded" ? membersOf(file.value, faults) : new Map<string, unknown>();
   takeFileSettings(inFile, given, faults);

@@ -29,7 +29,7 @@ export function topicHandlers(kernel: Kernel): Handlers<Routes> {
     },
     async deleteTopic(asked) {
       const name = nameOf(asked);
-      const source = kernel.abandoned(name) ? "file" : "api";
+      const source = (await kernel.abandoned(name)) ? "file" : "api";
       const result = isTopicName(name) ? await topics.delete(name, source) : "not_found";
       if (result === "deleted") {
         kernel.log.info("a topic was deleted", { topic: name, actor: asked.actor });
@@ -77,5 +77,8 @@ function noSuchTopic(name: string): Reply {
 }
 
 function readOnly(name: string): Reply {
-  return problem("topic_read_only", `topic ${name} is declared in the config file or in code: change it there`);
+  return problem(
+    "topic_read_only",
+    `topic ${name} is declared in the config file or in code: change it there; once nothing declares it and no worker serves it, \`makegood topics delete\` on its database removes it`,
+  );
 }
