@@ -1,8 +1,9 @@
 /**
- * Asking before something touches many messages: a person at a terminal is asked, a program must have said yes beforehand. Without
- * either nothing is done.
+ * Asking before something is deleted or many messages are touched: a person at a terminal is asked, a program must have said yes
+ * beforehand. Without either nothing is done, and the exit code is 2.
  */
-import { complain, type Io } from "./io.ts";
+import { Stop } from "./exit-code.ts";
+import type { Io } from "./io.ts";
 
 export interface Confirming {
   /** --yes */
@@ -11,15 +12,16 @@ export interface Confirming {
   readonly confirm?: number | undefined;
 }
 
-/** asked: a person said yes to what was shown. said: an option did. no: nothing may be done, and that has been said. */
-export async function confirmed(io: Io, { yes, confirm }: Confirming, question: string): Promise<"asked" | "said" | "no"> {
+/** The option of every command that asks. */
+export const YES = { "--yes": "do not ask" };
+
+export const NO_TERMINAL = "no terminal to ask at, and nothing was done: add --yes";
+
+/** asked: a person said yes to what was shown. said: an option did. */
+export async function confirmed(io: Io, { yes, confirm }: Confirming, question: string): Promise<"asked" | "said"> {
   if (yes === true || confirm !== undefined) return "said";
   const typed = await io.ask(`${question} [y/N] `);
-  if (typed === null) {
-    complain(io, "makegood: no terminal to ask at: add --yes, or --confirm with the number of messages you expect");
-    return "no";
-  }
+  if (typed === null) throw new Stop(NO_TERMINAL);
   if (/^y(es)?$/i.test(typed)) return "asked";
-  complain(io, "makegood: nothing was done");
-  return "no";
+  throw new Stop("nothing was done");
 }

@@ -5,7 +5,7 @@ export const EXIT = {
   ok: 0,
   /** It was tried and failed. */
   failed: 1,
-  /** Wrong arguments or a wrong configuration: nothing was tried. */
+  /** Wrong arguments, a wrong configuration or no confirmation: nothing was tried. */
   usage: 2,
   /** check-redis: nobody answered, so nothing could be examined. */
   unreachable: 2,
@@ -21,4 +21,14 @@ export function exitCodeOf(status: number, code: string): ExitCode {
   if (status === 404 || code === "unknown_topic") return EXIT.notFound;
   if (status === 409 || code === "key_conflict") return EXIT.conflict;
   return status === 400 || status === 413 ? EXIT.usage : EXIT.failed;
+}
+
+/** Ends a command: its text is said, and its code is the process's. */
+export class Stop extends Error {
+  readonly exit: ExitCode;
+
+  constructor(text: string, exit: ExitCode = EXIT.usage) {
+    super(text);
+    this.exit = exit;
+  }
 }

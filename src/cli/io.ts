@@ -4,7 +4,12 @@
  */
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
+import { errorText } from "../message/errors.ts";
 import { escapeControl } from "../observe/log.ts";
+import { Stop } from "./exit-code.ts";
+
+/** Of a terminal that does not say. */
+const WIDTH = 80;
 
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -12,6 +17,8 @@ export interface Io {
   /** Whether a person is reading. */
   readonly tty: boolean;
   readonly color: boolean;
+  /** Columns of the terminal; null: a program reads, and gets everything in full. */
+  readonly width: number | null;
   out(text: string): void;
   err(text: string): void;
   /** Everything on standard input; null when a person would have to type it. */
@@ -28,6 +35,7 @@ export function processIo(): Io {
     env,
     cwd: process.cwd(),
     tty: stdout.isTTY === true,
+    width: stdout.isTTY ? stdout.columns || WIDTH : null,
     color: stdout.isTTY === true && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
@@ -63,27 +71,13 @@ export function printJson(io: Io, text: string): void {
   io.out(`${io.tty ? escapeControl(text) : text}\n`);
 }
 
-/** Columns as wide as what stands in them; the last one as long as it likes. */
-export function table(io: Io, heads: readonly string[], rows: readonly (readonly string[])[]): void {
-  const safe = rows.map((row) => row.map((cell) => escapeControl(cell)));
-  const widths = heads.map((head, i) => Math.max(head.length, ...safe.map((row) => (row[i] ?? "").length)));
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join("  ")
-      .trimEnd();
-  const head = line(heads.map((one) => one.toUpperCase()));
-  io.out(`${[io.color ? `\u001b[1m${head}\u001b[22m` : head, ...safe.map(line)].join("\n")}\n`);
-}
-
-/** The text that an option, a file or standard input holds; a string says what is wrong. */
-export async function readInput(io: Io, file: string | undefined): Promise<{ text: string } | { fault: string }> {
+/** The text of a file, or of standard input where none is named; `what` is what is missing without it. */
+export async function readInput(io: Io, file: string | undefined, what: string): Promise<string> {
   try {
     const bytes = file === undefined || file === "-" ? await io.stdin() : await readFile(file);
-    if (bytes === null) return { fault: "nothing was given: use an option, a file, or standard input" };
-    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+    if (bytes === null) throw new Error("nothing was given: use an option, --file, or standard input");
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
-    const fault = error instanceof TypeError ? "it is not valid UTF-8" : error instanceof Error ? error.message : String(error);
-    return { fault };
+    throw new Stop(`no ${what}: ${error instanceof TypeError ? "it is not valid UTF-8" : errorText(error)}`);
   }
 }

@@ -19,7 +19,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   enqueue: async () => (await import("./commands/enqueue.ts")).enqueueCommand,
   messages: async () => (await import("./commands/messages.ts")).messagesCommand,
   topics: async () => (await import("./commands/topics.ts")).topicsCommand,
-  store: async () => (await import("./commands/store.ts")).storeCommand,
+  store: async () => (await import("./commands/messages.ts")).storeCommand,
   groups: async () => (await import("./commands/groups.ts")).groupsCommand,
   suggest: async () => (await import("./commands/groups.ts")).suggestCommand,
   candidates: async () => (await import("./commands/candidates.ts")).candidatesCommand,
@@ -35,6 +35,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   "check-redis": async () => (await import("./commands/check-redis.ts")).checkRedisCommand,
+  completion: async () => (await import("./commands/completion.ts")).completionCommand,
 };
 
 /** That of the command that is named first, or all: for the help, and to say what there is instead of a wrong one. */
@@ -42,7 +43,8 @@ function loaders(args: readonly string[]): (() => Promise<AddCommand>)[] {
   const first = args.find((arg, i) => !arg.startsWith("-") && args[i - 1] !== "--config");
   const named = first !== undefined && Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   const before = first === undefined ? [] : args.slice(0, args.indexOf(first));
-  return named && !before.some((arg) => arg === "-h" || arg === "--help") ? [named] : Object.values(COMMANDS);
+  const whole = first === "completion" || before.some((arg) => arg === "-h" || arg === "--help");
+  return named && !whole ? [named] : Object.values(COMMANDS);
 }
 
 const AFTER_HELP = `
@@ -56,15 +58,16 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
     .version(VERSION)
     .option("--json", "print JSON, for a program to read")
     .option("--config <path>", "the config file, instead of makegood.config.(mjs|json|ts) in this directory")
+    .option("--init", "set up what is missing of the store; without it only serve, work, migrate, enqueue and `set` do")
     .addHelpText("after", AFTER_HELP)
     .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.err(text) })
     .showHelpAfterError("(--help says what there is)")
     .exitOverride();
-  const run: Run = async (work, flags = {}) => {
-    const { json = false, config: path } = program.opts<{ json?: boolean; config?: string }>();
-    const read = await readConfig({ env: io.env, cwd: io.cwd, flags: { ...flags, config: path } });
+  const run: Run = async (work, { flags = {}, asksServer } = {}) => {
+    const { json = false, init = false, config: path } = program.opts<{ json?: boolean; init?: boolean; config?: string }>();
+    const read = await readConfig({ env: io.env, cwd: io.cwd, flags: { ...flags, config: path }, asksServer });
     if (read.ok) {
-      exit = await work({ io, config: read.config, json });
+      exit = await work({ io, config: read.config, json, init });
       return;
     }
     complain(io, `makegood: the configuration has ${read.faults.length === 1 ? "a mistake" : `${read.faults.length} mistakes`}:`);

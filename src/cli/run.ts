@@ -11,9 +11,16 @@ export interface CommandContext {
   readonly io: Io;
   readonly config: Config;
   readonly json: boolean;
+  /** --init: what is missing of the store is made. */
+  readonly init: boolean;
 }
 
-export type Flags = Readonly<Partial<Record<SettingName, string>>>;
+export interface Reading {
+  /** What the command line said, by setting. */
+  readonly flags?: Readonly<Partial<Record<SettingName, string>>>;
+  /** With MAKEGOOD_URL a server is asked: a config file of this folder is then none of its business, and is not executed. */
+  readonly asksServer?: boolean;
+}
 
 /** Runs a command's work with its context; its exit code becomes the process's. */
-export type Run = (work: (context: CommandContext) => Promise<ExitCode>, flags?: Flags) => Promise<void>;
+export type Run = (work: (context: CommandContext) => Promise<ExitCode>, reading?: Reading) => Promise<void>;

@@ -74,7 +74,12 @@ export function note(words?: Words, bytesMax: number = LIMITS.reasonBytesMax) {
     });
 }
 
-export const reason = () => note({ missing: "is missing: say why, it becomes part of the history" });
+export const reason = () =>
+  note({ missing: "is missing: say why, it becomes part of the history" }).describe("why; it becomes part of the history");
+
+/** Why, and the version that a change insists on, where both may be absent. */
+export const why = () => note().describe("why; it becomes part of the record");
+export const ifVersion = () => version().describe("refuse if it has moved on since");
 
 /** A name: one line that every store can keep. */
 export const line = (bytesMax = 255, words?: Words) =>

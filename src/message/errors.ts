@@ -28,6 +28,8 @@ export const ERROR_CODES = {
   store_unavailable: { status: 503, retryable: true },
   store_full: { status: 507, retryable: true },
   schema_outdated: { status: 503, retryable: true },
+  /** The database has none of our tables. */
+  not_initialised: { status: 503, retryable: true },
   needs_postgres: { status: 501, retryable: false },
   /** A request of the recovery engine that does not fit; `detail.errors` has every fault as { field, detail }. */
   invalid_request: { status: 400, retryable: false },

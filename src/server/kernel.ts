@@ -38,5 +38,5 @@ export interface Kernel {
   dispatcher(): WorkerStatus | null;
   draining(): boolean;
   /** Whether a topic that a file or code declared may be deleted all the same, because nobody declares it any more. */
-  abandoned(topic: string): boolean;
+  abandoned(topic: string): Promise<boolean>;
 }

@@ -5,7 +5,7 @@
  */
 import type { Log } from "../observe/log.ts";
 import { createMemoryStore } from "../store/memory/memory-store.ts";
-import { createPostgresStore, startEmbedded } from "../store/postgres/index.ts";
+import { createPostgresStore, type PostgresStoreOptions, startEmbedded } from "../store/postgres/index.ts";
 import { type Attestation, createRedisStore } from "../store/redis/index.ts";
 import type { Store } from "../store/store.ts";
 import type { Config } from "./config/config.ts";
@@ -32,6 +32,8 @@ export interface StoreOptions {
   readonly log: Log;
   /** The embedded server had to move: connections to the old address will not work again. */
   readonly moved?: (() => void) | undefined;
+  /** What opening may do to a PostgreSQL schema that is not as this release wants it. */
+  readonly migrate?: PostgresStoreOptions["migrate"];
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -53,7 +55,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const redis = redisStore(config, options.log);
   if (config.store === "redis" && redis) return { store: redis, secondary: null, release: nothing };
   const { url, release } = await storeUrl(options);
-  return { store: createPostgresStore({ url, schema: config.schema }), secondary: redis, release };
+  return { store: createPostgresStore({ url, schema: config.schema, migrate: options.migrate }), secondary: redis, release };
 }
 
 function redisStore({ redis_url, redis_prefix, redis_attest, allow_eviction }: RedisConfig, log: Log): Store | null {

@@ -59,10 +59,10 @@ export interface KernelParts {
   readonly worker: Worker | null;
   readonly draining: () => boolean;
   /** Which declared topics may be deleted here all the same; absent: none. */
-  readonly abandoned?: ((topic: string) => boolean) | undefined;
+  readonly abandoned?: ((topic: string) => Promise<boolean>) | undefined;
 }
 
-export function kernelOf({ config, mg, log, clock, worker, draining, abandoned = () => false }: KernelParts): Kernel {
+export function kernelOf({ config, mg, log, clock, worker, draining, abandoned = async () => false }: KernelParts): Kernel {
   const guard = createAddressGuard({ allow: config.sink_allow });
   return {
     mg,
@@ -199,7 +199,10 @@ export async function declareFileTopics(store: Store, topics: readonly FileTopic
   const named = new Set(topics.map(({ definition }) => definition.name));
   const left = (await store.topics.list()).filter(({ source, name }) => source === "file" && !named.has(name));
   for (const { name } of left)
-    log.warn("a config file once declared this topic and none does now; `makegood topics delete` removes it", { topic: name });
+    log.warn(
+      "a config file once declared this topic and none does now; while no worker serves it, `makegood topics delete` removes it",
+      { topic: name },
+    );
 }
 
 interface Running {

@@ -69,11 +69,14 @@ describe.each(ways)("%s", (way, run) => {
 
   it("refuses, discards and keeps the history", async () => {
     expect(await run("messages", "replay", id, "--reason", "why not")).toMatchObject({ code: 4 });
-    expect(await run("topics", "delete", topic)).toMatchObject({ code: 4, stderr: expect.stringContaining("topic_in_use") });
+    expect(await run("topics", "delete", topic, "--yes")).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("topic_in_use"),
+    });
     expect((await run("messages", "discard", id, "--reason", "a test")).stdout).toBe(`${id} is now dead (discarded)\n`);
     const shown = await run("messages", "show", id);
     expect(shown.stdout).toMatch(way.includes("URL") ? /local +discard +a test/ : /cli\S* +discard +a test/);
-    expect((await run("topics", "delete", topic)).code).toBe(0);
+    expect((await run("topics", "delete", topic, "--yes")).code).toBe(0);
     expect((await run("topics", "show", topic)).code).toBe(3);
   });
 });

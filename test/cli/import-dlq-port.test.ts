@@ -4,7 +4,7 @@
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { importFormerPort } from "../../src/cli/former-port.ts";
+import { importFormerPort } from "../../src/presets/settlement/former-port.ts";
 import { createRedisDLQStore } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
 import type { RedisPort } from "../../src/store/redis/index.ts";
 import { type RedisServer, startRedis } from "../settlement/redis.ts";

@@ -19,6 +19,9 @@ export interface TerminalOptions {
   readonly stdin?: string;
   /** A person sits there and types these; null: nobody does. */
   readonly answers?: readonly string[] | null;
+  /** Columns of the terminal; absent: 100 where a person sits, else everything in full. */
+  readonly width?: number;
+  readonly color?: boolean;
 }
 
 export async function terminal(args: readonly string[], options: TerminalOptions): Promise<Told> {
@@ -29,7 +32,8 @@ export async function terminal(args: readonly string[], options: TerminalOptions
     env,
     cwd,
     tty: answers !== null,
-    color: false,
+    color: options.color ?? false,
+    width: options.width ?? (answers === null ? null : 100),
     out: (text) => {
       told.stdout += text;
     },

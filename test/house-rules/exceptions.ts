@@ -54,12 +54,6 @@ export const EXCEPTIONS: readonly Exception[] = [
     what: "dlq",
     reason: "the seeds' client keeps the seeds' names: dlqStore, getDLQSize, dlq_size (docs/aliases.md)",
   },
-  ...["src/cli/commands/import.ts", "src/cli/former-port.ts"].map((path) => ({
-    rule: "banned-word",
-    path,
-    what: "dlq",
-    reason: "names the seeds' port, whose former layout it moves",
-  })),
   {
     rule: "banned-word",
     path: "src/store/redis/",

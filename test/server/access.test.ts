@@ -219,7 +219,7 @@ describe("addresses and methods", () => {
       checkSink: () => [],
       dispatcher: () => null,
       draining: () => false,
-      abandoned: () => false,
+      abandoned: async () => false,
     };
     const app = createApp({ kernel, tokens: [], anonymous: "local", hosts: null });
     const response = await app.fetch(new Request("http://localhost/api/v1/messages"));

@@ -1,234 +1,191 @@
 /**
- * `makegood candidates list|show`, `approve`, `reject` and `execute`. Before an execution its blast radius is shown, and a person is
- * asked.
+ * `makegood candidates list|show`, `approve`, `reject` and `execute`. Each takes the number of a candidate; `execute --group` takes a
+ * group's current one. Before an execution what it touches is shown, and a person is asked.
  */
-import { type Command, Option } from "commander";
-import type { BlastRadiusJson, CandidateDetailJson, CandidateJson } from "../../server/json/candidate-json.ts";
-import type { ListJson } from "../../server/json/group-json.ts";
-import type { RedriveJson } from "../../server/json/redrive-json.ts";
-import { EXECUTION_STATUSES } from "../../store/candidate-state.ts";
-import type { Api } from "../api-on.ts";
-import { ask, askAndShow, conversation, part, queryOf } from "../ask.ts";
-import { confirmed } from "../confirm.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
-import { age, fittedTable, percent, plural, sayFields, wrapped } from "../fitted.ts";
-import { integer } from "../integer.ts";
+import type { Command } from "commander";
+import { ApiError } from "../../contract/http-client.ts";
+import type { AnswerOf, InputOf } from "../../contract/table.ts";
+import { confirmed, YES } from "../confirm.ts";
+import { type Answered, ask, type Conversation, conversation } from "../conversation.ts";
+import { EXIT, type ExitCode, Stop } from "../exit-code.ts";
 import { type Io, printJson, say } from "../io.ts";
-import { exitOf, follow, sayEnd } from "../progress.ts";
-import type { CommandContext, Run } from "../run.ts";
-import { type PlanOptions, planBody, planOptions } from "./redrive-plan.ts";
+import { watched } from "../progress.ts";
+import { described, routeCommand, takes } from "../route-command.ts";
+import type { Run } from "../run.ts";
+import { age, listing, percent, plural, sayFields, wrapped } from "../table.ts";
 
-const CANDIDATES = "/api/v1/recovery/candidates";
+type Candidate = AnswerOf<"getCandidate">;
 
-interface ListOptions {
-  readonly group?: number;
-  readonly decision?: string;
-  readonly execution?: string;
-  readonly action?: string;
-  readonly all?: boolean;
-  readonly limit: string;
-  readonly cursor?: string;
-}
-
-interface DecideOptions {
-  readonly reason?: string;
-  readonly ifVersion?: number;
-}
-
-interface ExecuteOptions extends DecideOptions, PlanOptions {
-  readonly yes?: boolean;
-  readonly confirm?: number;
-  readonly seen?: string;
-  readonly wait?: boolean;
-}
+const CANDIDATE = { id: "<candidate>" };
+const GROUP_INSTEAD = "is the number of a candidate, as `makegood candidates list` shows it; `execute --group` takes a group's";
 
 export function candidatesCommand(program: Command, run: Run): void {
   const candidates = program.command("candidates").description("what is suggested for each group, and what became of it");
-  candidates
-    .command("list", { isDefault: true })
-    .description("newest first, the latest of each group")
-    .option("--group <group>", "of one group", integer)
-    .addOption(new Option("--decision <decision>").choices(["pending", "approved", "rejected"]))
-    .addOption(new Option("--execution <status>").choices([...EXECUTION_STATUSES]))
-    .option("--action <code>")
-    .option("--all", "those of earlier rounds, too")
-    .option("--limit <n>", "how many at most", "50")
-    .option("--cursor <cursor>", "where the page before ended")
-    .action(({ group, decision, execution, action, all, limit, cursor }: ListOptions) =>
-      conversation(run, (context, api) => {
-        const query = queryOf({ group_id: group, decision, execution_status: execution, action, all, limit, cursor });
-        return askAndShow<ListJson<CandidateJson>>(context, api, ["GET", `${CANDIDATES}${query}`], (page) =>
-          showCandidates(context.io, page),
-        );
-      }),
-    );
-  candidates
-    .command("show <candidate>")
-    .description("one candidate: the evidence, who approved, what an execution would touch")
-    .option("--provenance", "everything that was done to it, too")
-    .action((id: string, { provenance }: { provenance?: boolean }) =>
-      conversation(run, (context, api) => {
-        const path = `${CANDIDATES}/${part(id)}${queryOf({ include_provenance: provenance })}`;
-        return askAndShow<CandidateDetailJson>(context, api, ["GET", path], (candidate) => showCandidate(context.io, candidate));
-      }),
-    );
+  routeCommand(candidates, run, "listCandidates", { name: "list", isDefault: true, show: candidateList });
+  routeCommand(candidates, run, "getCandidate", { name: "show", args: CANDIDATE, show: showCandidate });
 }
 
 export function approveCommand(program: Command, run: Run): void {
-  decision(program, run, "approve", "agree to what is suggested; two people are two tokens");
+  const example = 'approve 12 --reason "the receiver is back"';
+  routeCommand(program, run, "approveCandidate", { name: "approve", args: CANDIDATE, example, show: sayDecision });
 }
 
 export function rejectCommand(program: Command, run: Run): void {
-  decision(program, run, "reject", "decline what is suggested; it rests for a day, or until a person asks");
+  const example = 'reject 12 --reason "it was mended by hand"';
+  routeCommand(program, run, "rejectCandidate", { name: "reject", args: CANDIDATE, example, show: sayDecision });
 }
 
-function decision(program: Command, run: Run, decide: "approve" | "reject", description: string): void {
-  program
-    .command(`${decide} <candidate>`)
-    .description(description)
-    .option("--reason <text>", "why; it becomes part of the record")
-    .option("--if-version <n>", "refuse if the candidate has moved on since", integer)
-    .addHelpText("after", `\nExample:\n  $ makegood ${decide} 12 --reason "the receiver is back"`)
-    .action((id: string, { reason, ifVersion }: DecideOptions) =>
-      conversation(run, (context, api) =>
-        askAndShow<CandidateDetailJson & { hint?: string }>(
-          context,
-          api,
-          ["POST", `${CANDIDATES}/${part(id)}/${decide}`, { reason, version: ifVersion }],
-          (candidate) => sayDecision(context.io, candidate),
-        ),
-      ),
-    );
+function sayDecision(io: Io, { candidate_id, decision, approvals_missing, hint }: Candidate): void {
+  const missing = decision === "rejected" || approvals_missing === 0 ? "" : `; ${plural(approvals_missing, "approval")} missing`;
+  say(io, `candidate ${candidate_id} is ${decision}${missing}`);
+  if (hint !== undefined) say(io, ...wrapped(io, hint, "  "));
+  else if (decision === "approved" && approvals_missing === 0) say(io, `  run it: makegood execute ${candidate_id}`);
 }
 
-function sayDecision(
-  io: Io,
-  { candidate_id, decision: decided, approvals_missing, hint }: CandidateDetailJson & { hint?: string },
-): void {
-  const missing = decided === "rejected" || approvals_missing === 0 ? "" : `; ${plural(approvals_missing, "approval")} missing`;
-  say(io, `candidate ${candidate_id} is ${decided}${missing}`);
-  if (hint !== undefined) say(io, ...wrapped(hint, "  "));
-  else if (decided === "approved" && approvals_missing === 0) say(io, `  run it: makegood execute ${candidate_id}`);
+interface ExecuteOptions {
+  readonly group?: string;
+  readonly yes?: boolean;
+  readonly confirm?: number;
+  readonly seen?: string;
+  readonly ifVersion?: number;
+  readonly wait?: boolean;
 }
 
 export function executeCommand(program: Command, run: Run): void {
-  const execute = program
-    .command("execute <candidate>")
-    .description("do what is suggested, once; shows what it touches and asks")
-    .option("--reason <text>", "why; it becomes part of the record")
-    .option("--if-version <n>", "refuse if the candidate has moved on since", integer)
-    .option("--yes", "do not ask")
-    .option("--confirm <n>", "do not ask, and refuse unless so many messages are touched", integer)
-    .option("--seen <mark>", "only what was seen: blast_radius.seen of `candidates show --json`")
-    .option("--wait", "follow it to its end; exit code 1 if anything failed");
-  planOptions(execute)
-    .addHelpText("after", "\nExample:\n  $ makegood execute 12 --canary 10 --rate 100 --wait")
-    .action((id: string, options: ExecuteOptions) => conversation(run, (context, api) => executeOne(context, api, id, options)));
+  const command = described(program.command("execute"), "executeCandidate", {
+    about: "do what a candidate suggests, once; shows what it touches and asks",
+    example: "execute 12 --canary 10 --rate 100 --wait\n  $ makegood execute --group 7 --reason 'the receiver is back'",
+    options: {
+      "--group <group>": "instead: the current candidate of this group",
+      ...YES,
+      "--wait": "follow it to its end; exit code 1 if anything failed",
+    },
+  });
+  const input = takes(command, "executeCandidate", { args: { id: "[candidate]" }, flags: { delay_ms: "delay" } });
+  command.action((_: string | undefined, options: ExecuteOptions) =>
+    conversation(run, "check", (asking) => execute(asking, input() as InputOf<"executeCandidate">, options)),
+  );
 }
 
-async function executeOne(context: CommandContext, api: Api, id: string, options: ExecuteOptions): Promise<ExitCode> {
-  const { io, json } = context;
-  const seen = await ask<CandidateDetailJson>(context, api, "GET", `${CANDIDATES}/${part(id)}`);
-  if (!seen.ok) return seen.exit;
-  const { selected_action, blast_radius: radius, version } = seen.value;
-  if (!json) sayRadius(io, selected_action, radius);
-  const answer = await confirmed(io, options, `Run ${selected_action ?? "it"} on ${plural(radius.messages, "message")}?`);
-  if (answer === "no") return EXIT.usage;
-  const confirm = answer === "asked" ? radius.messages : options.confirm;
-  const mark = options.seen ?? (answer === "asked" ? radius.seen : undefined);
-  const plan = {
-    ...planBody(options),
-    ...(confirm === undefined ? {} : { confirm }),
-    ...(mark === undefined ? {} : { seen: mark }),
-  };
-  const body = {
-    reason: options.reason,
-    // What was shown is what is agreed to.
-    version: options.ifVersion ?? (answer === "asked" ? version : undefined),
-    ...(Object.keys(plan).length > 0 ? { redrive: plan } : {}),
-  };
-  const done = await ask<CandidateDetailJson>(context, api, "POST", `${CANDIDATES}/${part(id)}/execute`, body);
-  if (!done.ok) return done.exit;
-  const { redrive_id, execution_status } = done.value;
-  if (options.wait !== true || redrive_id === null) {
-    if (json) printJson(io, done.text);
-    else sayExecution(io, done.value);
-    return execution_status === "failed" ? EXIT.failed : EXIT.ok;
+async function execute(asking: Conversation, input: InputOf<"executeCandidate">, options: ExecuteOptions): Promise<ExitCode> {
+  const { io, json } = asking;
+  const seen = await wanted(asking, input.id as string | undefined, options.group);
+  const { candidate_id: id, selected_action, blast_radius: radius, version, group } = seen.value;
+  if (!json) {
+    say(io, `candidate ${id} of group ${group.group_id}: ${group.error_code} in ${group.topic}`);
+    sayRadius(io, seen.value);
   }
-  const ended = await follow(context, api, redrive_id);
-  if (!ended.ok) return ended.exit;
-  if (json) printJson(io, ended.text);
-  else sayEnd(io, ended.value);
-  return exitOf(ended.value satisfies RedriveJson);
+  const answer = await confirmed(io, options, `Run ${selected_action ?? "it"} on ${plural(radius.messages, "message")}?`);
+  // What was shown is what is agreed to.
+  const shown = answer === "asked" ? { confirm: radius.messages, seen: radius.seen } : {};
+  const plan = { ...shown, ...input.redrive };
+  const agreed = answer === "asked" ? version : undefined;
+  const done = await ask(asking, "executeCandidate", {
+    ...input,
+    id,
+    version: options.ifVersion ?? agreed,
+    redrive: Object.keys(plan).length > 0 ? plan : undefined,
+  });
+  const { redrive_id, execution_status } = done.value;
+  if (options.wait === true && redrive_id !== null) return watched(asking, redrive_id);
+  if (json) printJson(io, done.text);
+  else {
+    say(io, `candidate ${id} is ${execution_status}`);
+    if (redrive_id !== null) say(io, `  follow it: makegood redrive status ${redrive_id} --watch`);
+  }
+  return execution_status === "failed" ? EXIT.failed : EXIT.ok;
 }
 
-function sayExecution(io: Io, { candidate_id, execution_status, redrive_id }: CandidateDetailJson): void {
-  say(io, `candidate ${candidate_id} is ${execution_status}`);
-  if (redrive_id !== null) say(io, `  follow it: makegood redrive status ${redrive_id} --watch`);
+/** The candidate that is meant. A number that only a group has is said to be one. */
+async function wanted(asking: Conversation, id: string | undefined, group: string | undefined): Promise<Answered<Candidate>> {
+  if ((id === undefined) === (group === undefined)) throw new Stop("which candidate? Give its number, or --group with a group's");
+  if (group !== undefined) {
+    const { candidate } = (await ask(asking, "getGroup", { id: group })).value;
+    if (candidate !== null) return ask(asking, "getCandidate", { id: candidate.candidate_id });
+    throw new Stop(`nothing is suggested for group ${group} yet: makegood suggest ${group}`, EXIT.conflict);
+  }
+  try {
+    return await ask(asking, "getCandidate", { id: id as string });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "candidate_not_found")) throw error;
+    const known = await ask(asking, "getGroup", { id: id as string }).catch(() => null);
+    const meant = known?.value.candidate;
+    const hint = meant ? `; group ${id} is there, its candidate is ${meant.candidate_id}` : "";
+    throw new ApiError(error.status, { ...error.problem, detail: `${error.message}: ${id} ${GROUP_INSTEAD}${hint}` });
+  }
 }
 
-function sayRadius(
-  io: Io,
-  action: string | null,
-  { messages, over_generation, topics, tenants, oldest_at }: BlastRadiusJson,
-): void {
+function sayRadius(io: Io, { selected_action, blast_radius }: Candidate): void {
+  const { messages, over_generation, topics, tenants, oldest_at } = blast_radius;
   const old = oldest_at === null ? "" : `, the oldest ${age(oldest_at)} old`;
-  say(io, `${action ?? "no action"} touches ${plural(messages, "message")} of ${plural(tenants, "tenant")}${old}`);
+  say(io, `${selected_action ?? "no action"} touches ${plural(messages, "message")} of ${plural(tenants, "tenant")}${old}`);
   for (const { topic, messages: count } of topics) say(io, `  ${String(count).padStart(8)}  ${topic}`);
   if (over_generation > 0) say(io, `  ${String(over_generation).padStart(8)}  left out: replayed often enough`);
 }
 
-function showCandidates(io: Io, { data, next_cursor }: ListJson<CandidateJson>): void {
-  const rows = data.map((one) => [
-    String(one.candidate_id),
-    String(one.group_id),
-    one.selected_action ?? "",
-    percent(one.confidence),
-    one.decision,
-    one.execution_status,
-    String(one.occurrence_count),
-    `${one.error_code}  ${one.topic}`,
-  ]);
-  fittedTable(io, ["candidate", "group", "action", "sure", "decision", "execution", "seen", "failure"], rows);
-  if (next_cursor !== null) say(io, "", `more: --cursor ${next_cursor}`);
+const candidateList = listing<AnswerOf<"listCandidates">["data"][number]>({
+  candidate: "candidate_id",
+  group: "group_id",
+  action: "selected_action",
+  sure: ({ confidence }) => percent(confidence),
+  decision: "decision",
+  execution: "execution_status",
+  seen: "occurrence_count",
+  failure: ({ error_code, topic }) => `${error_code}  ${topic}`,
+});
+
+const reasonList = listing<Candidate["rules_evaluated"][number]>({
+  "  rule": ({ rule_id }) => `  ${rule_id}`,
+  "speaks for": speaksFor,
+  because({ facts }) {
+    const fact = facts.find((one) => one.matched);
+    return fact && `${fact.field} ${fact.wanted}; found ${fact.found}`;
+  },
+});
+
+const provenanceList = listing<NonNullable<Candidate["provenance"]>[number]>({
+  at: "at",
+  actor: "actor",
+  event: "event_type",
+  reason: "reason",
+});
+
+/** What a rule adds to the evaluation. */
+export function speaksFor({ contribution }: Pick<Candidate["rules_evaluated"][number], "contribution">): string {
+  return contribution.kind === "none" ? "" : `${contribution.action} ${percent(contribution.score)}`;
 }
 
-export function showCandidate(io: Io, candidate: CandidateDetailJson): void {
-  const { group, evaluation, rules_evaluated, approvals, approvals_missing, lapsed_reason, provenance } = candidate;
+export const suggestions = (some: readonly { readonly action: string; readonly confidence: number }[]): string =>
+  some.map(({ action, confidence }) => `${action} (${percent(confidence)})`).join(", ");
+
+export function showCandidate(io: Io, candidate: Candidate): void {
+  const { group, action, evaluation, approvals, approvals_missing, lapsed_reason, provenance, executed_by: by } = candidate;
   sayFields(io, {
     candidate: `${candidate.candidate_id}, round ${candidate.round} of group ${candidate.group_id}, version ${candidate.version}`,
     failure: `${group.error_code} in ${group.topic}: ${group.template}`,
     seen: plural(candidate.occurrence_count, "occurrence"),
     evaluation: candidate.evaluation_status,
     suggested: candidate.selected_action === null ? "nothing" : `${candidate.selected_action} (${percent(candidate.confidence)})`,
-    risk: candidate.action === null ? null : `${candidate.action.risk}; approval: ${candidate.action.approval}`,
+    risk: action && `${action.risk}; approval: ${action.approval}`,
     decision: candidate.decision,
     approvals: approvals.map(({ actor, at }) => `${actor} ${age(at)} ago`).join(", "),
     missing: approvals_missing > 0 ? plural(approvals_missing, "approval") : null,
-    lapsed: lapsed_reason === null ? null : `${lapsed_reason}: approve again`,
-    execution: `${candidate.execution_status}${candidate.executed_by === null ? "" : ` by ${candidate.executed_by}`}`,
+    lapsed: lapsed_reason && `${lapsed_reason}: approve again`,
+    execution: `${candidate.execution_status}${by === null ? "" : ` by ${by}`}`,
     redrive: candidate.redrive_id,
     owner: candidate.owner,
     note: candidate.note,
   });
   say(io, "");
-  sayRadius(io, candidate.selected_action, candidate.blast_radius);
-  const matched = rules_evaluated.filter((rule) => rule.matched);
+  sayRadius(io, candidate);
+  const matched = candidate.rules_evaluated.filter((rule) => rule.matched);
   if (matched.length > 0) {
     say(io, "", "Why:");
-    const rows = matched.map(({ rule_id, contribution, facts }) => {
-      const what = contribution.kind === "none" ? "" : `${contribution.action} ${percent(contribution.score)}`;
-      const fact = facts.find((one) => one.matched);
-      return [`  ${rule_id}`, what, fact === undefined ? "" : `${fact.field} ${fact.wanted}; found ${fact.found}`];
-    });
-    fittedTable(io, ["  rule", "speaks for", "because"], rows, 28);
+    reasonList(io, { data: matched });
   }
   const others = evaluation?.alternatives ?? [];
-  if (others.length > 0)
-    say(io, "", ...wrapped(`Else: ${others.map((one) => `${one.action} (${percent(one.confidence)})`).join(", ")}`, ""));
-  if (provenance !== undefined) {
-    say(io, "");
-    const rows = provenance.map((one) => [one.at, one.actor, one.event_type, one.reason ?? ""]);
-    fittedTable(io, ["at", "actor", "event", "reason"], rows);
-  }
+  if (others.length > 0) say(io, "", ...wrapped(io, `Else: ${suggestions(others)}`, ""));
+  if (provenance === undefined) return;
+  say(io, "");
+  provenanceList(io, { data: provenance });
 }

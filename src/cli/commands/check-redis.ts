@@ -4,26 +4,18 @@
  */
 import type { Command } from "commander";
 import { errorText, isMakegoodError } from "../../message/errors.ts";
-import type { Config } from "../../server/config/config.ts";
 import { attestation } from "../../server/open-store.ts";
 import { connectRedis, type NodeDurability, readDurability, survivesOf } from "../../store/redis/index.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { complain, type Io, printJson, say } from "../io.ts";
 import type { CommandContext, Run } from "../run.ts";
 
-interface Options {
-  readonly strict?: boolean;
-}
-
 export function checkRedisCommand(program: Command, run: Run): void {
   program
     .command("check-redis")
     .description("what the Redis of REDIS_URL says about its durability; exit code 1: not durable, 2: not reachable")
     .option("--strict", "what is only advised must hold, too")
-    .option("--json", "print JSON, for a program to read")
-    .action(({ strict = false, json = false }: Options & { json?: boolean }) =>
-      run((context) => checkRedis({ ...context, json: context.json || json }, strict)),
-    );
+    .action(({ strict = false }: { strict?: boolean }) => run((context) => checkRedis(context, strict)));
 }
 
 async function checkRedis({ io, config, json }: CommandContext, strict: boolean): Promise<ExitCode> {
@@ -32,32 +24,31 @@ async function checkRedis({ io, config, json }: CommandContext, strict: boolean)
     return EXIT.usage;
   }
   try {
-    const { nodes, survives } = await examine(config.redis_url, config);
+    const { nodes, survives } = await examine(config.redis_url, config.redis_attest);
     const failed = nodes.some(({ findings }) =>
       findings.some(({ verdict, required }) => verdict !== "verified" && (required || strict)),
     );
     if (json) printJson(io, JSON.stringify({ status: failed ? "fail" : "ok", survives, strict, nodes }));
-    else report(io, nodes, survives, strict);
+    else show(io, nodes, survives, strict);
     return failed ? EXIT.failed : EXIT.ok;
   } catch (error) {
-    const away = isMakegoodError(error) && error.retryable;
     if (json) printJson(io, JSON.stringify({ status: "unreachable", error: errorText(error) }));
     complain(io, `makegood: ${errorText(error)}`);
-    return away ? EXIT.unreachable : EXIT.failed;
+    return isMakegoodError(error) && error.retryable ? EXIT.unreachable : EXIT.failed;
   }
 }
 
-async function examine(url: string, config: Config) {
+async function examine(url: string, attested: readonly string[]) {
   const port = await connectRedis(url);
   try {
-    const found = await readDurability(port, attestation(config.redis_attest));
+    const found = await readDurability(port, attestation(attested));
     return { nodes: found.nodes, survives: survivesOf(found) };
   } finally {
     await port.close();
   }
 }
 
-function report(io: Io, nodes: readonly NodeDurability[], survives: string, strict: boolean): void {
+function show(io: Io, nodes: readonly NodeDurability[], survives: string, strict: boolean): void {
   for (const { node, role, findings } of nodes) {
     if (nodes.length > 1) say(io, `${node} (${role})`);
     for (const { name, verdict, value, required, attested, detail } of findings) {

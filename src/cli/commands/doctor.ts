@@ -15,7 +15,7 @@ export function doctorCommand(program: Command, run: Run): void {
   program
     .command("doctor")
     .description("check the machine, the configuration and the store (or the server of MAKEGOOD_URL)")
-    .action(() => run(examine));
+    .action(() => run(examine, { asksServer: true }));
 }
 
 async function examine(context: CommandContext): Promise<ExitCode> {

@@ -1,35 +1,25 @@
 /**
  * `makegood journal list|import|export`: what the fallback ladder's last rungs hold, seen, moved into the store, or printed.
- * Import takes journal directories and the lines that the ERROR log got when only memory had a message; it only adds what is
- * absent.
  */
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile, stat } from "node:fs/promises";
 import type { Command } from "commander";
-import { createMakegood } from "../../create.ts";
-import { errorText } from "../../message/errors.ts";
+import { type Imported, importDirectory, importLines, lostIn } from "../../create/import-journal.ts";
 import { createLog } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
-import { systemRandom } from "../../platform/random.ts";
 import { TOPIC as BILLING } from "../../presets/settlement/topic.ts";
-import type { Config } from "../../server/config/config.ts";
 import { openStore } from "../../server/open-store.ts";
 import { declareFileTopics, makegoodOptions } from "../../server/serve.ts";
-import { createJournal, type JournalContents, type ListedEntry, readJournal } from "../../store/journal/index.ts";
-import { readLine } from "../../store/ladder/format/error-line.ts";
+import { type JournalContents, readJournal } from "../../store/journal/index.ts";
 import { entryJson, type HandedDown } from "../../store/ladder/format/handed-down.ts";
-import { createSealer } from "../../store/ladder/format/seal.ts";
+import type { Store } from "../../store/store.ts";
 import { topic } from "../../topic/topic.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
-import { complain, type Io, printJson, say, table } from "../io.ts";
+import { report } from "../conversation.ts";
+import { EXIT, type ExitCode, Stop } from "../exit-code.ts";
+import { complain, type Io, printJson, say } from "../io.ts";
 import type { CommandContext, Run } from "../run.ts";
+import { table } from "../table.ts";
 
-interface Options {
-  readonly directory?: string;
-}
-
-const DIRECTORY = "instead of MAKEGOOD_JOURNAL_DIR";
+const DIRECTORY = ["--directory <path>", "instead of MAKEGOOD_JOURNAL_DIR"] as const;
 
 export function journalCommand(program: Command, run: Run): void {
   const journal = program
@@ -38,79 +28,63 @@ export function journalCommand(program: Command, run: Run): void {
   journal
     .command("list")
     .description("what waits in it, what is in quarantine, what is damaged; touches nothing")
-    .option("--directory <path>", DIRECTORY)
-    .action((options: Options) => run((context) => withContents(context, options, list)));
+    .option(...DIRECTORY)
+    .action(({ directory }: { directory?: string }) => run((context) => withContents(context, directory, list)));
   journal
     .command("export")
     .description("every entry that can be read, one JSON line each, as `journal import` reads it; touches nothing")
-    .option("--directory <path>", DIRECTORY)
-    .action((options: Options) => run((context) => withContents(context, options, exportAll)));
+    .option(...DIRECTORY)
+    .action(({ directory }: { directory?: string }) => run((context) => withContents(context, directory, exportAll)));
   journal
     .command("import [paths...]")
-    .description(
-      "move entries into the store if they are absent: from journal directories, and from log files (- is standard input)",
-    )
+    .description("move entries into the store if absent: from journal directories, and from log files (- is standard input)")
     .addHelpText("after", "\nWithout a path: the directory of MAKEGOOD_JOURNAL_DIR. Sealed payloads need MAKEGOOD_SEAL_KEY.")
     .action((paths: string[]) => run((context) => importAll(context, paths)));
 }
 
 type Shown = (context: CommandContext, contents: JournalContents) => ExitCode;
 
-async function withContents(context: CommandContext, { directory }: Options, show: Shown): Promise<ExitCode> {
-  const { io, config } = context;
-  const path = directory ?? config.journal_dir;
-  if (path === null) {
-    complain(io, "makegood: which journal? Give --directory or MAKEGOOD_JOURNAL_DIR");
-    return EXIT.usage;
-  }
+async function withContents(context: CommandContext, given: string | undefined, show: Shown): Promise<ExitCode> {
   try {
-    return show(context, await readJournal({ directory: path, sealKey: config.seal_key ?? undefined }));
+    const directory = given ?? context.config.journal_dir;
+    if (directory === null) throw new Stop("which journal? Give --directory or MAKEGOOD_JOURNAL_DIR");
+    return show(context, await readJournal({ directory, sealKey: context.config.seal_key ?? undefined }));
   } catch (error) {
-    complain(io, `makegood: ${errorText(error)}`);
-    return (error as NodeJS.ErrnoException).code === "ENOENT" ? EXIT.notFound : EXIT.failed;
+    const exit = report(context, error);
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? EXIT.notFound : exit;
   }
 }
 
 const list: Shown = ({ io, json }, { entries, damage, bytes }) => {
   if (json) {
-    const data = entries.map(({ id, state, reason, entry, file, offset }) => ({
-      id,
-      state,
-      reason,
-      ...fieldsOf(entry),
-      file,
-      offset,
-    }));
+    const data = entries.map(({ entry, ...listed }) => ({ ...listed, ...fieldsOf(entry) }));
     printJson(io, JSON.stringify({ data, damage, bytes, next_cursor: null }));
     return EXIT.ok;
   }
-  if (entries.length === 0) say(io, "nothing waits in the journal");
-  else {
-    const row = ({ id, state, reason, entry }: ListedEntry) => {
-      const { topic = "", key = null, at = "" } = fieldsOf(entry);
-      return [id, state, topic, key ?? "", at, reason ?? ""];
-    };
-    table(io, ["id", "state", "topic", "key", "at", "reason"], entries.map(row));
-  }
+  const rows = entries.map(({ id, state, reason, entry }) => {
+    const { topic: name = "", key, at = "" } = fieldsOf(entry);
+    return [id, state, name, key ?? "", at, reason ?? ""];
+  });
+  if (rows.length === 0) say(io, "nothing waits in the journal");
+  else table(io, ["id", "state", "topic", "key", "at", "reason"], rows);
   tellDamage(io, damage);
   return EXIT.ok;
 };
 
-/** Returns how many of them may have been entries: a torn tail was promised to nobody. */
-function tellDamage(io: Io, damage: JournalContents["damage"]): number {
+function tellDamage(io: Io, damage: JournalContents["damage"]): void {
   for (const { kind, file, offset, bytes } of damage)
     complain(io, `${kind.replace("_", " ")}: ${file} at ${offset}, ${bytes} bytes`);
-  return damage.filter(({ kind }) => kind === "corrupt_record").length;
 }
 
 function fieldsOf(entry: HandedDown | null): { topic?: string; key?: string | null; tenant_id?: string | null; at?: string } {
   if (!entry) return {};
-  const { topic, key, tenantId } = entry.message;
-  return { topic, key, tenant_id: tenantId, at: new Date(entry.atMs).toISOString() };
+  const { topic: name, key, tenantId } = entry.message;
+  return { topic: name, key, tenant_id: tenantId, at: new Date(entry.atMs).toISOString() };
 }
 
 const exportAll: Shown = ({ io }, { entries, damage }) => {
-  let unread = tellDamage(io, damage);
+  tellDamage(io, damage);
+  let unread = lostIn(damage);
   for (const { id, entry, reason, file, offset } of entries) {
     if (entry) printJson(io, `{"makegood_entry":${entryJson(entry)}}`);
     else {
@@ -121,31 +95,33 @@ const exportAll: Shown = ({ io }, { entries, damage }) => {
   return unread === 0 ? EXIT.ok : EXIT.failed;
 };
 
-interface Imported {
-  moved: number;
-  duplicates: number;
-  conflicts: number;
-  left: number;
-  unreadable: number;
-}
-
 async function importAll(context: CommandContext, paths: readonly string[]): Promise<ExitCode> {
   const { io, config, json } = context;
   const from = paths.length > 0 ? paths : config.journal_dir === null ? [] : [config.journal_dir];
-  if (from.length === 0) {
-    complain(io, "makegood: import what? Give a journal directory, a log file or - for standard input");
-    return EXIT.usage;
-  }
   const sum: Imported = { moved: 0, duplicates: 0, conflicts: 0, left: 0, unreadable: 0 };
+  const log = createLog({ clock: systemClock, format: "text", level: "error", write: (line) => io.err(line) });
+  const options = {
+    async open() {
+      const { store, release } = await openStore({ config, log });
+      return { options: makegoodOptions(config, store, systemClock), release };
+    },
+    prepare: (store: Store) => declareFileTopics(store, config.topics, log),
+    // Settlement declares its topic in code: what its journal holds must not wait for that (N11).
+    topicsOf: (names: ReadonlySet<string>) =>
+      names.has(BILLING) ? [topic(BILLING, { retry: "settlement", ordering: "none" })] : [],
+    sealKey: config.seal_key ?? undefined,
+    sum,
+    damaged: (damage: JournalContents["damage"]) => tellDamage(io, damage),
+    complain: (text: string) => complain(io, `makegood: ${text}`),
+  };
   try {
+    if (from.length === 0) throw new Stop("import what? Give a journal directory, a log file or - for standard input");
     for (const path of from) {
-      const isDirectory = path !== "-" && (await stat(path)).isDirectory();
-      if (isDirectory) await importDirectory(io, config, path, sum);
-      else await importLines(io, config, path, sum);
+      if (path !== "-" && (await stat(path)).isDirectory()) await importDirectory(path, options);
+      else await importLines(path === "-" ? String((await io.stdin()) ?? "") : await readFile(path, "utf8"), options);
     }
   } catch (error) {
-    complain(io, `makegood: ${errorText(error)}`);
-    return EXIT.failed;
+    return report(context, error);
   }
   const { moved, duplicates, conflicts, left, unreadable } = sum;
   if (json) printJson(io, JSON.stringify(sum));
@@ -157,76 +133,4 @@ async function importAll(context: CommandContext, paths: readonly string[]): Pro
   }
   if (conflicts > 0) return EXIT.conflict;
   return left + unreadable > 0 ? EXIT.failed : EXIT.ok;
-}
-
-/** A Makegood that does nothing but drain that directory. */
-async function importDirectory(io: Io, config: Config, directory: string, sum: Imported): Promise<void> {
-  const log = createLog({ clock: systemClock, format: "text", level: "error", write: (line) => io.err(line) });
-  const opened = await openStore({ config, log });
-  try {
-    const journal = createJournal({ directory, sealKey: config.seal_key ?? undefined });
-    const found = (await readJournal({ directory, sealKey: config.seal_key ?? undefined })).entries;
-    // Settlement declares its topic in code: what its journal holds must not wait for that (N11).
-    const billing = found.some(({ entry }) => entry?.message.topic === BILLING);
-    const topics = billing ? [topic(BILLING, { retry: "settlement", ordering: "none" })] : [];
-    const counted = { moved: 0, duplicates: 0, conflicts: 0 };
-    const mg = await createMakegood({
-      ...makegoodOptions(config, opened.store, systemClock),
-      journal,
-      topics,
-      // The loop may be faster than the call below: all that was moved counts, by either of them.
-      onEvent: (event) => {
-        if (event.type !== "drained") return;
-        counted.moved += event.moved;
-        counted.duplicates += event.duplicates;
-        counted.conflicts += event.conflicts;
-      },
-    });
-    try {
-      await declareFileTopics(mg.store, config.topics, log);
-      await mg.ladder.drain();
-    } finally {
-      await mg.close();
-      await journal.close();
-    }
-    sum.moved += counted.moved;
-    sum.duplicates += counted.duplicates;
-    sum.conflicts += counted.conflicts;
-    const { entries, damage } = await readJournal({ directory });
-    sum.left += entries.filter(({ state }) => state !== "quarantined").length + tellDamage(io, damage);
-  } finally {
-    await opened.release();
-  }
-}
-
-/** Lines go through a journal of their own: what the store does not take is then kept, too, and not only a line in a file again. */
-async function importLines(io: Io, config: Config, path: string, sum: Imported): Promise<void> {
-  const sealer = config.seal_key === null ? null : createSealer(config.seal_key, systemRandom);
-  const text = path === "-" ? ((await io.stdin())?.toString("utf8") ?? "") : await readFile(path, "utf8");
-  const entries: HandedDown[] = [];
-  for (const [n, line] of text.split("\n").entries()) {
-    const read = readLine(line, sealer);
-    if (read?.ok) entries.push(read.entry);
-    else if (read) {
-      sum.unreadable++;
-      complain(io, `makegood: line ${n + 1}: ${read.fault}`);
-    }
-  }
-  if (entries.length === 0) return;
-  const directory = await mkdtemp(join(tmpdir(), "makegood-import-"));
-  const journal = createJournal({ directory, sealKey: config.seal_key ?? undefined, bytesMax: Number.MAX_SAFE_INTEGER });
-  await journal.open();
-  const kept = await Promise.all(entries.map((entry) => journal.append(entry)));
-  await journal.close();
-  const refused = kept.find((one) => one.kind === "refused");
-  if (refused?.kind === "refused") throw new Error(`the lines could not be read into ${directory}: ${refused.error}`);
-  for (const [i, { kind }] of kept.entries()) {
-    if (kind !== "conflict") continue;
-    sum.unreadable++;
-    complain(io, `makegood: two lines have the id ${entries[i]?.message.id} and not the same payload: the first one counts`);
-  }
-  const before = sum.left + sum.conflicts;
-  await importDirectory(io, config, directory, sum);
-  if (sum.left + sum.conflicts === before) await rm(directory, { recursive: true, force: true });
-  else complain(io, `makegood: what was not moved is kept in ${directory}`);
 }

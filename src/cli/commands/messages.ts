@@ -1,123 +1,125 @@
 /**
- * `makegood messages list|show|replay|edit|resolve|discard`.
+ * `makegood messages list|show|payload|replay|edit|resolve|discard|cancel|reschedule`, and `makegood store acknowledge-loss`.
  */
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
+import type { AnswerOf } from "../../contract/table.ts";
 import { cursorOn, eachMember, takeValue } from "../../message/json-scanner.ts";
-import type { AttemptJson, MessageJson, ProvenanceJson } from "../../server/json/message-json.ts";
-import { refusedAnswer, withApi } from "../api.ts";
-import type { Api } from "../api-on.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
-import { integer } from "../integer.ts";
-import { type Io, printJson, say, table } from "../io.ts";
+import { isOwnTopic } from "../../presets/own-topics.ts";
+import { ask, type Conversation } from "../conversation.ts";
+import { EXIT, Stop } from "../exit-code.ts";
+import { type Io, say } from "../io.ts";
+import { PAYLOAD_OPTIONS, payloadBody } from "../payload.ts";
+import { routeCommand } from "../route-command.ts";
 import type { Run } from "../run.ts";
-import { messageEdit } from "./message-edit.ts";
+import { listing, sayFields, wrapped } from "../table.ts";
 
-interface ListOptions {
-  readonly status?: string;
-  readonly resolution?: string;
-  readonly topic?: string;
-  readonly tenantId?: string;
-  readonly key?: string;
-  readonly limit?: string;
-  readonly cursor?: string;
-}
+type Message = AnswerOf<"listMessages">["data"][number];
+type Detail = AnswerOf<"getMessage">;
 
 export function messagesCommand(program: Command, run: Run): void {
   const messages = program.command("messages").description("look at messages and decide about dead letters");
-  messages
-    .command("list")
-    .description("newest first")
-    .addOption(new Option("--status <status>").choices(["pending", "processing", "delivered", "dead"]))
-    .addOption(new Option("--resolution <resolution>", "of dead letters").choices(["open", "resolved", "discarded"]))
-    .option("--topic <topic>")
-    .option("--tenant-id <tenant>")
-    .option("--key <key>")
-    .option("--limit <n>", "how many at most", "50")
-    .option("--cursor <cursor>", "where the page before ended")
-    .action((options: ListOptions) => run(({ io, config, json }) => withApi(io, config, (api) => list(io, api, options, json))));
-  messages
-    .command("show <id>")
-    .description("one message with its payload, its attempts and what people did to it")
-    .action((id: string) =>
-      run(({ io, config, json }) =>
-        withApi(io, config, async (api) => {
-          const answer = await api.call("GET", `/api/v1/messages/${encodeURIComponent(id)}`);
-          const refused = refusedAnswer(io, answer, json);
-          if (refused !== null) return refused;
-          if (json) printJson(io, answer.text);
-          else show(io, answer.text);
-          return EXIT.ok;
-        }),
-      ),
-    );
-  intervention(messages, run, "replay", "put a dead letter or a held message back, due now, with a new budget of attempts");
-  messageEdit(messages, run);
-  intervention(messages, run, "resolve", "close a dead letter that was taken care of by other means");
-  intervention(messages, run, "discard", "close a dead letter, or take back a pending message: it will not be delivered");
+  routeCommand(messages, run, "listMessages", {
+    name: "list",
+    about: "newest first; of Makegood's own topics only dead letters",
+    options: { "--all": "all messages of Makegood's own topics, too" },
+    show: (io, page, { input, options }) => showPage(io, page, options.all === true || input.topic !== undefined),
+  });
+  routeCommand(messages, run, "getMessage", { name: "show", show: (io, _, { text }) => show(io, text) });
+  // Without a line break of ours behind it: these are the bytes.
+  routeCommand(messages, run, "getPayload", {
+    name: "payload",
+    show: (io, _, { text }) => (io.tty ? say(io, text) : io.out(text)),
+  });
+  routeCommand(messages, run, "replayMessage", { name: "replay", show: sayState });
+  routeCommand(messages, run, "editMessage", {
+    name: "edit",
+    example: `messages edit <id> --payload '{"charge":"ch_1"}' --reason "a typo in the charge"`,
+    options: PAYLOAD_OPTIONS,
+    before: async (asking, { id: _, ...fields }, options) => ({ body: await payloadBody(asking.io, fields, options) }),
+    show: (io, made, { input }) => say(io, `${input.id} goes on as ${made.id}`),
+  });
+  routeCommand(messages, run, "resolveMessage", { name: "resolve", show: sayState });
+  routeCommand(messages, run, "discardMessage", { name: "discard", show: sayState });
+  const byKey = { args: { id: "[id]" }, options: KEY_OPTIONS, show: sayState };
+  routeCommand(messages, run, "cancelMessage", {
+    ...byKey,
+    name: "cancel",
+    example: "messages cancel --topic billing/finalize --key charge-1 --reason refunded",
+    before: async (asking, input, options) => ({ input: { ...input, id: input.id ?? (await idOfKey(asking, options)) } }),
+  });
+  routeCommand(messages, run, "rescheduleMessage", {
+    ...byKey,
+    name: "reschedule",
+    example: "messages reschedule <id> --delay-ms 60000 --reason later",
+    before: async (asking, input, options) => ({ input: { ...input, id: input.id ?? (await idOfKey(asking, options)) } }),
+  });
 }
 
-function intervention(messages: Command, run: Run, action: "replay" | "resolve" | "discard", description: string): void {
-  const command = messages
-    .command(`${action} <id>`)
-    .description(description)
-    .requiredOption("--reason <text>", "why; it becomes part of the message's history")
-    .option("--revision <n>", "refuse if the message has moved on since", integer)
-    .action((id: string, options: { reason: string; revision?: number; force?: boolean }) =>
-      run(({ io, config, json }) =>
-        withApi(io, config, async (api) => {
-          const { reason, revision, force } = options;
-          const body = JSON.stringify({ reason, revision, force });
-          const answer = await api.call("POST", `/api/v1/messages/${encodeURIComponent(id)}/${action}`, body);
-          const refused = refusedAnswer(io, answer, json);
-          if (refused !== null) return refused;
-          if (json) printJson(io, answer.text);
-          else {
-            const { status, resolution } = headOf(answer.text).message;
-            say(io, `${id} is now ${resolution === null ? status : `${status} (${resolution})`}`);
-          }
-          return EXIT.ok;
-        }),
-      ),
-    );
-  if (action === "replay") command.option("--force", "also while a copy of it is on its way to another receiver");
+export function storeCommand(program: Command, run: Run): void {
+  const store = program.command("store").description("what a person says about the store");
+  const show = (io: Io): void => say(io, "the loss is acknowledged");
+  routeCommand(store, run, "acknowledgeLoss", { name: "acknowledge-loss", show });
 }
 
-async function list(io: Io, api: Api, options: ListOptions, json: boolean): Promise<ExitCode> {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...options, tenant_id: options.tenantId, tenantId: undefined })) {
-    if (typeof value === "string") query.set(name, value);
-  }
-  const answer = await api.call("GET", `/api/v1/messages?${query}`);
-  const refused = refusedAnswer(io, answer, json);
-  if (refused !== null) return refused;
-  if (json) {
-    printJson(io, answer.text);
-    return EXIT.ok;
-  }
-  const page = JSON.parse(answer.text) as { data: MessageJson[]; next_cursor: string | null };
-  const rows = page.data.map((message) => [
-    message.id,
-    message.topic,
-    message.held_reason === null ? message.status : `${message.status} (${message.held_reason})`,
-    message.resolution ?? "",
-    String(message.attempts),
-    message.created_at,
-    message.key ?? "",
-    (message.last_error ?? "").slice(0, 80),
-  ]);
-  table(io, ["id", "topic", "status", "resolution", "attempts", "created", "key", "last error"], rows);
-  if (page.next_cursor !== null) say(io, "", `more: --cursor ${page.next_cursor}`);
-  return EXIT.ok;
+/** A caller knows the key that it gave, a person the id that a list shows. */
+const KEY_OPTIONS = {
+  "--key <key>": "instead of the id: the key it has",
+  "--topic <topic>": "the topic of that key",
+  "--tenant-id <id>": "the tenant of that key, where it has one",
+};
+
+async function idOfKey(asking: Conversation, options: Readonly<Record<string, unknown>>): Promise<string> {
+  const { key, topic, tenantId } = options as Readonly<Record<string, string | undefined>>;
+  if (key === undefined || topic === undefined) throw new Stop("which message? Give its id, or --topic and --key");
+  const { value } = await ask(asking, "listMessages", { topic, key, tenant_id: tenantId });
+  const pending = value.data.filter(({ status }) => status === "pending");
+  const [first, ...more] = pending.length > 0 ? pending : value.data;
+  if (first === undefined) throw new Stop(`topic ${topic} has no message with the key ${key}`, EXIT.notFound);
+  if (more.length === 0) return first.id;
+  throw new Stop(`${more.length + 1} messages of ${topic} have the key ${key}: add --tenant-id, or give the id`, EXIT.conflict);
 }
 
-interface Head {
-  readonly message: MessageJson & { timeline?: AttemptJson[]; provenance?: ProvenanceJson[] };
-  /** The exact text. */
-  readonly payload: string;
+type Standing = Pick<Message, "status" | "resolution" | "held_reason">;
+
+function statusOf({ status, resolution, held_reason }: Standing): string {
+  const more = resolution ?? held_reason;
+  return more === null ? status : `${status} (${more})`;
 }
+
+function sayState(io: Io, message: Standing & { readonly id: string }): void {
+  say(io, `${message.id} is now ${statusOf({ ...message, held_reason: null })}`);
+}
+
+const messageList = listing<Message>({
+  id: "id",
+  topic: "topic",
+  status: statusOf,
+  tries: "attempts",
+  created: "created_at",
+  key: "key",
+  "last error": "last_error",
+});
+
+function showPage(io: Io, { data, next_cursor }: AnswerOf<"listMessages">, all: boolean): void {
+  const shown = data.filter(({ topic, status }) => all || status === "dead" || !isOwnTopic(topic));
+  messageList(io, { data: shown, next_cursor });
+  const hidden = data.length - shown.length;
+  if (hidden > 0) say(io, "", ...wrapped(io, `${hidden} of Makegood's own topics are hidden: --all shows them`, ""));
+}
+
+const timelineList = listing<Detail["timeline"][number]>({
+  attempt: "attempt",
+  outcome: "outcome",
+  counted: "counted",
+  at: "at",
+  took: ({ duration_ms: ms }) => ms !== null && `${ms} ms`,
+  code: "code",
+  error: "error",
+});
+const provenanceList = listing<Detail["provenance"][number]>({ at: "at", actor: "actor", action: "action", reason: "reason" });
 
 /** The payload is cut out as text: parsing it would lose big numbers and duplicate keys. */
-function headOf(text: string): Head {
+function show(io: Io, text: string): void {
   const members = new Map<string, unknown>();
   let payload = "";
   const cursor = cursorOn(text, "invalid_payload");
@@ -126,37 +128,15 @@ function headOf(text: string): Head {
     if (name === "payload") payload = value;
     else members.set(name, JSON.parse(value));
   });
-  return { message: Object.fromEntries(members) as unknown as Head["message"], payload };
-}
-
-function show(io: Io, text: string): void {
-  const { message, payload } = headOf(text);
-  const { timeline = [], provenance = [], pending_reason: why, ...rest } = message;
-  // A server of the version before gives none.
-  const fields = { ...rest, pending_reason: why ? `${why.code}: ${why.reason}` : null };
-  const shown = Object.entries(fields).filter(([, value]) => value !== null);
-  const width = Math.max(...shown.map(([name]) => name.length));
-  say(io, ...shown.map(([name, value]) => `${name.padEnd(width)}  ${String(value)}`));
-  if (timeline.length > 0) {
+  const { timeline, provenance, pending_reason: why, ...rest } = Object.fromEntries(members) as unknown as Detail;
+  sayFields({ ...io, width: null }, { ...rest, pending_reason: why ? `${why.code}: ${why.reason}` : null });
+  for (const [list, data] of [
+    [timelineList, timeline],
+    [provenanceList, provenance],
+  ] as const) {
+    if (data.length === 0) continue;
     say(io, "");
-    const rows = timeline.map((one) => [
-      String(one.attempt),
-      one.outcome,
-      one.counted ? "yes" : "no",
-      one.at,
-      one.duration_ms === null ? "" : `${one.duration_ms} ms`,
-      one.code ?? "",
-      one.error ?? "",
-    ]);
-    table(io, ["attempt", "outcome", "counted", "at", "took", "code", "error"], rows);
-  }
-  if (provenance.length > 0) {
-    say(io, "");
-    table(
-      io,
-      ["at", "actor", "action", "reason"],
-      provenance.map((one) => [one.at, one.actor, one.action, one.reason ?? ""]),
-    );
+    list(io, { data: data as never });
   }
   say(io, "", "payload", payload);
 }

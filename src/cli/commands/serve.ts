@@ -10,7 +10,7 @@ import { type RunningServer, startServer } from "../../server/serve.ts";
 import { VERSION } from "../../server/version.ts";
 import type { ExitCode } from "../exit-code.ts";
 import { type Io, say } from "../io.ts";
-import type { Flags, Run } from "../run.ts";
+import type { Run } from "../run.ts";
 import { untilSignal } from "../until-signal.ts";
 
 interface Options {
@@ -31,8 +31,8 @@ export function serveCommand(program: Command, run: Run): void {
       "\nSIGTERM drains and exits 0. With DATABASE_URL it uses that server, with MAKEGOOD_STORE=redis that of REDIS_URL, else an embedded PostgreSQL.",
     )
     .action((options: Options) => {
-      const flags: Flags = { port: options.port, host: options.host, data_dir: options.dataDir };
-      return run(({ io, config }) => serve(io, config), flags);
+      const flags = { port: options.port, host: options.host, data_dir: options.dataDir };
+      return run(({ io, config }) => serve(io, config), { flags });
     });
 }
 

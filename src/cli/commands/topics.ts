@@ -2,123 +2,83 @@
  * `makegood topics list|show|set|pause|resume|delete`.
  */
 import type { Command } from "commander";
-import type { TopicJson } from "../../server/json/topic-json.ts";
-import { refusedAnswer, withApi } from "../api.ts";
-import type { Api } from "../api-on.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
-import { complain, type Io, printJson, readInput, say, table } from "../io.ts";
+import type { AnswerOf } from "../../contract/table.ts";
+import { isOwnTopic } from "../../presets/own-topics.ts";
+import { confirmed, YES } from "../confirm.ts";
+import { ask } from "../conversation.ts";
+import { Stop } from "../exit-code.ts";
+import { type Io, readInput, say } from "../io.ts";
+import { routeCommand } from "../route-command.ts";
 import type { Run } from "../run.ts";
+import { listing, plural, sayJson, wrapped } from "../table.ts";
 
-interface SetOptions {
-  readonly file?: string;
-  readonly kind?: string;
-  readonly url?: string;
-}
+type Topic = AnswerOf<"getTopic">;
 
 export function topicsCommand(program: Command, run: Run): void {
   const topics = program.command("topics").description("declare topics and steer them");
-  const calls = (
-    name: string,
-    description: string,
-    use: (io: Io, api: Api, json: boolean, topic: string) => Promise<ExitCode>,
-  ): void => {
-    topics
-      .command(name)
-      .description(description)
-      .action((topic: string) => run(({ io, config, json }) => withApi(io, config, (api) => use(io, api, json, topic))));
-  };
-  calls("list", "every topic and the state it is in", (io, api, json) => list(io, api, json));
-  calls("show <topic>", "one topic; its secrets are never shown", (io, api, json, topic) =>
-    ask(io, api, json, "GET", pathOf(topic), (text) => JSON.stringify(JSON.parse(text), null, 2)),
-  );
-  topics
-    .command("set <topic>")
-    .description("declare a topic or replace it as a whole")
-    .option("--file <path>", "its definition as JSON, the same as the API takes; - is standard input")
-    .option("--kind <kind>", "short for a sink of this kind (http if absent)")
-    .option("--url <url>", "short for a sink: where it delivers")
-    .addHelpText(
-      "after",
-      "\nExample:\n  $ makegood topics set billing/finalize --kind http --url https://billing.example/finalize",
-    )
-    .action((topic: string, options: SetOptions) =>
-      run(async ({ io, config, json }) => {
-        const body = await definitionOf(io, options);
-        if (body === null) return EXIT.usage;
-        return withApi(io, config, (api) => ask(io, api, json, "PUT", pathOf(topic), () => `${topic} is set`, body));
-      }),
-    );
-  calls("pause <topic>", "stop attempts; messages are still accepted", (io, api, json, topic) =>
-    ask(io, api, json, "POST", `${pathOf(topic)}/pause`, () => `${topic} is paused`),
-  );
-  calls("resume <topic>", "attempt again, also after a disabled sink", (io, api, json, topic) =>
-    ask(io, api, json, "POST", `${pathOf(topic)}/resume`, () => `${topic} is resumed`),
-  );
-  calls("delete <topic>", "forget a topic that has no unsettled message", (io, api, json, topic) =>
-    ask(io, api, json, "DELETE", pathOf(topic), () => `${topic} is deleted`),
-  );
+  routeCommand(topics, run, "listTopics", {
+    name: "list",
+    options: { "--all": "Makegood's own topics, too" },
+    show: (io, { data }, { options }) => showTopics(io, data, options.all === true),
+  });
+  routeCommand(topics, run, "getTopic", { name: "show", about: "one topic; its secrets are never shown", show: sayJson });
+  routeCommand(topics, run, "putTopic", {
+    name: "set",
+    // The definition is JSON as the API takes it; of its fields only a sink is worth options.
+    flags: null,
+    example: "topics set billing/finalize --kind http --url https://billing.example/finalize",
+    options: {
+      "--file <path>": "its definition as JSON, the same as the API takes; - is standard input",
+      "--kind <kind>": "short for a sink of this kind (http if absent)",
+      "--url <url>": "short for a sink: where it delivers",
+    },
+    before: async ({ io }, _, options) => ({ body: await definitionOf(io, options) }),
+    show: (io, { name }) => say(io, `${name} is set`),
+  });
+  routeCommand(topics, run, "pauseTopic", { name: "pause", show: (io, { name }) => say(io, `${name} is paused`) });
+  routeCommand(topics, run, "resumeTopic", { name: "resume", show: (io, { name }) => say(io, `${name} is resumed`) });
+  routeCommand(topics, run, "deleteTopic", {
+    name: "delete",
+    about: "forget a topic that has no unsettled message; asks first",
+    options: YES,
+    async before(asking, { namespace, name }, options) {
+      const { value: topic } = await ask(asking, "getTopic", { namespace, name });
+      if (options.yes !== true) showTopics(asking.io, [topic], true);
+      await confirmed(asking.io, options, `Delete topic ${topic.name}? Whatever still enqueues to it is refused from then on.`);
+      return undefined;
+    },
+    show: (io, _, { input }) => say(io, `${input.namespace}/${input.name} is deleted`),
+  });
 }
 
-function pathOf(topic: string): string {
-  return `/api/v1/topics/${topic.split("/").map(encodeURIComponent).join("/")}`;
+async function definitionOf(io: Io, options: Readonly<Record<string, unknown>>): Promise<string> {
+  const { file, kind, url } = options as Readonly<Record<string, string | undefined>>;
+  if (kind === undefined && url === undefined) return readInput(io, file, "definition");
+  if (file !== undefined) throw new Stop("give either --file or --kind and --url");
+  return JSON.stringify({ sink: { kind: kind ?? "http", url } });
 }
 
-async function ask(
-  io: Io,
-  api: Api,
-  json: boolean,
-  method: string,
-  path: string,
-  words: (text: string) => string,
-  body?: string,
-): Promise<ExitCode> {
-  const answer = await api.call(method, path, body);
-  const refused = refusedAnswer(io, answer, json);
-  if (refused !== null) return refused;
-  if (json) printJson(io, answer.text === "" ? "{}" : answer.text);
-  else say(io, ...words(answer.text).split("\n"));
-  return EXIT.ok;
+const topicList = listing<Topic>({
+  topic: "name",
+  sink: ({ sink }) => sink.kind,
+  state: stateOf,
+  source: "source",
+  ordering: "ordering",
+  url: ({ sink }) => sink.url,
+});
+
+function showTopics(io: Io, all: readonly Topic[], own: boolean): void {
+  const data = all.filter(({ name }) => own || !isOwnTopic(name));
+  topicList(io, { data });
+  const hidden = all.length - data.length;
+  if (hidden > 0) say(io, "", ...wrapped(io, `${hidden} of Makegood's own topics are hidden: --all shows them`, ""));
 }
 
-async function definitionOf(io: Io, options: SetOptions): Promise<string | null> {
-  if (options.kind !== undefined || options.url !== undefined) {
-    if (options.file === undefined) return JSON.stringify({ sink: { kind: options.kind ?? "http", url: options.url } });
-    complain(io, "makegood: give either --file or --kind and --url");
-    return null;
-  }
-  const input = await readInput(io, options.file);
-  if ("text" in input) return input.text;
-  complain(io, `makegood: no definition: ${input.fault}`);
-  return null;
-}
-
-async function list(io: Io, api: Api, json: boolean): Promise<ExitCode> {
-  const answer = await api.call("GET", "/api/v1/topics");
-  const refused = refusedAnswer(io, answer, json);
-  if (refused !== null) return refused;
-  if (json) {
-    printJson(io, answer.text);
-    return EXIT.ok;
-  }
-  const { data } = JSON.parse(answer.text) as { data: TopicJson[] };
-  const rows = data.map((topic) => [
-    topic.name,
-    topic.sink.kind,
-    stateOf(topic),
-    topic.source,
-    topic.ordering,
-    topic.sink.url ?? "",
-  ]);
-  table(io, ["topic", "sink", "state", "source", "ordering", "url"], rows);
-  return EXIT.ok;
-}
-
-function stateOf({ paused, disabled_reason, breaker, held }: TopicJson): string {
+function stateOf({ paused, disabled_reason, breaker, held }: Topic): string {
   if (paused) return "paused";
   if (disabled_reason !== null) return "sink disabled";
   if (breaker.state !== "closed") return `breaker ${breaker.state}`;
-  // A server of the version before says nothing of it.
   if (held) return `not served: ${held.code}`;
-  const tenants = breaker.tenants?.length ?? 0;
-  return tenants === 0 ? "delivering" : `delivering, ${tenants} tenant${tenants === 1 ? "" : "s"} held`;
+  const tenants = breaker.tenants.length;
+  return tenants === 0 ? "delivering" : `delivering, ${plural(tenants, "tenant")} held`;
 }

@@ -1,12 +1,9 @@
 /**
  * One thing the doctor looked at.
  */
-export interface Finding {
-  readonly name: string;
-  /** `fail`: messages could be lost or are not delivered. `warn`: works, but a person should know. */
-  readonly status: "ok" | "warn" | "fail";
-  readonly detail: string;
-}
+import type { Examined } from "../../store/postgres/index.ts";
+
+export type Finding = Examined;
 
 export function finding(name: string, status: Finding["status"], detail: string): Finding {
   return { name, status, detail };

@@ -2,7 +2,8 @@
  * The doctor's look at this machine and its configuration.
  */
 import { constants } from "node:fs";
-import { access, mkdir, statfs } from "node:fs/promises";
+import { access, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import { errorText } from "../../message/errors.ts";
 import { isLoopbackHost } from "../../server/auth.ts";
 import type { Config } from "../../server/config/config.ts";
@@ -37,13 +38,22 @@ function tokens(config: Config): Finding {
 
 async function dataDirectory(path: string): Promise<Finding> {
   try {
-    await mkdir(path, { recursive: true });
-    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
-    const { bavail, bsize } = await statfs(path);
+    const nearest = await existing(path);
+    await access(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
+    const { bavail, bsize } = await statfs(nearest);
     const free = (bavail * bsize) / GIB;
     const detail = `${path}, ${free.toFixed(1)} GiB free`;
     return finding("data dir", free < 1 ? "warn" : "ok", detail);
   } catch (error) {
     return finding("data dir", "fail", `${errorText(error)}: set MAKEGOOD_DATA_DIR to a directory that can be written`);
   }
+}
+
+/** The folder itself, or the one above it in which it would be made. */
+async function existing(path: string): Promise<string> {
+  const there = await access(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== "ENOENT",
+  );
+  return there || dirname(path) === path ? path : existing(dirname(path));
 }

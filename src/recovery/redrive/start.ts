@@ -145,7 +145,7 @@ export async function refuseUndelivered(
       if (!record) return "is not declared any more: declare it again";
       if (record.disabledReason !== null) return `has a disabled sink (${record.disabledReason}): resume the topic first`;
       if (elsewhere || record.sink.kind !== "function" || serves(record)) return null;
-      return "is delivered by a function, and this process has none: start it where the function is, or say that it is served elsewhere";
+      return "is delivered by a function, and this process has none: ask the process that has it (MAKEGOOD_URL), or say that one delivers it elsewhere (`elsewhere: true`, --elsewhere)";
     })();
     if (problem !== null)
       throw new MakegoodError("nobody_delivers", `nothing was replayed: topic ${topic} ${problem}`, { topic });

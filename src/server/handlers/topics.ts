@@ -77,5 +77,8 @@ function noSuchTopic(name: string): Reply {
 }
 
 function readOnly(name: string): Reply {
-  return problem("topic_read_only", `topic ${name} is declared in the config file or in code: change it there`);
+  return problem(
+    "topic_read_only",
+    `topic ${name} is declared in the config file or in code: change it there; once nothing declares it and no worker serves it, \`makegood topics delete\` on its database removes it`,
+  );
 }

@@ -37,8 +37,11 @@ import { createWatermarks } from "./watermark.ts";
 export interface PostgresStoreOptions extends ConnectionOptions {
   /** The schema of our tables; default `makegood`. */
   readonly schema?: string | undefined;
-  /** `up` (default): open() applies what is missing. `check`: it refuses an old schema, for those who migrate by hand. */
-  readonly migrate?: "up" | "check" | undefined;
+  /**
+   * `up` (default): open() applies what is missing. `check`: it refuses an old schema, for those who migrate by hand. `look`: as `check`,
+   * and it makes no partitions either, so that reading changes nothing.
+   */
+  readonly migrate?: "up" | "check" | "look" | undefined;
   readonly clock?: Clock | undefined;
 }
 
@@ -77,8 +80,13 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
   };
 
   async function requireSchema(): Promise<void> {
-    const missing = (await migrationStatus(connection, schema)).filter((m) => !m.applied);
+    const states = await migrationStatus(connection, schema);
+    const missing = states.filter((m) => !m.applied);
     if (missing.length === 0) return;
+    if (missing.length === states.length) {
+      const text = `this database has not been set up: it has no schema ${schema} of ours (MAKEGOOD_SCHEMA); \`makegood migrate up\` makes it`;
+      throw new MakegoodError("not_initialised", text, { schema });
+    }
     throw new MakegoodError("schema_outdated", `the database misses ${missing.length} migration(s): run \`makegood migrate up\``);
   }
 
@@ -89,11 +97,13 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     recovery: createPostgresRecovery({ ...db, enqueue, onWork: work }),
     async open() {
       await connection.open();
-      if (options.migrate === "check") await requireSchema();
+      if (options.migrate === "check" || options.migrate === "look") await requireSchema();
       else await migrateUp(connection, schema);
       await lanes.readInstallation();
-      await ensurePartitions(connection, s, daysAround(clock.wallMs()));
-      await ensureMonths(connection, s, monthsAround(clock.wallMs()));
+      if (options.migrate !== "look") {
+        await ensurePartitions(connection, s, daysAround(clock.wallMs()));
+        await ensureMonths(connection, s, monthsAround(clock.wallMs()));
+      }
       traits.survives = (await check.ask()).survives;
       if (closed) throw new MakegoodError("closed", "open: this store is closed");
       if (connection.direct) traits.wake = "push";

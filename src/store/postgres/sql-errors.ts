@@ -46,7 +46,7 @@ export function asStoreError(thrown: unknown, during: string, wrote: boolean): u
   const fail = (code: ConstructorParameters<typeof MakegoodError>[0], message: string) =>
     new MakegoodError(code, message, { during, sqlState: state || null }, thrown);
   if (UNREACHABLE.test(state) || NOT_CONNECTED.test(text)) {
-    return fail("store_unavailable", `${during}: PostgreSQL cannot be used now (${text}); it is tried again`);
+    return fail("store_unavailable", `${during}: PostgreSQL cannot be used now (${text})`);
   }
   if (state === "40001") {
     return fail("retry_transaction", `${during}: a concurrent transaction won (${text}); run the whole transaction again`);
@@ -67,10 +67,10 @@ export function asStoreError(thrown: unknown, during: string, wrote: boolean): u
   if (isConnectionLoss(thrown)) {
     return wrote
       ? fail("outcome_unknown", `${during}: the connection broke before the answer came (${text}); repeat with the same id`)
-      : fail("store_unavailable", `${during}: the connection broke (${text}); it is tried again`);
+      : fail("store_unavailable", `${during}: the connection broke (${text})`);
   }
   if (state.startsWith("53") || state.startsWith("57") || isTransient(thrown)) {
-    return fail("store_unavailable", `${during}: PostgreSQL is busy or shutting down (${text}); it is tried again`);
+    return fail("store_unavailable", `${during}: PostgreSQL is busy or shutting down (${text})`);
   }
   return thrown;
 }

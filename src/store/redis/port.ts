@@ -75,12 +75,7 @@ export function createPort(driver: Driver, options: PortOptions = {}): RedisPort
         return held;
       } catch (error) {
         current = undefined;
-        throw new MakegoodError(
-          "store_unavailable",
-          `Redis cannot be reached (${errorText(error)}); it is tried again`,
-          {},
-          error,
-        );
+        throw new MakegoodError("store_unavailable", `Redis cannot be reached (${errorText(error)})`, {}, error);
       }
     })();
     return current;
@@ -158,7 +153,7 @@ export function createPort(driver: Driver, options: PortOptions = {}): RedisPort
 function lost(error: unknown, unsent: boolean): MakegoodError {
   const text = errorText(error);
   return unsent
-    ? new MakegoodError("store_unavailable", `Redis cannot be used now (${text}); it is tried again`, {}, error)
+    ? new MakegoodError("store_unavailable", `Redis cannot be used now (${text})`, {}, error)
     : new MakegoodError("outcome_unknown", `Redis did not answer (${text}); repeat with the same id`, {}, error);
 }
 

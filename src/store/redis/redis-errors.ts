@@ -28,7 +28,7 @@ export function asStoreError(thrown: unknown, during: string, wrote: boolean): u
   if (code === "OOM") {
     return fail("store_full", `Redis has reached maxmemory (${text}); nothing was written: raise maxmemory or let workers drain`);
   }
-  if (LATER.test(code)) return fail("store_unavailable", `Redis cannot do this now (${text}); it is tried again`);
+  if (LATER.test(code)) return fail("store_unavailable", `Redis cannot do this now (${text})`);
   if (DENIED.test(code)) {
     return fail("store_unavailable", `Redis refuses this user (${text}); correct the credentials or the ACL`);
   }

@@ -2,10 +2,17 @@
  * The way out of the layout that the port had before it stood on a store (one hash per entry, sorted sets beside them), for `makegood import
  * --dlq-port`: entries, terminal records and quarantine are put if absent, and each is taken away only after the store has it, in one step.
  */
-import { LIMITS } from "../message/limits.ts";
-import { payloadHash } from "../message/validate.ts";
-import { cutToBytes } from "../sink/one-line.ts";
-import { createRedisStore, type DLQEntry, type DLQPort, type PutResult, portOver, type RedisPort } from "../store/redis/index.ts";
+import { LIMITS } from "../../message/limits.ts";
+import { payloadHash } from "../../message/validate.ts";
+import { cutToBytes } from "../../sink/one-line.ts";
+import {
+  createRedisStore,
+  type DLQEntry,
+  type DLQPort,
+  type PutResult,
+  portOver,
+  type RedisPort,
+} from "../../store/redis/index.ts";
 
 /** The roots that it could have: in a hash tag, or the seeds' plain names. */
 const rootsOf = (prefix: string): string[] => (prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`]);

@@ -1,0 +1,77 @@
+/**
+ * The API without a server: the same handlers on the store itself, opened for the duration of the command. A command that only looks
+ * creates, migrates and declares nothing; one that changes something needs a store that is set up.
+ */
+import { access as canReach } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { servedNow } from "../client/standing.ts";
+import { createMakegood } from "../create.ts";
+import { createLog, type Log } from "../observe/log.ts";
+import { systemClock } from "../platform/clock.ts";
+import { type App, createApp } from "../server/app.ts";
+import type { Config } from "../server/config/config.ts";
+import { openStore } from "../server/open-store.ts";
+import { kernelOf, makegoodOptions } from "../server/serve.ts";
+import type { Store } from "../store/store.ts";
+import type { Access } from "./conversation.ts";
+import { Stop } from "./exit-code.ts";
+import type { Io } from "./io.ts";
+
+export async function openLocal(
+  io: Io,
+  config: Config,
+  access: Access,
+): Promise<{ fetch: App["fetch"]; close(): Promise<void> }> {
+  if (access !== "up") await refuseNowhere(config);
+  const clock = systemClock;
+  const log = warnings(io);
+  const opened = await openStore({ config, log, migrate: access });
+  try {
+    const options = makegoodOptions(config, opened.store, clock);
+    const mg = await createMakegood(access === "look" ? { ...options, topics: [] } : options);
+    const abandoned = (topic: string) => isAbandoned(mg.store, config, topic);
+    const kernel = kernelOf({ config, mg, log, clock, worker: null, draining: () => false, abandoned });
+    const app = createApp({ kernel, tokens: [], anonymous: actor(), hosts: null });
+    const close = async (): Promise<void> => {
+      await mg.close();
+      await opened.release();
+    };
+    return { fetch: app.fetch, close };
+  } catch (error) {
+    await opened.release();
+    throw error;
+  }
+}
+
+export function warnings(io: Io): Log {
+  return createLog({ clock: systemClock, format: "text", level: "warn", write: (line) => io.err(line) });
+}
+
+/** With nothing configured the store would be an embedded server in this folder: to look is no reason to make one. */
+export async function refuseNowhere({ store, database_url, data_dir }: Config): Promise<void> {
+  if (store !== "postgres" || database_url !== null) return;
+  const there = await canReach(join(data_dir, "pgdata", "PG_VERSION")).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code === "EACCES",
+  );
+  if (there) return;
+  const remedy = "set MAKEGOOD_URL to a running server, DATABASE_URL to its database, or MAKEGOOD_DATA_DIR to its data directory";
+  throw new Stop(`there is no store to ask: ${data_dir} holds no data; ${remedy}; --init makes an empty store there`);
+}
+
+/** A user who can open the store may clear away what a file or code once declared, unless a worker serves it. */
+async function isAbandoned(store: Store, config: Config, name: string): Promise<boolean> {
+  if (config.topics.some(({ definition }) => definition.name === name)) return false;
+  const [topic, served] = await Promise.all([store.topics.get(name), servedNow(store)]);
+  return topic !== null && served.why(topic) !== null;
+}
+
+/** Under whose name the history will show what was done here. */
+function actor(): string {
+  try {
+    return `cli:${userInfo().username}`;
+  } catch {
+    return "cli";
+  }
+}
