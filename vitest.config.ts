@@ -38,7 +38,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     setupFiles: ["test/support/quiet-log.ts"],
     projects: [
-      { extends: true, test: { name: "house", include: HOUSE } },
+      { extends: true, test: { name: "house", include: HOUSE, testTimeout: 30_000 } },
       {
         extends: true,
         test: {

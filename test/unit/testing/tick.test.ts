@@ -74,6 +74,17 @@ describe("C8: tick", () => {
     await hanging.mg.close();
   });
 
+  it("workOff leaves to others, too, what only they deliver", async () => {
+    const [here, elsewhere] = [topic<number>("a/here", { sink: () => undefined }), topic<number>("a/elsewhere")];
+    const { mg } = await setUp([here, elsewhere]);
+    await mg.enqueue(elsewhere, 1);
+    await mg.enqueue(here, 1);
+    const started = performance.now();
+    expect(await mg.workOff({ timeoutMs: 20_000 })).toEqual({ attempts: 1, delivered: 1, dead: 0, error: null });
+    expect(performance.now() - started).toBeLessThan(10_000);
+    await mg.close();
+  });
+
   it("refuses a budget that is none", async () => {
     const { mg } = await setUp([]);
     for (const budgetMs of [0, -1, Number.NaN, undefined as never]) {
