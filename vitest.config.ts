@@ -36,7 +36,8 @@ export default defineConfig({
     expect: { poll: { timeout: 15_000 } },
     sequence: { sequencer: LongestFirst },
     projects: [
-      { extends: true, test: { name: "house", include: HOUSE } },
+      // Beside the compiler, the linter and the next stage: reading every file may take its time.
+      { extends: true, test: { name: "house", include: HOUSE, testTimeout: 60_000 } },
       {
         extends: true,
         test: {
