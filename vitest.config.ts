@@ -38,7 +38,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     setupFiles: ["test/support/quiet-log.ts"],
     projects: [
-      { extends: true, test: { name: "house", include: HOUSE, testTimeout: 30_000 } },
+      // Beside the compiler, the linter and the next stage: reading every file may take its time.
+      { extends: true, test: { name: "house", include: HOUSE, testTimeout: 60_000 } },
       {
         extends: true,
         test: {

@@ -165,7 +165,7 @@ describe("the walk", () => {
   it("delivers what is delayed when it is due, and a hinted message at once", async () => {
     const seen = new Map<string, number>();
     const late = topic<string>("a/late", { sink: (name) => void seen.set(name, performance.now()) });
-    // The caller waited for the next look would wait longer than this test may take.
+    // A message that waited for the next look would wait longer than this test may take.
     const { mg } = await setUp([late], { pollMs: 120_000 });
     mg.work();
     await mg.enqueue(late, "warm");
