@@ -72,10 +72,14 @@ const EXACT = { exactOptionalPropertyTypes: true };
 /** What `await using` needs comes with the types of Node. */
 const NODE = { types: ["node"], lib: ["ES2022"] };
 
+const IN_A_PAGE = { ...STRICT, ...BUNDLER, lib: ["ES2022", "DOM"], types: [] };
+
 export interface Program {
   readonly title: string;
   readonly source: string;
   readonly options: object;
+  /** Absent: by the oldest compiler that our declarations are for. */
+  readonly by?: "ours";
   /** Only in the soak. */
   readonly soak?: boolean;
 }
@@ -83,11 +87,9 @@ export interface Program {
 /** What compiles with exact optional properties compiles without them as well; the soak tries it. */
 export const PROGRAMS: readonly Program[] = [
   { title: "node16, exact optional properties", source: EVERY_DOOR, options: { ...STRICT, ...NODE16, ...EXACT, ...NODE } },
-  {
-    title: "a page, bundler, without the types of Node",
-    source: PAGE,
-    options: { ...STRICT, ...BUNDLER, lib: ["ES2022", "DOM"], types: [] },
-  },
+  // By our own compiler, which takes a fifth of the time; by the oldest one in the soak.
+  { title: "a page, without the types of Node", source: PAGE, options: IN_A_PAGE, by: "ours" },
+  { title: "a page, without the types of Node", source: PAGE, options: IN_A_PAGE, soak: true },
   { title: "node16", source: EVERY_DOOR, options: { ...STRICT, ...NODE16, ...NODE }, soak: true },
   { title: "bundler", source: EVERY_DOOR, options: { ...STRICT, ...BUNDLER, ...NODE }, soak: true },
   {
