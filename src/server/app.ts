@@ -28,7 +28,7 @@ export interface AppOptions {
 
 export interface App {
   fetch(request: Request): Promise<Response>;
-  /** The same without the objects of fetch, for whoever has the request in another form. */
+  /** The same without the objects of fetch, for a caller that has the request in another form. */
   reply(request: ApiRequest): Promise<Reply>;
   readonly health: Health;
   readonly metrics: Metrics;
