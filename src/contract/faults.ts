@@ -37,32 +37,22 @@ export function namedOf(all: Iterable<Fault>): Faults {
 }
 
 /** Of several about one field the first. */
-function* oncePerField(all: Iterable<Fault>): Generator<Fault> {
-  const seen = new Set<string>();
-  for (const fault of all) {
-    if (!seen.has(fault.field)) yield fault;
-    seen.add(fault.field);
-  }
-}
-
 function faultsOf(issues: readonly z.core.$ZodIssue[]): Faults {
-  const { named, more } = namedOf(oncePerField(eachFault(issues)));
+  const first = new Map<string, Fault>();
   let unnamed = 0;
+  const add = (path: readonly PropertyKey[], detail: string): void => {
+    const field = fieldOf(path);
+    if (!first.has(field)) first.set(field, { field, detail });
+  };
   for (const issue of issues) {
-    if (issue.code === "unrecognized_keys") unnamed += Math.max(0, issue.keys.length - FAULTS_NAMED_MAX);
-  }
-  return { named, more: more + unnamed };
-}
-
-function* eachFault(issues: readonly z.core.$ZodIssue[]): Generator<Fault> {
-  for (const issue of issues) {
-    if (issue.code !== "unrecognized_keys") {
-      yield { field: fieldOf(issue.path), detail: issue.message };
-      continue;
+    if (issue.code !== "unrecognized_keys") add(issue.path, issue.message);
+    else {
+      for (const [i, words] of issue.message.split(BETWEEN).entries()) add([...issue.path, issue.keys[i] ?? ""], words);
+      unnamed += Math.max(0, issue.keys.length - FAULTS_NAMED_MAX);
     }
-    const words = issue.message.split(BETWEEN);
-    for (const [i, detail] of words.entries()) yield { field: fieldOf([...issue.path, issue.keys[i] ?? ""]), detail };
   }
+  const { named, more } = namedOf(first.values());
+  return { named, more: more + unnamed };
 }
 
 function fieldOf(path: readonly PropertyKey[]): string {

@@ -17,26 +17,17 @@ export const hold = v.shape("Hold", { code: z.string(), reason: z.string() });
 
 /** A message without its payload. */
 export const message = v.shape("Message", {
-  id: z.string(),
-  topic: z.string(),
-  tenant_id: z.string().nullable(),
-  key: z.string().nullable(),
-  ordering_key: z.string().nullable(),
-  priority: z.int(),
+  ...v.texts("id", "topic"),
+  ...v.textsOrNull("tenant_id", "key", "ordering_key"),
   status: z.enum(STATUSES),
-  attempts: z.int(),
-  generation: z.int(),
-  revision: z.int(),
   resolution: z.enum(RESOLUTIONS).nullable(),
+  ...v.integers("priority", "attempts", "generation", "revision"),
   held_reason: z.string().nullable().describe("a word: what keeps it from being attempted"),
   pending_reason: hold.nullable().describe("why it is pending: what holds it, when it is due, or that it waits for its turn"),
-  next_attempt_at: v.instant().nullable(),
   created_at: v.instant(),
-  died_at: v.instant().nullable(),
-  last_error: z.string().nullable(),
-  last_code: z.string().nullable(),
+  ...v.instantsOrNull("next_attempt_at", "died_at"),
+  ...v.textsOrNull("last_error", "last_code", "traceparent"),
   schema_version: z.int().nullable(),
-  traceparent: z.string().nullable(),
 });
 
 export const attempt = v.shape("Attempt", {
@@ -45,9 +36,8 @@ export const attempt = v.shape("Attempt", {
   counted: z.boolean(),
   at: v.instant(),
   duration_ms: z.number().nullable(),
-  code: z.string().nullable(),
-  error: z.string().nullable(),
-  next_attempt_at: v.instant().nullable(),
+  ...v.textsOrNull("code", "error"),
+  ...v.instantsOrNull("next_attempt_at"),
 });
 
 export const intervention = v.shape("Intervention", {

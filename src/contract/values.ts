@@ -107,6 +107,15 @@ export const version = () => integer(0, Number.MAX_SAFE_INTEGER);
 /** Of answers: an instant as ISO 8601 in UTC. */
 export const instant = () => z.iso.datetime();
 
+/** Fields of an answer that have one type. */
+export const fields = <S extends z.ZodType, const N extends string>(type: S, ...names: readonly N[]) =>
+  Object.fromEntries(names.map((name) => [name, type])) as unknown as { readonly [K in N]: S };
+export const texts = <const N extends string>(...names: readonly N[]) => fields(z.string(), ...names);
+export const textsOrNull = <const N extends string>(...names: readonly N[]) => fields(z.string().nullable(), ...names);
+export const integers = <const N extends string>(...names: readonly N[]) => fields(z.int(), ...names);
+export const integersOrNull = <const N extends string>(...names: readonly N[]) => fields(z.int().nullable(), ...names);
+export const instantsOrNull = <const N extends string>(...names: readonly N[]) => fields(instant().nullable(), ...names);
+
 /** An object of an answer, under its name in the document. */
 export const shape = <const S extends z.core.$ZodShape>(id: string, fields: S) => z.strictObject(fields).meta({ id });
 

@@ -12,18 +12,13 @@ import type { Kernel } from "./kernel.ts";
 /** I10: so many are shown; the status counts all. */
 export const FINDINGS_MAX = 200;
 
-export function topicFindings(topics: readonly TopicRecord[]): Finding[] {
-  return topics.flatMap(({ name, breaker, disabledReason }) => {
-    const found: Finding[] = [];
-    if (breaker.state !== "closed") {
-      found.push(finding("breaker_open", breaker.reason ?? "its receiver failed", "degraded", name));
-    }
-    for (const { tenantId, reason } of breaker.tenants) {
-      found.push(finding("breaker_open", `only for tenant ${tenantId}: ${reason}`, "degraded", name));
-    }
-    if (disabledReason !== null) found.push(finding("sink_disabled", disabledReason, "degraded", name));
-    return found;
-  });
+function topicFindings({ name, breaker, disabledReason }: TopicRecord): Finding[] {
+  const held = breaker.tenants.map(({ tenantId, reason }) => `only for tenant ${tenantId}: ${reason}`);
+  const open = breaker.state === "closed" ? held : [breaker.reason ?? "its receiver failed", ...held];
+  return [
+    ...open.map((reason) => degraded("breaker_open", reason, name)),
+    ...(disabledReason === null ? [] : [degraded("sink_disabled", disabledReason, name)]),
+  ];
 }
 
 export interface NotServed extends Hold {
@@ -40,23 +35,28 @@ export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
   });
 }
 
-export function notServedFinding({ topic, code, reason }: NotServed): Finding {
-  return finding("not_served", `not served (${code}: ${reason})`, "degraded", topic);
-}
-
-export function processFindings(kernel: Kernel, known: Answer<Levels>): Finding[] {
-  const found: Finding[] = [];
+function processFindings(kernel: Kernel, known: Answer<Levels>): Finding[] {
   const dispatcher = kernel.dispatcher();
-  const add = (what: string, reason: string): void => void found.push(finding(what, reason, "degraded"));
-  if (known.error !== null) add("counts_old", "the counts are old");
-  if (dispatcher?.state === "stopped") add("dispatcher_stopped", "the dispatcher has stopped");
-  if (dispatcher && dispatcher.storeFailures > 0) add("dispatcher_cut_off", "the dispatcher cannot reach the store");
-  if (kernel.draining()) add("draining", "shutting down");
-  return found;
+  const found = [
+    [known.error !== null, "counts_old", "the counts are old"],
+    [dispatcher?.state === "stopped", "dispatcher_stopped", "the dispatcher has stopped"],
+    [dispatcher !== null && dispatcher.storeFailures > 0, "dispatcher_cut_off", "the dispatcher cannot reach the store"],
+    [kernel.draining(), "draining", "shutting down"],
+  ] as const;
+  return found.flatMap(([is, what, reason]) => (is ? [degraded(what, reason)] : []));
 }
 
-function finding(what: string, reason: string, severity: Finding["severity"], topic: string | null = null): Finding {
-  return { what, topic, reason, sinceMs: null, severity };
+export function findingsOf(kernel: Kernel, known: Answer<Levels>, notServed: readonly NotServed[]): Finding[] {
+  return [
+    ...kernel.mg.findings(),
+    ...(known.value?.topics ?? []).flatMap(topicFindings),
+    ...notServed.map(({ topic, code, reason }) => degraded("not_served", `not served (${code}: ${reason})`, topic)),
+    ...processFindings(kernel, known),
+  ];
+}
+
+function degraded(what: string, reason: string, topic: string | null = null): Finding {
+  return { what, topic, reason, sinceMs: null, severity: "degraded" };
 }
 
 export function statusOf(findings: readonly Finding[]): "healthy" | "degraded" | "unhealthy" {

@@ -11,16 +11,8 @@ import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
 import type { StatusCount } from "../store/store.ts";
-import {
-  FINDINGS_MAX,
-  findingJson,
-  notServedFinding,
-  processFindings,
-  reasonsOf,
-  statusOf,
-  topicFindings,
-  unservedTopics,
-} from "./findings.ts";
+import { FINDINGS_MAX, findingJson, findingsOf, reasonsOf, statusOf, unservedTopics } from "./findings.ts";
+import { inWireNames } from "./json/wire.ts";
 import type { Kernel } from "./kernel.ts";
 
 export interface Levels {
@@ -126,32 +118,19 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
   const counts = known.value?.counts ?? [];
   const dispatcher = kernel.dispatcher();
   const notServed = unservedTopics(known.value);
-  const findings = [
-    ...mg.findings(),
-    ...topicFindings(topics),
-    ...notServed.map(notServedFinding),
-    ...processFindings(kernel, known),
-  ];
+  const findings = findingsOf(kernel, known, notServed);
   const names = (which: (topic: TopicRecord) => boolean): string[] => topics.filter(which).map((topic) => topic.name);
-  const checkedAt = new Date(state.checkedAtMs).toISOString();
+  const up = state.error === null;
+  const checked = { checked_at: new Date(state.checkedAtMs).toISOString(), age_ms: state.ageMs };
   return {
     status: statusOf(findings),
     reasons: reasonsOf(findings),
     findings: findings.slice(0, FINDINGS_MAX).map(findingJson),
     version: kernel.version,
-    checked_at: checkedAt,
-    age_ms: state.ageMs,
-    store: {
-      name,
-      survives,
-      up: state.error === null,
-      error: state.error,
-      answered_in_ms: state.tookMs,
-      checked_at: checkedAt,
-      age_ms: state.ageMs,
-    },
+    ...checked,
+    store: { name, survives, up, error: state.error, answered_in_ms: state.tookMs, ...checked },
     deliver: {
-      into: state.error === null && ladder.primary === "up" ? "primary" : "below",
+      into: up && ladder.primary === "up" ? "primary" : "below",
       survives: ladder.survives,
       durable: ladder.durable,
       waiting_below: ladder.waiting,
@@ -161,13 +140,7 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
       })),
       quarantined: ladder.quarantined,
     },
-    dispatcher: dispatcher && {
-      state: dispatcher.state,
-      running: dispatcher.running,
-      waiting: dispatcher.waiting,
-      unsettled: dispatcher.unsettled,
-      store_failures: dispatcher.storeFailures,
-    },
+    dispatcher: inWireNames(dispatcher),
     topics: {
       count: topics.length,
       paused: names((topic) => topic.paused),

@@ -124,18 +124,12 @@ function bound(server: Server, host: string, port: number): Promise<void> {
   });
 }
 
-function bindWords(error: NodeJS.ErrnoException, host: string, port: number): string {
-  switch (error.code) {
-    case "EADDRINUSE":
-      return `port ${port} on ${host} is in use: stop what uses it, or choose another with MAKEGOOD_PORT`;
-    case "EACCES":
-      return `port ${port} on ${host} is not allowed for this user: choose one above 1023 with MAKEGOOD_PORT`;
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-      return `${host} is not an address of this machine: check MAKEGOOD_HOST`;
-    default:
-      return `cannot listen on ${host} port ${port}: ${error.message}`;
-  }
+function bindWords({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
+  const where = `port ${port} on ${host}`;
+  if (code === "EADDRINUSE") return `${where} is in use: stop what uses it, or choose another with MAKEGOOD_PORT`;
+  if (code === "EACCES") return `${where} is not allowed for this user: choose one above 1023 with MAKEGOOD_PORT`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") return `${host} is not an address of this machine: check MAKEGOOD_HOST`;
+  return `cannot listen on ${where}: ${message}`;
 }
 
 /** A socket that never became a request still gets an answer that says why. */

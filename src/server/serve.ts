@@ -8,6 +8,7 @@ import { type LogSetting, startLog } from "../observe/default-log.ts";
 import { type Log, logEvents } from "../observe/log.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
+import { startStreams, streamTopics } from "../presets/streams.ts";
 import { createAddressGuard } from "../sink/address-guard.ts";
 import { checkSink } from "../sink/check-sink.ts";
 import { auditOf } from "../store/audit.ts";
@@ -20,7 +21,6 @@ import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Listening, listen } from "./listen.ts";
 import { type OpenedStore, openStore } from "./open-store.ts";
-import { startStreams, streamTopics } from "./streams.ts";
 import { VERSION } from "./version.ts";
 
 /** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */

@@ -6,8 +6,6 @@ import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../store/
 import * as v from "../values.ts";
 import { group, occurrence, provenance } from "./group-shapes.ts";
 
-const share = () => z.number().nullable();
-
 export const approval = v.shape("Approval", {
   actor: z.string(),
   at: v.instant(),
@@ -16,62 +14,39 @@ export const approval = v.shape("Approval", {
 });
 
 export const candidate = v.shape("Candidate", {
-  candidate_id: z.int(),
-  failure_match_id: z.string(),
-  group_id: z.int(),
-  occurrence_count: z.int(),
-  topic: z.string(),
-  error_code: z.string(),
-  round: z.int(),
-  version: z.int(),
+  ...v.integers("candidate_id", "group_id", "round", "version", "group_version", "occurrence_count"),
+  ...v.texts("failure_match_id", "topic", "error_code"),
   decision: z.enum(DECISIONS),
   approvals: z.array(approval),
   evaluation_status: z.enum(EVALUATION_STATUSES),
-  evaluated_at: v.instant().nullable(),
-  selected_action: z.string().nullable(),
-  confidence: share(),
   execution_status: z.enum(EXECUTION_STATUSES),
-  executed_at: v.instant().nullable(),
-  executed_by: z.string().nullable(),
   execution_result: z.unknown(),
-  redrive_id: z.string().nullable(),
-  owner: z.string().nullable(),
-  note: z.string().nullable(),
-  group_version: z.int(),
-  created_at: v.instant(),
-  updated_at: v.instant(),
+  confidence: z.number().nullable(),
+  ...v.textsOrNull("selected_action", "executed_by", "redrive_id", "owner", "note"),
+  ...v.instantsOrNull("evaluated_at", "executed_at"),
+  ...v.fields(v.instant(), "created_at", "updated_at"),
 });
 
+const texts = z.array(z.string()).readonly();
 const suggestion = v.shape("Suggestion", {
   action: z.string(),
   confidence: z.number(),
   prior: z.number().describe("the score of the first rule that proposes it"),
   weight: z.number().describe("how many observations stand behind the confidence"),
-  rules: z.array(z.string()).readonly(),
-  contributions: z.array(z.strictObject({ from: z.string(), weight: z.number(), mean: z.number() })).readonly(),
+  rules: texts,
+  contributions: z.array(z.strictObject({ from: z.string(), ...v.fields(z.number(), "weight", "mean") })).readonly(),
 });
 
+const fact = z.strictObject({ ...v.texts("path", "field", "wanted", "found"), matched: z.boolean() });
+const contribution = z.strictObject({ kind: z.enum(["prior", "supports"]), action: z.string(), score: z.number() });
 const ruleResult = v.shape("RuleResult", {
   rule_id: z.string(),
   version: z.int(),
   priority: z.number(),
   matched: z.boolean(),
   skipped: z.string().nullable(),
-  facts: z
-    .array(
-      z.strictObject({
-        path: z.string(),
-        field: z.string(),
-        wanted: z.string(),
-        found: z.string(),
-        matched: z.boolean(),
-      }),
-    )
-    .readonly(),
-  contribution: z.union([
-    z.strictObject({ kind: z.enum(["prior", "supports"]), action: z.string(), score: z.number() }),
-    z.strictObject({ kind: z.literal("none") }),
-  ]),
+  facts: z.array(fact).readonly(),
+  contribution: z.union([contribution, z.strictObject({ kind: z.literal("none") })]),
 });
 
 const evaluationShape = {
@@ -80,33 +55,24 @@ const evaluationShape = {
   recommended: suggestion.nullable(),
   alternatives: z.array(suggestion).readonly(),
   error_code: z.string().describe("what was read as the error code"),
-  error_classes: z.array(z.string()).readonly(),
-  notes: z.array(z.string()).readonly(),
+  ...v.fields(texts, "error_classes", "notes"),
 };
 
-export const evaluation = z
-  .strictObject({ ...evaluationShape, rules_evaluated: z.array(ruleResult).readonly() })
-  .meta({ id: "Evaluation" });
+export const evaluation = v.shape("Evaluation", { ...evaluationShape, rules_evaluated: z.array(ruleResult).readonly() });
 
 export const action = v.shape("Action", {
-  action_code: z.string(),
-  name: z.string(),
-  action_type: z.string(),
+  ...v.texts("action_code", "name", "action_type"),
   priority: z.number(),
   risk: z.enum(["safe", "risky", "forbidden"]),
   approval: z.enum(["none", "one", "two"]),
-  requires_approval: z.boolean(),
-  is_automated: z.boolean(),
-  is_active: z.boolean(),
-  applies_to_error_codes: z.array(z.string()).readonly(),
-  applies_to_topics: z.array(z.string()).readonly(),
+  ...v.fields(z.boolean(), "requires_approval", "is_automated", "is_active", "shipped"),
+  ...v.fields(texts, "applies_to_error_codes", "applies_to_topics"),
   template: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
   inverse: z.string().nullable(),
   version: z.int(),
-  shipped: z.boolean(),
   successes: z.number().describe("messages it touched that healed; older ones weigh less"),
   failures: z.number(),
-  success_rate: share(),
+  success_rate: z.number().nullable(),
   total_applications: z.int(),
 });
 

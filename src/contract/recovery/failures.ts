@@ -48,19 +48,13 @@ export const failureEnvelope = v
   .meta({ id: "FailureReport" });
 
 export const counted = v.shape("Counted", {
-  candidate_id: z.int(),
-  group_id: z.int(),
-  failure_match_id: z.string(),
-  status: z.string(),
-  is_duplicate: z.boolean(),
-  occurrence_count: z.int(),
-  evaluation_queued: z.boolean(),
+  ...v.integers("candidate_id", "group_id", "occurrence_count"),
+  ...v.texts("failure_match_id", "status"),
+  ...v.fields(z.boolean(), "is_duplicate", "evaluation_queued"),
 });
 
 const evaluated = evaluation.extend({
-  fingerprint: z.string(),
-  failure_match_id: z.string(),
-  template: z.string(),
+  ...v.texts("fingerprint", "failure_match_id", "template"),
   group_id: z.int().nullable(),
   duration_ms: z.number(),
 });

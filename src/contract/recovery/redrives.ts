@@ -11,40 +11,31 @@ import * as v from "../values.ts";
 import { versioned } from "./candidates.ts";
 import { confirm, redrivePlan } from "./redrive-plan.ts";
 
-const n = z.int();
-const counts = z.strictObject({ selected: n, waiting: n, sent: n, healed: n, failed: n, skipped: n });
+const counts = z.strictObject(v.integers("selected", "waiting", "sent", "healed", "failed", "skipped"));
 
 export const redrive = v.shape("Redrive", {
   redrive_id: z.string(),
   status: z.enum(REDRIVE_STATUSES),
-  status_reason: z.string().nullable(),
-  mode: z.string(),
-  reason: z.string(),
-  actor: z.string(),
-  action: z.string().nullable(),
+  ...v.texts("mode", "reason", "actor"),
+  ...v.textsOrNull("status_reason", "action", "idempotency_key"),
   candidate_id: z.int().nullable(),
-  idempotency_key: z.string().nullable(),
   select: z.record(z.string(), z.unknown()),
   plan: z.unknown(),
   counts,
   progress: z.number().describe("the share of the list whose ending is known, 0 to 1"),
   version: z.int(),
   created_at: v.instant(),
-  started_at: v.instant().nullable(),
-  ended_at: v.instant().nullable(),
+  ...v.instantsOrNull("started_at", "ended_at"),
 });
 
 export const redriveItem = v.shape("RedriveItem", {
   n: z.int(),
   message_id: z.string(),
-  generation: z.int(),
-  revision: z.int(),
+  ...v.integers("generation", "revision"),
   group_id: z.int().nullable(),
   state: z.enum(ITEM_STATES),
-  reason: z.string().nullable(),
-  carrier_id: z.string().nullable(),
-  sent_at: v.instant().nullable(),
-  ended_at: v.instant().nullable(),
+  ...v.textsOrNull("reason", "carrier_id"),
+  ...v.instantsOrNull("sent_at", "ended_at"),
 });
 
 const CHOICES = ["group_id", "topic", "tenant_id", "error_code", "ids"] as const;

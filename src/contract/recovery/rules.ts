@@ -11,14 +11,11 @@ import { action } from "./candidate-shapes.ts";
 const ACTION_TYPES = ["retry", "fallback", "escalate", "notify", "reconfigure", "rollback", "manual", "skip"] as const;
 
 const rule = v.shape("Rule", {
-  id: z.string(),
+  ...v.texts("id", "name", "action"),
   version: z.int(),
-  name: z.string(),
-  priority: z.number(),
+  ...v.fields(z.number(), "priority", "score"),
   enabled: z.boolean(),
   condition: z.record(z.string(), z.unknown()),
-  action: z.string(),
-  score: z.number(),
 });
 
 /** Its members are judged by the engine, all at once. */

@@ -25,36 +25,18 @@ export async function loadConfigFile(cwd: string, asked: string | null): Promise
 }
 
 async function load(path: string): Promise<LoadedFile> {
-  try {
-    switch (extname(path)) {
-      case ".json":
-        return { kind: "loaded", path, value: JSON.parse(await readFile(path, "utf8")) };
-      case ".ts":
-      case ".mts":
-        if (!stripsTypes()) return { kind: "fault", fault: typesRemedy(path) };
-        return { kind: "loaded", path, value: await importDefault(path) };
-      case ".mjs":
-      case ".js":
-        return { kind: "loaded", path, value: await importDefault(path) };
-      default:
-        return { kind: "fault", fault: `config file ${path}: its name must end in .mjs, .json or .ts` };
-    }
-  } catch (error) {
-    return { kind: "fault", fault: `config file ${path}: ${errorText(error)}` };
+  const fault = (words: string): LoadedFile => ({ kind: "fault", fault: `config file ${path}: ${words}` });
+  const kind = extname(path);
+  if (![".json", ".mjs", ".js", ".ts", ".mts"].includes(kind)) return fault("its name must end in .mjs, .json or .ts");
+  if (kind.endsWith("ts") && !(process.features as { typescript?: unknown }).typescript) {
+    const remedy = "rename it to makegood.config.mjs (and remove the types), or run Node 22.18 or later";
+    return fault(`Node ${process.versions.node} does not run TypeScript; ${remedy}`);
   }
-}
-
-async function importDefault(path: string): Promise<unknown> {
-  const module: { default?: unknown } = await import(pathToFileURL(path).href);
-  if (module.default === undefined) throw new Error("it has no default export");
-  return module.default;
-}
-
-function stripsTypes(): boolean {
-  return Boolean((process.features as { typescript?: unknown }).typescript);
-}
-
-function typesRemedy(path: string): string {
-  const remedy = "rename it to makegood.config.mjs (and remove the types), or run Node 22.18 or later";
-  return `config file ${path}: Node ${process.versions.node} does not run TypeScript; ${remedy}`;
+  try {
+    if (kind === ".json") return { kind: "loaded", path, value: JSON.parse(await readFile(path, "utf8")) };
+    const module: { default?: unknown } = await import(pathToFileURL(path).href);
+    return module.default === undefined ? fault("it has no default export") : { kind: "loaded", path, value: module.default };
+  } catch (error) {
+    return fault(errorText(error));
+  }
 }

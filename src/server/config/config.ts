@@ -8,12 +8,13 @@ import { FAULTS_NAMED_MAX, suggestion } from "../../contract/faults.ts";
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
 import type { TopicDefinition } from "../../message/topic.ts";
+import type { StreamsConfig } from "../../presets/streams.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
 import { readTopic } from "../topic-definition.ts";
 import { loadConfigFile } from "./config-file.ts";
 import { type RecoveryConfig, recoveryOptions } from "./recovery-config.ts";
 import { readValue, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
-import { readStreams, readVariables, type StreamsConfig, unusedVariables } from "./stream-config.ts";
+import { readStreams, readVariables, unusedVariables } from "./stream-config.ts";
 
 export interface FileTopic {
   readonly definition: TopicDefinition;

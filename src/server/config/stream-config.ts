@@ -7,22 +7,9 @@ import { z } from "zod";
 import * as v from "../../contract/values.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { RecoveryStreamSettings } from "../../presets/recovery/stream.ts";
+import type { StreamsConfig } from "../../presets/streams.ts";
 import { RECOVERY_STREAM } from "../../store/redis/streams/seed-names.ts";
 import { DAY_MS, matching, readValue, type Settings } from "./settings.ts";
-
-export interface StreamsConfig {
-  /** Where the streams are. */
-  readonly redis: string;
-  readonly audit: AuditStreamConfig | null;
-  readonly recovery: RecoveryStreamSettings | null;
-  readonly consumerName: string | undefined;
-}
-
-export interface AuditStreamConfig {
-  readonly group: string | undefined;
-  /** The audit service that gets the records over HTTP; null: this process writes them to its own store. */
-  readonly serviceUrl: string | null;
-}
 
 const keyName = matching(/^[\x21-\x7e]{1,200}$/, "a name of 1 to 200 characters without spaces");
 const serviceUrl = matching(/^https?:\/\/[^\s?#@]+$/, "a URL that begins with http:// or https://, without credentials");

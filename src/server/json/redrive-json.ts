@@ -3,10 +3,9 @@
  */
 import type { z } from "zod";
 import { redrive, redriveItem } from "../../contract/recovery/redrives.ts";
-import { isObject } from "../../message/json.ts";
 import type { Redrive, RedriveItem } from "../../store/redrive.ts";
 import { parsedText } from "./group-json.ts";
-import { wireName, wireOf } from "./wire.ts";
+import { inWireNames, wireOf } from "./wire.ts";
 
 export type RedriveJson = z.output<typeof redrive>;
 export type RedriveItemJson = z.output<typeof redriveItem>;
@@ -25,10 +24,3 @@ export function redriveJson(found: Redrive): RedriveJson {
 }
 
 export const itemJson = (item: RedriveItem): RedriveItemJson => wireOf(redriveItem, item);
-
-/** What is kept in our own words; outside they are snake_case. */
-function inWireNames<T>(value: T): T extends object ? Record<string, unknown> : T;
-function inWireNames(value: unknown): unknown {
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [wireName(name), member ?? null]));
-}

@@ -4,6 +4,7 @@
  * compile.
  */
 import type { z } from "zod";
+import { isObject } from "../../message/json.ts";
 
 type Camel<T extends string> = T extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : T;
 type Source<T> = T extends string
@@ -24,6 +25,13 @@ export type Own<T> = T extends readonly (infer E)[]
 
 const ownName = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 export const wireName = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Members that no schema lists, kept in our own words: outside they are snake_case, too. */
+export function inWireNames<T>(value: T): T extends object ? Record<string, unknown> : T;
+export function inWireNames(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [wireName(name), member ?? null]));
+}
 
 interface Def {
   readonly type: string;

@@ -7,15 +7,38 @@ import { MakegoodError } from "../message/errors.ts";
 import { topicMatches } from "../message/validate.ts";
 import type { Log, LogLevel } from "../observe/log.ts";
 import type { Clock } from "../platform/clock.ts";
-import { senderSinks, senderTopics } from "../presets/audit/sender.ts";
-import { auditStreamTopics, startAuditStream } from "../presets/audit/stream.ts";
-import { type RecoveryStreamSettings, startRecoveryStream } from "../presets/recovery/stream.ts";
 import { RECOVERY_TOPIC } from "../recovery/topics.ts";
 import { auditOf } from "../store/audit.ts";
 import { checkReclaim, reclaimSpanMs, type StreamDoors, type StreamNotice } from "../store/redis/index.ts";
 import type { AnyTopic } from "../topic/topic.ts";
-import type { Config } from "./config/config.ts";
-import type { AuditStreamConfig, StreamsConfig } from "./config/stream-config.ts";
+import { senderSinks, senderTopics } from "./audit/sender.ts";
+import { auditStreamTopics, startAuditStream } from "./audit/stream.ts";
+import { type RecoveryStreamSettings, startRecoveryStream } from "./recovery/stream.ts";
+
+export interface StreamsConfig {
+  /** Where the streams are. */
+  readonly redis: string;
+  readonly audit: AuditStreamConfig | null;
+  readonly recovery: RecoveryStreamSettings | null;
+  readonly consumerName: string | undefined;
+}
+
+export interface AuditStreamConfig {
+  readonly group: string | undefined;
+  /** The audit service that gets the records over HTTP; null: this process writes them to its own store. */
+  readonly serviceUrl: string | null;
+}
+
+/** What a configuration says of them. */
+interface Config {
+  /** Null: none is opened here. */
+  readonly streams: StreamsConfig | null;
+  /** Variables that are set and have no effect in this configuration. */
+  readonly unused_variables: readonly string[];
+  readonly drain_ms: number;
+  /** The secret that the audit service wants. */
+  readonly token: string | null;
+}
 
 export interface StreamParts {
   readonly config: Config;
