@@ -12,8 +12,9 @@ export interface Confirming {
   readonly confirm?: number | undefined;
 }
 
-/** The option of every command that asks. */
+/** The option of every command that asks, and of those that may follow a redrive. */
 export const YES = { "--yes": "do not ask" };
+export const WAIT = { "--wait": "follow it to its end; exit code 1 if anything failed" };
 
 export const NO_TERMINAL = "no terminal to ask at, and nothing was done: add --yes";
 

@@ -18,17 +18,12 @@ export interface Conversation extends CommandContext {
   readonly client: Client;
 }
 
-export interface OpenedClient {
-  readonly client: Client;
-  close(): Promise<void>;
-}
-
 /** As long as one answer may take: the list of a redrive over many messages is frozen before it answers. */
 const TIMEOUT_MS = 300_000;
 
 export function conversation(run: Run, access: Access, use: (asking: Conversation) => Promise<ExitCode>): Promise<void> {
   const talk = async (context: CommandContext): Promise<ExitCode> => {
-    let opened: OpenedClient | undefined;
+    let opened: Awaited<ReturnType<typeof openClient>> | undefined;
     try {
       opened = await openClient(context, context.init ? "up" : access);
       return await use({ ...context, client: opened.client });
@@ -41,7 +36,7 @@ export function conversation(run: Run, access: Access, use: (asking: Conversatio
   return run(talk, { asksServer: true });
 }
 
-async function openClient({ io, config }: CommandContext, access: Access): Promise<OpenedClient> {
+async function openClient({ io, config }: CommandContext, access: Access) {
   const { url, token } = config;
   // A person waits: what fails is said at once, and repeated by hand.
   const how = { triesMax: 1, timeoutMs: TIMEOUT_MS };
@@ -117,11 +112,11 @@ function refusalWords({ errors, code, message, problem }: ApiError): string[] {
 }
 
 function failureText(error: unknown, config: Config): string {
-  if (isMakegoodError(error) && error.code === "store_unavailable" && config.url === null) {
-    const where = config.store === "redis" ? "REDIS_URL" : "DATABASE_URL";
-    return `${error.message}: nothing was done; see that ${config.database_url === null && config.store !== "redis" ? "the embedded server can start" : `the server of ${where} runs`}, then ask again (\`makegood doctor\` looks)`;
+  if (config.url !== null && !isMakegoodError(error) && !(error instanceof Stop)) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    return `cannot reach ${config.url}: ${errorText(cause)}: is \`makegood serve\` running there? MAKEGOOD_URL says where to ask`;
   }
-  if (isMakegoodError(error) || error instanceof Stop || config.url === null) return errorText(error);
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return `cannot reach ${config.url}: ${errorText(cause)}: is \`makegood serve\` running there? MAKEGOOD_URL says where to ask`;
+  if (!isMakegoodError(error) || error.code !== "store_unavailable") return errorText(error);
+  const where = config.store === "redis" ? "REDIS_URL" : config.database_url === null ? "MAKEGOOD_DATA_DIR" : "DATABASE_URL";
+  return `${error.message}: nothing was done; see that the server of ${where} runs, and ask again (\`makegood doctor\` looks)`;
 }

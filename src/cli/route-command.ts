@@ -10,6 +10,7 @@ import type { Route } from "../contract/route.ts";
 import { type AnswerOf, type InputOf, ROUTES } from "../contract/table.ts";
 import { isTopicName } from "../message/validate.ts";
 import { type Access, askAndShow, type Conversation, conversation } from "./conversation.ts";
+import type { ExitCode } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import type { Run } from "./run.ts";
 
@@ -27,76 +28,66 @@ const FLAGS: Readonly<Record<string, string>> = {
   ids: "id",
 };
 
-/** What an address takes from the command line. */
-export interface Taking {
+type Options = Readonly<Record<string, unknown>>;
+
+export interface RouteCommand<Id extends RouteId> {
+  readonly name: string;
   /** Argument by field, in their order, as Commander writes it: `<group>`, `[id]`, `<from...>`. Absent: the parts of the path. */
   readonly args?: Readonly<Record<string, string>>;
   /** Option by field, instead of the common name; null: none, the command gives it itself. Null as a whole: no field has one. */
   readonly flags?: Readonly<Record<string, string | null>> | null;
-}
-
-type Options = Readonly<Record<string, unknown>>;
-
-/** What is sent instead of the input as it was read. */
-interface Sent<Id extends RouteId> {
-  readonly input?: InputOf<Id>;
-  /** JSON text that is sent as it is: a payload in it keeps its bytes. */
-  readonly body?: string;
-}
-
-export interface RouteCommand<Id extends RouteId> extends Taking {
-  readonly name: string;
-  /** Instead of the address's summary. */
-  readonly about?: string;
-  readonly isDefault?: boolean;
-  readonly example?: string;
   /** Further options, that only the command line has: flags and what they mean. */
   readonly options?: Readonly<Record<string, string>>;
-  /** Runs before anything is sent: reads a file, looks up an id, shows what is touched and asks. */
-  before?(asking: Conversation, input: InputOf<Id>, options: Options): Promise<Sent<Id> | undefined>;
-  show(
-    io: Io,
-    answer: AnswerOf<Id>,
-    given: { readonly input: InputOf<Id>; readonly options: Options; readonly text: string },
-  ): void;
+  /** Instead of the address's summary. */
+  readonly about?: string;
+  readonly example?: string;
+  readonly isDefault?: boolean;
+  /** Instead of what follows from the address. */
+  readonly access?: Access;
+  /** Before anything is sent: reads a file, looks up an id, shows what is touched and asks. `body`: JSON text that is sent as it is. */
+  before?(
+    asking: Conversation,
+    input: InputOf<Id>,
+    options: Options,
+  ): Promise<{ input?: InputOf<Id>; body?: string } | undefined>;
+  show?(io: Io, answer: AnswerOf<Id>, given: { input: InputOf<Id>; options: Options; text: string }): void;
+  /** Instead of asking once and showing the answer. */
+  act?(asking: Conversation, input: InputOf<Id>, options: Options): Promise<ExitCode>;
 }
 
 export function routeCommand<Id extends RouteId>(parent: Command, run: Run, id: Id, about: RouteCommand<Id>): void {
-  const command = described(parent.command(about.name, { isDefault: about.isDefault ?? false }), id, about);
+  const { summary } = ROUTES[id];
+  const command = parent
+    .command(about.name, { isDefault: about.isDefault ?? false })
+    .description(about.about ?? summary.charAt(0).toLowerCase() + summary.slice(1));
   const read = takes(command, id, about);
+  for (const [flags, words] of Object.entries(about.options ?? {})) command.option(flags, words);
+  if (about.example !== undefined) command.addHelpText("after", `\nExample:\n  $ makegood ${about.example}`);
   command.action(() =>
-    conversation(run, accessOf(id), async (asking) => {
+    conversation(run, about.access ?? accessOf(id), async (asking) => {
       const options = command.opts<Options>();
       const given = read() as InputOf<Id>;
+      if (about.act) return about.act(asking, given, options);
       const { input = given, body } = (await about.before?.(asking, given, options)) ?? {};
-      return askAndShow(asking, id, input, (answer, text) => about.show(asking.io, answer, { input, options, text }), body);
+      return askAndShow(asking, id, input, (answer, text) => about.show?.(asking.io, answer, { input, options, text }), body);
     }),
   );
 }
 
-type Described = Pick<RouteCommand<RouteId>, "about" | "example" | "options">;
-
-export function described(command: Command, id: RouteId, { about, example, options = {} }: Described): Command {
-  const { summary } = ROUTES[id];
-  command.description(about ?? summary.charAt(0).toLowerCase() + summary.slice(1));
-  for (const [flags, words] of Object.entries(options)) command.option(flags, words);
-  return example === undefined ? command : command.addHelpText("after", `\nExample:\n  $ makegood ${example}`);
-}
-
-/** What an address does to a store that the command opens itself: only these may meet one that is not set up. */
+/** Only these may meet a store that is not set up, and set it up. */
 const SETS_UP: readonly RouteId[] = ["enqueue", "putTopic", "putRule", "putAction"];
 
-export function accessOf(id: RouteId): Access {
+function accessOf(id: RouteId): Access {
   if (SETS_UP.includes(id)) return "up";
   return ROUTES[id].permission === "read" ? "look" : "check";
 }
 
 /** Adds the arguments and options of an address; what comes back reads what was given, as the client takes it. */
-export function takes(command: Command, id: RouteId, { args, flags }: Taking): () => object {
+function takes(command: Command, id: RouteId, { args, flags }: Pick<RouteCommand<RouteId>, "args" | "flags">): () => object {
   const fields = fieldsOf(ROUTES[id]);
   const params = [...ADDRESSES[id][1].matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
-  const named: Record<string, string> =
-    args ?? (params.includes("namespace") ? { topic: "<topic>" } : Object.fromEntries(params.map((name) => [name, `<${name}>`])));
+  const ofTopic = params.includes("namespace");
+  const named = args ?? (ofTopic ? { topic: "<topic>" } : Object.fromEntries(params.map((name) => [name, `<${name}>`])));
   const positional = Object.entries(named);
   for (const [field, shown] of positional) command.argument(shown, "", argumentReader(field, shown, fields.get(field)?.schema));
   const options = flags === null ? [] : [...fields].filter(([name]) => !Object.hasOwn(named, name) && flags?.[name] !== null);
@@ -107,24 +98,19 @@ export function takes(command: Command, id: RouteId, { args, flags }: Taking): (
   });
   return () => {
     const input: Record<string, unknown> = {};
-    positional.forEach(([field], i) => {
-      const value: unknown = command.processedArgs[i];
-      if (field === "topic" && params.includes("namespace")) [input.namespace, input.name] = String(value).split("/");
-      else input[field] = value;
-    });
-    const given = command.opts<Record<string, unknown>>();
+    for (const [i, [field]] of positional.entries()) input[field] = command.processedArgs[i] as unknown;
+    const given = command.opts<Options>();
     for (const { path, attribute } of byField) put(input, path, given[attribute]);
-    return input;
+    if (!ofTopic) return input;
+    const [namespace, name] = String(input.topic).split("/");
+    return { namespace, name };
   };
 }
 
-function put(into: Record<string, unknown>, [first, ...rest]: readonly string[], value: unknown): void {
-  if (value === undefined || first === undefined) return;
-  if (rest.length === 0) into[first] = value;
-  else {
-    into[first] ??= {};
-    put(into[first] as Record<string, unknown>, rest, value);
-  }
+function put(into: Record<string, unknown>, [first = "", ...rest]: readonly string[], value: unknown): void {
+  if (value === undefined) return;
+  into[first] = rest.length === 0 ? value : (into[first] ?? {});
+  if (rest.length > 0) put(into[first] as Record<string, unknown>, rest, value);
 }
 
 interface Field {
@@ -136,19 +122,18 @@ interface Field {
 /** The fields of query and body; those of an object inside stand beside the others. */
 function fieldsOf({ query, body }: Route): Map<string, Field> {
   const fields = new Map<string, Field>();
-  const add = (shape: z.core.$ZodShape, before: readonly string[]): void => {
-    for (const [name, schema] of Object.entries(shape) as [string, z.ZodType][]) {
-      const inner = innermost(schema);
+  const add = (schema: z.ZodType | undefined, before: readonly string[]): void => {
+    const object = schema && innermost(schema);
+    if (object?.type !== "object") return;
+    for (const [name, field] of Object.entries((object as z.ZodObject).shape) as [string, z.ZodType][]) {
       const path = [...before, name];
-      if (inner.type === "object") add((inner as z.ZodObject).shape, path);
-      else if (inner.type !== "unknown" && inner.type !== "record")
-        fields.set(name, { schema, path, required: before.length === 0 && !schema.safeParse(undefined).success });
+      const required = before.length === 0 && !field.safeParse(undefined).success;
+      if (innermost(field).type === "object") add(field, path);
+      else if (!/unknown|record/.test(innermost(field).type)) fields.set(name, { schema: field, path, required });
     }
   };
-  for (const schema of [query, body?.schema]) {
-    const inner = schema && innermost(schema);
-    if (inner?.type === "object") add((inner as z.ZodObject).shape, []);
-  }
+  add(query, []);
+  add(body?.schema, []);
   return fields;
 }
 
@@ -163,22 +148,21 @@ function optionOf(flag: string, schema: z.ZodType): Option {
   const inner = innermost(schema);
   const words = schema.description ?? inner.description ?? "";
   if (inner.type === "boolean") return new Option(`--${flag}`, words);
-  if (inner.type === "enum")
-    return new Option(`--${flag} <${lastWord(flag)}>`, words).choices(Object.values((inner as z.ZodEnum).enum).map(String));
-  if (inner.type === "array") {
-    const one = readerOf((inner as z.ZodArray<z.ZodType>).element);
-    const all = (text: string, before: unknown[] | undefined) => [...(before ?? []), one(text)];
-    return new Option(`--${flag} <${lastWord(flag)}...>`, words).argParser(all);
-  }
-  return new Option(`--${flag} <${inner.type === "number" ? "n" : lastWord(flag)}>`, words).argParser(readerOf(schema));
+  const value = inner.type === "number" ? "n" : `${flag.replace(/.*-/, "")}${inner.type === "array" ? "..." : ""}`;
+  const option = new Option(`--${flag} <${value}>`, words);
+  return inner.type === "enum" ? option.choices(Object.keys((inner as z.ZodEnum).enum)) : option.argParser(readerOf(schema));
 }
 
-const lastWord = (flag: string): string => flag.replace(/.*-/, "");
+type Reader = (text: string, before?: unknown) => unknown;
 
 /** Reads a text as its schema wants it, and refuses what the API would. */
-function readerOf(schema: z.ZodType): (text: string) => unknown {
+function readerOf(schema: z.ZodType): Reader {
   const inner = innermost(schema);
-  const whole = (inner.def as { check?: string; format?: string }).format === "safeint";
+  if (inner.type === "array") {
+    const one = readerOf((inner as z.ZodArray<z.ZodType>).element);
+    return (text, before) => [...((before as unknown[] | undefined) ?? []), one(text)];
+  }
+  const whole = (inner.def as { format?: string }).format === "safeint";
   return (text) => {
     if (inner.type === "number" && !(whole ? /^-?[0-9]{1,15}$/ : /^-?[0-9]{1,9}(\.[0-9]{1,9})?$/).test(text))
       throw new InvalidArgumentError(`It must be a ${whole ? "whole " : ""}number.`);
@@ -189,26 +173,17 @@ function readerOf(schema: z.ZodType): (text: string) => unknown {
   };
 }
 
-type Reader = (text: string, before?: unknown) => unknown;
-
+/** Groups and candidates have numbers, messages and redrives UUIDs, topics two names: one in the place of the other is said at once. */
 function argumentReader(field: string, shown: string, schema: z.ZodType | undefined): Reader {
-  if (field === "topic") return topicArgument;
-  if (field === "id" && /group|candidate|into/.test(shown)) return numberArgument(shown.replace(/\W/g, ""));
-  if (schema === undefined) return (text) => text;
-  const inner = innermost(schema);
-  if (inner.type !== "array") return readerOf(schema);
-  const one = readerOf((inner as z.ZodArray<z.ZodType>).element);
-  return (text, before) => [...((before as unknown[] | undefined) ?? []), one(text)];
+  const insist = (form: (text: string) => boolean, words: string): Reader => {
+    return (text) => {
+      if (!form(text)) throw new InvalidArgumentError(words);
+      return text;
+    };
+  };
+  if (field === "topic") return insist(isTopicName, "A topic's name is namespace/name, such as billing/finalize, in lower case.");
+  const kind = /candidate/.test(shown) ? "candidate" : "group";
+  const words = `The id of a ${kind} is a number: \`makegood ${kind}s list\` shows them.`;
+  if (field === "id" && /group|candidate|into/.test(shown)) return insist((text) => /^[0-9]{1,15}$/.test(text), words);
+  return schema === undefined ? (text) => text : readerOf(schema);
 }
-
-export function topicArgument(text: string): string {
-  if (isTopicName(text)) return text;
-  throw new InvalidArgumentError("A topic's name is namespace/name, such as billing/finalize (lower case, digits and . _ -).");
-}
-
-/** Groups and candidates have numbers, messages and redrives UUIDs: one in the place of the other is said at once. */
-const numberArgument = (what: string) => (text: string) => {
-  if (/^[0-9]{1,15}$/.test(text)) return text;
-  const kind = what === "candidate" ? "candidate" : "group";
-  throw new InvalidArgumentError(`The id of a ${kind} is a number: \`makegood ${kind}s list\` shows them.`);
-};

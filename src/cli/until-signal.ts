@@ -5,7 +5,7 @@
 import { constants } from "node:os";
 import { errorText } from "../message/errors.ts";
 import type { Log } from "../observe/log.ts";
-import { sleep, systemClock } from "../platform/clock.ts";
+import { systemClock, within } from "../platform/clock.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { complain, type Io } from "./io.ts";
 
@@ -71,16 +71,11 @@ export async function untilSignal(
 
 /** One budget for all of it: the timeouts of one silent store after the other must not add up to a kill by the supervisor. */
 async function closeInTime(running: Stoppable, log: Log, budgetMs: number): Promise<void> {
-  const over = new AbortController();
-  const closing = running.close();
-  const closed = closing.then(
-    () => true,
-    () => true,
+  const closed = await within(
+    systemClock,
+    running.close().then(() => true),
+    budgetMs,
   );
-  const late = sleep(systemClock, budgetMs, over.signal).then(() => false);
-  if (await Promise.race([closed, late])) {
-    over.abort();
-    await closing;
-  } else
+  if (closed === null)
     log.warn("not everything was closed in time: what was not written comes back when its lease ends", { budget_ms: budgetMs });
 }

@@ -5,12 +5,12 @@
 import type { Command } from "commander";
 import { ApiError } from "../../contract/http-client.ts";
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
-import { confirmed, YES } from "../confirm.ts";
-import { type Answered, ask, type Conversation, conversation } from "../conversation.ts";
+import { type Confirming, confirmed, WAIT, YES } from "../confirm.ts";
+import { ask, type Conversation } from "../conversation.ts";
 import { EXIT, type ExitCode, Stop } from "../exit-code.ts";
 import { type Io, printJson, say } from "../io.ts";
 import { watched } from "../progress.ts";
-import { described, routeCommand, takes } from "../route-command.ts";
+import { routeCommand } from "../route-command.ts";
 import type { Run } from "../run.ts";
 import { age, listing, percent, plural, sayFields, wrapped } from "../table.ts";
 
@@ -42,53 +42,40 @@ function sayDecision(io: Io, { candidate_id, decision, approvals_missing, hint }
   else if (decision === "approved" && approvals_missing === 0) say(io, `  run it: makegood execute ${candidate_id}`);
 }
 
-interface ExecuteOptions {
+export function executeCommand(program: Command, run: Run): void {
+  routeCommand(program, run, "executeCandidate", {
+    name: "execute",
+    args: { id: "[candidate]" },
+    flags: { delay_ms: "delay" },
+    about: "do what a candidate suggests, once; shows what it touches and asks",
+    example: "execute 12 --canary 10 --rate 100 --wait\n  $ makegood execute --group 7 --reason 'the receiver is back'",
+    options: { "--group <group>": "instead: the current candidate of this group", ...YES, ...WAIT },
+    act: execute,
+  });
+}
+
+interface ExecuteOptions extends Confirming {
   readonly group?: string;
-  readonly yes?: boolean;
-  readonly confirm?: number;
-  readonly seen?: string;
-  readonly ifVersion?: number;
   readonly wait?: boolean;
 }
 
-export function executeCommand(program: Command, run: Run): void {
-  const command = described(program.command("execute"), "executeCandidate", {
-    about: "do what a candidate suggests, once; shows what it touches and asks",
-    example: "execute 12 --canary 10 --rate 100 --wait\n  $ makegood execute --group 7 --reason 'the receiver is back'",
-    options: {
-      "--group <group>": "instead: the current candidate of this group",
-      ...YES,
-      "--wait": "follow it to its end; exit code 1 if anything failed",
-    },
-  });
-  const input = takes(command, "executeCandidate", { args: { id: "[candidate]" }, flags: { delay_ms: "delay" } });
-  command.action((_: string | undefined, options: ExecuteOptions) =>
-    conversation(run, "check", (asking) => execute(asking, input() as InputOf<"executeCandidate">, options)),
-  );
-}
-
-async function execute(asking: Conversation, input: InputOf<"executeCandidate">, options: ExecuteOptions): Promise<ExitCode> {
+async function execute(asking: Conversation, input: InputOf<"executeCandidate">, given: ExecuteOptions): Promise<ExitCode> {
   const { io, json } = asking;
-  const seen = await wanted(asking, input.id as string | undefined, options.group);
-  const { candidate_id: id, selected_action, blast_radius: radius, version, group } = seen.value;
+  const seen = await wanted(asking, input.id as string | undefined, given.group);
+  const { candidate_id: id, selected_action, blast_radius: radius, version, group } = seen;
   if (!json) {
     say(io, `candidate ${id} of group ${group.group_id}: ${group.error_code} in ${group.topic}`);
-    sayRadius(io, seen.value);
+    sayRadius(io, seen);
   }
-  const answer = await confirmed(io, options, `Run ${selected_action ?? "it"} on ${plural(radius.messages, "message")}?`);
+  const answer = await confirmed(io, given, `Run ${selected_action ?? "it"} on ${plural(radius.messages, "message")}?`);
   // What was shown is what is agreed to.
-  const shown = answer === "asked" ? { confirm: radius.messages, seen: radius.seen } : {};
-  const plan = { ...shown, ...input.redrive };
-  const agreed = answer === "asked" ? version : undefined;
-  const done = await ask(asking, "executeCandidate", {
-    ...input,
-    id,
-    version: options.ifVersion ?? agreed,
-    redrive: Object.keys(plan).length > 0 ? plan : undefined,
-  });
-  const { redrive_id, execution_status } = done.value;
-  if (options.wait === true && redrive_id !== null) return watched(asking, redrive_id);
-  if (json) printJson(io, done.text);
+  const shown = answer === "asked" ? { version, redrive: { confirm: radius.messages, seen: radius.seen } } : {};
+  const plan = { ...shown.redrive, ...input.redrive };
+  const redrive = Object.keys(plan).length > 0 ? { redrive: plan } : {};
+  const { value, text } = await ask(asking, "executeCandidate", { ...shown, ...input, ...redrive, id });
+  const { redrive_id, execution_status } = value;
+  if (given.wait === true && redrive_id !== null) return watched(asking, redrive_id);
+  if (json) printJson(io, text);
   else {
     say(io, `candidate ${id} is ${execution_status}`);
     if (redrive_id !== null) say(io, `  follow it: makegood redrive status ${redrive_id} --watch`);
@@ -97,18 +84,18 @@ async function execute(asking: Conversation, input: InputOf<"executeCandidate">,
 }
 
 /** The candidate that is meant. A number that only a group has is said to be one. */
-async function wanted(asking: Conversation, id: string | undefined, group: string | undefined): Promise<Answered<Candidate>> {
+async function wanted(asking: Conversation, id: string | undefined, group: string | undefined): Promise<Candidate> {
   if ((id === undefined) === (group === undefined)) throw new Stop("which candidate? Give its number, or --group with a group's");
-  if (group !== undefined) {
-    const { candidate } = (await ask(asking, "getGroup", { id: group })).value;
-    if (candidate !== null) return ask(asking, "getCandidate", { id: candidate.candidate_id });
+  if (id === undefined) {
+    const { candidate } = (await ask(asking, "getGroup", { id: group as string })).value;
+    if (candidate !== null) return (await ask(asking, "getCandidate", { id: candidate.candidate_id })).value;
     throw new Stop(`nothing is suggested for group ${group} yet: makegood suggest ${group}`, EXIT.conflict);
   }
   try {
-    return await ask(asking, "getCandidate", { id: id as string });
+    return (await ask(asking, "getCandidate", { id })).value;
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "candidate_not_found")) throw error;
-    const known = await ask(asking, "getGroup", { id: id as string }).catch(() => null);
+    const known = await ask(asking, "getGroup", { id }).catch(() => null);
     const meant = known?.value.candidate;
     const hint = meant ? `; group ${id} is there, its candidate is ${meant.candidate_id}` : "";
     throw new ApiError(error.status, { ...error.problem, detail: `${error.message}: ${id} ${GROUP_INSTEAD}${hint}` });

@@ -18,38 +18,28 @@ export function completionCommand(program: Command): void {
     });
 }
 
-interface Node {
-  /** The commands above it and its own name, such as `messages list`. */
-  readonly path: string;
-  readonly command: Command;
-}
-
-function nodes(command: Command, path = ""): Node[] {
-  const below = command.commands.flatMap((one) => nodes(one, `${path} ${one.name()}`.trim()));
-  return [{ path, command }, ...below];
+/** Every command by its path, such as `messages list`; the program itself is the empty one. */
+function commandsOf(command: Command, path = ""): (readonly [path: string, command: Command])[] {
+  return [[path, command], ...command.commands.flatMap((one) => commandsOf(one, `${path} ${one.name()}`.trim()))];
 }
 
 const flagOf = (option: Option): string => option.long ?? option.short ?? "";
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 function script(program: Command): string {
-  const all = nodes(program);
-  const inherited = program.options;
-  const words = all.map(({ path, command }) => {
-    const options = [...command.options, ...inherited].map(flagOf);
-    return `    ${quoted(path)}) words=${quoted([...command.commands.map((one) => one.name()), ...new Set(options), "--help"].join(" "))} ;;`;
+  const all = commandsOf(program);
+  const optionsOf = (command: Command) => [...new Set([...command.options, ...program.options])];
+  const values = all.flatMap(([path, command]) => optionsOf(command).flatMap((option) => valueCase(path, option)));
+  const words = all.map(([path, command]) => {
+    const known = [...command.commands.map((one) => one.name()), ...optionsOf(command).map(flagOf), "--help"];
+    return `    ${quoted(path)}) words=${quoted(known.join(" "))} ;;`;
   });
-  const values = all.flatMap(({ path, command }) =>
-    [...command.options, ...(path === "" ? [] : inherited)].flatMap((option) => valueCase(path, option)),
-  );
-  const paths = all
-    .slice(1)
-    .map(({ path }) => quoted(path))
-    .join("|");
+  const paths = all.slice(1).map(([path]) => quoted(path));
   return `# bash completion of makegood: eval "$(makegood completion bash)"
 _makegood() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path= word words=
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "\${path:+$path }$word" in ${paths}) path="\${path:+$path }$word" ;; esac
+    case "\${path:+$path }$word" in ${paths.join("|")}) path="\${path:+$path }$word" ;; esac
   done
   case "$path $prev" in
 ${values.join("\n")}
@@ -63,12 +53,9 @@ complete -F _makegood makegood
 `;
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-
 /** What may stand behind an option that takes a value: its choices, a file, or something that only the caller knows. */
 function valueCase(path: string, option: Option): string[] {
   if (!option.required && !option.optional) return [];
-  const flag = flagOf(option);
-  const found = PATHS.test(flag) ? "-f" : `-W ${quoted((option.argChoices ?? []).join(" "))}`;
-  return [`    ${quoted(`${path} ${flag}`)}) COMPREPLY=($(compgen ${found} -- "$cur")); return ;;`];
+  const found = PATHS.test(flagOf(option)) ? "-f" : `-W ${quoted((option.argChoices ?? []).join(" "))}`;
+  return [`    ${quoted(`${path} ${flagOf(option)}`)}) COMPREPLY=($(compgen ${found} -- "$cur")); return ;;`];
 }

@@ -4,9 +4,9 @@
 import type { Command } from "commander";
 import type { AnswerOf } from "../../contract/table.ts";
 import { confirmed, YES } from "../confirm.ts";
-import { askAndShow, conversation } from "../conversation.ts";
+import { askAndShow } from "../conversation.ts";
 import { type Io, say } from "../io.ts";
-import { described, routeCommand, takes } from "../route-command.ts";
+import { routeCommand } from "../route-command.ts";
 import type { Run } from "../run.ts";
 import { listing, percent, plural, sayFields, wrapped } from "../table.ts";
 import { showCandidate } from "./candidates.ts";
@@ -31,29 +31,25 @@ export function groupsCommand(program: Command, run: Run): void {
     show: (io, { group_id, moved }, { input }) =>
       say(io, `group ${group_id} has ${plural(moved, "occurrence")} of group ${input.id} now`),
   });
-  rules(groups, run);
+  routeCommand(groups, run, "deleteGroupRule", {
+    name: "rules",
+    args: {},
+    access: "look",
+    about: "the rules that merges and splits left; without its rule a split takes nothing more, merged groups stay merged",
+    example: "groups rules --delete split-2f6c0a",
+    options: { "--delete <rule>": "take this one away; what was counted stays where it is", ...YES },
+    async act(asking, input, { delete: id, ...options }) {
+      const { io } = asking;
+      if (id === undefined) return askAndShow(asking, "listGroupRules", {}, (page) => ruleList(io, page));
+      await confirmed(io, options, `Delete group rule ${id}?`);
+      return askAndShow(asking, "deleteGroupRule", { ...input, id: String(id) }, () => say(io, `group rule ${id} is deleted`));
+    },
+  });
 }
 
 export function suggestCommand(program: Command, run: Run): void {
   const about = "ask for a fresh suggestion for a group; opens the next round where the last one is closed";
   routeCommand(program, run, "suggestGroup", { name: "suggest", args: GROUP, about, example: "suggest 3", show: showCandidate });
-}
-
-function rules(groups: Command, run: Run): void {
-  const command = described(groups.command("rules"), "listGroupRules", {
-    about: "the rules that merges and splits left; without its rule a split takes nothing more, merged groups stay merged",
-    example: "groups rules --delete split-2f6c0a",
-    options: { "--delete <rule>": "take this one away; what was counted stays where it is", ...YES },
-  });
-  const input = takes(command, "deleteGroupRule", { args: {} });
-  command.action(({ delete: id, yes }: { delete?: string; yes?: boolean }) =>
-    conversation(run, id === undefined ? "look" : "check", async (asking) => {
-      const { io } = asking;
-      if (id === undefined) return askAndShow(asking, "listGroupRules", {}, (page) => ruleList(io, page));
-      await confirmed(io, { yes }, `Delete group rule ${id}?`);
-      return askAndShow(asking, "deleteGroupRule", { ...input(), id }, () => say(io, `group rule ${id} is deleted`));
-    }),
-  );
 }
 
 const groupList = listing<AnswerOf<"listGroups">["data"][number]>({

@@ -40,18 +40,15 @@ export function messagesCommand(program: Command, run: Run): void {
   });
   routeCommand(messages, run, "resolveMessage", { name: "resolve", show: sayState });
   routeCommand(messages, run, "discardMessage", { name: "discard", show: sayState });
-  const byKey = { args: { id: "[id]" }, options: KEY_OPTIONS, show: sayState };
   routeCommand(messages, run, "cancelMessage", {
     ...byKey,
     name: "cancel",
     example: "messages cancel --topic billing/finalize --key charge-1 --reason refunded",
-    before: async (asking, input, options) => ({ input: { ...input, id: input.id ?? (await idOfKey(asking, options)) } }),
   });
   routeCommand(messages, run, "rescheduleMessage", {
     ...byKey,
     name: "reschedule",
     example: "messages reschedule <id> --delay-ms 60000 --reason later",
-    before: async (asking, input, options) => ({ input: { ...input, id: input.id ?? (await idOfKey(asking, options)) } }),
   });
 }
 
@@ -62,10 +59,21 @@ export function storeCommand(program: Command, run: Run): void {
 }
 
 /** A caller knows the key that it gave, a person the id that a list shows. */
-const KEY_OPTIONS = {
-  "--key <key>": "instead of the id: the key it has",
-  "--topic <topic>": "the topic of that key",
-  "--tenant-id <id>": "the tenant of that key, where it has one",
+const byKey = {
+  args: { id: "[id]" },
+  options: {
+    "--key <key>": "instead of the id: the key it has",
+    "--topic <topic>": "the topic of that key",
+    "--tenant-id <id>": "the tenant of that key, where it has one",
+  },
+  async before<I extends { readonly id: string | number }>(
+    asking: Conversation,
+    input: I,
+    options: Readonly<Record<string, unknown>>,
+  ) {
+    return { input: { ...input, id: (input.id as string | number | undefined) ?? (await idOfKey(asking, options)) } };
+  },
+  show: sayState,
 };
 
 async function idOfKey(asking: Conversation, options: Readonly<Record<string, unknown>>): Promise<string> {

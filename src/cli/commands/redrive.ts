@@ -3,12 +3,12 @@
  */
 import type { Command } from "commander";
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
-import { confirmed, NO_TERMINAL, YES } from "../confirm.ts";
-import { type Answered, ask, askAndShow, type Conversation, conversation } from "../conversation.ts";
+import { confirmed, NO_TERMINAL, WAIT, YES } from "../confirm.ts";
+import { type Answered, ask, askAndShow, type Conversation } from "../conversation.ts";
 import { EXIT, type ExitCode, Stop } from "../exit-code.ts";
 import { type Io, printJson, say } from "../io.ts";
 import { progressLine, type Redrive, watched } from "../progress.ts";
-import { described, routeCommand, takes } from "../route-command.ts";
+import { routeCommand } from "../route-command.ts";
 import type { Run } from "../run.ts";
 import { listing, plural, sayFields } from "../table.ts";
 
@@ -22,9 +22,26 @@ interface StartOptions {
 
 export function redriveCommand(program: Command, run: Run): void {
   const redrive = program.command("redrive").description("put many dead letters back as one careful operation");
-  start(redrive, run);
+  routeCommand(redrive, run, "startRedrive", {
+    name: "start",
+    flags: { mode: null, delay_ms: "delay" },
+    about: "freeze the list of dead letters that fit, show it, ask, and begin",
+    example: 'redrive start --group 3 --reason "billing is back" --canary 10 --rate 100 --wait',
+    options: { "--new-key": "as new messages under new keys: for receivers that remember the old key wrongly", ...YES, ...WAIT },
+    act: start,
+  });
   routeCommand(redrive, run, "listRedrives", { name: "list", show: redriveList });
-  status(redrive, run);
+  routeCommand(redrive, run, "getRedrive", {
+    name: "status",
+    args: { id: "[redrive]" },
+    about: "how far it is; without an id, the latest ones",
+    options: { "--watch": "follow it to its end; exit code 1 if anything failed" },
+    async act(asking, { id }: { readonly id?: string | number }, { watch }) {
+      if (id === undefined) return askAndShow(asking, "listRedrives", { limit: 20 }, (page) => redriveList(asking.io, page));
+      if (watch === true) return watched(asking, String(id));
+      return askAndShow(asking, "getRedrive", { id }, (one) => showRedrive(asking.io, one));
+    },
+  });
   routeCommand(redrive, run, "listRedriveItems", { name: "items", args: REDRIVE, show: itemList });
   const show = (io: Io, one: Redrive): void => say(io, `redrive ${one.redrive_id} is ${one.status}`);
   routeCommand(redrive, run, "pauseRedrive", { name: "pause", args: REDRIVE, show });
@@ -32,23 +49,7 @@ export function redriveCommand(program: Command, run: Run): void {
   routeCommand(redrive, run, "cancelRedrive", { name: "cancel", args: REDRIVE, show });
 }
 
-function start(redrive: Command, run: Run): void {
-  const command = described(redrive.command("start"), "startRedrive", {
-    about: "freeze the list of dead letters that fit, show it, ask, and begin",
-    example: 'redrive start --group 3 --reason "billing is back" --canary 10 --rate 100 --wait',
-    options: {
-      "--new-key": "as new messages under new keys: only for receivers that remember the old key wrongly",
-      ...YES,
-      "--wait": "follow it to its end; exit code 1 if anything failed",
-    },
-  });
-  const input = takes(command, "startRedrive", { flags: { mode: null, delay_ms: "delay" } });
-  command.action((options: StartOptions) =>
-    conversation(run, "check", (asking) => startOne(asking, input() as InputOf<"startRedrive">, options)),
-  );
-}
-
-async function startOne(asking: Conversation, input: InputOf<"startRedrive">, options: StartOptions): Promise<ExitCode> {
+async function start(asking: Conversation, input: InputOf<"startRedrive">, options: StartOptions): Promise<ExitCode> {
   const { io, json } = asking;
   const body = { ...input, mode: options.newKey === true ? ("new_key" as const) : undefined };
   const sure = options.yes === true || body.confirm !== undefined || body.dry_run === true;
@@ -77,21 +78,6 @@ async function afterAsking(asking: Conversation, planned: Redrive): Promise<Answ
     throw error;
   }
   return ask(asking, "resumeRedrive", { id, version });
-}
-
-function status(redrive: Command, run: Run): void {
-  redrive
-    .command("status [redrive]")
-    .description("how far it is; without an id, the latest ones")
-    .option("--watch", "follow it to its end; exit code 1 if anything failed")
-    .action((id: string | undefined, { watch }: { watch?: boolean }) =>
-      conversation(run, "look", async (asking) => {
-        const { io } = asking;
-        if (id === undefined) return askAndShow(asking, "listRedrives", { limit: 20 }, (page) => redriveList(io, page));
-        if (watch === true) return watched(asking, id);
-        return askAndShow(asking, "getRedrive", { id }, (one) => showRedrive(io, one));
-      }),
-    );
 }
 
 const redriveList = listing<Redrive>({

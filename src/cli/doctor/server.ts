@@ -1,50 +1,48 @@
 /**
  * The doctor's look at a running server, over HTTP: alive, ready, healthy, and its clock.
  */
+import { createClient } from "../../contract/http-client.ts";
 import { errorText } from "../../message/errors.ts";
 import { systemClock } from "../../platform/clock.ts";
-import { clockSkew, type Finding, finding } from "./finding.ts";
+import { clockSkew, type Examined, examined } from "../../store/shared/examined.ts";
 
-export async function checkServer(url: string, token: string | null): Promise<Finding[]> {
-  const base = url.replace(/\/$/, "");
-  const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
-  const get = (path: string): Promise<Response> => fetch(base + path, { headers, redirect: "error" });
+export async function checkServer(url: string, token: string | null): Promise<Examined[]> {
+  const client = createClient({ url, token: token ?? undefined, triesMax: 1 });
   try {
-    const live = await get("/livez");
+    const live = await client.raw("live");
+    const found = [examined("server", live.status < 400, `${url} answers ${live.status}`)];
     const date = Date.parse(live.headers.get("date") ?? "");
-    const found = [finding("server", live.ok ? "ok" : "fail", `${base} answers ${live.status}`)];
     // The Date header has whole seconds.
     if (!Number.isNaN(date)) found.push(clockSkew(date + 500, systemClock.wallMs(), 1_000));
-    const ready = await get("/readyz?verbose");
-    found.push(finding("ready", ready.ok ? "ok" : "fail", (await ready.text()).trim().replaceAll("\n", ", ").slice(0, 500)));
-    return [...found, ...(await health(await get("/health")))];
+    const ready = await client.raw("ready", { verbose: "" });
+    found.push(examined("ready", ready.status < 400, ready.text.trim().replaceAll("\n", ", ").slice(0, 500)));
+    const health = await client.raw("health");
+    if (health.status === 401) return [...found, examined("health", false, "a token is needed: set MAKEGOOD_TOKEN")];
+    return [...found, ...healthOf(JSON.parse(health.text) as Health)];
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    return [finding("server", "fail", `cannot reach ${base}: ${errorText(cause)}`)];
+    return [examined("server", false, `cannot reach ${url}: ${errorText(cause)}: is \`makegood serve\` running there?`)];
   }
 }
 
-const STATUS = { healthy: "ok", degraded: "warn", unhealthy: "fail" } as const;
+interface Health {
+  readonly status: "healthy" | "degraded" | "unhealthy";
+  readonly reasons: readonly string[];
+  readonly version: string;
+  readonly store?: { readonly name: string; readonly survives: string };
+  readonly findings?: readonly { what: string; topic: string | null; reason: string; since: string | null; severity: string }[];
+}
 
-const SEVERITY: Readonly<Record<string, Finding["status"]>> = { unhealthy: "fail", degraded: "warn", note: "ok" };
-
-async function health(response: Response): Promise<Finding[]> {
-  if (response.status === 401) return [finding("health", "fail", "a token is needed: set MAKEGOOD_TOKEN")];
-  const summary = (await response.json()) as {
-    status: keyof typeof STATUS;
-    reasons: string[];
-    version: string;
-    store?: { name: string; survives: string };
-    findings?: { what: string; topic: string | null; reason: string; since: string | null; severity: string }[];
-  };
-  const { status, reasons, version, store, findings = [] } = summary;
+function healthOf({ status, reasons, version, store, findings = [] }: Health): Examined[] {
+  const durable = store?.survives === "power-loss";
   return [
-    finding("health", STATUS[status] ?? "fail", [status, ...reasons].join("; ")),
+    examined("health", status === "healthy", [status, ...reasons].join("; "), status === "degraded" ? "warn" : "fail"),
     ...findings.map(({ what, topic, reason, since, severity }) => {
       const where = [topic, since && `since ${since}`].filter((one) => one).join(", ");
-      return finding(what, SEVERITY[severity] ?? "warn", where === "" ? reason : `${reason} (${where})`);
+      const detail = where === "" ? reason : `${reason} (${where})`;
+      return examined(what, severity === "note", detail, severity === "unhealthy" ? "fail" : "warn");
     }),
-    finding("version", "ok", version),
-    finding("durability", store?.survives === "power-loss" ? "ok" : "warn", `${store?.name} survives ${store?.survives}`),
+    examined("version", true, version),
+    examined("durability", durable, `${store?.name} survives ${store?.survives}`, "warn"),
   ];
 }

@@ -4,51 +4,29 @@
  */
 import { errorText } from "../../message/errors.ts";
 import { systemClock } from "../../platform/clock.ts";
-import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
+import { type Examined, examined, skewOf } from "../shared/examined.ts";
+import { type Connection, createConnection } from "./connection.ts";
 import { migrationStatus } from "./migrate.ts";
 import { daysAhead } from "./partitions.ts";
 
-/** One thing that was looked at. `fail`: messages could be lost or are not delivered. `warn`: works, but a person should know. */
-export interface Examined {
-  readonly name: string;
-  readonly status: "ok" | "warn" | "fail";
-  readonly detail: string;
-}
-
-export interface Examination {
-  readonly found: readonly Examined[];
-  /** Of the server, and half of what asking for it took. */
-  readonly timeMs: number;
-  readonly askedMs: number;
-  readonly halfMs: number;
-  /** Whether the schema is there and of this version. */
-  readonly usable: boolean;
-}
-
 const MAJORS = [14, 15, 16, 17, 18];
 
-const examined = (name: string, good: boolean, detail: string, bad: "warn" | "fail" = "fail"): Examined => ({
-  name,
-  status: good ? "ok" : bad,
-  detail,
-});
-
+/** `usable`: our schema is there and of this version. `where`: what to call the server, instead of its address. */
 export async function examinePostgres(
-  options: ConnectionOptions & { readonly schema: string; readonly where?: string },
-): Promise<Examination> {
-  const connection = createConnection({ ...options, poolMax: 2 });
+  url: string,
+  schema: string,
+  where?: string,
+): Promise<{ readonly found: readonly Examined[]; readonly usable: boolean }> {
+  const connection = createConnection({ url, poolMax: 2 });
   try {
     const beganMs = systemClock.monotonicMs();
     await connection.open();
     const tookMs = Math.round(systemClock.monotonicMs() - beganMs);
-    const where = options.where ?? `${connection.address.host}:${connection.address.port}`;
-    const reached = examined("store", true, `PostgreSQL, ${where}, connected in ${tookMs} ms`);
-    const askedMs = systemClock.wallMs();
-    const { settings, timeMs } = await server(connection);
-    const halfMs = (systemClock.wallMs() - askedMs) / 2;
-    const tables = await schema(connection, options.schema);
-    const found = [reached, pooler(connection), ...settings, await room(connection), ...tables];
-    return { found, timeMs, askedMs: askedMs + halfMs, halfMs, usable: tables[0]?.status === "ok" };
+    const { host, port } = connection.address;
+    const reached = examined("store", true, `PostgreSQL, ${where ?? `${host}:${port}`}, connected in ${tookMs} ms`);
+    const tables = await examineSchema(connection, schema);
+    const facts = [...(await server(connection)), await skewOf(() => timeOf(connection)), await room(connection)];
+    return { found: [reached, pooler(connection), ...facts, ...tables], usable: tables[0]?.status === "ok" };
   } finally {
     await connection.close();
   }
@@ -59,28 +37,32 @@ function pooler({ direct }: Connection): Examined {
   return examined("pooler", direct, direct ? "none in between" : between, "warn");
 }
 
-async function server(connection: Connection): Promise<{ settings: Examined[]; timeMs: number }> {
+async function server(connection: Connection): Promise<Examined[]> {
   const [row = []] = await connection.rows(
     "examine the server",
     `select current_setting('server_version'), current_setting('server_version_num'), current_setting('fsync'),
        current_setting('synchronous_commit'), current_setting('full_page_writes'), pg_is_in_recovery()::text,
-       current_setting('default_transaction_read_only'), (extract(epoch from clock_timestamp()) * 1000)::text`,
+       current_setting('default_transaction_read_only')`,
     [],
     { reads: true },
   );
-  const [version, number, fsync, commit, pages, standby, readOnly, timeMs] = row;
+  const [version, number, fsync, commit, pages, standby, readOnly] = row;
   const known = MAJORS.includes(Math.floor(Number(number) / 10_000));
   const setting = (name: string, value: string | null | undefined, good: boolean): Examined =>
     examined(name, good, `${value}${good ? "" : ": what was accepted would not survive a power loss"}`);
   const writable = standby !== "true" && readOnly !== "on";
-  const settings = [
+  return [
     examined("version", known, `${version}${known ? "" : ": 14 to 18 are supported"}`),
     setting("fsync", fsync, fsync === "on"),
     setting("synchronous_commit", commit, commit !== "off"),
     setting("full_page_writes", pages, pages === "on"),
     examined("writable", writable, writable ? "yes" : "no: a standby or read-only, connect to the primary"),
   ];
-  return { settings, timeMs: Number(timeMs) };
+}
+
+async function timeOf(connection: Connection): Promise<number> {
+  const text = "select (extract(epoch from clock_timestamp()) * 1000)::text";
+  return Number((await connection.rows("read the clock", text, [], { reads: true }))[0]?.[0]);
 }
 
 /** Each process of ours may use eleven: a server that is nearly full refuses the next one, and other programs' connections. */
@@ -93,7 +75,7 @@ async function room(connection: Connection): Promise<Examined> {
   return examined("connections", roomy, `${used} of ${most} in use${remedy}`, "warn");
 }
 
-async function schema(connection: Connection, name: string): Promise<Examined[]> {
+async function examineSchema(connection: Connection, name: string): Promise<Examined[]> {
   try {
     const states = await migrationStatus(connection, name);
     const missing = states.filter(({ applied }) => !applied).length;

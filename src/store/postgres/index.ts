@@ -3,7 +3,7 @@
  */
 export { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
 export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from "./embedded.ts";
-export { type Examination, type Examined, examinePostgres } from "./examine.ts";
+export { examinePostgres } from "./examine.ts";
 export { KERNEL_SET, type MigrationState, migrateUp, migrationStatus, OPTIONAL_SETS, printMigrations } from "./migrate.ts";
 export type { MigrationSet } from "./migrations/migration.ts";
 export { daysAhead } from "./partitions.ts";

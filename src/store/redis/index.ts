@@ -29,6 +29,7 @@ export {
   requireNoEviction,
   survivesOf,
 } from "./durability.ts";
+export { examineRedis } from "./examine.ts";
 export type { Finding, Verdict } from "./finding.ts";
 export type { IoredisClient } from "./ioredis.ts";
 export type { NodeRedisClient } from "./node-redis.ts";
