@@ -69,7 +69,7 @@ export function createApp(options: AppOptions): App {
     try {
       const by = { actor: gate, named: options.tokens.length > 0 };
       const asked = await readRequest(route, request, paramsOf(address, parts), by, kernel.payloadBytesMax);
-      return asked.ok ? await (handlers[address.id] as Handler<RouteId>)(asked.value) : asked.reply;
+      return await (handlers[address.id] as Handler<RouteId>)(asked);
     } catch (error) {
       return problemOf(error) ?? unexpected(kernel, request, error);
     }

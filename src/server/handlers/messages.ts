@@ -15,7 +15,7 @@ import { messageJson, pageText, withPayload } from "../json/message-json.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { keyFault, type Posted, type PostedMessage, readPosted } from "../posted.ts";
-import { type ProblemItem, problem, Refusal, type Reply } from "../problem.ts";
+import { type ProblemItem, problem, type Reply, refused } from "../problem.ts";
 import type { Asked } from "../read-request.ts";
 import type { Handlers } from "./handlers.ts";
 import { limited } from "./limited.ts";
@@ -147,6 +147,6 @@ export function headerKey(request: Request): string | null {
   const key = quoted?.[1] === undefined ? header.trim() : quoted[1].replace(/\\(["\\])/g, "$1");
   const ascii = /^[\x20-\x7e]*$/.test(key);
   const fault = ascii ? keyFault(key) : { code: "invalid_message" as const, detail: "the Idempotency-Key header must be ASCII" };
-  if (fault) throw new Refusal(problem(fault.code, fault.detail.replace("`key`", "the Idempotency-Key header")));
+  if (fault) throw refused(fault.code, fault.detail.replace("`key`", "the Idempotency-Key header"));
   return key;
 }
