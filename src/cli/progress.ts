@@ -3,12 +3,12 @@
  * the end. Never waits without saying what for.
  */
 import { sleep, systemClock } from "../platform/clock.ts";
-import type { RedriveJson } from "../server/json/redrive-json.ts";
 import type { Api } from "./api-on.ts";
 import { type Asked, ask, part } from "./ask.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { plural } from "./fitted.ts";
 import { complain, type Io, say } from "./io.ts";
+import type { RedriveJson } from "./json-types.ts";
 import type { CommandContext } from "./run.ts";
 
 const LOOK_MS = 500;

@@ -10,6 +10,7 @@ import type { Body, Route } from "../contract/route.ts";
 import type { BodyOf, ParamsOf, QueryOf } from "../contract/table.ts";
 import type { ErrorCode } from "../message/errors.ts";
 import { checkJson } from "../message/json-scanner.ts";
+import { LIMITS } from "../message/limits.ts";
 import { readText } from "./body.ts";
 import type { ApiRequest } from "./http.ts";
 import { type Own, ownOf, textValue } from "./json/wire.ts";
@@ -54,6 +55,13 @@ export function refusal(code: ProblemCode, faults: Faults): Refusal {
 /** One fault that only a handler can see. */
 export const refusalOf = (code: ProblemCode, field: string, detail: string): Refusal =>
   refusal(code, { named: [{ field, detail }], more: 0 });
+
+/** How many a page has: as many as were asked for, within what this page may carry. */
+export function limited<Q extends { readonly limit?: number | undefined }>(query: Q, max: number = LIMITS.pageMax) {
+  const { limit = Math.min(LIMITS.pageDefault, max) } = query;
+  if (limit > max) throw refusalOf("invalid_query", "limit", `must be an integer from 1 to ${max} where payloads are shown`);
+  return { ...query, limit };
+}
 
 /** Numbers and flags are text in a query: what a parameter is to be says how it is read. */
 function readQuery(schema: z.ZodObject, params: URLSearchParams): unknown {

@@ -3,9 +3,6 @@
  * asked.
  */
 import { type Command, Option } from "commander";
-import type { BlastRadiusJson, CandidateDetailJson, CandidateJson } from "../../server/json/candidate-json.ts";
-import type { ListJson } from "../../server/json/group-json.ts";
-import type { RedriveJson } from "../../server/json/redrive-json.ts";
 import { EXECUTION_STATUSES } from "../../store/candidate-state.ts";
 import type { Api } from "../api-on.ts";
 import { ask, askAndShow, conversation, part, queryOf } from "../ask.ts";
@@ -14,6 +11,7 @@ import { EXIT, type ExitCode } from "../exit-code.ts";
 import { age, fittedTable, percent, plural, sayFields, wrapped } from "../fitted.ts";
 import { integer } from "../integer.ts";
 import { type Io, printJson, say } from "../io.ts";
+import type { BlastRadiusJson, CandidateDetailJson, CandidateJson, ListJson, RedriveJson } from "../json-types.ts";
 import { exitOf, follow, sayEnd } from "../progress.ts";
 import type { CommandContext, Run } from "../run.ts";
 import { type PlanOptions, planBody, planOptions } from "./redrive-plan.ts";

@@ -2,13 +2,13 @@
  * `makegood evaluate`: what the rules say about a failure, without keeping anything.
  */
 import type { Command } from "commander";
-import type { EvaluateJson } from "../../server/json/candidate-json.ts";
 import { withApi } from "../api.ts";
 import { askAndShow } from "../ask.ts";
 import { EXIT } from "../exit-code.ts";
 import { fittedTable, percent, sayFields } from "../fitted.ts";
 import { integer } from "../integer.ts";
 import { complain, type Io, readInput, say } from "../io.ts";
+import type { EvaluateJson } from "../json-types.ts";
 import type { Run } from "../run.ts";
 
 interface Options {

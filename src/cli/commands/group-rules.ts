@@ -2,11 +2,11 @@
  * `makegood groups rules [--delete <rule>]`: what people merged and split, for what comes.
  */
 import type { Command } from "commander";
-import type { GroupRuleJson, ListJson } from "../../server/json/group-json.ts";
 import { askAndShow, conversation, part } from "../ask.ts";
 import { age, fittedTable, short } from "../fitted.ts";
 import { integer } from "../integer.ts";
 import { type Io, say } from "../io.ts";
+import type { GroupRuleJson, ListJson } from "../json-types.ts";
 import type { Run } from "../run.ts";
 
 const GROUP_RULES = "/api/v1/recovery/group-rules";

@@ -2,12 +2,11 @@
  * `makegood groups list|show|occurrences|merge|split|rules`, and `makegood suggest <group>`.
  */
 import type { Command } from "commander";
-import type { CandidateDetailJson, CandidateJson } from "../../server/json/candidate-json.ts";
-import type { GroupJson, ListJson, OccurrenceJson } from "../../server/json/group-json.ts";
 import { askAndShow, conversation, part, queryOf } from "../ask.ts";
 import { age, fittedTable, percent, plural, sayFields, wrapped } from "../fitted.ts";
 import { integer } from "../integer.ts";
 import { type Io, say } from "../io.ts";
+import type { CandidateDetailJson, CandidateJson, GroupJson, ListJson, OccurrenceJson } from "../json-types.ts";
 import type { Run } from "../run.ts";
 import { showCandidate } from "./candidates.ts";
 import { groupRulesCommand } from "./group-rules.ts";

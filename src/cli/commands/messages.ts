@@ -3,12 +3,12 @@
  */
 import { type Command, Option } from "commander";
 import { cursorOn, eachMember, takeValue } from "../../message/json-scanner.ts";
-import type { AttemptJson, MessageJson, ProvenanceJson } from "../../server/json/message-json.ts";
 import { refusedAnswer, withApi } from "../api.ts";
 import type { Api } from "../api-on.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { integer } from "../integer.ts";
 import { type Io, printJson, say, table } from "../io.ts";
+import type { AttemptJson, MessageJson, ProvenanceJson } from "../json-types.ts";
 import type { Run } from "../run.ts";
 import { messageEdit } from "./message-edit.ts";
 

@@ -2,8 +2,6 @@
  * `makegood redrive start|list|status|items|pause|resume|cancel`. On a terminal `start` freezes the list first, shows it, and asks.
  */
 import { type Command, Option } from "commander";
-import type { ListJson } from "../../server/json/group-json.ts";
-import type { RedriveItemJson, RedriveJson } from "../../server/json/redrive-json.ts";
 import type { Api } from "../api-on.ts";
 import { ask, askAndShow, conversation, part, queryOf } from "../ask.ts";
 import { confirmed } from "../confirm.ts";
@@ -11,6 +9,7 @@ import { EXIT, type ExitCode } from "../exit-code.ts";
 import { age, fittedTable, plural, sayFields } from "../fitted.ts";
 import { integer } from "../integer.ts";
 import { complain, type Io, printJson, say } from "../io.ts";
+import type { ListJson, RedriveItemJson, RedriveJson } from "../json-types.ts";
 import { exitOf, follow, progressLine, sayEnd } from "../progress.ts";
 import type { CommandContext, Run } from "../run.ts";
 import { type PlanOptions, planBody, planOptions } from "./redrive-plan.ts";

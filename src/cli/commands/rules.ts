@@ -2,14 +2,13 @@
  * `makegood rules list|show|set|delete|history` and `makegood actions list|show|set`.
  */
 import { type Command, Option } from "commander";
-import type { ActionJson } from "../../server/json/candidate-json.ts";
-import type { ListJson } from "../../server/json/group-json.ts";
 import { withApi } from "../api.ts";
 import { askAndShow, conversation, part, queryOf } from "../ask.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { age, fittedTable, percent } from "../fitted.ts";
 import { integer } from "../integer.ts";
 import { complain, type Io, readInput, say } from "../io.ts";
+import type { ActionJson, ListJson } from "../json-types.ts";
 import type { CommandContext, Run } from "../run.ts";
 
 const RULES = "/api/v1/recovery/rules";

@@ -2,11 +2,11 @@
  * `makegood topics list|show|set|pause|resume|delete`.
  */
 import type { Command } from "commander";
-import type { TopicJson } from "../../server/json/topic-json.ts";
 import { refusedAnswer, withApi } from "../api.ts";
 import type { Api } from "../api-on.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { complain, type Io, printJson, readInput, say, table } from "../io.ts";
+import type { TopicJson } from "../json-types.ts";
 import type { Run } from "../run.ts";
 
 interface SetOptions {
