@@ -5,7 +5,7 @@ import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
 import { exampleOf } from "./example.ts";
-import { type ProblemCode, statusOf, titleOf } from "./problem-codes.ts";
+import { type ProblemCode, problemShape, statusOf, titleOf } from "./problem-codes.ts";
 import { type AnswerBody, errorsOf, type RequestHeader, type Route } from "./route.ts";
 import { ROUTES, routeIds } from "./table.ts";
 
@@ -15,35 +15,6 @@ const HEADERS: Readonly<Record<RequestHeader, string>> = {
   "if-match": "The version that was read, as in the ETag; refused with 412 when it has moved on.",
   "idempotency-key": "Sent twice under one key it is done once.",
   "x-actor-type": "human (the default) or agent.",
-};
-
-const problemSchema: Json = {
-  type: "object",
-  required: ["type", "title", "status", "code", "detail"],
-  properties: {
-    type: { type: "string" },
-    title: { type: "string" },
-    status: { type: "integer" },
-    code: { type: "string" },
-    detail: { type: "string" },
-    instance: { type: "string" },
-    errors: {
-      type: "array",
-      maxItems: 20,
-      items: {
-        type: "object",
-        required: ["code", "detail"],
-        properties: {
-          index: { type: "integer" },
-          field: { type: "string" },
-          code: { type: "string" },
-          detail: { type: "string" },
-          id: { type: "string" },
-        },
-      },
-    },
-    errors_more: { type: "integer", description: "How many faults there are besides those in errors." },
-  },
 };
 
 let made: Json | undefined;
@@ -74,7 +45,7 @@ function documentOf(version: string): Json {
     tags: TAGS.map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      schemas: { ...Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))), Problem: problemSchema },
+      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },
   };
@@ -141,7 +112,7 @@ function responses(route: Route, components: Map<string, Json>): Json {
       description: `Refused: ${codes.join(", ")}`,
       content: {
         "application/problem+json": {
-          schema: { $ref: "#/components/schemas/Problem" },
+          schema: schemaOf(problemShape, "output", components),
           examples: Object.fromEntries(codes.map((code) => [code, { value: example(code, status) }])),
         },
       },

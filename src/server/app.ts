@@ -9,10 +9,9 @@ import type { Metrics } from "../observe/metrics.ts";
 import { actorOf, crossOrigin, type HostRule, isAllowedHost, type Token } from "./auth.ts";
 import { createHandlers, type Handler } from "./handlers/handlers.ts";
 import { withoutEngine } from "./handlers/recovery-request.ts";
-import { createHealth, type Health } from "./health.ts";
+import { createHealth, type Health, serverMetrics } from "./health.ts";
 import type { ApiRequest } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
-import { serverMetrics } from "./metrics.ts";
 import { problem, problemOf, type Reply, withInstance } from "./problem.ts";
 import { readRequest } from "./read-request.ts";
 
