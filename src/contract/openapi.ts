@@ -17,10 +17,13 @@ const HEADERS: Readonly<Record<RequestHeader, string>> = {
   "x-actor-type": "human (the default) or agent.",
 };
 
+/** RFC 9110: a condition of the caller's that does not hold; a member `version` is ours, and that is 409. */
+export const CONDITION_FAILED = 412;
+
 let made: Json | undefined;
 
 /** Made once. */
-export function openApiDocument(version = "0.1.0"): Json {
+export function openApiDocument(version: string): Json {
   made ??= documentOf(version);
   return made;
 }
@@ -103,9 +106,8 @@ function queryParameters(route: Route, components: Map<string, Json>): Json[] {
 function responses(route: Route, components: Map<string, Json>): Json {
   const answers = Object.entries(route.answers).map(([status, body]) => [status, answer(body, components)]);
   const byStatus = new Map<number, ProblemCode[]>();
-  for (const code of errorsOf(route)) {
-    byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
-  }
+  for (const code of errorsOf(route)) byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
+  if (route.headers?.includes("if-match")) byStatus.set(CONDITION_FAILED, ["version_conflict"]);
   const refusals = [...byStatus].map(([status, codes]) => [
     String(status),
     {

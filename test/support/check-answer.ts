@@ -3,7 +3,8 @@
  * beside it, and a refusal is a problem whose code the route (or every route) may answer with.
  */
 import { ADDRESSES, type RouteId } from "../../src/contract/addresses.ts";
-import { type ProblemCode, problemShape } from "../../src/contract/problem-codes.ts";
+import { CONDITION_FAILED } from "../../src/contract/openapi.ts";
+import { type ProblemCode, problemShape, statusOf } from "../../src/contract/problem-codes.ts";
 import { errorsOf, type Route } from "../../src/contract/route.ts";
 import { ROUTES, routeIds } from "../../src/contract/table.ts";
 
@@ -43,4 +44,6 @@ function checkProblem(id: RouteId | null, where: string, response: Response, tex
   const route: Route | null = id && ROUTES[id];
   if (!route || code === "method_not_allowed") return;
   if (!errorsOf(route).has(code as ProblemCode)) throw new Error(`${where}: ${id} does not name ${code}`);
+  if (status !== statusOf(code as ProblemCode) && !(code === "version_conflict" && status === CONDITION_FAILED))
+    throw new Error(`${where}: ${code} is ${statusOf(code as ProblemCode)} in the document`);
 }

@@ -4,6 +4,7 @@
 import { openApiDocument } from "../../contract/openapi.ts";
 import { escapeHtml, htmlPage } from "../html.ts";
 import type { Reply } from "../problem.ts";
+import { VERSION } from "../version.ts";
 
 interface Content {
   readonly description?: string;
@@ -27,7 +28,7 @@ let made: Reply | undefined;
 
 /** Made once: it does not change while the process lives. */
 export function docsPage(): Reply {
-  made ??= htmlPage("Makegood: the API", bodyOf(openApiDocument() as unknown as Document));
+  made ??= htmlPage("Makegood: the API", bodyOf(openApiDocument(VERSION) as unknown as Document));
   return made;
 }
 

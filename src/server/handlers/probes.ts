@@ -8,6 +8,7 @@ import type { Metrics } from "../../observe/metrics.ts";
 import type { Health } from "../health.ts";
 import { json } from "../http.ts";
 import { problem, type Reply } from "../problem.ts";
+import { VERSION } from "../version.ts";
 import type { Handlers } from "./handlers.ts";
 
 function text(status: number, body: string, type = "text/plain; charset=utf-8"): Reply {
@@ -36,7 +37,7 @@ export function probeHandlers(health: Health, metrics: Metrics): Handlers<"live"
       const summary = await health.summary();
       return json(summary.status === "unhealthy" ? 503 : 200, summary);
     },
-    openApi: () => json(200, openApiDocument()),
+    openApi: () => json(200, openApiDocument(VERSION)),
     metrics: async () => text(200, await metrics.text(), metrics.contentType),
   };
 }
