@@ -7,7 +7,7 @@ import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
 import { body, exactBody } from "./bodies.ts";
 import type { ProblemCode } from "./problem-codes.ts";
-import { lists, route, routes, shows } from "./route.ts";
+import { created, lists, ok, okOrCreated, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
@@ -98,7 +98,7 @@ const REFUSED = [...MISSING, "wrong_state", "revision_conflict"] as const;
 
 /** What a person does to one message, with a reason. */
 const intervenes = <S extends z.ZodType>(summary: string, schema: S, errors: readonly ProblemCode[] = []) =>
-  route("operate", summary, { 200: withPayload }, { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
+  route("operate", summary, ok(withPayload), { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
 
 const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
 const NOT_TAKEN = [
@@ -127,24 +127,19 @@ export const MESSAGE_ROUTES = routes({
     },
     ["invalid_message"],
   ),
-  enqueue: route(
-    "accept",
-    "Accept one message, or a batch of up to a thousand: all of them or none",
-    { 200: taken, 201: taken },
-    { headers: ["idempotency-key"], body: exactBody("messages", z.union([newMessage, newMessages])), errors: NOT_TAKEN },
-  ),
+  enqueue: route("accept", "Accept one message, or a batch of up to a thousand: all of them or none", okOrCreated(taken), {
+    headers: ["idempotency-key"],
+    body: exactBody("messages", z.union([newMessage, newMessages])),
+    errors: NOT_TAKEN,
+  }),
   getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail, { errors: MISSING }),
-  getPayload: route(
-    "read",
-    "The payload of a message, as the exact bytes that were accepted",
-    { 200: { type: "application/json" } },
-    { errors: MISSING },
-  ),
-  replayMessage: intervenes(
-    "Put a dead letter or a held message back, due now, with a new budget of attempts",
-    v.object({ ...asked, ...force }),
-    ["carried", "nobody_delivers"],
-  ),
+  getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", ok({ type: "application/json" }), {
+    errors: MISSING,
+  }),
+  replayMessage: intervenes("Put a dead letter or a held message back, due now, with a new budget of attempts", v.object({ ...asked, ...force }), [
+    "carried",
+    "nobody_delivers",
+  ]),
   resolveMessage: intervenes("Close a dead letter that was taken care of by other means", v.object(asked)),
   discardMessage: intervenes("Close a dead letter, or take back a pending message: it will not be delivered", v.object(asked)),
   cancelMessage: intervenes("Take a pending message back: it is not attempted any more", v.object(asked)),
@@ -155,13 +150,13 @@ export const MESSAGE_ROUTES = routes({
   editMessage: route(
     "operate",
     "Send a dead letter again with another payload: a new message, and the old one is resolved",
-    { 201: withPayload.extend(origin) },
+    created(withPayload.extend(origin)),
     { headers: ["x-actor-type"], body: exactBody("edit", editBody), errors: [...REFUSED, "invalid_message", ...NOT_EDITED] },
   ),
   acknowledgeLoss: route(
     "operate",
     "Say that one knows what the store lost, so that health stops saying it",
-    { 200: z.strictObject({ acknowledged: z.literal(true) }) },
+    ok(z.strictObject({ acknowledged: z.literal(true) })),
     { body: body("intervention", v.object({ reason: v.reason() })) },
   ),
 });

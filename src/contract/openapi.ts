@@ -5,7 +5,7 @@ import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
 import { exampleOf } from "./example.ts";
-import { type ProblemCode, statusOf, titleOf } from "./problem-codes.ts";
+import { type ProblemCode, problemShape, statusOf, titleOf } from "./problem-codes.ts";
 import { type AnswerBody, errorsOf, type RequestHeader, type Route } from "./route.ts";
 import { ROUTES, routeIds } from "./table.ts";
 
@@ -17,39 +17,13 @@ const HEADERS: Readonly<Record<RequestHeader, string>> = {
   "x-actor-type": "human (the default) or agent.",
 };
 
-const problemSchema: Json = {
-  type: "object",
-  required: ["type", "title", "status", "code", "detail"],
-  properties: {
-    type: { type: "string" },
-    title: { type: "string" },
-    status: { type: "integer" },
-    code: { type: "string" },
-    detail: { type: "string" },
-    instance: { type: "string" },
-    errors: {
-      type: "array",
-      maxItems: 20,
-      items: {
-        type: "object",
-        required: ["code", "detail"],
-        properties: {
-          index: { type: "integer" },
-          field: { type: "string" },
-          code: { type: "string" },
-          detail: { type: "string" },
-          id: { type: "string" },
-        },
-      },
-    },
-    errors_more: { type: "integer", description: "How many faults there are besides those in errors." },
-  },
-};
+/** RFC 9110: a condition of the caller's that does not hold; a member `version` is ours, and that is 409. */
+export const CONDITION_FAILED = 412;
 
 let made: Json | undefined;
 
 /** Made once. */
-export function openApiDocument(version = "0.1.0"): Json {
+export function openApiDocument(version: string): Json {
   made ??= documentOf(version);
   return made;
 }
@@ -74,7 +48,7 @@ function documentOf(version: string): Json {
     tags: TAGS.map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      schemas: { ...Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))), Problem: problemSchema },
+      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },
   };
@@ -132,16 +106,15 @@ function queryParameters(route: Route, components: Map<string, Json>): Json[] {
 function responses(route: Route, components: Map<string, Json>): Json {
   const answers = Object.entries(route.answers).map(([status, body]) => [status, answer(body, components)]);
   const byStatus = new Map<number, ProblemCode[]>();
-  for (const code of errorsOf(route)) {
-    byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
-  }
+  for (const code of errorsOf(route)) byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
+  if (route.headers?.includes("if-match")) byStatus.set(CONDITION_FAILED, ["version_conflict"]);
   const refusals = [...byStatus].map(([status, codes]) => [
     String(status),
     {
       description: `Refused: ${codes.join(", ")}`,
       content: {
         "application/problem+json": {
-          schema: { $ref: "#/components/schemas/Problem" },
+          schema: schemaOf(problemShape, "output", components),
           examples: Object.fromEntries(codes.map((code) => [code, { value: example(code, status) }])),
         },
       },

@@ -1,7 +1,11 @@
 /**
- * The codes of every refusal of the API: the kernel's, and the few that only HTTP knows; each with its status.
+ * The codes of every refusal of the API: the kernel's, and the few that only HTTP knows; each with its status. And the shape of a refusal, as RFC 9457
+ * has it: a few codes bring members of their own.
  */
+import { z } from "zod";
 import { ERROR_CODES, type ErrorCode } from "../message/errors.ts";
+import { FAULTS_NAMED_MAX } from "./faults.ts";
+import * as v from "./values.ts";
 
 export const HTTP_CODES = {
   unauthorized: 401,
@@ -31,3 +35,17 @@ export function titleOf(code: ProblemCode): string {
   const words = code.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
+
+const place = z.object({ index: z.int(), ...v.texts("field", "id") }).partial();
+export const problemShape = z
+  .looseObject({
+    ...v.texts("type", "title", "code", "detail"),
+    status: z.int(),
+    instance: z.string().optional(),
+    errors: z
+      .array(place.extend(v.texts("code", "detail")))
+      .max(FAULTS_NAMED_MAX)
+      .optional(),
+    errors_more: z.int().optional().describe("how many faults there are besides those in errors"),
+  })
+  .meta({ id: "Problem" });

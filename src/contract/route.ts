@@ -53,9 +53,15 @@ export const route = <const A extends Answers, const R extends Rest = object>(
   rest: R = {} as R,
 ) => ({ permission, summary, answers, ...rest });
 
+/** What is answered: 200, 201, either of them, or nothing. */
+export const ok = <A extends AnswerBody>(answer: A) => ({ 200: answer }) as const;
+export const created = <A extends AnswerBody>(answer: A) => ({ 201: answer }) as const;
+export const okOrCreated = <A extends AnswerBody>(answer: A) => ({ 200: answer, 201: answer }) as const;
+export const NOTHING = { 204: null } as const;
+
 /** An address that shows one thing. */
 export const shows = <A extends z.ZodType, const R extends Rest = object>(summary: string, answer: A, rest?: R) =>
-  route("read", summary, { 200: answer }, rest);
+  route("read", summary, ok(answer), rest);
 
 /** An address that shows a list by pages; every parameter may be absent. */
 export const lists = <A extends z.ZodType, const Q extends Readonly<Record<string, z.ZodType>>>(
@@ -68,12 +74,12 @@ export const lists = <A extends z.ZodType, const Q extends Readonly<Record<strin
     limit: v.integer(1, LIMITS.pageMax).describe("how many at most"),
     cursor: v.text().describe("where the page before ended"),
   });
-  return route("read", summary, { 200: v.pageOf(one) }, { query: v.object({ ...page, ...v.optionals(parameters) }), errors });
+  return route("read", summary, ok(v.pageOf(one)), { query: v.object({ ...page, ...v.optionals(parameters) }), errors });
 };
 
 /** A list that is always whole. */
 export const listsAll = <A extends z.ZodType>(summary: string, one: A) =>
-  route("read", summary, { 200: v.pageOf(one) }, { query: v.object({}) });
+  route("read", summary, ok(v.pageOf(one)), { query: v.object({}) });
 
 /** Some of the routes; TypeScript keeps each one's own schemas. */
 export const routes = <const R extends Partial<Record<RouteId, Route>>>(some: R): R => some;

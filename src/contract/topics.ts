@@ -8,7 +8,7 @@ import { RETRY_POLICIES } from "../message/retry-policy.ts";
 import { TOPIC_LIMITS } from "../message/validate-topic.ts";
 import { body } from "./bodies.ts";
 import { hold } from "./messages.ts";
-import { listsAll, route, routes, shows } from "./route.ts";
+import { listsAll, NOTHING, ok, okOrCreated, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** Shown instead of a header's value that looks like a credential, and refused where a value is meant. */
@@ -132,18 +132,13 @@ const MISSING = ["topic_not_found"] as const;
 export const TOPIC_ROUTES = routes({
   listTopics: listsAll("Every topic and the state it is in", topic),
   getTopic: shows("One topic", topic, { errors: MISSING }),
-  putTopic: route(
-    "configure",
-    "Declare a topic, or replace it as a whole",
-    { 200: topic, 201: topic },
-    { body: body("topic", topicDefinition), errors: ["topic_read_only"] },
-  ),
-  deleteTopic: route(
-    "configure",
-    "Forget a topic that has no unsettled message",
-    { 204: null },
-    { errors: [...MISSING, "topic_read_only", "topic_in_use"] },
-  ),
-  pauseTopic: route("operate", "Stop attempts; messages are still accepted", { 200: topic }, { errors: MISSING }),
-  resumeTopic: route("operate", "Attempt again, also after a disabled sink", { 200: topic }, { errors: MISSING }),
+  putTopic: route("configure", "Declare a topic, or replace it as a whole", okOrCreated(topic), {
+    body: body("topic", topicDefinition),
+    errors: ["topic_read_only"],
+  }),
+  deleteTopic: route("configure", "Forget a topic that has no unsettled message", NOTHING, {
+    errors: [...MISSING, "topic_read_only", "topic_in_use"],
+  }),
+  pauseTopic: route("operate", "Stop attempts; messages are still accepted", ok(topic), { errors: MISSING }),
+  resumeTopic: route("operate", "Attempt again, also after a disabled sink", ok(topic), { errors: MISSING }),
 });

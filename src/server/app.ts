@@ -9,10 +9,9 @@ import type { Metrics } from "../observe/metrics.ts";
 import { actorOf, crossOrigin, type HostRule, isAllowedHost, type Token } from "./auth.ts";
 import { createHandlers, type Handler } from "./handlers/handlers.ts";
 import { withoutEngine } from "./handlers/recovery-request.ts";
-import { createHealth, type Health } from "./health.ts";
+import { createHealth, type Health, serverMetrics } from "./health.ts";
 import type { ApiRequest } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
-import { serverMetrics } from "./metrics.ts";
 import { problem, problemOf, type Reply, withInstance } from "./problem.ts";
 import { readRequest } from "./read-request.ts";
 
@@ -74,7 +73,7 @@ export function createApp(options: AppOptions): App {
       if (absent !== null) return absent;
       const by = { actor: gate, named: options.tokens.length > 0 || options.authorize !== undefined };
       const asked = await readRequest(route, request, paramsOf(address, parts), by, kernel.payloadBytesMax);
-      return asked.ok ? await (handlers[address.id] as Handler<RouteId>)(asked.value) : asked.reply;
+      return await (handlers[address.id] as Handler<RouteId>)(asked);
     } catch (error) {
       return problemOf(error) ?? unexpected(kernel, request, error);
     }

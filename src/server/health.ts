@@ -5,8 +5,9 @@
 
 import { servedNow } from "../client/standing.ts";
 import type { TopicRecord } from "../message/topic.ts";
-import type { Served } from "../message/worker-note.ts";
+import { holdOf, type Served } from "../message/worker-note.ts";
 import { type Answer, createLastAnswer } from "../observe/last-answer.ts";
+import { createMetrics, type Metrics } from "../observe/metrics.ts";
 import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
@@ -151,4 +152,35 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
     counts: counts.map(({ oldestMs, ...count }): CountJson => ({ ...count, oldest_ms: oldestMs })),
     counts_age_ms: known.ageMs,
   };
+}
+
+/** A scrape waits this long for fresh counts and then shows the last ones. */
+const LEVELS_WAIT_MS = 150;
+
+export function serverMetrics(kernel: Kernel, health: Health): Metrics {
+  return createMetrics({
+    events: kernel.mg.events,
+    version: kernel.version,
+    levels: async () => {
+      const { value, ageMs } = await health.levels(LEVELS_WAIT_MS);
+      const state = kernel.mg.watch.state();
+      const breakers = value?.topics.map((topic) => ({
+        topic: topic.name,
+        state: topic.breaker.state,
+        paused: topic.paused,
+        held: holdOf(topic, value.served)?.code ?? null,
+      }));
+      const { survives } = kernel.mg.store.traits;
+      const store = { survives, checkedAgeMs: state.ageMs, below: belowOf(kernel), findings: kernel.mg.findings() };
+      return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: state.error === null, store };
+    },
+  });
+}
+
+/** What lies below the primary store, as metrics show it. */
+function belowOf({ mg, clock }: Kernel) {
+  const nowMs = clock.wallMs();
+  return mg.ladder.status().holdings.map(({ place, count, quarantined, oldestAtMs }) => {
+    return { place, count, quarantined, ageMs: oldestAtMs === null ? 0 : Math.max(0, nowMs - oldestAtMs) };
+  });
 }

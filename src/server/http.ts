@@ -16,12 +16,6 @@ export interface ApiRequest {
   readonly carrier?: unknown;
 }
 
-/** Either what was asked for, or the refusal to send instead. */
-export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reply: Reply };
-
-export const parsed = <T>(value: T): Parsed<T> => ({ ok: true, value });
-export const refused = <T>(reply: Reply): Parsed<T> => ({ ok: false, reply });
-
 type Headers = Readonly<Record<string, string>>;
 
 /** `body` is JSON text already: payloads go out as they came in, never through JSON.stringify. */

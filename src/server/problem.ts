@@ -62,6 +62,8 @@ export class Refusal extends Error {
   }
 }
 
+export const refused = (...how: Parameters<typeof problem>): Refusal => new Refusal(problem(...how));
+
 /** Facts of an error that a caller may see under their own names. */
 const SHOWN = ["id", "index", "limit", "issues", "revision", "resolution", "version", "seen"];
 /** And those that are called otherwise outside. */

@@ -7,7 +7,6 @@ import { check, FAULTS_NAMED_MAX } from "../contract/faults.ts";
 import type { ErrorCode } from "../message/errors.ts";
 import { type Cursor, cursorOn, eachMember, expectEnd, takeValue } from "../message/json-scanner.ts";
 import { type Own, ownOf } from "./json/wire.ts";
-import { Refusal } from "./problem.ts";
 import { refusal, together } from "./read-request.ts";
 
 interface Member {
@@ -42,5 +41,5 @@ export function readExact<S extends z.ZodType>(
   const checked = check(schema, isObject ? Object.fromEntries(members) : null);
   if (checked.ok && twice.size === 0) return { value: ownOf(schema, checked.value), text };
   const repeated = [...twice].map((one) => ({ field: one.slice(0, 100), detail: "is given twice" }));
-  throw new Refusal(refusal(code, together(repeated, checked)));
+  throw refusal(code, together(repeated, checked));
 }

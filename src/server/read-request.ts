@@ -10,10 +10,11 @@ import type { Body, Route } from "../contract/route.ts";
 import type { BodyOf, ParamsOf, QueryOf } from "../contract/table.ts";
 import type { ErrorCode } from "../message/errors.ts";
 import { checkJson } from "../message/json-scanner.ts";
+import { LIMITS } from "../message/limits.ts";
 import { readText } from "./body.ts";
-import { type ApiRequest, type Parsed, parsed, refused } from "./http.ts";
+import type { ApiRequest } from "./http.ts";
 import { type Own, ownOf, textValue } from "./json/wire.ts";
-import { problem, Refusal, type Reply } from "./problem.ts";
+import { type Refusal, refused } from "./problem.ts";
 
 /** What a handler gets, in the kernel's words. */
 export interface Asked<Id extends RouteId> {
@@ -38,29 +39,32 @@ export async function readRequest(
   params: Readonly<Record<string, string>>,
   by: Pick<Asked<RouteId>, "actor" | "named">,
   payloadBytesMax: number,
-): Promise<Parsed<Asked<RouteId>>> {
-  const query = route.query === undefined ? parsed({}) : readQuery(route.query, request.query);
-  if (!query.ok) return query;
-  const body = route.body === undefined ? parsed(undefined) : await readBody(route.body, request, payloadBytesMax);
-  if (!body.ok) return body;
-  const version = route.headers?.includes("if-match") ? readVersion(request, body.value) : undefined;
+): Promise<Asked<RouteId>> {
+  const query = route.query === undefined ? {} : readQuery(route.query, request.query);
+  const body = route.body === undefined ? undefined : await readBody(route.body, request, payloadBytesMax);
+  const version = route.headers?.includes("if-match") ? readVersion(request, body) : undefined;
   const header = (name: string): string | null => request.header(name);
-  return parsed({ params, query: query.value, body: body.value, version, ...by, header } as Asked<RouteId>);
+  return { params, query, body, version, ...by, header } as Asked<RouteId>;
 }
 
-export function refusal(code: ProblemCode, faults: Faults): Reply {
+export function refusal(code: ProblemCode, faults: Faults): Refusal {
   const errors = faults.named.map((fault) => ({ ...fault, code }));
-  return problem(code, faultsText(faults), { errors, more: faults.more });
+  return refused(code, faultsText(faults), { errors, more: faults.more });
 }
-
-const refuseFor = (code: ProblemCode, faults: Faults): Parsed<never> => refused(refusal(code, faults));
 
 /** One fault that only a handler can see. */
 export const refusalOf = (code: ProblemCode, field: string, detail: string): Refusal =>
-  new Refusal(refusal(code, { named: [{ field, detail }], more: 0 }));
+  refusal(code, { named: [{ field, detail }], more: 0 });
+
+/** How many a page has: as many as were asked for, within what this page may carry. */
+export function limited<Q extends { readonly limit?: number | undefined }>(query: Q, max: number = LIMITS.pageMax) {
+  const { limit = Math.min(LIMITS.pageDefault, max) } = query;
+  if (limit > max) throw refusalOf("invalid_query", "limit", `must be an integer from 1 to ${max} where payloads are shown`);
+  return { ...query, limit };
+}
 
 /** Numbers and flags are text in a query: what a parameter is to be says how it is read. */
-function readQuery(schema: z.ZodObject, params: URLSearchParams): Parsed<unknown> {
+function readQuery(schema: z.ZodObject, params: URLSearchParams): unknown {
   const faults: Fault[] = [];
   const given: [string, unknown][] = [];
   const open = schema.def.catchall?._zod.def.type !== "never";
@@ -72,8 +76,8 @@ function readQuery(schema: z.ZodObject, params: URLSearchParams): Parsed<unknown
     else if (value !== "" || open) given.push([name, known ? textValue(value, known) : value]);
   }
   const checked = check(schema, Object.fromEntries(given));
-  if (checked.ok && faults.length === 0) return parsed(ownOf(schema, checked.value));
-  return refuseFor("invalid_query", together(faults, checked));
+  if (checked.ok && faults.length === 0) return ownOf(schema, checked.value);
+  throw refusal("invalid_query", together(faults, checked));
 }
 
 function parameterFault(value: string): string | null {
@@ -88,14 +92,15 @@ export function together(faults: Iterable<Fault>, checked: Checked<unknown>): Fa
   return { named, more: more + others.more };
 }
 
-async function readBody(body: Body, request: ApiRequest, payloadBytesMax: number): Promise<Parsed<unknown>> {
+async function readBody(body: Body, request: ApiRequest, payloadBytesMax: number): Promise<unknown> {
   const bytesMax = typeof body.bytesMax === "number" ? body.bytesMax : body.bytesMax(payloadBytesMax);
   const text = await readText(request, bytesMax, body.optional);
-  if (!text.ok || body.exact) return text;
-  const given = text.value === "" ? "{}" : text.value;
+  if (body.exact) return text;
+  const given = text === "" ? "{}" : text;
   checkJson(given, body.invalid as ErrorCode);
   const checked = check(body.schema, JSON.parse(given));
-  return checked.ok ? parsed(ownOf(body.schema, checked.value)) : refuseFor(body.invalid, checked.faults);
+  if (!checked.ok) throw refusal(body.invalid, checked.faults);
+  return ownOf(body.schema, checked.value);
 }
 
 /** The version that a change insists on: the member `version`, else the header If-Match. */

@@ -3,7 +3,8 @@
  * beside it, and a refusal is a problem whose code the route (or every route) may answer with.
  */
 import { ADDRESSES, type RouteId } from "../../src/contract/addresses.ts";
-import type { ProblemCode } from "../../src/contract/problem-codes.ts";
+import { CONDITION_FAILED } from "../../src/contract/openapi.ts";
+import { type ProblemCode, problemShape, statusOf } from "../../src/contract/problem-codes.ts";
 import { errorsOf, type Route } from "../../src/contract/route.ts";
 import { ROUTES, routeIds } from "../../src/contract/table.ts";
 
@@ -38,9 +39,11 @@ function checkProblem(id: RouteId | null, where: string, response: Response, tex
   // An unhealthy server says how it stands.
   if (id === "health" && response.status === 503) return;
   if (response.headers.get("content-type") !== "application/problem+json") throw new Error(`${where} without a problem: ${text}`);
-  const { code, errors = [] } = JSON.parse(text) as { code: string; errors?: unknown[] };
-  if (errors.length > 20) throw new Error(`${where} with ${errors.length} faults`);
+  const { code, status } = problemShape.parse(JSON.parse(text));
+  if (status !== response.status) throw new Error(`${where} with a problem of status ${status}`);
   const route: Route | null = id && ROUTES[id];
   if (!route || code === "method_not_allowed") return;
   if (!errorsOf(route).has(code as ProblemCode)) throw new Error(`${where}: ${id} does not name ${code}`);
+  if (status !== statusOf(code as ProblemCode) && !(code === "version_conflict" && status === CONDITION_FAILED))
+    throw new Error(`${where}: ${code} is ${statusOf(code as ProblemCode)} in the document`);
 }

@@ -5,7 +5,7 @@ import type { z } from "zod";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../store/candidate-state.ts";
 import { type BodyOf, body, optionalBody } from "../bodies.ts";
 import type { ProblemCode } from "../problem-codes.ts";
-import { lists, type Permission, route, routes, shows } from "../route.ts";
+import { lists, ok, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 import { candidate, candidateDetail } from "./candidate-shapes.ts";
 import { confirm, redrivePlan } from "./redrive-plan.ts";
@@ -16,7 +16,7 @@ const GONE = ["candidate_not_found"] as const;
 /** A change of one candidate, under the version that was read. */
 const changes = <S extends z.ZodType>(permission: Permission, summary: string, body: BodyOf<S>, ...errors: ProblemCode[]) => {
   const all = [...GONE, "wrong_state", "action_refused", ...errors] as const;
-  return route(permission, summary, { 200: candidateDetail }, { headers: ["if-match"], body, errors: all });
+  return route(permission, summary, ok(candidateDetail), { headers: ["if-match"], body, errors: all });
 };
 
 export const versioned = v.optionals({ version: v.ifVersion(), reason: v.why() });

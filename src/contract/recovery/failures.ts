@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
 import { body, exactBody } from "../bodies.ts";
-import { route, routes, shows } from "../route.ts";
+import { okOrCreated, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 import { candidate, evaluation } from "./candidate-shapes.ts";
 import { group } from "./group-shapes.ts";
@@ -63,12 +63,11 @@ const suggested = evaluated.extend({ group: group.nullable(), candidate: candida
 const asked = { body: body("failure", failure) };
 
 export const FAILURE_ROUTES = routes({
-  ingestFailure: route(
-    "accept",
-    "Count a failure of another service, once per idempotency key",
-    { 200: counted, 201: counted },
-    { headers: ["idempotency-key"], body: exactBody("failure", failureEnvelope), errors: ["key_conflict"] },
-  ),
+  ingestFailure: route("accept", "Count a failure of another service, once per idempotency key", okOrCreated(counted), {
+    headers: ["idempotency-key"],
+    body: exactBody("failure", failureEnvelope),
+    errors: ["key_conflict"],
+  }),
   evaluateFailure: shows("What the rules say about such a failure; nothing is kept", evaluated.meta({ id: "Evaluated" }), asked),
   suggestFailure: shows("The same, with what is known of the group that it would join", suggested, asked),
 });

@@ -3,7 +3,7 @@
  */
 import { z } from "zod";
 import { body, optionalBody } from "../bodies.ts";
-import { lists, listsAll, route, routes, shows } from "../route.ts";
+import { created, lists, listsAll, NOTHING, ok, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 import { candidate, candidateDetail } from "./candidate-shapes.ts";
 import { group, groupRule, occurrence, provenance, stats } from "./group-shapes.ts";
@@ -48,35 +48,26 @@ export const GROUP_ROUTES = routes({
     },
     MISSING,
   ),
-  mergeGroups: route(
-    "operate",
-    "Join other groups to this one, for what comes as well",
-    { 200: group },
-    { body: body("recovery", v.object({ from, reason: v.reason() })), errors: MISSING },
-  ),
+  mergeGroups: route("operate", "Join other groups to this one, for what comes as well", ok(group), {
+    body: body("recovery", v.object({ from, reason: v.reason() })),
+    errors: MISSING,
+  }),
   splitGroup: route(
     "operate",
     "Take the failures that contain these words out into a group of their own",
-    { 201: group.extend({ moved: z.int() }).meta({ id: "SplitGroup" }) },
+    created(group.extend({ moved: z.int() }).meta({ id: "SplitGroup" })),
     { body: body("recovery", v.object({ words, reason: v.reason() })), errors: MISSING },
   ),
-  suggestGroup: route(
-    "operate",
-    "Evaluate a group afresh",
-    { 200: candidateDetail },
-    { body: optionalBody("recovery", v.object({})), errors: [...MISSING, "version_conflict"] },
-  ),
+  suggestGroup: route("operate", "Evaluate a group afresh", ok(candidateDetail), {
+    body: optionalBody("recovery", v.object({})),
+    errors: [...MISSING, "version_conflict"],
+  }),
   listGroupRules: listsAll("What people decided about groups: merges and splits", groupRule),
-  deleteGroupRule: route(
-    "operate",
-    "Forget such a decision, for failures to come",
-    { 204: null },
-    {
-      headers: ["if-match"],
-      body: optionalBody("recovery", v.object({ version: v.optional(v.ifVersion()) })),
-      errors: ["rule_not_found"],
-    },
-  ),
+  deleteGroupRule: route("operate", "Forget such a decision, for failures to come", NOTHING, {
+    headers: ["if-match"],
+    body: optionalBody("recovery", v.object({ version: v.optional(v.ifVersion()) })),
+    errors: ["rule_not_found"],
+  }),
   listProvenance: lists("Who did what, and why, newest first", provenance, {
     group_id: v.numberId(),
     candidate_id: v.numberId(),

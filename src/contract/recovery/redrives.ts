@@ -6,7 +6,7 @@ import { LIMITS } from "../../message/limits.ts";
 import { REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
 import { ITEM_STATES, REDRIVE_STATUSES } from "../../store/redrive.ts";
 import { body, optionalBody } from "../bodies.ts";
-import { lists, route, routes, shows } from "../route.ts";
+import { lists, ok, okOrCreated, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 import { versioned } from "./candidates.ts";
 import { confirm, redrivePlan } from "./redrive-plan.ts";
@@ -81,16 +81,15 @@ const NOT_STARTED = ["nothing_selected", "nobody_delivers", "confirmation_needed
 const change = optionalBody("recovery", v.object(versioned));
 
 const moves = (summary: string) =>
-  route("operate", summary, { 200: redrive }, { headers: ["if-match"], body: change, errors: [...GONE, "wrong_state"] });
+  route("operate", summary, ok(redrive), { headers: ["if-match"], body: change, errors: [...GONE, "wrong_state"] });
 
 export const REDRIVE_ROUTES = routes({
   listRedrives: lists("Redrives, newest first", redrive, { status: v.oneOf(REDRIVE_STATUSES) }),
-  startRedrive: route(
-    "operate",
-    "Put many dead letters back; twice under one key is one redrive",
-    { 200: redrive, 201: redrive },
-    { headers: ["idempotency-key"], body: body("recovery", newRedrive), errors: NOT_STARTED },
-  ),
+  startRedrive: route("operate", "Put many dead letters back; twice under one key is one redrive", okOrCreated(redrive), {
+    headers: ["idempotency-key"],
+    body: body("recovery", newRedrive),
+    errors: NOT_STARTED,
+  }),
   getRedrive: shows("One redrive and how far it is", redrive, { errors: GONE }),
   listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }, GONE),
   pauseRedrive: moves("Send no more until it is resumed; what is under way goes on"),

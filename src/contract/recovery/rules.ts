@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { body, optionalBody } from "../bodies.ts";
-import { listsAll, route, routes, shows } from "../route.ts";
+import { listsAll, NOTHING, ok, okOrCreated, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 import { action } from "./candidate-shapes.ts";
 
@@ -29,22 +29,19 @@ const NO_ACTION = { errors: ["action_not_found"] } as const;
 export const RULE_ROUTES = routes({
   listRules: listsAll("The rules, in the order in which they are asked", rule),
   getRule: shows("One rule", rule, NO_RULE),
-  putRule: route("configure", "Make a rule, or replace it", { 200: rule, 201: rule }, { ...edit, errors: ["invalid_rule"] }),
-  deleteRule: route(
-    "configure",
-    "Delete a rule; its history stays",
-    { 204: null },
-    { headers: ["if-match"], body: versionOnly, ...NO_RULE },
-  ),
+  putRule: route("configure", "Make a rule, or replace it", okOrCreated(rule), { ...edit, errors: ["invalid_rule"] }),
+  deleteRule: route("configure", "Delete a rule; its history stays", NOTHING, {
+    headers: ["if-match"],
+    body: versionOnly,
+    ...NO_RULE,
+  }),
   getRuleHistory: shows("Every version of a rule, and who made it", v.pageOf(pastVersion), NO_RULE),
   listActions: shows("The catalogue of actions, with what is known about each", v.pageOf(action), {
     query: v.object({ action_type: v.optional(v.oneOf(ACTION_TYPES)) }),
   }),
   getAction: shows("One action", action, NO_ACTION),
-  putAction: route(
-    "configure",
-    "Change an action's settings",
-    { 200: action },
-    { ...edit, errors: ["action_not_found", "invalid_action"] },
-  ),
+  putAction: route("configure", "Change an action's settings", ok(action), {
+    ...edit,
+    errors: ["action_not_found", "invalid_action"],
+  }),
 });

@@ -4,6 +4,7 @@
 import { openApiDocument } from "../../contract/openapi.ts";
 import { escapeHtml, htmlPage } from "../html.ts";
 import type { Reply } from "../problem.ts";
+import { VERSION } from "../version.ts";
 
 interface Content {
   readonly description?: string;
@@ -27,7 +28,7 @@ const made = new Map<string, Reply>();
 
 /** Made once for each base: it does not change while the process lives. */
 export function docsPage(base: string): Reply {
-  const page = made.get(base) ?? htmlPage("Makegood: the API", bodyOf(openApiDocument() as unknown as Document, base));
+  const page = made.get(base) ?? htmlPage("Makegood: the API", bodyOf(openApiDocument(VERSION) as unknown as Document, base));
   made.set(base, page);
   return page;
 }

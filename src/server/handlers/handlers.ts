@@ -8,15 +8,11 @@ import type { Kernel } from "../kernel.ts";
 import type { Reply } from "../problem.ts";
 import type { Asked } from "../read-request.ts";
 import { auditHandlers } from "./audit.ts";
-import { candidateHandlers } from "./candidates.ts";
 import { failureHandlers } from "./failures.ts";
-import { groupHandlers } from "./groups.ts";
-import { interventionHandlers } from "./interventions.ts";
-import { messageHandlers } from "./messages.ts";
+import { interventionHandlers, messageHandlers } from "./messages.ts";
 import { pageHandlers } from "./page.ts";
 import { probeHandlers } from "./probes.ts";
-import { redriveHandlers } from "./redrives.ts";
-import { ruleHandlers } from "./rules.ts";
+import { candidateHandlers, groupHandlers, redriveHandlers, ruleHandlers } from "./recovery.ts";
 import { topicHandlers } from "./topics.ts";
 
 export type Handler<Id extends RouteId> = (asked: Asked<Id>) => Promise<Reply> | Reply;

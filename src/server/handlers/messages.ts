@@ -15,10 +15,9 @@ import { messageJson, pageText, withPayload } from "../json/message-json.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { keyFault, type Posted, type PostedMessage, readPosted } from "../posted.ts";
-import { type ProblemItem, problem, Refusal, type Reply } from "../problem.ts";
-import type { Asked } from "../read-request.ts";
-import type { Handlers } from "./handlers.ts";
-import { limited } from "./limited.ts";
+import { type ProblemItem, problem, type Reply, refused } from "../problem.ts";
+import { type Asked, limited } from "../read-request.ts";
+import type { Handler, Handlers } from "./handlers.ts";
 
 type Request = Pick<Asked<"enqueue">, "header">;
 
@@ -52,6 +51,32 @@ export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessag
       const wanted = { ...limited(filter, payload ? PAYLOAD_PAGE_MAX : undefined), payload };
       const [page, standing] = await Promise.all([kernel.mg.store.list(wanted), standings(kernel.mg.store, kernel.clock)]);
       return jsonText(200, pageText(page, standing, payload));
+    },
+  };
+}
+
+/** What people do to a message, with a reason and under the name of who asked; what is not possible is thrown by the kernel. */
+type Verb = "replay" | "resolve" | "discard" | "cancel" | "reschedule";
+
+export function interventionHandlers(kernel: Kernel): Handlers<`${Verb}Message` | "acknowledgeLoss"> {
+  const { mg } = kernel;
+  const does =
+    <V extends Verb>(verb: V): Handler<`${V}Message`> =>
+    async (asked) => {
+      const { params, body, actor } = asked as unknown as Asked<"rescheduleMessage">;
+      if (!isUuid(params.id)) return noSuchMessage(params.id);
+      const message: MessageView = await mg[verb](params.id, { ...body, actor });
+      return shownMessage(kernel, message);
+    };
+  return {
+    replayMessage: does("replay"),
+    resolveMessage: does("resolve"),
+    discardMessage: does("discard"),
+    cancelMessage: does("cancel"),
+    rescheduleMessage: does("reschedule"),
+    async acknowledgeLoss({ body, actor }) {
+      await mg.watch.acknowledge(actor, body.reason);
+      return json(200, { acknowledged: true });
     },
   };
 }
@@ -147,6 +172,6 @@ export function headerKey(request: Request): string | null {
   const key = quoted?.[1] === undefined ? header.trim() : quoted[1].replace(/\\(["\\])/g, "$1");
   const ascii = /^[\x20-\x7e]*$/.test(key);
   const fault = ascii ? keyFault(key) : { code: "invalid_message" as const, detail: "the Idempotency-Key header must be ASCII" };
-  if (fault) throw new Refusal(problem(fault.code, fault.detail.replace("`key`", "the Idempotency-Key header")));
+  if (fault) throw refused(fault.code, fault.detail.replace("`key`", "the Idempotency-Key header"));
   return key;
 }

@@ -8,6 +8,7 @@ import type { Metrics } from "../../observe/metrics.ts";
 import type { Health } from "../health.ts";
 import { json } from "../http.ts";
 import { problem, type Reply } from "../problem.ts";
+import { VERSION } from "../version.ts";
 import type { Handlers } from "./handlers.ts";
 
 function text(status: number, body: string, type = "text/plain; charset=utf-8"): Reply {
@@ -38,7 +39,7 @@ export function probeHandlers(health: Health, metrics: Metrics, base = ""): Prob
       const summary = await health.summary();
       return json(summary.status === "unhealthy" ? 503 : 200, summary);
     },
-    openApi: () => json(200, base === "" ? openApiDocument() : { ...openApiDocument(), servers: [{ url: base }] }),
+    openApi: () => json(200, { ...openApiDocument(VERSION), ...(base === "" ? {} : { servers: [{ url: base }] }) }),
     metrics: async () => text(200, await metrics.text(), metrics.contentType),
   };
 }

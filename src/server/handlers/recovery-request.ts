@@ -3,6 +3,7 @@
  * version that has moved on.
  */
 import type { RouteId } from "../../contract/addresses.ts";
+import { CONDITION_FAILED } from "../../contract/openapi.ts";
 import { RECOVERY_ROUTES } from "../../contract/recovery/routes.ts";
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
@@ -35,8 +36,8 @@ function recoveryHandler(kernel: Kernel, handle: RecoveryHandler<RouteId>): Hand
       return await again(() => handle(kernel.recovery as Recovery, asked, { actor: asked.actor, actorType: type }));
     } catch (error) {
       if (!isMakegoodError(error)) throw error;
-      // RFC 9110: a condition of the caller's that does not hold is 412; a member `version` is ours, and that is 409.
-      const status = error.code === "version_conflict" && asked.header("if-match") !== null ? 412 : undefined;
+      const fails = error.code === "version_conflict" && asked.header("if-match") !== null;
+      const status = fails ? CONDITION_FAILED : undefined;
       return problemOf(inOutsideWords(error, asked.named), status) as Reply;
     }
   };

@@ -54,7 +54,7 @@ export function topicHandlers(kernel: Kernel): Handlers<keyof typeof TOPIC_ROUTE
 async function putTopic(kernel: Kernel, asked: Asked<"putTopic">): Promise<Reply> {
   const name = nameOf(asked);
   const read = topicOf(name, asked.body, { checkSink: kernel.checkSink, trusted: false });
-  if (!read.ok) return refusal("invalid_topic", read.faults);
+  if (!read.ok) throw refusal("invalid_topic", read.faults);
   const { topics } = kernel.mg.store;
   const before = await topics.get(name);
   if (before && before.source !== "api") return readOnly(name);
