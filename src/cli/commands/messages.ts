@@ -169,9 +169,13 @@ function show(io: Io, { timeline, provenance, pending_reason: why, payload: _, .
     if (name === "payload") payload = value;
   });
   sayFields({ ...io, width: null }, { ...rest, pending_reason: why && `${why.code}: ${why.reason}` });
-  if (timeline.length > 0) say(io, "");
-  if (timeline.length > 0) attempts(io, { data: timeline });
-  if (provenance.length > 0) say(io, "");
-  if (provenance.length > 0) interventions(io, { data: provenance });
+  if (timeline.length > 0) {
+    say(io, "");
+    attempts(io, { data: timeline });
+  }
+  if (provenance.length > 0) {
+    say(io, "");
+    interventions(io, { data: provenance });
+  }
   say(io, "", "payload", payload);
 }
