@@ -9,7 +9,7 @@ import { TOPIC as BILLING } from "../../presets/settlement/topic.ts";
 import { openStore } from "../../server/open-store.ts";
 import { declareFileTopics, makegoodOptions } from "../../server/serve.ts";
 import { type JournalContents, type ListedEntry, readJournal } from "../../store/journal/index.ts";
-import { entryJson, type HandedDown } from "../../store/ladder/format/handed-down.ts";
+import { entryJson } from "../../store/ladder/format/handed-down.ts";
 import type { Store } from "../../store/store.ts";
 import { topic } from "../../topic/topic.ts";
 import { report } from "../conversation.ts";
@@ -54,23 +54,23 @@ async function withContents(context: CommandContext, given: string | undefined, 
   }
 }
 
-const entryList = listing<ListedEntry>({
+const entryList = listing<ReturnType<typeof rowOf>>({
   id: "id",
   state: "state",
-  topic: ({ entry }) => entry?.message.topic,
-  key: ({ entry }) => entry?.message.key,
-  at: ({ entry }) => entry && new Date(entry.atMs).toISOString(),
+  topic: "topic",
+  key: "key",
+  at: "at",
   reason: "reason",
 });
 
 const list: Shown = ({ io, json }, { entries, damage, bytes }) => {
+  const data = entries.map(rowOf);
   if (json) {
-    const data = entries.map(({ entry, ...listed }) => ({ ...listed, ...fieldsOf(entry) }));
     printJson(io, JSON.stringify({ data, damage, bytes, next_cursor: null }));
     return EXIT.ok;
   }
-  if (entries.length === 0) say(io, "nothing waits in the journal");
-  else entryList(io, { data: entries });
+  if (data.length === 0) say(io, "nothing waits in the journal");
+  else entryList(io, { data });
   tellDamage(io, damage);
   return EXIT.ok;
 };
@@ -80,10 +80,10 @@ function tellDamage(io: Io, damage: JournalContents["damage"]): void {
     complain(io, `${kind.replace("_", " ")}: ${file} at ${offset}, ${bytes} bytes`);
 }
 
-function fieldsOf(entry: HandedDown | null) {
-  if (!entry) return {};
-  const { topic: name, key, tenantId } = entry.message;
-  return { topic: name, key, tenant_id: tenantId, at: new Date(entry.atMs).toISOString() };
+/** What could not be read has no fields. */
+function rowOf({ entry, ...listed }: ListedEntry) {
+  const { topic: name, key, tenantId } = entry?.message ?? {};
+  return { ...listed, topic: name, key, tenant_id: tenantId, at: entry ? new Date(entry.atMs).toISOString() : undefined };
 }
 
 const exportAll: Shown = ({ io }, { entries, damage }) => {
