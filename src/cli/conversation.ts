@@ -102,8 +102,8 @@ export function report({ io, json, config }: CommandContext, error: unknown): Ex
 /** Of one fault the field and what is wrong with it; of several a line each. */
 function refusalWords({ errors, code, message, problem }: ApiError): string[] {
   const words = errors.map(({ field, index, detail, code: own }) => {
-    const where = [field, index, own].find((one) => one !== undefined && one !== ".");
-    return where === undefined ? detail : `${where} ${detail}`;
+    const where = field ?? index ?? own;
+    return where === undefined || where === "." ? detail : `${where} ${detail}`;
   });
   if (words.length === 0) return [`${message} (${code})`];
   const more = Number(problem.errors_more ?? 0);

@@ -2,9 +2,7 @@
  * The API without a server: the same handlers on the store itself, opened for the duration of the command. A command that only looks
  * creates, migrates and declares nothing; one that changes something needs a store that is set up.
  */
-import { access as canReach } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { join } from "node:path";
 import { servedNow } from "../client/standing.ts";
 import { createMakegood } from "../create.ts";
 import { createLog, type Log } from "../observe/log.ts";
@@ -13,6 +11,7 @@ import { type App, createApp } from "../server/app.ts";
 import type { Config } from "../server/config/config.ts";
 import { openStore } from "../server/open-store.ts";
 import { kernelOf, makegoodOptions } from "../server/serve.ts";
+import { holdsData } from "../store/postgres/index.ts";
 import type { Store } from "../store/store.ts";
 import type { Access } from "./conversation.ts";
 import { Stop } from "./exit-code.ts";
@@ -50,12 +49,7 @@ export function warnings(io: Io): Log {
 
 /** With nothing configured the store would be an embedded server in this folder: to look is no reason to make one. */
 export async function refuseNowhere({ store, database_url, data_dir }: Config): Promise<void> {
-  if (store !== "postgres" || database_url !== null) return;
-  const there = await canReach(join(data_dir, "pgdata", "PG_VERSION")).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => error.code === "EACCES",
-  );
-  if (there) return;
+  if (store !== "postgres" || database_url !== null || (await holdsData(data_dir))) return;
   const remedy = "set MAKEGOOD_URL to a running server, DATABASE_URL to its database, or MAKEGOOD_DATA_DIR to its data directory";
   throw new Stop(`there is no store to ask: ${data_dir} holds no data; ${remedy}; --init makes an empty store there`);
 }

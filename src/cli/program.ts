@@ -15,8 +15,8 @@ type AddCommand = (program: Command, run: Run) => void;
 /** In the order of the help. Each is loaded when it is named: most need neither the server nor a store's client. */
 const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
-  work: async () => (await import("./commands/work.ts")).workCommand,
-  enqueue: async () => (await import("./commands/enqueue.ts")).enqueueCommand,
+  work: async () => (await import("./commands/serve.ts")).workCommand,
+  enqueue: async () => (await import("./commands/messages.ts")).enqueueCommand,
   messages: async () => (await import("./commands/messages.ts")).messagesCommand,
   topics: async () => (await import("./commands/topics.ts")).topicsCommand,
   store: async () => (await import("./commands/messages.ts")).storeCommand,
@@ -27,14 +27,14 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   reject: async () => (await import("./commands/candidates.ts")).rejectCommand,
   execute: async () => (await import("./commands/candidates.ts")).executeCommand,
   redrive: async () => (await import("./commands/redrive.ts")).redriveCommand,
-  evaluate: async () => (await import("./commands/evaluate.ts")).evaluateCommand,
+  evaluate: async () => (await import("./commands/rules.ts")).evaluateCommand,
   rules: async () => (await import("./commands/rules.ts")).rulesCommand,
   actions: async () => (await import("./commands/rules.ts")).actionsCommand,
   journal: async () => (await import("./commands/journal.ts")).journalCommand,
-  import: async () => (await import("./commands/import.ts")).importCommand,
+  import: async () => (await import("./commands/redis.ts")).importCommand,
   migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
-  "check-redis": async () => (await import("./commands/check-redis.ts")).checkRedisCommand,
+  "check-redis": async () => (await import("./commands/redis.ts")).checkRedisCommand,
   completion: async () => (await import("./commands/completion.ts")).completionCommand,
 };
 
@@ -59,6 +59,7 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
     .option("--json", "print JSON, for a program to read")
     .option("--config <path>", "the config file, instead of makegood.config.(mjs|json|ts) in this directory")
     .option("--init", "set up what is missing of the store; without it only serve, work, migrate, enqueue and `set` do")
+    .configureHelp({ showGlobalOptions: true })
     .addHelpText("after", AFTER_HELP)
     .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.err(text) })
     .showHelpAfterError("(--help says what there is)")

@@ -70,20 +70,11 @@ export function short(text: string, max: number): string {
   return text.length <= max ? text : `${text.slice(0, Math.max(0, max - 1))}…`;
 }
 
-/** A sentence in lines of the terminal's width, each after `indent`. */
-export function wrapped(io: Io, text: string, indent: string): string[] {
-  const width = io.width ?? Number.POSITIVE_INFINITY;
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    const longer = line === "" ? word : `${line} ${word}`;
-    if (indent.length + longer.length <= width || line === "") line = longer;
-    else {
-      lines.push(indent + line);
-      line = word;
-    }
-  }
-  return [...lines, indent + line];
+/** A sentence in lines of the terminal's width, each after `indent`; a word is never cut. */
+export function wrapped({ width }: Io, text: string, indent: string): string[] {
+  const room = (width ?? text.length + 2) - indent.length;
+  const lines = text.match(new RegExp(`\\S(?:.{0,${Math.max(0, room - 2)}}\\S)?(?=\\s|$)|\\S+`, "g")) ?? [];
+  return lines.map((line) => indent + line);
 }
 
 /** A column: a field of the row, or what is made of it. */

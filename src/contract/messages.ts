@@ -136,10 +136,11 @@ export const MESSAGE_ROUTES = routes({
   getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", ok({ type: "application/json" }), {
     errors: MISSING,
   }),
-  replayMessage: intervenes("Put a dead letter or a held message back, due now, with a new budget of attempts", v.object({ ...asked, ...force }), [
-    "carried",
-    "nobody_delivers",
-  ]),
+  replayMessage: intervenes(
+    "Put a dead letter or a held message back, due now, with a new budget of attempts",
+    v.object({ ...asked, ...force }),
+    ["carried", "nobody_delivers"],
+  ),
   resolveMessage: intervenes("Close a dead letter that was taken care of by other means", v.object(asked)),
   discardMessage: intervenes("Close a dead letter, or take back a pending message: it will not be delivered", v.object(asked)),
   cancelMessage: intervenes("Take a pending message back: it is not attempted any more", v.object(asked)),

@@ -2,7 +2,7 @@
  * Moves what the last rungs of the fallback ladder hold into the store, if it is absent there: journal directories, and the lines that the
  * ERROR log got when only memory had a message. It can be stopped and run again at any time.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMakegood, type MakegoodOptions } from "../create.ts";
@@ -40,8 +40,20 @@ export interface ImportOptions {
   readonly complain: (text: string) => void;
 }
 
+/** Directories, log files, and - for standard input. */
+export async function importJournals(
+  paths: readonly string[],
+  options: ImportOptions,
+  stdin: () => Promise<string>,
+): Promise<void> {
+  for (const path of paths) {
+    if (path !== "-" && (await stat(path)).isDirectory()) await importDirectory(path, options);
+    else await importLines(path === "-" ? await stdin() : await readFile(path, "utf8"), options);
+  }
+}
+
 /** A Makegood that does nothing but drain that directory. */
-export async function importDirectory(directory: string, how: ImportOptions): Promise<void> {
+async function importDirectory(directory: string, how: ImportOptions): Promise<void> {
   const { sealKey, sum } = how;
   const { options, release } = await how.open();
   try {
@@ -81,7 +93,7 @@ export function lostIn(damage: JournalContents["damage"]): number {
 }
 
 /** Lines go through a journal of their own: what the store does not take is then kept, too, and not only a line in a file again. */
-export async function importLines(text: string, options: ImportOptions): Promise<void> {
+async function importLines(text: string, options: ImportOptions): Promise<void> {
   const { sealKey, sum, complain } = options;
   const sealer = sealKey === undefined ? null : createSealer(sealKey, systemRandom);
   const entries: HandedDown[] = [];

@@ -32,7 +32,7 @@ export interface StoreOptions {
   readonly log: Log;
   /** The embedded server had to move: connections to the old address will not work again. */
   readonly moved?: (() => void) | undefined;
-  /** What opening may do to a PostgreSQL schema that is not as this release wants it. */
+  /** What opening may do to a store that is not as this release wants it. */
   readonly migrate?: PostgresStoreOptions["migrate"];
   readonly signal?: AbortSignal | undefined;
 }
@@ -52,17 +52,21 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { config } = options;
   const nothing = async (): Promise<void> => {};
   if (config.store === "memory") return { store: createMemoryStore(), secondary: null, release: nothing };
-  const redis = redisStore(config, options.log);
+  const redis = redisStore(config, options);
   if (config.store === "redis" && redis) return { store: redis, secondary: null, release: nothing };
   const { url, release } = await storeUrl(options);
   return { store: createPostgresStore({ url, schema: config.schema, migrate: options.migrate }), secondary: redis, release };
 }
 
-function redisStore({ redis_url, redis_prefix, redis_attest, allow_eviction }: RedisConfig, log: Log): Store | null {
+function redisStore(
+  { redis_url, redis_prefix, redis_attest, allow_eviction }: RedisConfig,
+  { log, migrate = "up" }: StoreOptions,
+): Store | null {
   if (redis_url === null) return null;
   const attest = attestation(redis_attest);
   const onLoss = (message: string): void => log.error(message);
-  return createRedisStore({ redis: redis_url, prefix: redis_prefix, attest, allowEviction: allow_eviction, onLoss });
+  const mustExist = migrate !== "up";
+  return createRedisStore({ redis: redis_url, prefix: redis_prefix, attest, allowEviction: allow_eviction, onLoss, mustExist });
 }
 
 /** `appendonly=yes` and the like, as the settings have checked them. */

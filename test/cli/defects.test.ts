@@ -7,10 +7,12 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createMakegood, topic } from "../../src/index.ts";
+import { connectRedis } from "../../src/store/redis/index.ts";
 import { type RecoveryServer, startRecoveryServer, TOKENS } from "../server/recovery-support.ts";
 import { startTestServer } from "../server/support.ts";
 import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 import { startWorker } from "../support/processes.ts";
+import { startRedis } from "../support/redis-server.ts";
 import { makegood, removeWorkspaces, workspace } from "./support.ts";
 import { makegoodHere, terminal } from "./terminal.ts";
 
@@ -100,6 +102,28 @@ describe("C3: reads write nothing", () => {
     expect(await state()).toEqual(before);
     expect((await makegoodHere(cwd, ["--init", "messages", "list"], one.env)).code).toBe(0);
     expect((await one.tables()).length).toBeGreaterThan(before[2] as number);
+  });
+
+  it("C3: an empty Redis stays empty", async () => {
+    const redis = await startRedis();
+    const env = { MAKEGOOD_STORE: "redis", REDIS_URL: redis.url };
+    const port = await connectRedis(redis.url);
+    try {
+      const told = await terminal(["messages", "list"], { env });
+      expect([told.code, told.stdout, told.stderr]).toEqual([
+        1,
+        "",
+        expect.stringMatching(/has not been set up.*makegood serve/),
+      ]);
+      expect(Number(await port.send(null, ["DBSIZE"]))).toBe(0);
+      expect((await terminal(["topics", "set", "a/b", "--kind", "notify"], { env })).code).toBe(0);
+      const before = Number(await port.send(null, ["DBSIZE"]));
+      expect((await terminal(["messages", "list"], { env })).code).toBe(0);
+      expect(Number(await port.send(null, ["DBSIZE"]))).toBe(before);
+    } finally {
+      await port.close();
+      await redis.stop();
+    }
   });
 
   it("C3: with nothing configured no server is made in this folder, and it says what to set", async () => {

@@ -130,12 +130,8 @@ const reasonList = listing<Candidate["rules_evaluated"][number]>({
   },
 });
 
-const provenanceList = listing<NonNullable<Candidate["provenance"]>[number]>({
-  at: "at",
-  actor: "actor",
-  event: "event_type",
-  reason: "reason",
-});
+type Provenance = NonNullable<Candidate["provenance"]>[number];
+const provenanceList = listing<Provenance>({ at: "at", actor: "actor", event: "event_type", reason: "reason" });
 
 /** What a rule adds to the evaluation. */
 export function speaksFor({ contribution }: Pick<Candidate["rules_evaluated"][number], "contribution">): string {

@@ -2,20 +2,18 @@
  * `makegood doctor`: looks at everything a delivery depends on and says of each whether it is well. Exit code 1 when
  * something would lose messages or stop delivery; a warning alone is 0.
  */
-import { access, constants, statfs } from "node:fs/promises";
-import { dirname } from "node:path";
 import type { Command } from "commander";
+import { createClient } from "../../contract/http-client.ts";
 import { errorText } from "../../message/errors.ts";
+import { systemClock } from "../../platform/clock.ts";
 import { isLoopbackHost } from "../../server/auth.ts";
 import type { Config } from "../../server/config/config.ts";
-import { type Examined, examined } from "../../store/shared/examined.ts";
-import { checkServer } from "../doctor/server.ts";
-import { checkStore } from "../doctor/store.ts";
+import { examineDirectory } from "../../store/postgres/index.ts";
+import { clockSkew, type Examined, examined } from "../../store/shared/examined.ts";
+import { checkStore } from "../doctor-store.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type Io, printJson, say } from "../io.ts";
 import type { CommandContext, Run } from "../run.ts";
-
-const GIB = 1_073_741_824;
 
 export function doctorCommand(program: Command, run: Run): void {
   program
@@ -57,26 +55,47 @@ async function checkConfiguration(config: Config): Promise<Examined[]> {
     examined("sinks", true, ["public addresses", ...config.sink_allow].join(", ")),
   ];
   const embedded = config.store === "postgres" && config.database_url === null && config.url === null;
-  return embedded ? [...found, await checkDirectory(config.data_dir)] : found;
+  return embedded ? [...found, await examineDirectory(config.data_dir)] : found;
 }
 
-async function checkDirectory(path: string): Promise<Examined> {
+/** A running server, over HTTP: alive, ready, healthy, and its clock. */
+async function checkServer(url: string, token: string | null): Promise<Examined[]> {
+  const client = createClient({ url, token: token ?? undefined, triesMax: 1 });
   try {
-    const nearest = await existing(path);
-    await access(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
-    const { bavail, bsize } = await statfs(nearest);
-    const free = (bavail * bsize) / GIB;
-    return examined("data dir", free >= 1, `${path}, ${free.toFixed(1)} GiB free`, "warn");
+    const live = await client.raw("live");
+    const found = [examined("server", live.status < 400, `${url} answers ${live.status}`)];
+    const date = Date.parse(live.headers.get("date") ?? "");
+    // The Date header has whole seconds.
+    if (!Number.isNaN(date)) found.push(clockSkew(date + 500, systemClock.wallMs(), 1_000));
+    const ready = await client.raw("ready", { verbose: "" });
+    found.push(examined("ready", ready.status < 400, ready.text.trim().replaceAll("\n", ", ").slice(0, 500)));
+    const health = await client.raw("health");
+    if (health.status === 401) return [...found, examined("health", false, "a token is needed: set MAKEGOOD_TOKEN")];
+    return [...found, ...healthOf(JSON.parse(health.text) as Health)];
   } catch (error) {
-    return examined("data dir", false, `${errorText(error)}: set MAKEGOOD_DATA_DIR to a directory that can be written`);
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    return [examined("server", false, `cannot reach ${url}: ${errorText(cause)}: is \`makegood serve\` running there?`)];
   }
 }
 
-/** The folder itself, or the one above it in which it would be made. */
-async function existing(path: string): Promise<string> {
-  const there = await access(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => error.code !== "ENOENT",
-  );
-  return there || dirname(path) === path ? path : existing(dirname(path));
+interface Health {
+  readonly status: "healthy" | "degraded" | "unhealthy";
+  readonly reasons: readonly string[];
+  readonly version: string;
+  readonly store?: { readonly name: string; readonly survives: string };
+  readonly findings?: readonly { what: string; topic: string | null; reason: string; since: string | null; severity: string }[];
+}
+
+function healthOf({ status, reasons, version, store, findings = [] }: Health): Examined[] {
+  const durable = store?.survives === "power-loss";
+  return [
+    examined("health", status === "healthy", [status, ...reasons].join("; "), status === "degraded" ? "warn" : "fail"),
+    ...findings.map(({ what, topic, reason, since, severity }) => {
+      const where = [topic, since && `since ${since}`].filter((one) => one).join(", ");
+      const detail = where === "" ? reason : `${reason} (${where})`;
+      return examined(what, severity === "note", detail, severity === "unhealthy" ? "fail" : "warn");
+    }),
+    examined("version", true, version),
+    examined("durability", durable, `${store?.name} survives ${store?.survives}`, "warn"),
+  ];
 }

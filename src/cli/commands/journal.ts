@@ -1,23 +1,22 @@
 /**
  * `makegood journal list|import|export`: what the fallback ladder's last rungs hold, seen, moved into the store, or printed.
  */
-import { readFile, stat } from "node:fs/promises";
 import type { Command } from "commander";
-import { type Imported, importDirectory, importLines, lostIn } from "../../create/import-journal.ts";
+import { type Imported, importJournals, lostIn } from "../../create/import-journal.ts";
 import { createLog } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { TOPIC as BILLING } from "../../presets/settlement/topic.ts";
 import { openStore } from "../../server/open-store.ts";
 import { declareFileTopics, makegoodOptions } from "../../server/serve.ts";
-import { type JournalContents, readJournal } from "../../store/journal/index.ts";
-import { entryJson, type HandedDown } from "../../store/ladder/format/handed-down.ts";
+import { type JournalContents, type ListedEntry, readJournal } from "../../store/journal/index.ts";
+import { entryJson } from "../../store/ladder/format/handed-down.ts";
 import type { Store } from "../../store/store.ts";
 import { topic } from "../../topic/topic.ts";
 import { report } from "../conversation.ts";
 import { EXIT, type ExitCode, Stop } from "../exit-code.ts";
 import { complain, type Io, printJson, say } from "../io.ts";
 import type { CommandContext, Run } from "../run.ts";
-import { table } from "../table.ts";
+import { listing } from "../table.ts";
 
 const DIRECTORY = ["--directory <path>", "instead of MAKEGOOD_JOURNAL_DIR"] as const;
 
@@ -55,18 +54,23 @@ async function withContents(context: CommandContext, given: string | undefined, 
   }
 }
 
+const entryList = listing<ReturnType<typeof rowOf>>({
+  id: "id",
+  state: "state",
+  topic: "topic",
+  key: "key",
+  at: "at",
+  reason: "reason",
+});
+
 const list: Shown = ({ io, json }, { entries, damage, bytes }) => {
+  const data = entries.map(rowOf);
   if (json) {
-    const data = entries.map(({ entry, ...listed }) => ({ ...listed, ...fieldsOf(entry) }));
     printJson(io, JSON.stringify({ data, damage, bytes, next_cursor: null }));
     return EXIT.ok;
   }
-  const rows = entries.map(({ id, state, reason, entry }) => {
-    const { topic: name = "", key, at = "" } = fieldsOf(entry);
-    return [id, state, name, key ?? "", at, reason ?? ""];
-  });
-  if (rows.length === 0) say(io, "nothing waits in the journal");
-  else table(io, ["id", "state", "topic", "key", "at", "reason"], rows);
+  if (data.length === 0) say(io, "nothing waits in the journal");
+  else entryList(io, { data });
   tellDamage(io, damage);
   return EXIT.ok;
 };
@@ -76,10 +80,10 @@ function tellDamage(io: Io, damage: JournalContents["damage"]): void {
     complain(io, `${kind.replace("_", " ")}: ${file} at ${offset}, ${bytes} bytes`);
 }
 
-function fieldsOf(entry: HandedDown | null): { topic?: string; key?: string | null; tenant_id?: string | null; at?: string } {
-  if (!entry) return {};
-  const { topic: name, key, tenantId } = entry.message;
-  return { topic: name, key, tenant_id: tenantId, at: new Date(entry.atMs).toISOString() };
+/** What could not be read has no fields. */
+function rowOf({ entry, ...listed }: ListedEntry) {
+  const { topic: name, key, tenantId } = entry?.message ?? {};
+  return { ...listed, topic: name, key, tenant_id: tenantId, at: entry ? new Date(entry.atMs).toISOString() : undefined };
 }
 
 const exportAll: Shown = ({ io }, { entries, damage }) => {
@@ -116,10 +120,7 @@ async function importAll(context: CommandContext, paths: readonly string[]): Pro
   };
   try {
     if (from.length === 0) throw new Stop("import what? Give a journal directory, a log file or - for standard input");
-    for (const path of from) {
-      if (path !== "-" && (await stat(path)).isDirectory()) await importDirectory(path, options);
-      else await importLines(path === "-" ? String((await io.stdin()) ?? "") : await readFile(path, "utf8"), options);
-    }
+    await importJournals(from, options, async () => String((await io.stdin()) ?? ""));
   } catch (error) {
     return report(context, error);
   }

@@ -1,20 +1,35 @@
 /**
- * `makegood messages list|show|payload|replay|edit|resolve|discard|cancel|reschedule`, and `makegood store acknowledge-loss`.
+ * `makegood enqueue <topic>`, `messages list|show|payload|replay|edit|resolve|discard|cancel|reschedule`, and `store acknowledge-loss`. A payload's
+ * text goes through unchanged (I8).
  */
 import type { Command } from "commander";
 import type { AnswerOf } from "../../contract/table.ts";
-import { cursorOn, eachMember, takeValue } from "../../message/json-scanner.ts";
+import { errorText } from "../../message/errors.ts";
+import { checkJson, cursorOn, eachMember, takeValue } from "../../message/json-scanner.ts";
 import { isOwnTopic } from "../../presets/own-topics.ts";
 import { ask, type Conversation } from "../conversation.ts";
 import { EXIT, Stop } from "../exit-code.ts";
-import { type Io, say } from "../io.ts";
-import { PAYLOAD_OPTIONS, payloadBody } from "../payload.ts";
+import { type Io, readInput, say } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
 import type { Run } from "../run.ts";
 import { listing, sayFields, wrapped } from "../table.ts";
 
 type Message = AnswerOf<"listMessages">["data"][number];
 type Detail = AnswerOf<"getMessage">;
+
+export function enqueueCommand(program: Command, run: Run): void {
+  routeCommand(program, run, "enqueue", {
+    name: "enqueue",
+    args: { topic: "<topic>" },
+    about: "hand over one message; without --payload or --file it is read from standard input",
+    example: `enqueue billing/finalize --payload '{"charge":1}' --key charge-1`,
+    options: PAYLOAD_OPTIONS,
+    before: async (asking, fields, options) => ({ body: await payloadBody(asking.io, fields, options) }),
+    show(io, made) {
+      if ("id" in made) say(io, made.inserted ? `accepted ${made.id}` : `already accepted ${made.id}`);
+    },
+  });
+}
 
 export function messagesCommand(program: Command, run: Run): void {
   const messages = program.command("messages").description("look at messages and decide about dead letters");
@@ -24,7 +39,7 @@ export function messagesCommand(program: Command, run: Run): void {
     options: { "--all": "all messages of Makegood's own topics, too" },
     show: (io, page, { input, options }) => showPage(io, page, options.all === true || input.topic !== undefined),
   });
-  routeCommand(messages, run, "getMessage", { name: "show", show: (io, _, { text }) => show(io, text) });
+  routeCommand(messages, run, "getMessage", { name: "show", show: (io, message, { text }) => show(io, message, text) });
   // Without a line break of ours behind it: these are the bytes.
   routeCommand(messages, run, "getPayload", {
     name: "payload",
@@ -56,6 +71,25 @@ export function storeCommand(program: Command, run: Run): void {
   const store = program.command("store").description("what a person says about the store");
   const show = (io: Io): void => say(io, "the loss is acknowledged");
   routeCommand(store, run, "acknowledgeLoss", { name: "acknowledge-loss", show });
+}
+
+const PAYLOAD_OPTIONS = {
+  "--payload <json>": "the payload, as JSON",
+  "--file <path>": "a file that holds the payload; - is standard input (the default)",
+};
+
+/** The body of a request: the fields, and the payload as it is. It must be one value and nothing else before it is spliced in. */
+async function payloadBody(io: Io, fields: object, options: Readonly<Record<string, unknown>>): Promise<string> {
+  const { payload, file } = options as { readonly payload?: string; readonly file?: string };
+  if (payload !== undefined && file !== undefined) throw new Stop("give either --payload or --file");
+  const text = (payload ?? (await readInput(io, file, "payload"))).trim();
+  try {
+    checkJson(text, "invalid_payload");
+  } catch (error) {
+    throw new Stop(`the payload is ${errorText(error)}`);
+  }
+  const members = JSON.stringify(fields);
+  return `${members.slice(0, -1)}${members === "{}" ? "" : ","}"payload":${text}}`;
 }
 
 /** A caller knows the key that it gave, a person the id that a list shows. */
@@ -115,36 +149,33 @@ function showPage(io: Io, { data, next_cursor }: AnswerOf<"listMessages">, all: 
   if (hidden > 0) say(io, "", ...wrapped(io, `${hidden} of Makegood's own topics are hidden: --all shows them`, ""));
 }
 
-const timelineList = listing<Detail["timeline"][number]>({
+const attempts = listing<Detail["timeline"][number]>({
   attempt: "attempt",
   outcome: "outcome",
   counted: "counted",
   at: "at",
-  took: ({ duration_ms: ms }) => ms !== null && `${ms} ms`,
+  took: ({ duration_ms: ms }) => (ms === null ? "" : `${ms} ms`),
   code: "code",
   error: "error",
 });
-const provenanceList = listing<Detail["provenance"][number]>({ at: "at", actor: "actor", action: "action", reason: "reason" });
+const interventions = listing<Detail["provenance"][number]>({ at: "at", actor: "actor", action: "action", reason: "reason" });
 
 /** The payload is cut out as text: parsing it would lose big numbers and duplicate keys. */
-function show(io: Io, text: string): void {
-  const members = new Map<string, unknown>();
+function show(io: Io, { timeline, provenance, pending_reason: why, payload: _, ...rest }: Detail, text: string): void {
   let payload = "";
   const cursor = cursorOn(text, "invalid_payload");
   eachMember(cursor, (name) => {
     const value = takeValue(cursor);
     if (name === "payload") payload = value;
-    else members.set(name, JSON.parse(value));
   });
-  const { timeline, provenance, pending_reason: why, ...rest } = Object.fromEntries(members) as unknown as Detail;
-  sayFields({ ...io, width: null }, { ...rest, pending_reason: why ? `${why.code}: ${why.reason}` : null });
-  for (const [list, data] of [
-    [timelineList, timeline],
-    [provenanceList, provenance],
-  ] as const) {
-    if (data.length === 0) continue;
+  sayFields({ ...io, width: null }, { ...rest, pending_reason: why && `${why.code}: ${why.reason}` });
+  if (timeline.length > 0) {
     say(io, "");
-    list(io, { data: data as never });
+    attempts(io, { data: timeline });
+  }
+  if (provenance.length > 0) {
+    say(io, "");
+    interventions(io, { data: provenance });
   }
   say(io, "", "payload", payload);
 }

@@ -89,10 +89,8 @@ const redriveList = listing<Redrive>({
   reason: "reason",
 });
 
-const itemList = listing<AnswerOf<"listRedriveItems">["data"][number]>(
-  { n: "n", message: "message_id", state: "state", reason: "reason" },
-  ["message"],
-);
+type Item = AnswerOf<"listRedriveItems">["data"][number];
+const itemList = listing<Item>({ n: "n", message: "message_id", state: "state", reason: "reason" }, ["message"]);
 
 function showRedrive(io: Io, one: Redrive): void {
   const filter = Object.entries(one.select).filter(([name, value]) => value !== null && !/^(limit|generation_max)$/.test(name));

@@ -1,17 +1,22 @@
 /**
- * `makegood serve`: the API, the dispatcher and maintenance in one process, until a signal asks it to stop.
+ * `makegood serve`: the API, the dispatcher and maintenance in one process, until a signal asks it to stop. `makegood work`: the dispatcher
+ * alone, for more workers on the same store.
  */
 import type { Command } from "commander";
-import { createLog, type Log } from "../../observe/log.ts";
+import { createMakegood } from "../../create.ts";
+import { isTopicPattern } from "../../message/validate.ts";
+import { createLog, type Log, logEvents } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
-import { type Config, storeText } from "../../server/config/config.ts";
+import { type Config, shownConfig, storeText } from "../../server/config/config.ts";
 import { recoveryWords } from "../../server/config/recovery-config.ts";
-import { type RunningServer, startServer } from "../../server/serve.ts";
+import { startStreams } from "../../server/config/streams.ts";
+import { openStore } from "../../server/open-store.ts";
+import { ladderOptions, makegoodOptions, type RunningServer, startServer, withoutStore } from "../../server/serve.ts";
 import { VERSION } from "../../server/version.ts";
-import type { ExitCode } from "../exit-code.ts";
-import { type Io, say } from "../io.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { complain, type Io, say } from "../io.ts";
 import type { Run } from "../run.ts";
-import { untilSignal } from "../until-signal.ts";
+import { type Stoppable, untilSignal } from "../until-signal.ts";
 
 interface Options {
   readonly port?: string;
@@ -36,7 +41,7 @@ export function serveCommand(program: Command, run: Run): void {
     });
 }
 
-export function processLog(io: Io, config: Config): { log: Log; format: "json" | "text" } {
+function processLog(io: Io, config: Config): { log: Log; format: "json" | "text" } {
   const format = config.log ?? (io.tty ? "text" : "json");
   const log = createLog({ clock: systemClock, format, level: config.log_level, write: (line) => io.out(line) });
   return { log, format };
@@ -80,4 +85,49 @@ function welcome(io: Io, config: Config, server: RunningServer, first: readonly 
     ...first.map((line) => `  ${line}`),
     "",
   );
+}
+
+export function workCommand(program: Command, run: Run): void {
+  program
+    .command("work")
+    .description("deliver without serving the API; several may share one store")
+    .option("--topics <pattern...>", "only these: names, namespace/* or *", ["*"])
+    .action(({ topics }: { topics: string[] }) =>
+      run(async ({ io, config }) => {
+        const wrong = topics.filter((pattern) => !isTopicPattern(pattern));
+        if (wrong.length > 0) {
+          complain(io, `makegood: not a topic or a pattern such as audit/*: ${wrong.join(", ")}`);
+          return EXIT.usage;
+        }
+        const { log } = processLog(io, config);
+        return untilSignal(io, log, config.drain_ms, (failed) => work(config, log, topics, failed));
+      }),
+    );
+}
+
+async function work(config: Config, log: Log, topics: string[], failed: (reason: string) => void): Promise<Stoppable> {
+  log.info("starting to work", { topics, ...shownConfig(config) });
+  const moved = (): void => failed("the embedded PostgreSQL came back at another address");
+  const opened = await openStore({ config, log, moved });
+  try {
+    const mg = await createMakegood({
+      ...makegoodOptions(config, opened.store, systemClock),
+      ...ladderOptions(config, opened.secondary),
+      ...withoutStore(config, log, failed),
+    });
+    logEvents(mg.events, log);
+    const worker = mg.work({ topics });
+    const streams = startStreams({ config, mg, log, clock: systemClock, patterns: topics });
+    log.info("working", { owner: worker.owner });
+    return {
+      async close() {
+        await streams.stop();
+        await mg.close({ drainMs: config.drain_ms });
+        await opened.release();
+      },
+    };
+  } catch (error) {
+    await opened.release();
+    throw error;
+  }
 }

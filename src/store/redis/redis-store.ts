@@ -40,6 +40,8 @@ export interface RedisStoreOptions {
   readonly onLoss?: ((message: string) => void) | undefined;
   /** Accept only what this many replicas have as well. A cluster refuses to open with it. */
   readonly replicas?: WantedReplicas | undefined;
+  /** True: open() refuses a Redis that holds nothing of ours under this prefix, instead of beginning there. */
+  readonly mustExist?: boolean | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
   /** Set only by tests and simulation; absent, the server's clock is the authority. */
@@ -131,6 +133,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
         port = made;
       }
       refuseInCluster(port, options.replicas);
+      if (options.mustExist) await requireData(port, options.prefix ?? "makegood");
       await epoch.look();
       requireNoEviction(await durability(), options.allowEviction ?? null);
       if (await wake.open()) traits.wake = "push";
@@ -198,4 +201,11 @@ async function intervene(db: Db, given: Intervention, onWork: () => void): Promi
       onWork();
       return { kind, message: viewOfFields(id, fieldsOf(value) as Map<string, string>) };
   }
+}
+
+async function requireData(port: RedisPort, prefix: string): Promise<void> {
+  const meta = createKeyspace(prefix).key("meta");
+  if (Number(await port.send(meta, ["EXISTS", meta])) > 0) return;
+  const text = `this Redis has not been set up: it holds nothing of ours under ${prefix} (MAKEGOOD_REDIS_PREFIX); \`makegood serve\` begins there`;
+  throw new MakegoodError("not_initialised", text, { prefix });
 }

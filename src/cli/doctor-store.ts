@@ -1,17 +1,17 @@
 /**
  * The doctor's look at the store itself: what its server says, and who delivers. It makes nothing: a store that is not there is said to be missing.
  */
-import { servedNow } from "../../client/standing.ts";
-import { errorText } from "../../message/errors.ts";
-import { unservedTopics } from "../../server/findings.ts";
-import { attestation, storeUrl } from "../../server/open-store.ts";
-import { createPostgresStore, examinePostgres } from "../../store/postgres/index.ts";
-import { connectRedis, createRedisStore, examineRedis } from "../../store/redis/index.ts";
-import { type Examined, examined } from "../../store/shared/examined.ts";
-import type { Store } from "../../store/store.ts";
-import { Stop } from "../exit-code.ts";
-import { refuseNowhere, warnings } from "../local.ts";
-import type { CommandContext } from "../run.ts";
+import { servedNow } from "../client/standing.ts";
+import { errorText } from "../message/errors.ts";
+import { unservedTopics } from "../server/findings.ts";
+import { attestation, storeUrl } from "../server/open-store.ts";
+import { createPostgresStore, examinePostgres } from "../store/postgres/index.ts";
+import { connectRedis, createRedisStore, examineRedis } from "../store/redis/index.ts";
+import { type Examined, examined } from "../store/shared/examined.ts";
+import type { Store } from "../store/store.ts";
+import { Stop } from "./exit-code.ts";
+import { refuseNowhere, warnings } from "./local.ts";
+import type { CommandContext } from "./run.ts";
 
 const SHOWN = 20;
 
