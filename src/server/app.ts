@@ -3,7 +3,7 @@
  * turns whatever goes wrong into problem+json. It needs no socket, so the CLI and any framework can call it.
  */
 import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
-import type { Route } from "../contract/route.ts";
+import type { Permission, Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { actorOf, crossOrigin, type HostRule, isAllowedHost, type Token } from "./auth.ts";
@@ -19,11 +19,15 @@ export interface AppOptions {
   readonly kernel: Kernel;
   /** Empty: nobody needs a token, and every caller is `anonymous`. */
   readonly tokens: readonly Token[];
+  /** Says who asks instead of tokens; null: refused. For what comes through `fetch`. */
+  readonly authorize?: Authorize | undefined;
   /** The actor of changes while no token is needed. */
   readonly anonymous: string;
   /** Null where there is no network between the caller and us. */
   readonly hosts: HostRule | null;
 }
+
+export type Authorize = (request: Request, needs: Permission) => string | null | Promise<string | null>;
 
 export interface App {
   fetch(request: Request): Promise<Response>;
@@ -56,17 +60,18 @@ export function createApp(options: AppOptions): App {
 
   async function reply(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
-    const parts = request.path.split("/");
+    const parts = belowBase(request.path, kernel.basePath).split("/");
     const here = addresses.filter((address) => isAt(address, parts));
     const address = here.find((one) => one.method === method);
     const route: Route | undefined = address && ROUTES[address.id];
-    const gate = admit(request, options, route?.permission === "open");
+    const asking = admit(request, options, route?.permission ?? "read");
+    const gate = asking instanceof Promise ? await asking : asking;
     if (typeof gate !== "string") return gate;
     if (!address || !route) return here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
     const absent = withoutEngine(kernel, address.id);
     if (absent !== null) return absent;
     try {
-      const by = { actor: gate, named: options.tokens.length > 0 };
+      const by = { actor: gate, named: options.tokens.length > 0 || options.authorize !== undefined };
       const asked = await readRequest(route, request, paramsOf(address, parts), by, kernel.payloadBytesMax);
       return await (handlers[address.id] as Handler<RouteId>)(asked);
     } catch (error) {
@@ -75,13 +80,22 @@ export function createApp(options: AppOptions): App {
   }
 
   const answer = async (request: ApiRequest): Promise<Reply> => {
-    const { status, headers, body } = withInstance(await reply(request), request.path);
-    return { status, headers: { ...SAFE_HEADERS, ...headers }, body };
+    const { basePath = "" } = kernel;
+    const { status, headers, body } = withInstance(await reply(request), basePath + belowBase(request.path, basePath));
+    const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
+    if ("location" in whole) whole.location = basePath + whole.location;
+    return { status, headers: whole, body };
   };
   return { fetch: (request) => fetched(request, answer), reply: answer, health, metrics };
 }
 
 const NOT_FOUND = problem("not_found", "there is nothing at this address");
+
+/** What a framework has taken off already is as good as what we take off. */
+function belowBase(path: string, base = ""): string {
+  if (base === "" || !(path === base || path.startsWith(`${base}/`))) return path;
+  return path.slice(base.length) || "/";
+}
 
 const isParam = (part: string): boolean => part.startsWith("{");
 
@@ -104,21 +118,28 @@ function unescaped(part: string): string {
 }
 
 /** The actor, or the answer to send instead. */
-function admit(request: ApiRequest, options: AppOptions, open: boolean): string | Reply {
+function admit(request: ApiRequest, options: AppOptions, needs: Permission): string | Reply | Promise<string | Reply> {
   const header = (name: string): string | null => request.header(name);
   if (options.hosts !== null && header("host") === null) return problem("invalid_request", "a Host header is needed");
   if (options.hosts !== null && !isAllowedHost(header("host"), options.hosts)) {
-    const remedy = "add the name to MAKEGOOD_HOSTS if it is yours";
+    const remedy = "add the name to MAKEGOOD_HOSTS (to `hosts` of mount) if it is yours";
     return problem("misdirected_request", `this server does not answer for that Host; ${remedy}`);
   }
   const changes = request.method !== "GET" && request.method !== "HEAD";
   const foreign = changes ? crossOrigin(header) : null;
   if (foreign !== null) return foreign;
-  if (open || options.tokens.length === 0) return options.anonymous;
+  if (needs === "open") return options.anonymous;
+  if (options.authorize && request.raw) return authorized(options.authorize(request.raw, needs));
+  if (options.tokens.length === 0) return options.anonymous;
   const actor = actorOf(header("authorization"), options.tokens);
   const headers = { "www-authenticate": 'Bearer realm="makegood"' };
   const detail = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
   return actor ?? problem("unauthorized", detail, { headers });
+}
+
+async function authorized(asked: string | null | Promise<string | null>): Promise<string | Reply> {
+  const actor = await asked;
+  return actor || problem("unauthorized", "the program that this API is mounted in does not let this request in");
 }
 
 function methodNotAllowed(method: string, here: readonly Address[]): Reply {
@@ -133,17 +154,13 @@ function unexpected(kernel: Kernel, { method, path }: ApiRequest, error: unknown
   return problem("internal_error", "something unexpected went wrong; the log says what");
 }
 
-async function fetched(request: Request, answer: App["reply"]): Promise<Response> {
-  const { pathname: path, searchParams: query } = new URL(request.url);
-  const header = (name: string): string | null => request.headers.get(name);
-  const { status, headers, body } = await answer({
-    method: request.method,
-    path,
-    query,
-    header,
-    bytes: (max) => bytesOf(request, max),
-  });
-  return new Response(status === 204 || request.method === "HEAD" ? null : body, { status, headers });
+async function fetched(raw: Request, answer: App["reply"]): Promise<Response> {
+  const { pathname: path, searchParams: query, host } = new URL(raw.url);
+  // A request that never was on a wire has its host in the URL only.
+  const header = (name: string): string | null => raw.headers.get(name) ?? (name === "host" ? host : null);
+  const request = { method: raw.method, path, query, header, bytes: (max: number) => bytesOf(raw, max), raw };
+  const { status, headers, body } = await answer(request);
+  return new Response(status === 204 || raw.method === "HEAD" ? null : body, { status, headers });
 }
 
 async function bytesOf(request: Request, bytesMax: number): Promise<Uint8Array | null> {

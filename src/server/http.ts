@@ -12,6 +12,8 @@ export interface ApiRequest {
   header(name: string): string | null;
   /** The body, read once; null: it is longer than `bytesMax`. Rejects when it ends before it is whole. */
   bytes(bytesMax: number): Promise<Uint8Array | null>;
+  /** Where it came through fetch. */
+  readonly raw?: Request | undefined;
 }
 
 type Headers = Readonly<Record<string, string>>;

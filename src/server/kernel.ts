@@ -32,6 +32,8 @@ export interface Kernel {
   readonly version: string;
   readonly payloadBytesMax: number;
   readonly checkSink: SinkCheck;
+  /** What stands before every address where another program mounts the API: `/makegood`; absent: nothing. */
+  readonly basePath?: string | undefined;
   /** What the dispatcher of this process is doing; null where there is none. */
   dispatcher(): WorkerStatus | null;
   draining(): boolean;

@@ -62,6 +62,12 @@ const EXPECTATION = problem("expectation_failed", "of Expect only 100-continue i
 const NO_PATH = problem("invalid_request", "the request line names no path", CLOSE);
 const NO_TUNNEL = problem("method_not_allowed", "CONNECT is not possible here", CLOSE);
 
+/** To what is no request at all, for those who answer with a Response. */
+export function badRequest(): Response {
+  const { status, headers, body } = problem(...BAD_REQUEST, CLOSE);
+  return new Response(body, { status, headers });
+}
+
 async function answer(reply: App["reply"], incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const request = requestOf(incoming);
   send(outgoing, request === null ? NO_PATH : await reply(request));

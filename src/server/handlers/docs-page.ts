@@ -24,12 +24,13 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 }
 
-let made: Reply | undefined;
+const made = new Map<string, Reply>();
 
-/** Made once: it does not change while the process lives. */
-export function docsPage(): Reply {
-  made ??= htmlPage("Makegood: the API", bodyOf(openApiDocument(VERSION) as unknown as Document));
-  return made;
+/** Made once for each base: it does not change while the process lives. */
+export function docsPage(base: string): Reply {
+  const page = made.get(base) ?? htmlPage("Makegood: the API", bodyOf(openApiDocument(VERSION) as unknown as Document, base));
+  made.set(base, page);
+  return page;
 }
 
 const code = (value: unknown): string => `<pre>${escapeHtml(JSON.stringify(value, null, 1))}</pre>`;
@@ -39,9 +40,9 @@ const table = (rows: readonly string[]): string =>
 const folded = (id: string, head: string, body: string): string =>
   `<details id="${id}"><summary>${head}</summary>${body}</details>`;
 
-function bodyOf({ tags, paths, components }: Document): string {
+function bodyOf({ tags, paths, components }: Document, base: string): string {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ head: `${method.toUpperCase()} ${path}`, operation })),
+    Object.entries(methods).map(([method, operation]) => ({ head: `${method.toUpperCase()} ${base}${path}`, operation })),
   );
   const sections = tags.map(({ name, description }) => {
     const own = all.filter(({ operation }) => operation.tags.includes(name));
@@ -52,7 +53,7 @@ function bodyOf({ tags, paths, components }: Document): string {
     return `<section><h2>${escapeHtml(name)}</h2><p>${escapeHtml(description)}</p>${folds.join("\n")}</section>`;
   });
   const shapes = Object.entries(components.schemas).map(([name, schema]) => folded(name, `<code>${name}</code>`, code(schema)));
-  return `<header><h1>The API</h1><p>The same as a document: <a href="/openapi.json">/openapi.json</a></p></header>
+  return `<header><h1>The API</h1><p>The same as a document: <a href="${base}/openapi.json">${base}/openapi.json</a></p></header>
 <main>${sections.join("\n")}<section><h2>Shapes</h2>${shapes.join("\n")}</section></main>`;
 }
 

@@ -22,8 +22,8 @@ export type Handlers<Id extends RouteId = RouteId> = { readonly [One in Id]: Han
 
 export function createHandlers(kernel: Kernel, health: Health, metrics: Metrics): Handlers {
   return {
-    ...pageHandlers(health),
-    ...probeHandlers(health, metrics),
+    ...pageHandlers(health, kernel.basePath),
+    ...probeHandlers(health, metrics, kernel.basePath),
     ...topicHandlers(kernel),
     ...messageHandlers(kernel),
     ...interventionHandlers(kernel),

@@ -14,30 +14,30 @@ const STATUSES: readonly Status[] = ["pending", "processing", "dead"];
 const ROWS_MAX = 500;
 const WAIT_MS = 1_000;
 
-export function pageHandlers(health: Health): Handlers<"showPage" | "readDocs"> {
+export function pageHandlers(health: Health, base = ""): Handlers<"showPage" | "readDocs"> {
   const showPage = async () => {
     const [summary, levels] = await Promise.all([health.summary(), health.levels(WAIT_MS)]);
     const known = levels.value;
     const reasons = summary.reasons.map((reason) => `<li>${escapeHtml(reason)}</li>`).join("");
     const table =
-      !known || known.topics.length === 0 ? "<p>No topic has been declared yet.</p>" : tableOf(known, health.delivered);
+      !known || known.topics.length === 0 ? "<p>No topic has been declared yet.</p>" : tableOf(known, health.delivered, base);
     return htmlPage(
       `Makegood: ${summary.status}`,
       `<header><h1>Makegood</h1></header>
 <main><p>Status: <strong>${summary.status}</strong></p>${reasons === "" ? "" : `<ul>${reasons}</ul>`}
 ${table}
 <nav aria-label="API"><h2>Look further</h2><ul>
-<li><a href="/api/v1/topics">Topics</a></li>
-<li><a href="/api/v1/messages">Messages</a></li>
-<li><a href="/api/v1/messages?status=dead&amp;resolution=open">Open dead letters</a></li>
-<li><a href="/health">Health</a></li><li><a href="/metrics">Metrics</a></li>
-<li><a href="/readyz?verbose">Readiness</a></li><li><a href="/docs">The API</a></li></ul></nav></main>`,
+<li><a href="${base}/api/v1/topics">Topics</a></li>
+<li><a href="${base}/api/v1/messages">Messages</a></li>
+<li><a href="${base}/api/v1/messages?status=dead&amp;resolution=open">Open dead letters</a></li>
+<li><a href="${base}/health">Health</a></li><li><a href="${base}/metrics">Metrics</a></li>
+<li><a href="${base}/readyz?verbose">Readiness</a></li><li><a href="${base}/docs">The API</a></li></ul></nav></main>`,
     );
   };
-  return { showPage, readDocs: docsPage };
+  return { showPage, readDocs: () => docsPage(base) };
 }
 
-function tableOf({ topics, counts, served }: Levels, delivered: ReadonlyMap<string, number>): string {
+function tableOf({ topics, counts, served }: Levels, delivered: ReadonlyMap<string, number>, base: string): string {
   const sums = new Map<string, number>();
   for (const { topic, status, count } of counts) {
     const cell = `${topic} ${status}`;
@@ -46,7 +46,7 @@ function tableOf({ topics, counts, served }: Levels, delivered: ReadonlyMap<stri
   const rows = topics.slice(0, ROWS_MAX).map((topic) => {
     const cells = STATUSES.map((status) => `<td class="n">${sums.get(`${topic.name} ${status}`) ?? 0}</td>`).join("");
     const done = `<td class="n">${delivered.get(topic.name) ?? 0}</td>`;
-    const link = `/api/v1/topics/${topic.name.split("/").map(encodeURIComponent).join("/")}`;
+    const link = `${base}/api/v1/topics/${topic.name.split("/").map(encodeURIComponent).join("/")}`;
     return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(topic.name)}</a></th>${cells}${done}<td>${escapeHtml(stateOf(topic, served))}</td></tr>`;
   });
   const more = topics.length > ROWS_MAX ? `<p>… and ${topics.length - ROWS_MAX} more topics.</p>` : "";

@@ -15,7 +15,9 @@ function text(status: number, body: string, type = "text/plain; charset=utf-8"):
   return { status, headers: { "content-type": type }, body };
 }
 
-export function probeHandlers(health: Health, metrics: Metrics): Handlers<"live" | "ready" | "health" | "metrics" | "openApi"> {
+type Probes = Handlers<"live" | "ready" | "health" | "metrics" | "openApi">;
+
+export function probeHandlers(health: Health, metrics: Metrics, base = "/"): Probes {
   return {
     live: () => text(200, "ok\n"),
     async ready({ query }) {
@@ -37,7 +39,7 @@ export function probeHandlers(health: Health, metrics: Metrics): Handlers<"live"
       const summary = await health.summary();
       return json(summary.status === "unhealthy" ? 503 : 200, summary);
     },
-    openApi: () => json(200, openApiDocument(VERSION)),
+    openApi: () => json(200, { ...openApiDocument(VERSION), servers: [{ url: base || "/" }] }),
     metrics: async () => text(200, await metrics.text(), metrics.contentType),
   };
 }
