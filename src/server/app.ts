@@ -58,7 +58,7 @@ export function createApp(options: AppOptions): App {
   const handlers = createHandlers(kernel, health, metrics);
   const addresses = routeIds.map((id): Address => ({ id, method: ADDRESSES[id][0], parts: ADDRESSES[id][1].split("/") }));
 
-  async function reply(request: ApiRequest): Promise<Reply> {
+  async function handled(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
     const parts = belowBase(request.path, kernel.basePath).split("/");
     const here = addresses.filter((address) => isAt(address, parts));
@@ -70,23 +70,20 @@ export function createApp(options: AppOptions): App {
     if (!address || !route) return here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
     const absent = withoutEngine(kernel, address.id);
     if (absent !== null) return absent;
-    try {
-      const by = { actor: gate, named: options.tokens.length > 0 || options.authorize !== undefined };
-      const asked = await readRequest(route, request, paramsOf(address, parts), by, kernel.payloadBytesMax);
-      return await (handlers[address.id] as Handler<RouteId>)(asked);
-    } catch (error) {
-      return problemOf(error) ?? unexpected(kernel, request, error);
-    }
+    const by = { actor: gate, named: options.tokens.length > 0 || options.authorize !== undefined };
+    const asked = await readRequest(route, request, paramsOf(address, parts), by, kernel.payloadBytesMax);
+    return (handlers[address.id] as Handler<RouteId>)(asked);
   }
 
-  const answer = async (request: ApiRequest): Promise<Reply> => {
+  const reply = async (request: ApiRequest): Promise<Reply> => {
     const { basePath = "" } = kernel;
-    const { status, headers, body } = withInstance(await reply(request), basePath + belowBase(request.path, basePath));
+    const found = await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error));
+    const { status, headers, body } = withInstance(found, basePath + belowBase(request.path, basePath));
     const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
     if ("location" in whole) whole.location = basePath + whole.location;
     return { status, headers: whole, body };
   };
-  return { fetch: (request) => fetched(request, answer), reply: answer, health, metrics };
+  return { fetch: (request) => fetched(request, reply), reply, health, metrics };
 }
 
 const NOT_FOUND = problem("not_found", "there is nothing at this address");
