@@ -49,6 +49,8 @@ export class ApiError extends Error {
   }
 }
 
+type RawOptions = CallOptions & { readonly body?: string | undefined };
+
 type Args<Id extends RouteId> =
   Record<never, never> extends InputOf<Id>
     ? [input?: InputOf<Id>, options?: CallOptions]
@@ -56,7 +58,7 @@ type Args<Id extends RouteId> =
 
 export type Client = { readonly [Id in RouteId]: (...args: Args<Id>) => Promise<AnswerOf<Id>> } & {
   /** The answer as text, whatever its status. `body`: JSON text that is sent as it is, for payloads that must keep their bytes. */
-  raw(id: RouteId, input?: object, options?: CallOptions & { readonly body?: string | undefined }): Promise<RawAnswer>;
+  raw(id: RouteId, input?: object, options?: RawOptions): Promise<RawAnswer>;
 };
 
 const TRIES_MAX = 3;
@@ -68,12 +70,7 @@ export function createClient(options: ClientOptions): Client {
   const send = options.fetch ?? ((request: Request) => fetch(request));
   const { triesMax = TRIES_MAX, timeoutMs = TIMEOUT_MS, token } = options;
 
-  async function once(request: Request): Promise<RawAnswer> {
-    const response = await send(request);
-    return { status: response.status, headers: response.headers, text: await response.text() };
-  }
-
-  async function raw(id: RouteId, input: object = {}, call: CallOptions & { readonly body?: string | undefined } = {}) {
+  async function raw(id: RouteId, input: object = {}, call: RawOptions = {}): Promise<RawAnswer> {
     const { method, path, body } = addressed(id, input);
     const sent = call.body ?? body;
     const headers = {
@@ -88,15 +85,11 @@ export function createClient(options: ClientOptions): Client {
         limit.abort(new DOMException("the server did not answer in time", "TimeoutError")),
       );
       const signal = call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal;
-      const request = new Request(base + path, {
-        method,
-        headers,
-        signal,
-        redirect: "error",
-        ...(sent === undefined ? {} : { body: sent }),
-      });
+      const how = { method, headers, signal, redirect: "error" } as const;
+      const request = new Request(base + path, sent === undefined ? how : { ...how, body: sent });
       try {
-        const answer = await once(request);
+        const response = await send(request);
+        const answer = { status: response.status, headers: response.headers, text: await response.text() };
         if (tried >= tries || !(answer.status === 503 || answer.status === 429)) return answer;
         await sleep(systemClock, afterMs(answer.headers.get("retry-after"), tried), call.signal);
       } catch (error) {

@@ -58,35 +58,32 @@ export function createApp(options: AppOptions): App {
   const handlers = createHandlers(kernel, health, metrics);
   const addresses = routeIds.map((id): Address => ({ id, method: ADDRESSES[id][0], parts: ADDRESSES[id][1].split("/") }));
 
-  async function reply(request: ApiRequest): Promise<Reply> {
+  async function handled(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
     const parts = belowBase(request.path, kernel.basePath).split("/");
     const here = addresses.filter((address) => isAt(address, parts));
     const address = here.find((one) => one.method === method);
     const route: Route | undefined = address && ROUTES[address.id];
-    try {
-      const asking = admit(request, options, route?.permission ?? "read");
-      const gate = asking instanceof Promise ? await asking : asking;
-      if (typeof gate !== "string") return gate;
-      if (!address || !route) return here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
-      const absent = withoutEngine(kernel, address.id);
-      if (absent !== null) return absent;
-      const by = { actor: gate, named: options.tokens.length > 0 || options.authorize !== undefined };
-      const asked = await readRequest(route, request, paramsOf(address, parts), by, kernel.payloadBytesMax);
-      return await (handlers[address.id] as Handler<RouteId>)(asked);
-    } catch (error) {
-      return problemOf(error) ?? unexpected(kernel, request, error);
-    }
+    const asking = admit(request, options, route?.permission ?? "read");
+    const gate = asking instanceof Promise ? await asking : asking;
+    if (typeof gate !== "string") return gate;
+    if (!address || !route) return here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
+    const absent = withoutEngine(kernel, address.id);
+    if (absent !== null) return absent;
+    const by = { actor: gate, named: options.tokens.length > 0 || options.authorize !== undefined };
+    const asked = await readRequest(route, request, paramsOf(address, parts), by, kernel.payloadBytesMax);
+    return (handlers[address.id] as Handler<RouteId>)(asked);
   }
 
-  const answer = async (request: ApiRequest): Promise<Reply> => {
-    const { basePath: base = "" } = kernel;
-    const { status, headers, body } = withInstance(await reply(request), base + belowBase(request.path, base));
+  const reply = async (request: ApiRequest): Promise<Reply> => {
+    const { basePath = "" } = kernel;
+    const found = await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error));
+    const { status, headers, body } = withInstance(found, basePath + belowBase(request.path, basePath));
     const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
-    if (base !== "" && whole.location !== undefined) whole.location = base + whole.location;
+    if ("location" in whole) whole.location = basePath + whole.location;
     return { status, headers: whole, body };
   };
-  return { fetch: (request) => fetched(request, answer), reply: answer, health, metrics };
+  return { fetch: (request) => fetched(request, reply), reply, health, metrics };
 }
 
 const NOT_FOUND = problem("not_found", "there is nothing at this address");
@@ -154,19 +151,13 @@ function unexpected(kernel: Kernel, { method, path }: ApiRequest, error: unknown
   return problem("internal_error", "something unexpected went wrong; the log says what");
 }
 
-async function fetched(request: Request, answer: App["reply"]): Promise<Response> {
-  const { pathname: path, searchParams: query, host } = new URL(request.url);
-  // A Request that never was on a wire has its host in the address only.
-  const header = (name: string): string | null => request.headers.get(name) ?? (name === "host" ? host : null);
-  const { status, headers, body } = await answer({
-    method: request.method,
-    path,
-    query,
-    header,
-    bytes: (max) => bytesOf(request, max),
-    carrier: request,
-  });
-  return new Response(status === 204 || request.method === "HEAD" ? null : body, { status, headers });
+async function fetched(raw: Request, answer: App["reply"]): Promise<Response> {
+  const { pathname: path, searchParams: query, host } = new URL(raw.url);
+  // A request that never was on a wire has its host in the URL only.
+  const header = (name: string): string | null => raw.headers.get(name) ?? (name === "host" ? host : null);
+  const request = { method: raw.method, path, query, header, bytes: (max: number) => bytesOf(raw, max), carrier: raw };
+  const { status, headers, body } = await answer(request);
+  return new Response(status === 204 || raw.method === "HEAD" ? null : body, { status, headers });
 }
 
 async function bytesOf(request: Request, bytesMax: number): Promise<Uint8Array | null> {

@@ -75,7 +75,8 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   takeFileSettings(inFile, given, faults);
   const settings = Object.fromEntries(NAMES.map((name) => [name, settle(name, given.get(name), faults)])) as Settings;
 
-  const tokens = tokensOf(settings, given, faults);
+  const { tokens, faults: wrong } = settings.tokens === null ? { tokens: [], faults: [] } : parseTokens(settings.tokens);
+  faults.push(...wrong.map((fault) => `${given.get("tokens")?.where}: ${fault}`));
   const loopback = isLoopbackHost(settings.host);
   if (!loopback && settings.tokens === null) {
     const remedy = "set MAKEGOOD_TOKENS (name:secret,…) or MAKEGOOD_TOKENS_FILE, or bind to 127.0.0.1";
@@ -157,13 +158,6 @@ function takeFileSettings(inFile: ReadonlyMap<string, unknown>, given: Map<Setti
 function settle(name: SettingName, source: Source | undefined, faults: string[]): unknown {
   const { schema, fallback, secret } = settingOf(name);
   return source === undefined ? fallback : (readValue(schema, source.value, source.where, faults, secret) ?? fallback);
-}
-
-function tokensOf({ tokens: text }: Settings, given: ReadonlyMap<SettingName, Source>, faults: string[]): readonly Token[] {
-  if (text === null) return [];
-  const read = parseTokens(text);
-  for (const fault of read.faults) faults.push(`${given.get("tokens")?.where}: ${fault}`);
-  return read.tokens;
 }
 
 async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: string[]): Promise<FileTopic[]> {

@@ -41,7 +41,10 @@ export const DAY_MS = 86_400_000;
 /** Seven years. */
 export const AUDIT_KEPT_DAYS = 2_557;
 
-const streamNames = ["audit", "recovery"];
+const hostNames = some((one) => HOST.test(one), "not a host name");
+const streams = some((one) => one === "audit" || one === "recovery", "not one of audit, recovery");
+const sealKey = matching(/^.{16,}$/s, "at least 16 characters");
+const despite = v.oneOf(["despite-durable-entries"]);
 const postgresUrl = matching(/^postgres(ql)?:\/\/\S+$/, "a URL that begins with postgres:// or postgresql://");
 const redisUrl = matching(/^rediss?:\/\/\S+$/, "a URL that begins with redis:// or rediss://");
 const redisPrefix = matching(/^[A-Za-z0-9_.:-]{1,100}$/, "letters, digits and . _ : -, at most 100");
@@ -75,12 +78,7 @@ const engines = ["postgres", "redis", "memory"] as const;
 export const SETTINGS = {
   port: setting("MAKEGOOD_PORT", v.integer(0, 65_535), 4_600, "where the API listens; 0: any free port"),
   host: setting("MAKEGOOD_HOST", matching(HOST, "an address or a host name"), "127.0.0.1", "on which address"),
-  hosts: setting(
-    "MAKEGOOD_HOSTS",
-    some((one) => HOST.test(one), "not a host name"),
-    NONE,
-    "other names that callers use for it",
-  ),
+  hosts: setting("MAKEGOOD_HOSTS", hostNames, NONE, "other names that callers use for it"),
   data_dir: setting("MAKEGOOD_DATA_DIR", text, "./.makegood", "where the embedded PostgreSQL keeps its data"),
   database_url: setting("DATABASE_URL", postgresUrl, null, "a PostgreSQL server instead of the embedded one", SECRET),
   store: setting("MAKEGOOD_STORE", v.oneOf(engines), "postgres", "where messages are kept"),
@@ -88,23 +86,12 @@ export const SETTINGS = {
   redis_prefix: setting("MAKEGOOD_REDIS_PREFIX", redisPrefix, "makegood", "what its keys in Redis begin with"),
   redis_attest: setting("MAKEGOOD_REDIS_ATTEST", attested, NONE, "what the operator vouches for where Redis does not say"),
   allow_eviction: setting("MAKEGOOD_ALLOW_EVICTION", eviction, null, "an eviction policy of Redis that is accepted"),
-  streams: setting(
-    "MAKEGOOD_STREAMS",
-    some((one) => streamNames.includes(one), `not one of ${streamNames.join(", ")}`),
-    NONE,
-    "Redis streams to empty",
-  ),
+  streams: setting("MAKEGOOD_STREAMS", streams, NONE, "Redis streams that are emptied here"),
   journal_dir: setting("MAKEGOOD_JOURNAL_DIR", text, null, "the third rung of deliver(): a directory on a local disk"),
   journal_bytes_max: setting("MAKEGOOD_JOURNAL_BYTES_MAX", journalBytes, 268_435_456, "how large the journal may become"),
-  seal_key: setting(
-    "MAKEGOOD_SEAL_KEY",
-    matching(/^.{16,}$/s, "at least 16 characters"),
-    null,
-    "seals what the journal keeps",
-    SECRET,
-  ),
+  seal_key: setting("MAKEGOOD_SEAL_KEY", sealKey, null, "seals what the journal and the ERROR log keep", SECRET),
   mask_fields: setting("MAKEGOOD_MASK_FIELDS", z.array(text), NONE, "members that are masked in the last log of a payload"),
-  allow_memory: setting("MAKEGOOD_ALLOW_MEMORY", v.oneOf(["despite-durable-entries"]), null, "the memory rung, above others"),
+  allow_memory: setting("MAKEGOOD_ALLOW_MEMORY", despite, null, "start in memory although durable entries wait"),
   schema: setting("MAKEGOOD_SCHEMA", schemaName, "makegood", "the schema of its tables in PostgreSQL"),
   sink_allow: setting("MAKEGOOD_SINK_ALLOW", ranges, null, "private ranges that sinks of the API may reach"),
   tokens: setting("MAKEGOOD_TOKENS", tokens, null, "who may ask: name:secret,…", SECRET),
@@ -113,12 +100,12 @@ export const SETTINGS = {
   drain_ms: setting("MAKEGOOD_DRAIN_MS", v.integer(0, 3_600_000), drainMs as number, "how long a stop waits for attempts"),
   kept_days: setting("MAKEGOOD_KEPT_DAYS", keptDays, deliveredKeptMs / DAY_MS, "how long delivered messages are kept"),
   audit_kept_days: setting("MAKEGOOD_AUDIT_KEPT_DAYS", forever, AUDIT_KEPT_DAYS as number, "how long audit records are kept"),
-  payload_bytes_max: setting("MAKEGOOD_PAYLOAD_BYTES_MAX", payloadBytes, LIMITS.payloadBytesMax as number, "of one payload"),
+  payload_bytes_max: setting("MAKEGOOD_PAYLOAD_BYTES_MAX", payloadBytes, LIMITS.payloadBytesMax as number, "a payload at most"),
   recovery: setting("MAKEGOOD_RECOVERY", v.oneOf(["on", "off"]), "on", "off: no recovery engine here, its addresses answer 501"),
   recovery_rule_debug: setting("RECOVERY_RULE_DEBUG", flag, false, "log what each rule said"),
   recovery_evaluator_enabled: setting("RECOVERY_EVALUATOR_ENABLED", flag, true, "evaluate groups"),
   recovery_auto_execute: setting("RECOVERY_AUTO_EXECUTE", flag, false, "execute safe actions without a person"),
-  recovery_min_confidence: setting("RECOVERY_MIN_CONFIDENCE", v.number(0, 1), CONFIDENCE_GATES.select as number, "to select by"),
+  recovery_min_confidence: setting("RECOVERY_MIN_CONFIDENCE", v.number(0, 1), CONFIDENCE_GATES.select as number, "below it none"),
   log: setting("MAKEGOOD_LOG", v.oneOf(["json", "text"]), null, "the form of log lines; text on a terminal, else json"),
   log_level: setting("MAKEGOOD_LOG_LEVEL", v.oneOf(LOG_LEVELS), "info", "the least that is logged"),
   url: setting("MAKEGOOD_URL", serverUrl, null, "the server that commands ask", CALLER),

@@ -39,7 +39,7 @@ export function probeHandlers(health: Health, metrics: Metrics, base = ""): Prob
       const summary = await health.summary();
       return json(summary.status === "unhealthy" ? 503 : 200, summary);
     },
-    openApi: () => json(200, { ...openApiDocument(VERSION), ...(base === "" ? {} : { servers: [{ url: base }] }) }),
+    openApi: () => json(200, { ...openApiDocument(VERSION), servers: [{ url: base || "/" }] }),
     metrics: async () => text(200, await metrics.text(), metrics.contentType),
   };
 }
