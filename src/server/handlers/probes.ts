@@ -44,9 +44,15 @@ export function probeHandlers(health: Health, metrics: Metrics, base = ""): Prob
   };
 }
 
-const ADDRESS =
-  /\b[a-z]+:\/\/\S+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[?[0-9a-f]*(?::[0-9a-f]*){2,}\]?(?::\d+)?|\b[\w-]+(?:\.[\w-]+)*:\d{2,5}\b/gi;
+/** URLs, sockets, addresses with and without a port, names with dots, and the name that could not be looked up. */
+const ADDRESSES = [
+  /\b[a-z]+:\/\/\S+/gi,
+  /(?<=\b(?:ENOTFOUND|EAI_AGAIN)\s)\S+/g,
+  /(?<![\w.])\/[\w.-]+(?:\/[\w.-]+)+/g,
+  /\[?[0-9a-f]*(?::[0-9a-f]*){2,}\]?(?::\d+)?/gi,
+  /\b[\w-]+(?:\.[\w-]+)+(?::\d+)?\b|\b[\w-]+:\d{2,5}\b/g,
+];
 
 export function withoutAddresses(text: string): string {
-  return text.replace(ADDRESS, "its address");
+  return ADDRESSES.reduce((left, address) => left.replace(address, "its address"), text);
 }
