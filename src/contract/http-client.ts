@@ -124,7 +124,8 @@ function addressed(id: RouteId, input: object): { method: string; path: string; 
     rest.delete(name);
     return encodeURIComponent(String(value ?? ""));
   });
-  if (method !== "GET") return { method, path, body: rest.size === 0 ? undefined : JSON.stringify(Object.fromEntries(rest)) };
+  if (method !== "GET")
+    return { method, path, body: rest.size === 0 && method === "DELETE" ? undefined : JSON.stringify(Object.fromEntries(rest)) };
   const query = new URLSearchParams([...rest].map(([name, value]): [string, string] => [name, String(value)]));
   return { method, path: rest.size === 0 ? path : `${path}?${query}`, body: undefined };
 }

@@ -74,11 +74,11 @@ export const newMessage = v
     topic: v.topicName(),
     payload: given,
     ...v.optionals({
-      key: v.keyText(LIMITS.keyBytesMax),
-      tenant_id: v.keyText(LIMITS.tenantIdBytesMax),
-      ordering_key: v.keyText(LIMITS.orderingKeyBytesMax),
-      delay_ms: v.integer(0, LIMITS.delayMsMax),
-      priority: v.integer(LIMITS.priorityMin, LIMITS.priorityMax),
+      key: v.keyText(LIMITS.keyBytesMax).describe("the effect's identity: the same key is the same message"),
+      tenant_id: v.keyText(LIMITS.tenantIdBytesMax).describe("whose message it is"),
+      ordering_key: v.keyText(LIMITS.orderingKeyBytesMax).describe("messages with the same one are delivered in order"),
+      delay_ms: v.integer(0, LIMITS.delayMsMax).describe("not before this many milliseconds from now"),
+      priority: v.integer(LIMITS.priorityMin, LIMITS.priorityMax).describe("-100 to 100, higher first"),
     }),
   })
   .meta({ id: "NewMessage" });
@@ -87,8 +87,9 @@ export const newMessages = v
   .object({ messages: v.list(newMessage, LIMITS.batchMessagesMax, "messages") })
   .meta({ id: "NewMessages" });
 
-const asked = { reason: v.reason(), revision: v.optional(v.version()) };
-const force = { force: v.optional(v.flag()) };
+const revision = v.optional(v.version().describe("refuse if the message has moved on since"));
+const asked = { reason: v.reason(), revision };
+const force = { force: v.optional(v.flag().describe("also while a copy of it is on its way to another receiver")) };
 export const editBody = v
   .object({ ...asked, ...force, payload: given, key: v.optional(v.keyText(LIMITS.keyBytesMax)) })
   .meta({ id: "MessageEdit" });
@@ -123,7 +124,7 @@ export const MESSAGE_ROUTES = routes({
       resolution: v.oneOf(RESOLUTIONS),
       tenant_id: v.text(),
       key: v.text(),
-      payload: v.flag(),
+      payload: v.flag().describe("with payloads"),
     },
     ["invalid_message"],
   ),
@@ -136,16 +137,17 @@ export const MESSAGE_ROUTES = routes({
   getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", ok({ type: "application/json" }), {
     errors: MISSING,
   }),
-  replayMessage: intervenes("Put a dead letter back, with a new budget of attempts", v.object({ ...asked, ...force }), [
-    "carried",
-    "nobody_delivers",
-  ]),
-  resolveMessage: intervenes("Say that a dead letter is dealt with", v.object(asked)),
-  discardMessage: intervenes("Give a dead letter up, with a reason", v.object(asked)),
+  replayMessage: intervenes(
+    "Put a dead letter or a held message back, due now, with a new budget of attempts",
+    v.object({ ...asked, ...force }),
+    ["carried", "nobody_delivers"],
+  ),
+  resolveMessage: intervenes("Close a dead letter that was taken care of by other means", v.object(asked)),
+  discardMessage: intervenes("Close a dead letter, or take back a pending message: it will not be delivered", v.object(asked)),
   cancelMessage: intervenes("Take a pending message back: it is not attempted any more", v.object(asked)),
   rescheduleMessage: intervenes(
     "Move the moment that a pending message is due",
-    v.object({ ...asked, delay_ms: v.integer(0, LIMITS.delayMsMax) }),
+    v.object({ ...asked, delay_ms: v.integer(0, LIMITS.delayMsMax).describe("milliseconds from now") }),
   ),
   editMessage: route(
     "operate",

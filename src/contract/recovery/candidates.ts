@@ -19,7 +19,7 @@ const changes = <S extends z.ZodType>(permission: Permission, summary: string, b
   return route(permission, summary, ok(candidateDetail), { headers: ["if-match"], body, errors: all });
 };
 
-export const versioned = v.optionals({ version: v.version(), reason: v.note() });
+export const versioned = { version: v.ifVersion(), reason: v.why() };
 const decision = optionalBody("recovery", v.object(versioned));
 const decided = (summary: string) => changes("decide", summary, decision, "approval_needed");
 
@@ -38,21 +38,22 @@ const update = v
     const message = "nothing to change: execution_status, selected_action, owner or note";
     context.issues.push({ code: "custom", message, input: context.value });
   });
-const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen: v.optional(v.text()) });
+const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
+const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
 const named = v.object({ ...versioned, candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
 const NOT_EXECUTED = ["approval_needed", "over_budget", "confirmation_needed", "nothing_selected", "nobody_delivers"] as const;
 
 export const CANDIDATE_ROUTES = routes({
-  listCandidates: lists("Candidates: what is suggested for each group, and how it stands", candidate, {
+  listCandidates: lists("What is suggested for each group, newest first, the latest of each", candidate, {
     group_id: v.numberId(),
     decision: v.oneOf(DECISIONS),
     evaluation_status: v.oneOf(EVALUATION_STATUSES),
     execution_status: v.oneOf(EXECUTION_STATUSES),
     action: v.text(),
-    all: v.flag(),
+    all: v.flag().describe("those of earlier rounds, too"),
   }),
   getCandidate: shows("One candidate with its reasons and what an execution would touch", candidateDetail, {
-    query: v.object({ include_provenance: v.optional(v.flag()) }),
+    query: v.object({ include_provenance: v.optional(v.flag().describe("everything that was done to it, too")) }),
     errors: GONE,
   }),
   updateCandidate: changes(
@@ -63,8 +64,8 @@ export const CANDIDATE_ROUTES = routes({
   ),
   // What was suggested stays on record; to delete it is to reject it.
   deleteCandidate: decided("Reject a candidate"),
-  approveCandidate: decided("Approve a candidate, under one's own name"),
-  rejectCandidate: decided("Reject a candidate"),
+  approveCandidate: decided("Agree to what is suggested, under one's own name; two people are two tokens"),
+  rejectCandidate: decided("Decline what is suggested; it rests for a day, or until a person asks"),
   executeCandidate: changes(
     "decide",
     "Carry the action out, under a fence, on exactly what was seen",

@@ -28,20 +28,24 @@ const groupDetail = group
   .meta({ id: "GroupDetail" });
 
 export const GROUP_ROUTES = routes({
-  listGroups: lists("Groups of failures of one kind", group, {
+  listGroups: lists("Groups of failures of one kind, the latest failure first", group, {
     topic: v.text(),
     error_code: v.text(),
     tenant_id: v.text(),
-    open: v.flag(),
-    merged: v.flag(),
+    open: v.flag().describe("only those with open dead letters"),
+    merged: v.flag().describe("those that were merged into others, too"),
   }),
   getGroup: shows("One group, why its failures are together, its candidate and its newest occurrences", groupDetail, {
     errors: MISSING,
   }),
   listOccurrences: lists(
-    "The failures of a group, one by one",
+    "The failures of a group, one by one, newest first",
     occurrence,
-    { payload: v.flag(), open: v.flag(), tenant_id: v.text() },
+    {
+      payload: v.flag().describe("with what was reported"),
+      open: v.flag().describe("only messages that are open dead letters"),
+      tenant_id: v.text(),
+    },
     MISSING,
   ),
   mergeGroups: route("operate", "Join other groups to this one, for what comes as well", ok(group), {
@@ -61,7 +65,7 @@ export const GROUP_ROUTES = routes({
   listGroupRules: listsAll("What people decided about groups: merges and splits", groupRule),
   deleteGroupRule: route("operate", "Forget such a decision, for failures to come", NOTHING, {
     headers: ["if-match"],
-    body: optionalBody("recovery", v.object({ version: v.optional(v.version()) })),
+    body: optionalBody("recovery", v.object({ version: v.ifVersion() })),
     errors: ["rule_not_found"],
   }),
   listProvenance: lists("Who did what, and why, newest first", provenance, {

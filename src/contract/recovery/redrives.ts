@@ -47,9 +47,9 @@ const select = v
       topic: v.topicName(),
       tenant_id: v.line(LIMITS.tenantIdBytesMax),
       error_code: v.line(LIMITS.errorBytesMax),
-      ids: v.list(v.uuid(), REDRIVE_LIMITS.idsMax, "message ids"),
-      seen: v.text(),
-      limit: v.integer(1, REDRIVE_LIMITS.messagesMax),
+      ids: v.list(v.uuid(), REDRIVE_LIMITS.idsMax, "message ids").describe("exactly these messages"),
+      seen: v.text().describe("only what was seen: the mark of a blast radius"),
+      limit: v.integer(1, REDRIVE_LIMITS.messagesMax).describe("so many at most, the oldest first"),
     }),
     { missing: "is missing: say which dead letters, such as {group_id: 7}" },
   )
@@ -67,10 +67,10 @@ const newRedrive = v
     confirm: confirm(),
     ...v.optionals({
       mode: v.oneOf(["replay", "new_key"]),
-      idempotency_key: v.line(LIMITS.keyBytesMax),
-      dry_run: v.flag(),
-      generation_max: v.integer(1, REDRIVE_LIMITS.generationCapMax),
-      elsewhere: v.flag(),
+      idempotency_key: v.line(LIMITS.keyBytesMax).describe("two starts with one key are one redrive"),
+      dry_run: v.flag().describe("only freeze the list and show it; resuming it begins"),
+      generation_max: v.integer(1, REDRIVE_LIMITS.generationCapMax).describe("also what was replayed so often already"),
+      elsewhere: v.flag().describe("functions of other processes deliver these topics: insist on no sink in this one"),
     }),
     ...redrivePlan,
   })
@@ -92,7 +92,7 @@ export const REDRIVE_ROUTES = routes({
   }),
   getRedrive: shows("One redrive and how far it is", redrive, { errors: GONE }),
   listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }, GONE),
-  pauseRedrive: moves("Send no more of it for now"),
-  resumeRedrive: moves("Go on"),
-  cancelRedrive: moves("End it; what was sent stays sent"),
+  pauseRedrive: moves("Send no more until it is resumed; what is under way goes on"),
+  resumeRedrive: moves("Go on, or begin what was only planned"),
+  cancelRedrive: moves("End it; what was not sent stays a dead letter"),
 });
