@@ -87,7 +87,8 @@ export const newMessages = v
   .object({ messages: v.list(newMessage, LIMITS.batchMessagesMax, "messages") })
   .meta({ id: "NewMessages" });
 
-const asked = { reason: v.reason(), revision: v.optional(v.version().describe("refuse if the message has moved on since")) };
+const revision = v.optional(v.version().describe("refuse if the message has moved on since"));
+const asked = { reason: v.reason(), revision };
 const force = { force: v.optional(v.flag().describe("also while a copy of it is on its way to another receiver")) };
 export const editBody = v
   .object({ ...asked, ...force, payload: given, key: v.optional(v.keyText(LIMITS.keyBytesMax)) })

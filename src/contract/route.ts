@@ -70,10 +70,8 @@ export const lists = <A extends z.ZodType, const Q extends Readonly<Record<strin
   parameters: Q,
   errors: readonly ProblemCode[] = [],
 ) => {
-  const page = v.optionals({
-    limit: v.integer(1, LIMITS.pageMax).describe("how many at most"),
-    cursor: v.text().describe("where the page before ended"),
-  });
+  const limit = v.integer(1, LIMITS.pageMax).describe("how many at most");
+  const page = v.optionals({ limit, cursor: v.text().describe("where the page before ended") });
   return route("read", summary, ok(v.pageOf(one)), { query: v.object({ ...page, ...v.optionals(parameters) }), errors });
 };
 
@@ -93,6 +91,7 @@ const EVERYWHERE: readonly ProblemCode[] = [
   "outcome_unknown",
   "retry_transaction",
   "schema_outdated",
+  "not_initialised",
   "closed",
 ];
 

@@ -17,7 +17,11 @@ const says = (wrong: string, { missing = "is missing" }: Words = {}) => ({
   error: (issue: { readonly input?: unknown }) => (issue.input === undefined || issue.input === null ? missing : wrong),
 });
 
-export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().transform((value) => value ?? undefined);
+/** What it is for is said of the field, absent or not. */
+export const optional = <S extends z.ZodType>(schema: S) => {
+  const made = schema.nullish().transform((value) => value ?? undefined);
+  return schema.description === undefined ? made : made.describe(schema.description);
+};
 
 type Optionals<S> = { [K in keyof S]: ReturnType<typeof optional<S[K] & z.ZodType>> };
 
@@ -77,9 +81,8 @@ export function note(words?: Words, bytesMax: number = LIMITS.reasonBytesMax) {
 export const reason = () =>
   note({ missing: "is missing: say why, it becomes part of the history" }).describe("why; it becomes part of the history");
 
-/** Why, and the version that a change insists on, where both may be absent. */
-export const why = () => note().describe("why; it becomes part of the record");
-export const ifVersion = () => version().describe("refuse if it has moved on since");
+export const why = () => optional(note().describe("why; it becomes part of the record"));
+export const ifVersion = () => optional(version().describe("refuse if it has moved on since"));
 
 /** A name: one line that every store can keep. */
 export const line = (bytesMax = 255, words?: Words) =>

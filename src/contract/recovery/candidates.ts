@@ -19,7 +19,7 @@ const changes = <S extends z.ZodType>(permission: Permission, summary: string, b
   return route(permission, summary, ok(candidateDetail), { headers: ["if-match"], body, errors: all });
 };
 
-export const versioned = v.optionals({ version: v.ifVersion(), reason: v.why() });
+export const versioned = { version: v.ifVersion(), reason: v.why() };
 const decision = optionalBody("recovery", v.object(versioned));
 const decided = (summary: string) => changes("decide", summary, decision, "approval_needed");
 
@@ -38,11 +38,8 @@ const update = v
     const message = "nothing to change: execution_status, selected_action, owner or note";
     context.issues.push({ code: "custom", message, input: context.value });
   });
-const redrive = v.object({
-  ...redrivePlan,
-  confirm: confirm(),
-  seen: v.optional(v.text().describe("only what was seen: blast_radius.seen")),
-});
+const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
+const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
 const named = v.object({ ...versioned, candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
 const NOT_EXECUTED = ["approval_needed", "over_budget", "confirmation_needed", "nothing_selected", "nobody_delivers"] as const;
 

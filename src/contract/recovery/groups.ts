@@ -65,7 +65,7 @@ export const GROUP_ROUTES = routes({
   listGroupRules: listsAll("What people decided about groups: merges and splits", groupRule),
   deleteGroupRule: route("operate", "Forget such a decision, for failures to come", NOTHING, {
     headers: ["if-match"],
-    body: optionalBody("recovery", v.object({ version: v.optional(v.ifVersion()) })),
+    body: optionalBody("recovery", v.object({ version: v.ifVersion() })),
     errors: ["rule_not_found"],
   }),
   listProvenance: lists("Who did what, and why, newest first", provenance, {

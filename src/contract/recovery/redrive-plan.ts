@@ -16,5 +16,6 @@ export const redrivePlan = v.optionals({
   delay_ms: v.integer(0, delayMsMax).describe("send nothing before so many milliseconds have passed"),
 });
 
+/** How many messages the person saw: refused when the list is another size. */
 export const confirm = () =>
   v.optional(v.integer(0, messagesMax).describe("how many messages were seen: refused if it is another number"));

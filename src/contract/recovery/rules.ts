@@ -21,7 +21,7 @@ const rule = v.shape("Rule", {
 /** Its members are judged by the engine, all at once. */
 const document = z.looseObject({ version: v.optional(v.version()), id: v.optional(v.anyText()) }, "must be an object");
 const edit = { headers: ["if-match"], body: body("rule", document) } as const;
-const versionOnly = optionalBody("rule", v.object({ version: v.optional(v.ifVersion()) }));
+const versionOnly = optionalBody("rule", v.object({ version: v.ifVersion() }));
 const pastVersion = z.strictObject({ version: z.int(), actor: z.string(), at: v.instant(), rule: z.unknown() });
 const NO_RULE = { errors: ["rule_not_found"] } as const;
 const NO_ACTION = { errors: ["action_not_found"] } as const;
