@@ -57,11 +57,20 @@ export function createApp(options: AppOptions): App {
   const metrics = serverMetrics(kernel, health);
   const handlers = createHandlers(kernel, health, metrics);
   const addresses = routeIds.map((id): Address => ({ id, method: ADDRESSES[id][0], parts: ADDRESSES[id][1].split("/") }));
+  /** Paths without parameters, found at once: the one that takes messages is among them. */
+  const at = new Map<string, readonly Address[]>();
+  for (const { parts } of addresses)
+    if (!parts.some(isParam))
+      at.set(
+        parts.join("/"),
+        addresses.filter((one) => isAt(one, parts)),
+      );
 
   async function handled(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
-    const parts = belowBase(request.path, kernel.basePath).split("/");
-    const here = addresses.filter((address) => isAt(address, parts));
+    const path = belowBase(request.path, kernel.basePath);
+    const parts = path.split("/");
+    const here = at.get(path) ?? addresses.filter((address) => isAt(address, parts));
     const address = here.find((one) => one.method === method);
     const route: Route | undefined = address && ROUTES[address.id];
     const asking = admit(request, options, route?.permission ?? "read");
