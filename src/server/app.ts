@@ -35,6 +35,8 @@ export interface App {
   reply(request: ApiRequest): Promise<Reply>;
   readonly health: Health;
   readonly metrics: Metrics;
+  /** Counts nothing any more; the Makegood behind it goes on. */
+  close(): void;
 }
 
 /** On every answer: nothing here is to be sniffed, framed or kept by a cache. */
@@ -92,7 +94,11 @@ export function createApp(options: AppOptions): App {
     if ("location" in whole) whole.location = basePath + whole.location;
     return { status, headers: whole, body };
   };
-  return { fetch: (request) => fetched(request, reply), reply, health, metrics };
+  const close = (): void => {
+    health.close();
+    metrics.close();
+  };
+  return { fetch: (request) => fetched(request, reply), reply, health, metrics, close };
 }
 
 const NOT_FOUND = problem("not_found", "there is nothing at this address");

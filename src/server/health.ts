@@ -44,6 +44,8 @@ export interface Health {
   levels(waitMs: number): Promise<Answer<Levels>>;
   /** Topic → how many this process has delivered since it started. */
   readonly delivered: ReadonlyMap<string, number>;
+  /** Counts nothing any more. */
+  close(): void;
 }
 
 const READY_WAIT_MS = 2_000;
@@ -67,9 +69,10 @@ export function createHealth(kernel: Kernel): Health {
   };
   const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels, true);
   const billing = createLastAnswer(clock, BILLING_KEPT_MS, () => lookAtStore(store));
-  const delivered = countDelivered(kernel);
+  const { delivered, close } = countDelivered(kernel);
   return {
     delivered,
+    close,
     levels: (waitMs) => levels.read(waitMs),
     async ready() {
       const { error } = await watch.fresh(READY_KEPT_MS, READY_WAIT_MS);
@@ -100,14 +103,14 @@ function deliverText({ survivesBelow, journalRefuses, holdings }: LadderStatus, 
 }
 
 /** Bounded like every label: topics beyond the first thousand share a line. */
-function countDelivered(kernel: Kernel): Map<string, number> {
+function countDelivered(kernel: Kernel): Pick<Health, "delivered" | "close"> {
   const delivered = new Map<string, number>();
-  kernel.mg.events.on((event) => {
+  const close = kernel.mg.events.on((event) => {
     if (event.type !== "attempt" || event.status !== "delivered") return;
     const topic = delivered.has(event.topic) || delivered.size < TOPICS_MAX ? event.topic : "other";
     delivered.set(topic, (delivered.get(topic) ?? 0) + 1);
   });
-  return delivered;
+  return { delivered, close };
 }
 
 function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {

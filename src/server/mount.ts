@@ -107,7 +107,7 @@ export function mount(mg: Makegood, options: MountOptions): Mounted {
       if (closed) return;
       closed = true;
       release();
-      app.metrics.close();
+      app.close();
     },
   };
 }

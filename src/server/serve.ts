@@ -108,7 +108,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
     const hosts = { bound: config.host, names: config.hosts };
     const app = createApp({ kernel, tokens: config.tokens, anonymous: "local", hosts });
-    undo.push(async () => app.metrics.close());
+    undo.push(async () => app.close());
     const listening = await startListening(app, options, clock);
     let closing: Promise<void> | undefined;
     const close = (how: { readonly drainMs?: number | undefined } = {}): Promise<void> => {

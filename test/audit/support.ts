@@ -69,7 +69,7 @@ export async function startAuditServer(options: Partial<MakegoodOptions> = {}): 
     const listening = await listen({ reply: app.reply, host: "127.0.0.1", port, clock: systemClock });
     const close = async () => {
       await listening.close(1_000);
-      app.metrics.close();
+      app.close();
       await mg.close({ drainMs: 500 });
     };
     running = { mg, app, url: listening.url, port, close };

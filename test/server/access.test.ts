@@ -226,6 +226,6 @@ describe("addresses and methods", () => {
     expect(response.status).toBe(500);
     expect(await response.text()).not.toContain("secret detail");
     expect(lines).toHaveLength(1);
-    app.metrics.close();
+    app.close();
   });
 });

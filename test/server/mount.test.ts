@@ -146,8 +146,10 @@ describe("C8: mount as a fetch handler", () => {
     api.close();
   });
 
-  it("close() ends the answers, not the Makegood", async () => {
+  it("close() ends the answers and what is counted for them, not the Makegood", async () => {
+    expect(mg.events.heard).toBe(false);
     const api = mount(mg, { basePath: BASE, tokens: TOKENS });
+    expect(mg.events.heard).toBe(true);
     expect((await api.fetch(at(`${BASE}/livez`))).status).toBe(200);
     api.close();
     api.close();
@@ -155,6 +157,7 @@ describe("C8: mount as a fetch handler", () => {
     expect([answer.status, (await jsonOf(answer)).code]).toEqual([503, "closed"]);
     await served(api.node, async (url) => expect((await fetch(`${url}${BASE}/livez`)).status).toBe(503));
     expect(mg.opened()).toBe(true);
+    expect(mg.events.heard).toBe(false);
   });
 });
 
