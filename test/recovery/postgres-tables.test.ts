@@ -12,8 +12,8 @@ import { evaluationToJson } from "../../src/recovery/rules/evaluation-json.ts";
 import { createConnection, KERNEL_SET, migrateUp } from "../../src/store/postgres/index.ts";
 import { daysAround, ensurePartitions } from "../../src/store/postgres/partitions.ts";
 import type { IngestRules, NewOccurrence } from "../../src/store/recovery.ts";
-import { EVALUATE, identity } from "../../src/testing/recovery-conformance/scene.ts";
-import { definition, hashOf, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
+import { EVALUATE, identity, newOccurrence } from "../../src/testing/recovery-conformance/scene.ts";
+import { definition, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
 import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
 const nextId = createIds();
@@ -26,28 +26,8 @@ const rules: IngestRules = {
     newMessage(nextId(), { topic: EVALUATE, payload: JSON.stringify({ candidate_id: candidateId, evaluation: evaluations }) }),
 };
 
-function failure(name: string, fields: Partial<NewOccurrence> = {}): NewOccurrence {
-  const text = `${name} took 1003 ms`;
-  return {
-    ...{
-      requestKey: nextId(),
-      payloadHash: hashOf(text),
-      source: "api",
-      group: identity(name),
-      failureMatchId: null,
-      message: null,
-    },
-    ...{
-      tenantId: null,
-      skillId: null,
-      errorMessage: text,
-      stackTrace: null,
-      failurePayload: `{"error_type":"${name}"}`,
-      evaluate: true,
-    },
-    ...fields,
-  };
-}
+const failure = (name: string, fields: Partial<NewOccurrence> = {}): NewOccurrence =>
+  newOccurrence(name, nextId(), { failurePayload: `{"error_type":"${name}"}`, ...fields });
 
 async function candidateOf(name: string, fields: Partial<NewOccurrence> = {}): Promise<number> {
   const [answer] = await store.recovery.ingest([failure(name, fields)], rules);

@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIds } from "../../src/platform/ids.ts";
 import type { IngestRules, NewOccurrence } from "../../src/store/recovery.ts";
-import { EVALUATE, identity } from "../../src/testing/recovery-conformance/scene.ts";
-import { definition, hashOf, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
+import { EVALUATE, identity, newOccurrence } from "../../src/testing/recovery-conformance/scene.ts";
+import { definition, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
 import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 import { startProxy, targetOf } from "../support/tcp-proxy.ts";
 
@@ -24,21 +24,8 @@ const rules: IngestRules = {
   },
 };
 
-function failure(name: string, fields: Partial<NewOccurrence> = {}): NewOccurrence {
-  const text = `${name} took 1003 ms`;
-  return {
-    ...{
-      requestKey: nextId(),
-      payloadHash: hashOf(text),
-      source: "api",
-      group: identity(name),
-      failureMatchId: null,
-      message: null,
-    },
-    ...{ tenantId: null, skillId: null, errorMessage: text, stackTrace: null, failurePayload: null, evaluate: true },
-    ...fields,
-  };
-}
+const failure = (name: string, fields: Partial<NewOccurrence> = {}): NewOccurrence =>
+  newOccurrence(name, nextId(), { failurePayload: null, ...fields });
 
 const groupOf = (name: string) => store.recovery.groupOf({ fingerprint: identity(name).fingerprint });
 const evaluationsOf = async (candidateId: number) =>

@@ -82,6 +82,26 @@ export async function playRecovery(harness: RecoveryHarness, run: (scene: Recove
   }
 }
 
+/** A failure that was reported, as ingest() takes it. */
+export function newOccurrence(name: string, requestKey: string, fields: Partial<NewOccurrence> = {}): NewOccurrence {
+  const text = fields.errorMessage ?? `${name} took 1003 ms`;
+  return {
+    requestKey,
+    payloadHash: hashOf(text),
+    source: "api",
+    group: identity(name),
+    failureMatchId: null,
+    message: null,
+    tenantId: null,
+    skillId: null,
+    errorMessage: text,
+    stackTrace: null,
+    failurePayload: `{"error_type":"timeout"}`,
+    evaluate: true,
+    ...fields,
+  };
+}
+
 export function identity(name: string, fields: Partial<GroupIdentity> = {}): GroupIdentity {
   const fingerprint = `f1.${name}.0`;
   return {
@@ -104,24 +124,7 @@ function sceneOf(rig: RecoveryRig): RecoveryScene {
   const { recovery } = store;
   const { at, id, accept, take, settled } = verbs(store);
 
-  const failure: RecoveryScene["failure"] = (name, fields = {}) => {
-    const text = fields.errorMessage ?? `${name} took 1003 ms`;
-    return {
-      requestKey: `key-${id()}`,
-      payloadHash: hashOf(text),
-      source: "api",
-      group: identity(name),
-      failureMatchId: null,
-      message: null,
-      tenantId: null,
-      skillId: null,
-      errorMessage: text,
-      stackTrace: null,
-      failurePayload: `{"error_type":"timeout"}`,
-      evaluate: true,
-      ...fields,
-    };
-  };
+  const failure: RecoveryScene["failure"] = (name, fields) => newOccurrence(name, `key-${id()}`, fields);
   const rules: RecoveryScene["rules"] = (ms, fields = {}) => ({
     ...at(ms),
     reopens: () => true,
