@@ -253,9 +253,9 @@ export class Dispatcher {
 
   #hinted(hint: WakeHint): void {
     if (hint.kind !== "work") return;
-    const known = hint.lane !== null && this.#lanes.hint(hint.lane, this.#options.clock.monotonicMs());
-    if (!known) this.#look.soon();
-    this.#nudge();
+    const found = hint.lane === null ? "unknown" : this.#lanes.hint(hint.lane, this.#options.clock.monotonicMs());
+    if (found === "unknown") this.#look.soon();
+    if (found !== "shut") this.#nudge();
   }
 
   #nudge(): void {

@@ -66,13 +66,14 @@ export class LaneTable {
     return this.#lanes.get(lane);
   }
 
-  /** A hint: there may be work now. False when the lane is not known here and has to be looked up. */
-  hint(lane: string, nowMs: number): boolean {
+  /** A hint: there may be work now. `unknown`: the lane has to be looked up; `shut`: it had work already, and its topic stands still. */
+  hint(lane: string, nowMs: number): "unknown" | "shut" | "due" {
     const entry = this.#lanes.get(lane);
-    if (!entry) return false;
+    if (!entry) return "unknown";
     entry.hintedAt = ++this.#hints;
+    const shut = entry.dueMs <= nowMs && entry.topic.shutUntilMs > nowMs;
     dueAt(entry, nowMs);
-    return true;
+    return shut ? "shut" : "due";
   }
 
   of(known: LaneIdentity, topicName: string, ordered: boolean): LaneEntry {

@@ -8,7 +8,7 @@ import type { Accepted, ClaimedMessage, NewMessage } from "../../src/message/mes
 import { systemClock } from "../../src/platform/clock.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { type Connection, createConnection } from "../../src/store/postgres/connection.ts";
-import { createLaneTable } from "../../src/store/postgres/lane-table.ts";
+import { createDb } from "../../src/store/postgres/db.ts";
 import { createRetireLanes } from "../../src/store/postgres/statements/retire-lanes.ts";
 import type { Store } from "../../src/store/store.ts";
 import { DELIVERED, KEYED, newMessage, PLAIN, retry, sorted, TOPICS } from "../../src/testing/store-conformance/fixtures.ts";
@@ -34,9 +34,7 @@ beforeEach(async () => {
   await client.connect();
   connection = createConnection({ url: databaseUrl() });
   await connection.open();
-  const s = `"${schema}"`;
-  const lanes = createLaneTable(connection, s, () => performance.now());
-  retire = createRetireLanes({ connection, s, lanes, clock: systemClock }, 0);
+  retire = createRetireLanes(createDb(connection, `"${schema}"`, systemClock), 0);
 });
 
 afterEach(async () => {

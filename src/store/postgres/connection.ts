@@ -8,6 +8,7 @@ import { MakegoodError } from "../../message/errors.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
 import { systemRandom } from "../../platform/random.ts";
 import { asStoreError, endsSession, isTransient } from "./sql-errors.ts";
+import { queryText, TextQuery } from "./text-query.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -73,8 +74,6 @@ interface ClientSettings {
 }
 
 const TRIES_MAX = 6;
-/** Text as it comes: our statements decide what to parse, and a batch of thousands must not pay for the rest. */
-const asText = { getTypeParser: () => (value: unknown) => value };
 
 export function clientConfig(options: ConnectionOptions): ClientSettings {
   return {
@@ -169,17 +168,9 @@ export function createConnection(options: ConnectionOptions): Connection {
       await first.end();
     },
     rows(during, text, values, { reads = false, name, patienceMs } = {}) {
-      return retried(during, reads, async () => {
-        // Every field each time: the driver copies it field by field, and an object of one form is the cheapest to copy.
-        const config = {
-          name: direct ? name : undefined,
-          text,
-          values,
-          rowMode: "array",
-          types: asText,
-          query_timeout: patienceMs,
-        };
-        return (await pool.query<(string | null)[]>(config as pg.QueryArrayConfig)).rows;
+      return retried(during, reads, () => {
+        const query = new TextQuery(text, values, direct ? name : undefined, patienceMs);
+        return (pool as unknown as { query(query: TextQuery): Promise<Row[]> }).query(query);
       });
     },
     async warm(count, statements) {
@@ -188,7 +179,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         const client = await pool.connect();
         try {
           for (const { name, text, values } of statements) {
-            await client.query({ name, text, values: [...values], rowMode: "array", types: asText } as pg.QueryArrayConfig);
+            await queryText(client as never, new TextQuery(text, values, name));
           }
           client.release();
         } catch (thrown) {

@@ -3,7 +3,7 @@
  */
 import type { Clock } from "../../platform/clock.ts";
 import type { Connection } from "./connection.ts";
-import type { LaneTable } from "./lane-table.ts";
+import { createLaneTable, type LaneTable } from "./lane-table.ts";
 
 export interface Db {
   readonly connection: Connection;
@@ -11,6 +11,17 @@ export interface Db {
   readonly s: string;
   readonly lanes: LaneTable;
   readonly clock: Clock;
+  readonly idle: IdleWorkers;
+}
+
+/** The workers of this process that wait for a hint, as an array literal of their names: they are told here, not by the server. */
+export interface IdleWorkers {
+  literal: string;
+}
+
+export function createDb(connection: Connection, s: string, clock: Clock): Db {
+  const lanes = createLaneTable(connection, s, () => clock.monotonicMs());
+  return { connection, s, lanes, clock, idle: { literal: "{}" } };
 }
 
 /** attempt.outcome, as stored. */

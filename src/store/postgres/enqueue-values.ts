@@ -8,7 +8,7 @@ import { type Parts, SEPARATOR } from "./statements/enqueue.ts";
 
 const numberText = (value: number | null): string | null => (value === null ? null : String(value));
 
-export function shortValues({ message, lane }: Placed, installation: string): unknown[] {
+export function shortValues({ message, lane }: Placed, installation: string, told: string): unknown[] {
   const values: unknown[] = [
     message.id,
     String(lane.id),
@@ -17,6 +17,7 @@ export function shortValues({ message, lane }: Placed, installation: string): un
     message.traceparent,
     numberText(message.schemaVersion),
     installation,
+    told,
   ];
   if (message.key !== null) values.push(String(lane.topicId), lane.tenant, message.key, message.payloadHash);
   return values;
@@ -29,6 +30,8 @@ export interface BatchKind {
   readonly installation: string;
   /** The lanes were just made or seen: they need not be asked for. */
   readonly lanesSeen: boolean;
+  /** The workers that hear of it without the server, as an array literal. */
+  readonly told: string;
 }
 
 /** Each lane once, as an array literal. */
@@ -36,7 +39,7 @@ export const laneList = (placed: readonly Placed[]): string => `{${[...new Set(p
 
 export function batchValues(
   placed: readonly Placed[],
-  { old, repeat, installation, lanesSeen }: BatchKind,
+  { old, repeat, installation, lanesSeen, told }: BatchKind,
 ): { parts: Parts; values: unknown[] } {
   const has = (pick: (p: Placed) => unknown) => placed.some((p) => pick(p) !== null && pick(p) !== undefined);
   const ordering = (p: Placed) => (p.lane.kind === KIND_ORDERED ? p.message.orderingKey : null);
@@ -86,7 +89,7 @@ export function batchValues(
       list((p) => p.message.payloadHash, keyed),
     );
   }
-  values.push(installation, lanesSeen ? "{}" : laneList(placed));
+  values.push(installation, lanesSeen ? "{}" : laneList(placed), told);
   return { parts, values };
 }
 

@@ -14,6 +14,7 @@ import { answersFor, type How, insert, type Placed, type Run, Strayed, type Wher
 import type { LaneInfo } from "./lane-table.ts";
 import { DAY_MS, dayOf, daysAround, ensurePartitions } from "./partitions.ts";
 import { isMissingPartition, isUniqueViolation } from "./sql-errors.ts";
+import { queryText, TextQuery } from "./text-query.ts";
 import { queryIn, wrongDatabase } from "./transaction.ts";
 
 /** An id whose time is further off than this comes from a broken clock; it gets no partition of its own. */
@@ -175,7 +176,7 @@ function spread(placed: readonly Placed[], repeats: Map<number, number>, results
 async function insertIn(db: Db, placed: readonly Placed[], tx: Transaction, at: Where): Promise<Accepted[]> {
   const run: Run = (text, values, name) => queryIn(db, tx, text, values, name);
   await requireBlock(tx, (text) => run(text, []));
-  const how: How = { repeat: true, ...at };
+  const how: How = { repeat: true, own: false, ...at };
   if (placed.length === 1) {
     return answersFor(db, placed, await insert(db, placed, run, how), run, how);
   }
@@ -205,7 +206,7 @@ async function insertAll(db: Db, placed: readonly Placed[], known: Repeats, at: 
   const undoable = (repeat: boolean) => (repeat || repeats.size > 0) && first.some((p) => p.message.key !== null);
   try {
     await repaired(db, placed, known, (repeat) => {
-      const how = { repeat, ...at };
+      const how = { repeat, own: true, ...at };
       return undoable(repeat)
         ? db.connection.transaction("enqueue", (client) => work(clientRun(client, db), how))
         : work(ownRun(db), how);
@@ -219,7 +220,7 @@ async function insertAll(db: Db, placed: readonly Placed[], known: Repeats, at: 
 /** Independent callers in one statement: each gets its own answer. */
 async function insertEach(db: Db, placed: readonly Placed[], known: Repeats, at: At): Promise<Accepted[]> {
   return repaired(db, placed, known, async (repeat) => {
-    const how = { repeat, ...at };
+    const how = { repeat, own: true, ...at };
     return answersFor(db, placed, await insert(db, placed, ownRun(db), how), ownRun(db), how);
   });
 }
@@ -232,10 +233,8 @@ async function insertOneByOne(db: Db, placed: readonly Placed[], known: Repeats,
 
 const clientRun =
   (client: Queryable, db: Db): Run =>
-  async (text, values, name) => {
-    const config = { text, values, rowMode: "array", ...(name && db.connection.direct ? { name } : {}) };
-    return (await (client as unknown as { query(c: object): Promise<{ rows: (string | null)[][] }> }).query(config)).rows;
-  };
+  (text, values, name) =>
+    queryText(client as never, new TextQuery(text, values, db.connection.direct ? name : undefined));
 
 const ownRun =
   (db: Db): Run =>

@@ -41,6 +41,8 @@ export interface Where extends At {
 export interface How extends Where {
   /** An id may be there already. */
   readonly repeat: boolean;
+  /** Whether this process tells its own workers after the commit; it does not see the commit of a caller's transaction. */
+  readonly own: boolean;
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -49,39 +51,38 @@ const NONE: ReadonlySet<string> = new Set();
 export async function insert(db: Db, placed: readonly Placed[], run: Run, how: How): Promise<ReadonlySet<string>> {
   const { repeat, now, lanesSeen = false } = how;
   const { installation } = db.lanes;
-  const clock = clockSql(now);
+  const told = how.own ? db.idle.literal : "{}";
   const nowMs = now?.getTime() ?? db.clock.wallMs();
   const old = placed.some(({ message }) => nowMs - idTimeMs(message.id) > DAY_MS);
   const [only] = placed;
   if (placed.length === 1 && only && !old && !lanesSeen && only.lane.kind !== KIND_ORDERED && !only.message.directTry) {
-    const keyed = only.message.key !== null;
-    const rows =
-      now === undefined
-        ? await runNamed(db, run, { keyed, repeat }, shortValues(only, installation))
-        : await run(enqueueOne(db.s, clock, { keyed, repeat }), shortValues(only, installation));
+    const short: Short = { keyed: only.message.key !== null, repeat };
+    const text = statementText(db.s, now, shortName(short), (clock) => enqueueOne(db.s, clock, short));
+    const rows = await run(text, shortValues(only, installation, told), now ? undefined : shortName(short));
     return rows.length > 0 ? NONE : new Set([only.message.id]);
   }
-  const { parts, values } = batchValues(placed, { old, repeat: repeat || old, installation, lanesSeen });
-  const [row] = await run(enqueueBatch(db.s, clock, parts), values, now === undefined ? batchName(parts) : undefined);
+  const { parts, values } = batchValues(placed, { old, repeat: repeat || old, installation, lanesSeen, told });
+  const name = batchName(parts);
+  const text = statementText(db.s, now, name, (clock) => enqueueBatch(db.s, clock, parts));
+  const [row] = await run(text, values, now ? undefined : name);
   if (row?.[2]) throw new Strayed(row[2], placed);
   return row?.[0] ? new Set(row[0].split(",")) : NONE;
 }
 
-const texts = new Map<string, string>();
-
-/** The text is made once: a caller's transaction waits for it each time. */
-function runNamed(db: Db, run: Run, { keyed, repeat }: Short, values: unknown[]): Promise<(string | null)[][]> {
-  const name = `mg_enqueue_${keyed ? "keyed" : "plain"}_${repeat}`;
-  const place = name + db.s;
-  let text = texts.get(place);
-  if (text === undefined) {
-    text = enqueueOne(db.s, clockSql(undefined), { keyed, repeat });
-    texts.set(place, text);
-  }
-  return run(text, values, name);
-}
+const shortName = ({ keyed, repeat }: Short): string => `mg_enqueue_${keyed ? "keyed" : "plain"}_${repeat}`;
 
 const batchName = (parts: Parts): string => `mg_enqueue_${Object.values(parts).map(Number).join("")}`;
+
+const texts = new Map<string, string>();
+
+/** The text by the server's clock is made once: a caller's transaction waits for it each time. */
+function statementText(s: string, now: Date | undefined, name: string, make: (clock: string) => string): string {
+  if (now) return make(clockSql(now));
+  const place = name + s;
+  const made = texts.get(place) ?? make(clockSql(undefined));
+  texts.set(place, made);
+  return made;
+}
 
 /** Which message has the id or key of each missing one; undefined where that message was pruned in between. */
 async function findOwners(

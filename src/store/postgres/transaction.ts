@@ -6,12 +6,14 @@ import { rowsOf, type TextRows } from "../shared/caller-transaction.ts";
 import { hasSqlState, isLostTransaction } from "../shared/sql-state.ts";
 import type { Transaction } from "../store.ts";
 import type { Db } from "./db.ts";
+import { queryText, TextQuery } from "./text-query.ts";
 
 interface MaybePg {
   readonly processID?: unknown;
   readonly port?: unknown;
   readonly host?: unknown;
   readonly connection?: unknown;
+  readonly pipeline?: unknown;
 }
 
 /** A schema, a table, a column or a function of ours is not there. */
@@ -42,17 +44,18 @@ export async function queryIn(db: Db, tx: Transaction, text: string, values: unk
 
 /** Rows come back as arrays from every driver. */
 async function rowsIn(db: Db, tx: Transaction, text: string, values: unknown[], name?: string): Promise<TextRows> {
-  if (isOurServer(db, tx)) {
-    const client = tx as unknown as { query(config: object): Promise<{ rows: TextRows }> };
-    return (await client.query({ text, values, rowMode: "array", ...(name ? { name } : {}) })).rows;
-  }
+  if (isOurServer(db, tx)) return queryText(tx as never, new TextQuery(text, values, name));
   return rowsOf(await tx.query(text, values));
 }
 
-/** A node-postgres client of the server that we found to be direct may prepare statements; anything else may sit behind a pooler. */
+/**
+ * A node-postgres client of the server that we found to be direct may prepare statements; anything else may sit behind a pooler. One that
+ * sends ahead takes only the driver's own queries.
+ */
 function isOurServer(db: Db, tx: Transaction): boolean {
   const it = tx as MaybePg;
   if (!db.connection.direct || typeof it.processID !== "number" || it.connection === undefined) return false;
+  if (it.pipeline) return false;
   const ours = db.connection.address;
   return it.host === ours.host && it.port === ours.port;
 }

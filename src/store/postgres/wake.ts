@@ -1,8 +1,8 @@
 /**
  * Wake hints: from this process at once, from others by LISTEN on a connection of its own. A NOTIFY in every commit would cost
  * concurrent producers two thirds of their rate, so the enqueue statement sends one only while some worker has said that it is
- * idle, and a process in which no worker asks for hints does not listen: each hint would wake it for nothing. Hints may be lost;
- * polling is the truth.
+ * idle which does not hear of it here, and a process in which no worker asks for hints does not listen: each hint would wake it for
+ * nothing. Hints may be lost; polling is the truth.
  */
 import pg from "pg";
 import type { Clock, Timer } from "../../platform/clock.ts";
@@ -81,6 +81,10 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
     }
   }
 
+  const named = () => {
+    db.idle.literal = `{${[...marked.keys()].map((owner) => JSON.stringify(owner)).join(",")}}`;
+  };
+
   /** Writes the mark, or takes it away; what could not be written is not taken for written. */
   async function mark(owner: string, waiting: boolean): Promise<void> {
     const since = marked.get(owner);
@@ -88,11 +92,13 @@ export function createWake(db: Db, options: ConnectionOptions, clock: Clock): Wa
     if (closed || (waiting ? since !== undefined && now - since < RENEW_MS : since === undefined)) return;
     if (!waiting) {
       marked.delete(owner);
+      named();
       await db.connection.rows("stop waiting", `delete from ${db.s}.waiter where owner = $1`, [owner]);
       return;
     }
     // Perhaps there, until the answer comes: to be taken away, and to be written again.
     marked.set(owner, Number.NEGATIVE_INFINITY);
+    named();
     await db.connection.rows(
       "wait for work",
       `insert into ${db.s}.waiter (owner, until) values ($1, statement_timestamp() + $2::int * interval '1 ms') on conflict (owner) do update set until = excluded.until`,

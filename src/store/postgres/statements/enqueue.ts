@@ -8,8 +8,9 @@ import { channelLiteral } from "../migrations/0002-enqueue-function.ts";
 /** Free text is joined by this: it cannot occur in JSON text, and keys that contain it travel as JSON instead. */
 export const SEPARATOR = "\u001e";
 
-const nudge = (s: string, clock: string, lane: string) =>
-  `(select pg_notify(${channelLiteral(s)}, ${lane}) from ${s}.waiter w where w.until > ${clock} limit 1)`;
+/** `told`: the workers that hear of it without the server. Commits that notify wait for each other, so one that need not does not. */
+const nudge = (s: string, clock: string, lane: string, told: string) =>
+  `(select pg_notify(${channelLiteral(s)}, ${lane}) from ${s}.waiter w where w.until > ${clock} and w.owner <> all (${told}::text::text[]) limit 1)`;
 
 /** A snapshot that is older than a retired lane still shows it: a transaction with one snapshot for all of it pins what it sees. */
 const pinned = (s: string, lanes: string) =>
@@ -40,24 +41,24 @@ export interface Short {
 }
 
 /**
- * Parameters: id, lane, payload, delay ms, traceparent, schema version, installation [, topic id, tenant, key, hash]. Returns one row if it
- * was inserted. The ready row is the statement itself, not one more part of it: each part costs a caller's transaction time.
+ * Parameters: id, lane, payload, delay ms, traceparent, schema version, installation, told [, topic id, tenant, key, hash]. Returns one row
+ * if it was inserted. The ready row is the statement itself, not one more part of it: each part costs a caller's transaction time.
  */
 export function enqueueOne(s: string, clock: string, { keyed, repeat }: Short): string {
   const columns = `id, lane_id, payload, traceparent, schema_version${keyed ? ", key" : ""}`;
-  const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $10::text" : ""}`;
+  const values = `$2::text::int, $3::text, $5::text, $6::text::int${keyed ? ", $11::text" : ""}`;
   // As atHome, for one lane: nothing to count.
   const home = `from ${s}.lane l where l.id = $2::text::int and l.home = $7::text::uuid and ${pinned(s, "array[l.id]")}`;
   const source = keyed
     ? `k as (insert into ${s}.dedupe (topic_id, tenant, key, id, hash)
-         select $8::text::int, $9::text, $10::text, $1::text::uuid, $11::text::uuid ${home}
+         select $9::text::int, $10::text, $11::text, $1::text::uuid, $12::text::uuid ${home}
          ${repeat ? "on conflict do nothing " : ""}returning id),
        m as (insert into ${s}.message (created_at, ${columns}) select ${clock}, id, ${values} from k)`
     : `k as (insert into ${s}.message (created_at, ${columns}) select ${clock}, $1::text::uuid, ${values} ${home}
          ${repeat ? "on conflict do nothing " : ""}returning id)`;
   return `with ${source}
     insert into ${s}.ready (due, id, lane_id, bytes) select ${clock} + $4::text::bigint * interval '1 ms', id, $2::text::int, octet_length($3::text) from k
-    returning ${nudge(s, clock, "$2::text")}::text as a`;
+    returning ${nudge(s, clock, "$2::text", "$8")}::text as a`;
 }
 
 export interface Parts {
@@ -81,7 +82,7 @@ export interface Parts {
 
 /**
  * Parameters: ids, lanes, payloads [, delays] [, keys] [, ordering keys] [, traceparents] [, versions] [, codes, errors] [, refused or not]
- * [, of those with a key, in the order of their keys: topics, tenants, keys, ids, hashes], installation, lanes to be asked for.
+ * [, of those with a key, in the order of their keys: topics, tenants, keys, ids, hashes], installation, lanes to be asked for, told.
  * Returns the ids that were not inserted, comma separated, and why nothing was, if it was for where the statement ran.
  */
 export function enqueueBatch(s: string, clock: string, parts: Parts): string {
@@ -147,12 +148,12 @@ export function enqueueBatch(s: string, clock: string, parts: Parts): string {
   }
   ctes.push(`q as (insert into ${s}.ready (due, id, lane_id, bytes)
     select ${due}, id, lane_id, octet_length(payload) from r where ${parts.ordered ? "ordering_key is null and " : ""}${parts.rejected ? "not rejected and " : ""}(${fresh}))`);
-  const [installation, lanes] = [`$${++n}`, `$${++n}`];
+  const [installation, lanes, told] = [`$${++n}`, `$${++n}`, `$${++n}`];
   ctes.unshift(
     `h as materialized (select true where ${atHome(s, installation, parts.lanesSeen ? null : `${lanes}::text::int[]`)})`,
   );
   return `with ${ctes.join(",\n")}
-    select ${parts.repeat ? "(select string_agg(r.id::text, ',') from r where r.id not in (select id from m))" : "null::text"} as a, ${nudge(s, clock, "''")}::text as b,
+    select ${parts.repeat ? "(select string_agg(r.id::text, ',') from r where r.id not in (select id from m))" : "null::text"} as a, ${nudge(s, clock, "''", told)}::text as b,
       case when not exists (select from h) then ${strayed(s, installation, lanes)} end as c`;
 }
 

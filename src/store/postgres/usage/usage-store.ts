@@ -8,8 +8,7 @@ import { refusePool, requireBlock } from "../../shared/caller-transaction.ts";
 import type { Transaction } from "../../store.ts";
 import type { UsageStore } from "../../usage.ts";
 import { type ConnectionOptions, createConnection } from "../connection.ts";
-import type { Db } from "../db.ts";
-import { createLaneTable } from "../lane-table.ts";
+import { createDb } from "../db.ts";
 import { migrateUp, migrationStatus } from "../migrate.ts";
 import { quoteSchema } from "../schema-name.ts";
 import { queryIn } from "../transaction.ts";
@@ -30,7 +29,7 @@ export function createPostgresUsageStore(options: PostgresUsageOptions): UsageSt
   const s = quoteSchema(schema);
   const clock = options.clock ?? systemClock;
   const connection = createConnection(options);
-  const db: Db = { connection, s, lanes: createLaneTable(connection, s, () => clock.monotonicMs()), clock };
+  const db = createDb(connection, s, clock);
   const reads = createUsageReads(db);
   const reserveIn = createReserve(db, reads);
   const finalizeIn = createFinalize(db, reads);
