@@ -14,15 +14,11 @@ import type { TopicTable } from "../topic/topic-table.ts";
 export interface TextMessage extends MessageFields {
   readonly topic: string;
   readonly payloadText: string;
+  readonly [CHECKED]?: true;
 }
 
-/** Messages whose fields and payload this process has checked while it read them: the API scans each body once, and once is enough. */
-const checkedTexts = new WeakSet<TextMessage>();
-
-export function markChecked(message: TextMessage): TextMessage {
-  checkedTexts.add(message);
-  return message;
-}
+/** Set where this process has checked fields and payload while it read them: the API scans each body once, and once is enough. */
+export const CHECKED: unique symbol = Symbol("checked");
 
 export type Made = NewMessage | Promise<NewMessage>;
 
@@ -89,7 +85,7 @@ export function createMessageBuilder({ topics, declared, ids }: MessageBuilderOp
     },
     fromText(message) {
       const { topic, payloadText: text } = message;
-      const checked = checkedTexts.has(message);
+      const checked = message[CHECKED] === true;
       if (!checked) checkFields(message);
       const value = checked && schemaOf(topic) === null ? undefined : parsePayloadText(text);
       return build(topic, text, value, message);

@@ -71,8 +71,9 @@ export function createApp(options: AppOptions): App {
   async function handled(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
     const path = belowBase(request.path, kernel.basePath);
-    const parts = path.split("/");
-    const here = at.get(path) ?? addresses.filter((address) => isAt(address, parts));
+    const plain = at.get(path);
+    const parts = plain ? [] : path.split("/");
+    const here = plain ?? addresses.filter((address) => isAt(address, parts));
     const address = here.find((one) => one.method === method);
     const route: Route | undefined = address && ROUTES[address.id];
     const asking = admit(request, options, route?.permission ?? "read");
@@ -82,7 +83,7 @@ export function createApp(options: AppOptions): App {
     const absent = withoutEngine(kernel, address.id);
     if (absent !== null) return absent;
     const by = { actor: gate, named: options.tokens.length > 0 || options.authorize !== undefined };
-    const asked = await readRequest(route, request, paramsOf(address, parts), by, kernel.payloadBytesMax);
+    const asked = await readRequest(route, request, plain ? NO_PARAMS : paramsOf(address, parts), by, kernel.payloadBytesMax);
     return (handlers[address.id] as Handler<RouteId>)(asked);
   }
 
@@ -91,7 +92,7 @@ export function createApp(options: AppOptions): App {
     const found = await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error));
     const { status, headers, body } = withInstance(found, basePath + belowBase(request.path, basePath));
     const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
-    if ("location" in whole) whole.location = basePath + whole.location;
+    if (whole.location !== undefined) whole.location = basePath + whole.location;
     return { status, headers: whole, body };
   };
   const close = (): void => {
@@ -101,6 +102,7 @@ export function createApp(options: AppOptions): App {
   return { fetch: (request) => fetched(request, reply), reply, health, metrics, close };
 }
 
+const NO_PARAMS = {};
 const NOT_FOUND = problem("not_found", "there is nothing at this address");
 
 /** What a framework has taken off already is as good as what we take off. */

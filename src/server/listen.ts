@@ -74,27 +74,47 @@ export async function answerNode(reply: App["reply"], incoming: IncomingMessage,
 
 export function send(outgoing: ServerResponse, { status, headers, body }: Reply): void {
   if (outgoing.destroyed) return;
-  outgoing.writeHead(status, status === 204 ? headers : { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
+  if (status !== 204) outgoing.setHeader("content-length", Buffer.byteLength(body));
+  outgoing.writeHead(status, headers).end(body);
 }
 
 /** Null: what stands in the request line is no path. */
 function requestOf(incoming: IncomingMessage): ApiRequest | null {
-  const { method = "GET", url = "", headers } = incoming;
+  const { method = "GET", url = "" } = incoming;
   // An absolute form, as for a proxy, is a URL of its own.
   const absolute = url.startsWith("/") || !URL.canParse(url) ? null : new URL(url);
   const target = absolute ? absolute.pathname + absolute.search : url;
   if (!target.startsWith("/")) return null;
-  const [path = ""] = target.split("?", 1);
-  return {
-    method,
-    path,
-    get query() {
-      return new URLSearchParams(target.slice(path.length));
-    },
-    header: (name) => headers[name]?.toString() ?? null,
-    bytes: (bytesMax) => bytesOf(incoming, bytesMax),
-    carrier: incoming,
-  };
+  const question = target.indexOf("?");
+  const path = question === -1 ? target : target.slice(0, question);
+  return new NodeRequest(method, path, target.slice(path.length), incoming);
+}
+
+/** A class and not an object of functions: one is made for every request. */
+class NodeRequest implements ApiRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly #query: string;
+  readonly carrier: IncomingMessage;
+
+  constructor(method: string, path: string, query: string, carrier: IncomingMessage) {
+    this.method = method;
+    this.path = path;
+    this.#query = query;
+    this.carrier = carrier;
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.#query);
+  }
+
+  header(name: string): string | null {
+    return this.carrier.headers[name]?.toString() ?? null;
+  }
+
+  bytes(bytesMax: number): Promise<Uint8Array | null> {
+    return bytesOf(this.carrier, bytesMax);
+  }
 }
 
 function bytesOf(incoming: IncomingMessage & { readonly rawBody?: unknown }, bytesMax: number): Promise<Uint8Array | null> {

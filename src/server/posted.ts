@@ -36,10 +36,10 @@ interface Envelope {
   payload: string | null;
   readonly faults: Fault[];
   /** Names that came twice and were said so: once each, and no more than are shown. */
-  readonly twice: Set<string>;
+  twice: Set<string> | null;
 }
 
-const envelope = (): Envelope => ({ fields: new Map(), payload: null, faults: [], twice: new Set() });
+const envelope = (): Envelope => ({ fields: new Map(), payload: null, faults: [], twice: null });
 
 /** What is wrong with a value; null when nothing is. */
 type FieldCheck = (value: unknown) => Fault | null;
@@ -67,15 +67,15 @@ function topicFault(topic: unknown): Fault | null {
   return isTopicName(topic) ? null : { code: "invalid_topic", detail: "`topic` is not of the form namespace/name" };
 }
 
-/** Each field beside the payload: its name in code, what it is where it is absent or null, and what it may be. */
-const FIELDS: ReadonlyMap<string, readonly [own: keyof PostedMessage, absent: null | 0, fault: FieldCheck]> = new Map([
-  ["topic", ["topic", null, topicFault]],
-  ["key", ["key", null, keyFault]],
-  ["tenant_id", ["tenantId", null, text("tenant_id", LIMITS.tenantIdBytesMax)]],
-  ["ordering_key", ["orderingKey", null, text("ordering_key", LIMITS.orderingKeyBytesMax)]],
-  ["delay_ms", ["delayMs", 0, integer("delay_ms", 0, LIMITS.delayMsMax)]],
-  ["priority", ["priority", 0, integer("priority", LIMITS.priorityMin, LIMITS.priorityMax)]],
-]);
+/** What each field beside the payload may be. */
+const FIELDS: Readonly<Record<string, FieldCheck>> = {
+  topic: topicFault,
+  key: keyFault,
+  tenant_id: text("tenant_id", LIMITS.tenantIdBytesMax),
+  ordering_key: text("ordering_key", LIMITS.orderingKeyBytesMax),
+  delay_ms: integer("delay_ms", 0, LIMITS.delayMsMax),
+  priority: integer("priority", LIMITS.priorityMin, LIMITS.priorityMax),
+};
 
 /** Throws `invalid_message` or `invalid_payload` when the body as a whole is not one of the two forms. */
 export function readPosted(text: string, payloadBytesMax: number): PostedBody {
@@ -137,28 +137,42 @@ function readField(cursor: Cursor, envelope: Envelope, name: string): void {
   envelope.fields.set(name, value);
 }
 
-function givenTwice({ twice, faults }: Envelope, name: string): void {
+function givenTwice(envelope: Envelope, name: string): void {
+  const { faults } = envelope;
+  envelope.twice ??= new Set();
+  const { twice } = envelope;
   if (twice.has(name) || twice.size >= FAULTS_NAMED_MAX) return;
   twice.add(name);
   faults.push({ code: "invalid_message", detail: `\`${name.slice(0, 100)}\` is given twice` });
 }
 
 function checked({ fields, payload, faults }: Envelope, payloadBytesMax: number): Posted {
-  const unknown = fields.size === 0 ? [] : [...fields.keys()].filter((name) => !FIELDS.has(name));
-  if (unknown.length > 0) {
-    faults.push({ code: "invalid_message", detail: `unknown ${unknown.length > 1 ? "fields" : "field"} ${named(unknown)}` });
-  }
-  const message: { -readonly [K in keyof PostedMessage]?: unknown } = { payload };
-  for (const [name, [own, absent, faultOf]] of FIELDS) {
-    const value = fields.get(name) ?? absent;
-    const fault = value === absent && own !== "topic" ? null : faultOf(value);
+  const unknown: string[] = [];
+  for (const [name, value] of fields) {
+    const faultOf = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined;
+    if (!faultOf) unknown.push(name);
+    // Null is as good as absent, but for the topic.
+    const fault = value === null && name !== "topic" ? null : (faultOf?.(value) ?? null);
     if (fault !== null) faults.push(fault);
-    message[own] = value;
+  }
+  if (!fields.has("topic")) faults.push(topicFault(undefined) as Fault);
+  if (unknown.length > 0) {
+    faults.unshift({ code: "invalid_message", detail: `unknown ${unknown.length > 1 ? "fields" : "field"} ${named(unknown)}` });
   }
   if (payload === null) faults.push({ code: "invalid_message", detail: "`payload` is missing" });
   else if (Buffer.byteLength(payload) > payloadBytesMax)
     faults.push({ code: "payload_too_large", detail: `the payload may have at most ${payloadBytesMax} bytes` });
-  return faults.length === 0 ? { message: message as PostedMessage, faults: [] } : { faults };
+  if (faults.length > 0) return { faults };
+  const message = {
+    topic: fields.get("topic"),
+    payload,
+    key: fields.get("key") ?? null,
+    tenantId: fields.get("tenant_id") ?? null,
+    orderingKey: fields.get("ordering_key") ?? null,
+    delayMs: fields.get("delay_ms") ?? 0,
+    priority: fields.get("priority") ?? 0,
+  };
+  return { message: message as PostedMessage, faults: [] };
 }
 
 function named(names: readonly string[]): string {
