@@ -6,7 +6,7 @@
 import { MakegoodError } from "./errors.ts";
 import { DEFAULTS, LIMITS } from "./limits.ts";
 import { RATE_MAX, RATE_MIN } from "./rate.ts";
-import { RETRY_POLICIES, type RetryConfig } from "./retry-policy.ts";
+import { RETRY_POLICIES, type RetryConfig, retryPolicy } from "./retry-policy.ts";
 import { CARRIERS, type SinkConfig, type TopicDefinition } from "./topic.ts";
 import { isTopicName } from "./validate.ts";
 
@@ -82,6 +82,10 @@ function retryProblems(retry: RetryConfig): string[] {
   whole("attemptsMax", retry.attemptsMax, 1, LIMITS.attemptsMax);
   whole("baseMs", retry.baseMs, 0, LIMITS.delayMsMax);
   whole("maxMs", retry.maxMs, 0, LIMITS.delayMsMax);
+  const full = retryPolicy(retry);
+  if (full && full.tableMs === null && full.baseMs > full.maxMs) {
+    problems.push(`retry.baseMs (${full.baseMs}) must not be greater than maxMs (${full.maxMs})`);
+  }
   if (retry.jitter !== undefined && retry.jitter !== "equal" && retry.jitter !== "none") {
     problems.push("retry.jitter must be equal or none");
   }

@@ -70,6 +70,8 @@ describe("deadlines (fault 30)", () => {
     expect(() => topic("A/b")).toThrow(/namespace\/name/);
     // @ts-expect-error there is no such policy
     expect(() => topic("a/b", { leaseMs: 5, concurrency: 0, retry: "nope" })).toThrow(/leaseMs.*concurrency.*retry.policy/);
+    // As over HTTP: a first wait that is longer than the longest.
+    expect(() => topic("a/b", { retry: { policy: "exponential", baseMs: 2_000, maxMs: 1_000 } })).toThrow(/2000.*maxMs \(1000\)/);
   });
 });
 
