@@ -30,9 +30,10 @@ export interface AppOptions {
 export type Authorize = (request: ApiRequest, needs: Permission) => string | null | Promise<string | null>;
 
 export interface App {
-  fetch(request: Request): Promise<Response>;
+  /** `instead`: what is answered whatever is asked, as all answers are. */
+  fetch(request: Request, instead?: Reply): Promise<Response>;
   /** The same without the objects of fetch, for a caller that has the request in another form. */
-  reply(request: ApiRequest): Promise<Reply>;
+  reply(request: ApiRequest, instead?: Reply): Promise<Reply>;
   readonly health: Health;
   readonly metrics: Metrics;
   /** Counts nothing any more; the Makegood behind it goes on. */
@@ -47,10 +48,14 @@ export const SAFE_HEADERS = {
   "cache-control": "no-store",
 } as const;
 
-interface Address {
-  readonly id: RouteId;
-  readonly method: string;
-  readonly parts: readonly string[];
+const KNOWN = routeIds.map((id) => ({ id, method: ADDRESSES[id][0], parts: ADDRESSES[id][1].split("/") }));
+type Address = (typeof KNOWN)[number];
+
+/** Paths without parameters, found at once: the one that takes messages is among them. */
+const AT = new Map<string, readonly Address[]>();
+for (const one of KNOWN) {
+  const [, path] = ADDRESSES[one.id];
+  if (!one.parts.some(isParam)) AT.set(path, [...(AT.get(path) ?? []), one]);
 }
 
 export function createApp(options: AppOptions): App {
@@ -58,21 +63,12 @@ export function createApp(options: AppOptions): App {
   const health = createHealth(kernel);
   const metrics = serverMetrics(kernel, health);
   const handlers = createHandlers(kernel, health, metrics);
-  const addresses = routeIds.map((id): Address => ({ id, method: ADDRESSES[id][0], parts: ADDRESSES[id][1].split("/") }));
-  /** Paths without parameters, found at once: the one that takes messages is among them. */
-  const at = new Map<string, readonly Address[]>();
-  for (const { parts } of addresses)
-    if (!parts.some(isParam))
-      at.set(
-        parts.join("/"),
-        addresses.filter((one) => isAt(one, parts)),
-      );
 
   async function handled(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
     const path = belowBase(request.path, kernel.basePath);
     const parts = path.split("/");
-    const here = at.get(path) ?? addresses.filter((address) => isAt(address, parts));
+    const here = AT.get(path) ?? KNOWN.filter((address) => isAt(address, parts));
     const address = here.find((one) => one.method === method);
     const route: Route | undefined = address && ROUTES[address.id];
     const asking = admit(request, options, route?.permission ?? "read");
@@ -86,10 +82,10 @@ export function createApp(options: AppOptions): App {
     return (handlers[address.id] as Handler<RouteId>)(asked);
   }
 
-  const reply = async (request: ApiRequest): Promise<Reply> => {
+  const reply: App["reply"] = async (request, instead) => {
     const { basePath = "" } = kernel;
-    const found = await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error));
-    const { status, headers, body } = withInstance(found, basePath + belowBase(request.path, basePath));
+    const found = instead ?? (await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error)));
+    const { status, headers, body } = withInstance(found, instead ? request.path : basePath + belowBase(request.path, basePath));
     const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
     if ("location" in whole) whole.location = basePath + whole.location;
     return { status, headers: whole, body };
@@ -98,18 +94,19 @@ export function createApp(options: AppOptions): App {
     health.close();
     metrics.close();
   };
-  return { fetch: (request) => fetched(request, reply), reply, health, metrics, close };
+  return { fetch: (request, instead) => fetched(request, (one) => reply(one, instead)), reply, health, metrics, close };
 }
 
 const NOT_FOUND = problem("not_found", "there is nothing at this address");
 
-/** What a framework has taken off already is as good as what we take off. */
-function belowBase(path: string, base = ""): string {
-  if (base === "" || !(path === base || path.startsWith(`${base}/`))) return path;
-  return path.slice(base.length) || "/";
-}
+export const isBelow = (base: string, path: string): boolean => base === "" || path === base || path.startsWith(`${base}/`);
 
-const isParam = (part: string): boolean => part.startsWith("{");
+/** What a framework has taken off already is as good as what we take off. */
+const belowBase = (path: string, base = ""): string => (isBelow(base, path) ? path.slice(base.length) || "/" : path);
+
+function isParam(part: string): boolean {
+  return part.startsWith("{");
+}
 
 function isAt({ parts: own }: Address, parts: readonly string[]): boolean {
   return own.length === parts.length && own.every((part, i) => (isParam(part) ? parts[i] !== "" : part === parts[i]));

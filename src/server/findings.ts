@@ -36,7 +36,7 @@ export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
 }
 
 function processFindings(kernel: Kernel, known: Answer<Levels>): Finding[] {
-  const dispatcher = kernel.dispatcher();
+  const dispatcher = kernel.worker?.status() ?? null;
   const found = [
     [known.error !== null, "counts_old", "the counts are old"],
     [dispatcher?.state === "stopped", "dispatcher_stopped", "the dispatcher has stopped"],

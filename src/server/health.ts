@@ -15,6 +15,7 @@ import type { StatusCount } from "../store/store.ts";
 import { FINDINGS_MAX, findingJson, findingsOf, reasonsOf, statusOf, unservedTopics } from "./findings.ts";
 import { inWireNames } from "./json/wire.ts";
 import type { Kernel } from "./kernel.ts";
+import { VERSION } from "./version.ts";
 
 export interface Levels {
   /** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
@@ -120,7 +121,7 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
   const ladder = mg.ladder.status();
   const topics = known.value?.topics ?? [];
   const counts = known.value?.counts ?? [];
-  const dispatcher = kernel.dispatcher();
+  const dispatcher = kernel.worker?.status() ?? null;
   const notServed = unservedTopics(known.value);
   const findings = findingsOf(kernel, known, notServed);
   const names = (which: (topic: TopicRecord) => boolean): string[] => topics.filter(which).map((topic) => topic.name);
@@ -130,7 +131,7 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
     status: statusOf(findings),
     reasons: reasonsOf(findings),
     findings: findings.slice(0, FINDINGS_MAX).map(findingJson),
-    version: kernel.version,
+    version: VERSION,
     ...checked,
     store: { name, survives, up, error: state.error, answered_in_ms: state.tookMs, ...checked },
     deliver: {
@@ -163,7 +164,7 @@ const LEVELS_WAIT_MS = 150;
 export function serverMetrics(kernel: Kernel, health: Health): Metrics {
   return createMetrics({
     events: kernel.mg.events,
-    version: kernel.version,
+    version: VERSION,
     levels: async () => {
       const { value, ageMs } = await health.levels(LEVELS_WAIT_MS);
       const state = kernel.mg.watch.state();

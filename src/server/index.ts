@@ -6,5 +6,6 @@ export { type Config, type ConfigRead, type ConfigSources, readConfig } from "./
 export type { CountJson, HealthJson } from "./health.ts";
 export type { AttemptJson, MessageJson, ProvenanceJson } from "./json/message-json.ts";
 export type { TopicJson } from "./json/topic-json.ts";
+export { kernelOf } from "./kernel.ts";
 export { type Asking, type Mounted, type MountOptions, mount } from "./mount.ts";
-export { kernelOf, type RunningServer, type ServeOptions, startServer } from "./serve.ts";
+export { type RunningServer, type ServeOptions, startServer } from "./serve.ts";

@@ -36,7 +36,7 @@ export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessag
       const { store } = kernel.mg;
       const message = isUuid(id) ? await store.get(id) : null;
       if (!message) return noSuchMessage(id);
-      const [history, origin] = await Promise.all([store.history(id), kernel.recovery?.origin(id) ?? null]);
+      const [history, origin] = await Promise.all([store.history(id), kernel.mg.recovery?.origin(id) ?? null]);
       return shownMessage(kernel, message, 200, {
         ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
         timeline: history.attempts.map((one) => wireOf(attempt, one)),

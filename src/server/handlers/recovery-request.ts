@@ -33,7 +33,7 @@ function recoveryHandler(kernel: Kernel, handle: RecoveryHandler<RouteId>): Hand
     if (type !== "human" && type !== "agent")
       throw refusalOf("invalid_request", "x-actor-type", "must be human or agent; absent: human");
     try {
-      return await again(() => handle(kernel.recovery as Recovery, asked, { actor: asked.actor, actorType: type }));
+      return await again(() => handle(kernel.mg.recovery as Recovery, asked, { actor: asked.actor, actorType: type }));
     } catch (error) {
       if (!isMakegoodError(error)) throw error;
       const fails = error.code === "version_conflict" && asked.header("if-match") !== null;
@@ -57,8 +57,8 @@ async function again(handle: () => Promise<Reply>): Promise<Reply> {
 }
 
 /** The answer where there is no engine, whatever is asked of it; null: there is one, or it is not needed. */
-export function withoutEngine({ recovery, mg }: Kernel, id: RouteId): Reply | null {
-  if (recovery !== null || !(Object.hasOwn(RECOVERY_ROUTES, id) || id === "editMessage")) return null;
+export function withoutEngine({ mg }: Kernel, id: RouteId): Reply | null {
+  if (mg.recovery !== null || !(Object.hasOwn(RECOVERY_ROUTES, id) || id === "editMessage")) return null;
   const detail =
     recoveryOf(mg.store) === null
       ? `recovery records need PostgreSQL, and this server's store is ${mg.store.traits.name}`
