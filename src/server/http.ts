@@ -30,9 +30,20 @@ export const json = (status: number, value: unknown, headers?: Headers): Reply =
 export const tagged = (status: number, value: unknown, version: number, headers?: Headers): Reply =>
   json(status, value, { etag: `"${version}"`, ...headers });
 
-/** A page of a list; without `nextCursor` it is the whole. */
-export function page<T>(found: { readonly data: readonly T[]; readonly nextCursor?: string | null }, each: (one: T) => unknown) {
-  return json(200, { data: found.data.map((one) => each(one)), next_cursor: found.nextCursor ?? null });
+/** I8: the text is spliced in as it is; parsing and printing it again would change numbers and escapes. Undefined: without it. */
+export const spliced = (object: object, name: string, text: string | undefined): string =>
+  text === undefined ? JSON.stringify(object) : `${JSON.stringify(object).slice(0, -1)},"${name}":${text}}`;
+
+interface Page<T> {
+  readonly data: readonly T[];
+  /** Absent: it is the whole. */
+  readonly nextCursor?: string | null;
 }
+
+export const page = <T>(found: Page<T>, each: (one: T) => unknown): Reply => pageText(found, (one) => JSON.stringify(each(one)));
+
+/** The same where each is JSON text already. */
+export const pageText = <T>({ data, nextCursor = null }: Page<T>, each: (one: T) => string): Reply =>
+  jsonText(200, `{"data":[${data.map((one) => each(one)).join(",")}],"next_cursor":${JSON.stringify(nextCursor)}}`);
 
 export const DONE: Reply = { status: 204, headers: {}, body: "" };

@@ -8,11 +8,12 @@ import type { Kernel } from "../kernel.ts";
 import type { Reply } from "../problem.ts";
 import type { Asked } from "../read-request.ts";
 import { auditHandlers } from "./audit.ts";
-import { failureHandlers } from "./failures.ts";
+import { FAILURES, told } from "./failures.ts";
 import { interventionHandlers, messageHandlers } from "./messages.ts";
 import { pageHandlers } from "./page.ts";
 import { probeHandlers } from "./probes.ts";
-import { candidateHandlers, groupHandlers, redriveHandlers, ruleHandlers } from "./recovery.ts";
+import { CANDIDATES, GROUPS, REDRIVES, RULES } from "./recovery.ts";
+import { recoveryHandlers } from "./recovery-request.ts";
 import { topicHandlers } from "./topics.ts";
 
 export type Handler<Id extends RouteId> = (asked: Asked<Id>) => Promise<Reply> | Reply;
@@ -21,6 +22,7 @@ export type Handler<Id extends RouteId> = (asked: Asked<Id>) => Promise<Reply> |
 export type Handlers<Id extends RouteId = RouteId> = { readonly [One in Id]: Handler<One> };
 
 export function createHandlers(kernel: Kernel, health: Health, metrics: Metrics): Handlers {
+  const recovery = recoveryHandlers(kernel, { ...FAILURES, ...GROUPS, ...CANDIDATES, ...RULES, ...REDRIVES });
   return {
     ...pageHandlers(health, kernel.basePath),
     ...probeHandlers(health, metrics, kernel.basePath),
@@ -28,10 +30,7 @@ export function createHandlers(kernel: Kernel, health: Health, metrics: Metrics)
     ...messageHandlers(kernel),
     ...interventionHandlers(kernel),
     ...auditHandlers(kernel),
-    ...failureHandlers(kernel),
-    ...groupHandlers(kernel),
-    ...candidateHandlers(kernel),
-    ...ruleHandlers(kernel),
-    ...redriveHandlers(kernel),
+    ...recovery,
+    ingestFailure: told(kernel, recovery.ingestFailure),
   };
 }

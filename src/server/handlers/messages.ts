@@ -4,14 +4,13 @@
  */
 import { markChecked, type TextMessage } from "../../client/build-message.ts";
 import type { Enqueued } from "../../client/client.ts";
-import { standingOf, standings } from "../../client/standing.ts";
-import { attempt, intervention, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
+import { shown, standingOf, standings } from "../../client/standing.ts";
+import { attempt, intervention, message as messageShape, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
 import { type ErrorCode, isMakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import { isTraceparent } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
-import { json, jsonText } from "../http.ts";
-import { messageJson, pageText, withPayload } from "../json/message-json.ts";
+import { json, jsonText, pageText, spliced } from "../http.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { keyFault, type Posted, type PostedMessage, readPosted } from "../posted.ts";
@@ -50,7 +49,9 @@ export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessag
     async listMessages({ query: { payload = false, ...filter } }) {
       const wanted = { ...limited(filter, payload ? PAYLOAD_PAGE_MAX : undefined), payload };
       const [page, standing] = await Promise.all([kernel.mg.store.list(wanted), standings(kernel.mg.store, kernel.clock)]);
-      return jsonText(200, pageText(page, standing, payload));
+      return pageText(page, (one) => {
+        return spliced(wireOf(messageShape, shown(one, standing(one.topic))), "payload", payload ? one.payload : undefined);
+      });
     },
   };
 }
@@ -94,7 +95,8 @@ export async function shownMessage(
   headers?: Readonly<Record<string, string>>,
 ): Promise<Reply> {
   const standing = await standingOf(mg.store, clock, message.topic);
-  return jsonText(status, withPayload({ ...messageJson(message, standing), ...beside }, message.payload), headers);
+  const object = { ...wireOf(messageShape, shown(message, standing)), ...beside };
+  return jsonText(status, spliced(object, "payload", message.payload), headers);
 }
 
 async function postOne(kernel: Kernel, request: Request, posted: Posted): Promise<Reply> {

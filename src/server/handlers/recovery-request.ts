@@ -16,13 +16,12 @@ import { problem, problemOf, type Reply } from "../problem.ts";
 import { type Asked, refusalOf } from "../read-request.ts";
 import type { Handler, Handlers } from "./handlers.ts";
 
-type RecoveryHandler<Id extends RouteId> = (recovery: Recovery, asked: Asked<Id>, actor: Actor) => Promise<Reply>;
+type RecoveryHandler<Id extends RouteId> = (recovery: Recovery, asked: Asked<Id>, actor: Actor, kernel: Kernel) => Promise<Reply>;
+
+export type RecoveryHandlers<Id extends RouteId> = { readonly [One in Id]: RecoveryHandler<One> };
 
 /** Each has the engine (the app has refused where there is none) and answers 400 for an actor type that nobody may claim. */
-export function recoveryHandlers<Id extends RouteId>(
-  kernel: Kernel,
-  handlers: { readonly [One in Id]: RecoveryHandler<One> },
-): Handlers<Id> {
+export function recoveryHandlers<Id extends RouteId>(kernel: Kernel, handlers: RecoveryHandlers<Id>): Handlers<Id> {
   const made = Object.entries(handlers).map(([id, handle]) => [id, recoveryHandler(kernel, handle as RecoveryHandler<RouteId>)]);
   return Object.fromEntries(made) as Handlers<Id>;
 }
@@ -33,7 +32,7 @@ function recoveryHandler(kernel: Kernel, handle: RecoveryHandler<RouteId>): Hand
     if (type !== "human" && type !== "agent")
       throw refusalOf("invalid_request", "x-actor-type", "must be human or agent; absent: human");
     try {
-      return await again(() => handle(kernel.mg.recovery as Recovery, asked, { actor: asked.actor, actorType: type }));
+      return await again(() => handle(kernel.mg.recovery as Recovery, asked, { actor: asked.actor, actorType: type }, kernel));
     } catch (error) {
       if (!isMakegoodError(error)) throw error;
       const fails = error.code === "version_conflict" && asked.header("if-match") !== null;
