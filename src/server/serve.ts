@@ -10,11 +10,11 @@ import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
 import { startStreams, streamTopics } from "../presets/streams.ts";
 import { auditOf } from "../store/audit.ts";
+import { recoveryOf } from "../store/recovery.ts";
 import type { Store } from "../store/store.ts";
 import type { StopOptions } from "../worker/worker.ts";
 import { createApp } from "./app.ts";
 import { type Config, shownConfig, storeText } from "./config/config.ts";
-import { sayRecovery } from "./config/recovery-config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
 import { kernelOf } from "./kernel.ts";
 import { type ListenOptions, listen } from "./listen.ts";
@@ -148,6 +148,24 @@ function sayAudit({ audit_kept_days: days }: Config, store: Store, log: Log): vo
   } else if (days !== "forever" && days < AUDIT_KEPT_DAYS) {
     log.warn("audit records are kept for less than seven years", { audit_kept_days: days });
   }
+}
+
+/** Whether this process has the engine, in words for the start. */
+export function recoveryWords({ recovery_options: options }: Config, store: Store): string {
+  if (options === false) return "off (MAKEGOOD_RECOVERY)";
+  if (recoveryOf(store) === null) return `off: the store ${store.traits.name} keeps no such records`;
+  return options.autoExecute ? "on; safe actions run by themselves (RECOVERY_AUTO_EXECUTE)" : "on; nothing runs without a person";
+}
+
+function sayRecovery(config: Config, store: Store, log: Log): void {
+  const { recovery_options: options } = config;
+  if (options === false || recoveryOf(store) === null) {
+    const recovery = recoveryWords(config, store);
+    return log.warn("/api/v1/recovery and /api/v1/redrives answer 501 needs_postgres: recovery is off", { recovery });
+  }
+  log.info("recovery is on", { auto_execute: options.autoExecute, min_confidence: options.minConfidence });
+  if (!options.evaluatorEnabled)
+    log.warn("nothing is evaluated (RECOVERY_EVALUATOR_ENABLED): failures are grouped, evaluations wait");
 }
 
 /** The file is the authority for what it names; a topic that it named once and no longer does is left alone, and said so. */

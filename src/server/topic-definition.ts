@@ -3,7 +3,7 @@
  * settings together, and what a sink of its kind may be, is asked here. Everything that is wrong is reported together.
  */
 import type { z } from "zod";
-import { check, type Fault, type Faults, namedOf } from "../contract/faults.ts";
+import { type Checked, check, type Fault, namedOf } from "../contract/faults.ts";
 import { topicDefinition } from "../contract/topics.ts";
 import { DEFAULTS } from "../message/limits.ts";
 import { RETRY_POLICIES, type RetryConfig, retryPolicy } from "../message/retry-policy.ts";
@@ -21,19 +21,20 @@ export interface TopicRules {
   readonly trusted: boolean;
 }
 
-export type TopicRead =
-  | { readonly ok: true; readonly definition: TopicDefinition; readonly paused: boolean | undefined }
-  | { readonly ok: false; readonly faults: Faults };
+export interface ReadTopic {
+  readonly definition: TopicDefinition;
+  readonly paused: boolean | undefined;
+}
 
 type Given = Own<z.output<typeof topicDefinition>>;
 
 /** `value`: JSON of any form, as the config file has it. */
-export function readTopic(name: string, value: unknown, rules: TopicRules): TopicRead {
+export function readTopic(name: string, value: unknown, rules: TopicRules): Checked<ReadTopic> {
   const checked = check(topicDefinition, value);
   return checked.ok ? topicOf(name, ownOf(topicDefinition, checked.value), rules) : checked;
 }
 
-export function topicOf(name: string, given: Given, { checkSink, trusted }: TopicRules): TopicRead {
+export function topicOf(name: string, given: Given, { checkSink, trusted }: TopicRules): Checked<ReadTopic> {
   const faults: Fault[] = [];
   const { leaseMs = DEFAULTS.leaseMs, schemaVersion = null, concurrency = null, tenantConcurrency = null } = given;
   const { ratePerSecond, tenantRatePerSecond, concurrencyTotal, ordering = "key", paused } = given;
@@ -53,7 +54,7 @@ export function topicOf(name: string, given: Given, { checkSink, trusted }: Topi
   if (faults.length === 0) for (const detail of topicProblems(definition as TopicDefinition)) faults.push({ field: ".", detail });
   return faults.length > 0
     ? { ok: false, faults: namedOf(faults) }
-    : { ok: true, definition: definition as TopicDefinition, paused };
+    : { ok: true, value: { definition: definition as TopicDefinition, paused } };
 }
 
 function sinkFaults(field: string, config: SinkConfig, leaseMs: number, checkSink: SinkCheck): Fault[] {

@@ -55,16 +55,17 @@ async function putTopic(kernel: Kernel, asked: Asked<"putTopic">): Promise<Reply
   const name = nameOf(asked);
   const read = topicOf(name, asked.body, { checkSink: kernel.checkSink, trusted: false });
   if (!read.ok) throw refusal("invalid_topic", read.faults);
+  const { definition, paused } = read.value;
   const { topics } = kernel.mg.store;
   const before = await topics.get(name);
   if (before && before.source !== "api") return readOnly(name);
   // Pausing comes before the change and resuming after it, so that nothing is attempted in between under either.
-  if (read.paused === true && before) await topics.pause(name, true);
-  const put = await topics.put(read.definition, "api");
+  if (paused === true && before) await topics.pause(name, true);
+  const put = await topics.put(definition, "api");
   if (put === "read_only") return readOnly(name);
-  const paused = read.paused === undefined || read.paused === put.paused ? put : await topics.pause(name, read.paused);
+  const now = paused === undefined || paused === put.paused ? put : await topics.pause(name, paused);
   kernel.log.info(before ? "a topic was replaced" : "a topic was declared", { topic: name, actor: asked.actor });
-  return shown(kernel, paused ?? put, before ? 200 : 201);
+  return shown(kernel, now ?? put, before ? 200 : 201);
 }
 
 const shown = async ({ mg }: Kernel, topic: TopicRecord, status = 200): Promise<Reply> =>
