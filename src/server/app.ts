@@ -5,11 +5,10 @@
 import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import type { Permission, Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";
-import type { Metrics } from "../observe/metrics.ts";
 import { actorOf, crossOrigin, type HostRule, isAllowedHost, type Token } from "./auth.ts";
 import { createHandlers, type Handler } from "./handlers/handlers.ts";
 import { withoutEngine } from "./handlers/recovery-request.ts";
-import { createHealth, type Health, serverMetrics } from "./health.ts";
+import { createHealth } from "./health.ts";
 import type { ApiRequest } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
 import { problem, problemOf, type Reply, withInstance } from "./problem.ts";
@@ -34,8 +33,6 @@ export interface App {
   fetch(request: Request, instead?: Reply): Promise<Response>;
   /** The same without the objects of fetch, for a caller that has the request in another form. */
   reply(request: ApiRequest, instead?: Reply): Promise<Reply>;
-  readonly health: Health;
-  readonly metrics: Metrics;
   /** Counts nothing any more; the Makegood behind it goes on. */
   close(): void;
 }
@@ -61,8 +58,7 @@ for (const one of KNOWN) {
 export function createApp(options: AppOptions): App {
   const { kernel } = options;
   const health = createHealth(kernel);
-  const metrics = serverMetrics(kernel, health);
-  const handlers = createHandlers(kernel, health, metrics);
+  const handlers = createHandlers(kernel, health);
 
   async function handled(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
@@ -90,11 +86,7 @@ export function createApp(options: AppOptions): App {
     if ("location" in whole) whole.location = basePath + whole.location;
     return { status, headers: whole, body };
   };
-  const close = (): void => {
-    health.close();
-    metrics.close();
-  };
-  return { fetch: (request, instead) => fetched(request, (one) => reply(one, instead)), reply, health, metrics, close };
+  return { fetch: (request, instead) => fetched(request, (one) => reply(one, instead)), reply, close: health.close };
 }
 
 const NOT_FOUND = problem("not_found", "there is nothing at this address");

@@ -36,11 +36,11 @@ export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
 }
 
 function processFindings(kernel: Kernel, known: Answer<Levels>): Finding[] {
-  const dispatcher = kernel.worker?.status() ?? null;
+  const dispatcher = kernel.worker?.status();
   const found = [
     [known.error !== null, "counts_old", "the counts are old"],
     [dispatcher?.state === "stopped", "dispatcher_stopped", "the dispatcher has stopped"],
-    [dispatcher !== null && dispatcher.storeFailures > 0, "dispatcher_cut_off", "the dispatcher cannot reach the store"],
+    [dispatcher !== undefined && dispatcher.storeFailures > 0, "dispatcher_cut_off", "the dispatcher cannot reach the store"],
     [kernel.draining(), "draining", "shutting down"],
   ] as const;
   return found.flatMap(([is, what, reason]) => (is ? [degraded(what, reason)] : []));
@@ -83,6 +83,6 @@ export function reasonsOf(findings: readonly Finding[]): string[] {
   return [...down, ...[...topics].map(([shared, names]) => `${shared}: ${names.join(", ")}`), ...worse].slice(0, FINDINGS_MAX);
 }
 
-export function findingJson({ what, topic, reason, sinceMs, severity }: Finding): Readonly<Record<string, unknown>> {
-  return { what, topic, reason, since: sinceMs === null ? null : new Date(sinceMs).toISOString(), severity };
-}
+export const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
+export const findingJson = ({ sinceMs, ...finding }: Finding) => ({ ...finding, since: isoOf(sinceMs) });

@@ -9,7 +9,7 @@ import { createAddressGuard } from "../sink/address-guard.ts";
 import { checkSink } from "../sink/check-sink.ts";
 import type { Worker } from "../worker/worker.ts";
 import type { Config } from "./config/config.ts";
-import type { SinkCheck } from "./topic-definition.ts";
+import type { SinkCheck } from "./json/topic-json.ts";
 
 export interface Kernel {
   readonly mg: Makegood;

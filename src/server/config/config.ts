@@ -9,7 +9,7 @@ import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
 import type { TopicDefinition } from "../../message/topic.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
-import { type ReadTopic, readTopic } from "../topic-definition.ts";
+import { type ReadTopic, readTopic } from "../json/topic-json.ts";
 import { loadConfigFile } from "./config-file.ts";
 import { readValue, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
 import { readVariables } from "./stream-config.ts";

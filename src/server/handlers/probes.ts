@@ -2,24 +2,20 @@
  * The addresses that machines look at: /livez says the process runs, /readyz that it can accept, /health how everything
  * stands, /metrics the numbers.
  */
-
 import { openApiDocument } from "../../contract/openapi.ts";
-import type { Metrics } from "../../observe/metrics.ts";
 import type { Health } from "../health.ts";
 import { json } from "../http.ts";
 import { problem, type Reply } from "../problem.ts";
 import { VERSION } from "../version.ts";
 import type { Handlers } from "./handlers.ts";
 
-function text(status: number, body: string, type = "text/plain; charset=utf-8"): Reply {
-  return { status, headers: { "content-type": type }, body };
+function text(body: string, type = "text/plain; charset=utf-8"): Reply {
+  return { status: 200, headers: { "content-type": type }, body };
 }
 
-type Probes = Handlers<"live" | "ready" | "health" | "metrics" | "openApi">;
-
-export function probeHandlers(health: Health, metrics: Metrics, base = ""): Probes {
+export function probeHandlers(health: Health, base = ""): Handlers<"live" | "ready" | "health" | "metrics" | "openApi"> {
   return {
-    live: () => text(200, "ok\n"),
+    live: () => text("ok\n"),
     async ready({ query }) {
       const checks = await health.ready();
       const bad = checks.filter((check) => !check.ok);
@@ -29,18 +25,16 @@ export function probeHandlers(health: Health, metrics: Metrics, base = ""): Prob
         const detail = shown.flatMap((check) => (check.ok ? [] : [`${check.name}: ${check.detail}`])).join("; ");
         return problem("not_ready", detail, { members: { checks: shown } });
       }
-      if (query.verbose === undefined) return text(200, "ok\n");
-      return text(
-        200,
-        `${checks.map(({ name, detail }) => `[+] ${name} ok${detail === null ? "" : `: ${detail}`}`).join("\n")}\nready\n`,
-      );
+      if (query.verbose === undefined) return text("ok\n");
+      const lines = checks.map(({ name, detail }) => `[+] ${name} ok${detail === null ? "" : `: ${detail}`}\n`);
+      return text(`${lines.join("")}ready\n`);
     },
     async health() {
       const summary = await health.summary();
       return json(summary.status === "unhealthy" ? 503 : 200, summary);
     },
     openApi: () => json(200, { ...openApiDocument(VERSION), servers: [{ url: base || "/" }] }),
-    metrics: async () => text(200, await metrics.text(), metrics.contentType),
+    metrics: async () => text(await health.metrics.text(), health.metrics.contentType),
   };
 }
 

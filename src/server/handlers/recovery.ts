@@ -61,38 +61,35 @@ export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
 };
 
 type Changing = Pick<Asked<"approveCandidate">, "version"> & { readonly body: { readonly reason?: string | undefined } };
+type ChangingOne = Changing & Pick<Asked<"approveCandidate">, "params" | "named">;
 
 const changedBy = ({ version, body }: Changing, actor: Actor): Versioned => ({ ...actor, version, reason: body.reason ?? null });
 
 /** A change, and the candidate as it is afterwards. */
-const changes =
-  <A extends Changing & Pick<Asked<"approveCandidate">, "params" | "named">>(
-    change: (recovery: Recovery, id: number, by: Versioned, body: A["body"]) => Promise<unknown>,
-  ) =>
-  async (recovery: Recovery, asked: A, actor: Actor): Promise<Reply> => {
-    const id = numbered("candidate", asked);
-    await change(recovery, id, changedBy(asked, actor), asked.body);
-    return shownCandidate(recovery, asked, id);
-  };
+async function changed(recovery: Recovery, asked: ChangingOne, actor: Actor, change: (id: number, by: Versioned) => unknown) {
+  const id = numbered("candidate", asked);
+  await change(id, changedBy(asked, actor));
+  return shownCandidate(recovery, asked, id);
+}
 
-const approve = changes((recovery, id, by) => recovery.approve(id, by));
-const reject = changes((recovery, id, by) => recovery.reject(id, by));
+const decides = (decide: "approve" | "reject") => (recovery: Recovery, asked: ChangingOne, actor: Actor) =>
+  changed(recovery, asked, actor, (id, by) => recovery[decide](id, by));
 
 export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
   async listCandidates(recovery, { query: { all = false, ...filter } }) {
     return page(await recovery.candidates({ ...limited(filter), current: !all }), shape.candidateJson);
   },
   getCandidate: (recovery, asked) => shownCandidate(recovery, asked, numbered("candidate", asked), asked.query.includeProvenance),
-  updateCandidate: changes<Asked<"updateCandidate">>((recovery, id, by, body) => recovery.update(id, { ...body, ...by })),
-  deleteCandidate: reject,
-  approveCandidate: approve,
-  rejectCandidate: reject,
-  executeCandidate: changes<Asked<"executeCandidate">>((recovery, id, by, { redrive }) =>
-    recovery.execute(id, { ...by, redrive }),
-  ),
+  updateCandidate: (recovery, asked, actor) =>
+    changed(recovery, asked, actor, (id, by) => recovery.update(id, { ...asked.body, ...by })),
+  deleteCandidate: decides("reject"),
+  approveCandidate: decides("approve"),
+  rejectCandidate: decides("reject"),
+  executeCandidate: (recovery, asked, actor) =>
+    changed(recovery, asked, actor, (id, by) => recovery.execute(id, { ...by, redrive: asked.body.redrive })),
   approve(recovery, asked, actor) {
-    const { candidateId, decision } = asked.body;
-    return (decision === "rejected" ? reject : approve)(recovery, { ...asked, params: { id: String(candidateId) } }, actor);
+    const { candidateId: id, decision } = asked.body;
+    return decides(decision === "rejected" ? "reject" : "approve")(recovery, { ...asked, params: { id: String(id) } }, actor);
   },
 };
 

@@ -6,11 +6,10 @@ import type { TOPIC_ROUTES } from "../../contract/topics.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { isTopicName } from "../../message/validate.ts";
 import { DONE, json, page } from "../http.ts";
-import { topicJson } from "../json/topic-json.ts";
+import { topicJson, topicOf } from "../json/topic-json.ts";
 import type { Kernel } from "../kernel.ts";
 import { problem, type Reply } from "../problem.ts";
 import { type Asked, refusal } from "../read-request.ts";
-import { topicOf } from "../topic-definition.ts";
 import type { Handlers } from "./handlers.ts";
 
 type Named = Pick<Asked<"getTopic">, "params" | "actor">;
