@@ -2,7 +2,8 @@
  * What a handler sees of a request and how it answers: plain values, so that no handler knows what carries them and the
  * CLI can call the same handlers without a socket.
  */
-import type { Reply } from "./problem.ts";
+import { isUuid } from "../platform/ids.ts";
+import { notFound, type Reply } from "./problem.ts";
 
 export interface ApiRequest {
   readonly method: string;
@@ -14,6 +15,22 @@ export interface ApiRequest {
   bytes(bytesMax: number): Promise<Uint8Array | null>;
   /** What it came as: a Request of fetch, or an IncomingMessage of Node. For programs that mount the API. */
   readonly carrier?: unknown;
+}
+
+interface Named {
+  readonly params: { readonly id: string };
+}
+
+/** The number in a path; what is none is as good as unknown. */
+export function numbered(what: "group" | "candidate", { params: { id } }: Named): number {
+  if (!/^[1-9][0-9]{0,14}$/.test(id)) throw notFound(what, id);
+  return Number(id);
+}
+
+/** Likewise for those that have a UUID. */
+export function identified(what: "message" | "redrive", { params: { id } }: Named): string {
+  if (!isUuid(id)) throw notFound(what, id);
+  return id;
 }
 
 type Headers = Readonly<Record<string, string>>;

@@ -56,22 +56,18 @@ async function othersBefore(text: string): Promise<void> {
 }
 
 /** Each report is counted, by what came of it. */
-export function told({ mg, clock }: Kernel, handler: Handler<"ingestFailure">): Handler<"ingestFailure"> {
+export function counting({ mg, clock }: Kernel, handler: Handler<"ingestFailure">): Handler<"ingestFailure"> {
   return async (request) => {
     const startMs = clock.monotonicMs();
-    const tell = (status: "accepted" | "duplicate" | "error", queued: number): void => {
-      const detection = status === "duplicate" ? "idempotency_key" : null;
-      const ms = clock.monotonicMs() - startMs;
-      mg.events.emit({ type: "recovery_ingest", source: "api", status, count: 1, queued, ms, detection });
-    };
+    const told = { status: "error" as "accepted" | "duplicate" | "error", queued: 0 };
     try {
       const reply = await handler(request);
-      if (reply.status >= 400) tell("error", 0);
-      else tell(reply.status === 200 ? "duplicate" : "accepted", reply.body.includes('"evaluation_queued":true') ? 1 : 0);
+      told.status = reply.status === 200 ? "duplicate" : "accepted";
+      told.queued = reply.body.includes('"evaluation_queued":true') ? 1 : 0;
       return reply;
-    } catch (error) {
-      tell("error", 0);
-      throw error;
+    } finally {
+      const detection = told.status === "duplicate" ? "idempotency_key" : null;
+      mg.events.emit({ type: "recovery_ingest", source: "api", ...told, count: 1, ms: clock.monotonicMs() - startMs, detection });
     }
   };
 }

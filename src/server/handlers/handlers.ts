@@ -7,7 +7,7 @@ import type { Kernel } from "../kernel.ts";
 import type { Reply } from "../problem.ts";
 import type { Asked } from "../read-request.ts";
 import { auditHandlers } from "./audit.ts";
-import { FAILURES, told } from "./failures.ts";
+import { counting, FAILURES } from "./failures.ts";
 import { interventionHandlers, messageHandlers } from "./messages.ts";
 import { pageHandlers } from "./pages.ts";
 import { probeHandlers } from "./probes.ts";
@@ -30,6 +30,6 @@ export function createHandlers(kernel: Kernel, health: Health): Handlers {
     ...interventionHandlers(kernel),
     ...auditHandlers(kernel),
     ...recovery,
-    ingestFailure: told(kernel, recovery.ingestFailure),
+    ingestFailure: counting(kernel, recovery.ingestFailure),
   };
 }

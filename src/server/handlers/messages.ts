@@ -9,12 +9,11 @@ import { attempt, intervention, message as messageShape, PAYLOAD_PAGE_MAX } from
 import { type ErrorCode, isMakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import { isTraceparent } from "../../message/validate.ts";
-import { isUuid } from "../../platform/ids.ts";
-import { json, jsonText, pageText, spliced } from "../http.ts";
+import { identified, json, jsonText, pageText, spliced } from "../http.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { keyFault, type Posted, type PostedMessage, readPosted } from "../posted.ts";
-import { type ProblemItem, problem, type Reply, refused } from "../problem.ts";
+import { notFound, type ProblemItem, problem, type Reply, refused } from "../problem.ts";
 import { type Asked, limited } from "../read-request.ts";
 import type { Handler, Handlers } from "./handlers.ts";
 
@@ -31,21 +30,17 @@ export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessag
         return refusal(error);
       }
     },
-    async getMessage({ params: { id } }) {
-      const { store } = kernel.mg;
-      const message = isUuid(id) ? await store.get(id) : null;
-      if (!message) return noSuchMessage(id);
-      const [history, origin] = await Promise.all([store.history(id), kernel.mg.recovery?.origin(id) ?? null]);
+    async getMessage(asked) {
+      const { store, recovery } = kernel.mg;
+      const message = await foundMessage(kernel, asked);
+      const [history, origin] = await Promise.all([store.history(message.id), recovery?.origin(message.id) ?? null]);
       return shownMessage(kernel, message, 200, {
         ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
         timeline: history.attempts.map((one) => wireOf(attempt, one)),
         provenance: history.provenance.map((one) => wireOf(intervention, one)),
       });
     },
-    async getPayload({ params: { id } }) {
-      const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
-      return message ? jsonText(200, message.payload) : noSuchMessage(id);
-    },
+    getPayload: async (asked) => jsonText(200, (await foundMessage(kernel, asked)).payload),
     async listMessages({ query: { payload = false, ...filter } }) {
       const wanted = { ...limited(filter, payload ? PAYLOAD_PAGE_MAX : undefined), payload };
       const [page, standing] = await Promise.all([kernel.mg.store.list(wanted), standings(kernel.mg.store, kernel.clock)]);
@@ -56,6 +51,13 @@ export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessag
   };
 }
 
+async function foundMessage({ mg }: Kernel, asked: Pick<Asked<"getMessage">, "params">): Promise<MessageView> {
+  const id = identified("message", asked);
+  const message = await mg.store.get(id);
+  if (!message) throw notFound("message", id);
+  return message;
+}
+
 /** What people do to a message, with a reason and under the name of who asked; what is not possible is thrown by the kernel. */
 type Verb = "replay" | "resolve" | "discard" | "cancel" | "reschedule";
 
@@ -64,10 +66,8 @@ export function interventionHandlers(kernel: Kernel): Handlers<`${Verb}Message` 
   const does =
     <V extends Verb>(verb: V): Handler<`${V}Message`> =>
     async (asked) => {
-      const { params, body, actor } = asked as unknown as Asked<"rescheduleMessage">;
-      if (!isUuid(params.id)) return noSuchMessage(params.id);
-      const message: MessageView = await mg[verb](params.id, { ...body, actor });
-      return shownMessage(kernel, message);
+      const { body, actor, ...rest } = asked as unknown as Asked<"rescheduleMessage">;
+      return shownMessage(kernel, await mg[verb](identified("message", rest), { ...body, actor }));
     };
   return {
     replayMessage: does("replay"),
@@ -80,10 +80,6 @@ export function interventionHandlers(kernel: Kernel): Handlers<`${Verb}Message` 
       return json(200, { acknowledged: true });
     },
   };
-}
-
-export function noSuchMessage(id: string): Reply {
-  return problem("message_not_found", `there is no message ${id.slice(0, 100)}`);
 }
 
 /** A message with its payload, and what else there is to say about it. */
@@ -143,28 +139,23 @@ function refusedBatch(all: readonly ProblemItem[]): Reply {
   return problem("batch_refused", `${words} refused, so none of the batch was accepted`, { errors: all });
 }
 
-/** An error that names elements refuses the batch; any other one is about the whole request. */
-function refusal(error: unknown): Reply {
-  if (!isMakegoodError(error) || error.retryable) throw error;
-  const { index, errors } = error.detail;
-  if (Array.isArray(errors)) {
-    return refusedBatch(
-      (errors as IndexedError[]).map(({ code, message, ...one }) => itemOf(one.index, code, message, one.detail?.id)),
-    );
-  }
-  if (typeof index === "number") return refusedBatch([itemOf(index, error.code, error.message)]);
-  throw error;
-}
-
 /** As enqueueText reports each message of a batch. */
 interface IndexedError {
   readonly index: number;
   readonly code: ErrorCode;
   readonly message: string;
-  readonly detail?: { readonly id?: string } | undefined;
+  readonly detail?: { readonly id?: string };
 }
 
-const itemOf = (index: number, code: ErrorCode, detail: string, id?: string): ProblemItem => ({ index, code, detail, id });
+/** An error that names elements refuses the batch; any other one is about the whole request. */
+function refusal(error: unknown): Reply {
+  if (!isMakegoodError(error) || error.retryable) throw error;
+  const { code, message, detail } = error;
+  const one = typeof detail.index === "number" ? [{ index: detail.index, code, message }] : null;
+  const all = Array.isArray(detail.errors) ? (detail.errors as IndexedError[]) : (one as IndexedError[] | null);
+  if (all === null) throw error;
+  return refusedBatch(all.map(({ message: text, detail: of, ...which }) => ({ ...which, detail: text, id: of?.id })));
+}
 
 /** The key of the Idempotency-Key header, bare or quoted as the draft's structured-field string; null: there is none. */
 export function headerKey(request: Request): string | null {

@@ -7,12 +7,11 @@ import { CONDITION_FAILED } from "../../contract/openapi.ts";
 import { RECOVERY_ROUTES } from "../../contract/recovery/routes.ts";
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
-import { isUuid } from "../../platform/ids.ts";
 import type { Actor, Recovery } from "../../recovery/recovery.ts";
 import { recoveryOf } from "../../store/recovery.ts";
 import { wireName } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
-import { problem, problemOf, type Reply } from "../problem.ts";
+import { problemOf, Refusal, type Reply, refused } from "../problem.ts";
 import { type Asked, refusalOf } from "../read-request.ts";
 import type { Handler, Handlers } from "./handlers.ts";
 
@@ -36,8 +35,7 @@ function recoveryHandler(kernel: Kernel, handle: RecoveryHandler<RouteId>): Hand
     } catch (error) {
       if (!isMakegoodError(error)) throw error;
       const fails = error.code === "version_conflict" && asked.header("if-match") !== null;
-      const status = fails ? CONDITION_FAILED : undefined;
-      return problemOf(inOutsideWords(error, asked.named), status) as Reply;
+      throw new Refusal(problemOf(inOutsideWords(error, asked.named), fails ? CONDITION_FAILED : undefined) as Reply);
     }
   };
 }
@@ -55,14 +53,12 @@ async function again(handle: () => Promise<Reply>): Promise<Reply> {
   }
 }
 
-/** The answer where there is no engine, whatever is asked of it; null: there is one, or it is not needed. */
-export function withoutEngine({ mg }: Kernel, id: RouteId): Reply | null {
-  if (mg.recovery !== null || !(Object.hasOwn(RECOVERY_ROUTES, id) || id === "editMessage")) return null;
-  const detail =
-    recoveryOf(mg.store) === null
-      ? `recovery records need PostgreSQL, and this server's store is ${mg.store.traits.name}`
-      : "recovery is switched off on this server (MAKEGOOD_RECOVERY=off)";
-  return problem("needs_postgres", detail);
+/** Where there is no engine, whatever is asked of it. */
+export function refuseWithoutEngine({ mg }: Kernel, id: RouteId): void {
+  if (mg.recovery !== null || !(Object.hasOwn(RECOVERY_ROUTES, id) || id === "editMessage")) return;
+  const off = "recovery is switched off on this server (MAKEGOOD_RECOVERY=off)";
+  const less = `recovery records need PostgreSQL, and this server's store is ${mg.store.traits.name}`;
+  throw refused("needs_postgres", recoveryOf(mg.store) === null ? less : off);
 }
 
 /** Two people need two names, and a server without tokens has only one. */
@@ -80,25 +76,4 @@ function inOutsideWords(error: MakegoodError, named: boolean): MakegoodError {
   if (code !== "invalid_request" || !Array.isArray(detail.errors)) return error;
   const errors = (detail.errors as Fault[]).map((one) => ({ field: wireName(one.field), detail: inSnakeCase(one.detail) }));
   return new MakegoodError(code, errors.map((one) => `${one.field}: ${one.detail}`).join("; "), { ...detail, errors });
-}
-
-type Kind = "group" | "candidate" | "rule" | "action" | "redrive";
-
-interface Named {
-  readonly params: { readonly id: string };
-}
-
-export function notFound(what: Kind, id: string): MakegoodError {
-  return new MakegoodError(`${what}_not_found`, `there is no ${what} ${id.slice(0, 100)}`);
-}
-
-/** The number in a path; what is none is as good as unknown. */
-export const numbered = (what: Kind, { params: { id } }: Named): number => {
-  if (!/^[1-9][0-9]{0,14}$/.test(id)) throw notFound(what, id);
-  return Number(id);
-};
-
-export function redriveId({ params: { id } }: Named): string {
-  if (!isUuid(id)) throw notFound("redrive", id);
-  return id;
 }

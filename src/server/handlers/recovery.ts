@@ -8,18 +8,17 @@ import { groupRule } from "../../contract/recovery/group-shapes.ts";
 import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/groups.ts";
 import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
 import type { RULE_ROUTES } from "../../contract/recovery/rules.ts";
-import { isUuid } from "../../platform/ids.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import type { Redrive } from "../../store/redrive.ts";
-import { DONE, json, page, pageText, spliced, tagged } from "../http.ts";
+import { DONE, identified, json, numbered, page, pageText, spliced, tagged } from "../http.ts";
 import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
-import type { Reply } from "../problem.ts";
+import { notFound, type Reply } from "../problem.ts";
 import { readExact } from "../read-exact.ts";
 import { type Asked, limited, refusalOf } from "../read-request.ts";
-import { headerKey, noSuchMessage, shownMessage } from "./messages.ts";
-import { NAMES_HINT, notFound, numbered, type RecoveryHandlers, redriveId } from "./recovery-request.ts";
+import { headerKey, shownMessage } from "./messages.ts";
+import { NAMES_HINT, type RecoveryHandlers } from "./recovery-request.ts";
 
 export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   listGroups: async (recovery, { query }) => page(await recovery.groups(limited(query)), shape.groupJson),
@@ -147,7 +146,7 @@ function documentText({ body }: Pick<Asked<"putRule">, "body">, id?: string): st
 const moves =
   (move: "pauseRedrive" | "resumeRedrive" | "cancelRedrive") =>
   async (recovery: Recovery, asked: Asked<"pauseRedrive">, actor: Actor): Promise<Reply> =>
-    shownRedrive(await recovery[move](redriveId(asked), changedBy(asked, actor)));
+    shownRedrive(await recovery[move](identified("redrive", asked), changedBy(asked, actor)));
 
 export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessage"> = {
   listRedrives: async (recovery, { query }) => page(await recovery.redrives(limited(query)), shape.redriveJson),
@@ -156,16 +155,16 @@ export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessa
     const { redrive, created } = await recovery.startRedrive({ ...asked.body, idempotencyKey }, actor);
     return shownRedrive(redrive, created ? 201 : 200);
   },
-  getRedrive: async (recovery, asked) => shownRedrive(await recovery.redrive(redriveId(asked))),
+  getRedrive: async (recovery, asked) => shownRedrive(await recovery.redrive(identified("redrive", asked))),
   listRedriveItems: async (recovery, asked) =>
-    page(await recovery.redriveItems(redriveId(asked), limited(asked.query)), (one) => wireOf(redriveItem, one)),
+    page(await recovery.redriveItems(identified("redrive", asked), limited(asked.query)), (one) => wireOf(redriveItem, one)),
   pauseRedrive: moves("pauseRedrive"),
   resumeRedrive: moves("resumeRedrive"),
   cancelRedrive: moves("cancelRedrive"),
   /** I8: the new payload is cut out as text; whether it fits the topic's schema is the engine's question. */
-  async editMessage(recovery, { params: { id }, body }, actor, kernel) {
-    const { value, text: payload } = readExact(editBody, body, "payload", "invalid_request");
-    if (!isUuid(id)) return noSuchMessage(id);
+  async editMessage(recovery, asked, actor, kernel) {
+    const { value, text: payload } = readExact(editBody, asked.body, "payload", "invalid_request");
+    const id = identified("message", asked);
     const message = await recovery.edit(id, { ...value, payload, ...actor });
     const origin = await recovery.origin(message.id);
     const location = `/api/v1/messages/${message.id}`;

@@ -8,41 +8,36 @@ import { isTopicName } from "../../message/validate.ts";
 import { DONE, json, page } from "../http.ts";
 import { topicJson, topicOf } from "../json/topic-json.ts";
 import type { Kernel } from "../kernel.ts";
-import { problem, type Reply } from "../problem.ts";
+import { notFound, type Refusal, type Reply, refused } from "../problem.ts";
 import { type Asked, refusal } from "../read-request.ts";
 import type { Handlers } from "./handlers.ts";
 
 type Named = Pick<Asked<"getTopic">, "params" | "actor">;
 
 export function topicHandlers(kernel: Kernel): Handlers<keyof typeof TOPIC_ROUTES> {
-  const { topics } = kernel.mg.store;
+  const { log, mg } = kernel;
+  const { topics } = mg.store;
   const setPaused = (paused: boolean) => async (asked: Named) => {
-    const name = nameOf(asked);
-    const topic = isTopicName(name) ? await topics.pause(name, paused) : null;
-    if (!topic) return noSuchTopic(name);
-    kernel.log.info(paused ? "a topic was paused" : "a topic was resumed", { topic: name, actor: asked.actor });
+    const topic = await found(asked, (name) => topics.pause(name, paused));
+    log.info(paused ? "a topic was paused" : "a topic was resumed", { topic: topic.name, actor: asked.actor });
     return shown(kernel, topic);
   };
   return {
     putTopic: (asked) => putTopic(kernel, asked),
-    async getTopic(asked) {
-      const name = nameOf(asked);
-      const topic = isTopicName(name) ? await topics.get(name) : null;
-      return topic ? shown(kernel, topic) : noSuchTopic(name);
-    },
+    getTopic: async (asked) => shown(kernel, await found(asked, (name) => topics.get(name))),
     async listTopics() {
-      const [data, served] = await Promise.all([topics.list(), servedNow(kernel.mg.store)]);
+      const [data, served] = await Promise.all([topics.list(), servedNow(mg.store)]);
       return page({ data }, (topic) => topicJson(topic, served));
     },
     async deleteTopic(asked) {
       const name = nameOf(asked);
       const source = (await kernel.abandoned(name)) ? "file" : "api";
-      const result = isTopicName(name) ? await topics.delete(name, source) : "not_found";
-      if (result === "read_only") return readOnly(name);
-      if (result === "not_found") return noSuchTopic(name);
+      const result = await found(asked, () => topics.delete(name, source));
+      if (result === "read_only") throw readOnly(name);
+      if (result === "not_found") throw notFound("topic", name);
       if (result !== "deleted")
-        return problem("topic_in_use", `topic ${name} has messages that are not settled: deliver, resolve or discard them first`);
-      kernel.log.info("a topic was deleted", { topic: name, actor: asked.actor });
+        throw refused("topic_in_use", `topic ${name} has messages that are not settled: deliver, resolve or discard them first`);
+      log.info("a topic was deleted", { topic: name, actor: asked.actor });
       return DONE;
     },
     pauseTopic: setPaused(true),
@@ -57,11 +52,11 @@ async function putTopic(kernel: Kernel, asked: Asked<"putTopic">): Promise<Reply
   const { definition, paused } = read.value;
   const { topics } = kernel.mg.store;
   const before = await topics.get(name);
-  if (before && before.source !== "api") return readOnly(name);
+  if (before && before.source !== "api") throw readOnly(name);
   // Pausing comes before the change and resuming after it, so that nothing is attempted in between under either.
   if (paused === true && before) await topics.pause(name, true);
   const put = await topics.put(definition, "api");
-  if (put === "read_only") return readOnly(name);
+  if (put === "read_only") throw readOnly(name);
   const now = paused === undefined || paused === put.paused ? put : await topics.pause(name, paused);
   kernel.log.info(before ? "a topic was replaced" : "a topic was declared", { topic: name, actor: asked.actor });
   return shown(kernel, now ?? put, before ? 200 : 201);
@@ -72,13 +67,16 @@ const shown = async ({ mg }: Kernel, topic: TopicRecord, status = 200): Promise<
 
 const nameOf = ({ params }: Pick<Named, "params">): string => `${params.namespace}/${params.name}`;
 
-function noSuchTopic(name: string): Reply {
-  return problem("topic_not_found", `there is no topic ${name.slice(0, 250)}`);
+/** What is done to a topic that must be there. */
+async function found<T>(asked: Named, find: (name: string) => Promise<T | null>): Promise<T> {
+  const name = nameOf(asked);
+  const topic = isTopicName(name) ? await find(name) : null;
+  if (topic === null) throw notFound("topic", name);
+  return topic;
 }
 
-function readOnly(name: string): Reply {
-  return problem(
+const readOnly = (name: string): Refusal =>
+  refused(
     "topic_read_only",
     `topic ${name} is declared in the config file or in code: change it there; once nothing declares it and no worker serves it, \`makegood topics delete\` on its database removes it`,
   );
-}
