@@ -6,7 +6,7 @@ import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import type { Permission, Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";
 import { actorOf, type HostRule, isAllowedHost, refuseCrossOrigin, type Token } from "./auth.ts";
-import { createHandlers, type Handler } from "./handlers/handlers.ts";
+import { HANDLERS, type Handler } from "./handlers/handlers.ts";
 import { refuseWithoutEngine } from "./handlers/recovery-request.ts";
 import { createHealth } from "./health.ts";
 import type { ApiRequest } from "./http.ts";
@@ -57,7 +57,6 @@ const AT: ReadonlyMap<string, typeof KNOWN> = new Map(Object.values(ADDRESSES).m
 export function createApp(options: AppOptions): App {
   const { kernel } = options;
   const health = createHealth(kernel);
-  const handlers = createHandlers(kernel, health);
 
   async function handled(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
@@ -72,7 +71,7 @@ export function createApp(options: AppOptions): App {
     refuseWithoutEngine(kernel, address.id);
     const by = { actor, named: options.tokens.length > 0 || options.authorize !== undefined };
     const asked = await readRequest(route, request, paramsOf(address.form.exec(path)), by, kernel.payloadBytesMax);
-    return (handlers[address.id] as Handler<RouteId>)(asked);
+    return (HANDLERS[address.id] as Handler<RouteId>)(asked, kernel, health);
   }
 
   const reply: App["reply"] = async (request, instead) => {

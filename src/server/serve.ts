@@ -161,11 +161,12 @@ function sayRecovery(config: Config, store: Store, log: Log): void {
   const { recovery_options: options } = config;
   if (options === false || recoveryOf(store) === null) {
     const recovery = recoveryWords(config, store);
-    return log.warn("/api/v1/recovery and /api/v1/redrives answer 501 needs_postgres: recovery is off", { recovery });
+    log.warn("/api/v1/recovery and /api/v1/redrives answer 501 needs_postgres: recovery is off", { recovery });
+  } else {
+    log.info("recovery is on", { auto_execute: options.autoExecute, min_confidence: options.minConfidence });
+    if (!options.evaluatorEnabled)
+      log.warn("nothing is evaluated (RECOVERY_EVALUATOR_ENABLED): failures are grouped, evaluations wait");
   }
-  log.info("recovery is on", { auto_execute: options.autoExecute, min_confidence: options.minConfidence });
-  if (!options.evaluatorEnabled)
-    log.warn("nothing is evaluated (RECOVERY_EVALUATOR_ENABLED): failures are grouped, evaluations wait");
 }
 
 /** The file is the authority for what it names; a topic that it named once and no longer does is left alone, and said so. */

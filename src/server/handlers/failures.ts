@@ -13,7 +13,6 @@ import type { EvaluateRequest, FailureReport } from "../../recovery/recovery.ts"
 import { json } from "../http.ts";
 import { candidateJson, evaluateJson, groupJson } from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
-import type { Kernel } from "../kernel.ts";
 import { readExact } from "../read-exact.ts";
 import { type Asked, refusalOf } from "../read-request.ts";
 import type { Handler } from "./handlers.ts";
@@ -56,12 +55,13 @@ async function othersBefore(text: string): Promise<void> {
 }
 
 /** Each report is counted, by what came of it. */
-export function counting({ mg, clock }: Kernel, handler: Handler<"ingestFailure">): Handler<"ingestFailure"> {
-  return async (request) => {
+export function counting(handler: Handler<"ingestFailure">): Handler<"ingestFailure"> {
+  return async (request, kernel, health) => {
+    const { mg, clock } = kernel;
     const startMs = clock.monotonicMs();
     const told = { status: "error" as "accepted" | "duplicate" | "error", queued: 0 };
     try {
-      const reply = await handler(request);
+      const reply = await handler(request, kernel, health);
       told.status = reply.status === 200 ? "duplicate" : "accepted";
       told.queued = reply.body.includes('"evaluation_queued":true') ? 1 : 0;
       return reply;

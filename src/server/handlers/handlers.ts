@@ -1,35 +1,26 @@
 /**
- * Every handler by the name of its route: a route without one, or one that answers otherwise than its route says, does not compile.
+ * Every handler by the name of its route: a route without one does not compile.
  */
 import type { RouteId } from "../../contract/addresses.ts";
 import type { Health } from "../health.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Reply } from "../problem.ts";
 import type { Asked } from "../read-request.ts";
-import { auditHandlers } from "./audit.ts";
+import { AUDIT } from "./audit.ts";
 import { counting, FAILURES } from "./failures.ts";
-import { interventionHandlers, messageHandlers } from "./messages.ts";
-import { pageHandlers } from "./pages.ts";
-import { probeHandlers } from "./probes.ts";
+import { INTERVENTIONS, MESSAGES } from "./messages.ts";
+import { PAGES } from "./pages.ts";
+import { PROBES } from "./probes.ts";
 import { CANDIDATES, GROUPS, REDRIVES, RULES } from "./recovery.ts";
-import { recoveryHandlers } from "./recovery-request.ts";
-import { topicHandlers } from "./topics.ts";
+import { withEngine } from "./recovery-request.ts";
+import { TOPICS } from "./topics.ts";
 
-export type Handler<Id extends RouteId> = (asked: Asked<Id>) => Promise<Reply> | Reply;
+export type Handler<Id extends RouteId> = (asked: Asked<Id>, kernel: Kernel, health: Health) => Promise<Reply> | Reply;
 
 /** The handlers of some routes. */
 export type Handlers<Id extends RouteId = RouteId> = { readonly [One in Id]: Handler<One> };
 
-export function createHandlers(kernel: Kernel, health: Health): Handlers {
-  const recovery = recoveryHandlers(kernel, { ...FAILURES, ...GROUPS, ...CANDIDATES, ...RULES, ...REDRIVES });
-  return {
-    ...pageHandlers(health, kernel.basePath),
-    ...probeHandlers(health, kernel.basePath),
-    ...topicHandlers(kernel),
-    ...messageHandlers(kernel),
-    ...interventionHandlers(kernel),
-    ...auditHandlers(kernel),
-    ...recovery,
-    ingestFailure: counting(kernel, recovery.ingestFailure),
-  };
-}
+const RECOVERY = withEngine({ ...FAILURES, ...GROUPS, ...CANDIDATES, ...RULES, ...REDRIVES });
+const FIRST: Omit<Handlers, keyof typeof RECOVERY> = { ...PAGES, ...PROBES, ...TOPICS, ...MESSAGES, ...INTERVENTIONS, ...AUDIT };
+
+export const HANDLERS: Handlers = { ...FIRST, ...RECOVERY, ingestFailure: counting(RECOVERY.ingestFailure) };

@@ -19,37 +19,35 @@ import type { Handler, Handlers } from "./handlers.ts";
 
 type Request = Pick<Asked<"enqueue">, "header">;
 
-export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessage" | "getPayload" | "listMessages"> {
-  return {
-    async enqueue(request) {
-      try {
-        const body = readPosted(request.body, kernel.payloadBytesMax);
-        if (body.kind === "single") return await postOne(kernel, request, body.posted);
-        return await postBatch(kernel, request, body.posted);
-      } catch (error) {
-        return refusal(error);
-      }
-    },
-    async getMessage(asked) {
-      const { store, recovery } = kernel.mg;
-      const message = await foundMessage(kernel, asked);
-      const [history, origin] = await Promise.all([store.history(message.id), recovery?.origin(message.id) ?? null]);
-      return shownMessage(kernel, message, 200, {
-        ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
-        timeline: history.attempts.map((one) => wireOf(attempt, one)),
-        provenance: history.provenance.map((one) => wireOf(intervention, one)),
-      });
-    },
-    getPayload: async (asked) => jsonText(200, (await foundMessage(kernel, asked)).payload),
-    async listMessages({ query: { payload = false, ...filter } }) {
-      const wanted = { ...limited(filter, payload ? PAYLOAD_PAGE_MAX : undefined), payload };
-      const [page, standing] = await Promise.all([kernel.mg.store.list(wanted), standings(kernel.mg.store, kernel.clock)]);
-      return pageText(page, (one) => {
-        return spliced(wireOf(messageShape, shown(one, standing(one.topic))), "payload", payload ? one.payload : undefined);
-      });
-    },
-  };
-}
+export const MESSAGES: Handlers<"enqueue" | "getMessage" | "getPayload" | "listMessages"> = {
+  async enqueue(request, kernel) {
+    try {
+      const body = readPosted(request.body, kernel.payloadBytesMax);
+      if (body.kind === "single") return await postOne(kernel, request, body.posted);
+      return await postBatch(kernel, request, body.posted);
+    } catch (error) {
+      return refusal(error);
+    }
+  },
+  async getMessage(asked, kernel) {
+    const { store, recovery } = kernel.mg;
+    const message = await foundMessage(kernel, asked);
+    const [history, origin] = await Promise.all([store.history(message.id), recovery?.origin(message.id) ?? null]);
+    return shownMessage(kernel, message, 200, {
+      ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
+      timeline: history.attempts.map((one) => wireOf(attempt, one)),
+      provenance: history.provenance.map((one) => wireOf(intervention, one)),
+    });
+  },
+  getPayload: async (asked, kernel) => jsonText(200, (await foundMessage(kernel, asked)).payload),
+  async listMessages({ query: { payload = false, ...filter } }, { mg, clock }) {
+    const wanted = { ...limited(filter, payload ? PAYLOAD_PAGE_MAX : undefined), payload };
+    const [page, standing] = await Promise.all([mg.store.list(wanted), standings(mg.store, clock)]);
+    return pageText(page, (one) => {
+      return spliced(wireOf(messageShape, shown(one, standing(one.topic))), "payload", payload ? one.payload : undefined);
+    });
+  },
+};
 
 async function foundMessage({ mg }: Kernel, asked: Pick<Asked<"getMessage">, "params">): Promise<MessageView> {
   const id = identified("message", asked);
@@ -61,26 +59,24 @@ async function foundMessage({ mg }: Kernel, asked: Pick<Asked<"getMessage">, "pa
 /** What people do to a message, with a reason and under the name of who asked; what is not possible is thrown by the kernel. */
 type Verb = "replay" | "resolve" | "discard" | "cancel" | "reschedule";
 
-export function interventionHandlers(kernel: Kernel): Handlers<`${Verb}Message` | "acknowledgeLoss"> {
-  const { mg } = kernel;
-  const does =
-    <V extends Verb>(verb: V): Handler<`${V}Message`> =>
-    async (asked) => {
-      const { body, actor, ...rest } = asked as unknown as Asked<"rescheduleMessage">;
-      return shownMessage(kernel, await mg[verb](identified("message", rest), { ...body, actor }));
-    };
-  return {
-    replayMessage: does("replay"),
-    resolveMessage: does("resolve"),
-    discardMessage: does("discard"),
-    cancelMessage: does("cancel"),
-    rescheduleMessage: does("reschedule"),
-    async acknowledgeLoss({ body, actor }) {
-      await mg.watch.acknowledge(actor, body.reason);
-      return json(200, { acknowledged: true });
-    },
+const does =
+  <V extends Verb>(verb: V): Handler<`${V}Message`> =>
+  async (asked, kernel) => {
+    const { body, actor, ...rest } = asked as unknown as Asked<"rescheduleMessage">;
+    return shownMessage(kernel, await kernel.mg[verb](identified("message", rest), { ...body, actor }));
   };
-}
+
+export const INTERVENTIONS: Handlers<`${Verb}Message` | "acknowledgeLoss"> = {
+  replayMessage: does("replay"),
+  resolveMessage: does("resolve"),
+  discardMessage: does("discard"),
+  cancelMessage: does("cancel"),
+  rescheduleMessage: does("reschedule"),
+  async acknowledgeLoss({ body, actor }, { mg }) {
+    await mg.watch.acknowledge(actor, body.reason);
+    return json(200, { acknowledged: true });
+  },
+};
 
 /** A message with its payload, and what else there is to say about it. */
 export async function shownMessage(

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { openApiDocument } from "../../contract/openapi.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { holdOf, type Served } from "../../message/worker-note.ts";
-import type { Health, Levels } from "../health.ts";
+import type { Levels } from "../health.ts";
 import type { Reply } from "../problem.ts";
 import { VERSION } from "../version.ts";
 import type { Handlers } from "./handlers.ts";
@@ -39,15 +39,16 @@ const STATUSES = ["pending", "processing", "dead"] as const;
 const ROWS_MAX = 500;
 const WAIT_MS = 1_000;
 
-export function pageHandlers(health: Health, base = ""): Handlers<"showPage" | "readDocs"> {
-  let docs: Reply | undefined;
-  return {
-    async showPage() {
-      const [{ status, reasons }, { value }] = await Promise.all([health.summary(), health.levels(WAIT_MS)]);
-      const why = reasons.map((reason) => `<li>${escaped(reason)}</li>`).join("");
-      return htmlPage(
-        `Makegood: ${status}`,
-        `<header><h1>Makegood</h1></header>
+/** Made once for each base: it does not change while the process lives. */
+const docs = new Map<string, Reply>();
+
+export const PAGES: Handlers<"showPage" | "readDocs"> = {
+  async showPage(_, { basePath: base = "" }, health) {
+    const [{ status, reasons }, { value }] = await Promise.all([health.summary(), health.levels(WAIT_MS)]);
+    const why = reasons.map((reason) => `<li>${escaped(reason)}</li>`).join("");
+    return htmlPage(
+      `Makegood: ${status}`,
+      `<header><h1>Makegood</h1></header>
 <main><p>Status: <strong>${status}</strong></p>${why && `<ul>${why}</ul>`}
 ${value?.topics.length ? topicsTable(value, health.delivered, base) : "<p>No topic has been declared yet.</p>"}
 <nav aria-label="API"><h2>Look further</h2><ul>
@@ -56,14 +57,14 @@ ${value?.topics.length ? topicsTable(value, health.delivered, base) : "<p>No top
 <li><a href="${base}/api/v1/messages?status=dead&amp;resolution=open">Open dead letters</a></li>
 <li><a href="${base}/health">Health</a></li><li><a href="${base}/metrics">Metrics</a></li>
 <li><a href="${base}/readyz?verbose">Readiness</a></li><li><a href="${base}/docs">The API</a></li></ul></nav></main>`,
-      );
-    },
-    readDocs() {
-      docs ??= htmlPage("Makegood: the API", docsOf(openApiDocument(VERSION) as unknown as Document, base));
-      return docs;
-    },
-  };
-}
+    );
+  },
+  readDocs(_, { basePath: base = "" }) {
+    const page = docs.get(base) ?? htmlPage("Makegood: the API", docsOf(openApiDocument(VERSION) as unknown as Document, base));
+    docs.set(base, page);
+    return page;
+  },
+};
 
 function topicsTable({ topics, counts, served }: Levels, delivered: ReadonlyMap<string, number>, base: string): string {
   const sums = new Map<string, number>();

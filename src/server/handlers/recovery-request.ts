@@ -20,13 +20,13 @@ type RecoveryHandler<Id extends RouteId> = (recovery: Recovery, asked: Asked<Id>
 export type RecoveryHandlers<Id extends RouteId> = { readonly [One in Id]: RecoveryHandler<One> };
 
 /** Each has the engine (the app has refused where there is none) and answers 400 for an actor type that nobody may claim. */
-export function recoveryHandlers<Id extends RouteId>(kernel: Kernel, handlers: RecoveryHandlers<Id>): Handlers<Id> {
-  const made = Object.entries(handlers).map(([id, handle]) => [id, recoveryHandler(kernel, handle as RecoveryHandler<RouteId>)]);
+export function withEngine<Id extends RouteId>(handlers: RecoveryHandlers<Id>): Handlers<Id> {
+  const made = Object.entries(handlers).map(([id, handle]) => [id, recoveryHandler(handle as RecoveryHandler<RouteId>)]);
   return Object.fromEntries(made) as Handlers<Id>;
 }
 
-function recoveryHandler(kernel: Kernel, handle: RecoveryHandler<RouteId>): Handler<RouteId> {
-  return async (asked) => {
+function recoveryHandler(handle: RecoveryHandler<RouteId>): Handler<RouteId> {
+  return async (asked, kernel) => {
     const type = asked.header("x-actor-type") ?? "human";
     if (type !== "human" && type !== "agent")
       throw refusalOf("invalid_request", "x-actor-type", "must be human or agent; absent: human");

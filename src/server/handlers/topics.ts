@@ -14,53 +14,48 @@ import type { Handlers } from "./handlers.ts";
 
 type Named = Pick<Asked<"getTopic">, "params" | "actor">;
 
-export function topicHandlers(kernel: Kernel): Handlers<keyof typeof TOPIC_ROUTES> {
-  const { log, mg } = kernel;
-  const { topics } = mg.store;
-  const setPaused = (paused: boolean) => async (asked: Named) => {
-    const topic = await found(asked, (name) => topics.pause(name, paused));
-    log.info(paused ? "a topic was paused" : "a topic was resumed", { topic: topic.name, actor: asked.actor });
-    return shown(kernel, topic);
-  };
-  return {
-    putTopic: (asked) => putTopic(kernel, asked),
-    getTopic: async (asked) => shown(kernel, await found(asked, (name) => topics.get(name))),
-    async listTopics() {
-      const [data, served] = await Promise.all([topics.list(), servedNow(mg.store)]);
-      return page({ data }, (topic) => topicJson(topic, served));
-    },
-    async deleteTopic(asked) {
-      const name = nameOf(asked);
-      const source = (await kernel.abandoned(name)) ? "file" : "api";
-      const result = await found(asked, () => topics.delete(name, source));
-      if (result === "read_only") throw readOnly(name);
-      if (result === "not_found") throw notFound("topic", name);
-      if (result !== "deleted")
-        throw refused("topic_in_use", `topic ${name} has messages that are not settled: deliver, resolve or discard them first`);
-      log.info("a topic was deleted", { topic: name, actor: asked.actor });
-      return DONE;
-    },
-    pauseTopic: setPaused(true),
-    resumeTopic: setPaused(false),
-  };
-}
+const setPaused = (paused: boolean) => async (asked: Named, kernel: Kernel) => {
+  const topic = await found(asked, (name) => kernel.mg.store.topics.pause(name, paused));
+  kernel.log.info(paused ? "a topic was paused" : "a topic was resumed", { topic: topic.name, actor: asked.actor });
+  return shown(kernel, topic);
+};
 
-async function putTopic(kernel: Kernel, asked: Asked<"putTopic">): Promise<Reply> {
-  const name = nameOf(asked);
-  const read = topicOf(name, asked.body, { checkSink: kernel.checkSink, trusted: false });
-  if (!read.ok) throw refusal("invalid_topic", read.faults);
-  const { definition, paused } = read.value;
-  const { topics } = kernel.mg.store;
-  const before = await topics.get(name);
-  if (before && before.source !== "api") throw readOnly(name);
-  // Pausing comes before the change and resuming after it, so that nothing is attempted in between under either.
-  if (paused === true && before) await topics.pause(name, true);
-  const put = await topics.put(definition, "api");
-  if (put === "read_only") throw readOnly(name);
-  const now = paused === undefined || paused === put.paused ? put : await topics.pause(name, paused);
-  kernel.log.info(before ? "a topic was replaced" : "a topic was declared", { topic: name, actor: asked.actor });
-  return shown(kernel, now ?? put, before ? 200 : 201);
-}
+export const TOPICS: Handlers<keyof typeof TOPIC_ROUTES> = {
+  getTopic: async (asked, kernel) => shown(kernel, await found(asked, (name) => kernel.mg.store.topics.get(name))),
+  async listTopics(_, { mg: { store } }) {
+    const [data, served] = await Promise.all([store.topics.list(), servedNow(store)]);
+    return page({ data }, (topic) => topicJson(topic, served));
+  },
+  async putTopic(asked, kernel) {
+    const name = nameOf(asked);
+    const read = topicOf(name, asked.body, { checkSink: kernel.checkSink, trusted: false });
+    if (!read.ok) throw refusal("invalid_topic", read.faults);
+    const { definition, paused } = read.value;
+    const { topics } = kernel.mg.store;
+    const before = await topics.get(name);
+    if (before && before.source !== "api") throw readOnly(name);
+    // Pausing comes before the change and resuming after it, so that nothing is attempted in between under either.
+    if (paused === true && before) await topics.pause(name, true);
+    const put = await topics.put(definition, "api");
+    if (put === "read_only") throw readOnly(name);
+    const now = paused === undefined || paused === put.paused ? put : await topics.pause(name, paused);
+    kernel.log.info(before ? "a topic was replaced" : "a topic was declared", { topic: name, actor: asked.actor });
+    return shown(kernel, now ?? put, before ? 200 : 201);
+  },
+  async deleteTopic(asked, { mg, log, abandoned }) {
+    const name = nameOf(asked);
+    const source = (await abandoned(name)) ? "file" : "api";
+    const result = await found(asked, () => mg.store.topics.delete(name, source));
+    if (result === "read_only") throw readOnly(name);
+    if (result === "not_found") throw notFound("topic", name);
+    if (result !== "deleted")
+      throw refused("topic_in_use", `topic ${name} has messages that are not settled: deliver, resolve or discard them first`);
+    log.info("a topic was deleted", { topic: name, actor: asked.actor });
+    return DONE;
+  },
+  pauseTopic: setPaused(true),
+  resumeTopic: setPaused(false),
+};
 
 const shown = async ({ mg }: Kernel, topic: TopicRecord, status = 200): Promise<Reply> =>
   json(status, topicJson(topic, await servedNow(mg.store)));
