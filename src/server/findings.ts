@@ -21,9 +21,7 @@ function topicFindings({ name, breaker, disabledReason }: TopicRecord): Finding[
   ];
 }
 
-export interface NotServed extends Hold {
-  readonly topic: string;
-}
+type NotServed = Hold & { readonly topic: string };
 
 /** Topics that nobody can deliver although something of them waits. */
 export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
@@ -64,10 +62,7 @@ export function statusOf(findings: readonly Finding[]): "healthy" | "degraded" |
   return findings.some(({ severity }) => severity === "degraded") ? "degraded" : "healthy";
 }
 
-const OF_TOPICS: ReadonlyMap<string, string> = new Map([
-  ["breaker_open", "breaker open"],
-  ["sink_disabled", "sink disabled"],
-]);
+const OF_TOPICS = ["breaker_open", "sink_disabled"];
 
 /** As sentences, the worst first; topics with the same trouble share one. */
 export function reasonsOf(findings: readonly Finding[]): string[] {
@@ -76,8 +71,8 @@ export function reasonsOf(findings: readonly Finding[]): string[] {
   const topics = new Map<string, string[]>();
   for (const { what, topic, reason, severity } of findings) {
     if (severity === "note") continue;
-    const shared = OF_TOPICS.get(what);
-    if (shared !== undefined && topic !== null) topics.set(shared, [...(topics.get(shared) ?? []), topic]);
+    const shared = what.replace("_", " ");
+    if (topic !== null && OF_TOPICS.includes(what)) topics.set(shared, [...(topics.get(shared) ?? []), topic]);
     else (severity === "unhealthy" ? down : worse).push(topic === null ? reason : `${topic}: ${reason}`);
   }
   return [...down, ...[...topics].map(([shared, names]) => `${shared}: ${names.join(", ")}`), ...worse].slice(0, FINDINGS_MAX);

@@ -34,9 +34,6 @@ export interface KernelParts extends Pick<Kernel, "mg" | "draining">, Partial<Om
 export function kernelOf({ config, ...parts }: KernelParts): Kernel {
   const { log, clock } = parts.mg;
   const guard = createAddressGuard({ allow: config.sink_allow });
-  const limits = {
-    payloadBytesMax: config.payload_bytes_max,
-    checkSink: (sink) => checkSink(sink, guard),
-  } satisfies Partial<Kernel>;
-  return { log, clock, abandoned: async () => false, ...limits, ...parts };
+  const check: SinkCheck = (sink) => checkSink(sink, guard);
+  return { log, clock, abandoned: async () => false, payloadBytesMax: config.payload_bytes_max, checkSink: check, ...parts };
 }

@@ -51,15 +51,9 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
 
 function redisStore(redis: string, { config, log, migrate = "up" }: StoreOptions): Store {
   const { redis_prefix: prefix, redis_attest, allow_eviction: allowEviction } = config;
+  const attest = attestation(redis_attest);
   const onLoss = (message: string): void => log.error(message);
-  return createRedisStore({
-    redis,
-    prefix,
-    attest: attestation(redis_attest),
-    allowEviction,
-    onLoss,
-    mustExist: migrate !== "up",
-  });
+  return createRedisStore({ redis, prefix, attest, allowEviction, onLoss, mustExist: migrate !== "up" });
 }
 
 /** `appendonly=yes` and the like, as the settings have checked them. */

@@ -18,7 +18,7 @@ import { type Config, shownConfig, storeText } from "./config/config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
 import { kernelOf } from "./kernel.ts";
 import { type ListenOptions, listen } from "./listen.ts";
-import { type OpenedStore, openStore } from "./open-store.ts";
+import { type OpenedStore, openStore, type StoreOptions } from "./open-store.ts";
 import { VERSION } from "./version.ts";
 
 /** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */
@@ -109,11 +109,6 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
   };
 }
 
-interface Lasting extends Pick<ServeOptions, "failed"> {
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
 /**
  * The same for a process that runs for long. It has what is below the primary store (short commands go without: they tell the caller that
  * they failed), and it starts although its store is away: it says so once, and declares the file's topics when the store comes.
@@ -121,7 +116,7 @@ interface Lasting extends Pick<ServeOptions, "failed"> {
 export function lastingOptions(
   config: Config,
   { store, secondary }: Pick<OpenedStore, "store" | "secondary">,
-  { clock, log, failed }: Lasting,
+  { clock, log, failed }: Pick<StoreOptions, "log" | "failed"> & { readonly clock: Clock },
 ): MakegoodOptions {
   const { journal_dir: directory, journal_bytes_max: bytesMax, seal_key } = config;
   return {

@@ -3,7 +3,7 @@
  * only has to be one file that can be read and that exports an object.
  */
 import { readdir, readFile } from "node:fs/promises";
-import { extname, join, resolve } from "node:path";
+import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { errorText } from "../../message/errors.ts";
 
@@ -11,12 +11,11 @@ const NAMES = ["makegood.config.mjs", "makegood.config.json", "makegood.config.t
 
 /** Undefined: there is none, or what is wrong with it is among the faults. */
 export async function loadConfigFile(cwd: string, asked: string | undefined, faults: string[]) {
-  const present = new Set(asked === undefined ? await readdir(cwd).catch(() => []) : []);
-  const found = asked === undefined ? NAMES.filter((name) => present.has(name)) : [asked];
-  if (found.length > 1) faults.push(`there are several config files, keep one: ${found.join(", ")}`);
-  const [name] = found;
-  if (name === undefined || found.length > 1) return undefined;
-  const path = asked === undefined ? join(cwd, name) : resolve(cwd, name);
+  const present: string[] = asked === undefined ? await readdir(cwd).catch(() => []) : [asked];
+  const [name, ...more] = asked === undefined ? NAMES.filter((one) => present.includes(one)) : present;
+  if (more.length > 0) faults.push(`there are several config files, keep one: ${[name, ...more].join(", ")}`);
+  if (name === undefined || more.length > 0) return undefined;
+  const path = resolve(cwd, name);
   try {
     return { path, value: await load(path) };
   } catch (error) {

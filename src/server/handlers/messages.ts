@@ -6,7 +6,7 @@ import { markChecked, type TextMessage } from "../../client/build-message.ts";
 import type { Enqueued } from "../../client/client.ts";
 import { shown, standingOf, standings } from "../../client/standing.ts";
 import { attempt, intervention, message as messageShape, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
-import { type ErrorCode, isMakegoodError } from "../../message/errors.ts";
+import { isMakegoodError, type MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import { isTraceparent } from "../../message/validate.ts";
 import { identified, json, jsonText, pageText, spliced } from "../http.ts";
@@ -136,21 +136,16 @@ function refusedBatch(all: readonly ProblemItem[]): Reply {
 }
 
 /** As enqueueText reports each message of a batch. */
-interface IndexedError {
-  readonly index: number;
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly detail?: { readonly id?: string };
-}
+type Indexed = Pick<MakegoodError, "code" | "message"> & { readonly index: number; readonly detail?: { readonly id?: string } };
 
 /** An error that names elements refuses the batch; any other one is about the whole request. */
 function refusal(error: unknown): Reply {
   if (!isMakegoodError(error) || error.retryable) throw error;
   const { code, message, detail } = error;
-  const one = typeof detail.index === "number" ? [{ index: detail.index, code, message }] : null;
-  const all = Array.isArray(detail.errors) ? (detail.errors as IndexedError[]) : (one as IndexedError[] | null);
-  if (all === null) throw error;
-  return refusedBatch(all.map(({ message: text, detail: of, ...which }) => ({ ...which, detail: text, id: of?.id })));
+  const { index, errors = typeof index === "number" ? [{ index, code, message }] : null } = detail;
+  if (!Array.isArray(errors)) throw error;
+  const all = (errors as Indexed[]).map(({ message: text, detail: of, ...one }) => ({ ...one, detail: text, id: of?.id }));
+  return refusedBatch(all);
 }
 
 /** The key of the Idempotency-Key header, bare or quoted as the draft's structured-field string; null: there is none. */
