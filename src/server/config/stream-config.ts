@@ -47,7 +47,7 @@ type Variables = { readonly [N in keyof All]?: z.output<All[N]> };
 /** What they say of streams and engine, and which are set and change nothing here. */
 export function readVariables(settings: Settings, env: Readonly<Record<string, string | undefined>>, faults: string[]) {
   const { streams, recovery } = settings;
-  const isSet = ([name]: readonly [string, unknown]): boolean => (env[name] ?? "").trim() !== "";
+  const isSet = (name: string): boolean => (env[name] ?? "").trim() !== "";
   const opens = streams.includes("recovery");
   const spheres = [
     [ANY, streams.length > 0],
@@ -55,24 +55,23 @@ export function readVariables(settings: Settings, env: Readonly<Record<string, s
     [RECOVERY, opens],
     [TOPIC, opens || recovery === "on"],
   ] as const;
-  const wanted = spheres.flatMap(([some, means]) => (means ? Object.entries<z.ZodType>(some).filter(isSet) : []));
-  // An address may carry a password.
-  const read = wanted.map(([name, schema]) => [name, readValue(schema, env[name], name, faults, name === "REDIS_ADDR")]);
-  const given = Object.fromEntries(read) as Variables;
-  const unused = spheres.flatMap(([some, means]) =>
-    means
-      ? []
-      : Object.entries(some)
-          .filter(isSet)
-          .map(([name]) => name),
+  const all = spheres.flatMap(([some, means]) =>
+    Object.entries<z.ZodType>(some).map(([name, schema]) => ({ name, schema, means })),
   );
+  const set = all.filter(({ name }) => isSet(name));
+  const read = set.flatMap(({ name, schema, means }) =>
+    // An address may carry a password.
+    means ? [[name, readValue(schema, env[name], name, faults, name === "REDIS_ADDR")]] : [],
+  );
+  const given = Object.fromEntries(read) as Variables;
+  // The others have names that any program may have.
+  const unused = set.flatMap(({ name, means }) => (!means && /^(REDIS_ADDR$|M10_)/.test(name) ? [name] : []));
   // Takeovers are counted by Redis itself (DR-42): there is no key to name.
-  const never = ["M10_RECLAIM_ATTEMPTS_KEY", "RECOVERY_QUEUE_KEY"].filter((name) => isSet([name, null]));
+  const never = ["M10_RECLAIM_ATTEMPTS_KEY", "RECOVERY_QUEUE_KEY"].filter(isSet);
   return {
     streams: streams.length === 0 ? null : streamsOf(settings, given, faults),
     recovery_options: recovery === "off" ? (false as const) : recoveryOptions(settings, given),
-    // The others have names that any program may have.
-    unused_variables: [...unused.filter((name) => /^(REDIS_ADDR$|M10_)/.test(name)), ...never],
+    unused_variables: [...unused, ...never],
   };
 }
 
