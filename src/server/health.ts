@@ -2,7 +2,6 @@
  * Whether this process lives, can accept, and how everything stands. None of it waits for a store that hangs: /health
  * answers within a tenth of a second with what was last known and says how old that is. Ready means that an enqueue would be accepted.
  */
-
 import { servedNow } from "../client/standing.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import { holdOf, type Served } from "../message/worker-note.ts";
