@@ -5,14 +5,13 @@
 import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import type { Permission, Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";
-import type { Metrics } from "../observe/metrics.ts";
-import { actorOf, crossOrigin, type HostRule, isAllowedHost, type Token } from "./auth.ts";
-import { createHandlers, type Handler } from "./handlers/handlers.ts";
-import { withoutEngine } from "./handlers/recovery-request.ts";
-import { createHealth, type Health, serverMetrics } from "./health.ts";
+import { actorOf, type HostRule, isAllowedHost, refuseCrossOrigin, type Token } from "./auth.ts";
+import { HANDLERS, type Handler } from "./handlers/handlers.ts";
+import { refuseWithoutEngine } from "./handlers/recovery-request.ts";
+import { createHealth } from "./health.ts";
 import type { ApiRequest } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
-import { problem, problemOf, type Reply, withInstance } from "./problem.ts";
+import { problem, problemOf, type Refusal, type Reply, refused, withInstance } from "./problem.ts";
 import { readRequest } from "./read-request.ts";
 
 export interface AppOptions {
@@ -30,11 +29,10 @@ export interface AppOptions {
 export type Authorize = (request: ApiRequest, needs: Permission) => string | null | Promise<string | null>;
 
 export interface App {
-  fetch(request: Request): Promise<Response>;
+  /** `instead`: what is answered whatever is asked, as all answers are. */
+  fetch(request: Request, instead?: Reply): Promise<Response>;
   /** The same without the objects of fetch, for a caller that has the request in another form. */
-  reply(request: ApiRequest): Promise<Reply>;
-  readonly health: Health;
-  readonly metrics: Metrics;
+  reply(request: ApiRequest, instead?: Reply): Promise<Reply>;
   /** Counts nothing any more; the Makegood behind it goes on. */
   close(): void;
 }
@@ -47,79 +45,56 @@ export const SAFE_HEADERS = {
   "cache-control": "no-store",
 } as const;
 
-interface Address {
-  readonly id: RouteId;
-  readonly method: string;
-  readonly parts: readonly string[];
-}
+const KNOWN = routeIds.map((id) => {
+  const [method, path] = ADDRESSES[id];
+  return { id, method, form: new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`) };
+});
+const at = (path: string) => KNOWN.filter(({ form }) => form.test(path));
+
+/** Paths without parameters are found at once: the one that takes messages is among them. */
+const AT: ReadonlyMap<string, typeof KNOWN> = new Map(Object.values(ADDRESSES).map(([, path]) => [path, at(path)]));
 
 export function createApp(options: AppOptions): App {
   const { kernel } = options;
   const health = createHealth(kernel);
-  const metrics = serverMetrics(kernel, health);
-  const handlers = createHandlers(kernel, health, metrics);
-  const addresses = routeIds.map((id): Address => ({ id, method: ADDRESSES[id][0], parts: ADDRESSES[id][1].split("/") }));
-  /** Paths without parameters, found at once: the one that takes messages is among them. */
-  const at = new Map<string, readonly Address[]>();
-  for (const { parts } of addresses)
-    if (!parts.some(isParam))
-      at.set(
-        parts.join("/"),
-        addresses.filter((one) => isAt(one, parts)),
-      );
 
   async function handled(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
     const path = belowBase(request.path, kernel.basePath);
-    const plain = at.get(path);
-    const parts = plain ? [] : path.split("/");
-    const here = plain ?? addresses.filter((address) => isAt(address, parts));
+    const here = AT.get(path) ?? at(path);
     const address = here.find((one) => one.method === method);
     const route: Route | undefined = address && ROUTES[address.id];
-    const asking = admit(request, options, route?.permission ?? "read");
-    const gate = asking instanceof Promise ? await asking : asking;
-    if (typeof gate !== "string") return gate;
-    if (!address || !route) return here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
-    const absent = withoutEngine(kernel, address.id);
-    if (absent !== null) return absent;
-    const by = { actor: gate, named: options.tokens.length > 0 || options.authorize !== undefined };
-    const asked = await readRequest(route, request, plain ? NO_PARAMS : paramsOf(address, parts), by, kernel.payloadBytesMax);
-    return (handlers[address.id] as Handler<RouteId>)(asked);
+    const admitted = admit(request, options, route?.permission ?? "read");
+    // Not awaited where it is known: each wait is a turn of the loop on the way of every message.
+    const actor = typeof admitted === "string" ? admitted : await admitted;
+    if (!address || !route) throw here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
+    refuseWithoutEngine(kernel, address.id);
+    const by = { actor, named: options.tokens.length > 0 || options.authorize !== undefined };
+    const asked = await readRequest(route, request, paramsOf(address.form.exec(path)), by, kernel.payloadBytesMax);
+    return (HANDLERS[address.id] as Handler<RouteId>)(asked, kernel, health);
   }
 
-  const reply = async (request: ApiRequest): Promise<Reply> => {
+  const reply: App["reply"] = async (request, instead) => {
     const { basePath = "" } = kernel;
-    const found = await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error));
-    const { status, headers, body } = withInstance(found, basePath + belowBase(request.path, basePath));
+    const found = instead ?? (await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error)));
+    const { status, headers, body } = withInstance(found, instead ? request.path : basePath + belowBase(request.path, basePath));
     const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
     if (whole.location !== undefined) whole.location = basePath + whole.location;
     return { status, headers: whole, body };
   };
-  const close = (): void => {
-    health.close();
-    metrics.close();
-  };
-  return { fetch: (request) => fetched(request, reply), reply, health, metrics, close };
+  return { fetch: (request, instead) => fetched(request, (one) => reply(one, instead)), reply, close: health.close };
 }
 
-const NO_PARAMS = {};
-const NOT_FOUND = problem("not_found", "there is nothing at this address");
+const NOT_FOUND = refused("not_found", "there is nothing at this address");
+
+export const isBelow = (base: string, path: string): boolean => base === "" || path === base || path.startsWith(`${base}/`);
 
 /** What a framework has taken off already is as good as what we take off. */
-function belowBase(path: string, base = ""): string {
-  if (base === "" || !(path === base || path.startsWith(`${base}/`))) return path;
-  return path.slice(base.length) || "/";
-}
+const belowBase = (path: string, base = ""): string => (isBelow(base, path) ? path.slice(base.length) || "/" : path);
 
-const isParam = (part: string): boolean => part.startsWith("{");
-
-function isAt({ parts: own }: Address, parts: readonly string[]): boolean {
-  return own.length === parts.length && own.every((part, i) => (isParam(part) ? parts[i] !== "" : part === parts[i]));
-}
-
-function paramsOf({ parts: own }: Address, parts: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(own.flatMap((part, i) => (isParam(part) ? [[part.slice(1, -1), unescaped(parts[i] ?? "")]] : [])));
-}
+const NO_PARAMS = {};
+const paramsOf = (found: RegExpExecArray | null): Readonly<Record<string, string>> =>
+  found?.groups ? Object.fromEntries(Object.entries(found.groups).map(([name, part]) => [name, unescaped(part)])) : NO_PARAMS;
 
 /** What is no escape stands for itself; so does a NUL, which no name has and no store can look for. */
 function unescaped(part: string): string {
@@ -131,35 +106,34 @@ function unescaped(part: string): string {
   }
 }
 
-/** The actor, or the answer to send instead. */
-function admit(request: ApiRequest, options: AppOptions, needs: Permission): string | Reply | Promise<string | Reply> {
+/** The actor; a caller who may not ask is refused. */
+function admit(request: ApiRequest, options: AppOptions, needs: Permission): string | Promise<string> {
   const header = (name: string): string | null => request.header(name);
-  if (options.hosts !== null && header("host") === null) return problem("invalid_request", "a Host header is needed");
+  if (options.hosts !== null && header("host") === null) throw refused("invalid_request", "a Host header is needed");
   if (options.hosts !== null && !isAllowedHost(header("host"), options.hosts)) {
     const remedy = "add the name to MAKEGOOD_HOSTS (to `hosts` of mount) if it is yours";
-    return problem("misdirected_request", `this server does not answer for that Host; ${remedy}`);
+    throw refused("misdirected_request", `this server does not answer for that Host; ${remedy}`);
   }
-  const changes = request.method !== "GET" && request.method !== "HEAD";
-  const foreign = changes ? crossOrigin(header) : null;
-  if (foreign !== null) return foreign;
+  if (request.method !== "GET" && request.method !== "HEAD") refuseCrossOrigin(header);
   if (needs === "open") return options.anonymous;
   if (options.authorize) return authorized(options.authorize(request, needs));
   if (options.tokens.length === 0) return options.anonymous;
   const actor = actorOf(header("authorization"), options.tokens);
-  const headers = { "www-authenticate": 'Bearer realm="makegood"' };
+  if (actor !== null) return actor;
   const detail = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
-  return actor ?? problem("unauthorized", detail, { headers });
+  throw refused("unauthorized", detail, { headers: { "www-authenticate": 'Bearer realm="makegood"' } });
 }
 
-async function authorized(asked: string | null | Promise<string | null>): Promise<string | Reply> {
+async function authorized(asked: string | null | Promise<string | null>): Promise<string> {
   const actor = await asked;
-  return actor || problem("unauthorized", "the program that this API is mounted in does not let this request in");
+  if (actor) return actor;
+  throw refused("unauthorized", "the program that this API is mounted in does not let this request in");
 }
 
-function methodNotAllowed(method: string, here: readonly Address[]): Reply {
-  const methods = here.map((one) => one.method);
+function methodNotAllowed(method: string, here: typeof KNOWN): Refusal {
+  const methods: string[] = here.map((one) => one.method);
   const allow = (methods.includes("GET") ? ["HEAD", ...methods] : methods).join(", ");
-  return problem("method_not_allowed", `${method.slice(0, 100)} is not possible here, only ${allow}`, { headers: { allow } });
+  return refused("method_not_allowed", `${method.slice(0, 100)} is not possible here, only ${allow}`, { headers: { allow } });
 }
 
 /** What nobody foresaw is logged with everything and shown with nothing. */

@@ -6,35 +6,32 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import { SYSTEM } from "../recovery/provenance.ts";
-import { problem, type Reply } from "./problem.ts";
+import { refused } from "./problem.ts";
 
 export interface Token {
   readonly name: string;
   readonly digest: Buffer;
 }
 
-export const TOKEN_BYTES_MIN = 16;
+const TOKEN_BYTES_MIN = 16;
 const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 
 /** `name:secret,name2:secret2`, also one a line. Every fault is reported, none with a secret in it. */
 export function parseTokens(text: string): { tokens: Token[]; faults: string[] } {
   const tokens: Token[] = [];
   const faults: string[] = [];
-  const entries = text.split(/[,\n]/).map((entry) => entry.trim());
-  for (const [at, entry] of entries.entries()) {
-    if (entry === "") continue;
-    const colon = entry.indexOf(":");
-    const name = colon < 0 ? "" : entry.slice(0, colon);
-    const secret = entry.slice(colon + 1);
+  for (const [at, entry] of text.split(/[,\n]/).entries()) {
+    if (entry.trim() === "") continue;
+    const [, name = "", secret] = /^([^:]*):(.*)$/s.exec(entry.trim()) ?? [];
     const which = `entry ${at + 1}`;
-    if (colon < 0) faults.push(`${which} is not name:secret`);
+    if (secret === undefined) faults.push(`${which} is not name:secret`);
     else if (!TOKEN_NAME.test(name)) faults.push(`${which} has no usable name (letters, digits, . _ @ -, up to 64)`);
     else if (name === SYSTEM.actor)
       faults.push(`${which}: ${name} is what the server calls itself on record: choose another name`);
     else if (tokens.some((token) => token.name === name)) faults.push(`the name ${name} is given twice`);
-    else if (Buffer.byteLength(secret) < TOKEN_BYTES_MIN) {
+    else if (Buffer.byteLength(secret) < TOKEN_BYTES_MIN)
       faults.push(`the secret of ${name} is shorter than ${TOKEN_BYTES_MIN} characters`);
-    } else tokens.push({ name, digest: digest(secret) });
+    else tokens.push({ name, digest: digest(secret) });
   }
   if (tokens.length === 0 && faults.length === 0) faults.push("it is empty");
   return { tokens, faults };
@@ -84,17 +81,15 @@ function bare(host: string): string {
   return name.startsWith("[") && name.endsWith("]") ? name.slice(1, -1) : name;
 }
 
-/** A refusal for a request that changes something on behalf of a page of another origin. */
-export function crossOrigin(header: (name: string) => string | null): Reply | null {
+/** Refuses what would change something on behalf of a page of another origin. */
+export function refuseCrossOrigin(header: (name: string) => string | null): void {
   const site = header("sec-fetch-site");
-  if (site !== null && site !== "same-origin" && site !== "none") {
-    return problem("cross_origin_refused", `a page of another origin (${JSON.stringify(site)}) may not change anything here`);
-  }
+  if (site !== null && site !== "same-origin" && site !== "none")
+    throw refused("cross_origin_refused", `a page of another origin (${JSON.stringify(site)}) may not change anything here`);
   const origin = header("origin");
-  if (origin === null) return null;
   const host = header("host");
-  const own = host !== null && (origin === `http://${host}` || origin === `https://${host}`);
-  return own ? null : problem("cross_origin_refused", "the Origin header names another origin");
+  const own = origin === null || (host !== null && (origin === `http://${host}` || origin === `https://${host}`));
+  if (!own) throw refused("cross_origin_refused", "the Origin header names another origin");
 }
 
 function digest(secret: string): Buffer {

@@ -21,9 +21,7 @@ function topicFindings({ name, breaker, disabledReason }: TopicRecord): Finding[
   ];
 }
 
-export interface NotServed extends Hold {
-  readonly topic: string;
-}
+type NotServed = Hold & { readonly topic: string };
 
 /** Topics that nobody can deliver although something of them waits. */
 export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
@@ -36,11 +34,11 @@ export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
 }
 
 function processFindings(kernel: Kernel, known: Answer<Levels>): Finding[] {
-  const dispatcher = kernel.dispatcher();
+  const dispatcher = kernel.worker?.status();
   const found = [
     [known.error !== null, "counts_old", "the counts are old"],
     [dispatcher?.state === "stopped", "dispatcher_stopped", "the dispatcher has stopped"],
-    [dispatcher !== null && dispatcher.storeFailures > 0, "dispatcher_cut_off", "the dispatcher cannot reach the store"],
+    [dispatcher !== undefined && dispatcher.storeFailures > 0, "dispatcher_cut_off", "the dispatcher cannot reach the store"],
     [kernel.draining(), "draining", "shutting down"],
   ] as const;
   return found.flatMap(([is, what, reason]) => (is ? [degraded(what, reason)] : []));
@@ -64,10 +62,7 @@ export function statusOf(findings: readonly Finding[]): "healthy" | "degraded" |
   return findings.some(({ severity }) => severity === "degraded") ? "degraded" : "healthy";
 }
 
-const OF_TOPICS: ReadonlyMap<string, string> = new Map([
-  ["breaker_open", "breaker open"],
-  ["sink_disabled", "sink disabled"],
-]);
+const OF_TOPICS = ["breaker_open", "sink_disabled"];
 
 /** As sentences, the worst first; topics with the same trouble share one. */
 export function reasonsOf(findings: readonly Finding[]): string[] {
@@ -76,13 +71,13 @@ export function reasonsOf(findings: readonly Finding[]): string[] {
   const topics = new Map<string, string[]>();
   for (const { what, topic, reason, severity } of findings) {
     if (severity === "note") continue;
-    const shared = OF_TOPICS.get(what);
-    if (shared !== undefined && topic !== null) topics.set(shared, [...(topics.get(shared) ?? []), topic]);
+    const shared = what.replace("_", " ");
+    if (topic !== null && OF_TOPICS.includes(what)) topics.set(shared, [...(topics.get(shared) ?? []), topic]);
     else (severity === "unhealthy" ? down : worse).push(topic === null ? reason : `${topic}: ${reason}`);
   }
   return [...down, ...[...topics].map(([shared, names]) => `${shared}: ${names.join(", ")}`), ...worse].slice(0, FINDINGS_MAX);
 }
 
-export function findingJson({ what, topic, reason, sinceMs, severity }: Finding): Readonly<Record<string, unknown>> {
-  return { what, topic, reason, since: sinceMs === null ? null : new Date(sinceMs).toISOString(), severity };
-}
+export const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
+export const findingJson = ({ sinceMs, ...finding }: Finding) => ({ ...finding, since: isoOf(sinceMs) });

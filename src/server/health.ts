@@ -2,19 +2,19 @@
  * Whether this process lives, can accept, and how everything stands. None of it waits for a store that hangs: /health
  * answers within a tenth of a second with what was last known and says how old that is. Ready means that an enqueue would be accepted.
  */
-
 import { servedNow } from "../client/standing.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import { holdOf, type Served } from "../message/worker-note.ts";
 import { type Answer, createLastAnswer } from "../observe/last-answer.ts";
-import { createMetrics, type Metrics } from "../observe/metrics.ts";
+import { createMetrics, type Levels as Measured } from "../observe/metrics.ts";
 import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
 import type { StatusCount } from "../store/store.ts";
-import { FINDINGS_MAX, findingJson, findingsOf, reasonsOf, statusOf, unservedTopics } from "./findings.ts";
+import { FINDINGS_MAX, findingJson, findingsOf, isoOf, reasonsOf, statusOf, unservedTopics } from "./findings.ts";
 import { inWireNames } from "./json/wire.ts";
 import type { Kernel } from "./kernel.ts";
+import { VERSION } from "./version.ts";
 
 export interface Levels {
   /** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
@@ -23,36 +23,13 @@ export interface Levels {
   readonly served: Served;
 }
 
-export type CountJson = Omit<StatusCount, "oldestMs"> & { readonly oldest_ms: number | null };
-
-export interface ReadyCheck {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly detail: string | null;
-}
-
-export interface HealthJson {
-  readonly status: "healthy" | "degraded" | "unhealthy";
-  readonly reasons: readonly string[];
-  readonly [member: string]: unknown;
-}
-
-export interface Health {
-  ready(): Promise<ReadyCheck[]>;
-  summary(): Promise<HealthJson>;
-  /** Counts and topics, at most a few seconds old; the last known ones when the store does not answer within `waitMs`. */
-  levels(waitMs: number): Promise<Answer<Levels>>;
-  /** Topic → how many this process has delivered since it started. */
-  readonly delivered: ReadonlyMap<string, number>;
-  /** Counts nothing any more. */
-  close(): void;
-}
-
 const READY_WAIT_MS = 2_000;
 const READY_KEPT_MS = 500;
 const SUMMARY_WAIT_MS = 40;
 /** Counting costs the store more than being asked whether it is there. */
 const LEVELS_KEPT_MS = 5_000;
+/** A scrape waits this long for fresh counts and then shows the last ones. */
+const LEVELS_WAIT_MS = 150;
 const TOPICS_MAX = 1_000;
 /** What is read of the server's settings for billing, and of what is quarantined. */
 const BILLING_KEPT_MS = 15_000;
@@ -60,20 +37,37 @@ const BILLING_WAIT_MS = 20;
 /** Nobody vouches for a store that was not looked at yet. */
 const NOT_LOOKED = { state: "unknown" } as const;
 
-export function createHealth(kernel: Kernel): Health {
+export type Health = ReturnType<typeof createHealth>;
+
+export function createHealth(kernel: Kernel) {
   const { clock } = kernel;
-  const { store, watch, ladder } = kernel.mg;
+  const { store, watch, ladder, events } = kernel.mg;
   const freshLevels = async (): Promise<Levels> => {
     const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
     return { counts, topics, served };
   };
   const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels, true);
   const billing = createLastAnswer(clock, BILLING_KEPT_MS, () => lookAtStore(store));
-  const { delivered, close } = countDelivered(kernel);
+  const measured = async () => measuredOf(kernel, await levels.read(LEVELS_WAIT_MS));
+  const metrics = createMetrics({ events, version: VERSION, levels: measured });
+  const delivered = new Map<string, number>();
+  const deaf = events.on((event) => {
+    if (event.type !== "attempt" || event.status !== "delivered") return;
+    // Bounded like every label: topics beyond the first thousand share a line.
+    const topic = delivered.has(event.topic) || delivered.size < TOPICS_MAX ? event.topic : "other";
+    delivered.set(topic, (delivered.get(topic) ?? 0) + 1);
+  });
   return {
-    delivered,
-    close,
-    levels: (waitMs) => levels.read(waitMs),
+    metrics,
+    /** Topic → how many this process has delivered since it started. */
+    delivered: delivered as ReadonlyMap<string, number>,
+    /** Counts nothing any more. */
+    close(): void {
+      deaf();
+      metrics.close();
+    },
+    /** Counts and topics, at most a few seconds old; the last known ones when the store does not answer within `waitMs`. */
+    levels: (waitMs: number) => levels.read(waitMs),
     async ready() {
       const { error } = await watch.fresh(READY_KEPT_MS, READY_WAIT_MS);
       const draining = kernel.draining();
@@ -87,10 +81,10 @@ export function createHealth(kernel: Kernel): Health {
     async summary() {
       const known = await levels.read(SUMMARY_WAIT_MS);
       // CON-5: only where settlement is kept in this store.
-      if (!known.value?.topics.some((topic) => topic.name === BILLING)) return summarize(kernel, known);
+      if (!known.value?.topics.some((topic) => topic.name === BILLING)) return summaryOf(kernel, known);
       const looked = (await billing.read(BILLING_WAIT_MS)).value ?? NOT_LOOKED;
-      const up = kernel.mg.watch.state().error === null;
-      return { ...summarize(kernel, known), billing: billingOfCounts(known.value.counts, store.traits, up, looked) };
+      const up = watch.state().error === null;
+      return { ...summaryOf(kernel, known), billing: billingOfCounts(known.value.counts, store.traits, up, looked) };
     },
   };
 }
@@ -102,49 +96,33 @@ function deliverText({ survivesBelow, journalRefuses, holdings }: LadderStatus, 
   return `${text}; below it ${left} only: the journal is full or cannot be written`;
 }
 
-/** Bounded like every label: topics beyond the first thousand share a line. */
-function countDelivered(kernel: Kernel): Pick<Health, "delivered" | "close"> {
-  const delivered = new Map<string, number>();
-  const close = kernel.mg.events.on((event) => {
-    if (event.type !== "attempt" || event.status !== "delivered") return;
-    const topic = delivered.has(event.topic) || delivered.size < TOPICS_MAX ? event.topic : "other";
-    delivered.set(topic, (delivered.get(topic) ?? 0) + 1);
-  });
-  return { delivered, close };
-}
-
-function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
-  const { mg } = kernel;
-  const { name, survives } = mg.store.traits;
-  const state = mg.watch.state();
-  const ladder = mg.ladder.status();
-  const topics = known.value?.topics ?? [];
-  const counts = known.value?.counts ?? [];
-  const dispatcher = kernel.dispatcher();
+function summaryOf(kernel: Kernel, known: Answer<Levels>) {
+  const { store, watch, ladder } = kernel.mg;
+  const { name, survives } = store.traits;
+  const { error, tookMs, checkedAtMs, ageMs } = watch.state();
+  const below = ladder.status();
+  const { topics = [], counts = [] } = known.value ?? {};
   const notServed = unservedTopics(known.value);
   const findings = findingsOf(kernel, known, notServed);
   const names = (which: (topic: TopicRecord) => boolean): string[] => topics.filter(which).map((topic) => topic.name);
-  const up = state.error === null;
-  const checked = { checked_at: new Date(state.checkedAtMs).toISOString(), age_ms: state.ageMs };
+  const up = error === null;
+  const checked = { checked_at: isoOf(checkedAtMs), age_ms: ageMs };
   return {
     status: statusOf(findings),
     reasons: reasonsOf(findings),
     findings: findings.slice(0, FINDINGS_MAX).map(findingJson),
-    version: kernel.version,
+    version: VERSION,
     ...checked,
-    store: { name, survives, up, error: state.error, answered_in_ms: state.tookMs, ...checked },
+    store: { name, survives, up, error, answered_in_ms: tookMs, ...checked },
     deliver: {
-      into: up && ladder.primary === "up" ? "primary" : "below",
-      survives: ladder.survives,
-      durable: ladder.durable,
-      waiting_below: ladder.waiting,
-      holdings: ladder.holdings.map(({ place, count, quarantined, oldestAtMs, survives: what }) => ({
-        ...{ place, count, quarantined, survives: what },
-        oldest_at: oldestAtMs === null ? null : new Date(oldestAtMs).toISOString(),
-      })),
-      quarantined: ladder.quarantined,
+      into: up && below.primary === "up" ? "primary" : "below",
+      survives: below.survives,
+      durable: below.durable,
+      waiting_below: below.waiting,
+      holdings: below.holdings.map(({ oldestAtMs, ...held }) => ({ ...held, oldest_at: isoOf(oldestAtMs) })),
+      quarantined: below.quarantined,
     },
-    dispatcher: inWireNames(dispatcher),
+    dispatcher: inWireNames(kernel.worker?.status() ?? null),
     topics: {
       count: topics.length,
       paused: names((topic) => topic.paused),
@@ -152,38 +130,21 @@ function summarize(kernel: Kernel, known: Answer<Levels>): HealthJson {
       sink_disabled: names((topic) => topic.disabledReason !== null),
       not_served: notServed.slice(0, FINDINGS_MAX),
     },
-    counts: counts.map(({ oldestMs, ...count }): CountJson => ({ ...count, oldest_ms: oldestMs })),
+    counts: counts.map((one) => inWireNames(one)),
     counts_age_ms: known.ageMs,
   };
 }
 
-/** A scrape waits this long for fresh counts and then shows the last ones. */
-const LEVELS_WAIT_MS = 150;
-
-export function serverMetrics(kernel: Kernel, health: Health): Metrics {
-  return createMetrics({
-    events: kernel.mg.events,
-    version: kernel.version,
-    levels: async () => {
-      const { value, ageMs } = await health.levels(LEVELS_WAIT_MS);
-      const state = kernel.mg.watch.state();
-      const breakers = value?.topics.map((topic) => ({
-        topic: topic.name,
-        state: topic.breaker.state,
-        paused: topic.paused,
-        held: holdOf(topic, value.served)?.code ?? null,
-      }));
-      const { survives } = kernel.mg.store.traits;
-      const store = { survives, checkedAgeMs: state.ageMs, below: belowOf(kernel), findings: kernel.mg.findings() };
-      return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: state.error === null, store };
-    },
-  });
-}
-
-/** What lies below the primary store, as metrics show it. */
-function belowOf({ mg, clock }: Kernel) {
+function measuredOf({ mg, clock }: Kernel, { value, ageMs }: Answer<Levels>): Measured {
+  const { error, ageMs: checkedAgeMs } = mg.watch.state();
   const nowMs = clock.wallMs();
-  return mg.ladder.status().holdings.map(({ place, count, quarantined, oldestAtMs }) => {
+  const breakers = value?.topics.map((topic) => {
+    const { name, breaker, paused } = topic;
+    return { topic: name, state: breaker.state, paused, held: holdOf(topic, value.served)?.code ?? null };
+  });
+  const below = mg.ladder.status().holdings.map(({ place, count, quarantined, oldestAtMs }) => {
     return { place, count, quarantined, ageMs: oldestAtMs === null ? 0 : Math.max(0, nowMs - oldestAtMs) };
   });
+  const store = { survives: mg.store.traits.survives, checkedAgeMs, below, findings: mg.findings() };
+  return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: error === null, store };
 }

@@ -2,7 +2,8 @@
  * What a handler sees of a request and how it answers: plain values, so that no handler knows what carries them and the
  * CLI can call the same handlers without a socket.
  */
-import type { Reply } from "./problem.ts";
+import { isUuid } from "../platform/ids.ts";
+import { notFound, type Reply } from "./problem.ts";
 
 export interface ApiRequest {
   readonly method: string;
@@ -14,6 +15,22 @@ export interface ApiRequest {
   bytes(bytesMax: number): Promise<Uint8Array | null>;
   /** What it came as: a Request of fetch, or an IncomingMessage of Node. For programs that mount the API. */
   readonly carrier?: unknown;
+}
+
+interface Named {
+  readonly params: { readonly id: string };
+}
+
+/** The number in a path; what is none is as good as unknown. */
+export function numbered(what: "group" | "candidate", { params: { id } }: Named): number {
+  if (!/^[1-9][0-9]{0,14}$/.test(id)) throw notFound(what, id);
+  return Number(id);
+}
+
+/** Likewise for those that have a UUID. */
+export function identified(what: "message" | "redrive", { params: { id } }: Named): string {
+  if (!isUuid(id)) throw notFound(what, id);
+  return id;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -30,9 +47,20 @@ export const json = (status: number, value: unknown, headers?: Headers): Reply =
 export const tagged = (status: number, value: unknown, version: number, headers?: Headers): Reply =>
   json(status, value, { etag: `"${version}"`, ...headers });
 
-/** A page of a list; without `nextCursor` it is the whole. */
-export function page<T>(found: { readonly data: readonly T[]; readonly nextCursor?: string | null }, each: (one: T) => unknown) {
-  return json(200, { data: found.data.map((one) => each(one)), next_cursor: found.nextCursor ?? null });
+/** I8: the text is spliced in as it is; parsing and printing it again would change numbers and escapes. Undefined: without it. */
+export const spliced = (object: object, name: string, text: string | undefined): string =>
+  text === undefined ? JSON.stringify(object) : `${JSON.stringify(object).slice(0, -1)},"${name}":${text}}`;
+
+interface Page<T> {
+  readonly data: readonly T[];
+  /** Absent: it is the whole. */
+  readonly nextCursor?: string | null;
 }
+
+export const page = <T>(found: Page<T>, each: (one: T) => unknown): Reply => pageText(found, (one) => JSON.stringify(each(one)));
+
+/** The same where each is JSON text already. */
+export const pageText = <T>({ data, nextCursor = null }: Page<T>, each: (one: T) => string): Reply =>
+  jsonText(200, `{"data":[${data.map((one) => each(one)).join(",")}],"next_cursor":${JSON.stringify(nextCursor)}}`);
 
 export const DONE: Reply = { status: 204, headers: {}, body: "" };

@@ -3,8 +3,6 @@
  */
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { type Config, type ConfigRead, type ConfigSources, readConfig } from "./config/config.ts";
-export type { CountJson, HealthJson } from "./health.ts";
-export type { AttemptJson, MessageJson, ProvenanceJson } from "./json/message-json.ts";
-export type { TopicJson } from "./json/topic-json.ts";
+export { kernelOf } from "./kernel.ts";
 export { type Asking, type Mounted, type MountOptions, mount } from "./mount.ts";
-export { kernelOf, type RunningServer, type ServeOptions, startServer } from "./serve.ts";
+export { type RunningServer, type ServeOptions, startServer } from "./serve.ts";

@@ -5,38 +5,35 @@
 import type { Makegood } from "../create.ts";
 import type { Log } from "../observe/log.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Recovery } from "../recovery/recovery.ts";
-import type { WorkerStatus } from "../worker/worker.ts";
-import type { SinkCheck } from "./topic-definition.ts";
+import { createAddressGuard } from "../sink/address-guard.ts";
+import { checkSink } from "../sink/check-sink.ts";
+import type { Worker } from "../worker/worker.ts";
+import type { Config } from "./config/config.ts";
+import type { SinkCheck } from "./json/topic-json.ts";
 
 export interface Kernel {
-  readonly mg: Pick<
-    Makegood,
-    | "store"
-    | "events"
-    | "ladder"
-    | "watch"
-    | "findings"
-    | "enqueueText"
-    | "deliver"
-    | "replay"
-    | "resolve"
-    | "discard"
-    | "cancel"
-    | "reschedule"
-  >;
-  /** Null where the store keeps no recovery records, or recovery is switched off: the endpoints answer 501. */
-  readonly recovery: Recovery | null;
+  readonly mg: Makegood;
   readonly log: Log;
   readonly clock: Clock;
-  readonly version: string;
   readonly payloadBytesMax: number;
   readonly checkSink: SinkCheck;
   /** What stands before every address where another program mounts the API: `/makegood`; absent: nothing. */
   readonly basePath?: string | undefined;
-  /** What the dispatcher of this process is doing; null where there is none. */
-  dispatcher(): WorkerStatus | null;
+  /** The dispatcher of this process, where there is one. */
+  readonly worker?: Worker | null | undefined;
   draining(): boolean;
   /** Whether a topic that a file or code declared may be deleted all the same, because nobody declares it any more. */
   abandoned(topic: string): Promise<boolean>;
+}
+
+/** Log and clock are those of the Makegood and no topic is abandoned, unless said. */
+export interface KernelParts extends Pick<Kernel, "mg" | "draining">, Partial<Omit<Kernel, "mg" | "draining">> {
+  readonly config: Pick<Config, "payload_bytes_max" | "sink_allow">;
+}
+
+export function kernelOf({ config, ...parts }: KernelParts): Kernel {
+  const { log, clock } = parts.mg;
+  const guard = createAddressGuard({ allow: config.sink_allow });
+  const check: SinkCheck = (sink) => checkSink(sink, guard);
+  return { log, clock, abandoned: async () => false, payloadBytesMax: config.payload_bytes_max, checkSink: check, ...parts };
 }

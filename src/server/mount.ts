@@ -9,12 +9,13 @@ import { MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import { SYSTEM } from "../recovery/provenance.ts";
 import type { Worker } from "../worker/worker.ts";
-import { type Authorize, createApp, SAFE_HEADERS } from "./app.ts";
-import { type HostRule, parseTokens, type Token } from "./auth.ts";
+import { type AppOptions, createApp, isBelow } from "./app.ts";
+import { parseTokens } from "./auth.ts";
 import type { ApiRequest } from "./http.ts";
-import { answerNode, send } from "./listen.ts";
-import { problem, type Reply, withInstance } from "./problem.ts";
-import { kernelOf } from "./serve.ts";
+import { kernelOf } from "./kernel.ts";
+import { answerNode } from "./listen.ts";
+import { problem, type Reply } from "./problem.ts";
+import { PROBE_MS } from "./serve.ts";
 
 /** What is known of who asks, beside the request itself. */
 export interface Asking {
@@ -51,57 +52,43 @@ export interface Mounted {
   close(): void;
 }
 
-/** As a server asks its store: what /readyz says is at most this old. */
-const PROBE_MS = 1_000;
-
 const TAKEN =
   "the body was read before the request came here, so the payload's exact bytes are gone: mount Makegood before express.json() and other " +
   "body parsers (Fastify: without content type parsers for these routes)";
 
 export function mount(mg: Makegood, options: MountOptions): Mounted {
+  const { worker, payloadBytesMax = LIMITS.payloadBytesMax, sinkAllow = [], authorize } = options;
   const base = basePathOf(options.basePath);
-  const access = accessOf(options);
-  let closed = false;
-  const kernel = kernelOf({
-    config: { payload_bytes_max: options.payloadBytesMax ?? LIMITS.payloadBytesMax, sink_allow: options.sinkAllow ?? [] },
-    mg,
-    worker: options.worker ?? null,
-    draining: () => closed,
+  const config = { payload_bytes_max: payloadBytesMax, sink_allow: sinkAllow };
+  const app = createApp({
+    ...accessOf(options),
+    authorize: authorize && ((request, needs) => actorFrom(request, needs, authorize)),
+    kernel: kernelOf({ config, mg, worker, basePath: base, draining: () => closed }),
   });
-  const { authorize } = options;
-  const asked: Authorize | undefined = authorize && ((request, needs) => actorFrom(request, needs, authorize));
-  const app = createApp({ ...access, authorize: asked, kernel: { ...kernel, basePath: base } });
   const release = mg.watch.often(PROBE_MS);
-
-  const refusal = (url: string): Reply | null =>
-    closed ? at(url, problem("closed", "this API was closed by the program that it is mounted in")) : null;
+  let closed = false;
   let told = false;
   /** The program is wrong, not the caller: it is told once, and every caller why there is no answer. */
-  const misused = (detail: string, url: string): Reply => {
+  const refusal = (detail: string | null): Reply | undefined => {
+    if (closed) return problem("closed", "this API was closed by the program that it is mounted in");
+    if (detail === null) return undefined;
     if (!told) mg.log.error(detail);
     told = true;
-    return at(url, problem("internal_error", detail));
+    return problem("internal_error", detail);
   };
-
   return {
-    async fetch(request) {
-      const refused = refusal(request.url) ?? (request.bodyUsed ? misused(TAKEN, request.url) : null);
-      return refused === null ? app.fetch(request) : new Response(refused.body, refused);
-    },
+    fetch: (request) => app.fetch(request, refusal(request.bodyUsed ? TAKEN : null)),
     node(incoming, outgoing, next) {
       const { originalUrl = incoming.url ?? "/", baseUrl = "" } = incoming as Routed;
       const wrong = baseUrl === "" || isBelow(baseUrl, base) ? null : elsewhere(baseUrl);
-      if (wrong === null && !isBelow(base, pathOf(originalUrl))) {
-        if (next) next();
-        else send(outgoing, at(originalUrl, problem("not_found", `the API stands below ${base}`)));
-        return;
-      }
-      const detail = wrong ?? (isTaken(incoming) ? TAKEN : null);
-      const refused = refusal(originalUrl) ?? (detail === null ? null : misused(detail, originalUrl));
+      const outside = wrong === null && !isBelow(base, pathOf(originalUrl));
+      if (outside && next) return next();
+      const instead = outside
+        ? problem("not_found", `the API stands below ${base}`)
+        : refusal(wrong ?? (isTaken(incoming) ? TAKEN : null));
       // Frameworks take off where they routed by; we know it ourselves, and answers name the whole path.
       incoming.url = originalUrl;
-      if (refused === null) void answerNode(app.reply, incoming, outgoing);
-      else send(outgoing, refused);
+      void answerNode((request) => app.reply(request, instead), incoming, outgoing);
     },
     close() {
       if (closed) return;
@@ -129,19 +116,12 @@ function isTaken(incoming: Routed): boolean {
 const elsewhere = (baseUrl: string): string =>
   `this API is mounted at ${baseUrl} and does not know it: mount(mg, { basePath: ${JSON.stringify(baseUrl)} })`;
 
-const isBelow = (base: string, path: string): boolean => base === "" || path === base || path.startsWith(`${base}/`);
-
 function pathOf(url: string): string {
   if (!url.startsWith("/")) return URL.canParse(url) ? new URL(url).pathname : url;
   return url.split(/[?#]/, 1)[0] ?? "/";
 }
 
-const at = (url: string, reply: Reply): Reply =>
-  withInstance({ ...reply, headers: { ...SAFE_HEADERS, ...reply.headers } }, pathOf(url));
-
-type Access = { readonly tokens: readonly Token[]; readonly anonymous: string; readonly hosts: HostRule | null };
-
-function accessOf({ tokens, authorize, anonymous, hosts }: MountOptions): Access {
+function accessOf({ tokens, authorize, anonymous, hosts }: MountOptions): Pick<AppOptions, "tokens" | "anonymous" | "hosts"> {
   const given = Object.entries({ tokens, authorize, anonymous }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (given.length !== 1) {
     const which = given.length === 0 ? "nobody says who may use this API" : `only one of ${given.join(" and ")} may be given`;
@@ -158,18 +138,14 @@ function accessOf({ tokens, authorize, anonymous, hosts }: MountOptions): Access
 type Says = NonNullable<MountOptions["authorize"]>;
 
 async function actorFrom({ carrier }: ApiRequest, needs: Permission, authorize: Says): Promise<string | null> {
-  const actor =
-    carrier instanceof Request
-      ? await authorize(carrier, { needs, incoming: undefined })
-      : await authorize(headOf(carrier as IncomingMessage), { needs, incoming: carrier as IncomingMessage });
+  const incoming = carrier instanceof Request ? undefined : (carrier as IncomingMessage);
+  const actor = await authorize(incoming ? headOf(incoming) : (carrier as Request), { needs, incoming });
   return actor === null || actor === undefined ? null : actorName(actor, "authorize");
 }
 
 /** The request without its body, which is ours to read. */
 function headOf({ method = "GET", url = "/", headers }: IncomingMessage): Request {
-  const lines = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [value].flat().map((one) => [name, one]),
-  );
+  const lines = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
   return new Request(new URL(url, `http://${headers.host ?? "localhost"}`), { method, headers: lines });
 }
 

@@ -19,54 +19,41 @@ export interface OpenedStore {
   release(): Promise<void>;
 }
 
-export interface StoreUrl {
-  readonly url: string;
-  readonly embedded: boolean;
-  release(): Promise<void>;
-}
-
-type RedisConfig = Pick<Config, "store" | "redis_url" | "redis_prefix" | "redis_attest" | "allow_eviction">;
-
 export interface StoreOptions {
-  readonly config: Pick<Config, "database_url" | "data_dir" | "schema" | "concurrency"> & RedisConfig;
+  readonly config: Config;
   readonly log: Log;
-  /** The embedded server had to move: connections to the old address will not work again. */
-  readonly moved?: (() => void) | undefined;
+  /** Hears that the embedded server had to move: connections to the old address will not work again. */
+  readonly failed?: ((reason: string) => void) | undefined;
   /** What opening may do to a store that is not as this release wants it. */
   readonly migrate?: PostgresStoreOptions["migrate"];
-  readonly signal?: AbortSignal | undefined;
 }
 
-export async function storeUrl({ config, log, moved, signal }: StoreOptions): Promise<StoreUrl> {
-  if (config.database_url !== null) return { url: config.database_url, embedded: false, release: async () => {} };
+const nothing = async (): Promise<void> => {};
+
+export async function storeUrl({ config, log, failed }: StoreOptions) {
+  if (config.database_url !== null) return { url: config.database_url, embedded: false, release: nothing };
   const server = await startEmbedded({
     dataDir: config.data_dir,
     log: (line) => log.info(line),
-    onUrlChange: () => moved?.(),
-    ...(signal ? { signal } : {}),
+    onUrlChange: () => failed?.("the embedded PostgreSQL came back at another address"),
   });
   return { url: server.url, embedded: true, release: () => server.close() };
 }
 
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
-  const { config } = options;
-  const nothing = async (): Promise<void> => {};
+  const { config, migrate } = options;
   if (config.store === "memory") return { store: createMemoryStore(), secondary: null, release: nothing };
-  const redis = redisStore(config, options);
+  const redis = config.redis_url === null ? null : redisStore(config.redis_url, options);
   if (config.store === "redis" && redis) return { store: redis, secondary: null, release: nothing };
   const { url, release } = await storeUrl(options);
-  return { store: createPostgresStore({ url, schema: config.schema, migrate: options.migrate }), secondary: redis, release };
+  return { store: createPostgresStore({ url, schema: config.schema, migrate }), secondary: redis, release };
 }
 
-function redisStore(
-  { redis_url, redis_prefix, redis_attest, allow_eviction }: RedisConfig,
-  { log, migrate = "up" }: StoreOptions,
-): Store | null {
-  if (redis_url === null) return null;
+function redisStore(redis: string, { config, log, migrate = "up" }: StoreOptions): Store {
+  const { redis_prefix: prefix, redis_attest, allow_eviction: allowEviction } = config;
   const attest = attestation(redis_attest);
   const onLoss = (message: string): void => log.error(message);
-  const mustExist = migrate !== "up";
-  return createRedisStore({ redis: redis_url, prefix: redis_prefix, attest, allowEviction: allow_eviction, onLoss, mustExist });
+  return createRedisStore({ redis, prefix, attest, allowEviction, onLoss, mustExist: migrate !== "up" });
 }
 
 /** `appendonly=yes` and the like, as the settings have checked them. */

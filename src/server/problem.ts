@@ -4,6 +4,7 @@
 import { FAULTS_NAMED_MAX, type Fault } from "../contract/faults.ts";
 import { type ProblemCode, statusOf, titleOf } from "../contract/problem-codes.ts";
 import { isMakegoodError } from "../message/errors.ts";
+import { wireName } from "./json/wire.ts";
 
 /** One of several reasons: which element, which field, what is wrong with it. */
 export interface ProblemItem {
@@ -64,27 +65,24 @@ export class Refusal extends Error {
 
 export const refused = (...how: Parameters<typeof problem>): Refusal => new Refusal(problem(...how));
 
-/** Facts of an error that a caller may see under their own names. */
-const SHOWN = ["id", "index", "limit", "issues", "revision", "resolution", "version", "seen"];
-/** And those that are called otherwise outside. */
-const RENAMED = { status: "message_status", carrierId: "carrier_id", redriveId: "redrive_id" };
-const NAMES = new Map([...SHOWN.map((name) => [name, name] as const), ...Object.entries(RENAMED)]);
+/** Facts of an error that a caller may see; a status is that of the message. */
+const SHOWN = ["id", "index", "limit", "issues", "revision", "resolution", "version", "seen", "status", "carrierId", "redriveId"];
 
 /** What a thrown error becomes; undefined when it is none of ours and must be logged, not shown. */
 export function problemOf(thrown: unknown, status?: number): Reply | undefined {
   if (thrown instanceof Refusal) return thrown.reply;
   if (!isMakegoodError(thrown)) return undefined;
   const { code, message, detail } = thrown;
-  const members = Object.fromEntries(
-    [...NAMES].flatMap(([name, shown]) => {
-      const value = detail[name];
-      return value === undefined || (name === "redriveId" && value === null) ? [] : [[shown, value]];
-    }),
-  );
+  const known = SHOWN.filter((name) => detail[name] !== undefined && !(name === "redriveId" && detail[name] === null));
+  const members = known.map((name) => [name === "status" ? "message_status" : wireName(name), detail[name]]);
   const faults = Array.isArray(detail.errors) ? (detail.errors as Fault[]) : [];
   const errors = faults.map((one) => ({ field: one.field, code, detail: one.detail }));
-  return problem(code, message, { members, errors, status });
+  return problem(code, message, { members: Object.fromEntries(members), errors, status });
 }
+
+/** An id in a path that names nothing. */
+export const notFound = (what: "message" | "topic" | "group" | "candidate" | "rule" | "action" | "redrive", id: string) =>
+  refused(`${what}_not_found`, `there is no ${what} ${id.slice(0, 250)}`);
 
 /** Adds which request it was about; the path only, because a query may carry what should not be repeated. */
 export function withInstance(reply: Reply, instance: string): Reply {

@@ -2,33 +2,31 @@
  * One process with everything: the API, the dispatcher and maintenance on one store. It starts in an order in which each
  * part can rely on the ones before it, stops in the opposite one, and never touches signals or the exit code itself.
  */
-import { createMakegood, type Makegood } from "../create.ts";
+import { createMakegood, type Makegood, type MakegoodOptions } from "../create.ts";
 import { errorText } from "../message/errors.ts";
 import { type LogSetting, startLog } from "../observe/default-log.ts";
 import { type Log, logEvents } from "../observe/log.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
 import { startStreams, streamTopics } from "../presets/streams.ts";
-import { createAddressGuard } from "../sink/address-guard.ts";
-import { checkSink } from "../sink/check-sink.ts";
 import { auditOf } from "../store/audit.ts";
+import { recoveryOf } from "../store/recovery.ts";
 import type { Store } from "../store/store.ts";
-import type { Worker } from "../worker/worker.ts";
-import { type App, createApp } from "./app.ts";
-import { type Config, type FileTopic, shownConfig, storeText } from "./config/config.ts";
-import { sayRecovery } from "./config/recovery-config.ts";
+import type { StopOptions } from "../worker/worker.ts";
+import { createApp } from "./app.ts";
+import { type Config, shownConfig, storeText } from "./config/config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
-import type { Kernel } from "./kernel.ts";
-import { type Listening, listen } from "./listen.ts";
-import { type OpenedStore, openStore } from "./open-store.ts";
+import { kernelOf } from "./kernel.ts";
+import { type ListenOptions, listen } from "./listen.ts";
+import { type OpenedStore, openStore, type StoreOptions } from "./open-store.ts";
 import { VERSION } from "./version.ts";
 
 /** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */
-const PROBE_MS = 1_000;
+export const PROBE_MS = 1_000;
 /** A store that neither opens nor refuses for so long is away: the process is there without it and says that it is not ready. */
 const OPEN_WAIT_MS = 5_000;
 
-export interface ServeOptions {
+export interface ServeOptions extends Pick<ListenOptions, "headersTimeoutMs" | "requestTimeoutMs"> {
   readonly config: Config;
   /** As createMakegood takes it; `info` unless said. */
   readonly log?: LogSetting | undefined;
@@ -37,8 +35,6 @@ export interface ServeOptions {
   readonly store?: Store | undefined;
   /** Something broke that only a new process mends; called at most once. */
   readonly failed?: ((reason: string) => void) | undefined;
-  readonly headersTimeoutMs?: number | undefined;
-  readonly requestTimeoutMs?: number | undefined;
 }
 
 export interface RunningServer extends AsyncDisposable {
@@ -46,74 +42,46 @@ export interface RunningServer extends AsyncDisposable {
   readonly port: number;
   readonly mg: Makegood;
   /** Not ready any more, no new connections, the dispatcher drained within `drainMs`, everything closed. Idempotent. */
-  close(options?: { readonly drainMs?: number | undefined }): Promise<void>;
+  close(options?: StopOptions): Promise<void>;
 }
 
-/** What a running kernel needs to be put behind the API. */
-export interface KernelParts {
-  readonly config: Pick<Config, "payload_bytes_max" | "sink_allow">;
-  readonly mg: Makegood;
-  /** Absent: those of the Makegood. */
-  readonly log?: Log | undefined;
-  readonly clock?: Clock | undefined;
-  readonly worker: Worker | null;
-  readonly draining: () => boolean;
-  /** Which declared topics may be deleted here all the same; absent: none. */
-  readonly abandoned?: ((topic: string) => Promise<boolean>) | undefined;
-}
-
-export function kernelOf({ config, mg, log, clock, worker, draining, abandoned = async () => false }: KernelParts): Kernel {
-  const guard = createAddressGuard({ allow: config.sink_allow });
-  return {
-    mg,
-    recovery: mg.recovery,
-    log: log ?? mg.log,
-    clock: clock ?? mg.clock,
-    version: VERSION,
-    payloadBytesMax: config.payload_bytes_max,
-    checkSink: (sink) => checkSink(sink, guard),
-    dispatcher: () => worker?.status() ?? null,
-    draining,
-    abandoned,
-  };
-}
-
-export async function startServer(options: ServeOptions): Promise<RunningServer> {
-  const { config, clock = systemClock } = options;
+export async function startServer({ config, clock = systemClock, ...options }: ServeOptions): Promise<RunningServer> {
+  const { failed, headersTimeoutMs, requestTimeoutMs } = options;
   const { log } = startLog(options.log ?? "info", clock);
   /** What has been started, to be stopped in the opposite order. */
-  const undo: (() => Promise<unknown>)[] = [];
+  const undo: (() => unknown)[] = [];
   const unwind = async (): Promise<void> => {
     for (const step of undo.splice(0).reverse()) await step();
   };
   let draining = false;
   try {
     log.info("starting", { version: VERSION, ...shownConfig(config) });
-    const { store, secondary } = options.store
-      ? { store: options.store, secondary: null }
-      : await ownStore({ ...options, log }, undo);
-    const mg = await createMakegood({
-      ...makegoodOptions(config, store, clock),
-      ...ladderOptions(config, secondary),
-      ...withoutStore(config, log, options.failed),
-    });
+    const given = options.store && { store: options.store, secondary: null, release: async () => {} };
+    const opened = given ?? (await openStore({ config, log, failed }));
+    undo.push(opened.release);
+    const mg = await createMakegood(lastingOptions(config, opened, { clock, log, failed }));
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
     mg.watch.often(PROBE_MS);
     logEvents(mg.events, log);
-    sayAudit(config, store, log);
-    sayRecovery(config, store, log);
+    sayAudit(config, mg.store, log);
+    sayRecovery(config, mg.store, log);
     const worker = mg.work();
-    const streams = startStreams({ config, mg, log, clock, patterns: ["*"] });
-    undo.push(streams.stop);
+    undo.push(startStreams({ config, mg, log, clock, patterns: ["*"] }).stop);
     const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
-    const hosts = { bound: config.host, names: config.hosts };
-    const app = createApp({ kernel, tokens: config.tokens, anonymous: "local", hosts });
-    undo.push(async () => app.close());
-    const listening = await startListening(app, options, clock);
+    const { host, port, tokens } = config;
+    const app = createApp({ kernel, tokens, anonymous: "local", hosts: { bound: host, names: config.hosts } });
+    undo.push(app.close);
+    const listening = await listen({ reply: app.reply, host, port, clock, headersTimeoutMs, requestTimeoutMs });
+    const stop = async (drainMs: number): Promise<void> => {
+      log.info("stopping", { drain_ms: drainMs });
+      // Both at once: the budget is one, and answers under way may still accept while attempts finish.
+      await Promise.all([listening.close(drainMs), worker.stop({ drainMs })]);
+      await unwind();
+    };
     let closing: Promise<void> | undefined;
-    const close = (how: { readonly drainMs?: number | undefined } = {}): Promise<void> => {
+    const close: RunningServer["close"] = (how) => {
       draining = true;
-      closing ??= closeAll(how.drainMs ?? config.drain_ms, { listening, worker, log }).then(unwind);
+      closing ??= stop(how?.drainMs ?? config.drain_ms);
       return closing;
     };
     return { url: listening.url, port: listening.port, mg, close, [Symbol.asyncDispose]: () => close() };
@@ -123,43 +91,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
 }
 
-async function ownStore(
-  { config, log, failed }: ServeOptions & { readonly log: Log },
-  undo: (() => Promise<unknown>)[],
-): Promise<OpenedStore> {
-  const moved = (): void => failed?.("the embedded PostgreSQL came back at another address");
-  const opened = await openStore({ config, log, moved });
-  undo.push(opened.release);
-  return opened;
-}
-
-/** What is below the primary store. Short commands go without: they tell the caller that they failed. */
-export function ladderOptions(config: Config, secondary: Store | null): Partial<Parameters<typeof createMakegood>[0]> {
-  const { journal_dir: directory, journal_bytes_max: bytesMax, seal_key, mask_fields: maskFields, allow_memory } = config;
-  const journal = directory === null ? undefined : { directory, bytesMax, sealKey: seal_key ?? undefined };
-  return { secondary: secondary ?? undefined, journal, maskFields, allowMemory: allow_memory ?? undefined };
-}
-
-/** A process that runs for long starts although its store is away: it says so once, and declares the file's topics when the store comes. */
-export function withoutStore(
-  config: Config,
-  log: Log,
-  failed: ((reason: string) => void) | undefined,
-): Partial<Parameters<typeof createMakegood>[0]> {
-  return {
-    startsWithoutStore: true,
-    openWithinMs: OPEN_WAIT_MS,
-    whenOpen: (store) => declareFileTopics(store, config.topics, log),
-    storeRefused: (error) => failed?.(errorText(error)),
-    onEvent: (event) => {
-      if (event.type !== "store_error" || event.during !== "open" || event.consecutive > 1) return;
-      log.warn("store away, retrying", { store: storeText(config), error: event.error });
-    },
-  };
-}
-
 /** The settings of a Makegood that a configuration stands for. */
-export function makegoodOptions(config: Config, store: Store, clock: Clock): Parameters<typeof createMakegood>[0] {
+export function makegoodOptions(config: Config, store: Store, clock: Clock): MakegoodOptions {
   return {
     store,
     clock,
@@ -176,6 +109,33 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Par
   };
 }
 
+/**
+ * The same for a process that runs for long. It has what is below the primary store (short commands go without: they tell the caller that
+ * they failed), and it starts although its store is away: it says so once, and declares the file's topics when the store comes.
+ */
+export function lastingOptions(
+  config: Config,
+  { store, secondary }: Pick<OpenedStore, "store" | "secondary">,
+  { clock, log, failed }: Pick<StoreOptions, "log" | "failed"> & { readonly clock: Clock },
+): MakegoodOptions {
+  const { journal_dir: directory, journal_bytes_max: bytesMax, seal_key } = config;
+  return {
+    ...makegoodOptions(config, store, clock),
+    secondary: secondary ?? undefined,
+    journal: directory === null ? undefined : { directory, bytesMax, sealKey: seal_key ?? undefined },
+    maskFields: config.mask_fields,
+    allowMemory: config.allow_memory ?? undefined,
+    startsWithoutStore: true,
+    openWithinMs: OPEN_WAIT_MS,
+    whenOpen: (opened) => declareFileTopics(opened, config.topics, log),
+    storeRefused: (error) => failed?.(errorText(error)),
+    onEvent: (event) => {
+      if (event.type !== "store_error" || event.during !== "open" || event.consecutive > 1) return;
+      log.warn("store away, retrying", { store: storeText(config), error: event.error });
+    },
+  };
+}
+
 /** What this server does with audit records, where that is not what everybody expects. */
 function sayAudit({ audit_kept_days: days }: Config, store: Store, log: Log): void {
   if (auditOf(store) === null) {
@@ -185,34 +145,34 @@ function sayAudit({ audit_kept_days: days }: Config, store: Store, log: Log): vo
   }
 }
 
-function startListening(app: App, options: ServeOptions, clock: Clock): Promise<Listening> {
-  const { config, headersTimeoutMs, requestTimeoutMs } = options;
-  return listen({ reply: app.reply, host: config.host, port: config.port, clock, headersTimeoutMs, requestTimeoutMs });
+/** Whether this process has the engine, in words for the start. */
+export function recoveryWords({ recovery_options: options }: Config, store: Store): string {
+  if (options === false) return "off (MAKEGOOD_RECOVERY)";
+  if (recoveryOf(store) === null) return `off: the store ${store.traits.name} keeps no such records`;
+  return options.autoExecute ? "on; safe actions run by themselves (RECOVERY_AUTO_EXECUTE)" : "on; nothing runs without a person";
+}
+
+function sayRecovery(config: Config, store: Store, log: Log): void {
+  const { recovery_options: options } = config;
+  if (options === false || recoveryOf(store) === null) {
+    const recovery = recoveryWords(config, store);
+    log.warn("/api/v1/recovery and /api/v1/redrives answer 501 needs_postgres: recovery is off", { recovery });
+  } else {
+    log.info("recovery is on", { auto_execute: options.autoExecute, min_confidence: options.minConfidence });
+    if (!options.evaluatorEnabled)
+      log.warn("nothing is evaluated (RECOVERY_EVALUATOR_ENABLED): failures are grouped, evaluations wait");
+  }
 }
 
 /** The file is the authority for what it names; a topic that it named once and no longer does is left alone, and said so. */
-export async function declareFileTopics(store: Store, topics: readonly FileTopic[], log: Log): Promise<void> {
+export async function declareFileTopics(store: Store, topics: Config["topics"], log: Log): Promise<void> {
   for (const { definition, paused } of topics) {
     const put = await store.topics.put(definition, "file");
     if (put !== "read_only" && paused !== undefined && put.paused !== paused) await store.topics.pause(definition.name, paused);
   }
   const named = new Set(topics.map(({ definition }) => definition.name));
-  const left = (await store.topics.list()).filter(({ source, name }) => source === "file" && !named.has(name));
-  for (const { name } of left)
-    log.warn(
-      "a config file once declared this topic and none does now; while no worker serves it, `makegood topics delete` removes it",
-      { topic: name },
-    );
-}
-
-interface Running {
-  readonly listening: Listening;
-  readonly worker: Worker;
-  readonly log: Log;
-}
-
-async function closeAll(drainMs: number, { listening, worker, log }: Running): Promise<void> {
-  log.info("stopping", { drain_ms: drainMs });
-  // Both at once: the budget is one, and answers under way may still accept while attempts finish.
-  await Promise.all([listening.close(drainMs), worker.stop({ drainMs })]);
+  const words =
+    "a config file once declared this topic and none does now; while no worker serves it, `makegood topics delete` removes it";
+  for (const { source, name } of await store.topics.list())
+    if (source === "file" && !named.has(name)) log.warn(words, { topic: name });
 }

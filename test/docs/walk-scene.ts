@@ -9,7 +9,7 @@ import { createLog } from "../../src/observe/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import type { Recovery } from "../../src/recovery/recovery.ts";
 import { createApp } from "../../src/server/app.ts";
-import { kernelOf } from "../../src/server/serve.ts";
+import { kernelOf } from "../../src/server/kernel.ts";
 import type { RecoveryStore } from "../../src/store/recovery.ts";
 import type { RedriveStore } from "../../src/store/redrive.ts";
 import type { Store, WakeHint } from "../../src/store/store.ts";

@@ -81,6 +81,10 @@ describe("M10_*", () => {
     expect(found.ok && found.config.unused_variables).toEqual([]);
   });
 
+  it("allow no takeover, and the topic still has its one attempt", async () => {
+    expect(await options({ M10_MAX_RECLAIM_ATTEMPTS: "0" })).toMatchObject({ evaluate: { retry: { attemptsMax: 1 } } });
+  });
+
   it("have no effect where the engine is off, and the start says which", async () => {
     const found = await read({ MAKEGOOD_RECOVERY: "off", M10_MAX_RECLAIM_ATTEMPTS: "4", RECOVERY_QUEUE_KEY: "m10:evaluate" });
     expect(found.ok && found.config.unused_variables).toEqual(["M10_MAX_RECLAIM_ATTEMPTS", "RECOVERY_QUEUE_KEY"]);

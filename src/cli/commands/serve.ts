@@ -9,9 +9,8 @@ import { createLog, type Log, logEvents } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { startStreams } from "../../presets/streams.ts";
 import { type Config, shownConfig, storeText } from "../../server/config/config.ts";
-import { recoveryWords } from "../../server/config/recovery-config.ts";
 import { openStore } from "../../server/open-store.ts";
-import { ladderOptions, makegoodOptions, type RunningServer, startServer, withoutStore } from "../../server/serve.ts";
+import { lastingOptions, type RunningServer, recoveryWords, startServer } from "../../server/serve.ts";
 import { VERSION } from "../../server/version.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { complain, type Io, say } from "../io.ts";
@@ -107,14 +106,9 @@ export function workCommand(program: Command, run: Run): void {
 
 async function work(config: Config, log: Log, topics: string[], failed: (reason: string) => void): Promise<Stoppable> {
   log.info("starting to work", { topics, ...shownConfig(config) });
-  const moved = (): void => failed("the embedded PostgreSQL came back at another address");
-  const opened = await openStore({ config, log, moved });
+  const opened = await openStore({ config, log, failed });
   try {
-    const mg = await createMakegood({
-      ...makegoodOptions(config, opened.store, systemClock),
-      ...ladderOptions(config, opened.secondary),
-      ...withoutStore(config, log, failed),
-    });
+    const mg = await createMakegood(lastingOptions(config, opened, { clock: systemClock, log, failed }));
     logEvents(mg.events, log);
     const worker = mg.work({ topics });
     const streams = startStreams({ config, mg, log, clock: systemClock, patterns: topics });

@@ -8,27 +8,19 @@ import { FAULTS_NAMED_MAX, suggestion } from "../../contract/faults.ts";
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
 import type { TopicDefinition } from "../../message/topic.ts";
-import type { StreamsConfig } from "../../presets/streams.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
-import { readTopic } from "../topic-definition.ts";
+import { type ReadTopic, readTopic } from "../json/topic-json.ts";
 import { loadConfigFile } from "./config-file.ts";
-import { type RecoveryConfig, recoveryOptions } from "./recovery-config.ts";
 import { readValue, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
-import { readStreams, readVariables, unusedVariables } from "./stream-config.ts";
+import { readVariables } from "./stream-config.ts";
 
-export interface FileTopic {
-  readonly definition: TopicDefinition;
-  readonly paused: boolean | undefined;
-}
+type FromVariables = ReturnType<typeof readVariables>;
 
-export interface Config extends Omit<Settings, "tokens" | "sink_allow" | "streams">, RecoveryConfig {
+/** `streams` is null where none is opened here, `recovery_options` false where there is no engine. */
+export interface Config extends Omit<Settings, "tokens" | "sink_allow" | "streams">, FromVariables {
   readonly tokens: readonly Token[];
   readonly sink_allow: readonly string[];
-  /** Null: none is opened here. */
-  readonly streams: StreamsConfig | null;
-  /** Variables that are set and have no effect in this configuration. */
-  readonly unused_variables: readonly string[];
-  readonly topics: readonly FileTopic[];
+  readonly topics: readonly ReadTopic[];
   readonly config_path: string | null;
 }
 
@@ -46,12 +38,9 @@ export interface ConfigSources {
 }
 
 const LOOPBACK_RANGES: readonly string[] = ["127.0.0.0/8", "::1/128"];
-const NAMES = Object.keys(SETTINGS) as SettingName[];
-const IN_FILE = NAMES.filter((name) => settingOf(name).inFile !== false);
-
-function settingOf(name: SettingName): Setting {
-  return SETTINGS[name];
-}
+const TABLE: Readonly<Record<SettingName, Setting>> = SETTINGS;
+const NAMES = Object.keys(TABLE) as SettingName[];
+const IN_FILE = NAMES.filter((name) => TABLE[name].inFile !== false);
 
 /** What a value is called where it stands: a text, or in the file any JSON. */
 interface Source {
@@ -60,18 +49,18 @@ interface Source {
 }
 
 export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
+  const { env, cwd, asksServer = false } = sources;
   const faults: string[] = [];
-  refuseUnknownVariables(sources.env, faults);
+  refuseUnknownVariables(env, faults);
   const given = new Map<SettingName, Source>();
   for (const name of NAMES) {
     const source = await fromFlagOrEnv(name, sources, faults);
     if (source) given.set(name, source);
   }
   const named = given.get("config")?.value as string | undefined;
-  const unasked = sources.asksServer === true && given.has("url") && named === undefined;
-  const file = unasked ? ({ kind: "none" } as const) : await loadConfigFile(sources.cwd, named ?? null);
-  if (file.kind === "fault") faults.push(file.fault);
-  const inFile = file.kind === "loaded" ? membersOf(file.value, faults) : new Map<string, unknown>();
+  const unasked = asksServer && given.has("url") && named === undefined;
+  const file = unasked ? undefined : await loadConfigFile(cwd, named, faults);
+  const inFile = file ? membersOf(file.value, faults) : {};
   takeFileSettings(inFile, given, faults);
   const settings = Object.fromEntries(NAMES.map((name) => [name, settle(name, given.get(name), faults)])) as Settings;
 
@@ -85,16 +74,12 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   }
   if (settings.store === "redis" && settings.redis_url === null) faults.push("MAKEGOOD_STORE is redis: REDIS_URL must say where");
   const sink_allow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
-  const topics = await topicsOf(inFile.get("topics"), sink_allow, faults);
-  const variables = readVariables(settings, sources.env, faults);
-  const streams = readStreams(settings, variables, faults);
+  const topics = await topicsOf(inFile.topics, sink_allow, faults);
+  const variables = readVariables(settings, env, faults);
   if (faults.length > 0) return { ok: false, faults: firstOf(faults) };
-  const recovery_options = recoveryOptions(settings, variables);
-  const unused_variables = unusedVariables(settings, sources.env);
-  const config_path = file.kind === "loaded" ? file.path : null;
-  const data_dir = resolve(sources.cwd, settings.data_dir);
-  const read = { data_dir, tokens, sink_allow, topics, streams, recovery_options, unused_variables, config_path };
-  return { ok: true, config: { ...settings, ...read } };
+  const data_dir = resolve(cwd, settings.data_dir);
+  const read = { data_dir, tokens, sink_allow, topics, config_path: file?.path ?? null };
+  return { ok: true, config: { ...settings, ...variables, ...read } };
 }
 
 /** C1: as many as a refusal of the API names. */
@@ -106,7 +91,7 @@ function firstOf(faults: readonly string[]): readonly string[] {
 /** A misspelt variable would otherwise be a setting that silently does nothing. */
 function refuseUnknownVariables(env: ConfigSources["env"], faults: string[]): void {
   const known = NAMES.flatMap((name) => {
-    const { env: variable, secret } = settingOf(name);
+    const { env: variable, secret } = TABLE[name];
     return secret ? [variable, `${variable}_FILE`] : [variable];
   });
   for (const name of Object.keys(env)) {
@@ -116,7 +101,7 @@ function refuseUnknownVariables(env: ConfigSources["env"], faults: string[]): vo
 }
 
 async function fromFlagOrEnv(name: SettingName, { env, flags, cwd }: ConfigSources, faults: string[]): Promise<Source | null> {
-  const { env: variable, secret } = settingOf(name);
+  const { env: variable, secret } = TABLE[name];
   const flag = flags?.[name];
   if (flag !== undefined) return { where: `--${name.replaceAll("_", "-")}`, value: flag };
   // An empty variable is one that was unset in a hurry.
@@ -135,15 +120,15 @@ async function fromFlagOrEnv(name: SettingName, { env, flags, cwd }: ConfigSourc
   }
 }
 
-function membersOf(value: unknown, faults: string[]): Map<string, unknown> {
-  if (isObject(value)) return new Map(Object.entries(value));
+function membersOf(value: unknown, faults: string[]): Readonly<Record<string, unknown>> {
+  if (isObject(value)) return value;
   faults.push("the config file must hold an object");
-  return new Map();
+  return {};
 }
 
 /** Environment and flags win over the file, but a mistake in the file is reported all the same. */
-function takeFileSettings(inFile: ReadonlyMap<string, unknown>, given: Map<SettingName, Source>, faults: string[]): void {
-  for (const [key, value] of inFile) {
+function takeFileSettings(inFile: object, given: Map<SettingName, Source>, faults: string[]): void {
+  for (const [key, value] of Object.entries(inFile)) {
     if (key === "topics" || value === null || value === undefined) continue;
     const name = IN_FILE.find((one) => one === key);
     const source = { where: `config file, ${key.slice(0, 100)}`, value };
@@ -156,20 +141,20 @@ function takeFileSettings(inFile: ReadonlyMap<string, unknown>, given: Map<Setti
 }
 
 function settle(name: SettingName, source: Source | undefined, faults: string[]): unknown {
-  const { schema, fallback, secret } = settingOf(name);
+  const { schema, fallback, secret } = TABLE[name];
   return source === undefined ? fallback : (readValue(schema, source.value, source.where, faults, secret) ?? fallback);
 }
 
-async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: string[]): Promise<FileTopic[]> {
+async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: string[]): Promise<ReadTopic[]> {
   if (value === undefined) return [];
   // Loaded only here: every command reads a configuration, and the sinks' code is by far the dearest part of its start.
   const { createAddressGuard } = await import("../../sink/address-guard.ts");
   const { checkSink } = await import("../../sink/check-sink.ts");
   const guard = createAddressGuard({ allow: sinkAllow });
   const rules = { trusted: true, checkSink: (sink: TopicDefinition["sink"]) => checkSink(sink, guard) };
-  return [...membersOf(value, faults)].flatMap(([name, topic]): FileTopic[] => {
+  return Object.entries(membersOf(value, faults)).flatMap(([name, topic]): ReadTopic[] => {
     const read = readTopic(name, topic, rules);
-    if (read.ok) return [{ definition: read.definition, paused: read.paused }];
+    if (read.ok) return [read.value];
     const which = `config file, topic ${JSON.stringify(name.slice(0, 250))}`;
     for (const { field, detail } of read.faults.named) faults.push(`${which}: ${field === "." ? "" : `${field} `}${detail}`);
     if (read.faults.more > 0) faults.push(`${which}: and ${read.faults.more} more`);
@@ -179,18 +164,13 @@ async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: st
 
 /** What a start prints: everything that matters and no secret. */
 export function shownConfig(config: Config): Record<string, unknown> {
+  const { host, port, schema, sink_allow, recovery, concurrency, config_path: config_file } = config;
   return {
-    host: config.host,
-    port: config.port,
+    ...{ host, port, schema, sink_allow, recovery, concurrency, config_file },
     store: storeText(config),
     secondary: config.store === "postgres" && config.redis_url !== null ? withoutPassword(config.redis_url) : null,
-    schema: config.schema,
     streams: (["audit", "recovery"] as const).filter((name) => config.streams?.[name]),
-    sink_allow: config.sink_allow,
-    recovery: config.recovery,
     tokens: config.tokens.map(({ name }) => name),
-    concurrency: config.concurrency,
-    config_file: config.config_path,
     topics_in_file: config.topics.length,
   };
 }
@@ -202,7 +182,7 @@ export function storeText({ store, redis_url, database_url, data_dir }: Config):
   return database_url === null ? `embedded in ${data_dir}` : withoutPassword(database_url);
 }
 
-export function withoutPassword(url: string): string {
+function withoutPassword(url: string): string {
   try {
     const { protocol, host, pathname } = new URL(url);
     return `${protocol}//${host}${pathname}`;

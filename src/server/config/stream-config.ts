@@ -8,6 +8,7 @@ import * as v from "../../contract/values.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { RecoveryStreamSettings } from "../../presets/recovery/stream.ts";
 import type { StreamsConfig } from "../../presets/streams.ts";
+import type { RecoveryOptions } from "../../recovery/settings.ts";
 import { RECOVERY_STREAM } from "../../store/redis/streams/seed-names.ts";
 import { DAY_MS, matching, readValue, type Settings } from "./settings.ts";
 
@@ -23,6 +24,14 @@ const redisAddress = z
   .refine((urls) => urls.every(isRedisUrl), "must be host:port, or a URL that begins with redis:// or rediss://")
   .transform((urls) => urls.join(","));
 
+const ANY = { REDIS_ADDR: redisAddress, CONSUMER_NAME: keyName };
+const AUDIT = { CONSUMER_GROUP: keyName, DATA_STORAGE_URL: serviceUrl };
+const RECOVERY = {
+  M10_STREAM_KEY: keyName,
+  M10_CONSUMER_GROUP: keyName,
+  M10_DEAD_LETTER_STREAM: keyName,
+  M10_STREAM_MAX_LEN: v.integer(1, 1_000_000_000),
+};
 /** Of the topic, and of the stream where it is opened. */
 const TOPIC = {
   M10_CLAIM_IDLE_MS: v.integer(100, 30 * DAY_MS),
@@ -30,84 +39,99 @@ const TOPIC = {
   M10_RECLAIM_BASE_BACKOFF_MS: delayMs,
   M10_RECLAIM_MAX_BACKOFF_MS: delayMs,
 };
-const RECOVERY = {
-  M10_STREAM_KEY: keyName,
-  M10_CONSUMER_GROUP: keyName,
-  M10_DEAD_LETTER_STREAM: keyName,
-  M10_STREAM_MAX_LEN: v.integer(1, 1_000_000_000),
-};
-const AUDIT = { CONSUMER_GROUP: keyName, DATA_STORAGE_URL: serviceUrl };
-const ANY = { REDIS_ADDR: redisAddress, CONSUMER_NAME: keyName };
-const VARIABLES = { ...ANY, ...AUDIT, ...RECOVERY, ...TOPIC };
+type All = typeof ANY & typeof AUDIT & typeof RECOVERY & typeof TOPIC;
 
-type Env = Readonly<Record<string, string | undefined>>;
-type Name = keyof typeof VARIABLES;
-/** Null: it is set, and wrong. */
-export type Variables = { readonly [N in Name]?: z.output<(typeof VARIABLES)[N]> | null };
+/** Those that are set; undefined: and wrong. */
+type Variables = { readonly [N in keyof All]?: z.output<All[N]> };
 
-const namesOf = (...some: object[]): Name[] => some.flatMap((one) => Object.keys(one)) as Name[];
-
-/** Those that mean something in this configuration, each read once. */
-export function readVariables({ streams, recovery }: Settings, env: Env, faults: string[]): Variables {
-  const opens = (name: string, some: object): Name[] => (streams.includes(name) ? namesOf(some) : []);
-  const engine = recovery === "on" || streams.includes("recovery") ? namesOf(TOPIC) : [];
-  const wanted = [
-    ...(streams.length > 0 ? namesOf(ANY) : []),
-    ...opens("audit", AUDIT),
-    ...opens("recovery", RECOVERY),
-    ...engine,
-  ];
-  const given = wanted.filter((name) => (env[name] ?? "").trim() !== "");
-  // An address may carry a password.
-  const read = given.map((name) => [name, readValue(VARIABLES[name], env[name], name, faults, name === "REDIS_ADDR") ?? null]);
-  return Object.fromEntries(read) as Variables;
-}
-
-/** Variables of the seeds' streams that are set and change nothing here; to be said at start. */
-export function unusedVariables({ streams, recovery: engine }: Settings, env: Env): string[] {
-  const any = streams.length > 0 ? [] : ["REDIS_ADDR"];
-  const recovery = streams.includes("recovery") ? [] : [...namesOf(RECOVERY), ...(engine === "on" ? [] : namesOf(TOPIC))];
+/** What they say of streams and engine, and which are set and change nothing here. */
+export function readVariables(settings: Settings, env: Readonly<Record<string, string | undefined>>, faults: string[]) {
+  const { streams, recovery } = settings;
+  const isSet = (name: string): boolean => (env[name] ?? "").trim() !== "";
+  const opens = streams.includes("recovery");
+  const spheres = [
+    [ANY, streams.length > 0],
+    [AUDIT, streams.includes("audit")],
+    [RECOVERY, opens],
+    [TOPIC, opens || recovery === "on"],
+  ] as const;
+  const all = spheres.flatMap(([some, means]) =>
+    Object.entries<z.ZodType>(some).map(([name, schema]) => ({ name, schema, means })),
+  );
+  const set = all.filter(({ name }) => isSet(name));
+  const read = set.flatMap(({ name, schema, means }) =>
+    // An address may carry a password.
+    means ? [[name, readValue(schema, env[name], name, faults, name === "REDIS_ADDR")]] : [],
+  );
+  const given = Object.fromEntries(read) as Variables;
+  // The others have names that any program may have.
+  const unused = set.flatMap(({ name, means }) => (!means && /^(REDIS_ADDR$|M10_)/.test(name) ? [name] : []));
   // Takeovers are counted by Redis itself (DR-42): there is no key to name.
-  return [...any, ...recovery, "M10_RECLAIM_ATTEMPTS_KEY", "RECOVERY_QUEUE_KEY"].filter((name) => (env[name] ?? "") !== "");
+  const never = ["M10_RECLAIM_ATTEMPTS_KEY", "RECOVERY_QUEUE_KEY"].filter(isSet);
+  return {
+    streams: streams.length === 0 ? null : streamsOf(settings, given, faults),
+    recovery_options: recovery === "off" ? (false as const) : recoveryOptions(settings, given),
+    unused_variables: [...unused, ...never],
+  };
 }
 
-/** Null: no stream is opened here. */
-export function readStreams(settings: Settings, given: Variables, faults: string[]): StreamsConfig | null {
-  const { streams, store, redis_url } = settings;
-  if (streams.length === 0) return null;
-  const { REDIS_ADDR: redis = redis_url, CONSUMER_NAME: consumerName, CONSUMER_GROUP: group, DATA_STORAGE_URL: url } = given;
-  if (redis === null && given.REDIS_ADDR === undefined)
+function streamsOf({ streams, store, redis_url }: Settings, given: Variables, faults: string[]): StreamsConfig {
+  const { REDIS_ADDR: redis = redis_url, CONSUMER_NAME: consumerName, CONSUMER_GROUP: group } = given;
+  if (redis === null && !("REDIS_ADDR" in given))
     faults.push("MAKEGOOD_STREAMS opens streams: REDIS_ADDR or REDIS_URL must say in which Redis");
-  const audit = streams.includes("audit") ? { group: group ?? undefined, serviceUrl: url ?? null } : null;
-  if (audit && store !== "postgres" && url === undefined) {
+  const audit = streams.includes("audit") ? { group, serviceUrl: given.DATA_STORAGE_URL ?? null } : null;
+  if (audit && store !== "postgres" && !("DATA_STORAGE_URL" in given)) {
     const remedy = "use the store postgres, or let DATA_STORAGE_URL name the audit service that gets the records";
     faults.push(`MAKEGOOD_STREAMS opens the audit stream, and MAKEGOOD_STORE ${store} keeps no audit records: ${remedy}`);
   }
   const recovery = streams.includes("recovery") ? recoveryStream(given, faults) : null;
-  return { redis: redis ?? "", audit, recovery, consumerName: consumerName ?? undefined };
+  return { redis: redis ?? "", audit, recovery, consumerName };
 }
 
 function recoveryStream(given: Variables, faults: string[]): RecoveryStreamSettings {
-  const { stream, group, deadStream, reclaimIdleMs, reclaimsMax, reclaimBaseMs, reclaimIdleMsMax } = RECOVERY_STREAM;
+  const { deadStream, ...seed } = RECOVERY_STREAM;
   const settings = {
-    stream: given.M10_STREAM_KEY ?? stream,
-    group: given.M10_CONSUMER_GROUP ?? group,
+    stream: given.M10_STREAM_KEY ?? seed.stream,
+    group: given.M10_CONSUMER_GROUP ?? seed.group,
     // The default is left to the stream's doors: on a cluster it has another name.
-    deadStream: given.M10_DEAD_LETTER_STREAM ?? undefined,
-    lengthMax: given.M10_STREAM_MAX_LEN ?? undefined,
-    reclaimIdleMs: given.M10_CLAIM_IDLE_MS ?? reclaimIdleMs,
-    reclaimsMax: given.M10_MAX_RECLAIM_ATTEMPTS ?? reclaimsMax,
-    reclaimBaseMs: given.M10_RECLAIM_BASE_BACKOFF_MS ?? reclaimBaseMs,
-    reclaimIdleMsMax: given.M10_RECLAIM_MAX_BACKOFF_MS ?? reclaimIdleMsMax,
+    deadStream: given.M10_DEAD_LETTER_STREAM,
+    lengthMax: given.M10_STREAM_MAX_LEN,
+    reclaimIdleMs: given.M10_CLAIM_IDLE_MS ?? seed.reclaimIdleMs,
+    reclaimsMax: given.M10_MAX_RECLAIM_ATTEMPTS ?? seed.reclaimsMax,
+    reclaimBaseMs: given.M10_RECLAIM_BASE_BACKOFF_MS ?? seed.reclaimBaseMs,
+    reclaimIdleMsMax: given.M10_RECLAIM_MAX_BACKOFF_MS ?? seed.reclaimIdleMsMax,
   };
-  const maxMs = settings.reclaimIdleMsMax;
-  const below = (variable: string, value: number): void => {
+  const { reclaimIdleMsMax: maxMs, reclaimBaseMs, reclaimIdleMs } = settings;
+  for (const [variable, value] of Object.entries({
+    M10_RECLAIM_BASE_BACKOFF_MS: reclaimBaseMs,
+    M10_CLAIM_IDLE_MS: reclaimIdleMs,
+  }))
     if (value > maxMs)
       faults.push(`M10_RECLAIM_MAX_BACKOFF_MS (${maxMs}) is below ${variable} (${value}): raise it, or lower the other`);
-  };
-  below("M10_RECLAIM_BASE_BACKOFF_MS", settings.reclaimBaseMs);
-  below("M10_CLAIM_IDLE_MS", settings.reclaimIdleMs);
   if (settings.stream === (settings.deadStream ?? deadStream))
     faults.push("M10_DEAD_LETTER_STREAM is also M10_STREAM_KEY: what died would be read again");
   return settings;
+}
+
+/** REC-18's variables, and those of the seed's evaluation queue, which is the topic `recovery/evaluate` here. */
+function recoveryOptions(settings: Settings, given: Variables): RecoveryOptions {
+  const { M10_CLAIM_IDLE_MS: idleMs, M10_MAX_RECLAIM_ATTEMPTS: attempts } = given;
+  const { M10_RECLAIM_BASE_BACKOFF_MS: baseMs, M10_RECLAIM_MAX_BACKOFF_MS: maxMs } = given;
+  const retries = [attempts, baseMs, maxMs].some((value) => value !== undefined);
+  const retry = {
+    policy: "recovery-reclaim",
+    attemptsMax: attempts === undefined ? attempts : Math.max(1, attempts),
+    baseMs,
+    maxMs,
+  };
+  // An idle time below a second is the stream's; a lease is never that short.
+  const leaseMs = idleMs && Math.min(Math.max(idleMs, LIMITS.leaseMsMin), LIMITS.leaseMsMax);
+  const evaluate = { ...(leaseMs && { leaseMs }), ...(retries && { retry }) };
+  return {
+    ruleDebug: settings.recovery_rule_debug,
+    evaluatorEnabled: settings.recovery_evaluator_enabled,
+    autoExecute: settings.recovery_auto_execute,
+    minConfidence: settings.recovery_min_confidence,
+    ...(leaseMs || retries ? { evaluate } : {}),
+  };
 }

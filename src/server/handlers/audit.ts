@@ -9,24 +9,22 @@ import { type AcceptedRecord, acceptRecord } from "../../presets/audit/accept.ts
 import { AUDIT_TYPES } from "../../presets/audit/registry.ts";
 import { auditOf } from "../../store/audit.ts";
 import { json } from "../http.ts";
-import type { Kernel } from "../kernel.ts";
-import { problem, type Reply } from "../problem.ts";
+import { problem, type Reply, refused } from "../problem.ts";
 import type { Handlers } from "./handlers.ts";
 
-export function auditHandlers({ mg, clock }: Kernel): Handlers<"recordAudit"> {
-  const newId = createIds(clock);
-  return {
-    async recordAudit({ params, actor, body: text, header }) {
-      const kind = AUDIT_TYPES.find(({ type }) => type === params.type);
-      if (!kind) return problem("not_found", "there is nothing at this address");
-      if (auditOf(mg.store) === null)
-        return problem("needs_postgres", `audit records need PostgreSQL, and this server's store is ${mg.store.traits.name}`);
-      const given = header("traceparent");
-      const traceparent = isTraceparent(given) ? given : null;
-      return answer(await acceptRecord(mg, kind, { text, newId, actor, occurredMs: clock.wallMs(), traceparent }));
-    },
-  };
-}
+const newId = createIds();
+
+export const AUDIT: Handlers<"recordAudit"> = {
+  async recordAudit({ params, actor, body: text, header }, { mg, clock }) {
+    const kind = AUDIT_TYPES.find(({ type }) => type === params.type);
+    if (!kind) throw refused("not_found", "there is nothing at this address");
+    if (auditOf(mg.store) === null)
+      throw refused("needs_postgres", `audit records need PostgreSQL, and this server's store is ${mg.store.traits.name}`);
+    const given = header("traceparent");
+    const traceparent = isTraceparent(given) ? given : null;
+    return answer(await acceptRecord(mg, kind, { text, newId, actor, occurredMs: clock.wallMs(), traceparent }));
+  },
+};
 
 const STATUS = { stored: 201, duplicate: 200, queued: 202 } as const;
 const REMEDY = "keep it and send it again";

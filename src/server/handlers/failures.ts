@@ -13,36 +13,31 @@ import type { EvaluateRequest, FailureReport } from "../../recovery/recovery.ts"
 import { json } from "../http.ts";
 import { candidateJson, evaluateJson, groupJson } from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
-import type { Kernel } from "../kernel.ts";
 import { readExact } from "../read-exact.ts";
 import { type Asked, refusalOf } from "../read-request.ts";
-import type { Handler, Handlers } from "./handlers.ts";
+import type { Handler } from "./handlers.ts";
 import { headerKey } from "./messages.ts";
-import { recoveryHandlers } from "./recovery-request.ts";
+import type { RecoveryHandlers } from "./recovery-request.ts";
 
-export function failureHandlers(kernel: Kernel): Handlers<keyof typeof FAILURE_ROUTES> {
-  const handlers = recoveryHandlers<keyof typeof FAILURE_ROUTES>(kernel, {
-    async ingestFailure(recovery, asked, actor) {
-      const key = headerKey(asked);
-      await othersBefore(asked.body);
-      const report = readFailure(asked.body, key);
-      await othersBefore(asked.body);
-      const answer = await recovery.ingest(report, actor);
-      const isDuplicate = answer.status === "duplicate";
-      const location = `/api/v1/recovery/candidates/${answer.candidateId}`;
-      return json(isDuplicate ? 200 : 201, wireOf(counted, answer, { is_duplicate: isDuplicate }), { location });
-    },
-    evaluateFailure: async (recovery, { body }) => json(200, evaluateJson(await recovery.evaluate(askedFor(body)))),
-    async suggestFailure(recovery, { body }) {
-      const answer = await recovery.evaluate(askedFor(body));
-      const known = answer.groupId === null ? null : await recovery.group(answer.groupId);
-      const group = known && groupJson(known.group);
-      const candidate = known?.candidate ? candidateJson(known.candidate, known.group) : null;
-      return json(200, { ...evaluateJson(answer), group, candidate });
-    },
-  });
-  return { ...handlers, ingestFailure: told(kernel, handlers.ingestFailure) };
-}
+export const FAILURES: RecoveryHandlers<keyof typeof FAILURE_ROUTES> = {
+  async ingestFailure(recovery, asked, actor) {
+    const key = headerKey(asked);
+    await othersBefore(asked.body);
+    const report = readFailure(asked.body, key);
+    await othersBefore(asked.body);
+    const answer = await recovery.ingest(report, actor);
+    const isDuplicate = answer.status === "duplicate";
+    const location = `/api/v1/recovery/candidates/${answer.candidateId}`;
+    return json(isDuplicate ? 200 : 201, wireOf(counted, { ...answer, isDuplicate }), { location });
+  },
+  evaluateFailure: async (recovery, { body }) => json(200, evaluateJson(await recovery.evaluate(askedFor(body)))),
+  async suggestFailure(recovery, { body }) {
+    const answer = await recovery.evaluate(askedFor(body));
+    const { group, candidate = null } = answer.groupId === null ? {} : await recovery.group(answer.groupId);
+    const suggested = group && candidate && candidateJson({ candidate, group });
+    return json(200, { ...evaluateJson(answer), group: group ? groupJson(group) : null, candidate: suggested ?? null });
+  },
+};
 
 /** Where both names of the seeds stand, the more exact one counts. */
 function askedFor({ errorCode, errorType, errorMessage, raw, ...rest }: Asked<"evaluateFailure">["body"]): EvaluateRequest {
@@ -59,23 +54,20 @@ async function othersBefore(text: string): Promise<void> {
   await othersFirst;
 }
 
-/** Each request is counted, by what came of it. */
-function told({ mg, clock }: Kernel, handler: Handler<"ingestFailure">): Handler<"ingestFailure"> {
-  return async (request) => {
+/** Each report is counted, by what came of it. */
+export function counting(handler: Handler<"ingestFailure">): Handler<"ingestFailure"> {
+  return async (request, kernel, health) => {
+    const { mg, clock } = kernel;
     const startMs = clock.monotonicMs();
-    const tell = (status: "accepted" | "duplicate" | "error", queued: number): void => {
-      const detection = status === "duplicate" ? "idempotency_key" : null;
-      const ms = clock.monotonicMs() - startMs;
-      mg.events.emit({ type: "recovery_ingest", source: "api", status, count: 1, queued, ms, detection });
-    };
+    const told = { status: "error" as "accepted" | "duplicate" | "error", queued: 0 };
     try {
-      const reply = await handler(request);
-      if (reply.status >= 400) tell("error", 0);
-      else tell(reply.status === 200 ? "duplicate" : "accepted", reply.body.includes('"evaluation_queued":true') ? 1 : 0);
+      const reply = await handler(request, kernel, health);
+      told.status = reply.status === 200 ? "duplicate" : "accepted";
+      told.queued = reply.body.includes('"evaluation_queued":true') ? 1 : 0;
       return reply;
-    } catch (error) {
-      tell("error", 0);
-      throw error;
+    } finally {
+      const detection = told.status === "duplicate" ? "idempotency_key" : null;
+      mg.events.emit({ type: "recovery_ingest", source: "api", ...told, count: 1, ms: clock.monotonicMs() - startMs, detection });
     }
   };
 }
@@ -83,24 +75,16 @@ function told({ mg, clock }: Kernel, handler: Handler<"ingestFailure">): Handler
 /** `headerKey`: what the Idempotency-Key header said, where the body has no key. */
 export function readFailure(body: string, headerKey: string | null): FailureReport {
   const { value, text } = readExact(failureEnvelope, body, "failure_payload", "invalid_request", takePayload);
-  const { errorCode, errorType, errorMessage, raw, stackTrace, topic, sink, skillId, tenantId } = value.failurePayload;
+  const { failureMatchId, idempotencyKey = headerKey, enqueueEvaluation = true } = value;
+  const { topic = null, sink = null, skillId = null, tenantId = null, stackTrace = null, ...said } = value.failurePayload;
+  const { errorType = "", errorCode = errorType, raw = "", errorMessage = raw } = said;
   if (Buffer.byteLength(text) > FAILURE_PAYLOAD_BYTES)
     throw refusalOf("invalid_request", "failure_payload", `may have at most ${FAILURE_PAYLOAD_BYTES} bytes`);
-  if ([errorCode, errorType, errorMessage, raw, stackTrace].every((given) => given === undefined))
+  if (errorCode === "" && errorMessage === "" && stackTrace === null)
     throw refusalOf("invalid_request", "failure_payload.error_type", NOTHING_SAID);
   return {
-    failureMatchId: value.failureMatchId?.toLowerCase() ?? null,
-    idempotencyKey: value.idempotencyKey ?? headerKey,
-    enqueueEvaluation: value.enqueueEvaluation ?? true,
-    source: "api",
-    failurePayload: text,
-    errorCode: errorCode ?? errorType ?? "",
-    errorMessage: errorMessage ?? raw ?? "",
-    stackTrace: stackTrace ?? null,
-    topic: topic ?? null,
-    sink: sink ?? null,
-    skillId: skillId ?? null,
-    tenantId: tenantId ?? null,
+    ...{ failureMatchId: failureMatchId?.toLowerCase() ?? null, idempotencyKey, enqueueEvaluation, source: "api" },
+    ...{ failurePayload: text, errorCode, errorMessage, stackTrace, topic, sink, skillId, tenantId },
   };
 }
 

@@ -1,37 +1,26 @@
 /**
- * Every handler by the name of its route: a route without one, or one that answers otherwise than its route says, does not compile.
+ * Every handler by the name of its route: a route without one does not compile.
  */
 import type { RouteId } from "../../contract/addresses.ts";
-import type { Metrics } from "../../observe/metrics.ts";
 import type { Health } from "../health.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Reply } from "../problem.ts";
 import type { Asked } from "../read-request.ts";
-import { auditHandlers } from "./audit.ts";
-import { failureHandlers } from "./failures.ts";
-import { interventionHandlers, messageHandlers } from "./messages.ts";
-import { pageHandlers } from "./page.ts";
-import { probeHandlers } from "./probes.ts";
-import { candidateHandlers, groupHandlers, redriveHandlers, ruleHandlers } from "./recovery.ts";
-import { topicHandlers } from "./topics.ts";
+import { AUDIT } from "./audit.ts";
+import { counting, FAILURES } from "./failures.ts";
+import { INTERVENTIONS, MESSAGES } from "./messages.ts";
+import { PAGES } from "./pages.ts";
+import { PROBES } from "./probes.ts";
+import { CANDIDATES, GROUPS, REDRIVES, RULES } from "./recovery.ts";
+import { withEngine } from "./recovery-request.ts";
+import { TOPICS } from "./topics.ts";
 
-export type Handler<Id extends RouteId> = (asked: Asked<Id>) => Promise<Reply> | Reply;
+export type Handler<Id extends RouteId> = (asked: Asked<Id>, kernel: Kernel, health: Health) => Promise<Reply> | Reply;
 
 /** The handlers of some routes. */
 export type Handlers<Id extends RouteId = RouteId> = { readonly [One in Id]: Handler<One> };
 
-export function createHandlers(kernel: Kernel, health: Health, metrics: Metrics): Handlers {
-  return {
-    ...pageHandlers(health, kernel.basePath),
-    ...probeHandlers(health, metrics, kernel.basePath),
-    ...topicHandlers(kernel),
-    ...messageHandlers(kernel),
-    ...interventionHandlers(kernel),
-    ...auditHandlers(kernel),
-    ...failureHandlers(kernel),
-    ...groupHandlers(kernel),
-    ...candidateHandlers(kernel),
-    ...ruleHandlers(kernel),
-    ...redriveHandlers(kernel),
-  };
-}
+const RECOVERY = withEngine({ ...FAILURES, ...GROUPS, ...CANDIDATES, ...RULES, ...REDRIVES });
+const FIRST: Omit<Handlers, keyof typeof RECOVERY> = { ...PAGES, ...PROBES, ...TOPICS, ...MESSAGES, ...INTERVENTIONS, ...AUDIT };
+
+export const HANDLERS: Handlers = { ...FIRST, ...RECOVERY, ingestFailure: counting(RECOVERY.ingestFailure) };

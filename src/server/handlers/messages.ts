@@ -4,86 +4,79 @@
  */
 import { CHECKED, type TextMessage } from "../../client/build-message.ts";
 import type { Enqueued } from "../../client/client.ts";
-import { standingOf, standings } from "../../client/standing.ts";
-import { attempt, intervention, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
-import { type ErrorCode, isMakegoodError } from "../../message/errors.ts";
+import { shown, standingOf, standings } from "../../client/standing.ts";
+import { attempt, intervention, message as messageShape, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
+import { isMakegoodError, type MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import { isTraceparent } from "../../message/validate.ts";
-import { isUuid } from "../../platform/ids.ts";
-import { json, jsonText } from "../http.ts";
-import { messageJson, pageText, withPayload } from "../json/message-json.ts";
+import { identified, json, jsonText, pageText, spliced } from "../http.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { keyFault, type Posted, type PostedMessage, readPosted } from "../posted.ts";
-import { type ProblemItem, problem, type Reply, refused } from "../problem.ts";
+import { notFound, type ProblemItem, problem, type Reply, refused } from "../problem.ts";
 import { type Asked, limited } from "../read-request.ts";
 import type { Handler, Handlers } from "./handlers.ts";
 
 type Request = Pick<Asked<"enqueue">, "header">;
 
-export function messageHandlers(kernel: Kernel): Handlers<"enqueue" | "getMessage" | "getPayload" | "listMessages"> {
-  return {
-    async enqueue(request) {
-      try {
-        const body = readPosted(request.body, kernel.payloadBytesMax);
-        if (body.kind === "single") return await postOne(kernel, request, body.posted);
-        return await postBatch(kernel, request, body.posted);
-      } catch (error) {
-        return refusal(error);
-      }
-    },
-    async getMessage({ params: { id } }) {
-      const { store } = kernel.mg;
-      const message = isUuid(id) ? await store.get(id) : null;
-      if (!message) return noSuchMessage(id);
-      const [history, origin] = await Promise.all([store.history(id), kernel.recovery?.origin(id) ?? null]);
-      return shownMessage(kernel, message, 200, {
-        ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
-        timeline: history.attempts.map((one) => wireOf(attempt, one)),
-        provenance: history.provenance.map((one) => wireOf(intervention, one)),
-      });
-    },
-    async getPayload({ params: { id } }) {
-      const message = isUuid(id) ? await kernel.mg.store.get(id) : null;
-      return message ? jsonText(200, message.payload) : noSuchMessage(id);
-    },
-    async listMessages({ query: { payload = false, ...filter } }) {
-      const wanted = { ...limited(filter, payload ? PAYLOAD_PAGE_MAX : undefined), payload };
-      const [page, standing] = await Promise.all([kernel.mg.store.list(wanted), standings(kernel.mg.store, kernel.clock)]);
-      return jsonText(200, pageText(page, standing, payload));
-    },
-  };
+export const MESSAGES: Handlers<"enqueue" | "getMessage" | "getPayload" | "listMessages"> = {
+  async enqueue(request, kernel) {
+    try {
+      const body = readPosted(request.body, kernel.payloadBytesMax);
+      if (body.kind === "single") return await postOne(kernel, request, body.posted);
+      return await postBatch(kernel, request, body.posted);
+    } catch (error) {
+      return refusal(error);
+    }
+  },
+  async getMessage(asked, kernel) {
+    const { store, recovery } = kernel.mg;
+    const message = await foundMessage(kernel, asked);
+    const [history, origin] = await Promise.all([store.history(message.id), recovery?.origin(message.id) ?? null]);
+    return shownMessage(kernel, message, 200, {
+      ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
+      timeline: history.attempts.map((one) => wireOf(attempt, one)),
+      provenance: history.provenance.map((one) => wireOf(intervention, one)),
+    });
+  },
+  getPayload: async (asked, kernel) => jsonText(200, (await foundMessage(kernel, asked)).payload),
+  async listMessages({ query: { payload = false, ...filter } }, { mg, clock }) {
+    const wanted = { ...limited(filter, payload ? PAYLOAD_PAGE_MAX : undefined), payload };
+    const [page, standing] = await Promise.all([mg.store.list(wanted), standings(mg.store, clock)]);
+    return pageText(page, (one) => {
+      return spliced(wireOf(messageShape, shown(one, standing(one.topic))), "payload", payload ? one.payload : undefined);
+    });
+  },
+};
+
+async function foundMessage({ mg }: Kernel, asked: Pick<Asked<"getMessage">, "params">): Promise<MessageView> {
+  const id = identified("message", asked);
+  const message = await mg.store.get(id);
+  if (!message) throw notFound("message", id);
+  return message;
 }
 
 /** What people do to a message, with a reason and under the name of who asked; what is not possible is thrown by the kernel. */
 type Verb = "replay" | "resolve" | "discard" | "cancel" | "reschedule";
 
-export function interventionHandlers(kernel: Kernel): Handlers<`${Verb}Message` | "acknowledgeLoss"> {
-  const { mg } = kernel;
-  const does =
-    <V extends Verb>(verb: V): Handler<`${V}Message`> =>
-    async (asked) => {
-      const { params, body, actor } = asked as unknown as Asked<"rescheduleMessage">;
-      if (!isUuid(params.id)) return noSuchMessage(params.id);
-      const message: MessageView = await mg[verb](params.id, { ...body, actor });
-      return shownMessage(kernel, message);
-    };
-  return {
-    replayMessage: does("replay"),
-    resolveMessage: does("resolve"),
-    discardMessage: does("discard"),
-    cancelMessage: does("cancel"),
-    rescheduleMessage: does("reschedule"),
-    async acknowledgeLoss({ body, actor }) {
-      await mg.watch.acknowledge(actor, body.reason);
-      return json(200, { acknowledged: true });
-    },
+const does =
+  <V extends Verb>(verb: V): Handler<`${V}Message`> =>
+  async (asked, kernel) => {
+    const { body, actor, ...rest } = asked as unknown as Asked<"rescheduleMessage">;
+    return shownMessage(kernel, await kernel.mg[verb](identified("message", rest), { ...body, actor }));
   };
-}
 
-export function noSuchMessage(id: string): Reply {
-  return problem("message_not_found", `there is no message ${id.slice(0, 100)}`);
-}
+export const INTERVENTIONS: Handlers<`${Verb}Message` | "acknowledgeLoss"> = {
+  replayMessage: does("replay"),
+  resolveMessage: does("resolve"),
+  discardMessage: does("discard"),
+  cancelMessage: does("cancel"),
+  rescheduleMessage: does("reschedule"),
+  async acknowledgeLoss({ body, actor }, { mg }) {
+    await mg.watch.acknowledge(actor, body.reason);
+    return json(200, { acknowledged: true });
+  },
+};
 
 /** A message with its payload, and what else there is to say about it. */
 export async function shownMessage(
@@ -94,7 +87,8 @@ export async function shownMessage(
   headers?: Readonly<Record<string, string>>,
 ): Promise<Reply> {
   const standing = await standingOf(mg.store, clock, message.topic);
-  return jsonText(status, withPayload({ ...messageJson(message, standing), ...beside }, message.payload), headers);
+  const object = { ...wireOf(messageShape, shown(message, standing)), ...beside };
+  return jsonText(status, spliced(object, "payload", message.payload), headers);
 }
 
 async function postOne(kernel: Kernel, request: Request, posted: Posted): Promise<Reply> {
@@ -144,28 +138,18 @@ function refusedBatch(all: readonly ProblemItem[]): Reply {
   return problem("batch_refused", `${words} refused, so none of the batch was accepted`, { errors: all });
 }
 
+/** As enqueueText reports each message of a batch. */
+type Indexed = Pick<MakegoodError, "code" | "message"> & { readonly index: number; readonly detail?: { readonly id?: string } };
+
 /** An error that names elements refuses the batch; any other one is about the whole request. */
 function refusal(error: unknown): Reply {
   if (!isMakegoodError(error) || error.retryable) throw error;
-  const { index, errors } = error.detail;
-  if (Array.isArray(errors)) {
-    return refusedBatch(
-      (errors as IndexedError[]).map(({ code, message, ...one }) => itemOf(one.index, code, message, one.detail?.id)),
-    );
-  }
-  if (typeof index === "number") return refusedBatch([itemOf(index, error.code, error.message)]);
-  throw error;
+  const { code, message, detail } = error;
+  const { index, errors = typeof index === "number" ? [{ index, code, message }] : null } = detail;
+  if (!Array.isArray(errors)) throw error;
+  const all = (errors as Indexed[]).map(({ message: text, detail: of, ...one }) => ({ ...one, detail: text, id: of?.id }));
+  return refusedBatch(all);
 }
-
-/** As enqueueText reports each message of a batch. */
-interface IndexedError {
-  readonly index: number;
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly detail?: { readonly id?: string } | undefined;
-}
-
-const itemOf = (index: number, code: ErrorCode, detail: string, id?: string): ProblemItem => ({ index, code, detail, id });
 
 /** The key of the Idempotency-Key header, bare or quoted as the draft's structured-field string; null: there is none. */
 export function headerKey(request: Request): string | null {

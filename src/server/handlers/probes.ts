@@ -2,47 +2,36 @@
  * The addresses that machines look at: /livez says the process runs, /readyz that it can accept, /health how everything
  * stands, /metrics the numbers.
  */
-
 import { openApiDocument } from "../../contract/openapi.ts";
-import type { Metrics } from "../../observe/metrics.ts";
-import type { Health } from "../health.ts";
 import { json } from "../http.ts";
-import { problem, type Reply } from "../problem.ts";
+import { type Reply, refused } from "../problem.ts";
 import { VERSION } from "../version.ts";
 import type { Handlers } from "./handlers.ts";
 
-function text(status: number, body: string, type = "text/plain; charset=utf-8"): Reply {
-  return { status, headers: { "content-type": type }, body };
+function text(body: string, type = "text/plain; charset=utf-8"): Reply {
+  return { status: 200, headers: { "content-type": type }, body };
 }
 
-type Probes = Handlers<"live" | "ready" | "health" | "metrics" | "openApi">;
-
-export function probeHandlers(health: Health, metrics: Metrics, base = ""): Probes {
-  return {
-    live: () => text(200, "ok\n"),
-    async ready({ query }) {
-      const checks = await health.ready();
-      const bad = checks.filter((check) => !check.ok);
-      if (bad.length > 0) {
-        // Anyone may ask: where the database is stays with those who have a token, in /health.
-        const shown = checks.map((check) => ({ ...check, detail: check.detail && withoutAddresses(check.detail) }));
-        const detail = shown.flatMap((check) => (check.ok ? [] : [`${check.name}: ${check.detail}`])).join("; ");
-        return problem("not_ready", detail, { members: { checks: shown } });
-      }
-      if (query.verbose === undefined) return text(200, "ok\n");
-      return text(
-        200,
-        `${checks.map(({ name, detail }) => `[+] ${name} ok${detail === null ? "" : `: ${detail}`}`).join("\n")}\nready\n`,
-      );
-    },
-    async health() {
-      const summary = await health.summary();
-      return json(summary.status === "unhealthy" ? 503 : 200, summary);
-    },
-    openApi: () => json(200, { ...openApiDocument(VERSION), servers: [{ url: base || "/" }] }),
-    metrics: async () => text(200, await metrics.text(), metrics.contentType),
-  };
-}
+export const PROBES: Handlers<"live" | "ready" | "health" | "metrics" | "openApi"> = {
+  live: () => text("ok\n"),
+  async ready({ query }, _, health) {
+    const checks = await health.ready();
+    if (checks.some((check) => !check.ok)) {
+      // Anyone may ask: where the database is stays with those who have a token, in /health.
+      const shown = checks.map((check) => ({ ...check, detail: check.detail && withoutAddresses(check.detail) }));
+      const detail = shown.flatMap((check) => (check.ok ? [] : [`${check.name}: ${check.detail}`])).join("; ");
+      throw refused("not_ready", detail, { members: { checks: shown } });
+    }
+    const lines = checks.map(({ name, detail }) => `[+] ${name} ok${detail === null ? "" : `: ${detail}`}\n`);
+    return text(query.verbose === undefined ? "ok\n" : `${lines.join("")}ready\n`);
+  },
+  async health(_, __, health) {
+    const summary = await health.summary();
+    return json(summary.status === "unhealthy" ? 503 : 200, summary);
+  },
+  openApi: (_, { basePath }) => json(200, { ...openApiDocument(VERSION), servers: [{ url: basePath || "/" }] }),
+  metrics: async (_, __, { metrics }) => text(await metrics.text(), metrics.contentType),
+};
 
 /** URLs, sockets, addresses with and without a port, names with dots, and the name that could not be looked up. */
 const ADDRESSES = [

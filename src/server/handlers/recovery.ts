@@ -6,158 +6,133 @@ import { editBody } from "../../contract/messages.ts";
 import type { CANDIDATE_ROUTES } from "../../contract/recovery/candidates.ts";
 import { groupRule } from "../../contract/recovery/group-shapes.ts";
 import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/groups.ts";
-import type { REDRIVE_ROUTES } from "../../contract/recovery/redrives.ts";
+import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
 import type { RULE_ROUTES } from "../../contract/recovery/rules.ts";
-import { isUuid } from "../../platform/ids.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import type { Redrive } from "../../store/redrive.ts";
-import { DONE, json, jsonText, page, tagged } from "../http.ts";
-import { withPayload } from "../json/message-json.ts";
+import { DONE, identified, json, numbered, page, pageText, spliced, tagged } from "../http.ts";
 import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
-import type { Kernel } from "../kernel.ts";
-import type { Reply } from "../problem.ts";
+import { notFound, type Reply } from "../problem.ts";
 import { readExact } from "../read-exact.ts";
 import { type Asked, limited, refusalOf } from "../read-request.ts";
-import type { Handlers } from "./handlers.ts";
-import { headerKey, noSuchMessage, shownMessage } from "./messages.ts";
-import { NAMES_HINT, notFound, numbered, recoveryHandlers, redriveId } from "./recovery-request.ts";
+import { headerKey, shownMessage } from "./messages.ts";
+import { NAMES_HINT, type RecoveryHandlers } from "./recovery-request.ts";
 
-type GroupRoutes = keyof typeof GROUP_ROUTES;
-type CandidateRoutes = keyof typeof CANDIDATE_ROUTES;
-type RuleRoutes = keyof typeof RULE_ROUTES;
-type RedriveRoutes = keyof typeof REDRIVE_ROUTES | "editMessage";
+export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
+  listGroups: async (recovery, { query }) => page(await recovery.groups(limited(query)), shape.groupJson),
+  async getGroup(recovery, asked) {
+    const { group, candidate, occurrences, why } = await recovery.group(numbered("group", asked));
+    const shown = candidate && shape.candidateJson({ candidate, group });
+    return json(200, { ...shape.groupJson(group), why, candidate: shown, occurrences: occurrences.map(shape.occurrenceJson) });
+  },
+  async listOccurrences(recovery, asked) {
+    const { payload = false, ...filter } = asked.query;
+    const wanted = limited(filter, payload ? OCCURRENCE_PAGE_MAX : undefined);
+    return pageText(await recovery.occurrences(numbered("group", asked), wanted), (one) => {
+      return spliced(shape.occurrenceJson(one), "failure_payload", payload ? (one.failurePayload ?? "null") : undefined);
+    });
+  },
+  async mergeGroups(recovery, asked, actor) {
+    const { from, reason } = asked.body;
+    return json(200, shape.groupJson(await recovery.merge(numbered("group", asked), [...new Set(from)], reason, actor)));
+  },
+  async splitGroup(recovery, asked, actor) {
+    const { words, reason } = asked.body;
+    const { group: made, moved } = await recovery.split(numbered("group", asked), words, reason, actor);
+    return json(201, { ...shape.groupJson(made), moved }, { location: `/api/v1/recovery/groups/${made.groupId}` });
+  },
+  async suggestGroup(recovery, asked, actor) {
+    const { candidateId } = await recovery.suggest(numbered("group", asked), actor);
+    return json(200, shape.candidateDetailJson(await recovery.candidate(candidateId)));
+  },
+  listGroupRules: async (recovery) => page({ data: await recovery.groupRules() }, (one) => wireOf(groupRule, one)),
+  async deleteGroupRule(recovery, { params, version }, actor) {
+    await recovery.deleteGroupRule(params.id, version ?? null, actor);
+    return DONE;
+  },
+  async listProvenance(recovery, { query }) {
+    const { limit, cursor, ...of } = limited(query);
+    return page(await recovery.provenance(of, { limit, cursor }), shape.provenanceJson);
+  },
+  getStats: async (recovery) => json(200, shape.statsJson(await recovery.stats())),
+};
 
-export const groupHandlers = (kernel: Kernel): Handlers<GroupRoutes> =>
-  recoveryHandlers<GroupRoutes>(kernel, {
-    listGroups: async (recovery, { query }) => page(await recovery.groups(limited(query)), shape.groupJson),
-    async getGroup(recovery, asked) {
-      const { group, candidate, occurrences, why } = await recovery.group(numbered("group", asked));
-      const shown = {
-        why,
-        candidate: candidate && shape.candidateJson(candidate, group),
-        occurrences: occurrences.map(shape.occurrenceJson),
-      };
-      return json(200, { ...shape.groupJson(group), ...shown });
-    },
-    async listOccurrences(recovery, asked) {
-      const { payload = false, ...filter } = asked.query;
-      const wanted = limited(filter, payload ? OCCURRENCE_PAGE_MAX : undefined);
-      const { data, nextCursor } = await recovery.occurrences(numbered("group", asked), wanted);
-      const texts = data.map((one) => {
-        const object = shape.occurrenceJson(one);
-        return payload ? withPayload(object, one.failurePayload ?? "null", "failure_payload") : JSON.stringify(object);
-      });
-      return jsonText(200, `{"data":[${texts.join(",")}],"next_cursor":${JSON.stringify(nextCursor)}}`);
-    },
-    async mergeGroups(recovery, asked, actor) {
-      const { from, reason } = asked.body;
-      return json(200, shape.groupJson(await recovery.merge(numbered("group", asked), [...new Set(from)], reason, actor)));
-    },
-    async splitGroup(recovery, asked, actor) {
-      const { words, reason } = asked.body;
-      const { group: made, moved } = await recovery.split(numbered("group", asked), words, reason, actor);
-      return json(201, { ...shape.groupJson(made), moved }, { location: `/api/v1/recovery/groups/${made.groupId}` });
-    },
-    async suggestGroup(recovery, asked, actor) {
-      const { candidateId } = await recovery.suggest(numbered("group", asked), actor);
-      return json(200, shape.candidateDetailJson(await recovery.candidate(candidateId)));
-    },
-    listGroupRules: async (recovery) => page({ data: await recovery.groupRules() }, (one) => wireOf(groupRule, one)),
-    async deleteGroupRule(recovery, { params, version }, actor) {
-      await recovery.deleteGroupRule(params.id, version ?? null, actor);
-      return DONE;
-    },
-    async listProvenance(recovery, { query }) {
-      const { limit, cursor, ...of } = limited(query);
-      return page(
-        await recovery.provenance(of as Parameters<typeof recovery.provenance>[0], { limit, cursor }),
-        shape.provenanceJson,
-      );
-    },
-    getStats: async (recovery) => json(200, shape.statsJson(await recovery.stats())),
-  });
+type Changing = Pick<Asked<"approveCandidate">, "version"> & { readonly body: { readonly reason?: string | undefined } };
+type ChangingOne = Changing & Pick<Asked<"approveCandidate">, "params" | "named">;
 
-type Change = Pick<Asked<"approveCandidate">, "version" | "named"> & { readonly body: { readonly reason?: string | undefined } };
+const changedBy = ({ version, body }: Changing, actor: Actor): Versioned => ({ ...actor, version, reason: body.reason ?? null });
 
-export function candidateHandlers(kernel: Kernel): Handlers<CandidateRoutes> {
-  /** A change, and the candidate as it is afterwards. */
-  const changed = async (recovery: Recovery, asked: Change, actor: Actor, id: number, change: (by: Versioned) => unknown) => {
-    await change({ ...actor, version: asked.version, reason: asked.body.reason ?? null });
-    return answer(recovery, asked, id);
-  };
-  const decides = (decide: "approve" | "reject") => (recovery: Recovery, asked: Asked<"approveCandidate">, actor: Actor) => {
-    const id = numbered("candidate", asked);
-    return changed(recovery, asked, actor, id, (by) => recovery[decide](id, by));
-  };
-  return recoveryHandlers<CandidateRoutes>(kernel, {
-    async listCandidates(recovery, { query: { all = false, ...filter } }) {
-      const found = await recovery.candidates({ ...limited(filter), current: !all });
-      return page(found, ({ candidate, group }) => shape.candidateJson(candidate, group));
-    },
-    getCandidate: (recovery, asked) => answer(recovery, asked, numbered("candidate", asked), asked.query.includeProvenance),
-    updateCandidate(recovery, asked, actor) {
-      const id = numbered("candidate", asked);
-      return changed(recovery, asked, actor, id, (by) => recovery.update(id, { ...asked.body, ...by }));
-    },
-    deleteCandidate: decides("reject"),
-    approveCandidate: decides("approve"),
-    rejectCandidate: decides("reject"),
-    executeCandidate(recovery, asked, actor) {
-      const id = numbered("candidate", asked);
-      return changed(recovery, asked, actor, id, (by) => recovery.execute(id, { ...by, redrive: asked.body.redrive }));
-    },
-    approve(recovery, asked, actor) {
-      const { candidateId: id, decision } = asked.body;
-      return changed(recovery, asked, actor, id, (by) => recovery[decision === "rejected" ? "reject" : "approve"](id, by));
-    },
-  });
+/** A change, and the candidate as it is afterwards. */
+async function changed(recovery: Recovery, asked: ChangingOne, actor: Actor, change: (id: number, by: Versioned) => unknown) {
+  const id = numbered("candidate", asked);
+  await change(id, changedBy(asked, actor));
+  return shownCandidate(recovery, asked, id);
 }
+
+const decides = (decide: "approve" | "reject") => (recovery: Recovery, asked: ChangingOne, actor: Actor) =>
+  changed(recovery, asked, actor, (id, by) => recovery[decide](id, by));
+
+export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
+  async listCandidates(recovery, { query: { all = false, ...filter } }) {
+    return page(await recovery.candidates({ ...limited(filter), current: !all }), shape.candidateJson);
+  },
+  getCandidate: (recovery, asked) => shownCandidate(recovery, asked, numbered("candidate", asked), asked.query.includeProvenance),
+  updateCandidate: (recovery, asked, actor) =>
+    changed(recovery, asked, actor, (id, by) => recovery.update(id, { ...asked.body, ...by })),
+  deleteCandidate: decides("reject"),
+  approveCandidate: decides("approve"),
+  rejectCandidate: decides("reject"),
+  executeCandidate: (recovery, asked, actor) =>
+    changed(recovery, asked, actor, (id, by) => recovery.execute(id, { ...by, redrive: asked.body.redrive })),
+  approve(recovery, asked, actor) {
+    const { candidateId: id, decision } = asked.body;
+    return decides(decision === "rejected" ? "reject" : "approve")(recovery, { ...asked, params: { id: String(id) } }, actor);
+  },
+};
 
 /** The candidate as it is now, and how to go on where one name is not enough. */
-async function answer(recovery: Recovery, { named }: { named: boolean }, id: number, provenance = false): Promise<Reply> {
+async function shownCandidate(recovery: Recovery, { named }: { named: boolean }, id: number, provenance = false): Promise<Reply> {
   const detail = await recovery.candidate(id, { provenance });
-  const body = shape.candidateDetailJson(detail);
   const waits = detail.approvalsMissing > 0 && detail.candidate.approvals.length > 0 && !detail.lapsed;
-  const shown = waits && !named ? { ...body, hint: `another person must approve; ${NAMES_HINT}` } : body;
-  return tagged(200, shown, detail.candidate.version);
+  const hint = waits && !named ? { hint: `another person must approve; ${NAMES_HINT}` } : {};
+  return tagged(200, { ...shape.candidateDetailJson(detail), ...hint }, detail.candidate.version);
 }
 
-export const ruleHandlers = (kernel: Kernel): Handlers<RuleRoutes> =>
-  recoveryHandlers<RuleRoutes>(kernel, {
-    listRules: async (recovery) => page({ data: await recovery.rules() }, ruleToJson),
-    async getRule(recovery, { params: { id } }) {
-      const rule = (await recovery.rules()).find((one) => one.id === id);
-      if (!rule) throw notFound("rule", id);
-      return tagged(200, ruleToJson(rule), rule.version);
-    },
-    async putRule(recovery, asked, actor) {
-      const { id } = asked.params;
-      const from = asked.version ?? 0;
-      const rule = await recovery.putRule(id, documentText(asked, id), from, actor);
-      return tagged(from === 0 ? 201 : 200, ruleToJson(rule), rule.version);
-    },
-    async deleteRule(recovery, { params: { id }, version }, actor) {
-      const known = (await recovery.rules()).find((rule) => rule.id === id);
-      await recovery.deleteRule(id, version ?? known?.version ?? 0, actor);
-      return DONE;
-    },
-    async getRuleHistory(recovery, { params: { id } }) {
-      const data = await recovery.ruleHistory(id);
-      return page({ data }, ({ version, text, actor, at }) => ({ version, actor, at, rule: shape.parsedText(text || null) }));
-    },
-    listActions: async (recovery, { query }) => page({ data: await recovery.actions(query) }, shape.actionJson),
-    async getAction(recovery, { params: { id } }) {
-      const action = (await recovery.actions()).find((one) => one.actionCode === id);
-      if (!action) throw notFound("action", id);
-      return tagged(200, shape.actionJson(action), action.version);
-    },
-    async putAction(recovery, asked, actor) {
-      const action = await recovery.putAction(asked.params.id, documentText(asked), asked.version ?? 0, actor);
-      return tagged(200, shape.actionJson(action), action.version);
-    },
-  });
+export const RULES: RecoveryHandlers<keyof typeof RULE_ROUTES> = {
+  listRules: async (recovery) => page({ data: await recovery.rules() }, ruleToJson),
+  async getRule(recovery, { params: { id } }) {
+    const rule = (await recovery.rules()).find((one) => one.id === id);
+    if (!rule) throw notFound("rule", id);
+    return tagged(200, ruleToJson(rule), rule.version);
+  },
+  async putRule(recovery, asked, actor) {
+    const { id } = asked.params;
+    const from = asked.version ?? 0;
+    const rule = await recovery.putRule(id, documentText(asked, id), from, actor);
+    return tagged(from === 0 ? 201 : 200, ruleToJson(rule), rule.version);
+  },
+  async deleteRule(recovery, { params: { id }, version }, actor) {
+    const known = (await recovery.rules()).find((rule) => rule.id === id);
+    await recovery.deleteRule(id, version ?? known?.version ?? 0, actor);
+    return DONE;
+  },
+  async getRuleHistory(recovery, { params: { id } }) {
+    const data = await recovery.ruleHistory(id);
+    return page({ data }, ({ version, text, actor, at }) => ({ version, actor, at, rule: shape.parsedText(text || null) }));
+  },
+  listActions: async (recovery, { query }) => page({ data: await recovery.actions(query) }, shape.actionJson),
+  async getAction(recovery, { params: { id } }) {
+    const action = (await recovery.actions()).find((one) => one.actionCode === id);
+    if (!action) throw notFound("action", id);
+    return tagged(200, shape.actionJson(action), action.version);
+  },
+  async putAction(recovery, asked, actor) {
+    const action = await recovery.putAction(asked.params.id, documentText(asked), asked.version ?? 0, actor);
+    return tagged(200, shape.actionJson(action), action.version);
+  },
+};
 
 /** The document as it was sent, without the members that are about the edit itself: what it may hold is for the engine to say. */
 function documentText({ body }: Pick<Asked<"putRule">, "body">, id?: string): string {
@@ -168,38 +143,35 @@ function documentText({ body }: Pick<Asked<"putRule">, "body">, id?: string): st
   return JSON.stringify({ ...document, id });
 }
 
-export function redriveHandlers(kernel: Kernel): Handlers<RedriveRoutes> {
-  const moves =
-    (move: "pauseRedrive" | "resumeRedrive" | "cancelRedrive") =>
-    async (recovery: Recovery, asked: Asked<"pauseRedrive">, actor: Actor) => {
-      const by = { ...actor, version: asked.version, reason: asked.body.reason ?? null };
-      return shownRedrive(await recovery[move](redriveId(asked), by), 200);
-    };
-  return recoveryHandlers<RedriveRoutes>(kernel, {
-    listRedrives: async (recovery, { query }) => page(await recovery.redrives(limited(query)), shape.redriveJson),
-    async startRedrive(recovery, asked, actor) {
-      const idempotencyKey = asked.body.idempotencyKey ?? headerKey(asked);
-      const { redrive, created } = await recovery.startRedrive({ ...asked.body, idempotencyKey }, actor);
-      return shownRedrive(redrive, created ? 201 : 200);
-    },
-    getRedrive: async (recovery, asked) => shownRedrive(await recovery.redrive(redriveId(asked)), 200),
-    listRedriveItems: async (recovery, asked) =>
-      page(await recovery.redriveItems(redriveId(asked), limited(asked.query)), shape.itemJson),
-    pauseRedrive: moves("pauseRedrive"),
-    resumeRedrive: moves("resumeRedrive"),
-    cancelRedrive: moves("cancelRedrive"),
-    /** I8: the new payload is cut out as text; whether it fits the topic's schema is the engine's question. */
-    async editMessage(recovery, { params: { id }, body }, actor) {
-      const { value, text: payload } = readExact(editBody, body, "payload", "invalid_request");
-      if (!isUuid(id)) return noSuchMessage(id);
-      const message = await recovery.edit(id, { ...value, payload, ...actor });
-      const origin = await recovery.origin(message.id);
-      const location = `/api/v1/messages/${message.id}`;
-      return shownMessage(kernel, message, 201, { replay_of: origin?.replayOf ?? id, edited: true }, { location });
-    },
-  });
-}
+const moves =
+  (move: "pauseRedrive" | "resumeRedrive" | "cancelRedrive") =>
+  async (recovery: Recovery, asked: Asked<"pauseRedrive">, actor: Actor): Promise<Reply> =>
+    shownRedrive(await recovery[move](identified("redrive", asked), changedBy(asked, actor)));
 
-function shownRedrive(redrive: Redrive, status: number): Reply {
+export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessage"> = {
+  listRedrives: async (recovery, { query }) => page(await recovery.redrives(limited(query)), shape.redriveJson),
+  async startRedrive(recovery, asked, actor) {
+    const idempotencyKey = asked.body.idempotencyKey ?? headerKey(asked);
+    const { redrive, created } = await recovery.startRedrive({ ...asked.body, idempotencyKey }, actor);
+    return shownRedrive(redrive, created ? 201 : 200);
+  },
+  getRedrive: async (recovery, asked) => shownRedrive(await recovery.redrive(identified("redrive", asked))),
+  listRedriveItems: async (recovery, asked) =>
+    page(await recovery.redriveItems(identified("redrive", asked), limited(asked.query)), (one) => wireOf(redriveItem, one)),
+  pauseRedrive: moves("pauseRedrive"),
+  resumeRedrive: moves("resumeRedrive"),
+  cancelRedrive: moves("cancelRedrive"),
+  /** I8: the new payload is cut out as text; whether it fits the topic's schema is the engine's question. */
+  async editMessage(recovery, asked, actor, kernel) {
+    const { value, text: payload } = readExact(editBody, asked.body, "payload", "invalid_request");
+    const id = identified("message", asked);
+    const message = await recovery.edit(id, { ...value, payload, ...actor });
+    const origin = await recovery.origin(message.id);
+    const location = `/api/v1/messages/${message.id}`;
+    return shownMessage(kernel, message, 201, { replay_of: origin?.replayOf ?? id, edited: true }, { location });
+  },
+};
+
+function shownRedrive(redrive: Redrive, status = 200): Reply {
   return tagged(status, shape.redriveJson(redrive), redrive.version, { location: `/api/v1/redrives/${redrive.redriveId}` });
 }

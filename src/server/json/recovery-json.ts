@@ -2,18 +2,17 @@
  * How what the recovery engine knows becomes the shapes of the contract. A candidate is shown with what one needs to decide about it: its group,
  * the reasons, who has approved, and what an execution would touch.
  */
-import type { z } from "zod";
 import * as shapes from "../../contract/recovery/candidate-shapes.ts";
 import { group, occurrence, provenance, stats } from "../../contract/recovery/group-shapes.ts";
-import { redrive, redriveItem } from "../../contract/recovery/redrives.ts";
+import { redrive } from "../../contract/recovery/redrives.ts";
 import { isObject } from "../../message/json.ts";
 import type { ActionInfo } from "../../recovery/actions/action.ts";
 import { approvalsNeeded } from "../../recovery/actions/applies.ts";
-import type { CandidateDetail, EvaluateAnswer } from "../../recovery/recovery.ts";
+import type { CandidateDetail, CandidateInGroup, EvaluateAnswer } from "../../recovery/recovery.ts";
 import { evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
-import type { Candidate, Group, Occurrence, Provenance } from "../../store/recovery.ts";
+import type { Group, Occurrence, Provenance } from "../../store/recovery.ts";
 import type { RecoveryStats } from "../../store/recovery-numbers.ts";
-import type { Redrive, RedriveItem } from "../../store/redrive.ts";
+import type { Redrive } from "../../store/redrive.ts";
 import { inWireNames, wireOf } from "./wire.ts";
 
 /** JSON text that we wrote ourselves; what is none is shown as the text it is. */
@@ -26,71 +25,61 @@ export function parsedText(text: string | null): unknown {
   }
 }
 
+/** To three places: what was learned decays, and its further digits say nothing. */
+const rounded = (value: number): number => Math.round(value * 1_000) / 1_000;
+
+/** Null while nothing is known. */
+const rate = (successes: number, failures: number): number | null =>
+  successes + failures > 0 ? rounded(successes / (successes + failures)) : null;
+
 export const groupJson = (found: Group) => wireOf(group, found);
 
 export function occurrenceJson(found: Occurrence) {
   const { source, requestKey, message } = found;
-  return wireOf(occurrence, found, {
-    idempotency_key: source === "message" ? null : (requestKey?.replace(/^report:/, "") ?? null),
-    message_id: message?.id ?? null,
-    generation: message?.generation ?? null,
-    failure_payload: undefined,
-  });
+  const idempotencyKey = source === "message" ? null : (requestKey?.replace(/^report:/, "") ?? null);
+  const { id: messageId = null, generation = null } = message ?? {};
+  return wireOf(occurrence, { ...found, idempotencyKey, messageId, generation, failurePayload: undefined });
 }
 
-export function provenanceJson(found: Provenance) {
-  const { redriveId = null, durationMs, details } = found;
-  return wireOf(provenance, found, {
-    redrive_id: redriveId,
-    duration_ms: durationMs === null ? null : rounded(durationMs),
-    details: parsedText(details),
-  });
+export function provenanceJson({ redriveId = null, durationMs, details, ...found }: Provenance) {
+  const took = durationMs === null ? null : rounded(durationMs);
+  return wireOf(provenance, { ...found, redriveId, durationMs: took, details: parsedText(details) });
 }
 
 export function statsJson(found: RecoveryStats) {
   const outcomes = found.outcomes.map(({ action, successes, failures }) => {
-    return { action, healed: rounded(successes), failed: rounded(failures), success_rate: rate(successes, failures) };
+    return { action, healed: rounded(successes), failed: rounded(failures), successRate: rate(successes, failures) };
   });
-  return wireOf(stats, found, { outcomes });
+  return wireOf(stats, { ...found, outcomes });
 }
 
-export function candidateJson(found: Candidate, { failureMatchId, occurrenceCount, topic, errorCode }: Group) {
-  return wireOf(shapes.candidate, found, {
-    ...{ failure_match_id: failureMatchId, occurrence_count: occurrenceCount, topic, error_code: errorCode },
-    execution_result: parsedText(found.executionResult),
-  });
+export function candidateJson({ candidate, group: { failureMatchId, occurrenceCount, topic, errorCode } }: CandidateInGroup) {
+  const executionResult = parsedText(candidate.executionResult);
+  return wireOf(shapes.candidate, { ...candidate, failureMatchId, occurrenceCount, topic, errorCode, executionResult });
 }
 
-export function candidateDetailJson(detail: CandidateDetail): z.output<typeof shapes.candidateDetail> {
-  const { candidate, group, action, approvalsMissing, lapsed, lapsedReason, blastRadius, inputs, provenance } = detail;
-  const kept = parsedText(candidate.evaluation);
+export function candidateDetailJson(detail: CandidateDetail) {
+  const { group: of, action, inputs } = detail;
+  const kept = parsedText(detail.candidate.evaluation);
   const { rules_evaluated = [], ...evaluation } = (isObject(kept) ? kept : {}) as { rules_evaluated?: [] };
-  return {
-    ...candidateJson(candidate, group),
-    rules_evaluated,
-    evaluation: isObject(kept) ? evaluation : null,
-    group: groupJson(group),
-    action: action === null ? null : actionJson(action),
-    approvals_missing: approvalsMissing,
-    ...{ lapsed, lapsed_reason: lapsedReason },
-    blast_radius: wireOf(shapes.blastRadius, blastRadius),
-    inputs: inputs.map(occurrenceJson),
-    ...(provenance === null ? {} : { provenance: provenance.map(provenanceJson) }),
-  };
+  return wireOf(shapes.candidateDetail, detail, {
+    ...candidateJson(detail),
+    ...{ rules_evaluated, evaluation: isObject(kept) ? evaluation : null, group: groupJson(of) },
+    ...{ action: action && actionJson(action), inputs: inputs.map(occurrenceJson) },
+    provenance: detail.provenance?.map(provenanceJson),
+  });
 }
 
 export function actionJson(found: ActionInfo) {
-  const { successes, failures } = found;
-  return wireOf(shapes.action, found, {
-    requires_approval: approvalsNeeded(found) > 0,
-    ...{ successes: rounded(successes), failures: rounded(failures), success_rate: rate(successes, failures) },
-    total_applications: Math.round(successes + failures),
-  });
+  const successes = rounded(found.successes);
+  const failures = rounded(found.failures);
+  const total = Math.round(found.successes + found.failures);
+  const learned = { successes, failures, successRate: rate(found.successes, found.failures), totalApplications: total };
+  return wireOf(shapes.action, { ...found, ...learned, requiresApproval: approvalsNeeded(found) > 0 });
 }
 
-export function evaluateJson({ evaluation, fingerprint, failureMatchId, template, groupId, durationMs }: EvaluateAnswer) {
-  const found = { fingerprint, failure_match_id: failureMatchId, template, group_id: groupId };
-  return { ...evaluationToJson(evaluation), ...found, duration_ms: rounded(durationMs) };
+export function evaluateJson({ evaluation, durationMs, ...found }: EvaluateAnswer) {
+  return { ...evaluationToJson(evaluation), ...inWireNames(found), duration_ms: rounded(durationMs) };
 }
 
 /** Shown also where they were not given. */
@@ -99,21 +88,10 @@ const SELECT = { group_id: null, topic: null, tenant_id: null, error_code: null,
 export function redriveJson(found: Redrive) {
   const { select, counts, plan } = found;
   const known = counts.healed + counts.failed + counts.skipped;
-  return wireOf(redrive, found, {
+  return wireOf(redrive, {
+    ...found,
     select: { ...SELECT, ...inWireNames(select) },
     plan: inWireNames(parsedText(plan)),
     progress: counts.selected === 0 ? 1 : known / counts.selected,
   });
-}
-
-export const itemJson = (item: RedriveItem) => wireOf(redriveItem, item);
-
-/** Null while nothing is known. */
-export function rate(successes: number, failures: number): number | null {
-  return successes + failures > 0 ? rounded(successes / (successes + failures)) : null;
-}
-
-/** To three places: what was learned decays, and its further digits say nothing. */
-export function rounded(value: number): number {
-  return Math.round(value * 1_000) / 1_000;
 }

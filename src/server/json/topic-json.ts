@@ -1,46 +1,115 @@
 /**
- * How topics become the shape of the contract. Secrets go in and never come out.
+ * Topics between their JSON and the kernel's words, for the API and the config file. Outward they have the shape of the contract, and secrets never
+ * come out. Inward the schema judges their form; what follows from several settings together, and what a sink of its kind may be, is asked here.
+ * Everything that is wrong is reported together.
  */
 import type { z } from "zod";
-import { REDACTED, shownRetry, shownSink, topic } from "../../contract/topics.ts";
-import { type RetryPolicy, retryPolicy } from "../../message/retry-policy.ts";
-import type { SinkConfig, TopicRecord } from "../../message/topic.ts";
-import { attemptTimeoutMs } from "../../message/validate-topic.ts";
+import { type Checked, check, type Fault, namedOf } from "../../contract/faults.ts";
+import { REDACTED, topic, topicDefinition } from "../../contract/topics.ts";
+import { isObject } from "../../message/json.ts";
+import { DEFAULTS } from "../../message/limits.ts";
+import { RETRY_POLICIES, type RetryConfig, type RetryPolicy, retryPolicy } from "../../message/retry-policy.ts";
+import { CARRIERS, type SinkConfig, type TopicDefinition, type TopicRecord } from "../../message/topic.ts";
+import { attemptTimeoutMs, leaseProblem, topicProblems } from "../../message/validate-topic.ts";
 import { holdOf, type Served } from "../../message/worker-note.ts";
-import { wireOf } from "./wire.ts";
-
-export type TopicJson = z.output<typeof topic>;
+import type { SinkFault } from "../../sink/sink-kind.ts";
+import { type Own, ownOf, wireName, wireOf } from "./wire.ts";
 
 const UNABLE_SHOWN = 10;
 const CREDENTIAL = /auth|cookie|token|secret|passw|api-?key|signature|credential/i;
 /** Of a policy that nobody here knows. */
 const UNKNOWN = retryPolicy({ policy: "exponential" }) as RetryPolicy;
 
-export function topicJson(found: TopicRecord, served: Served): TopicJson {
-  const sinkJson = (sink: SinkConfig | undefined) =>
-    sink === undefined
-      ? null
-      : wireOf(shownSink, sink as Pick<SinkConfig, "kind">, {
-          url: sink.url ?? null,
-          timeout_ms: attemptTimeoutMs(sink, found.leaseMs),
-          headers: shownHeaders(sink.headers ?? {}),
-          secrets_set: sink.secrets?.length ?? 0,
-          on_unknown: sink.onUnknown ?? "retry",
-          status_map: sink.statusMap ?? null,
-        });
-  return wireOf(topic, found, {
-    sink: sinkJson(found.sink) as TopicJson["sink"],
-    fallback: sinkJson(found.fallback),
-    compensation: sinkJson(found.compensation),
-    retry: wireOf(shownRetry, { ...(retryPolicy(found.retry) ?? UNKNOWN), policy: found.retry.policy }),
-    rate_per_second: found.ratePerSecond ?? null,
-    tenant_rate_per_second: found.tenantRatePerSecond ?? null,
-    concurrency_total: found.concurrencyTotal ?? null,
+export function topicJson(found: TopicRecord, served: Served) {
+  const shown = ({ headers = {}, secrets = [], ...sink }: SinkConfig) => ({
+    kind: sink.kind,
+    url: sink.url ?? null,
+    timeoutMs: attemptTimeoutMs(sink, found.leaseMs),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, CREDENTIAL.test(name) ? REDACTED : text])),
+    secretsSet: secrets.length,
+    onUnknown: sink.onUnknown ?? "retry",
+    statusMap: sink.statusMap ?? null,
+  });
+  const { ratePerSecond = null, tenantRatePerSecond = null, concurrencyTotal = null, fallback, compensation } = found;
+  return wireOf(topic, {
+    ...{ ...found, ratePerSecond, tenantRatePerSecond, concurrencyTotal },
+    sink: shown(found.sink),
+    fallback: fallback ? shown(fallback) : null,
+    compensation: compensation ? shown(compensation) : null,
+    retry: { ...(retryPolicy(found.retry) ?? UNKNOWN), policy: found.retry.policy },
     held: holdOf(found, served),
-    not_served_by: served.unable(found.name).slice(0, UNABLE_SHOWN),
+    notServedBy: served.unable(found.name).slice(0, UNABLE_SHOWN),
   });
 }
 
-function shownHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, CREDENTIAL.test(name) ? REDACTED : value]));
+/** Says everything that is wrong with a sink, at declaration; what is read here is only trusted to have its JSON types. */
+export type SinkCheck = (sink: SinkConfig) => readonly SinkFault[];
+
+export interface TopicRules {
+  readonly checkSink: SinkCheck;
+  /** From the config file: private addresses are allowed, because its author runs the process. */
+  readonly trusted: boolean;
+}
+
+export interface ReadTopic {
+  readonly definition: TopicDefinition;
+  readonly paused: boolean | undefined;
+}
+
+type Given = Own<z.output<typeof topicDefinition>>;
+
+/** `value`: JSON of any form, as the config file has it. */
+export function readTopic(name: string, value: unknown, rules: TopicRules): Checked<ReadTopic> {
+  const checked = check(topicDefinition, value);
+  return checked.ok ? topicOf(name, ownOf(topicDefinition, checked.value), rules) : checked;
+}
+
+export function topicOf(name: string, given: Given, { checkSink, trusted }: TopicRules): Checked<ReadTopic> {
+  const faults: Fault[] = [];
+  const { leaseMs = DEFAULTS.leaseMs, schemaVersion = null, concurrency = null, tenantConcurrency = null } = given;
+  const { ratePerSecond, tenantRatePerSecond, concurrencyTotal, ordering = "key", paused } = given;
+  const sinks = (["sink", ...CARRIERS] as const).flatMap((field) => {
+    if (given[field] === undefined) return [];
+    const { secretsSet: _, kind = "", ...rest } = given[field];
+    const config = said({ kind, ...rest, trusted: trusted || undefined }) as SinkConfig;
+    faults.push(...sinkFaults(field, config, leaseMs, checkSink));
+    return [[field, config] as const];
+  });
+  const retry = retryOf(given.retry, faults);
+  const settings = { schemaVersion, leaseMs, concurrency, tenantConcurrency, ratePerSecond, tenantRatePerSecond };
+  const all = { name, retry, ...settings, concurrencyTotal, ordering, ...Object.fromEntries(sinks) };
+  const definition = said(all) as unknown as TopicDefinition;
+  // The kernel has the last word; what is found here has no field name of the API.
+  if (faults.length === 0) faults.push(...topicProblems(definition).map((detail) => ({ field: ".", detail })));
+  return faults.length > 0 ? { ok: false, faults: namedOf(faults) } : { ok: true, value: { definition, paused } };
+}
+
+/** Absent, undefined and empty must not make several definitions out of one. */
+function said<T extends object>(object: T): T {
+  const isSaid = (value: unknown) => value !== undefined && !(isObject(value) && Object.keys(value).length === 0);
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => isSaid(value))) as T;
+}
+
+function sinkFaults(field: string, config: SinkConfig, leaseMs: number, checkSink: SinkCheck): Fault[] {
+  const tooLong = leaseProblem(config, leaseMs);
+  // What stands behind a bad field would only be reported twice.
+  if (tooLong !== null) return [{ field: `${field}.timeout_ms`, detail: tooLong }];
+  return checkSink(config).map(({ field: own, detail }) => {
+    // `statusMap.409` → `status_map.409`.
+    return { field: own === null ? field : `${field}.${own.replace(/^[^.]+/, wireName)}`, detail };
+  });
+}
+
+function retryOf(given: Partial<NonNullable<Given["retry"]>> = {}, faults: Fault[]): RetryConfig {
+  const { tableMs, policy = tableMs ? "table" : "exponential" } = given;
+  if (tableMs && RETRY_POLICIES.get(policy)?.tableMs === null)
+    faults.push({
+      field: "retry.table_ms",
+      detail: `is for a policy with a table, and ${policy} has none: use the policy table`,
+    });
+  const config: RetryConfig = { ...given, policy };
+  const full = retryPolicy(config);
+  if (full && full.tableMs === null && full.baseMs > full.maxMs)
+    faults.push({ field: "retry.base_ms", detail: `${full.baseMs} must not be greater than max_ms (${full.maxMs})` });
+  return config;
 }

@@ -33,74 +33,50 @@ export function inWireNames(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [wireName(name), member ?? null]));
 }
 
+type Schema = z.core.$ZodType;
+type Members = Readonly<Record<string, unknown>>;
+
 interface Def {
   readonly type: string;
-  readonly innerType?: z.core.$ZodType;
-  readonly in?: z.core.$ZodType;
-  readonly element?: z.core.$ZodType;
+  readonly innerType?: Schema;
+  readonly in?: Schema;
+  readonly element?: Schema;
+  readonly shape?: Readonly<Record<string, Schema>>;
 }
 
 /** What is inside of optional, nullable and transformed. */
-function innerOf(schema: z.core.$ZodType): { readonly schema: z.core.$ZodType; readonly def: Def } {
+function defOf(schema: Schema): Def {
   const def = schema._zod.def as Def;
   const inner = def.innerType ?? def.in;
-  return inner === undefined ? { schema, def } : innerOf(inner);
+  return inner === undefined ? def : defOf(inner);
 }
 
-interface Field {
-  readonly wire: string;
-  readonly own: string;
-  readonly optional: boolean;
-  readonly schema: z.core.$ZodType;
-}
-
-const known = new WeakMap<z.core.$ZodType, readonly Field[]>();
-
-function fieldsOf(schema: z.core.$ZodType): readonly Field[] {
-  const found = known.get(schema);
-  if (found) return found;
-  const fields = Object.entries((schema as z.ZodObject).shape).map(([wire, one]) => {
-    return { wire, own: ownName(wire), optional: one._zod.optout === "optional", schema: one };
-  });
-  known.set(schema, fields);
-  return fields;
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-export function wireOf<S extends z.ZodObject, const G extends Partial<z.output<S>> = object>(
+/** `given`: fields as they go out. */
+export const wireOf = <S extends z.ZodObject, const G extends Partial<z.output<S>> = object>(
   schema: S,
   source: SourceOf<z.output<S>, G>,
-  given: G = {} as G,
-): z.output<S> {
-  return membersOut(schema, source as Members, given) as z.output<S>;
-}
+  given?: G,
+): z.output<S> => outward(schema, source, given) as z.output<S>;
 
-function membersOut(schema: z.core.$ZodType, source: Members, given: Members): object {
+function outward(schema: Schema, value: unknown, given: Members = {}): unknown {
+  if (value === null || typeof value !== "object") return value;
+  if (value instanceof Date) return value.toISOString();
+  const { element, shape } = defOf(schema);
+  if (element) return (value as unknown[]).map((each) => outward(element, each));
+  if (!shape) return value;
   const object: Record<string, unknown> = {};
-  for (const { wire, own, optional, schema: one } of fieldsOf(schema)) {
-    const value = Object.hasOwn(given, wire) ? given[wire] : outward(one, source[own]);
-    if (value !== undefined || !optional) object[wire] = value ?? null;
+  for (const [name, field] of Object.entries(shape)) {
+    const member = Object.hasOwn(given, name) ? given[name] : outward(field, (value as Members)[ownName(name)]);
+    if (member !== undefined || field._zod.optout !== "optional") object[name] = member ?? null;
   }
   return object;
 }
 
-function outward(one: z.core.$ZodType, value: unknown): unknown {
-  if (value === null || typeof value !== "object") return value;
-  if (value instanceof Date) return value.toISOString();
-  const { schema, def } = innerOf(one);
-  if (def.type === "array" && def.element)
-    return (value as unknown[]).map((each) => outward(def.element as z.core.$ZodType, each));
-  return def.type === "object" ? membersOut(schema, value as Members, {}) : value;
-}
-
 /** A value that fits the schema, with the kernel's names for its fields; what is undefined is left out. */
-export function ownOf<T>(one: z.core.$ZodType, value: T): Own<T> {
-  const { schema, def } = innerOf(one);
-  if (def.type === "array" && def.element && Array.isArray(value))
-    return value.map((each) => ownOf(def.element as z.core.$ZodType, each)) as Own<T>;
-  if (def.type !== "object" || value === null || typeof value !== "object") return value as Own<T>;
-  const { shape } = schema as z.ZodObject;
+export function ownOf<T>(schema: Schema, value: T): Own<T> {
+  const { element, shape } = defOf(schema);
+  if (element && Array.isArray(value)) return value.map((each) => ownOf(element, each)) as Own<T>;
+  if (!shape || value === null || typeof value !== "object") return value as Own<T>;
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   const named = members.map(([name, member]) => {
     const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
@@ -110,10 +86,9 @@ export function ownOf<T>(one: z.core.$ZodType, value: T): Own<T> {
 }
 
 /** What a text of a query or of the environment stands for where a number, a flag or a list is wanted; else it stays a text. */
-export function textValue(text: string, schema: z.core.$ZodType): unknown {
-  const { type } = innerOf(schema).def;
+export function textValue(text: string, schema: Schema): unknown {
+  const { type } = defOf(schema);
   if (type === "number" && /^-?[0-9]{1,16}(\.[0-9]{1,16})?$/.test(text)) return Number(text);
   if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
-  if (type !== "array") return text;
-  return text.split(",").flatMap((one) => one.trim() || []);
+  return type === "array" ? text.split(",").flatMap((one) => one.trim() || []) : text;
 }
