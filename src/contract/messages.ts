@@ -1,13 +1,12 @@
 /**
- * The addresses of messages: accept, list, show, and what people do to them. Payloads travel as the exact text that they are (I8), so the
+ * The addresses of messages: accept, list, show, and what people do to them; and of audit records, which become messages. Payloads travel as the exact text that they are (I8), so the
  * bodies that carry one are read by a scanner; the schemas say the same, and a test holds one against the other.
  */
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
-import { body, exactBody } from "./bodies.ts";
 import type { ProblemCode } from "./problem-codes.ts";
-import { created, lists, ok, okOrCreated, route, routes, shows } from "./route.ts";
+import { body, created, exactBody, lists, ok, okOrCreated, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
@@ -94,8 +93,7 @@ export const editBody = v
   .object({ ...asked, ...force, payload: given, key: v.optional(v.keyText(LIMITS.keyBytesMax)) })
   .meta({ id: "MessageEdit" });
 
-const MISSING = ["message_not_found"] as const;
-const REFUSED = [...MISSING, "wrong_state", "revision_conflict"] as const;
+const REFUSED = ["wrong_state", "revision_conflict"] as const;
 
 /** What a person does to one message, with a reason. */
 const intervenes = <S extends z.ZodType>(summary: string, schema: S, errors: readonly ProblemCode[] = []) =>
@@ -113,6 +111,11 @@ const NOT_TAKEN = [
   "store_full",
 ] as const;
 const NOT_EDITED = ["needs_postgres", "nobody_delivers", "payload_rejected_by_schema", "key_conflict", "carried"] as const;
+
+const recorded = z
+  .looseObject({ event_id: z.string(), status: z.enum(["stored", "duplicate", "queued"]) })
+  .meta({ id: "AuditAnswer" });
+const record = z.looseObject({}).describe("a record of the type, whole or in the short form of the audit stream");
 
 export const MESSAGE_ROUTES = routes({
   listMessages: lists(
@@ -133,10 +136,8 @@ export const MESSAGE_ROUTES = routes({
     body: exactBody("messages", z.union([newMessage, newMessages])),
     errors: NOT_TAKEN,
   }),
-  getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail, { errors: MISSING }),
-  getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", ok({ type: "application/json" }), {
-    errors: MISSING,
-  }),
+  getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail),
+  getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", ok({ type: "application/json" })),
   replayMessage: intervenes(
     "Put a dead letter or a held message back, due now, with a new budget of attempts",
     v.object({ ...asked, ...force }),
@@ -160,5 +161,11 @@ export const MESSAGE_ROUTES = routes({
     "Say that one knows what the store lost, so that health stops saying it",
     ok(z.strictObject({ acknowledged: z.literal(true) })),
     { body: body("intervention", v.object({ reason: v.reason() })) },
+  ),
+  recordAudit: route(
+    "accept",
+    "Record what was done: 201 stored, 200 it was there already, 202 queued durably",
+    { 200: recorded, 201: recorded, 202: recorded },
+    { body: exactBody("audit", record), errors: ["not_found", "key_conflict", "store_full", "needs_postgres"] },
   ),
 });

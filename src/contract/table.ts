@@ -3,10 +3,13 @@
  */
 import type { z } from "zod";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
-import { AUDIT_ROUTES } from "./audit.ts";
 import { MESSAGE_ROUTES } from "./messages.ts";
 import { PROBE_ROUTES } from "./probes.ts";
-import { RECOVERY_ROUTES } from "./recovery/routes.ts";
+import { CANDIDATE_ROUTES } from "./recovery/candidates.ts";
+import { FAILURE_ROUTES } from "./recovery/failures.ts";
+import { GROUP_ROUTES } from "./recovery/groups.ts";
+import { REDRIVE_ROUTES } from "./recovery/redrives.ts";
+import { RULE_ROUTES } from "./recovery/rules.ts";
 import type { Route } from "./route.ts";
 import { TOPIC_ROUTES } from "./topics.ts";
 
@@ -14,13 +17,19 @@ import { TOPIC_ROUTES } from "./topics.ts";
 export const ROUTES: typeof PROBE_ROUTES &
   typeof TOPIC_ROUTES &
   typeof MESSAGE_ROUTES &
-  typeof AUDIT_ROUTES &
-  typeof RECOVERY_ROUTES = {
+  typeof FAILURE_ROUTES &
+  typeof GROUP_ROUTES &
+  typeof CANDIDATE_ROUTES &
+  typeof RULE_ROUTES &
+  typeof REDRIVE_ROUTES = {
   ...PROBE_ROUTES,
   ...TOPIC_ROUTES,
   ...MESSAGE_ROUTES,
-  ...AUDIT_ROUTES,
-  ...RECOVERY_ROUTES,
+  ...FAILURE_ROUTES,
+  ...GROUP_ROUTES,
+  ...CANDIDATE_ROUTES,
+  ...RULE_ROUTES,
+  ...REDRIVE_ROUTES,
 } satisfies Record<RouteId, Route>;
 
 type Routes = typeof ROUTES;

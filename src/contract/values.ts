@@ -81,8 +81,12 @@ export function note(words?: Words, bytesMax: number = LIMITS.reasonBytesMax) {
 export const reason = () =>
   note({ missing: "is missing: say why, it becomes part of the history" }).describe("why; it becomes part of the history");
 
-export const why = () => optional(note().describe("why; it becomes part of the record"));
 export const ifVersion = () => optional(version().describe("refuse if it has moved on since"));
+/** Of a change: the version that it was made from, and why. */
+export const versioned = () => ({
+  version: ifVersion(),
+  reason: optional(note().describe("why; it becomes part of the record")),
+});
 
 /** A name: one line that every store can keep. */
 export const line = (bytesMax = 255, words?: Words) =>

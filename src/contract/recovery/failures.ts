@@ -4,11 +4,9 @@
  */
 import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
-import { body, exactBody } from "../bodies.ts";
-import { okOrCreated, route, routes, shows } from "../route.ts";
+import { body, exactBody, okOrCreated, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
-import { candidate, evaluation } from "./candidate-shapes.ts";
-import { group } from "./group-shapes.ts";
+import { candidate, evaluation, group } from "./shapes.ts";
 
 const OCCURRENCES_MAX = 1_000_000_000;
 

@@ -4,7 +4,7 @@
  */
 import type { RouteId } from "../../contract/addresses.ts";
 import { CONDITION_FAILED } from "../../contract/openapi.ts";
-import { RECOVERY_ROUTES } from "../../contract/recovery/routes.ts";
+import { isOfEngine } from "../../contract/route.ts";
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import { isUuid } from "../../platform/ids.ts";
@@ -58,7 +58,7 @@ async function again(handle: () => Promise<Reply>): Promise<Reply> {
 
 /** The answer where there is no engine, whatever is asked of it; null: there is one, or it is not needed. */
 export function withoutEngine({ recovery, mg }: Kernel, id: RouteId): Reply | null {
-  if (recovery !== null || !(Object.hasOwn(RECOVERY_ROUTES, id) || id === "editMessage")) return null;
+  if (recovery !== null || !(isOfEngine(id) || id === "editMessage")) return null;
   const detail =
     recoveryOf(mg.store) === null
       ? `recovery records need PostgreSQL, and this server's store is ${mg.store.traits.name}`

@@ -3,9 +3,9 @@
  * the reasons, who has approved, and what an execution would touch.
  */
 import type { z } from "zod";
-import * as shapes from "../../contract/recovery/candidate-shapes.ts";
-import { group, occurrence, provenance, stats } from "../../contract/recovery/group-shapes.ts";
 import { redrive, redriveItem } from "../../contract/recovery/redrives.ts";
+import * as shapes from "../../contract/recovery/shapes.ts";
+import { group, occurrence, provenance, stats } from "../../contract/recovery/shapes.ts";
 import { isObject } from "../../message/json.ts";
 import type { ActionInfo } from "../../recovery/actions/action.ts";
 import { approvalsNeeded } from "../../recovery/actions/applies.ts";
