@@ -8,6 +8,7 @@ import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import { check, faultsText } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import { type AnswerOf, type InputOf, ROUTES } from "../contract/table.ts";
+import { innermost } from "../contract/values.ts";
 import { isTopicName } from "../message/validate.ts";
 import { type Access, askAndShow, type Conversation, conversation } from "./conversation.ts";
 import type { ExitCode } from "./exit-code.ts";
@@ -135,13 +136,6 @@ function fieldsOf({ query, body }: Route): Map<string, Field> {
   add(query, []);
   add(body?.schema, []);
   return fields;
-}
-
-/** What is inside of optional, nullable and transformed; of several shapes the first. */
-function innermost(schema: z.ZodType): z.ZodType {
-  const def = schema.def as { innerType?: z.ZodType; in?: z.ZodType; options?: readonly z.ZodType[] };
-  const inner = def.innerType ?? def.in ?? (schema.type === "union" ? def.options?.[0] : undefined);
-  return inner === undefined ? schema : innermost(inner);
 }
 
 function optionOf(flag: string, schema: z.ZodType): Option {

@@ -1,11 +1,12 @@
 /**
- * A value that fits a JSON schema of the document, made from the schema itself: what is typical of a field is known by its name, anything else is
- * the least that the schema allows. A test holds every example against its schema.
+ * A value that fits a schema, made from the schema itself: what is typical of a field is known by its name, anything else is the least that the
+ * schema allows. A test holds every example against its schema.
  */
-type Json = Readonly<Record<string, unknown>>;
+import type { z } from "zod";
+import { innermost } from "./values.ts";
 
 const UUID = "0190d5c8-6f2a-7c31-9b1e-2f4a6c8e0b1d";
-const TYPICAL: Json = {
+const TYPICAL: Readonly<Record<string, unknown>> = {
   topic: "billing/finalize",
   payload: { invoice: "in_41" },
   key: "in_41",
@@ -29,44 +30,18 @@ const TYPICAL: Json = {
   next_cursor: null,
   last_error: null,
 };
-const AT = "2026-01-02T03:04:05.678Z";
+/** Of which the first that fits is taken. */
+const PLAIN = [null, "text", "2026-01-02T03:04:05.678Z", 0, 1, true, {}];
 
 /** Of an object what is needed is shown, and what is typical. */
-export function exampleOf(schema: Json, components: ReadonlyMap<string, Json>, name = ""): unknown {
-  const typical = TYPICAL[name];
-  if (typical !== undefined && takes(schema, typical)) return typical;
-  const { $ref, anyOf, oneOf, allOf, properties, items, required = [] } = schema as Record<string, never>;
-  const other = ((anyOf ?? oneOf ?? allOf) as Json[] | undefined)?.[0];
-  if ($ref !== undefined) return exampleOf(components.get(String($ref).split("/").at(-1) ?? "") ?? {}, components, name);
-  if (other !== undefined) return exampleOf(other, components, name);
-  if (properties !== undefined) {
-    const members = Object.entries(properties as Record<string, Json>);
-    const shown = members.filter(([one]) => one in TYPICAL || (required as string[]).includes(one));
-    return Object.fromEntries(shown.map(([one, member]) => [one, exampleOf(member, components, one)]));
-  }
-  if (items !== undefined) return [exampleOf(items as Json, components, name)];
-  return scalarOf(schema);
-}
-
-function takes({ type, anyOf, enum: all, $ref }: Json, value: unknown): boolean {
-  if (Array.isArray(all)) return all.includes(value);
-  if (Array.isArray(type)) return type.some((one: string) => takes({ type: one }, value));
-  if (Array.isArray(anyOf)) return anyOf.some((one: Json) => takes(one, value));
-  if ($ref !== undefined) return typeof value === "object" && value !== null;
-  if (type === undefined) return true;
-  if (type === "integer" || type === "number") return typeof value === "number";
-  if (type === "array" || type === "null") return type === "null" ? value === null : Array.isArray(value);
-  return typeof value === type && value !== null;
-}
-
-function scalarOf({ type: types, enum: all, const: only, format, minimum = 0, additionalProperties }: Json): unknown {
-  const type: unknown = Array.isArray(types) ? types[0] : types;
-  if (only !== undefined) return only;
-  if (Array.isArray(all)) return all[0];
-  if (format === "date-time") return AT;
-  if (type === "integer" || type === "number") return Math.max(Number(minimum), 0);
-  if (type === "boolean") return true;
-  if (type === "null") return null;
-  if (type === "object" || additionalProperties !== undefined) return {};
-  return type === "string" ? "text" : null;
+export function exampleOf(schema: z.ZodType, name = ""): unknown {
+  const fits = (value: unknown): boolean => value !== undefined && schema.safeParse(value).success;
+  if (fits(TYPICAL[name])) return TYPICAL[name];
+  const inner = innermost(schema);
+  if (inner.type === "array") return [exampleOf((inner as z.ZodArray<z.ZodType>).element, name)];
+  if (inner.type === "enum") return Object.values((inner as z.ZodEnum).enum)[0];
+  if (inner.type !== "object") return PLAIN.find((value) => inner.safeParse(value).success);
+  const members = Object.entries((inner as z.ZodObject).shape) as [string, z.ZodType][];
+  const shown = members.filter(([one, member]) => one in TYPICAL || member._zod.optin === undefined);
+  return Object.fromEntries(shown.map(([one, member]) => [one, exampleOf(member, one)]));
 }

@@ -114,6 +114,13 @@ export const version = () => integer(0, Number.MAX_SAFE_INTEGER);
 /** Of answers: an instant as ISO 8601 in UTC. */
 export const instant = () => z.iso.datetime();
 
+/** What is inside of optional, nullable and transformed; of several shapes the first. */
+export function innermost(schema: z.ZodType): z.ZodType {
+  const def = schema.def as { innerType?: z.ZodType; in?: z.ZodType; options?: readonly z.ZodType[] };
+  const inner = def.innerType ?? def.in ?? (schema.type === "union" ? def.options?.[0] : undefined);
+  return inner === undefined ? schema : innermost(inner);
+}
+
 /** Fields of an answer that have one type. */
 export const fields = <S extends z.ZodType, const N extends string>(type: S, ...names: readonly N[]) =>
   Object.fromEntries(names.map((name) => [name, type])) as unknown as { readonly [K in N]: S };
