@@ -41,8 +41,7 @@ export const attempt = v.shape("Attempt", {
 
 export const intervention = v.shape("Intervention", {
   at: v.instant(),
-  actor: z.string(),
-  action: z.string(),
+  ...v.texts("actor", "action"),
   reason: z.string().nullable(),
 });
 
@@ -52,11 +51,7 @@ const given = payload.refine((value) => value !== undefined, { error: "is missin
 const withPayload = message.extend({ payload }).meta({ id: "MessageWithPayload" });
 
 /** Where a message that was replayed under a new key, or edited, comes from. */
-const origin = {
-  replay_of: z.string().nullable().optional(),
-  redrive_id: z.string().nullable().optional(),
-  edited: z.boolean().optional(),
-};
+const origin = { ...v.fields(z.string().nullish(), "replay_of", "redrive_id"), edited: z.boolean().optional() };
 
 export const messageDetail = withPayload
   .extend({ ...origin, timeline: z.array(attempt), provenance: z.array(intervention) })
@@ -100,17 +95,16 @@ const intervenes = <S extends z.ZodType>(summary: string, schema: S, errors: rea
   route("operate", summary, ok(withPayload), { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
 
 const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
+const CONTRADICTED = ["payload_rejected_by_schema", "key_conflict"] as const;
 const NOT_TAKEN = [
+  ...CONTRADICTED,
   "invalid_topic",
   "payload_too_large",
-  "payload_rejected_by_schema",
-  "key_too_long",
-  "key_conflict",
   "unknown_topic",
   "batch_refused",
   "store_full",
 ] as const;
-const NOT_EDITED = ["needs_postgres", "nobody_delivers", "payload_rejected_by_schema", "key_conflict", "carried"] as const;
+const NOT_EDITED = [...CONTRADICTED, "needs_postgres", "nobody_delivers", "carried"] as const;
 
 const recorded = z
   .looseObject({ event_id: z.string(), status: z.enum(["stored", "duplicate", "queued"]) })

@@ -36,7 +36,7 @@ export const sink = v
       }),
       secrets_set: shownOnly,
     },
-    { missing: "is missing: an object with at least a kind" },
+    "is missing: an object with at least a kind",
   )
   .meta({ id: "SinkDefinition" });
 

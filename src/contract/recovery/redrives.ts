@@ -65,7 +65,7 @@ const select = v
       seen: v.text().describe("only what was seen: the mark of a blast radius"),
       limit: v.integer(1, REDRIVE_LIMITS.messagesMax).describe("so many at most, the oldest first"),
     }),
-    { missing: "is missing: say which dead letters, such as {group_id: 7}" },
+    "is missing: say which dead letters, such as {group_id: 7}",
   )
   .check((context) => {
     if (CHOICES.some((name) => context.value[name] !== undefined)) return;
