@@ -103,13 +103,13 @@ export function createClient(options: ClientOptions): Client {
 
   const calls = Object.keys(ADDRESSES).map((id) => [
     id,
-    async (input?: object, how?: CallOptions) => valueOf(await raw(id as RouteId, input, how)),
+    async (input?: object, how?: CallOptions) => answeredBy(await raw(id as RouteId, input, how)),
   ]);
   return { ...Object.fromEntries(calls), raw } as unknown as Client;
 }
 
 /** What was answered; a refusal is thrown. */
-export function valueOf({ status, headers, text }: RawAnswer): unknown {
+export function answeredBy({ status, headers, text }: RawAnswer): unknown {
   const json = /json/.test(headers.get("content-type") ?? "");
   const value: unknown = json ? JSON.parse(text) : text;
   if (status >= 400) throw new ApiError(status, json ? (value as ApiError["problem"]) : { detail: text.slice(0, 500) });
