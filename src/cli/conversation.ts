@@ -9,7 +9,7 @@ import type { AnswerOf, InputOf } from "../contract/table.ts";
 import { errorText, isMakegoodError } from "../message/errors.ts";
 import type { Config } from "../server/config/config.ts";
 import type { SettingName } from "../server/config/settings.ts";
-import { complain, EXIT, type ExitCode, exitCodeOf, type Io, Stop, tell } from "./io.ts";
+import { complain, EXIT, type ExitCode, exitCodeOf, type Io, Stop } from "./io.ts";
 
 export interface CommandContext {
   readonly io: Io;
@@ -35,7 +35,7 @@ export type Options = Readonly<Record<string, unknown>>;
 
 /** A command and those below it. */
 export const family =
-  (name: string, about: string, ...below: readonly AddCommand[]): AddCommand =>
+  (name: string, about: string, below: readonly AddCommand[]): AddCommand =>
   (program, run) => {
     const parent = program.command(name).description(about);
     for (const add of below) add(parent, run);
@@ -74,39 +74,15 @@ async function openClient({ io, config }: CommandContext, access: Access) {
   return { client: createClient({ url: "http://localhost", fetch, ...how }), close };
 }
 
-export interface Answered<T> {
-  readonly value: T;
-  /** As it came: a payload in it has its exact bytes. */
-  readonly text: string;
-}
-
-/** `body`: JSON text that is sent as it is. */
-export async function ask<Id extends RouteId>(
-  { client }: Conversation,
-  id: Id,
-  input: InputOf<Id>,
-  body?: string,
-): Promise<Answered<AnswerOf<Id>>> {
+/** The answer, and its text as it came: a payload in it has its exact bytes. `body`: JSON text that is sent as it is. */
+export async function ask<Id extends RouteId>({ client }: Conversation, id: Id, input: InputOf<Id>, body?: string) {
   const answer = await client.raw(id, input, { body });
   return { value: answeredBy(answer) as AnswerOf<Id>, text: answer.text };
 }
 
-/** Asks once and shows the answer: for people in words, with --json as it came. */
-export async function askAndShow<Id extends RouteId>(
-  asking: Conversation,
-  id: Id,
-  input: InputOf<Id>,
-  show: (value: AnswerOf<Id>, text: string) => void,
-  body?: string,
-): Promise<ExitCode> {
-  const { value, text } = await ask(asking, id, input, body);
-  tell(asking, text || "{}", () => show(value, text));
-  return EXIT.ok;
-}
-
-/** The option of every command that asks, and of those that may follow a redrive. */
+/** The option of every command that asks, and of those that may follow a redrive besides. */
 export const YES = { "--yes": "do not ask" };
-export const WAIT = { "--wait": "follow it to its end; exit code 1 if anything failed" };
+export const WAIT = { ...YES, "--wait": "follow it to its end; exit code 1 if anything failed" };
 export const NO_TERMINAL = "no terminal to ask at, and nothing was done: add --yes";
 
 /** Before something is deleted or many messages are touched: a person says yes to what was shown; without a terminal nothing is done. */

@@ -103,10 +103,11 @@ export function printJson(io: Io, text: string): void {
   io.out(`${io.tty ? escapeControl(text) : text}\n`);
 }
 
-/** For a program the value as JSON (text is JSON already), for people in words. */
-export function tell({ io, json }: { readonly io: Io; readonly json: boolean }, value: unknown, words: () => void): void {
+/** For a program the value as JSON (text is JSON already), for people in words. All is well then, and the exit code may say so. */
+export function tell({ io, json }: { readonly io: Io; readonly json: boolean }, value: unknown, words: () => void): ExitCode {
   if (json) printJson(io, typeof value === "string" ? value : JSON.stringify(value));
   else words();
+  return EXIT.ok;
 }
 
 /** The text of a file, or of standard input where none is named; `what` is what is missing without it. */

@@ -9,7 +9,7 @@ import { VERSION } from "../server/version.ts";
 import { type AddCommand, type Run, report } from "./conversation.ts";
 import { complain, EXIT, type ExitCode, type Io } from "./io.ts";
 
-type Load = () => Promise<{ readonly commands: readonly AddCommand[] }>;
+type Load = () => Promise<{ readonly commands: AddCommand | readonly AddCommand[] }>;
 
 /** In the order of the help. Each is loaded when it is named: most need neither the server nor a store's client. */
 const COMMANDS: Readonly<Record<string, Load>> = {
@@ -65,7 +65,7 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
     complain(io, ...read.faults.map((fault) => `  - ${fault}`));
     exit = EXIT.usage;
   };
-  for (const load of loaders(args)) for (const add of (await load()).commands) add(program, run);
+  for (const load of loaders(args)) for (const add of [(await load()).commands].flat()) add(program, run);
   try {
     await program.parseAsync(args, { from: "user" });
     return exit;

@@ -13,14 +13,14 @@ import { isTopicName } from "../message/validate.ts";
 import {
   type Access,
   type AddCommand,
-  askAndShow,
+  ask,
   type Conversation,
   confirmed,
   conversation,
   type Options,
   YES,
 } from "./conversation.ts";
-import type { ExitCode, Io } from "./io.ts";
+import { type ExitCode, type Io, tell } from "./io.ts";
 
 /** Fields whose option has another name than they. */
 const FLAGS: Readonly<Record<string, string>> = {
@@ -76,7 +76,8 @@ export const routeCommand =
         if (about.act) return about.act(asking, given, options);
         if (about.asks && options.yes !== true) await confirmed(asking.io, await about.asks(asking, given));
         const { input = given, body } = (await about.before?.(asking, given, options)) ?? {};
-        return askAndShow(asking, id, input, (answer, text) => about.show?.(asking.io, answer, { input, options, text }), body);
+        const { value, text } = await ask(asking, id, input, body);
+        return tell(asking, text || "{}", () => about.show?.(asking.io, value, { input, options, text }));
       }),
     );
   };

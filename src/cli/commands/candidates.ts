@@ -4,7 +4,7 @@
  */
 import { ApiError } from "../../contract/http-client.ts";
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
-import { ask, type Conversation, confirmed, family, type Options, WAIT, YES } from "../conversation.ts";
+import { ask, type Conversation, confirmed, family, type Options, WAIT } from "../conversation.ts";
 import { EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
 import { age, listBelow, listing, percent, plural, sayFields, wrapped } from "../table.ts";
@@ -29,12 +29,10 @@ const candidateList = listing<Listed>([
 ]);
 
 export const commands = [
-  family(
-    "candidates",
-    "what is suggested for each group, and what became of it",
+  family("candidates", "what is suggested for each group, and what became of it", [
     routeCommand("listCandidates", { name: "list", isDefault: true, show: candidateList }),
     routeCommand("getCandidate", { name: "show", show: showCandidate }),
-  ),
+  ]),
   routeCommand("approveCandidate", { name: "approve", example: 'approve 12 --reason "the receiver is back"', show: sayDecision }),
   routeCommand("rejectCandidate", { name: "reject", example: 'reject 12 --reason "it was mended by hand"', show: sayDecision }),
   routeCommand("executeCandidate", {
@@ -43,7 +41,7 @@ export const commands = [
     flags: { delay_ms: "delay" },
     about: "do what a candidate suggests, once; shows what it touches and asks",
     example: "execute 12 --canary 10 --rate 100 --wait\n  $ makegood execute --group 7 --reason 'the receiver is back'",
-    options: { "--group <group>": "instead: the current candidate of this group", ...YES, ...WAIT },
+    options: { "--group <group>": "instead: the current candidate of this group", ...WAIT },
     act: execute,
   }),
 ];
@@ -80,19 +78,19 @@ async function execute(asking: Conversation, input: InputOf<"executeCandidate">,
 }
 
 /** The candidate that is meant. A number that only a group has is said to be one. */
-async function wanted(asking: Conversation, id: string | undefined, group: string | undefined): Promise<Candidate> {
+async function wanted({ client }: Conversation, id: string | undefined, group: string | undefined): Promise<Candidate> {
   if ((id === undefined) === (group === undefined)) throw new Stop("which candidate? Give its number, or --group with a group's");
   if (id === undefined) {
-    const { candidate } = (await ask(asking, "getGroup", { id: group as string })).value;
-    if (candidate !== null) return (await ask(asking, "getCandidate", { id: candidate.candidate_id })).value;
+    const { candidate } = await client.getGroup({ id: group as string });
+    if (candidate !== null) return client.getCandidate({ id: candidate.candidate_id });
     throw new Stop(`nothing is suggested for group ${group} yet: makegood suggest ${group}`, EXIT.conflict);
   }
   try {
-    return (await ask(asking, "getCandidate", { id })).value;
+    return await client.getCandidate({ id });
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "candidate_not_found")) throw error;
-    const known = await ask(asking, "getGroup", { id }).catch(() => null);
-    const meant = known?.value.candidate;
+    const known = await client.getGroup({ id }).catch(() => null);
+    const meant = known?.candidate;
     const hint = meant ? `; group ${id} is there, its candidate is ${meant.candidate_id}` : "";
     throw new ApiError(error.status, { ...error.problem, detail: `${error.message}: ${id} ${GROUP_INSTEAD}${hint}` });
   }

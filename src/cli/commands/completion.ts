@@ -7,7 +7,7 @@ import type { AddCommand } from "../conversation.ts";
 /** Options whose value is a file or a folder; bash completes those itself. */
 const PATHS = /^--(file|directory|config|data-dir)$/;
 
-const completion: AddCommand = (program) =>
+export const commands: AddCommand = (program) =>
   program
     .command("completion")
     .description("what a shell needs to complete makegood's commands")
@@ -15,7 +15,6 @@ const completion: AddCommand = (program) =>
     .description("print it for bash")
     .addHelpText("after", '\nExample:\n  $ eval "$(makegood completion bash)"   # or put it into ~/.bashrc')
     .action(() => program.configureOutput().writeOut?.(script(program)));
-export const commands = [completion];
 
 /** Every command by its path, such as `messages list`; the program itself is the empty one. */
 function commandsOf(command: Command, path = ""): (readonly [path: string, command: Command])[] {

@@ -18,13 +18,11 @@ import type { AddCommand, CommandContext } from "../conversation.ts";
 import { EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { refuseNowhere, warnings } from "../local.ts";
 
-const doctor: AddCommand = (program, run) =>
+export const commands: AddCommand = (program, run) =>
   program
     .command("doctor")
     .description("check the machine, the configuration and the store (or the server of MAKEGOOD_URL)")
     .action(() => run(examine, { asksServer: true }));
-
-export const commands = [doctor];
 
 async function examine(context: CommandContext): Promise<ExitCode> {
   const { io, config } = context;

@@ -2,8 +2,8 @@
  * `makegood groups list|show|occurrences|merge|split|rules`, and `makegood suggest <group>`. Each takes the number of a group.
  */
 import type { AnswerOf } from "../../contract/table.ts";
-import { askAndShow, confirmed, family, YES } from "../conversation.ts";
-import { type Io, say } from "../io.ts";
+import { ask, confirmed, family, YES } from "../conversation.ts";
+import { type Io, say, tell } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
 import { listBelow, listing, percent, plural, sayFields, wrapped } from "../table.ts";
 import { showCandidate } from "./candidates.ts";
@@ -31,9 +31,7 @@ const ruleList = listing<AnswerOf<"listGroupRules">["data"][number]>([
 ]);
 
 export const commands = [
-  family(
-    "groups",
-    "failures that are the same: look at them, merge and split them",
+  family("groups", "failures that are the same: look at them, merge and split them", [
     routeCommand("listGroups", {
       name: "list",
       isDefault: true,
@@ -64,12 +62,16 @@ export const commands = [
       options: { "--delete <rule>": "take this one away; what was counted stays where it is", ...YES },
       async act(asking, input, { delete: id, yes }) {
         const { io } = asking;
-        if (id === undefined) return askAndShow(asking, "listGroupRules", {}, (page) => ruleList(io, page));
+        if (id === undefined) {
+          const { value, text } = await ask(asking, "listGroupRules", {});
+          return tell(asking, text, () => ruleList(io, value));
+        }
         if (yes !== true) await confirmed(io, `Delete group rule ${id}?`);
-        return askAndShow(asking, "deleteGroupRule", { ...input, id: String(id) }, () => say(io, `group rule ${id} is deleted`));
+        await ask(asking, "deleteGroupRule", { ...input, id: String(id) });
+        return tell(asking, "{}", () => say(io, `group rule ${id} is deleted`));
       },
     }),
-  ),
+  ]),
   routeCommand("suggestGroup", {
     name: "suggest",
     about: "ask for a fresh suggestion for a group; opens the next round where the last one is closed",

@@ -34,15 +34,11 @@ const imports: AddCommand = (parent, run) =>
     .addHelpText("after", "\nWithout a path: the directory of MAKEGOOD_JOURNAL_DIR. Sealed payloads need MAKEGOOD_SEAL_KEY.")
     .action((paths: string[]) => run((context) => importAll(context, paths)));
 
-export const commands = [
-  family(
-    "journal",
-    "the local journal, the last resort of deliver(); always on this machine",
-    reads("list", "what waits in it, what is in quarantine, what is damaged; touches nothing", list),
-    reads("export", "every entry that can be read, one JSON line each, as `journal import` reads it; touches nothing", exportAll),
-    imports,
-  ),
-];
+export const commands = family("journal", "the local journal, the last resort of deliver(); always on this machine", [
+  reads("list", "what waits in it, what is in quarantine, what is damaged; touches nothing", list),
+  reads("export", "every entry that can be read, one JSON line each, as `journal import` reads it; touches nothing", exportAll),
+  imports,
+]);
 
 async function contentsOf({ config }: CommandContext, given: string | undefined): Promise<JournalContents> {
   const directory = given ?? config.journal_dir;
@@ -57,12 +53,11 @@ const entryList = listing<ReturnType<typeof rowOf>>(["id", "state", "topic", "ke
 function list(context: CommandContext, { entries, damage, bytes }: JournalContents): ExitCode {
   const { io } = context;
   const data = entries.map(rowOf);
-  tell(context, { data, damage, bytes, next_cursor: null }, () => {
+  return tell(context, { data, damage, bytes, next_cursor: null }, () => {
     if (data.length === 0) say(io, "nothing waits in the journal");
     else entryList(io, { data });
     tellDamage(io, damage);
   });
-  return EXIT.ok;
 }
 
 function tellDamage(io: Io, damage: JournalContents["damage"]): void {

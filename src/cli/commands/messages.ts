@@ -6,7 +6,7 @@ import type { AnswerOf } from "../../contract/table.ts";
 import { errorText } from "../../message/errors.ts";
 import { checkJson, cursorOn, eachMember, takeValue } from "../../message/json-scanner.ts";
 import { isOwnTopic } from "../../presets/own-topics.ts";
-import { ask, type Conversation, family, type Options } from "../conversation.ts";
+import { type Conversation, family, type Options } from "../conversation.ts";
 import { EXIT, type Io, readInput, Stop, say } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
 import { listBelow, listing, listOthers, sayFields } from "../table.ts";
@@ -57,9 +57,7 @@ export const commands = [
       if ("id" in made) say(io, made.inserted ? `accepted ${made.id}` : `already accepted ${made.id}`);
     },
   }),
-  family(
-    "messages",
-    "look at messages and decide about dead letters",
+  family("messages", "look at messages and decide about dead letters", [
     routeCommand("listMessages", {
       name: "list",
       about: "newest first; of Makegood's own topics only dead letters",
@@ -92,12 +90,10 @@ export const commands = [
       name: "reschedule",
       example: "messages reschedule <id> --delay-ms 60000 --reason later",
     }),
-  ),
-  family(
-    "store",
-    "what a person says about the store",
+  ]),
+  family("store", "what a person says about the store", [
     routeCommand("acknowledgeLoss", { name: "acknowledge-loss", show: (io) => say(io, "the loss is acknowledged") }),
-  ),
+  ]),
 ];
 
 /** The body of a request: the fields, and the payload as it is. It must be one value and nothing else before it is spliced in. */
@@ -114,12 +110,12 @@ async function payloadBody(io: Io, fields: object, options: Options): Promise<st
   return `${members.slice(0, -1)}${members === "{}" ? "" : ","}"payload":${text}}`;
 }
 
-async function idOfKey(asking: Conversation, options: Options): Promise<string> {
+async function idOfKey({ client }: Conversation, options: Options): Promise<string> {
   const { key, topic, tenantId } = options as Readonly<Record<string, string | undefined>>;
   if (key === undefined || topic === undefined) throw new Stop("which message? Give its id, or --topic and --key");
-  const { value } = await ask(asking, "listMessages", { topic, key, tenant_id: tenantId });
-  const pending = value.data.filter(({ status }) => status === "pending");
-  const [first, ...more] = pending.length > 0 ? pending : value.data;
+  const { data } = await client.listMessages({ topic, key, tenant_id: tenantId });
+  const pending = data.filter(({ status }) => status === "pending");
+  const [first, ...more] = pending.length > 0 ? pending : data;
   if (first === undefined) throw new Stop(`topic ${topic} has no message with the key ${key}`, EXIT.notFound);
   if (more.length === 0) return first.id;
   throw new Stop(`${more.length + 1} messages of ${topic} have the key ${key}: add --tenant-id, or give the id`, EXIT.conflict);

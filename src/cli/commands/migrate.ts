@@ -27,28 +27,22 @@ const below =
     made.action((given) => run((context) => work(context, given)));
   };
 
-export const commands = [
-  family(
-    "migrate",
-    "the database schema; always on the database itself, never over MAKEGOOD_URL",
-    below("up", "apply what is missing; safe when several do it at once", up, TO),
-    below("status", "what has been applied; exit code 1 when something is missing", status),
-    below("print", "everything as one SQL script, without touching a database", async (context, options) => {
-      const sql = postgres.printMigrations(context.config.schema, setOf(options));
-      tell(context, { sql }, () => context.io.out(sql.endsWith("\n") ? sql : `${sql}\n`));
-      return EXIT.ok;
-    }),
-  ),
-];
+export const commands = family("migrate", "the database schema; always on the database itself, never over MAKEGOOD_URL", [
+  below("up", "apply what is missing; safe when several do it at once", up, TO),
+  below("status", "what has been applied; exit code 1 when something is missing", status),
+  below("print", "everything as one SQL script, without touching a database", async (context, options) => {
+    const sql = postgres.printMigrations(context.config.schema, setOf(options));
+    return tell(context, { sql }, () => context.io.out(sql.endsWith("\n") ? sql : `${sql}\n`));
+  }),
+]);
 
 async function up(context: CommandContext, options: Options): Promise<ExitCode> {
   const { io, config } = context;
   const applied = await connected(context, (to) => postgres.migrateUp(to, config.schema, setOf(options), options.to));
-  tell(context, { applied }, () => {
+  return tell(context, { applied }, () => {
     if (applied.length === 0) say(io, `nothing to do: the schema is up to ${options.to ?? "date"}`);
     else say(io, ...applied.map((name) => `applied ${name}`));
   });
-  return EXIT.ok;
 }
 
 const versionOf = ({ version }: { version: number }): string => String(version).padStart(4, "0");

@@ -5,32 +5,15 @@
  */
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
-import {
-  type Answered,
-  ask,
-  askAndShow,
-  type Conversation,
-  confirmed,
-  family,
-  NO_TERMINAL,
-  type Options,
-  WAIT,
-  YES,
-} from "../conversation.ts";
+import { ask, type Conversation, confirmed, family, NO_TERMINAL, type Options, WAIT } from "../conversation.ts";
 import { complain, EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
 import { listing, plural, sayFields } from "../table.ts";
 
 type Redrive = AnswerOf<"getRedrive">;
-const healed = ({ counts }: Redrive): string => `${counts.healed}/${counts.selected}`;
-const redriveList = listing<Redrive>([
-  "redrive_id",
-  "status",
-  ["healed", healed],
-  ["failed", ({ counts }) => counts.failed],
-  ["ago", "created_at"],
-  "reason",
-]);
+const healed = ["healed", ({ counts }: Redrive) => `${counts.healed}/${counts.selected}`] as const;
+const failed = ["failed", ({ counts }: Redrive) => counts.failed] as const;
+const redriveList = listing<Redrive>(["redrive_id", "status", healed, failed, ["ago", "created_at"], "reason"]);
 const itemList = listing<AnswerOf<"listRedriveItems">["data"][number]>(["n", "message_id", "state", "reason"], ["message"]);
 const sayStatus = (io: Io, { redrive_id, status }: Redrive): void => say(io, `redrive ${redrive_id} is ${status}`);
 
@@ -40,40 +23,36 @@ const BAR_CHARS = 24;
 const STILL_MS = 10_000;
 const ENDED: readonly Redrive["status"][] = ["done", "stopped", "cancelled"];
 
-export const commands = [
-  family(
-    "redrive",
-    "put many dead letters back as one careful operation",
-    routeCommand("startRedrive", {
-      name: "start",
-      flags: { mode: null, delay_ms: "delay" },
-      about: "freeze the list of dead letters that fit, show it, ask, and begin",
-      example: 'redrive start --group 3 --reason "billing is back" --canary 10 --rate 100 --wait',
-      options: {
-        "--new-key": "as new messages under new keys: for receivers that remember the old key wrongly",
-        ...YES,
-        ...WAIT,
-      },
-      act: start,
-    }),
-    routeCommand("listRedrives", { name: "list", show: redriveList }),
-    routeCommand("getRedrive", {
-      name: "status",
-      args: { id: "[redrive]" },
-      about: "how far it is; without an id, the latest ones",
-      options: { "--watch": "follow it to its end; exit code 1 if anything failed" },
-      async act(asking, { id }: { readonly id?: string | number }, { watch }) {
-        if (id === undefined) return askAndShow(asking, "listRedrives", { limit: 20 }, (page) => redriveList(asking.io, page));
-        if (watch === true) return watched(asking, String(id));
-        return askAndShow(asking, "getRedrive", { id }, (one) => showRedrive(asking.io, one));
-      },
-    }),
-    routeCommand("listRedriveItems", { name: "items", show: itemList }),
-    routeCommand("pauseRedrive", { name: "pause", show: sayStatus }),
-    routeCommand("resumeRedrive", { name: "resume", show: sayStatus }),
-    routeCommand("cancelRedrive", { name: "cancel", show: sayStatus }),
-  ),
-];
+export const commands = family("redrive", "put many dead letters back as one careful operation", [
+  routeCommand("startRedrive", {
+    name: "start",
+    flags: { mode: null, delay_ms: "delay" },
+    about: "freeze the list of dead letters that fit, show it, ask, and begin",
+    example: 'redrive start --group 3 --reason "billing is back" --canary 10 --rate 100 --wait',
+    options: { "--new-key": "as new messages under new keys: for receivers that remember the old key wrongly", ...WAIT },
+    act: start,
+  }),
+  routeCommand("listRedrives", { name: "list", show: redriveList }),
+  routeCommand("getRedrive", {
+    name: "status",
+    args: { id: "[redrive]" },
+    about: "how far it is; without an id, the latest ones",
+    options: { "--watch": "follow it to its end; exit code 1 if anything failed" },
+    async act(asking, { id }: { readonly id?: string | number }, { watch }) {
+      if (id === undefined) {
+        const { value, text } = await ask(asking, "listRedrives", { limit: 20 });
+        return tell(asking, text, () => redriveList(asking.io, value));
+      }
+      if (watch === true) return watched(asking, String(id));
+      const { value, text } = await ask(asking, "getRedrive", { id });
+      return tell(asking, text, () => showRedrive(asking.io, value));
+    },
+  }),
+  routeCommand("listRedriveItems", { name: "items", show: itemList }),
+  routeCommand("pauseRedrive", { name: "pause", show: sayStatus }),
+  routeCommand("resumeRedrive", { name: "resume", show: sayStatus }),
+  routeCommand("cancelRedrive", { name: "cancel", show: sayStatus }),
+]);
 
 async function start(asking: Conversation, input: InputOf<"startRedrive">, options: Options): Promise<ExitCode> {
   const { io, json } = asking;
@@ -84,16 +63,15 @@ async function start(asking: Conversation, input: InputOf<"startRedrive">, optio
   const made = await ask(asking, "startRedrive", sure ? body : { ...body, dry_run: true });
   const { value, text } = sure ? made : await afterAsking(asking, made.value);
   if (options.wait === true && value.status !== "planned") return watched(asking, value.redrive_id);
-  tell(asking, text, () => {
+  return tell(asking, text, () => {
     say(io, `redrive ${value.redrive_id} is ${value.status}: ${plural(value.counts.selected, "message")}`);
     if (value.status === "planned") say(io, `  begin: makegood redrive resume ${value.redrive_id}`);
     else say(io, `  follow it: makegood redrive status ${value.redrive_id} --watch`);
   });
-  return EXIT.ok;
 }
 
 /** The list is frozen already, so what is begun is exactly what was shown. */
-async function afterAsking(asking: Conversation, planned: Redrive): Promise<Answered<Redrive>> {
+async function afterAsking(asking: Conversation, planned: Redrive) {
   const { redrive_id: id, counts, version } = planned;
   showRedrive(asking.io, planned);
   try {
@@ -141,7 +119,7 @@ export async function watched(asking: Conversation, id: string): Promise<ExitCod
 }
 
 /** What is shown in between depends on who reads. */
-async function follow(asking: Conversation, id: string): Promise<Answered<Redrive>> {
+async function follow(asking: Conversation, id: string) {
   const { io, json } = asking;
   let before = "";
   let movedAtMs = systemClock.monotonicMs();

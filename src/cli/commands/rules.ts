@@ -2,7 +2,7 @@
  * `makegood rules list|show|set|delete|history`, `makegood actions list|show|set`, and `makegood evaluate`: what the rules say about a failure.
  */
 import type { AnswerOf } from "../../contract/table.ts";
-import { ask, type Conversation, family, type Options } from "../conversation.ts";
+import { type Conversation, family, type Options } from "../conversation.ts";
 import { type Io, readInput, say } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
 import { listBelow, listing, percent, sayFields, sayJson } from "../table.ts";
@@ -31,9 +31,7 @@ function pastRule({ rule }: AnswerOf<"getRuleHistory">["data"][number]): string 
   return one === null ? "deleted" : `${actionOf(one)} ${percent(one.score)}, priority ${one.priority}`;
 }
 
-const rules = family(
-  "rules",
-  "what is suggested when: look at the rules, change them",
+const rules = family("rules", "what is suggested when: look at the rules, change them", [
   routeCommand("listRules", { name: "list", isDefault: true, show: ruleList }),
   routeCommand("getRule", { name: "show", show: sayJson }),
   routeCommand("putRule", {
@@ -45,14 +43,14 @@ const rules = family(
   routeCommand("deleteRule", {
     name: "delete",
     about: "a shipped rule is switched off; the history stays; asks first",
-    async asks(asking, { id }) {
-      ruleList(asking.io, { data: [(await ask(asking, "getRule", { id })).value] });
+    async asks({ io, client }, { id }) {
+      ruleList(io, { data: [await client.getRule({ id })] });
       return `Delete rule ${id}?`;
     },
     show: (io, _, { input }) => say(io, `rule ${input.id} is not asked any more`),
   }),
   routeCommand("getRuleHistory", { name: "history", show: listing(["version", "at", "actor", ["rule", pastRule]]) }),
-);
+]);
 
 type Action = AnswerOf<"getAction">;
 const action = ["action", ({ is_active, action_code }: Action) => isOff(is_active, action_code)] as const;
@@ -61,9 +59,7 @@ const healed = [
   ({ successes, failures }: Action) => `${Math.round(successes)}/${Math.round(successes + failures)}`,
 ] as const;
 
-const actions = family(
-  "actions",
-  "what can be done about a group, and how well it worked",
+const actions = family("actions", "what can be done about a group, and how well it worked", [
   routeCommand("listActions", {
     name: "list",
     isDefault: true,
@@ -75,7 +71,7 @@ const actions = family(
     about: "its settings as a whole: enabled, approval, risk, priority, template; what is left out is as shipped",
     show: (io, { action_code, version }) => say(io, `${action_code} is version ${version} now`),
   }),
-);
+]);
 
 const evaluate = routeCommand("evaluateFailure", {
   name: "evaluate",

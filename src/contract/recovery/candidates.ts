@@ -25,12 +25,11 @@ const update = v
     owner: v.line().nullish(),
     note: v.note().nullish(),
   })
-  .check((context) => {
-    const { execution_status: status, selected_action: action, owner, note } = context.value;
-    if ([status, action, owner, note].some((value) => value !== undefined)) return;
-    const message = "nothing to change: execution_status, selected_action, owner or note";
-    context.issues.push({ code: "custom", message, input: context.value });
-  });
+  .refine(
+    ({ execution_status: status, selected_action: action, owner, note }) =>
+      [status, action, owner, note].some((value) => value !== undefined),
+    { error: "nothing to change: execution_status, selected_action, owner or note" },
+  );
 const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
 const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
 const named = v.object({ ...v.versioned(), candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });

@@ -67,10 +67,8 @@ const select = v
     }),
     "is missing: say which dead letters, such as {group_id: 7}",
   )
-  .check((context) => {
-    if (CHOICES.some((name) => context.value[name] !== undefined)) return;
-    const message = `must name a ${CHOICES.slice(0, -1).join(", ")} or ids: nothing selects everything`;
-    context.issues.push({ code: "custom", message, input: context.value });
+  .refine((given) => CHOICES.some((name) => given[name] !== undefined), {
+    error: `must name a ${CHOICES.slice(0, -1).join(", ")} or ids: nothing selects everything`,
   })
   .meta({ id: "RedriveSelect" });
 
