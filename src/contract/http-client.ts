@@ -61,14 +61,12 @@ export type Client = { readonly [Id in RouteId]: (...args: Args<Id>) => Promise<
   raw(id: RouteId, input?: object, options?: RawOptions): Promise<RawAnswer>;
 };
 
-const TRIES_MAX = 3;
-const TIMEOUT_MS = 30_000;
 const WAIT_MS = 200;
 
 export function createClient(options: ClientOptions): Client {
   const base = options.url.replace(/\/+$/, "");
   const send = options.fetch ?? ((request: Request) => fetch(request));
-  const { triesMax = TRIES_MAX, timeoutMs = TIMEOUT_MS, token } = options;
+  const { triesMax = 3, timeoutMs = 30_000, token } = options;
 
   async function raw(id: RouteId, input: object = {}, call: RawOptions = {}): Promise<RawAnswer> {
     const { method, path, body } = addressed(id, input);
