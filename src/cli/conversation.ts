@@ -1,15 +1,45 @@
 /**
- * One conversation with the API: over HTTP where MAKEGOOD_URL says so, else the same handlers on the store itself, opened for the duration
- * of the command. Either way the client is that of the contract. A refusal ends the command, in words and in the exit code.
+ * What every command gets, and its conversation with the API: over HTTP where MAKEGOOD_URL says so, else the same handlers on the store itself,
+ * opened for the duration of the command. Either way the client is that of the contract. A refusal ends the command, in words and in the exit code.
  */
+import type { Command } from "commander";
 import type { RouteId } from "../contract/addresses.ts";
-import { ApiError, type Client, createClient } from "../contract/http-client.ts";
+import { ApiError, answeredBy, type Client, createClient } from "../contract/http-client.ts";
 import type { AnswerOf, InputOf } from "../contract/table.ts";
 import { errorText, isMakegoodError } from "../message/errors.ts";
 import type { Config } from "../server/config/config.ts";
-import { EXIT, type ExitCode, exitCodeOf, Stop } from "./exit-code.ts";
-import { complain, printJson } from "./io.ts";
-import type { CommandContext, Run } from "./run.ts";
+import type { SettingName } from "../server/config/settings.ts";
+import { complain, EXIT, type ExitCode, exitCodeOf, type Io, Stop } from "./io.ts";
+
+export interface CommandContext {
+  readonly io: Io;
+  /** Read once, all its mistakes reported together. */
+  readonly config: Config;
+  /** Whether the output is for a program. */
+  readonly json: boolean;
+  /** --init: what is missing of the store is made. */
+  readonly init: boolean;
+}
+
+export interface Reading {
+  /** What the command line said, by setting. */
+  readonly flags?: Readonly<Partial<Record<SettingName, string>>>;
+  /** With MAKEGOOD_URL a server is asked: a config file of this folder is then none of its business, and is not executed. */
+  readonly asksServer?: boolean;
+}
+
+/** Runs a command's work with its context; its exit code becomes the process's, and what it throws is reported. */
+export type Run = (work: (context: CommandContext) => Promise<ExitCode>, reading?: Reading) => Promise<void>;
+export type AddCommand = (parent: Command, run: Run) => void;
+export type Options = Readonly<Record<string, unknown>>;
+
+/** A command and those below it. */
+export const family =
+  (name: string, about: string, below: readonly AddCommand[]): AddCommand =>
+  (program, run) => {
+    const parent = program.command(name).description(about);
+    for (const add of below) add(parent, run);
+  };
 
 /** What the command may do to a store that it opens: only look; change what is there; or also set up what is missing. */
 export type Access = "look" | "check" | "up";
@@ -23,14 +53,11 @@ const TIMEOUT_MS = 300_000;
 
 export function conversation(run: Run, access: Access, use: (asking: Conversation) => Promise<ExitCode>): Promise<void> {
   const talk = async (context: CommandContext): Promise<ExitCode> => {
-    let opened: Awaited<ReturnType<typeof openClient>> | undefined;
+    const { client, close } = await openClient(context, context.init ? "up" : access);
     try {
-      opened = await openClient(context, context.init ? "up" : access);
-      return await use({ ...context, client: opened.client });
-    } catch (error) {
-      return report(context, error);
+      return await use({ ...context, client });
     } finally {
-      await opened?.close().catch((error) => complain(context.io, `makegood: could not close cleanly: ${errorText(error)}`));
+      await close().catch((error) => complain(context.io, `makegood: could not close cleanly: ${errorText(error)}`));
     }
   };
   return run(talk, { asksServer: true });
@@ -47,44 +74,22 @@ async function openClient({ io, config }: CommandContext, access: Access) {
   return { client: createClient({ url: "http://localhost", fetch, ...how }), close };
 }
 
-export interface Answered<T> {
-  readonly value: T;
-  /** As it came: a payload in it has its exact bytes. */
-  readonly text: string;
+/** The answer, and its text as it came: a payload in it has its exact bytes. `body`: JSON text that is sent as it is. */
+export async function ask<Id extends RouteId>({ client }: Conversation, id: Id, input: InputOf<Id>, body?: string) {
+  const answer = await client.raw(id, input, { body });
+  return { value: answeredBy(answer) as AnswerOf<Id>, text: answer.text };
 }
 
-/** `body`: JSON text that is sent as it is. */
-export async function ask<Id extends RouteId>(
-  { client }: Conversation,
-  id: Id,
-  input: InputOf<Id>,
-  body?: string,
-): Promise<Answered<AnswerOf<Id>>> {
-  const { status, text } = await client.raw(id, input, { body });
-  if (status >= 400) throw new ApiError(status, parsed(text) ?? { detail: text.slice(0, 500) });
-  return { value: (parsed(text) ?? text) as AnswerOf<Id>, text };
-}
+/** The option of every command that asks, and of those that may follow a redrive besides. */
+export const YES = { "--yes": "do not ask" };
+export const WAIT = { ...YES, "--wait": "follow it to its end; exit code 1 if anything failed" };
+export const NO_TERMINAL = "no terminal to ask at, and nothing was done: add --yes";
 
-function parsed(text: string): Record<string, unknown> | null {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return null;
-  }
-}
-
-/** Asks once and shows the answer: for people in words, with --json as it came. */
-export async function askAndShow<Id extends RouteId>(
-  asking: Conversation,
-  id: Id,
-  input: InputOf<Id>,
-  show: (value: AnswerOf<Id>, text: string) => void,
-  body?: string,
-): Promise<ExitCode> {
-  const { value, text } = await ask(asking, id, input, body);
-  if (asking.json) printJson(asking.io, text === "" ? "{}" : text);
-  else show(value, text);
-  return EXIT.ok;
+/** Before something is deleted or many messages are touched: a person says yes to what was shown; without a terminal nothing is done. */
+export async function confirmed(io: Io, question: string): Promise<void> {
+  const typed = await io.ask(`${question} [y/N] `);
+  if (typed === null) throw new Stop(NO_TERMINAL);
+  if (!/^y(es)?$/i.test(typed)) throw new Stop("nothing was done");
 }
 
 /** Says what went wrong and what to do about it. */

@@ -1,12 +1,44 @@
 /**
- * Where a command reads and writes. What it prints for people has every control character spelled out, so that a payload
- * or a receiver's error text cannot steer a terminal; JSON is exact when a program reads it.
+ * Where a command reads and writes, and what its exit code says. What it prints for people has every control character spelled out, so that a
+ * payload or a receiver's error text cannot steer a terminal; JSON is exact when a program reads it.
  */
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { errorText } from "../message/errors.ts";
 import { escapeControl } from "../observe/log.ts";
-import { Stop } from "./exit-code.ts";
+
+/** The numbers are documented in the README and do not change. */
+export const EXIT = {
+  ok: 0,
+  /** It was tried and failed. */
+  failed: 1,
+  /** Wrong arguments, a wrong configuration or no confirmation: nothing was tried. */
+  usage: 2,
+  /** check-redis: nobody answered, so nothing could be examined. */
+  unreachable: 2,
+  notFound: 3,
+  conflict: 4,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** The exit code for an answer of the API. */
+export function exitCodeOf(status: number, code: string): ExitCode {
+  if (status < 400) return EXIT.ok;
+  if (status === 404 || code === "unknown_topic") return EXIT.notFound;
+  if (status === 409 || code === "key_conflict") return EXIT.conflict;
+  return status === 400 || status === 413 ? EXIT.usage : EXIT.failed;
+}
+
+/** Ends a command: its text is said, and its code is the process's. */
+export class Stop extends Error {
+  readonly exit: ExitCode;
+
+  constructor(text: string, exit: ExitCode = EXIT.usage) {
+    super(text);
+    this.exit = exit;
+  }
+}
 
 /** Of a terminal that does not say. */
 const WIDTH = 80;
@@ -69,6 +101,13 @@ export function complain(io: Io, ...lines: string[]): void {
 /** JSON text: as it is for a program; harmless, and still the same JSON, on a terminal. */
 export function printJson(io: Io, text: string): void {
   io.out(`${io.tty ? escapeControl(text) : text}\n`);
+}
+
+/** For a program the value as JSON (text is JSON already), for people in words. All is well then, and the exit code may say so. */
+export function tell({ io, json }: { readonly io: Io; readonly json: boolean }, value: unknown, words: () => void): ExitCode {
+  if (json) printJson(io, typeof value === "string" ? value : JSON.stringify(value));
+  else words();
+  return EXIT.ok;
 }
 
 /** The text of a file, or of standard input where none is named; `what` is what is missing without it. */

@@ -15,8 +15,7 @@ import { makegoodOptions } from "../server/serve.ts";
 import { holdsData } from "../store/postgres/index.ts";
 import type { Store } from "../store/store.ts";
 import type { Access } from "./conversation.ts";
-import { Stop } from "./exit-code.ts";
-import type { Io } from "./io.ts";
+import { type Io, Stop } from "./io.ts";
 
 export async function openLocal(
   io: Io,

@@ -6,43 +6,32 @@ import { Command, CommanderError } from "commander";
 import { errorText } from "../message/errors.ts";
 import { readConfig } from "../server/config/config.ts";
 import { VERSION } from "../server/version.ts";
-import { EXIT, type ExitCode } from "./exit-code.ts";
-import { complain, type Io } from "./io.ts";
-import type { Run } from "./run.ts";
+import { type AddCommand, type Run, report } from "./conversation.ts";
+import { complain, EXIT, type ExitCode, type Io } from "./io.ts";
 
-type AddCommand = (program: Command, run: Run) => void;
+type Load = () => Promise<{ readonly commands: AddCommand | readonly AddCommand[] }>;
 
 /** In the order of the help. Each is loaded when it is named: most need neither the server nor a store's client. */
-const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
-  serve: async () => (await import("./commands/serve.ts")).serveCommand,
-  work: async () => (await import("./commands/serve.ts")).workCommand,
-  enqueue: async () => (await import("./commands/messages.ts")).enqueueCommand,
-  messages: async () => (await import("./commands/messages.ts")).messagesCommand,
-  topics: async () => (await import("./commands/topics.ts")).topicsCommand,
-  store: async () => (await import("./commands/messages.ts")).storeCommand,
-  groups: async () => (await import("./commands/groups.ts")).groupsCommand,
-  suggest: async () => (await import("./commands/groups.ts")).suggestCommand,
-  candidates: async () => (await import("./commands/candidates.ts")).candidatesCommand,
-  approve: async () => (await import("./commands/candidates.ts")).approveCommand,
-  reject: async () => (await import("./commands/candidates.ts")).rejectCommand,
-  execute: async () => (await import("./commands/candidates.ts")).executeCommand,
-  redrive: async () => (await import("./commands/redrive.ts")).redriveCommand,
-  evaluate: async () => (await import("./commands/rules.ts")).evaluateCommand,
-  rules: async () => (await import("./commands/rules.ts")).rulesCommand,
-  actions: async () => (await import("./commands/rules.ts")).actionsCommand,
-  journal: async () => (await import("./commands/journal.ts")).journalCommand,
-  import: async () => (await import("./commands/redis.ts")).importCommand,
-  migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
-  doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
-  "check-redis": async () => (await import("./commands/redis.ts")).checkRedisCommand,
-  completion: async () => (await import("./commands/completion.ts")).completionCommand,
+const COMMANDS: Readonly<Record<string, Load>> = {
+  "serve work": () => import("./commands/serve.ts"),
+  "enqueue messages store": () => import("./commands/messages.ts"),
+  topics: () => import("./commands/topics.ts"),
+  "groups suggest": () => import("./commands/groups.ts"),
+  "candidates approve reject execute": () => import("./commands/candidates.ts"),
+  redrive: () => import("./commands/redrive.ts"),
+  "evaluate rules actions": () => import("./commands/rules.ts"),
+  journal: () => import("./commands/journal.ts"),
+  "import check-redis": () => import("./commands/redis.ts"),
+  migrate: () => import("./commands/migrate.ts"),
+  doctor: () => import("./commands/doctor.ts"),
+  completion: () => import("./commands/completion.ts"),
 };
 
 /** That of the command that is named first, or all: for the help, and to say what there is instead of a wrong one. */
-function loaders(args: readonly string[]): (() => Promise<AddCommand>)[] {
-  const first = args.find((arg, i) => !arg.startsWith("-") && args[i - 1] !== "--config");
-  const named = first !== undefined && Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
-  const before = first === undefined ? [] : args.slice(0, args.indexOf(first));
+function loaders(args: readonly string[]): Load[] {
+  const first = args.find((arg, i) => !arg.startsWith("-") && args[i - 1] !== "--config") ?? "";
+  const [, named] = Object.entries(COMMANDS).find(([names]) => names.split(" ").includes(first)) ?? [];
+  const before = args.slice(0, Math.max(0, args.indexOf(first)));
   const whole = first === "completion" || before.some((arg) => arg === "-h" || arg === "--help");
   return named && !whole ? [named] : Object.values(COMMANDS);
 }
@@ -68,14 +57,15 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
     const { json = false, init = false, config: path } = program.opts<{ json?: boolean; init?: boolean; config?: string }>();
     const read = await readConfig({ env: io.env, cwd: io.cwd, flags: { ...flags, config: path }, asksServer });
     if (read.ok) {
-      exit = await work({ io, config: read.config, json, init });
+      const context = { io, config: read.config, json, init };
+      exit = await work(context).catch((error: unknown) => report(context, error));
       return;
     }
     complain(io, `makegood: the configuration has ${read.faults.length === 1 ? "a mistake" : `${read.faults.length} mistakes`}:`);
     complain(io, ...read.faults.map((fault) => `  - ${fault}`));
     exit = EXIT.usage;
   };
-  for (const load of loaders(args)) (await load())(program, run);
+  for (const load of loaders(args)) for (const add of [(await load()).commands].flat()) add(program, run);
   try {
     await program.parseAsync(args, { from: "user" });
     return exit;

@@ -8,11 +8,19 @@ import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import { check, faultsText } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import { type AnswerOf, type InputOf, ROUTES } from "../contract/table.ts";
+import { innermost } from "../contract/values.ts";
 import { isTopicName } from "../message/validate.ts";
-import { type Access, askAndShow, type Conversation, conversation } from "./conversation.ts";
-import type { ExitCode } from "./exit-code.ts";
-import type { Io } from "./io.ts";
-import type { Run } from "./run.ts";
+import {
+  type Access,
+  type AddCommand,
+  ask,
+  type Conversation,
+  confirmed,
+  conversation,
+  type Options,
+  YES,
+} from "./conversation.ts";
+import { type ExitCode, type Io, tell } from "./io.ts";
 
 /** Fields whose option has another name than they. */
 const FLAGS: Readonly<Record<string, string>> = {
@@ -28,8 +36,6 @@ const FLAGS: Readonly<Record<string, string>> = {
   ids: "id",
 };
 
-type Options = Readonly<Record<string, unknown>>;
-
 export interface RouteCommand<Id extends RouteId> {
   readonly name: string;
   /** Argument by field, in their order, as Commander writes it: `<group>`, `[id]`, `<from...>`. Absent: the parts of the path. */
@@ -44,35 +50,37 @@ export interface RouteCommand<Id extends RouteId> {
   readonly isDefault?: boolean;
   /** Instead of what follows from the address. */
   readonly access?: Access;
-  /** Before anything is sent: reads a file, looks up an id, shows what is touched and asks. `body`: JSON text that is sent as it is. */
-  before?(
-    asking: Conversation,
-    input: InputOf<Id>,
-    options: Options,
-  ): Promise<{ input?: InputOf<Id>; body?: string } | undefined>;
+  /** Without --yes: shows what is touched and gives the question that a person has to say yes to. */
+  asks?(asking: Conversation, input: InputOf<Id>): Promise<string>;
+  /** Before anything is sent: reads a file, looks up an id. `body`: JSON text that is sent as it is. */
+  before?(asking: Conversation, input: InputOf<Id>, options: Options): Promise<{ input?: InputOf<Id>; body?: string }>;
   show?(io: Io, answer: AnswerOf<Id>, given: { input: InputOf<Id>; options: Options; text: string }): void;
   /** Instead of asking once and showing the answer. */
   act?(asking: Conversation, input: InputOf<Id>, options: Options): Promise<ExitCode>;
 }
 
-export function routeCommand<Id extends RouteId>(parent: Command, run: Run, id: Id, about: RouteCommand<Id>): void {
-  const { summary } = ROUTES[id];
-  const command = parent
-    .command(about.name, { isDefault: about.isDefault ?? false })
-    .description(about.about ?? summary.charAt(0).toLowerCase() + summary.slice(1));
-  const read = takes(command, id, about);
-  for (const [flags, words] of Object.entries(about.options ?? {})) command.option(flags, words);
-  if (about.example !== undefined) command.addHelpText("after", `\nExample:\n  $ makegood ${about.example}`);
-  command.action(() =>
-    conversation(run, about.access ?? accessOf(id), async (asking) => {
-      const options = command.opts<Options>();
-      const given = read() as InputOf<Id>;
-      if (about.act) return about.act(asking, given, options);
-      const { input = given, body } = (await about.before?.(asking, given, options)) ?? {};
-      return askAndShow(asking, id, input, (answer, text) => about.show?.(asking.io, answer, { input, options, text }), body);
-    }),
-  );
-}
+export const routeCommand =
+  <Id extends RouteId>(id: Id, about: RouteCommand<Id>): AddCommand =>
+  (parent, run) => {
+    const { summary } = ROUTES[id];
+    const command = parent
+      .command(about.name, { isDefault: about.isDefault ?? false })
+      .description(about.about ?? summary.charAt(0).toLowerCase() + summary.slice(1));
+    const read = takes(command, id, about);
+    for (const [flags, words] of Object.entries({ ...about.options, ...(about.asks && YES) })) command.option(flags, words);
+    if (about.example !== undefined) command.addHelpText("after", `\nExample:\n  $ makegood ${about.example}`);
+    command.action(() =>
+      conversation(run, about.access ?? accessOf(id), async (asking) => {
+        const options = command.opts<Options>();
+        const given = read() as InputOf<Id>;
+        if (about.act) return about.act(asking, given, options);
+        if (about.asks && options.yes !== true) await confirmed(asking.io, await about.asks(asking, given));
+        const { input = given, body } = (await about.before?.(asking, given, options)) ?? {};
+        const { value, text } = await ask(asking, id, input, body);
+        return tell(asking, text || "{}", () => about.show?.(asking.io, value, { input, options, text }));
+      }),
+    );
+  };
 
 /** Only these may meet a store that is not set up, and set it up. */
 const SETS_UP: readonly RouteId[] = ["enqueue", "putTopic", "putRule", "putAction"];
@@ -82,12 +90,18 @@ function accessOf(id: RouteId): Access {
   return ROUTES[id].permission === "read" ? "look" : "check";
 }
 
+/** The arguments of an address: what its path names. A topic is one argument, an id is called after what it is of. */
+function argsOf(path: string): Readonly<Record<string, string>> {
+  if (path.includes("{namespace}")) return { topic: "<topic>" };
+  const [, thing] = /([a-z]+)s\/\{id\}/.exec(path) ?? [];
+  return thing === undefined ? {} : { id: thing === "message" ? "<id>" : `<${thing}>` };
+}
+
 /** Adds the arguments and options of an address; what comes back reads what was given, as the client takes it. */
 function takes(command: Command, id: RouteId, { args, flags }: Pick<RouteCommand<RouteId>, "args" | "flags">): () => object {
   const fields = fieldsOf(ROUTES[id]);
-  const params = [...ADDRESSES[id][1].matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
-  const ofTopic = params.includes("namespace");
-  const named = args ?? (ofTopic ? { topic: "<topic>" } : Object.fromEntries(params.map((name) => [name, `<${name}>`])));
+  const [, address] = ADDRESSES[id];
+  const named = args ?? argsOf(address);
   const positional = Object.entries(named);
   for (const [field, shown] of positional) command.argument(shown, "", argumentReader(field, shown, fields.get(field)?.schema));
   const options = flags === null ? [] : [...fields].filter(([name]) => !Object.hasOwn(named, name) && flags?.[name] !== null);
@@ -101,7 +115,7 @@ function takes(command: Command, id: RouteId, { args, flags }: Pick<RouteCommand
     for (const [i, [field]] of positional.entries()) input[field] = command.processedArgs[i] as unknown;
     const given = command.opts<Options>();
     for (const { path, attribute } of byField) put(input, path, given[attribute]);
-    if (!ofTopic) return input;
+    if (!address.includes("{namespace}")) return input;
     const [namespace, name] = String(input.topic).split("/");
     return { namespace, name };
   };
@@ -135,13 +149,6 @@ function fieldsOf({ query, body }: Route): Map<string, Field> {
   add(query, []);
   add(body?.schema, []);
   return fields;
-}
-
-/** What is inside of optional, nullable and transformed; of several shapes the first. */
-function innermost(schema: z.ZodType): z.ZodType {
-  const def = schema.def as { innerType?: z.ZodType; in?: z.ZodType; options?: readonly z.ZodType[] };
-  const inner = def.innerType ?? def.in ?? (schema.type === "union" ? def.options?.[0] : undefined);
-  return inner === undefined ? schema : innermost(inner);
 }
 
 function optionOf(flag: string, schema: z.ZodType): Option {

@@ -16,40 +16,52 @@ const COLORS: Readonly<Record<string, number>> = {
   ...{ pending: 33, paused: 33, planned: 33, retry: 33, unknown: 33, not: 33, breaker: 33, sink: 33, waiting: 33 },
   ...{ delivered: 32, delivering: 32, done: 32, healed: 32, approved: 32, succeeded: 32, yes: 32, processing: 36, running: 36 },
 };
+/** Fields whose column has another name than they. */
+const HEADS: Readonly<Record<string, string>> = {
+  ...{ group_id: "group", candidate_id: "candidate", redrive_id: "redrive", message_id: "message", rule_id: "rule" },
+  ...{ attempts: "tries", matched: "holds", open_messages: "open", occurrence_count: "seen" },
+  ...{ created_at: "created", last_at: "last", applied_at: "at", error_code: "code", error_message: "text" },
+  ...{ selected_action: "action", execution_status: "execution", action_type: "type", event_type: "event" },
+};
 
-/** `whole`: columns that are never cut, beside the first one: what they show is to be copied. */
-export function table(
-  io: Io,
-  heads: readonly string[],
-  rows: readonly (readonly string[])[],
-  whole: readonly string[] = [],
-): void {
-  const safe = rows.map((row) => row.map((cell) => escapeControl(io.width === null ? cell : cell.replace(/\s+/g, " "))));
-  const natural = heads.map((head, i) => Math.max(head.length, ...safe.map((row) => (row[i] ?? "").length)));
-  const widths = fitted(heads, natural, whole, io.width);
-  const line = (cells: readonly string[], paint: (text: string, head: string) => string): string =>
-    widths
-      .map((width, i) => paint(short(cells[i] ?? "", width).padEnd(width), heads[i] ?? ""))
-      .join(" ".repeat(GAP))
-      .trimEnd();
-  const bold = (text: string): string => (io.color ? `\u001b[1m${text}\u001b[22m` : text);
-  const head = bold(
-    line(
-      heads.map((one) => one.toUpperCase()),
-      (text) => text,
-    ),
-  );
-  const painted = (text: string, name: string): string => (io.color && STATES.includes(name) ? colored(text) : text);
-  io.out(`${[head, ...safe.map((row) => line(row, painted))].join("\n")}\n`);
+/** A column: a field, or under another head a field or what is made of the row. */
+export type Column<Row> = (keyof Row & string) | readonly [head: string, from: (keyof Row & string) | ((row: Row) => unknown)];
+export interface Page<Row> {
+  readonly data: readonly Row[];
+  readonly next_cursor?: string | null;
+}
+export type Listing<Row> = (io: Io, page: Page<Row>) => void;
+
+/**
+ * What shows a page of rows: null is nothing, an instant an age on a terminal. Below it stands how to get the next page. `whole`: columns
+ * that are never cut, beside the first one: what they show is to be copied.
+ */
+export function listing<Row>(columns: readonly Column<Row>[], whole: readonly string[] = []): Listing<Row> {
+  const named = columns.map((one) => (typeof one === "string" ? ([HEADS[one] ?? one.replaceAll("_", " "), one] as const) : one));
+  const heads = named.map(([head]) => head);
+  return (io, { data, next_cursor = null }) => {
+    const rows = data.map((row) => named.map(([, from]) => cellOf(io, typeof from === "function" ? from(row) : row[from])));
+    const natural = heads.map((head, i) => Math.max(head.length, ...rows.map((row) => row[i]?.length ?? 0)));
+    const widths = fitted(heads, natural, whole, io.width);
+    const line = (cells: readonly string[], paint = (text: string, _: string): string => text): string => {
+      const fit = widths.map((width, i) => paint(short(cells[i] ?? "", width).padEnd(width), heads[i] ?? ""));
+      return fit.join(" ".repeat(GAP)).trimEnd();
+    };
+    const top = line(heads.map((head) => head.toUpperCase()));
+    const painted = (text: string, head: string): string => (io.color && STATES.includes(head) ? colored(text) : text);
+    io.out(`${[io.color ? `\u001b[1m${top}\u001b[22m` : top, ...rows.map((row) => line(row, painted))].join("\n")}\n`);
+    if (next_cursor !== null) say(io, "", `more: --cursor ${next_cursor}`);
+  };
 }
 
 /** The widest column that may be cut gives way first; where even that is not enough, the last columns are left out. */
 function fitted(heads: readonly string[], natural: readonly number[], whole: readonly string[], room: number | null): number[] {
   const widths = [...natural];
   if (room === null) return widths;
-  const least = heads.map((head, i) =>
-    i === 0 || whole.includes(head) ? (natural[i] as number) : Math.min(natural[i] as number, Math.max(head.length, CELL_MIN)),
-  );
+  const least = natural.map((width, i) => {
+    const head = heads[i] ?? "";
+    return i === 0 || whole.includes(head) ? width : Math.min(width, Math.max(head.length, CELL_MIN));
+  });
   const sum = (some: readonly number[]): number => some.reduce((total, width) => total + width + GAP, -GAP);
   while (widths.length > 1 && sum(least.slice(0, widths.length)) > room) widths.pop();
   while (sum(widths) > room) {
@@ -66,37 +78,36 @@ function colored(text: string): string {
   return color === undefined ? text : `\u001b[${color}m${text}\u001b[39m`;
 }
 
-export function short(text: string, max: number): string {
-  return text.length <= max ? text : `${text.slice(0, Math.max(0, max - 1))}…`;
+const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+function cellOf({ width }: Io, value: unknown): string {
+  const text = typeof value === "boolean" ? (value ? "yes" : "no") : String(value ?? "");
+  if (width === null) return escapeControl(text);
+  return escapeControl(INSTANT.test(text) ? age(text) : text.replace(/\s+/g, " "));
 }
+
+/** Only some rows of a page: those of Makegood's own topics are hidden unless they are asked for, and how many is said. */
+export function listOthers<Row>(io: Io, show: Listing<Row>, page: Page<Row>, isShown: (row: Row) => boolean): void {
+  const data = page.data.filter(isShown);
+  show(io, { ...page, data });
+  const hidden = page.data.length - data.length;
+  if (hidden > 0) say(io, "", ...wrapped(io, `${hidden} of Makegood's own topics are hidden: --all shows them`, ""));
+}
+
+/** A table below what was said, under its title; without rows nothing. */
+export function listBelow<Row>(io: Io, show: Listing<Row>, data: readonly Row[], ...title: string[]): void {
+  if (data.length === 0) return;
+  say(io, "", ...title);
+  show(io, { data });
+}
+
+const short = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, Math.max(0, max - 1))}…`);
 
 /** A sentence in lines of the terminal's width, each after `indent`; a word is never cut. */
 export function wrapped({ width }: Io, text: string, indent: string): string[] {
   const room = (width ?? text.length + 2) - indent.length;
   const lines = text.match(new RegExp(`\\S(?:.{0,${Math.max(0, room - 2)}}\\S)?(?=\\s|$)|\\S+`, "g")) ?? [];
   return lines.map((line) => indent + line);
-}
-
-/** A column: a field of the row, or what is made of it. */
-export type Columns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => unknown)>>;
-
-/** What shows a page of rows: null is nothing, an instant an age on a terminal. Below it stands how to get the next page. */
-export const listing =
-  <Row>(columns: Columns<Row>, whole: readonly string[] = []) =>
-  (io: Io, { data, next_cursor = null }: { readonly data: readonly Row[]; readonly next_cursor?: string | null }): void => {
-    const rows = data.map((row) =>
-      Object.values(columns).map((from) => cellOf(io, typeof from === "function" ? from(row) : row[from])),
-    );
-    table(io, Object.keys(columns), rows, whole);
-    if (next_cursor !== null) say(io, "", `more: --cursor ${next_cursor}`);
-  };
-
-const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
-
-function cellOf(io: Io, value: unknown): string {
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  const text = String(value ?? "");
-  return io.width !== null && INSTANT.test(text) ? age(text) : text;
 }
 
 /** `name  value` lines; what is null is left out. */
@@ -111,25 +122,14 @@ export function sayJson(io: Io, value: unknown): void {
   say(io, ...JSON.stringify(value, null, 2).split("\n"));
 }
 
-const STEPS: readonly (readonly [ms: number, unit: string])[] = [
-  [86_400_000, "d"],
-  [3_600_000, "h"],
-  [60_000, "m"],
-  [1_000, "s"],
-];
+const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 };
 
 /** How long ago, in one unit: `5m`. */
-export function age(instant: string | null): string {
-  if (instant === null) return "";
+export function age(instant: string): string {
   const ms = Math.max(0, systemClock.wallMs() - Date.parse(instant));
-  const [size, unit] = STEPS.find(([step]) => ms >= step) ?? [1_000, "s"];
+  const [unit, size] = Object.entries(UNITS).find(([, one]) => ms >= one) ?? ["s", 1_000];
   return `${Math.floor(ms / size)}${unit}`;
 }
 
-export function percent(share: number | null): string {
-  return share === null ? "" : `${Math.round(share * 100)}%`;
-}
-
-export function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
-}
+export const percent = (share: number | null): string => (share === null ? "" : `${Math.round(share * 100)}%`);
+export const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;

@@ -26,14 +26,9 @@ export function check<S extends z.ZodType>(schema: S, value: unknown): Checked<z
 }
 
 /** The first twenty. */
-export function namedOf(all: Iterable<Fault>): Faults {
-  const named: Fault[] = [];
-  let more = 0;
-  for (const fault of all) {
-    if (named.length < FAULTS_NAMED_MAX) named.push(fault);
-    else more++;
-  }
-  return { named, more };
+export function namedOf(faults: Iterable<Fault>): Faults {
+  const all = [...faults];
+  return { named: all.slice(0, FAULTS_NAMED_MAX), more: Math.max(0, all.length - FAULTS_NAMED_MAX) };
 }
 
 /** Of several about one field the first. */
@@ -68,23 +63,16 @@ export function unknownFields(names: readonly string[], known: readonly string[]
 }
 
 /** All of it as one sentence. */
-export function faultsText({ named, more }: Faults, between = ": "): string {
-  const list = named.map(({ field, detail }) => (field === "." ? detail : `${field}${between}${detail}`)).join("; ");
+export function faultsText({ named, more }: Faults): string {
+  const list = named.map(({ field, detail }) => (field === "." ? detail : `${field}: ${detail}`)).join("; ");
   return more === 0 ? list : `${list}; and ${more} more`;
 }
 
 /** ` (did you mean x?)` when one of the known names is near. */
 export function suggestion(name: string, known: Iterable<string>): string {
-  let best: string | null = null;
-  let nearest = 3;
-  for (const candidate of known) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance < nearest) {
-      nearest = distance;
-      best = candidate;
-    }
-  }
-  return best === null ? "" : ` (did you mean ${best}?)`;
+  const all = Array.from(known, (one) => ({ one, distance: editDistance(name.toLowerCase(), one.toLowerCase()) }));
+  const [best] = all.filter(({ distance }) => distance < 3).sort((a, b) => a.distance - b.distance);
+  return best === undefined ? "" : ` (did you mean ${best.one}?)`;
 }
 
 function editDistance(a: string, b: string): number {

@@ -61,14 +61,12 @@ export type Client = { readonly [Id in RouteId]: (...args: Args<Id>) => Promise<
   raw(id: RouteId, input?: object, options?: RawOptions): Promise<RawAnswer>;
 };
 
-const TRIES_MAX = 3;
-const TIMEOUT_MS = 30_000;
 const WAIT_MS = 200;
 
 export function createClient(options: ClientOptions): Client {
   const base = options.url.replace(/\/+$/, "");
   const send = options.fetch ?? ((request: Request) => fetch(request));
-  const { triesMax = TRIES_MAX, timeoutMs = TIMEOUT_MS, token } = options;
+  const { triesMax = 3, timeoutMs = 30_000, token } = options;
 
   async function raw(id: RouteId, input: object = {}, call: RawOptions = {}): Promise<RawAnswer> {
     const { method, path, body } = addressed(id, input);
@@ -101,18 +99,19 @@ export function createClient(options: ClientOptions): Client {
     }
   }
 
-  async function call(id: RouteId, input: object = {}, how: CallOptions = {}): Promise<unknown> {
-    const { status, headers, text } = await raw(id, input, how);
-    const json = /json/.test(headers.get("content-type") ?? "");
-    if (status >= 400)
-      throw new ApiError(status, json ? (JSON.parse(text) as Record<string, unknown>) : { detail: text.slice(0, 500) });
-    return json ? (JSON.parse(text) as unknown) : text;
-  }
+  const calls = Object.keys(ADDRESSES).map((id) => [
+    id,
+    async (input?: object, how?: CallOptions) => answeredBy(await raw(id as RouteId, input, how)),
+  ]);
+  return { ...Object.fromEntries(calls), raw } as unknown as Client;
+}
 
-  const calls = Object.fromEntries(
-    (Object.keys(ADDRESSES) as RouteId[]).map((id) => [id, (input?: object, how?: CallOptions) => call(id, input, how)]),
-  );
-  return { ...calls, raw } as unknown as Client;
+/** What was answered; a refusal is thrown. */
+export function answeredBy({ status, headers, text }: RawAnswer): unknown {
+  const json = /json/.test(headers.get("content-type") ?? "");
+  const value: unknown = json ? JSON.parse(text) : text;
+  if (status >= 400) throw new ApiError(status, json ? (value as ApiError["problem"]) : { detail: text.slice(0, 500) });
+  return value;
 }
 
 /** The parts of the path are taken out of the input; the rest is the query of a GET, and the body of anything else. */

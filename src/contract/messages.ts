@@ -1,13 +1,12 @@
 /**
- * The addresses of messages: accept, list, show, and what people do to them. Payloads travel as the exact text that they are (I8), so the
+ * The addresses of messages: accept, list, show, and what people do to them; and of audit records, which become messages. Payloads travel as the exact text that they are (I8), so the
  * bodies that carry one are read by a scanner; the schemas say the same, and a test holds one against the other.
  */
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
-import { body, exactBody } from "./bodies.ts";
 import type { ProblemCode } from "./problem-codes.ts";
-import { created, lists, ok, okOrCreated, route, routes, shows } from "./route.ts";
+import { body, created, exactBody, lists, ok, okOrCreated, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
@@ -42,8 +41,7 @@ export const attempt = v.shape("Attempt", {
 
 export const intervention = v.shape("Intervention", {
   at: v.instant(),
-  actor: z.string(),
-  action: z.string(),
+  ...v.texts("actor", "action"),
   reason: z.string().nullable(),
 });
 
@@ -53,11 +51,7 @@ const given = payload.refine((value) => value !== undefined, { error: "is missin
 const withPayload = message.extend({ payload }).meta({ id: "MessageWithPayload" });
 
 /** Where a message that was replayed under a new key, or edited, comes from. */
-const origin = {
-  replay_of: z.string().nullable().optional(),
-  redrive_id: z.string().nullable().optional(),
-  edited: z.boolean().optional(),
-};
+const origin = { ...v.fields(z.string().nullish(), "replay_of", "redrive_id"), edited: z.boolean().optional() };
 
 export const messageDetail = withPayload
   .extend({ ...origin, timeline: z.array(attempt), provenance: z.array(intervention) })
@@ -94,25 +88,28 @@ export const editBody = v
   .object({ ...asked, ...force, payload: given, key: v.optional(v.keyText(LIMITS.keyBytesMax)) })
   .meta({ id: "MessageEdit" });
 
-const MISSING = ["message_not_found"] as const;
-const REFUSED = [...MISSING, "wrong_state", "revision_conflict"] as const;
+const REFUSED = ["wrong_state", "revision_conflict"] as const;
 
 /** What a person does to one message, with a reason. */
 const intervenes = <S extends z.ZodType>(summary: string, schema: S, errors: readonly ProblemCode[] = []) =>
   route("operate", summary, ok(withPayload), { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
 
 const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
+const CONTRADICTED = ["payload_rejected_by_schema", "key_conflict"] as const;
 const NOT_TAKEN = [
+  ...CONTRADICTED,
   "invalid_topic",
   "payload_too_large",
-  "payload_rejected_by_schema",
-  "key_too_long",
-  "key_conflict",
   "unknown_topic",
   "batch_refused",
   "store_full",
 ] as const;
-const NOT_EDITED = ["needs_postgres", "nobody_delivers", "payload_rejected_by_schema", "key_conflict", "carried"] as const;
+const NOT_EDITED = [...CONTRADICTED, "needs_postgres", "nobody_delivers", "carried"] as const;
+
+const recorded = z
+  .looseObject({ event_id: z.string(), status: z.enum(["stored", "duplicate", "queued"]) })
+  .meta({ id: "AuditAnswer" });
+const record = z.looseObject({}).describe("a record of the type, whole or in the short form of the audit stream");
 
 export const MESSAGE_ROUTES = routes({
   listMessages: lists(
@@ -133,10 +130,8 @@ export const MESSAGE_ROUTES = routes({
     body: exactBody("messages", z.union([newMessage, newMessages])),
     errors: NOT_TAKEN,
   }),
-  getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail, { errors: MISSING }),
-  getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", ok({ type: "application/json" }), {
-    errors: MISSING,
-  }),
+  getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail),
+  getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", ok({ type: "application/json" })),
   replayMessage: intervenes(
     "Put a dead letter or a held message back, due now, with a new budget of attempts",
     v.object({ ...asked, ...force }),
@@ -160,5 +155,11 @@ export const MESSAGE_ROUTES = routes({
     "Say that one knows what the store lost, so that health stops saying it",
     ok(z.strictObject({ acknowledged: z.literal(true) })),
     { body: body("intervention", v.object({ reason: v.reason() })) },
+  ),
+  recordAudit: route(
+    "accept",
+    "Record what was done: 201 stored, 200 it was there already, 202 queued durably",
+    { 200: recorded, 201: recorded, 202: recorded },
+    { body: exactBody("audit", record), errors: ["not_found", "key_conflict", "store_full", "needs_postgres"] },
   ),
 });

@@ -4,12 +4,14 @@
 import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
-import { exampleOf } from "./example.ts";
 import { type ProblemCode, problemShape, statusOf, titleOf } from "./problem-codes.ts";
 import { type AnswerBody, errorsOf, type RequestHeader, type Route } from "./route.ts";
 import { ROUTES, routeIds } from "./table.ts";
+import { innermost } from "./values.ts";
 
 type Json = Record<string, unknown>;
+
+const TEXT = { type: "string" };
 
 const HEADERS: Readonly<Record<RequestHeader, string>> = {
   "if-match": "The version that was read, as in the ETag; refused with 412 when it has moved on.",
@@ -20,6 +22,8 @@ const HEADERS: Readonly<Record<RequestHeader, string>> = {
 /** RFC 9110: a condition of the caller's that does not hold; a member `version` is ours, and that is 409. */
 export const CONDITION_FAILED = 412;
 
+/** Schemas with a name, each once. */
+const components = new Map<string, Json>();
 let made: Json | undefined;
 
 /** Made once. */
@@ -29,11 +33,10 @@ export function openApiDocument(version: string): Json {
 }
 
 function documentOf(version: string): Json {
-  const components = new Map<string, Json>();
   const paths: Record<string, Json> = {};
   for (const id of routeIds) {
     const [method, path] = ADDRESSES[id];
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operation(id, ROUTES[id], components) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operation(id, path, ROUTES[id]) };
   }
   return {
     openapi: "3.1.0",
@@ -45,7 +48,7 @@ function documentOf(version: string): Json {
     },
     servers: [{ url: "/" }],
     security: [{ token: [] }],
-    tags: TAGS.map(([name, description]) => ({ name, description })),
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
@@ -54,122 +57,123 @@ function documentOf(version: string): Json {
   };
 }
 
-const TAGS = [
-  ["messages", "Promises to deliver a payload"],
-  ["topics", "Where messages go, and how"],
-  ["recovery", "Failures, what would help, and putting it right"],
-  ["redrives", "Many dead letters put back as one operation"],
-  ["audit", "Audit records"],
-  ["server", "Health and metrics"],
-] as const;
+const TAGS = {
+  messages: "Promises to deliver a payload",
+  topics: "Where messages go, and how",
+  recovery: "Failures, what would help, and putting it right",
+  redrives: "Many dead letters put back as one operation",
+  audit: "Audit records",
+  server: "Health and metrics",
+};
 
-function tagOf(path: string): string {
+function operation(id: RouteId, path: string, route: Route): Json {
+  const { permission, summary, headers = [], query, body } = route;
   const [, , , room = ""] = path.split("/");
-  return TAGS.some(([name]) => name === room) ? room : "server";
-}
-
-function operation(id: RouteId, route: Route, components: Map<string, Json>): Json {
-  const [, path] = ADDRESSES[id];
+  const { properties = {}, required = [] } = query
+    ? (schemaOf(query, "input") as { properties?: Json; required?: string[] })
+    : {};
   const parameters = [
-    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: { type: "string" } })),
-    ...queryParameters(route, components),
-    ...(route.headers ?? []).map((name) => ({ name, in: "header", description: HEADERS[name], schema: { type: "string" } })),
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: TEXT })),
+    ...Object.entries(properties).map(([name, schema]) => ({ name, in: "query", required: required.includes(name), schema })),
+    ...headers.map((name) => ({ name, in: "header", description: HEADERS[name], schema: TEXT })),
   ];
   return {
     operationId: id,
-    tags: [tagOf(path)],
-    summary: route.summary,
-    "x-permission": route.permission,
-    ...(route.permission === "open" ? { security: [] } : {}),
+    tags: [Object.hasOwn(TAGS, room) ? room : "server"],
+    summary,
+    "x-permission": permission,
+    ...(permission === "open" ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body
-      ? {
-          requestBody: {
-            required: route.body.optional !== true,
-            content: { "application/json": jsonOf(route.body.schema, "input", components) },
-          },
-        }
-      : {}),
-    responses: responses(route, components),
+    ...(body ? { requestBody: { required: body.optional !== true, ...contentOf(body.schema, "input") } } : {}),
+    responses: responses(route),
   };
 }
 
-function queryParameters(route: Route, components: Map<string, Json>): Json[] {
-  if (route.query === undefined) return [];
-  const { properties = {}, required = [] } = schemaOf(route.query, "input", components) as {
-    properties?: Record<string, Json>;
-    required?: string[];
-  };
-  return Object.entries(properties).map(([name, schema]) => ({ name, in: "query", required: required.includes(name), schema }));
-}
-
-function responses(route: Route, components: Map<string, Json>): Json {
-  const answers = Object.entries(route.answers).map(([status, body]) => [status, answer(body, components)]);
+function responses(route: Route): Json {
+  const merged: Record<string, { readonly description: string; readonly content?: Json }> = {};
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of errorsOf(route)) byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
   if (route.headers?.includes("if-match")) byStatus.set(CONDITION_FAILED, ["version_conflict"]);
-  const refusals = [...byStatus].map(([status, codes]) => [
-    String(status),
-    {
-      description: `Refused: ${codes.join(", ")}`,
-      content: {
-        "application/problem+json": {
-          schema: schemaOf(problemShape, "output", components),
-          examples: Object.fromEntries(codes.map((code) => [code, { value: example(code, status) }])),
-        },
-      },
-    },
-  ]);
-  // One status may be both: an unhealthy server says how it stands.
-  const merged: Record<string, Json> = {};
-  for (const [status, one] of [...refusals, ...answers] as [string, Json][]) {
-    const content = { ...(merged[status]?.content as Json), ...(one.content as Json) };
-    merged[status] = { ...one, ...(Object.keys(content).length > 0 ? { content } : {}) };
+  for (const [status, codes] of byStatus) {
+    const examples = Object.fromEntries(codes.map((code) => [code, { value: refusal(code, status) }]));
+    const content = { "application/problem+json": { schema: schemaOf(problemShape, "output"), examples } };
+    merged[status] = { description: `Refused: ${codes.join(", ")}`, content };
+  }
+  for (const [status, body] of Object.entries(route.answers)) {
+    const { description, content } = answer(body);
+    // One status may be both: an unhealthy server says how it stands.
+    merged[status] = content ? { description, content: { ...merged[status]?.content, ...content } } : { description };
   }
   return merged;
 }
 
-function example(code: ProblemCode, status: number): Json {
+function refusal(code: ProblemCode, status: number): Json {
   const words = code.replaceAll("_", " ");
   const retryable = code in ERROR_CODES && ERROR_CODES[code as keyof typeof ERROR_CODES].retryable;
   const detail = retryable ? `${words}; the same call may succeed later` : words;
   return { type: `urn:makegood:error:${code}`, title: titleOf(code), status, code, detail };
 }
 
-function answer(body: AnswerBody, components: Map<string, Json>): Json {
+function answer(body: AnswerBody): { description: string; content?: Json } {
   if (body === null) return { description: "Done" };
-  if (!("_zod" in body)) return { description: "As text", content: { [body.type]: { schema: { type: "string" } } } };
-  return { description: "Done", content: { "application/json": jsonOf(body, "output", components) } };
+  if ("_zod" in body) return { description: "Done", ...contentOf(body, "output") };
+  return { description: "As text", content: { [body.type]: { schema: TEXT } } };
 }
 
 /** A schema, and one value that fits it. */
-function jsonOf(body: z.ZodType, io: "input" | "output", components: Map<string, Json>): Json {
-  const schema = schemaOf(body, io, components);
-  return { schema, example: exampleOf(schema, components) };
+const contentOf = (body: z.ZodType, io: "input" | "output") => ({
+  content: { "application/json": { schema: schemaOf(body, io), example: exampleOf(body) } },
+});
+
+function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
+  const text = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" }));
+  // The id that a schema has besides its place among the components is none that the document knows.
+  const known = (name: string, member: unknown) => (name === "id" && typeof member === "string" ? undefined : member);
+  const { $schema: _, $defs, ...json } = JSON.parse(text.replaceAll("#/$defs/", "#/components/schemas/"), known) as Json;
+  for (const [name, one] of Object.entries($defs ?? {})) components.set(name, one as Json);
+  return json;
 }
 
-/** Schemas with a name become components, each once. */
-function schemaOf(schema: z.ZodType, io: "input" | "output", components: Map<string, Json>): Json {
-  const {
-    $schema: _,
-    $defs = {},
-    ...json
-  } = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" }) as Json & {
-    $defs?: Record<string, Json>;
-  };
-  for (const [name, one] of Object.entries($defs)) components.set(name, referring(one) as Json);
-  return referring(json) as Json;
-}
+const UUID = "0190d5c8-6f2a-7c31-9b1e-2f4a6c8e0b1d";
+const TYPICAL: Readonly<Record<string, unknown>> = {
+  topic: "billing/finalize",
+  payload: { invoice: "in_41" },
+  key: "in_41",
+  tenant_id: "acme",
+  status: "pending",
+  reason: "the receiver is mended",
+  kind: "http",
+  url: "https://billing.example/settle",
+  error_type: "timeout",
+  error_code: "timeout",
+  raw: "connect timed out",
+  from: [8],
+  words: ["timed out"],
+  note: "looked at it",
+  version: 3,
+  group_id: 7,
+  candidate_id: 12,
+  id: UUID,
+  message_id: UUID,
+  redrive_id: UUID,
+  next_cursor: null,
+  last_error: null,
+};
+/** Of which the first that fits is taken. */
+const PLAIN = [null, "text", "2026-01-02T03:04:05.678Z", 0, 1, true, {}];
 
-/** `#/$defs/X` → `#/components/schemas/X`. */
-function referring(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(referring);
-  if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, member]) => {
-      if (name === "id" && typeof member === "string") return [];
-      if (name === "$ref" && typeof member === "string") return [[name, member.replace("#/$defs/", "#/components/schemas/")]];
-      return [[name, referring(member)]];
-    }),
-  );
+/**
+ * A value that fits a schema, made from the schema itself: what is typical of a field is known by its name, anything else is the least that the
+ * schema allows. Of an object what is needed is shown, and what is typical. A test holds every example against its schema.
+ */
+function exampleOf(schema: z.ZodType, name = ""): unknown {
+  const fits = (value: unknown): boolean => value !== undefined && schema.safeParse(value).success;
+  if (fits(TYPICAL[name])) return TYPICAL[name];
+  const inner = innermost(schema);
+  if (inner.type === "array") return [exampleOf((inner as z.ZodArray<z.ZodType>).element, name)];
+  if (inner.type === "enum") return Object.values((inner as z.ZodEnum).enum)[0];
+  if (inner.type !== "object") return PLAIN.find((value) => inner.safeParse(value).success);
+  const members = Object.entries((inner as z.ZodObject).shape) as [string, z.ZodType][];
+  const shown = members.filter(([one, member]) => one in TYPICAL || member._zod.optin === undefined);
+  return Object.fromEntries(shown.map(([one, member]) => [one, exampleOf(member, one)]));
 }

@@ -4,7 +4,7 @@
  */
 import type { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
-import type { RouteId } from "./addresses.ts";
+import { ADDRESSES, type RouteId } from "./addresses.ts";
 import type { ProblemCode } from "./problem-codes.ts";
 import * as v from "./values.ts";
 
@@ -16,9 +16,9 @@ export type Permission = "open" | "read" | "accept" | "operate" | "decide" | "co
 
 export type RequestHeader = "if-match" | "idempotency-key" | "x-actor-type";
 
-export interface Body {
-  readonly schema: z.ZodType;
-  /** A number, or what follows from how large a payload may be. */
+export interface Body<S extends z.ZodType = z.ZodType> {
+  readonly schema: S;
+  /** A number, or what follows from how large a payload may be; a body beyond it is refused before it is read. */
   readonly bytesMax: number | ((payloadBytesMax: number) => number);
   /** Nothing at all is the empty object. */
   readonly optional?: boolean;
@@ -27,6 +27,35 @@ export interface Body {
   /** The code of a body that does not fit. */
   readonly invalid: ProblemCode;
 }
+
+/** What stands around a payload where a body is one payload and little else. */
+const MEMBERS_BYTES = 65_536;
+/**
+ * A text of one mebibyte fits however it is escaped (a character of one byte is six as \u000a); how much of it counts is decided by the
+ * fingerprint.
+ */
+export const FAILURE_PAYLOAD_BYTES = 6 * 1_048_576 + MEMBERS_BYTES;
+
+const KINDS = {
+  /** A batch of a thousand messages fits. */
+  messages: { bytesMax: 16 * 1_048_576, invalid: "invalid_message" },
+  topic: { bytesMax: 262_144, invalid: "invalid_topic" },
+  /** A reason, and little else. */
+  intervention: { bytesMax: 65_536, invalid: "invalid_message" },
+  /** Enough for a redrive of ten thousand ids. */
+  recovery: { bytesMax: 1_048_576, invalid: "invalid_request" },
+  rule: { bytesMax: 262_144, invalid: "invalid_request" },
+  failure: { bytesMax: FAILURE_PAYLOAD_BYTES + MEMBERS_BYTES, invalid: "invalid_request" },
+  /** Another payload for a message; how large a payload may be is a setting. */
+  edit: { bytesMax: (payloadBytesMax: number) => payloadBytesMax + MEMBERS_BYTES, invalid: "invalid_request" },
+  /** An audit record is the payload itself. */
+  audit: { bytesMax: (payloadBytesMax: number) => payloadBytesMax, invalid: "invalid_payload" },
+} satisfies Record<string, Omit<Body, "schema">>;
+type Kind = keyof typeof KINDS;
+
+export const body = <S extends z.ZodType>(kind: Kind, schema: S): Body<S> => ({ schema, ...KINDS[kind] });
+export const optionalBody: typeof body = (kind, schema) => ({ ...body(kind, schema), optional: true });
+export const exactBody = <S extends z.ZodType>(kind: Kind, schema: S) => ({ ...body(kind, schema), exact: true }) as const;
 
 /** A JSON body by its schema, another media type, or no body at all. */
 export type AnswerBody = z.ZodType | { readonly type: string } | null;
@@ -79,8 +108,26 @@ export const lists = <A extends z.ZodType, const Q extends Readonly<Record<strin
 export const listsAll = <A extends z.ZodType>(summary: string, one: A) =>
   route("read", summary, ok(v.pageOf(one)), { query: v.object({}) });
 
-/** Some of the routes; TypeScript keeps each one's own schemas. */
-export const routes = <const R extends Partial<Record<RouteId, Route>>>(some: R): R => some;
+/** Some of the routes, each with what follows from its address and body; TypeScript keeps each one's own schemas. */
+export const routes = <const R extends Partial<Record<RouteId, Route>>>(some: R): R =>
+  Object.fromEntries(Object.entries<Route>(some).map(([id, one]) => [id, whole(id as RouteId, one)])) as R;
+
+/** The recovery engine's addresses: each answers 501 where there is none, and takes who acts from a header. */
+export const isOfEngine = (id: RouteId): boolean => /^\/api\/v1\/re(covery|drives)\b/.test(ADDRESSES[id][1]);
+
+function whole(id: RouteId, { headers = [], errors = [], ...one }: Route): Route {
+  const [method, path] = ADDRESSES[id];
+  // What is named in the path may not be there; what a PUT names is made.
+  const [, thing] = method === "PUT" ? [] : (/([a-z]+)s\/\{/.exec(path) ?? []);
+  const missing = thing === undefined ? [] : [`${thing}_not_found` as ProblemCode];
+  const versioned = "version" in ((one.body?.schema as z.ZodObject | undefined)?.shape ?? {});
+  const acts = isOfEngine(id);
+  return {
+    ...one,
+    headers: [...headers, ...(versioned ? ["if-match" as const] : []), ...(acts ? ["x-actor-type" as const] : [])],
+    errors: [...missing, ...errors, ...(acts ? ["needs_postgres" as const] : [])],
+  };
+}
 
 /** The refusals of any address. */
 const EVERYWHERE: readonly ProblemCode[] = [
@@ -103,7 +150,7 @@ export function errorsOf({ permission, query, body, headers, errors = [] }: Rout
     ...of(query, "invalid_query"),
     ...of(body, body?.invalid ?? "invalid_request", "invalid_request", "invalid_payload"),
     ...of(body, "unsupported_media_type", "body_too_large", "request_timeout"),
-    ...of(headers, "invalid_request"),
+    ...of(headers?.length, "invalid_request"),
     ...of(headers?.includes("if-match"), "version_conflict"),
     ...of(headers?.includes("idempotency-key"), "invalid_message", "key_too_long"),
     ...of(permission !== "open" && permission !== "read", "cross_origin_refused"),

@@ -1,26 +1,50 @@
 /**
  * Every route by its name, and the types that follow from them: what a handler gets, what it answers, what a caller of the client gives.
  */
-import type { z } from "zod";
+import { z } from "zod";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
-import { AUDIT_ROUTES } from "./audit.ts";
 import { MESSAGE_ROUTES } from "./messages.ts";
-import { PROBE_ROUTES } from "./probes.ts";
-import { RECOVERY_ROUTES } from "./recovery/routes.ts";
-import type { Route } from "./route.ts";
+import { CANDIDATE_ROUTES } from "./recovery/candidates.ts";
+import { FAILURE_ROUTES } from "./recovery/failures.ts";
+import { GROUP_ROUTES } from "./recovery/groups.ts";
+import { REDRIVE_ROUTES } from "./recovery/redrives.ts";
+import { RULE_ROUTES } from "./recovery/rules.ts";
+import { type Route, route, routes } from "./route.ts";
 import { TOPIC_ROUTES } from "./topics.ts";
+
+const TEXT = { 200: { type: "text/plain" } } as const;
+const HTML = { 200: { type: "text/html" } } as const;
+const verbose = z.looseObject({ verbose: z.string().optional().describe("say what was checked") });
+const health = z.looseObject({ status: z.string() });
+
+/** What machines and people look at first: alive, ready, health, numbers, the page, and this contract itself. */
+const PROBE_ROUTES = routes({
+  showPage: route("read", "The page", HTML),
+  live: route("open", "Whether the process runs", TEXT),
+  ready: route("open", "Whether a message would be accepted now", TEXT, { query: verbose, errors: ["not_ready"] }),
+  health: route("read", "How everything stands, from the last known state and with its age", { 200: health, 503: health }),
+  metrics: route("read", "The numbers, for Prometheus", TEXT),
+  readDocs: route("read", "This contract, to be read by people", HTML),
+  openApi: route("read", "This contract as OpenAPI 3.1", { 200: z.looseObject({ openapi: z.string() }) }),
+});
 
 // Named parts: without them the declarations of the package repeat every schema here.
 export const ROUTES: typeof PROBE_ROUTES &
   typeof TOPIC_ROUTES &
   typeof MESSAGE_ROUTES &
-  typeof AUDIT_ROUTES &
-  typeof RECOVERY_ROUTES = {
+  typeof FAILURE_ROUTES &
+  typeof GROUP_ROUTES &
+  typeof CANDIDATE_ROUTES &
+  typeof RULE_ROUTES &
+  typeof REDRIVE_ROUTES = {
   ...PROBE_ROUTES,
   ...TOPIC_ROUTES,
   ...MESSAGE_ROUTES,
-  ...AUDIT_ROUTES,
-  ...RECOVERY_ROUTES,
+  ...FAILURE_ROUTES,
+  ...GROUP_ROUTES,
+  ...CANDIDATE_ROUTES,
+  ...RULE_ROUTES,
+  ...REDRIVE_ROUTES,
 } satisfies Record<RouteId, Route>;
 
 type Routes = typeof ROUTES;

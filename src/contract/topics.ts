@@ -6,9 +6,8 @@ import { LIMITS } from "../message/limits.ts";
 import { RATE_MAX, RATE_MIN } from "../message/rate.ts";
 import { RETRY_POLICIES } from "../message/retry-policy.ts";
 import { TOPIC_LIMITS } from "../message/validate-topic.ts";
-import { body } from "./bodies.ts";
 import { hold } from "./messages.ts";
-import { listsAll, NOTHING, ok, okOrCreated, route, routes, shows } from "./route.ts";
+import { body, listsAll, NOTHING, ok, okOrCreated, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** Shown instead of a header's value that looks like a credential, and refused where a value is meant. */
@@ -37,7 +36,7 @@ export const sink = v
       }),
       secrets_set: shownOnly,
     },
-    { missing: "is missing: an object with at least a kind" },
+    "is missing: an object with at least a kind",
   )
   .meta({ id: "SinkDefinition" });
 
@@ -127,18 +126,16 @@ export const topic = v.shape("Topic", {
     .describe("workers that would serve it and cannot, while others may: the first few"),
 });
 
-const MISSING = ["topic_not_found"] as const;
-
 export const TOPIC_ROUTES = routes({
   listTopics: listsAll("Every topic and the state it is in", topic),
-  getTopic: shows("One topic", topic, { errors: MISSING }),
+  getTopic: shows("One topic", topic),
   putTopic: route("configure", "Declare a topic, or replace it as a whole", okOrCreated(topic), {
     body: body("topic", topicDefinition),
     errors: ["topic_read_only"],
   }),
   deleteTopic: route("configure", "Forget a topic that has no unsettled message", NOTHING, {
-    errors: [...MISSING, "topic_read_only", "topic_in_use"],
+    errors: ["topic_read_only", "topic_in_use"],
   }),
-  pauseTopic: route("operate", "Stop attempts; messages are still accepted", ok(topic), { errors: MISSING }),
-  resumeTopic: route("operate", "Attempt again, also after a disabled sink", ok(topic), { errors: MISSING }),
+  pauseTopic: route("operate", "Stop attempts; messages are still accepted", ok(topic)),
+  resumeTopic: route("operate", "Attempt again, also after a disabled sink", ok(topic)),
 });

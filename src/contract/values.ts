@@ -7,13 +7,8 @@ import { LIMITS } from "../message/limits.ts";
 import { isTooLong, isTopicName, isWellFormed, textProblem } from "../message/validate.ts";
 import { unknownFields } from "./faults.ts";
 
-interface Words {
-  /** What is said where a required value is not there. */
-  readonly missing?: string;
-}
-
 /** The error of a schema: `wrong`, or that it is missing. */
-const says = (wrong: string, { missing = "is missing" }: Words = {}) => ({
+const says = (wrong: string, missing = "is missing") => ({
   error: (issue: { readonly input?: unknown }) => (issue.input === undefined || issue.input === null ? missing : wrong),
 });
 
@@ -29,64 +24,66 @@ type Optionals<S> = { [K in keyof S]: ReturnType<typeof optional<S[K] & z.ZodTyp
 export const optionals = <const S extends Readonly<Record<string, z.ZodType>>>(shape: S) =>
   Object.fromEntries(Object.entries(shape).map(([name, one]) => [name, optional(one)])) as Optionals<S>;
 
-export function text(words?: Words) {
-  const said = says("must be a string that is not empty", words);
+export function text(missing?: string) {
+  const said = says("must be a string that is not empty", missing);
   return z.string(said).min(1, said);
 }
 
 /** Any text, the empty one too. */
-export const anyText = (words?: Words) => z.string(says("must be a string", words));
+export const anyText = () => z.string(says("must be a string"));
 
-export function integer(min: number, max: number, words?: Words) {
-  const said = says(`must be an integer from ${min} to ${max}`, words);
+export function integer(min: number, max: number) {
+  const said = says(`must be an integer from ${min} to ${max}`);
   return z.int(said).min(min, said).max(max, said);
 }
 
-export function number(min: number, max: number, words?: Words) {
-  const said = says(`must be a number from ${min} to ${max}`, words);
+export function number(min: number, max: number) {
+  const said = says(`must be a number from ${min} to ${max}`);
   return z.number(said).min(min, said).max(max, said);
 }
 
 export const flag = () => z.boolean(says("must be true or false"));
 
-export const oneOf = <const T extends string>(allowed: readonly T[], words?: Words) =>
-  z.enum(allowed as readonly [T, ...T[]], says(`must be one of ${allowed.join(", ")}`, words));
+export const oneOf = <const T extends string>(allowed: readonly T[]) =>
+  z.enum(allowed as readonly [T, ...T[]], says(`must be one of ${allowed.join(", ")}`));
 
-export function list<S extends z.ZodType>(one: S, max: number, what: string, words?: Words) {
-  const said = says(`must be a list of 1 to ${max} ${what}`, words);
+export function list<S extends z.ZodType>(one: S, max: number, what: string, missing?: string) {
+  const said = says(`must be a list of 1 to ${max} ${what}`, missing);
   return z.array(one, said).min(1, said).max(max, said);
 }
 
 /** An object with these fields and no others; a field that it does not have is named, with the one that was perhaps meant. */
-export function object<const S extends z.core.$ZodShape>(shape: S, words?: Words) {
+export function object<const S extends z.core.$ZodShape>(shape: S, missing?: string) {
   const known = Object.keys(shape);
-  const { error } = says("must be an object", words);
+  const { error } = says("must be an object", missing);
   return z.strictObject(shape, {
     error: (issue) => (issue.code === "unrecognized_keys" ? unknownFields(issue.keys as string[], known) : error(issue)),
   });
 }
 
-const bytesFit = (bytesMax: number) => (value: string) => !isTooLong(value, bytesMax);
-
 /** Text for the history: a reason, a note. Blank is refused, and white space around it is dropped. */
-export function note(words?: Words, bytesMax: number = LIMITS.reasonBytesMax) {
-  return text(words)
+export const note = (missing?: string) =>
+  text(missing)
     .trim()
     .min(1, "must not be blank")
-    .refine((value) => bytesFit(bytesMax)(value) && !/\0/.test(value) && isWellFormed(value), {
-      error: `may have at most ${bytesMax} bytes, without NUL or lone surrogates`,
+    .refine((value) => !isTooLong(value, LIMITS.reasonBytesMax) && !/\0/.test(value) && isWellFormed(value), {
+      error: `may have at most ${LIMITS.reasonBytesMax} bytes, without NUL or lone surrogates`,
     });
-}
 
 export const reason = () =>
-  note({ missing: "is missing: say why, it becomes part of the history" }).describe("why; it becomes part of the history");
+  note("is missing: say why, it becomes part of the history").describe("why; it becomes part of the history");
 
-export const why = () => optional(note().describe("why; it becomes part of the record"));
+export const version = () => integer(0, Number.MAX_SAFE_INTEGER);
 export const ifVersion = () => optional(version().describe("refuse if it has moved on since"));
+/** Of a change: the version that it was made from, and why. */
+export const versioned = () => ({
+  version: ifVersion(),
+  reason: optional(note().describe("why; it becomes part of the record")),
+});
 
 /** A name: one line that every store can keep. */
-export const line = (bytesMax = 255, words?: Words) =>
-  text(words).refine((value) => bytesFit(bytesMax)(value) && !/\p{Cc}|\p{Surrogate}/u.test(value), {
+export const line = (bytesMax = 255) =>
+  text().refine((value) => !isTooLong(value, bytesMax) && !/\p{Cc}|\p{Surrogate}/u.test(value), {
     error: `may have at most ${bytesMax} bytes, without control characters or lone surrogates`,
   });
 
@@ -97,18 +94,24 @@ export const keyText = (bytesMax: number) =>
     if (problem !== null) context.issues.push({ code: "custom", message: problem, input: context.value });
   });
 
-export const topicName = (words?: Words) =>
-  text(words).refine(isTopicName, { error: "must be namespace/name, each of lower-case letters, digits and . _ -" });
+export const topicName = () =>
+  text().refine(isTopicName, { error: "must be namespace/name, each of lower-case letters, digits and . _ -" });
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-export const uuid = (words?: Words) => text(words).regex(UUID, { error: "must be a UUID in lower case" });
+export const uuid = () => text().regex(UUID, { error: "must be a UUID in lower case" });
 
 /** A number that the store gave: of a group, a candidate. */
-export const numberId = (words?: Words) => integer(1, Number.MAX_SAFE_INTEGER, words);
-export const version = () => integer(0, Number.MAX_SAFE_INTEGER);
+export const numberId = () => integer(1, Number.MAX_SAFE_INTEGER);
 
 /** Of answers: an instant as ISO 8601 in UTC. */
 export const instant = () => z.iso.datetime();
+
+/** What is inside of optional, nullable and transformed; of several shapes the first. */
+export function innermost(schema: z.ZodType): z.ZodType {
+  const def = schema.def as { innerType?: z.ZodType; in?: z.ZodType; options?: readonly z.ZodType[] };
+  const inner = def.innerType ?? def.in ?? (schema.type === "union" ? def.options?.[0] : undefined);
+  return inner === undefined ? schema : innermost(inner);
+}
 
 /** Fields of an answer that have one type. */
 export const fields = <S extends z.ZodType, const N extends string>(type: S, ...names: readonly N[]) =>

@@ -2,21 +2,19 @@
  * `makegood completion bash`: a script for bash that completes commands, options and choices, made from the commands as they are.
  */
 import type { Command, Option } from "commander";
+import type { AddCommand } from "../conversation.ts";
 
 /** Options whose value is a file or a folder; bash completes those itself. */
 const PATHS = /^--(file|directory|config|data-dir)$/;
 
-export function completionCommand(program: Command): void {
+export const commands: AddCommand = (program) =>
   program
     .command("completion")
     .description("what a shell needs to complete makegood's commands")
     .command("bash")
     .description("print it for bash")
     .addHelpText("after", '\nExample:\n  $ eval "$(makegood completion bash)"   # or put it into ~/.bashrc')
-    .action(() => {
-      program.configureOutput().writeOut?.(script(program));
-    });
-}
+    .action(() => program.configureOutput().writeOut?.(script(program)));
 
 /** Every command by its path, such as `messages list`; the program itself is the empty one. */
 function commandsOf(command: Command, path = ""): (readonly [path: string, command: Command])[] {

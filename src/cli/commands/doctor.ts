@@ -2,33 +2,34 @@
  * `makegood doctor`: looks at everything a delivery depends on and says of each whether it is well. Exit code 1 when
  * something would lose messages or stop delivery; a warning alone is 0.
  */
-import type { Command } from "commander";
+import { servedNow } from "../../client/standing.ts";
 import { createClient } from "../../contract/http-client.ts";
 import { errorText } from "../../message/errors.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { isLoopbackHost } from "../../server/auth.ts";
 import type { Config } from "../../server/config/config.ts";
-import { examineDirectory } from "../../store/postgres/index.ts";
+import { unservedTopics } from "../../server/findings.ts";
+import { attestation, storeUrl } from "../../server/open-store.ts";
+import { createPostgresStore, examineDirectory, examinePostgres } from "../../store/postgres/index.ts";
+import { connectRedis, createRedisStore, examineRedis } from "../../store/redis/index.ts";
 import { clockSkew, type Examined, examined } from "../../store/shared/examined.ts";
-import { checkStore } from "../doctor-store.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
-import { type Io, printJson, say } from "../io.ts";
-import type { CommandContext, Run } from "../run.ts";
+import type { Store } from "../../store/store.ts";
+import type { AddCommand, CommandContext } from "../conversation.ts";
+import { EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
+import { refuseNowhere, warnings } from "../local.ts";
 
-export function doctorCommand(program: Command, run: Run): void {
+export const commands: AddCommand = (program, run) =>
   program
     .command("doctor")
     .description("check the machine, the configuration and the store (or the server of MAKEGOOD_URL)")
     .action(() => run(examine, { asksServer: true }));
-}
 
 async function examine(context: CommandContext): Promise<ExitCode> {
-  const { io, config, json } = context;
+  const { io, config } = context;
   const found = [checkNode(), ...(await checkConfiguration(config))];
   found.push(...(config.url === null ? await checkStore(context) : await checkServer(config.url, config.token)));
   const failed = found.some(({ status }) => status === "fail");
-  if (json) printJson(io, JSON.stringify({ status: failed ? "fail" : "ok", checks: found }));
-  else show(io, found);
+  tell(context, { status: failed ? "fail" : "ok", checks: found }, () => show(io, found));
   return failed ? EXIT.failed : EXIT.ok;
 }
 
@@ -98,4 +99,68 @@ function healthOf({ status, reasons, version, store, findings = [] }: Health): E
     examined("version", true, version),
     examined("durability", durable, `${store?.name} survives ${store?.survives}`, "warn"),
   ];
+}
+
+const SHOWN = 20;
+
+/** It makes nothing: a store that is not there is said to be missing. */
+async function checkStore(context: CommandContext): Promise<Examined[]> {
+  const { store } = context.config;
+  if (store === "memory") return [examined("store", false, "memory: what was accepted is gone when the process ends", "warn")];
+  const redis = await checkRedis(context);
+  if (store === "redis") return redis;
+  // The second rung: what is wrong with it does not stop delivery.
+  const second = redis.map((one) => (one.status === "fail" ? { ...one, status: "warn" as const } : one));
+  return [...(await checkPostgres(context)), ...second];
+}
+
+async function checkRedis({ config }: CommandContext): Promise<Examined[]> {
+  if (config.redis_url === null) return [];
+  try {
+    const port = await connectRedis(config.redis_url);
+    try {
+      const found = await examineRedis(port, attestation(config.redis_attest));
+      if (config.store !== "redis") return found;
+      return [...found, ...(await checkDelivery(createRedisStore({ redis: port, prefix: config.redis_prefix })))];
+    } finally {
+      await port.close();
+    }
+  } catch (error) {
+    return [examined("redis", false, errorText(error))];
+  }
+}
+
+async function checkPostgres({ io, config, init }: CommandContext): Promise<Examined[]> {
+  const undo: (() => Promise<void>)[] = [];
+  try {
+    if (!init) await refuseNowhere(config);
+    const { url, embedded, release } = await storeUrl({ config, log: warnings(io) });
+    undo.push(release);
+    const { found, usable } = await examinePostgres(url, config.schema, embedded ? "embedded" : undefined);
+    if (!usable) return [...found];
+    const store = createPostgresStore({ url, schema: config.schema, poolMax: 2 });
+    undo.push(() => store.close());
+    return [...found, ...(await checkDelivery(store))];
+  } catch (error) {
+    return [examined("store", false, errorText(error), error instanceof Stop ? "warn" : "fail")];
+  } finally {
+    for (const step of undo.reverse()) await step().catch(() => {});
+  }
+}
+
+/** Topics with messages waiting that no worker serves, or that those who would cannot deliver. The store need not be opened for it. */
+async function checkDelivery(store: Pick<Store, "counts" | "topics">): Promise<Examined[]> {
+  try {
+    const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
+    const found = unservedTopics({ counts, topics, served });
+    if (found.length === 0) return [examined("delivery", true, "every topic with messages waiting is served")];
+    const more = found.length - SHOWN;
+    const shown = found.slice(0, SHOWN).map(({ topic, code, reason }) => {
+      // Nobody at work may be what is wanted just now; a worker that is there and cannot is not.
+      return examined("delivery", false, `${topic} is not served: ${code}: ${reason}`, code === "no_worker" ? "warn" : "fail");
+    });
+    return more > 0 ? [...shown, examined("delivery", false, `and ${more} more topics are not served`, "warn")] : shown;
+  } catch (error) {
+    return [examined("delivery", false, `could not be looked at: ${errorText(error)}`, "warn")];
+  }
 }

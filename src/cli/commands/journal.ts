@@ -1,8 +1,8 @@
 /**
  * `makegood journal list|import|export`: what the fallback ladder's last rungs hold, seen, moved into the store, or printed.
  */
-import type { Command } from "commander";
 import { type Imported, importJournals, lostIn } from "../../create/import-journal.ts";
+import { errorText } from "../../message/errors.ts";
 import { createLog } from "../../observe/log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { TOPIC as BILLING } from "../../presets/settlement/topic.ts";
@@ -12,68 +12,53 @@ import { type JournalContents, type ListedEntry, readJournal } from "../../store
 import { entryJson } from "../../store/ladder/format/handed-down.ts";
 import type { Store } from "../../store/store.ts";
 import { topic } from "../../topic/topic.ts";
-import { report } from "../conversation.ts";
-import { EXIT, type ExitCode, Stop } from "../exit-code.ts";
-import { complain, type Io, printJson, say } from "../io.ts";
-import type { CommandContext, Run } from "../run.ts";
+import { type AddCommand, type CommandContext, family } from "../conversation.ts";
+import { complain, EXIT, type ExitCode, type Io, printJson, Stop, say, tell } from "../io.ts";
 import { listing } from "../table.ts";
 
-const DIRECTORY = ["--directory <path>", "instead of MAKEGOOD_JOURNAL_DIR"] as const;
+type Shown = (context: CommandContext, contents: JournalContents) => ExitCode;
 
-export function journalCommand(program: Command, run: Run): void {
-  const journal = program
-    .command("journal")
-    .description("the local journal, the last resort of deliver(); always on this machine");
-  journal
-    .command("list")
-    .description("what waits in it, what is in quarantine, what is damaged; touches nothing")
-    .option(...DIRECTORY)
-    .action(({ directory }: { directory?: string }) => run((context) => withContents(context, directory, list)));
-  journal
-    .command("export")
-    .description("every entry that can be read, one JSON line each, as `journal import` reads it; touches nothing")
-    .option(...DIRECTORY)
-    .action(({ directory }: { directory?: string }) => run((context) => withContents(context, directory, exportAll)));
-  journal
+const reads =
+  (name: string, about: string, show: Shown): AddCommand =>
+  (parent, run) =>
+    parent
+      .command(name)
+      .description(about)
+      .option("--directory <path>", "instead of MAKEGOOD_JOURNAL_DIR")
+      .action(({ directory }) => run(async (context) => show(context, await contentsOf(context, directory))));
+
+const imports: AddCommand = (parent, run) =>
+  parent
     .command("import [paths...]")
     .description("move entries into the store if absent: from journal directories, and from log files (- is standard input)")
     .addHelpText("after", "\nWithout a path: the directory of MAKEGOOD_JOURNAL_DIR. Sealed payloads need MAKEGOOD_SEAL_KEY.")
     .action((paths: string[]) => run((context) => importAll(context, paths)));
+
+export const commands = family("journal", "the local journal, the last resort of deliver(); always on this machine", [
+  reads("list", "what waits in it, what is in quarantine, what is damaged; touches nothing", list),
+  reads("export", "every entry that can be read, one JSON line each, as `journal import` reads it; touches nothing", exportAll),
+  imports,
+]);
+
+async function contentsOf({ config }: CommandContext, given: string | undefined): Promise<JournalContents> {
+  const directory = given ?? config.journal_dir;
+  if (directory === null) throw new Stop("which journal? Give --directory or MAKEGOOD_JOURNAL_DIR");
+  return readJournal({ directory, sealKey: config.seal_key ?? undefined }).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "ENOENT" ? new Stop(errorText(error), EXIT.notFound) : error;
+  });
 }
 
-type Shown = (context: CommandContext, contents: JournalContents) => ExitCode;
+const entryList = listing<ReturnType<typeof rowOf>>(["id", "state", "topic", "key", "at", "reason"]);
 
-async function withContents(context: CommandContext, given: string | undefined, show: Shown): Promise<ExitCode> {
-  try {
-    const directory = given ?? context.config.journal_dir;
-    if (directory === null) throw new Stop("which journal? Give --directory or MAKEGOOD_JOURNAL_DIR");
-    return show(context, await readJournal({ directory, sealKey: context.config.seal_key ?? undefined }));
-  } catch (error) {
-    const exit = report(context, error);
-    return (error as NodeJS.ErrnoException).code === "ENOENT" ? EXIT.notFound : exit;
-  }
-}
-
-const entryList = listing<ReturnType<typeof rowOf>>({
-  id: "id",
-  state: "state",
-  topic: "topic",
-  key: "key",
-  at: "at",
-  reason: "reason",
-});
-
-const list: Shown = ({ io, json }, { entries, damage, bytes }) => {
+function list(context: CommandContext, { entries, damage, bytes }: JournalContents): ExitCode {
+  const { io } = context;
   const data = entries.map(rowOf);
-  if (json) {
-    printJson(io, JSON.stringify({ data, damage, bytes, next_cursor: null }));
-    return EXIT.ok;
-  }
-  if (data.length === 0) say(io, "nothing waits in the journal");
-  else entryList(io, { data });
-  tellDamage(io, damage);
-  return EXIT.ok;
-};
+  return tell(context, { data, damage, bytes, next_cursor: null }, () => {
+    if (data.length === 0) say(io, "nothing waits in the journal");
+    else entryList(io, { data });
+    tellDamage(io, damage);
+  });
+}
 
 function tellDamage(io: Io, damage: JournalContents["damage"]): void {
   for (const { kind, file, offset, bytes } of damage)
@@ -86,7 +71,7 @@ function rowOf({ entry, ...listed }: ListedEntry) {
   return { ...listed, topic: name, key, tenant_id: tenantId, at: entry ? new Date(entry.atMs).toISOString() : undefined };
 }
 
-const exportAll: Shown = ({ io }, { entries, damage }) => {
+function exportAll({ io }: CommandContext, { entries, damage }: JournalContents): ExitCode {
   tellDamage(io, damage);
   let unread = lostIn(damage);
   for (const { id, entry, reason, file, offset } of entries) {
@@ -97,10 +82,10 @@ const exportAll: Shown = ({ io }, { entries, damage }) => {
     }
   }
   return unread === 0 ? EXIT.ok : EXIT.failed;
-};
+}
 
 async function importAll(context: CommandContext, paths: readonly string[]): Promise<ExitCode> {
-  const { io, config, json } = context;
+  const { io, config } = context;
   const from = paths.length > 0 ? paths : config.journal_dir === null ? [] : [config.journal_dir];
   const sum: Imported = { moved: 0, duplicates: 0, conflicts: 0, left: 0, unreadable: 0 };
   const log = createLog({ clock: systemClock, format: "text", level: "error", write: (line) => io.err(line) });
@@ -118,20 +103,15 @@ async function importAll(context: CommandContext, paths: readonly string[]): Pro
     damaged: (damage: JournalContents["damage"]) => tellDamage(io, damage),
     complain: (text: string) => complain(io, `makegood: ${text}`),
   };
-  try {
-    if (from.length === 0) throw new Stop("import what? Give a journal directory, a log file or - for standard input");
-    await importJournals(from, options, async () => String((await io.stdin()) ?? ""));
-  } catch (error) {
-    return report(context, error);
-  }
+  if (from.length === 0) throw new Stop("import what? Give a journal directory, a log file or - for standard input");
+  await importJournals(from, options, async () => String((await io.stdin()) ?? ""));
   const { moved, duplicates, conflicts, left, unreadable } = sum;
-  if (json) printJson(io, JSON.stringify(sum));
-  else {
+  tell(context, sum, () => {
     say(io, `${moved} moved into the store, ${duplicates} of them were there already`);
     if (conflicts > 0) complain(io, `${conflicts} contradict what is stored and stay in quarantine`);
     if (left > 0) complain(io, `${left} stay where they are: their process runs, their topic is unknown, or they are damaged`);
     if (unreadable > 0) complain(io, `${unreadable} lines could not be read back`);
-  }
+  });
   if (conflicts > 0) return EXIT.conflict;
   return left + unreadable > 0 ? EXIT.failed : EXIT.ok;
 }

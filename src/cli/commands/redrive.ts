@@ -1,55 +1,60 @@
 /**
- * `makegood redrive start|list|status|items|pause|resume|cancel`. On a terminal `start` freezes the list first, shows it, and asks.
+ * `makegood redrive start|list|status|items|pause|resume|cancel`. On a terminal `start` freezes the list first, shows it, and asks. Following
+ * one to its end is a bar that redraws itself on a terminal, one line for each change elsewhere, silence with --json until the end; it never
+ * waits without saying what for.
  */
-import type { Command } from "commander";
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
-import { confirmed, NO_TERMINAL, WAIT, YES } from "../confirm.ts";
-import { type Answered, ask, askAndShow, type Conversation } from "../conversation.ts";
-import { EXIT, type ExitCode, Stop } from "../exit-code.ts";
-import { type Io, printJson, say } from "../io.ts";
-import { progressLine, type Redrive, watched } from "../progress.ts";
+import { sleep, systemClock } from "../../platform/clock.ts";
+import { ask, type Conversation, confirmed, family, NO_TERMINAL, type Options, WAIT } from "../conversation.ts";
+import { complain, EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
-import type { Run } from "../run.ts";
 import { listing, plural, sayFields } from "../table.ts";
 
-const REDRIVE = { id: "<redrive>" };
+type Redrive = AnswerOf<"getRedrive">;
+const healed = ["healed", ({ counts }: Redrive) => `${counts.healed}/${counts.selected}`] as const;
+const failed = ["failed", ({ counts }: Redrive) => counts.failed] as const;
+const redriveList = listing<Redrive>(["redrive_id", "status", healed, failed, ["ago", "created_at"], "reason"]);
+const itemList = listing<AnswerOf<"listRedriveItems">["data"][number]>(["n", "message_id", "state", "reason"], ["message"]);
+const sayStatus = (io: Io, { redrive_id, status }: Redrive): void => say(io, `redrive ${redrive_id} is ${status}`);
 
-interface StartOptions {
-  readonly newKey?: boolean;
-  readonly yes?: boolean;
-  readonly wait?: boolean;
-}
+const LOOK_MS = 500;
+const BAR_CHARS = 24;
+/** Nothing moved for so long: say which process would have to move it. */
+const STILL_MS = 10_000;
+const ENDED: readonly Redrive["status"][] = ["done", "stopped", "cancelled"];
 
-export function redriveCommand(program: Command, run: Run): void {
-  const redrive = program.command("redrive").description("put many dead letters back as one careful operation");
-  routeCommand(redrive, run, "startRedrive", {
+export const commands = family("redrive", "put many dead letters back as one careful operation", [
+  routeCommand("startRedrive", {
     name: "start",
     flags: { mode: null, delay_ms: "delay" },
     about: "freeze the list of dead letters that fit, show it, ask, and begin",
     example: 'redrive start --group 3 --reason "billing is back" --canary 10 --rate 100 --wait',
-    options: { "--new-key": "as new messages under new keys: for receivers that remember the old key wrongly", ...YES, ...WAIT },
+    options: { "--new-key": "as new messages under new keys: for receivers that remember the old key wrongly", ...WAIT },
     act: start,
-  });
-  routeCommand(redrive, run, "listRedrives", { name: "list", show: redriveList });
-  routeCommand(redrive, run, "getRedrive", {
+  }),
+  routeCommand("listRedrives", { name: "list", show: redriveList }),
+  routeCommand("getRedrive", {
     name: "status",
     args: { id: "[redrive]" },
     about: "how far it is; without an id, the latest ones",
     options: { "--watch": "follow it to its end; exit code 1 if anything failed" },
     async act(asking, { id }: { readonly id?: string | number }, { watch }) {
-      if (id === undefined) return askAndShow(asking, "listRedrives", { limit: 20 }, (page) => redriveList(asking.io, page));
+      if (id === undefined) {
+        const { value, text } = await ask(asking, "listRedrives", { limit: 20 });
+        return tell(asking, text, () => redriveList(asking.io, value));
+      }
       if (watch === true) return watched(asking, String(id));
-      return askAndShow(asking, "getRedrive", { id }, (one) => showRedrive(asking.io, one));
+      const { value, text } = await ask(asking, "getRedrive", { id });
+      return tell(asking, text, () => showRedrive(asking.io, value));
     },
-  });
-  routeCommand(redrive, run, "listRedriveItems", { name: "items", args: REDRIVE, show: itemList });
-  const show = (io: Io, one: Redrive): void => say(io, `redrive ${one.redrive_id} is ${one.status}`);
-  routeCommand(redrive, run, "pauseRedrive", { name: "pause", args: REDRIVE, show });
-  routeCommand(redrive, run, "resumeRedrive", { name: "resume", args: REDRIVE, show });
-  routeCommand(redrive, run, "cancelRedrive", { name: "cancel", args: REDRIVE, show });
-}
+  }),
+  routeCommand("listRedriveItems", { name: "items", show: itemList }),
+  routeCommand("pauseRedrive", { name: "pause", show: sayStatus }),
+  routeCommand("resumeRedrive", { name: "resume", show: sayStatus }),
+  routeCommand("cancelRedrive", { name: "cancel", show: sayStatus }),
+]);
 
-async function start(asking: Conversation, input: InputOf<"startRedrive">, options: StartOptions): Promise<ExitCode> {
+async function start(asking: Conversation, input: InputOf<"startRedrive">, options: Options): Promise<ExitCode> {
   const { io, json } = asking;
   const body = { ...input, mode: options.newKey === true ? ("new_key" as const) : undefined };
   const sure = options.yes === true || body.confirm !== undefined || body.dry_run === true;
@@ -58,39 +63,25 @@ async function start(asking: Conversation, input: InputOf<"startRedrive">, optio
   const made = await ask(asking, "startRedrive", sure ? body : { ...body, dry_run: true });
   const { value, text } = sure ? made : await afterAsking(asking, made.value);
   if (options.wait === true && value.status !== "planned") return watched(asking, value.redrive_id);
-  if (json) printJson(io, text);
-  else {
+  return tell(asking, text, () => {
     say(io, `redrive ${value.redrive_id} is ${value.status}: ${plural(value.counts.selected, "message")}`);
     if (value.status === "planned") say(io, `  begin: makegood redrive resume ${value.redrive_id}`);
     else say(io, `  follow it: makegood redrive status ${value.redrive_id} --watch`);
-  }
-  return EXIT.ok;
+  });
 }
 
 /** The list is frozen already, so what is begun is exactly what was shown. */
-async function afterAsking(asking: Conversation, planned: Redrive): Promise<Answered<Redrive>> {
+async function afterAsking(asking: Conversation, planned: Redrive) {
   const { redrive_id: id, counts, version } = planned;
   showRedrive(asking.io, planned);
   try {
-    await confirmed(asking.io, {}, `Put ${plural(counts.selected - counts.skipped, "message")} back?`);
+    await confirmed(asking.io, `Put ${plural(counts.selected - counts.skipped, "message")} back?`);
   } catch (error) {
     await ask(asking, "cancelRedrive", { id, reason: "not confirmed" });
     throw error;
   }
   return ask(asking, "resumeRedrive", { id, version });
 }
-
-const redriveList = listing<Redrive>({
-  redrive: "redrive_id",
-  status: "status",
-  healed: ({ counts }) => `${counts.healed}/${counts.selected}`,
-  failed: ({ counts }) => counts.failed,
-  ago: "created_at",
-  reason: "reason",
-});
-
-type Item = AnswerOf<"listRedriveItems">["data"][number];
-const itemList = listing<Item>({ n: "n", message: "message_id", state: "state", reason: "reason" }, ["message"]);
 
 function showRedrive(io: Io, one: Redrive): void {
   const filter = Object.entries(one.select).filter(([name, value]) => value !== null && !/^(limit|generation_max)$/.test(name));
@@ -108,4 +99,65 @@ function showRedrive(io: Io, one: Redrive): void {
     why: one.status_reason,
   });
   say(io, progressLine(one));
+}
+
+/** One line: how far it is and what became of the messages. */
+function progressLine({ status, progress, counts }: Redrive): string {
+  const { selected, healed, failed, skipped, sent, waiting } = counts;
+  const full = Math.round(Math.min(1, Math.max(0, progress)) * BAR_CHARS);
+  const others = Object.entries({ failed, skipped, "under way": sent, waiting }).filter(([, count]) => count > 0);
+  const parts = [`${healed} of ${selected} healed`, ...others.map(([words, count]) => `${count} ${words}`)];
+  const bar = `[${"#".repeat(full)}${".".repeat(BAR_CHARS - full)}]`;
+  return `${bar} ${String(Math.floor(progress * 100)).padStart(3)}% ${status}: ${parts.join(", ")}`;
+}
+
+/** Until it has ended. Done without a failure is 0, everything else is for a person to look at. */
+export async function watched(asking: Conversation, id: string): Promise<ExitCode> {
+  const { value, text } = await follow(asking, id);
+  tell(asking, text, () => sayEnd(asking.io, value));
+  return value.status === "done" && value.counts.failed === 0 ? EXIT.ok : EXIT.failed;
+}
+
+/** What is shown in between depends on who reads. */
+async function follow(asking: Conversation, id: string) {
+  const { io, json } = asking;
+  let before = "";
+  let movedAtMs = systemClock.monotonicMs();
+  let warned = false;
+  for (;;) {
+    const asked = await ask(asking, "getRedrive", { id });
+    const line = progressLine(asked.value);
+    const nowMs = systemClock.monotonicMs();
+    if (line !== before) {
+      movedAtMs = nowMs;
+      if (!json) draw(io, line);
+    } else if (!warned && nowMs - movedAtMs > STILL_MS) {
+      warned = true;
+      complain(io, `${io.tty ? "\n" : ""}makegood: ${stillWords(asked.value)}`);
+    }
+    before = line;
+    if (ENDED.includes(asked.value.status)) {
+      if (!json && io.tty) io.out("\n");
+      return asked;
+    }
+    await sleep(systemClock, LOOK_MS);
+  }
+}
+
+function draw(io: Io, line: string): void {
+  if (io.tty) io.out(`\r\u001b[K${line}`);
+  else say(io, line);
+}
+
+function stillWords({ status, redrive_id }: Redrive): string {
+  if (status === "paused") return `it is paused: makegood redrive resume ${redrive_id}`;
+  if (status === "planned") return `it is only planned: makegood redrive resume ${redrive_id} starts it`;
+  return "nothing moves: a running `makegood serve` or `makegood work` carries redrives out, is one there?";
+}
+
+function sayEnd(io: Io, { status, status_reason, counts, redrive_id }: Redrive): void {
+  const { healed, failed, skipped, selected } = counts;
+  const touched = `${healed} of ${plural(selected, "message")} healed, ${failed} failed, ${skipped} skipped`;
+  say(io, `redrive ${redrive_id} is ${status}: ${touched}${status_reason === null ? "" : ` (${status_reason})`}`);
+  if (failed > 0) say(io, `  what failed: makegood redrive items ${redrive_id} --state failed`);
 }

@@ -1,29 +1,23 @@
 /**
  * `makegood serve`: the API, the dispatcher and maintenance in one process, until a signal asks it to stop. `makegood work`: the dispatcher
- * alone, for more workers on the same store.
+ * alone, for more workers on the same store. The first SIGTERM or SIGINT stops it in order, a second one ends the process at once. The library
+ * never touches signals; this is the only place that does.
  */
-import type { Command } from "commander";
+import { constants } from "node:os";
 import { createMakegood } from "../../create.ts";
+import { errorText } from "../../message/errors.ts";
 import { isTopicPattern } from "../../message/validate.ts";
 import { createLog, type Log, logEvents } from "../../observe/log.ts";
-import { systemClock } from "../../platform/clock.ts";
+import { systemClock, within } from "../../platform/clock.ts";
 import { startStreams } from "../../presets/streams.ts";
 import { type Config, shownConfig, storeText } from "../../server/config/config.ts";
 import { openStore } from "../../server/open-store.ts";
 import { lastingOptions, type RunningServer, recoveryWords, startServer } from "../../server/serve.ts";
 import { VERSION } from "../../server/version.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
-import { complain, type Io, say } from "../io.ts";
-import type { Run } from "../run.ts";
-import { type Stoppable, untilSignal } from "../until-signal.ts";
+import type { AddCommand, CommandContext } from "../conversation.ts";
+import { complain, EXIT, type ExitCode, type Io, Stop, say } from "../io.ts";
 
-interface Options {
-  readonly port?: string;
-  readonly host?: string;
-  readonly dataDir?: string;
-}
-
-export function serveCommand(program: Command, run: Run): void {
+const serving: AddCommand = (program, run) =>
   program
     .command("serve")
     .description("run the API, the dispatcher and maintenance in one process")
@@ -34,25 +28,27 @@ export function serveCommand(program: Command, run: Run): void {
       "after",
       "\nSIGTERM drains and exits 0. With DATABASE_URL it uses that server, with MAKEGOOD_STORE=redis that of REDIS_URL, else an embedded PostgreSQL.",
     )
-    .action((options: Options) => {
-      const flags = { port: options.port, host: options.host, data_dir: options.dataDir };
-      return run(({ io, config }) => serve(io, config), { flags });
-    });
-}
+    .action(({ dataDir, ...flags }) => run(serve, { flags: { ...flags, data_dir: dataDir } }));
 
-function processLog(io: Io, config: Config): { log: Log; format: "json" | "text" } {
-  const format = config.log ?? (io.tty ? "text" : "json");
-  const log = createLog({ clock: systemClock, format, level: config.log_level, write: (line) => io.out(line) });
-  return { log, format };
-}
+const working: AddCommand = (program, run) =>
+  program
+    .command("work")
+    .description("deliver without serving the API; several may share one store")
+    .option("--topics <pattern...>", "only these: names, namespace/* or *", ["*"])
+    .action(({ topics }) => run((context) => work(context, topics)));
 
-function serve(io: Io, config: Config): Promise<ExitCode> {
-  const { log, format } = processLog(io, config);
-  return untilSignal(io, log, config.drain_ms, async (failed) => {
+export const commands = [serving, working];
+
+const formatOf = (io: Io, config: Config): "json" | "text" => config.log ?? (io.tty ? "text" : "json");
+
+function serve(context: CommandContext): Promise<ExitCode> {
+  const { io, config } = context;
+  return untilSignal(context, async (log, failed) => {
     const server = await startServer({ config, log, failed });
     const first = firstMessage(server.url, config.tokens.length > 0);
-    if (format === "text") welcome(io, config, server, first);
-    log.info("listening", { url: server.url, ...(format === "json" ? { first_message: first } : {}) });
+    const forPeople = formatOf(io, config) === "text";
+    if (forPeople) welcome(io, config, server, first);
+    log.info("listening", { url: server.url, ...(forPeople ? {} : { first_message: first }) });
     return server;
   });
 }
@@ -86,25 +82,13 @@ function welcome(io: Io, config: Config, server: RunningServer, first: readonly 
   );
 }
 
-export function workCommand(program: Command, run: Run): void {
-  program
-    .command("work")
-    .description("deliver without serving the API; several may share one store")
-    .option("--topics <pattern...>", "only these: names, namespace/* or *", ["*"])
-    .action(({ topics }: { topics: string[] }) =>
-      run(async ({ io, config }) => {
-        const wrong = topics.filter((pattern) => !isTopicPattern(pattern));
-        if (wrong.length > 0) {
-          complain(io, `makegood: not a topic or a pattern such as audit/*: ${wrong.join(", ")}`);
-          return EXIT.usage;
-        }
-        const { log } = processLog(io, config);
-        return untilSignal(io, log, config.drain_ms, (failed) => work(config, log, topics, failed));
-      }),
-    );
+async function work(context: CommandContext, topics: string[]): Promise<ExitCode> {
+  const wrong = topics.filter((pattern) => !isTopicPattern(pattern));
+  if (wrong.length > 0) throw new Stop(`not a topic or a pattern such as audit/*: ${wrong.join(", ")}`);
+  return untilSignal(context, (log, failed) => startWorker(context.config, log, topics, failed));
 }
 
-async function work(config: Config, log: Log, topics: string[], failed: (reason: string) => void): Promise<Stoppable> {
+async function startWorker(config: Config, log: Log, topics: string[], failed: (reason: string) => void): Promise<Stoppable> {
   log.info("starting to work", { topics, ...shownConfig(config) });
   const opened = await openStore({ config, log, failed });
   try {
@@ -124,4 +108,65 @@ async function work(config: Config, log: Log, topics: string[], failed: (reason:
     await opened.release();
     throw error;
   }
+}
+
+interface Stoppable {
+  close(): Promise<void>;
+}
+
+/** npm and a terminal may both pass on the same Ctrl-C: that is one signal, not two. */
+const SAME_SIGNAL_MS = 500;
+
+/** Beyond the drain: to write what finished, and to close everything. A database that is silent answers none of it. */
+const CLOSE_MS = 15_000;
+
+/** `start` gets a function that ends the run as failed. */
+async function untilSignal(
+  { io, config }: CommandContext,
+  start: (log: Log, fail: (reason: string) => void) => Promise<Stoppable>,
+): Promise<ExitCode> {
+  const write = (line: string): void => io.out(line);
+  const log = createLog({ clock: systemClock, format: formatOf(io, config), level: config.log_level, write });
+  let failure: string | null = null;
+  let end: () => void = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  let firstAtMs: number | null = null;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    const nowMs = systemClock.monotonicMs();
+    if (firstAtMs === null) {
+      firstAtMs = nowMs;
+      log.info("a signal asks to stop", { signal });
+      end();
+    } else if (nowMs - firstAtMs > SAME_SIGNAL_MS) {
+      log.warn("a second signal: stopping at once", { signal });
+      process.exit(128 + constants.signals[signal]);
+    }
+  };
+  const onCrash = (error: unknown): void => {
+    log.error("an uncaught error: the process ends", { error });
+    complain(io, `makegood: ${errorText(error)}`);
+    process.exit(EXIT.failed);
+  };
+  process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
+  process.on("uncaughtException", onCrash).on("unhandledRejection", onCrash);
+  try {
+    const running = await start(log, (reason) => {
+      failure = reason;
+      log.error("stopping because something broke", { reason });
+      end();
+    });
+    await ended;
+    // One budget for all of it: the timeouts of one silent store after the other must not add up to a kill by the supervisor.
+    const budgetMs = config.drain_ms + CLOSE_MS;
+    const closing = running.close().then(() => true);
+    if ((await within(systemClock, closing, budgetMs)) === null)
+      log.warn("not everything was closed in time: what was not written comes back when its lease ends", { budget_ms: budgetMs });
+  } catch (error) {
+    failure = errorText(error);
+  }
+  if (failure !== null) throw new Stop(failure, EXIT.failed);
+  log.info("stopped");
+  return EXIT.ok;
 }

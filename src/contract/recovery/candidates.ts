@@ -3,44 +3,36 @@
  */
 import type { z } from "zod";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../store/candidate-state.ts";
-import { type BodyOf, body, optionalBody } from "../bodies.ts";
 import type { ProblemCode } from "../problem-codes.ts";
-import { lists, ok, type Permission, route, routes, shows } from "../route.ts";
+import { type Body, body, lists, ok, optionalBody, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
-import { candidate, candidateDetail } from "./candidate-shapes.ts";
-import { confirm, redrivePlan } from "./redrive-plan.ts";
-
-const OWNER_BYTES_MAX = 255;
-const GONE = ["candidate_not_found"] as const;
+import { confirm, redrivePlan } from "./redrives.ts";
+import { candidate, candidateDetail } from "./shapes.ts";
 
 /** A change of one candidate, under the version that was read. */
-const changes = <S extends z.ZodType>(permission: Permission, summary: string, body: BodyOf<S>, ...errors: ProblemCode[]) => {
-  const all = [...GONE, "wrong_state", "action_refused", ...errors] as const;
-  return route(permission, summary, ok(candidateDetail), { headers: ["if-match"], body, errors: all });
-};
+const changes = <S extends z.ZodType>(permission: Permission, summary: string, body: Body<S>, ...errors: ProblemCode[]) =>
+  route(permission, summary, ok(candidateDetail), { body, errors: ["wrong_state", "action_refused", ...errors] });
 
-export const versioned = { version: v.ifVersion(), reason: v.why() };
-const decision = optionalBody("recovery", v.object(versioned));
+const decision = optionalBody("recovery", v.object(v.versioned()));
 const decided = (summary: string) => changes("decide", summary, decision, "approval_needed");
 
 const update = v
   .object({
-    ...versioned,
+    ...v.versioned(),
     execution_status: v.optional(v.oneOf(EXECUTION_STATUSES)),
     selected_action: v.optional(v.line()),
     // Null clears it.
-    owner: v.line(OWNER_BYTES_MAX).nullish(),
+    owner: v.line().nullish(),
     note: v.note().nullish(),
   })
-  .check((context) => {
-    const { execution_status: status, selected_action: action, owner, note } = context.value;
-    if ([status, action, owner, note].some((value) => value !== undefined)) return;
-    const message = "nothing to change: execution_status, selected_action, owner or note";
-    context.issues.push({ code: "custom", message, input: context.value });
-  });
+  .refine(
+    ({ execution_status: status, selected_action: action, owner, note }) =>
+      [status, action, owner, note].some((value) => value !== undefined),
+    { error: "nothing to change: execution_status, selected_action, owner or note" },
+  );
 const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
 const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
-const named = v.object({ ...versioned, candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
+const named = v.object({ ...v.versioned(), candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
 const NOT_EXECUTED = ["approval_needed", "over_budget", "confirmation_needed", "nothing_selected", "nobody_delivers"] as const;
 
 export const CANDIDATE_ROUTES = routes({
@@ -54,7 +46,6 @@ export const CANDIDATE_ROUTES = routes({
   }),
   getCandidate: shows("One candidate with its reasons and what an execution would touch", candidateDetail, {
     query: v.object({ include_provenance: v.optional(v.flag().describe("everything that was done to it, too")) }),
-    errors: GONE,
   }),
   updateCandidate: changes(
     "operate",
@@ -69,8 +60,14 @@ export const CANDIDATE_ROUTES = routes({
   executeCandidate: changes(
     "decide",
     "Carry the action out, under a fence, on exactly what was seen",
-    optionalBody("recovery", v.object({ ...versioned, redrive: v.optional(redrive) })),
+    optionalBody("recovery", v.object({ ...v.versioned(), redrive: v.optional(redrive) })),
     ...NOT_EXECUTED,
   ),
-  approve: changes("decide", "Approve or reject the candidate that the body names", body("recovery", named), "approval_needed"),
+  approve: changes(
+    "decide",
+    "Approve or reject the candidate that the body names",
+    body("recovery", named),
+    "candidate_not_found",
+    "approval_needed",
+  ),
 });

@@ -4,11 +4,9 @@
  */
 import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
-import { body, exactBody } from "../bodies.ts";
-import { okOrCreated, route, routes, shows } from "../route.ts";
+import { body, exactBody, okOrCreated, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
-import { candidate, evaluation } from "./candidate-shapes.ts";
-import { group } from "./group-shapes.ts";
+import { candidate, evaluation, group } from "./shapes.ts";
 
 const OCCURRENCES_MAX = 1_000_000_000;
 
@@ -17,19 +15,12 @@ const loose = v.anyText().transform((value) => (value === "" ? undefined : value
 const said = v.optionals({ error_code: loose, error_type: loose, error_message: loose, raw: loose, stack_trace: loose });
 const where = { topic: v.line(), sink: v.line(), skill_id: v.line() };
 
-const GIVEN = Object.keys(said);
+const GIVEN = Object.keys(said) as (keyof typeof said)[];
 export const NOTHING_SAID = "is missing: error_type or error_code, and what was said in raw or error_message";
 
 const failure = v
-  .object({
-    ...said,
-    ...v.optionals({ ...where, occurrence_count: v.integer(1, OCCURRENCES_MAX) }),
-  })
-  .check((context) => {
-    const given = context.value as Readonly<Record<string, unknown>>;
-    if (GIVEN.some((name) => given[name] !== undefined)) return;
-    context.issues.push({ code: "custom", message: NOTHING_SAID, path: ["error_type"], input: given });
-  })
+  .object({ ...said, ...v.optionals({ ...where, occurrence_count: v.integer(1, OCCURRENCES_MAX) }) })
+  .refine((given) => GIVEN.some((name) => given[name] !== undefined), { error: NOTHING_SAID, path: ["error_type"] })
   .meta({ id: "Failure" });
 
 /** What of a reported failure is read; the rest is kept as it came. */

@@ -5,11 +5,25 @@ import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
 import { REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
 import { ITEM_STATES, REDRIVE_STATUSES } from "../../store/redrive.ts";
-import { body, optionalBody } from "../bodies.ts";
-import { lists, ok, okOrCreated, route, routes, shows } from "../route.ts";
+import { body, lists, ok, okOrCreated, optionalBody, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
-import { versioned } from "./candidates.ts";
-import { confirm, redrivePlan } from "./redrive-plan.ts";
+
+const { canaryMax, ratePerSecondMin, ratePerSecondMax, messagesMax, delayMsMax } = REDRIVE_LIMITS;
+const rate = () => v.number(ratePerSecondMin, ratePerSecondMax);
+
+/** How carefully a redrive goes, also that of an execution. What is absent is left to the defaults; the ranges are the engine's. */
+export const redrivePlan = v.optionals({
+  canary: v.integer(0, canaryMax).describe("so many first, the rest once they have healed; 0: no canary"),
+  rate_per_second: rate().describe("messages a second at most"),
+  ramp_from: rate().describe("messages a second to begin with; doubles each second"),
+  failure_share_max: v.number(0, 1).describe("stop by itself when more than this share failed; 1: never"),
+  failure_min: v.integer(1, messagesMax).describe("and at least so many failed"),
+  delay_ms: v.integer(0, delayMsMax).describe("send nothing before so many milliseconds have passed"),
+});
+
+/** How many messages the person saw: refused when the list is another size. */
+export const confirm = () =>
+  v.optional(v.integer(0, messagesMax).describe("how many messages were seen: refused if it is another number"));
 
 const counts = z.strictObject(v.integers("selected", "waiting", "sent", "healed", "failed", "skipped"));
 
@@ -51,12 +65,10 @@ const select = v
       seen: v.text().describe("only what was seen: the mark of a blast radius"),
       limit: v.integer(1, REDRIVE_LIMITS.messagesMax).describe("so many at most, the oldest first"),
     }),
-    { missing: "is missing: say which dead letters, such as {group_id: 7}" },
+    "is missing: say which dead letters, such as {group_id: 7}",
   )
-  .check((context) => {
-    if (CHOICES.some((name) => context.value[name] !== undefined)) return;
-    const message = `must name a ${CHOICES.slice(0, -1).join(", ")} or ids: nothing selects everything`;
-    context.issues.push({ code: "custom", message, input: context.value });
+  .refine((given) => CHOICES.some((name) => given[name] !== undefined), {
+    error: `must name a ${CHOICES.slice(0, -1).join(", ")} or ids: nothing selects everything`,
   })
   .meta({ id: "RedriveSelect" });
 
@@ -76,12 +88,9 @@ const newRedrive = v
   })
   .meta({ id: "NewRedrive" });
 
-const GONE = ["redrive_not_found"] as const;
 const NOT_STARTED = ["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"] as const;
-const change = optionalBody("recovery", v.object(versioned));
-
-const moves = (summary: string) =>
-  route("operate", summary, ok(redrive), { headers: ["if-match"], body: change, errors: [...GONE, "wrong_state"] });
+const change = optionalBody("recovery", v.object(v.versioned()));
+const moves = (summary: string) => route("operate", summary, ok(redrive), { body: change, errors: ["wrong_state"] });
 
 export const REDRIVE_ROUTES = routes({
   listRedrives: lists("Redrives, newest first", redrive, { status: v.oneOf(REDRIVE_STATUSES) }),
@@ -90,8 +99,8 @@ export const REDRIVE_ROUTES = routes({
     body: body("recovery", newRedrive),
     errors: NOT_STARTED,
   }),
-  getRedrive: shows("One redrive and how far it is", redrive, { errors: GONE }),
-  listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }, GONE),
+  getRedrive: shows("One redrive and how far it is", redrive),
+  listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }),
   pauseRedrive: moves("Send no more until it is resumed; what is under way goes on"),
   resumeRedrive: moves("Go on, or begin what was only planned"),
   cancelRedrive: moves("End it; what was not sent stays a dead letter"),

@@ -3,10 +3,9 @@
  * business (src/recovery/rules); its faults have the shape of all others.
  */
 import { z } from "zod";
-import { body, optionalBody } from "../bodies.ts";
-import { listsAll, NOTHING, ok, okOrCreated, route, routes, shows } from "../route.ts";
+import { body, listsAll, NOTHING, ok, okOrCreated, optionalBody, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
-import { action } from "./candidate-shapes.ts";
+import { action } from "./shapes.ts";
 
 const ACTION_TYPES = ["retry", "fallback", "escalate", "notify", "reconfigure", "rollback", "manual", "skip"] as const;
 
@@ -20,28 +19,22 @@ const rule = v.shape("Rule", {
 
 /** Its members are judged by the engine, all at once. */
 const document = z.looseObject({ version: v.optional(v.version()), id: v.optional(v.anyText()) }, "must be an object");
-const edit = { headers: ["if-match"], body: body("rule", document) } as const;
+const edit = body("rule", document);
 const versionOnly = optionalBody("rule", v.object({ version: v.ifVersion() }));
 const pastVersion = z.strictObject({ version: z.int(), actor: z.string(), at: v.instant(), rule: z.unknown() });
-const NO_RULE = { errors: ["rule_not_found"] } as const;
-const NO_ACTION = { errors: ["action_not_found"] } as const;
 
 export const RULE_ROUTES = routes({
   listRules: listsAll("The rules, in the order in which they are asked", rule),
-  getRule: shows("One rule", rule, NO_RULE),
-  putRule: route("configure", "Make a rule, or replace it", okOrCreated(rule), { ...edit, errors: ["invalid_rule"] }),
-  deleteRule: route("configure", "Delete a rule; its history stays", NOTHING, {
-    headers: ["if-match"],
-    body: versionOnly,
-    ...NO_RULE,
-  }),
-  getRuleHistory: shows("Every version of a rule, and who made it", v.pageOf(pastVersion), NO_RULE),
+  getRule: shows("One rule", rule),
+  putRule: route("configure", "Make a rule, or replace it", okOrCreated(rule), { body: edit, errors: ["invalid_rule"] }),
+  deleteRule: route("configure", "Delete a rule; its history stays", NOTHING, { body: versionOnly }),
+  getRuleHistory: shows("Every version of a rule, and who made it", v.pageOf(pastVersion)),
   listActions: shows("The catalogue of actions, with what is known about each", v.pageOf(action), {
     query: v.object({ action_type: v.optional(v.oneOf(ACTION_TYPES)) }),
   }),
-  getAction: shows("One action", action, NO_ACTION),
+  getAction: shows("One action", action),
   putAction: route("configure", "Change an action's settings", ok(action), {
-    ...edit,
+    body: edit,
     errors: ["action_not_found", "invalid_action"],
   }),
 });

@@ -2,8 +2,9 @@
  * POST ingest, evaluate and suggest. Ingest counts a failure once per idempotency key: 201 it was counted, 200 this key was counted
  * before, 422 this key belongs to another payload. Evaluate and suggest keep nothing.
  */
-import { FAILURE_PAYLOAD_BYTES } from "../../contract/bodies.ts";
+
 import { counted, type FAILURE_ROUTES, failureEnvelope, failurePayload, NOTHING_SAID } from "../../contract/recovery/failures.ts";
+import { FAILURE_PAYLOAD_BYTES } from "../../contract/route.ts";
 import { type Cursor, eachMember, takeValue } from "../../message/json-scanner.ts";
 import { LIMITS } from "../../message/limits.ts";
 import { afterOthers } from "../../platform/after-others.ts";

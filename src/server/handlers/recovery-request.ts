@@ -4,7 +4,7 @@
  */
 import type { RouteId } from "../../contract/addresses.ts";
 import { CONDITION_FAILED } from "../../contract/openapi.ts";
-import { RECOVERY_ROUTES } from "../../contract/recovery/routes.ts";
+import { isOfEngine } from "../../contract/route.ts";
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import type { Actor, Recovery } from "../../recovery/recovery.ts";
@@ -55,7 +55,7 @@ async function again(handle: () => Promise<Reply>): Promise<Reply> {
 
 /** Where there is no engine, whatever is asked of it. */
 export function refuseWithoutEngine({ mg }: Kernel, id: RouteId): void {
-  if (mg.recovery !== null || !(Object.hasOwn(RECOVERY_ROUTES, id) || id === "editMessage")) return;
+  if (mg.recovery !== null || !(isOfEngine(id) || id === "editMessage")) return;
   const off = "recovery is switched off on this server (MAKEGOOD_RECOVERY=off)";
   const less = `recovery records need PostgreSQL, and this server's store is ${mg.store.traits.name}`;
   throw refused("needs_postgres", recoveryOf(mg.store) === null ? less : off);

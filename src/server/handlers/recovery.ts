@@ -4,10 +4,10 @@
  */
 import { editBody } from "../../contract/messages.ts";
 import type { CANDIDATE_ROUTES } from "../../contract/recovery/candidates.ts";
-import { groupRule } from "../../contract/recovery/group-shapes.ts";
 import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/groups.ts";
 import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
 import type { RULE_ROUTES } from "../../contract/recovery/rules.ts";
+import { groupRule } from "../../contract/recovery/shapes.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import type { Redrive } from "../../store/redrive.ts";

@@ -2,9 +2,8 @@
  * How what the recovery engine knows becomes the shapes of the contract. A candidate is shown with what one needs to decide about it: its group,
  * the reasons, who has approved, and what an execution would touch.
  */
-import * as shapes from "../../contract/recovery/candidate-shapes.ts";
-import { group, occurrence, provenance, stats } from "../../contract/recovery/group-shapes.ts";
 import { redrive } from "../../contract/recovery/redrives.ts";
+import * as shapes from "../../contract/recovery/shapes.ts";
 import { isObject } from "../../message/json.ts";
 import type { ActionInfo } from "../../recovery/actions/action.ts";
 import { approvalsNeeded } from "../../recovery/actions/applies.ts";
@@ -32,25 +31,25 @@ const rounded = (value: number): number => Math.round(value * 1_000) / 1_000;
 const rate = (successes: number, failures: number): number | null =>
   successes + failures > 0 ? rounded(successes / (successes + failures)) : null;
 
-export const groupJson = (found: Group) => wireOf(group, found);
+export const groupJson = (found: Group) => wireOf(shapes.group, found);
 
 export function occurrenceJson(found: Occurrence) {
   const { source, requestKey, message } = found;
   const idempotencyKey = source === "message" ? null : (requestKey?.replace(/^report:/, "") ?? null);
   const { id: messageId = null, generation = null } = message ?? {};
-  return wireOf(occurrence, { ...found, idempotencyKey, messageId, generation, failurePayload: undefined });
+  return wireOf(shapes.occurrence, { ...found, idempotencyKey, messageId, generation, failurePayload: undefined });
 }
 
 export function provenanceJson({ redriveId = null, durationMs, details, ...found }: Provenance) {
   const took = durationMs === null ? null : rounded(durationMs);
-  return wireOf(provenance, { ...found, redriveId, durationMs: took, details: parsedText(details) });
+  return wireOf(shapes.provenance, { ...found, redriveId, durationMs: took, details: parsedText(details) });
 }
 
 export function statsJson(found: RecoveryStats) {
   const outcomes = found.outcomes.map(({ action, successes, failures }) => {
     return { action, healed: rounded(successes), failed: rounded(failures), successRate: rate(successes, failures) };
   });
-  return wireOf(stats, { ...found, outcomes });
+  return wireOf(shapes.stats, { ...found, outcomes });
 }
 
 export function candidateJson({ candidate, group: { failureMatchId, occurrenceCount, topic, errorCode } }: CandidateInGroup) {
