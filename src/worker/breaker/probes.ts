@@ -66,20 +66,21 @@ function probeOf(group: readonly LaneEntry[], nowMs: number): PlannedClaim<LaneE
   const room = Math.min(breaker.room(nowMs, lane.tenantId, retried), lane.suspicion > 0 ? 1 : roomOf(lane));
   if (room === 0) return breaker.seekProbe(nowMs, lane.tenantId, retried);
   const { newest, kind } = breaker.take(lane.tenantId, room);
+  const from = newest ? "newest" : "oldest";
   const likely = lane.suspicion > 0 ? lane : likeliest(lanes, lane);
-  const of = (one: LaneEntry, limit: number) => ({
+  const of = (one: LaneEntry, limit: number): PlannedClaim<LaneEntry> => ({
     leaseMs,
     suspicion: one.suspicion,
     probe: kind,
-    lanes: [{ lane: one, limit, newest }],
+    lanes: [{ lane: one, limit, from }],
   });
   if (room === 1) return of(newest ? likely : lane, 1);
   if (likely === lane) return of(lane, room);
   // It lives: one from the other lane, and more from where it was seen.
   const more = Math.min(room - 1, roomOf(likely));
-  const both = [
-    { lane, limit: 1, newest },
-    { lane: likely, limit: more, newest },
+  const both: PlannedClaim<LaneEntry>["lanes"] = [
+    { lane, limit: 1, from },
+    { lane: likely, limit: more, from },
   ];
   return { leaseMs, suspicion: 0, probe: kind, lanes: both };
 }
