@@ -33,7 +33,11 @@ export const PLANTED: readonly Defect[] = [
         find: "const first = neverFailed(attempt.message);",
         replace: "const first = true;",
       },
-      { file: "src/worker/breaker/breaker.ts", find: "chain.newest = !chain.newest;", replace: "chain.newest = false;" },
+      {
+        file: "src/worker/breaker/spots.ts",
+        find: "if (!this.#good) this.now = this.#next(random);",
+        replace: "this.now = OLDEST;",
+      },
       {
         file: "src/store/memory/lanes.ts",
         find: "return retried && suspicion === 0 && !ordered;",
