@@ -25,7 +25,7 @@ export const PLANTED: readonly Defect[] = [
     name: "n1-poison-holds-up-the-healthy",
     what: "every failure is evidence against the receiver, failed ones wait among the others, and probes take the oldest",
     shownBy: "memory",
-    seed: 14,
+    seed: 19,
     breaks: ["I11"],
     edits: [
       {
