@@ -136,7 +136,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const { opened, whenOpened } = fallback;
   const client = createClient({ store, opened, whenOpened, keysMovedUp: ladder.keysMovedUp, acceptance, builder, events, clock });
   recovery = openRecovery(options.recovery, { store, topics, builder, events, ids, clock });
-  const breakers = new Breakers({ topicStore: store.topics, topics, owner: `process-${ids()}`, clock, events });
+  const breakers = new Breakers({ topicStore: store.topics, topics, owner: `process-${ids()}`, clock, random, events });
   const direct = createDeliver({ store, ladder, topics, breakers, builder, ids, clock, random, events });
   const pollMs = options.pollMs ?? DEFAULTS.pollMs;
   const lower = { secondary: options.secondary ?? null, pollMs };

@@ -94,11 +94,18 @@ export interface Lanes extends At {
   readonly counted?: boolean | undefined;
 }
 
+/**
+ * Where in a lane a claim begins; absent: with the oldest. `newest`: those that became due last come first; of an ordered lane heads that never
+ * failed and are no suspects. A number from 0 to below 1: there, by the count of what is due, or near it in a lane of thousands; of an
+ * ordered lane such heads, too, and the oldest where there are none.
+ */
+export type From = "oldest" | "newest" | number;
+
 export interface ClaimRequest extends At {
   readonly owner: string;
   readonly leaseMs: number;
-  /** Each lane once. `newest`: those that became due last come first; of an ordered lane heads that never failed and are no suspects. */
-  readonly lanes: readonly { readonly lane: string; readonly limit: number; readonly newest?: boolean | undefined }[];
+  /** Each lane once. */
+  readonly lanes: readonly { readonly lane: string; readonly limit: number; readonly from?: From | undefined }[];
   /**
    * Takes exactly these instead, whatever `lanes` says and due or not: a direct try under a claim, a move to another store. What is not
    * pending, is held or carries an ordering key is left out.

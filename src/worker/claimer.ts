@@ -114,7 +114,7 @@ export class Claimer {
     for (const { lane } of planned.lanes) lane.servedMs = askedMs;
     let messages: ClaimedMessage[];
     try {
-      const named = planned.lanes.map(({ lane, limit, newest }) => ({ lane: lane.lane, limit, newest }));
+      const named = planned.lanes.map(({ lane, limit, from }) => ({ lane: lane.lane, limit, from }));
       messages = await store.claim({ owner, leaseMs: planned.leaseMs, lanes: named, bytesMax });
     } catch (error) {
       this.#count(planned, bytesMax, -1);

@@ -6,6 +6,7 @@
  */
 import { LIMITS } from "../message/limits.ts";
 import type { Suspicion } from "../message/message.ts";
+import type { From } from "../store/store.ts";
 import type { ProbeKind } from "./attempt.ts";
 import { type Holder, waterFill } from "./water-fill.ts";
 
@@ -71,7 +72,7 @@ export interface PlannedClaim<L> {
   readonly suspicion: Suspicion;
   /** Of what a breaker holds, to see whether the receiver is back. */
   readonly probe?: ProbeKind;
-  readonly lanes: { readonly lane: L; readonly limit: number; readonly newest?: boolean }[];
+  readonly lanes: { readonly lane: L; readonly limit: number; readonly from?: From }[];
 }
 
 export interface Plan<L> {

@@ -134,6 +134,32 @@ describe.each(Object.entries(STORES))("%s", (name, open) => {
     expect(p(took, 1)).toBeLessThan(within(5_000));
   });
 
+  it.each(["none", "key"] as const)(
+    "N1: poison before and after the good ones, in order by %s: probes find those between, not seconds later for each at an end",
+    async (ordering) => {
+      await using pair = await two(open, ordering === "key" ? { ordering } : {});
+      // A sixth of them in the long form. In the short form most are good, so that chance cannot make it long.
+      const [before, good, after] = soak ? [400, 100, 100] : [200, 1_000, 100];
+      await pair.send(before, { bad: true }, "before");
+      await pair.send(good, {}, "good");
+      await pair.send(after, { bad: true }, "after");
+      const arrived = (): Arrival[] => pair.receiver.arrivals.filter((arrival) => !isBad(arrival));
+      const startMs = performance.now();
+      pair.work();
+      await until("a good one arrived", () => arrived().length > 0, 120_000);
+      const first = pair.receiver.arrivals.findIndex((arrival) => !isBad(arrival));
+      // What was under way when it opened came in one burst.
+      const alone = ({ atMs }: Arrival, n: number): boolean => atMs - Number(pair.receiver.arrivals[n - 1]?.atMs ?? atMs) > 500;
+      const probes = pair.receiver.arrivals.slice(0, first).filter(alone).length;
+      await until("half of them arrived", () => arrived().length >= good / 2, 120_000);
+      say(
+        `${name}: ${good} good messages between ${before} and ${after} poison ones (order: ${ordering}): the first after ${probes} probes, half of them after ${seconds(performance.now() - startMs)}`,
+      );
+      // From the ends alone it would take twice as many as stand at the shorter one.
+      expect(probes).toBeLessThan(soak ? 60 : 20);
+    },
+  );
+
   it("N1: poison of fifty tenants, more of it all the time: the one that is well does not wait for them", async () => {
     await using pair = await two(open, {});
     pair.work();

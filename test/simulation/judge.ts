@@ -81,7 +81,7 @@ export class Judge {
   claimed(request: ClaimRequest, answer: readonly ClaimedMessage[], by = ""): void {
     const { nowMs } = this.#world;
     const limits = new Map(request.lanes.map(({ lane, limit }) => [lane, limit]));
-    const newest = new Set(request.lanes.flatMap((one) => (one.newest ? [one.lane] : [])));
+    const probed = new Set(request.lanes.flatMap(({ lane, from }) => (from === undefined ? [] : [lane])));
     let bytes = 0;
     for (const message of answer) {
       const entry = this.#ledger.entries.get(message.id);
@@ -98,8 +98,8 @@ export class Judge {
       this.#open(entry);
       this.#lease(message, request.leaseMs, by);
       this.#ledger.claim(entry, message.claim.lease, nowMs);
-      // Only what a breaker holds is asked for from the end of a lane.
-      entry.spared = newest.has(message.lane) && entry.rows === 0 && entry.suspicion === 0;
+      // Only of what a breaker holds it is said from where.
+      entry.spared = probed.has(message.lane) && entry.rows === 0 && entry.suspicion === 0;
     }
     this.#apart(answer);
     this.#demand(

@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../message/limits.ts";
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
-import type { At, ClaimRequest } from "../store.ts";
+import type { At, ClaimRequest, From } from "../store.ts";
 import { keyOf, laneOf, unparkClaimed, unparkNamed } from "./lanes.ts";
 import { type Lease, nowMs, type OrderingKey, type State, type Stored } from "./state.ts";
 
@@ -22,7 +22,12 @@ export function claim(state: State, request: ClaimRequest, inOrder = false): Cla
   if (taken.length === 0) return [];
   const chosen = taken.map(({ stored }) => stored);
   if (request.ids) unparkNamed(state, chosen);
-  else unparkClaimed(state, chosen, new Set(request.lanes.flatMap(({ lane, newest }) => (newest ? [lane] : []))));
+  else
+    unparkClaimed(
+      state,
+      chosen,
+      new Set(request.lanes.flatMap(({ lane, from = "oldest" }) => (from === "oldest" ? [] : [lane]))),
+    );
   const parts = [taken.filter(({ stored }) => !isSuspect(stored)), taken.filter(({ stored }) => isSuspect(stored))];
   return parts.flatMap((part) => (part.length === 0 ? [] : underOneLease(state, part, request, now)));
 }
@@ -57,18 +62,25 @@ function suspectGroup(): (stored: Stored) => boolean {
 }
 
 /** Messages that failed, and suspects, are due later than others: at the end of an ordered lane they would hide all others. */
-const mayBeNewest = ({ ordered, retried, suspicion }: Stored): boolean => !ordered || (!retried && suspicion === 0);
+const isUntried = ({ ordered, retried, suspicion }: Stored): boolean => !ordered || (!retried && suspicion === 0);
+
+/** What waits in a lane, in the order in which a claim looks at it. */
+function inOrder(waiting: readonly Stored[], limit: number, from: From, now: number): readonly Stored[] {
+  if (from === "oldest") return waiting;
+  const untried = waiting.filter((one) => one.dueMs <= now && isUntried(one));
+  if (from === "newest") return untried.reverse();
+  const first = Math.max(0, Math.min(Math.floor(from * untried.length), untried.length - limit));
+  return untried.length > 0 ? untried.slice(first) : waiting;
+}
 
 /** The due messages of the named lanes in their order, up to each lane's limit and the bytes of the whole batch. */
 function choose(state: State, request: ClaimRequest, now: number): Taken[] {
   const taken = new Map<string, Taken>();
   const fits = suspectGroup();
   let bytesLeft = request.bytesMax ?? Number.POSITIVE_INFINITY;
-  for (const { lane, limit, newest } of request.lanes) {
-    const found = state.lanes.get(lane);
+  for (const { lane, limit, from = "oldest" } of request.lanes) {
     let left = limit;
-    const waiting = found?.due ?? [];
-    for (const stored of newest ? waiting.filter((one) => one.dueMs <= now && mayBeNewest(one)).reverse() : waiting) {
+    for (const stored of inOrder(state.lanes.get(lane)?.due ?? [], limit, from, now)) {
       if (left <= 0 || stored.dueMs > now) break;
       if (taken.has(stored.message.id) || !fits(stored)) continue;
       bytesLeft -= Buffer.byteLength(stored.message.payload);

@@ -52,14 +52,14 @@ export function holdsKey(state: State, { topic, tenantId, orderingKey }: NewMess
 }
 
 /**
- * Takes what a claim chose out of where it waits. In each lane that is its front, unless the newest were asked for or a suspect was left
+ * Takes what a claim chose out of where it waits. In each lane that is its front, unless it was claimed from elsewhere or a suspect was left
  * for another claim: one cut for all of it.
  */
-export function unparkClaimed(state: State, chosen: readonly Stored[], newest: ReadonlySet<string>): void {
+export function unparkClaimed(state: State, chosen: readonly Stored[], elsewhere: ReadonlySet<string>): void {
   const fronts = new Map<LaneState, { last: Stored; count: number }>();
   for (const stored of chosen) {
     const lane = laneOf(state, stored);
-    if (!stored.ordered && newest.has(lane.lane)) {
+    if (!stored.ordered && elsewhere.has(lane.lane)) {
       unpark(state, stored);
       continue;
     }
@@ -73,7 +73,7 @@ export function unparkClaimed(state: State, chosen: readonly Stored[], newest: R
   const all = new Set(chosen);
   for (const [lane, { last, count }] of fronts) {
     const before = lane.due.length;
-    if (lane.due[count - 1] === last && !newest.has(lane.lane)) lane.due.splice(0, count);
+    if (lane.due[count - 1] === last && !elsewhere.has(lane.lane)) lane.due.splice(0, count);
     else if (last.ordered) lane.due = lane.due.filter((stored) => !all.has(stored));
     if (lane.due.length !== before - count) throw new Error(`memory store: ${last.message.id} is not where it should be waiting`);
     tidy(state, last);

@@ -2,7 +2,7 @@
  * CLAIM, EXTEND and RECLAIM in Redis. Lease and token are made here, by chance, so that no two claims share one (DF-4).
  */
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
-import type { At, ClaimRequest, Store } from "../store.ts";
+import type { At, ClaimRequest, From, Store } from "../store.ts";
 import type { Db } from "./db.ts";
 import { claimedOf } from "./rows.ts";
 import { APART, CLAIM, CLAIM_NAMED, CLAIMED_WIDTH } from "./scripts/claim.ts";
@@ -15,9 +15,9 @@ export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"
 
   async function claim(request: ClaimRequest): Promise<ClaimedMessage[]> {
     db.port();
-    const lanes = new Map<string, number>();
-    for (const { lane, limit, newest } of request.lanes) {
-      if (limit > 0) lanes.set(lane, newest ? -limit : (lanes.get(lane) ?? 0) + limit);
+    const lanes = new Map<string, { readonly limit: number; readonly from: From }>();
+    for (const { lane, limit, from = "oldest" } of request.lanes) {
+      if (limit > 0) lanes.set(lane, { limit: (lanes.get(lane)?.limit ?? 0) + limit, from });
     }
     if ((request.ids ?? [...lanes]).length === 0) return [];
     const claim = { lease: chance(), token: chance() };
@@ -26,6 +26,7 @@ export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"
     const usual = [owner, leaseMs, bytesMax, claim.lease, claim.token];
     const keys = [...fixed, db.keys.lease(claim.lease)];
     const names = [...lanes.keys()];
+    const wanted = [...lanes].flatMap(([lane, { limit, from }]) => [lane, limit, from]);
     const reply = (
       request.ids
         ? await db.run(
@@ -34,7 +35,7 @@ export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"
             [...usual, request.due ? 1 : 0, ...request.ids],
             request,
           )
-        : await db.run(CLAIM, [...keys, ...names.map(db.keys.lane)], [...usual, ...[...lanes].flat()], request)
+        : await db.run(CLAIM, [...keys, ...names.map(db.keys.lane)], [...usual, ...wanted], request)
     ) as (string | number)[];
     const claimed: ClaimedMessage[] = [];
     for (let at = 0; at < reply.length; at += CLAIMED_WIDTH) {

@@ -1,14 +1,21 @@
 /**
  * Lanes of messages that failed before: apart from those that never did, so that a probe finds one of the latter and retries take
- * no other message's place. And the other end of a lane, from which a probe may take.
+ * no other message's place. And the other end of a lane, from which a probe may take; from-inside.ts has what is between.
  */
 import assert from "node:assert/strict";
+import type { From } from "../../store/store.ts";
 import { DELIVERED, idsOf, KEYED, RELEASE, retry, SECOND, seen, sorted } from "./fixtures.ts";
 import type { Scene } from "./scene.ts";
 
 const fresh = { lanes: ({ retried }: { retried: boolean }) => !retried };
 const apart = { lanes: ({ retried }: { retried: boolean }) => retried };
 const failed = (delayMs = 0, counted = true) => retry(delayMs, counted, 0, true);
+
+/** The ids that a claim of one lane brings. */
+export async function claimFrom(scene: Scene, ms: number, lane: string, limit: number, from: From): Promise<string[]> {
+  const lanes = [{ lane, limit, from }];
+  return idsOf(await scene.store.claim({ owner: "a", leaseMs: 300 * SECOND, lanes, ...scene.at(ms) }));
+}
 
 export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
   "N1: a message that failed comes back in a lane of its own, with its topic, tenant and priority": async (scene) => {
@@ -93,18 +100,12 @@ export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
     const [oldest, , third, newest, late] = await scene.accept(0, {}, {}, { delayMs: 10 }, { delayMs: 20 }, { delayMs: 9_000 });
     const [lane] = await scene.store.lanes(scene.at(100));
     assert.ok(lane);
-    const claim = (ms: number, limit: number, newestFirst: boolean) =>
-      scene.store.claim({
-        owner: "a",
-        leaseMs: 30_000,
-        lanes: [{ lane: lane.lane, limit, newest: newestFirst }],
-        ...scene.at(ms),
-      });
-    assert.deepEqual(sorted(idsOf(await claim(100, 2, true))), sorted([third as string, newest as string]));
-    const [front] = await claim(101, 1, false);
-    assert.equal(front?.id, oldest);
-    assert.equal((await claim(10_000, 1, true))[0]?.id, late);
-    assert.equal((await claim(10_001, 5, true)).length, 1);
+    const claim = (ms: number, limit: number, from: From) => claimFrom(scene, ms, lane.lane, limit, from);
+    assert.deepEqual(sorted(await claim(100, 2, "newest")), sorted([third as string, newest as string]));
+    const [front] = await claim(101, 1, "oldest");
+    assert.equal(front, oldest);
+    assert.equal((await claim(10_000, 1, "newest"))[0], late);
+    assert.equal((await claim(10_001, 5, "newest")).length, 1);
     assert.deepEqual(await scene.store.lanes(scene.at(10_002)), []);
   },
 
@@ -117,13 +118,10 @@ export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
       ...keys.map((orderingKey, n) => ({ topic: KEYED, orderingKey, delayMs: n === 3 ? 9_000 : n })),
     );
     const [lane] = await scene.store.lanes(scene.at(100));
-    const claim = async (ms: number, limit: number, newest = true) => {
-      const lanes = [{ lane: lane?.lane as string, limit, newest }];
-      return idsOf(await scene.store.claim({ owner: "a", leaseMs: 30_000, lanes, ...scene.at(ms) }));
-    };
+    const claim = (ms: number, limit: number, from: From = "newest") => claimFrom(scene, ms, lane?.lane as string, limit, from);
     assert.deepEqual(await claim(100, 1), [ids[2]]);
     assert.deepEqual(await claim(101, 5), [ids[0]], "what waits behind its head, is not due or failed before is none of them");
-    assert.deepEqual(await claim(102, 5, false), [failing[0]]);
+    assert.deepEqual(await claim(102, 5, "oldest"), [failing[0]]);
     assert.deepEqual(await claim(10_000, 5), [ids[3]]);
   },
 
@@ -134,12 +132,9 @@ export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
     await scene.settled(1, [first], retry(50, true, 1, true));
     await scene.settled(1, [second], retry(50, true, 1, false));
     const [lane] = await scene.store.lanes(scene.at(100));
-    const claim = async (ms: number, newest: boolean) => {
-      const lanes = [{ lane: lane?.lane as string, limit: 5, newest }];
-      return sorted(idsOf(await scene.store.claim({ owner: "a", leaseMs: 30_000, lanes, ...scene.at(ms) })));
-    };
-    assert.deepEqual(await claim(100, true), []);
-    assert.deepEqual(await claim(101, false), sorted(ids));
+    const claim = async (ms: number, from: From) => sorted(await claimFrom(scene, ms, lane?.lane as string, 5, from));
+    assert.deepEqual(await claim(100, "newest"), []);
+    assert.deepEqual(await claim(101, "oldest"), sorted(ids));
   },
 
   "N1: what is given back unstarted waits where it waited before, not as the newest": async (scene) => {
@@ -150,10 +145,7 @@ export const retriedCases: Record<string, (scene: Scene) => Promise<void>> = {
       const [second] = await scene.accept(60 * SECOND, later);
       await scene.settled(120 * SECOND, held, RELEASE);
       const [lane] = await scene.store.lanes(scene.at(121 * SECOND));
-      const newest = async (ms: number): Promise<string[]> => {
-        const lanes = [{ lane: lane?.lane as string, limit: 1, newest: true }];
-        return idsOf(await scene.store.claim({ owner: "a", leaseMs: 300 * SECOND, lanes, ...scene.at(ms) }));
-      };
+      const newest = (ms: number) => claimFrom(scene, ms, lane?.lane as string, 1, "newest");
       assert.deepEqual([await newest(122 * SECOND), await newest(123 * SECOND)], [[second], [first]]);
     }
   },

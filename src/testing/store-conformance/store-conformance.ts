@@ -11,6 +11,7 @@ import { dedupeCases } from "./dedupe.ts";
 import { dueCases } from "./due.ts";
 import { enqueueCases } from "./enqueue.ts";
 import { fencingCases } from "./fencing.ts";
+import { fromInsideCases } from "./from-inside.ts";
 import { directTryCases, namedClaimCases } from "./handed-down.ts";
 import type { Case, StoreHarness } from "./harness.ts";
 import { interveneCases, interveneRaceCases } from "./intervene.ts";
@@ -52,6 +53,7 @@ export function storeConformance(harness: StoreHarness, { large = false }: { rea
     ["settle", settleCases],
     ["reclaim", reclaimCases],
     ["retried", retriedCases],
+    ["from inside", fromInsideCases],
     ["intervene", { ...interveneCases, ...interveneRaceCases }],
     ["cancel and reschedule", pendingCases],
     ["paging", { ...pagingCases, ...dueCases }],

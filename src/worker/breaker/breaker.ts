@@ -11,6 +11,7 @@ import { BREAKER_CLOSED, type BreakerState } from "../../message/topic.ts";
 import type { Events } from "../../observe/events.ts";
 import { backoffMs } from "../../platform/backoff.ts";
 import type { Clock } from "../../platform/clock.ts";
+import type { Random } from "../../platform/random.ts";
 import type { UnderWay } from "../../platform/under-way.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { TopicEntry } from "../../topic/topic-table.ts";
@@ -18,11 +19,13 @@ import type { ProbeKind } from "../attempt.ts";
 import { Chain, PROBE_MS } from "./chain.ts";
 import { Evidence } from "./evidence.ts";
 import { neverFailed } from "./note-outcome.ts";
+import type { Spot } from "./spots.ts";
 
 export interface BreakerDeps {
   readonly topics: TopicStore;
   readonly owner: string;
   readonly clock: Clock;
+  readonly random: Random;
   readonly events: Events;
   readonly entry: (name: string) => TopicEntry | undefined;
   /** Something changed that the next plan should see. */
@@ -85,11 +88,11 @@ export class Breaker {
     return held === undefined ? 0 : (this.#chains.get(held)?.room(nowMs, retried) ?? 0);
   }
 
-  /** Uses up what room() gave. `newest`: those are to be tried. */
-  take(tenantId: string | null, count: number): { readonly newest: boolean; readonly kind: ProbeKind } {
+  /** Uses up what room() gave, and says from where they are to be taken. */
+  take(tenantId: string | null, count: number): { readonly spot: Spot; readonly kind: ProbeKind } {
     const chain = this.#chain(this.heldAs(tenantId) ?? null);
     chain.credit = Math.max(0, chain.credit - count);
-    return { newest: chain.newest, kind: chain.kind };
+    return { spot: chain.spots.now, kind: chain.kind };
   }
 
   /** How a probe that fails is spared (CON-12); undefined: it is charged. */
@@ -107,6 +110,7 @@ export class Breaker {
     chain.wins++;
     chain.losses = 0;
     chain.kind = "charged";
+    chain.spots.won();
     if (chain.wins >= WINS) {
       this.#reset(held);
       return;
@@ -158,13 +162,13 @@ export class Breaker {
     { retried, charged }: { readonly retried: boolean; readonly charged: boolean },
     askedMs: number,
   ): Promise<void> {
-    const { topics, owner, clock } = this.#deps;
+    const { topics, owner, clock, random } = this.#deps;
     const rest = charged ? restMs(entry.record.breaker.trips) : undefined;
     const grant = (sinceMs: number): void => {
       const before = entry.record.breaker;
       chain.retried = retried;
       chain.kind = retried && !charged ? "free" : "charged";
-      chain.newest = !chain.newest;
+      chain.spots.move(random);
       chain.grant(1, sinceMs);
       if (rest !== undefined) chain.restedMs = sinceMs + rest;
       const trips = before.trips + (charged ? 1 : 0);
@@ -231,7 +235,7 @@ export class Breaker {
         const { breaker } = entry.record;
         const tenants = breaker.tenants.filter(({ tenantId }) => tenantId !== held);
         this.#learn(entry, held === null ? BREAKER_CLOSED : { ...breaker, tenants });
-        this.#chains.delete(held);
+        this.#chains.set(held, new Chain(this.#chain(held).spots));
       };
       await this.#orAlone(this.#deps.topics.reset(this.#name, { tenantId: held }), closed);
       closed();

@@ -5,6 +5,7 @@
 
 import type { Events } from "../../observe/events.ts";
 import { type Clock, within } from "../../platform/clock.ts";
+import type { Random } from "../../platform/random.ts";
 import { UnderWay } from "../../platform/under-way.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { TopicTable } from "../../topic/topic-table.ts";
@@ -15,6 +16,7 @@ export interface BreakersOptions {
   readonly topics: TopicTable;
   readonly owner: string;
   readonly clock: Clock;
+  readonly random: Random;
   readonly events: Events;
 }
 
@@ -36,13 +38,13 @@ export class Breakers {
   of(name: string): Breaker {
     let breaker = this.#breakers.get(name);
     if (!breaker) {
-      const { topicStore, topics, owner, clock, events } = this.#options;
+      const { topicStore, topics, owner, clock, random, events } = this.#options;
       const changed = (): void => {
         for (const watcher of this.#watchers) watcher();
       };
       const { calls } = this;
       const entry = (topic: string) => topics.entry(topic);
-      breaker = new Breaker(name, { topics: topicStore, owner, clock, events, entry, changed, calls });
+      breaker = new Breaker(name, { topics: topicStore, owner, clock, random, events, entry, changed, calls });
       this.#breakers.set(name, breaker);
     }
     return breaker;

@@ -1,14 +1,16 @@
 /**
  * Probes of what one breaker holds, a topic's or one tenant's, as one process makes them: how many it may try now, of which kind and from
- * which end of a lane, and how those before ended. Each success calls for the next ones.
+ * where, and how those before ended. Each success calls for the next ones.
  */
 import type { Timer } from "../../platform/clock.ts";
 import type { ProbeKind } from "../attempt.ts";
+import { Spots } from "./spots.ts";
 
 /** How long a right to try lasts, and how far apart those that the store gives are. */
 export const PROBE_MS = 1_000;
 
 export class Chain {
+  readonly spots: Spots;
   /** How many may be tried now, and until when. */
   credit = 0;
   untilMs = Number.NEGATIVE_INFINITY;
@@ -16,13 +18,15 @@ export class Chain {
   retried = false;
   /** `free`: the credit is for one that rests, and is charged with nothing; `charged`: those that failed before are. */
   kind: ProbeKind = "charged";
-  /** Alternates: those that wait longest may all be poison, and so may the newest. */
-  newest = false;
   askedMs = Number.NEGATIVE_INFINITY;
   restedMs = Number.NEGATIVE_INFINITY;
   wins = 0;
   losses = 0;
   lull: Timer | undefined;
+
+  constructor(spots = new Spots()) {
+    this.spots = spots;
+  }
 
   /** How many of these may be tried now. */
   room(nowMs: number, retried: boolean): number {

@@ -1,7 +1,7 @@
 /**
  * What may be tried of the lanes that a breaker holds, a topic's or one tenant's: those that never failed first; with none of them left, those
- * that did. The lane that waited longest and the one that is likeliest to go through take turns: all others may hold nothing but poison.
- * Asks for the right to where there is none yet.
+ * that did. The lane that is likeliest to go through, the one that waited longest and any of them take turns: all others may hold nothing but
+ * poison. Asks for the right to where there is none yet.
  */
 import type { LaneEntry } from "../lanes.ts";
 import type { PlannedClaim } from "../plan.ts";
@@ -65,21 +65,25 @@ function probeOf(group: readonly LaneEntry[], nowMs: number): PlannedClaim<LaneE
   const { breaker, leaseMs } = lane.topic;
   const room = Math.min(breaker.room(nowMs, lane.tenantId, retried), lane.suspicion > 0 ? 1 : roomOf(lane));
   if (room === 0) return breaker.seekProbe(nowMs, lane.tenantId, retried);
-  const { newest, kind } = breaker.take(lane.tenantId, room);
+  const { spot, kind } = breaker.take(lane.tenantId, room);
+  const { from } = spot;
   const likely = lane.suspicion > 0 ? lane : likeliest(lanes, lane);
-  const of = (one: LaneEntry, limit: number) => ({
+  const of = (one: LaneEntry, limit: number): PlannedClaim<LaneEntry> => ({
     leaseMs,
     suspicion: one.suspicion,
     probe: kind,
-    lanes: [{ lane: one, limit, newest }],
+    lanes: [{ lane: one, limit, from }],
   });
-  if (room === 1) return of(newest ? likely : lane, 1);
+  if (room === 1) {
+    if (typeof spot.lane === "number") return of(lanes[Math.floor(spot.lane * lanes.length)] ?? lane, 1);
+    return of(spot.lane === "likeliest" ? likely : lane, 1);
+  }
   if (likely === lane) return of(lane, room);
   // It lives: one from the other lane, and more from where it was seen.
   const more = Math.min(room - 1, roomOf(likely));
-  const both = [
-    { lane, limit: 1, newest },
-    { lane: likely, limit: more, newest },
+  const both: PlannedClaim<LaneEntry>["lanes"] = [
+    { lane, limit: 1, from },
+    { lane: likely, limit: more, from },
   ];
   return { leaseMs, suspicion: 0, probe: kind, lanes: both };
 }

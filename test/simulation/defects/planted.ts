@@ -25,7 +25,7 @@ export const PLANTED: readonly Defect[] = [
     name: "n1-poison-holds-up-the-healthy",
     what: "every failure is evidence against the receiver, failed ones wait among the others, and probes take the oldest",
     shownBy: "memory",
-    seed: 14,
+    seed: 19,
     breaks: ["I11"],
     edits: [
       {
@@ -33,7 +33,11 @@ export const PLANTED: readonly Defect[] = [
         find: "const first = neverFailed(attempt.message);",
         replace: "const first = true;",
       },
-      { file: "src/worker/breaker/breaker.ts", find: "chain.newest = !chain.newest;", replace: "chain.newest = false;" },
+      {
+        file: "src/worker/breaker/spots.ts",
+        find: "if (!this.#good) this.now = this.#next(random);",
+        replace: "this.now = OLDEST;",
+      },
       {
         file: "src/store/memory/lanes.ts",
         find: "return retried && suspicion === 0 && !ordered;",

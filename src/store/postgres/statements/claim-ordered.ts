@@ -5,10 +5,11 @@
  */
 import { LIMITS } from "../../../message/limits.ts";
 import type { ClaimedMessage } from "../../../message/message.ts";
-import type { ClaimRequest } from "../../store.ts";
+import type { ClaimRequest, From } from "../../store.ts";
 import { perClock } from "../clock-sql.ts";
 import type { Db } from "../db.ts";
-import { BODY, BODY_COLUMNS, bodyOf, claimedRows, FAILED, leaseOf, UNHURRIED } from "./claimed.ts";
+import { type Beginning, BODY, BODY_COLUMNS, beginningOf, bodyOf, claimedRows, FAILED, leaseOf, UNHURRIED } from "./claimed.ts";
+import { spotOf } from "./spot.ts";
 
 /** Rows that are looked at beyond those wanted: at first, and again where some of them turned out to be behind others. */
 const SPARE = 16;
@@ -17,18 +18,34 @@ const SPARE_AGAIN = 1_000;
 const ROUNDS_MAX = 200;
 const ROUNDS_MAX_HELD = 3;
 
+/** What failed, and suspects, come back later than others: at the end of a lane they would be all that is seen. */
+const UNTRIED = "and not r.failed and r.suspicion = 0";
+
+/** The lanes `l`, which of their rows are looked at, and in which order. */
+const FROM = {
+  oldest: () => ({ lanes: "unnest($1::int[], $2::int[]) l(lane, n)", only: "", way: "" }),
+  newest: () => ({ ...FROM.oldest(), only: UNTRIED, way: " desc" }),
+  inside(s: string, clock: string) {
+    const where = `r.lane_id = l.lane and not r.behind ${UNTRIED}`;
+    const spot = spotOf({ table: `${s}.ready_ordered`, where, columns: ["due", "seq", "id"], clock }, "l.part", "l.n");
+    const lanes = `unnest($1::int[], $2::int[], $8::float8[]) l(lane, n, part) cross join lateral (${spot}) a`;
+    return { lanes, only: `${UNTRIED} and (r.due, r.seq, r.id) >= (a.due, a.seq, a.id)`, way: "" };
+  },
+};
+
 /**
- * Parameters: lanes, how many of each, owner, lease ms, bytes, at least one, spare. The head is chosen from the snapshot, *that*
+ * Parameters: lanes, how many of each, owner, lease ms, bytes, at least one, spare; for `inside` at which part of each. The head is chosen from the snapshot, *that*
  * row is locked, then its order_lock must succeed: taking "the first unlocked one" instead would hand out the second message
  * while the first is being claimed. What a row waits for is held while the row is marked, and the statement that removes that
  * shows the next one. Nothing waits here for a lock. Its limit makes each probe one index descent, whatever sizes the planner
  * assumes.
  */
-const orderedFrom = (s: string, way: "" | " desc", only = "") =>
-  perClock(
-    (clock) => `with
+const orderedFrom = (s: string, from: Beginning) =>
+  perClock((clock) => {
+    const { lanes, only, way } = FROM[from](s, clock);
+    return `with
   c as materialized (
-    select l.n as wanted, r.* from unnest($1::int[], $2::int[]) l(lane, n) cross join lateral (
+    select l.n as wanted, r.* from ${lanes} cross join lateral (
       select r.* from ${s}.ready_ordered r where r.lane_id = l.lane and not r.behind and r.due <= ${clock} ${only}
       order by r.due${way}, r.seq${way}, r.id${way} limit l.n + $7::int for update skip locked) r),
   k as materialized (
@@ -65,34 +82,45 @@ const orderedFrom = (s: string, way: "" | " desc", only = "") =>
   select null::uuid, null::int, null::int, null::smallint, (select id::text from n), (select token::text from n),
     ((select count(*) from z) + (select count(*) from y))::text, null, null::int, null::boolean, null::smallint where ${UNHURRIED}
   union all
-  (select b.id, b.lane_id, b.attempts + 1, b.base, ${BODY}, b.suspicion + case when b.failed then ${FAILED} else 0 end from b order by b.p)`,
-  );
+  (select b.id, b.lane_id, b.attempts + 1, b.base, ${BODY}, b.suspicion + case when b.failed then ${FAILED} else 0 end from b order by b.p)`;
+  });
 
-export const orderedSql = perSchema((s) => orderedFrom(s, ""));
-/** From the end, without what failed and without suspects: they come back later than others, and would be all that is seen. */
-const newestSql = perSchema((s) => orderedFrom(s, " desc", "and not r.failed and r.suspicion = 0"));
+export const orderedSql = perSchema((s) => orderedFrom(s, "oldest"));
+const SQL = {
+  oldest: orderedSql,
+  newest: perSchema((s) => orderedFrom(s, "newest")),
+  inside: perSchema((s) => orderedFrom(s, "inside")),
+};
 
 export interface Bytes {
   readonly bytesMax: number;
   readonly atLeastOne: boolean;
-  readonly newest?: boolean | undefined;
 }
 
+interface Wanted {
+  readonly id: number;
+  readonly limit: number;
+  readonly from: From;
+}
+
+/** The lanes of one call all begin the same way. */
 export async function claimOrdered(
   db: Db,
-  lanes: readonly { id: number; limit: number }[],
+  lanes: readonly Wanted[],
   request: ClaimRequest,
-  { bytesMax, atLeastOne, newest = false }: Bytes,
+  { bytesMax, atLeastOne }: Bytes,
 ): Promise<ClaimedMessage[]> {
+  const from = beginningOf(lanes[0] as Wanted);
   const known = await db.lanes.byId(lanes.map((l) => l.id));
-  const name = request.now === undefined && !newest ? "mg_claim_ordered" : undefined;
-  const sql = (newest ? newestSql : orderedSql)(db.s)(request.now);
+  const name = request.now === undefined && from === "oldest" ? "mg_claim_ordered" : undefined;
+  const sql = SQL[from](db.s)(request.now);
   const all: ClaimedMessage[] = [];
   const left = new Map(lanes.map(({ id, limit }) => [id, limit]));
   let bytes = bytesMax;
   for (let round = 0; round < ROUNDS_MAX && left.size > 0 && (bytes > 0 || all.length === 0); round++) {
     const usual = [request.owner, request.leaseMs, bytes, atLeastOne && all.length === 0, round === 0 ? SPARE : SPARE_AGAIN];
-    const values = [[...left.keys()], [...left.values()], ...usual];
+    const values: unknown[] = [[...left.keys()], [...left.values()], ...usual];
+    if (from === "inside") values.push(lanes.flatMap((lane) => (left.has(lane.id) ? [lane.from] : [])));
     const rows = await db.connection.rows("claim ordered", sql, values, { name });
     const claimed = claimedRows(rows, known);
     all.push(...claimed);
@@ -105,7 +133,10 @@ export async function claimOrdered(
     // Nothing was in the way of others: what came is what there is.
     if (rows[0]?.[6] === "0" || (all.length > 0 && round >= ROUNDS_MAX_HELD)) break;
   }
-  return all;
+  if (from !== "inside" || all.length > 0) return all;
+  // Every head failed before: the one that is due longest will do.
+  const oldest = lanes.map((lane): Wanted => ({ ...lane, from: "oldest" }));
+  return claimOrdered(db, oldest, request, { bytesMax, atLeastOne });
 }
 
 /** Statements of a schema are made once. */

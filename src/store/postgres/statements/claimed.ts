@@ -1,9 +1,16 @@
 /**
- * What both claim statements share: how a body is found, how the one lease row of a batch is written, and what comes back.
+ * What the claim statements share: where they begin, how a body is found, how the one lease row of a batch is written, and what comes back.
  */
 import type { ClaimedMessage } from "../../../message/message.ts";
+import type { From } from "../../store.ts";
 import type { Row } from "../connection.ts";
 import { KIND_ORDERED, kindSays, type LaneInfo } from "../lane-table.ts";
+
+export const BEGINNINGS = ["oldest", "newest", "inside"] as const;
+export type Beginning = (typeof BEGINNINGS)[number];
+
+/** Which statement a lane of a claim calls for. */
+export const beginningOf = ({ from }: { readonly from: From }): Beginning => (typeof from === "number" ? "inside" : from);
 
 /** The columns of a body, in the order in which they come back. */
 export const BODY = "key, ordering_key, payload, traceparent, schema_version, handed_down";

@@ -93,42 +93,57 @@ for lane in pairs(infos) do list_lane(lane) end
 return reply
 `;
 
-/** How far from its end an ordered lane is looked at for a head that never failed. */
-const NEWEST_SEEN = 1_000;
+/** How far an ordered lane is looked at for heads that never failed. */
+const UNTRIED_SEEN = 1_000;
 
-/** Lane and limit for each lane; a limit below zero: as many of the newest. */
+/** What a claim looks at that begins elsewhere than with the oldest: the newest, or what stands at a part of what is due. */
+const ELSEWHERE = `local function elsewhere(line, limit, from, ordered)
+  local seen, ids = ordered and ${UNTRIED_SEEN} or limit, {}
+  local function look(found)
+    for _, id in ipairs(found) do
+      if #ids == limit then return end
+      -- Messages that failed, and suspects, are due later than others: at the end of an ordered lane they would hide all others.
+      local su = ordered and redis.pcall('HGET', P .. 'm:' .. id, 'su')
+      if not (su == '1' or su == '2' or su == '4') then ids[#ids + 1] = id end
+    end
+  end
+  if from == 'newest' then
+    look(call('ZREVRANGEBYSCORE', line, stamp, '-inf', 'LIMIT', 0, seen))
+    return ids
+  end
+  local due = call('ZCOUNT', line, '-inf', stamp)
+  if due == 0 then return ids end
+  local first = math.max(0, math.min(math.floor(tonumber(from) * due), due - limit))
+  look(call('ZRANGE', line, first, math.min(first + seen, due) - 1))
+  if ordered and first > 0 then look(call('ZRANGE', line, math.max(0, first - seen), first - 1)) end
+  return ids
+end
+`;
+
+/** Lane, limit and where it begins, for each lane. */
 export const CLAIM = script(
   "claim",
   "settles",
-  `${BEGIN}local lost, cuts = {}, {}
-for i = 9, #ARGV, 2 do
+  `${BEGIN}${ELSEWHERE}local lost, cuts = {}, {}
+for i = 9, #ARGV, 3 do
   local lane = ARGV[i]
-  local line = P .. 'l:' .. lane
-  local limit, ids, before = tonumber(ARGV[i + 1]), {}, #taken
-  local newest = limit < 0
-  if newest and not full then
-    local seen = sub(lane, 1, 1) == 'o' and ${NEWEST_SEEN} or -limit
-    for _, id in ipairs(call('ZREVRANGEBYSCORE', line, stamp, '-inf', 'LIMIT', 0, seen)) do
-      -- Messages that failed, and suspects, are due later than others: at the end of an ordered lane they would hide all others.
-      local su = sub(lane, 1, 1) == 'o' and redis.pcall('HGET', P .. 'm:' .. id, 'su')
-      if not (su == '1' or su == '2' or su == '4') then ids[#ids + 1] = id end
-      if #ids == -limit then break end
-    end
-  elseif not full then
-    ids = call('ZRANGEBYSCORE', line, '-inf', stamp, 'LIMIT', 0, limit)
-  end
+  local line, ordered = P .. 'l:' .. lane, sub(lane, 1, 1) == 'o'
+  local limit, from, ids, before = tonumber(ARGV[i + 1]), ARGV[i + 2], {}, #taken
+  if from ~= 'oldest' and not full then ids = elsewhere(line, limit, from, ordered) end
+  local front = from == 'oldest' or (ordered and from ~= 'newest' and #ids == 0)
+  if front and not full then ids = call('ZRANGEBYSCORE', line, '-inf', stamp, 'LIMIT', 0, limit) end
   for _, id in ipairs(ids) do
     local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'p', 'n', 'ba', 'dt')
     if m.err or m[1] ~= 'p' or not (m[2] and m[3] and tonumber(m[4] or '0')) then
       zset(P .. 'quarantine')
       lost[#lost + 1] = { line, id, lane }
     elseif not full then
-      m.number = (i - 9) / 2
+      m.number = (i - 9) / 3
       take(id, lane, m)
     end
   end
   -- All that was seen was taken: it leaves from the front in one cut.
-  if #ids > 0 and #taken == before + #ids and not newest then
+  if #ids > 0 and #taken == before + #ids and front then
     for n = before + 1, #taken do taken[n].cut = true end
     cuts[line] = #ids
   end
