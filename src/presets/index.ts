@@ -24,11 +24,7 @@ export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record
 export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } from "./audit/registry.ts";
 export { type AuditStreamMessage, type AuditStreamOptions, readAuditEntry, startAuditStream } from "./audit/stream.ts";
 export { auditTopics } from "./audit/topics.ts";
-export {
-  type RecoveryStreamOptions,
-  type RecoveryStreamSettings,
-  startRecoveryStream,
-} from "./recovery/stream.ts";
+export { type RecoveryStreamOptions, type RecoveryStreamSettings, startRecoveryStream } from "./recovery/stream.ts";
 export type { Admission } from "./settlement/admission.ts";
 export { createSettlementClient, type SettlementClient, type SettlementCounts } from "./settlement/client.ts";
 export { type BillingHealth, billingOfCounts } from "./settlement/health.ts";
@@ -46,7 +42,6 @@ export { MICRO_CHARS_MAX, parseMicro, type ReadAmount, readMicro } from "./settl
 export type { SettlementOptions } from "./settlement/options.ts";
 export type { FinalizeResult, ReplayCounts } from "./settlement/outcome.ts";
 export type { FinalizeRequest } from "./settlement/request.ts";
-export type { UsageHealth } from "./usage/health.ts";
 export { createOutboxStore, type OutboxMessage, type OutboxStore, type OutboxStoreOptions } from "./usage/outbox-store.ts";
 export {
   createUsagePublishers,
@@ -62,5 +57,12 @@ export type { ReserveInput } from "./usage/reservation.ts";
 export type { ProviderUsage, TurnEnd } from "./usage/settle-turn.ts";
 export { snapshotSchema, type UsageSnapshot } from "./usage/snapshot.ts";
 export { usageKey } from "./usage/units.ts";
-export { createUsage, type Finalized, type FinalizeOptions, type Usage, type UsageOptions } from "./usage/usage.ts";
+export {
+  createUsage,
+  type Finalized,
+  type FinalizeOptions,
+  type Usage,
+  type UsageHealth,
+  type UsageOptions,
+} from "./usage/usage.ts";
 export type { Watchdog, WatchdogOptions } from "./usage/watchdog.ts";

@@ -2,10 +2,11 @@
  * What a service says when it reserves, checked and completed: ids in their one spelling, counts in their bounds, the reserve
  * computed from the same facts that a later estimate will use. Reports every mistake at once.
  */
-import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
-import type { Bucket, Reservation } from "../../store/usage.ts";
+import { z } from "zod";
+import { MakegoodError } from "../../message/errors.ts";
+import type { Reservation } from "../../store/usage.ts";
 import { isPublicName, PERIOD } from "./snapshot.ts";
-import { creditsOf, isCount, RATE_MAX, usageId } from "./units.ts";
+import { creditsOf, isCount, NOT_AN_ID, RATE_MAX, spelledId } from "./units.ts";
 
 type Given = Omit<Reservation, "userId" | "inputRate" | "outputRate" | "reservedCredits" | "buckets">;
 
@@ -22,75 +23,50 @@ export interface ReserveInput extends Given {
   readonly buckets: readonly { readonly name: string; readonly limitCredits?: bigint | number | null | undefined }[];
 }
 
-const BUCKET = /^[a-z][a-z0-9_:-]{0,62}$/;
-const BUCKETS_MAX = 8;
+const COUNT = z.custom<number>(isCount, "must be a whole number from 0 to 1,000,000,000");
+const ID = z.custom<string>((value) => spelledId(value) !== null, NOT_AN_ID).transform((value) => String(spelledId(value)));
 
-export function reservationOf(input: ReserveInput): Reservation {
-  const problems: string[] = [];
-  const check = (fits: boolean, what: string): void => {
-    if (!fits) problems.push(what);
+function whole(max: bigint) {
+  const fits = (value: unknown): boolean => {
+    const amount = typeof value === "bigint" || Number.isSafeInteger(value) ? BigInt(value as bigint | number) : -1n;
+    return amount >= 0n && amount <= max;
   };
-  const id = (field: string, value: unknown): string => {
-    try {
-      return usageId(field, value);
-    } catch (error) {
-      if (!isMakegoodError(error)) throw error;
-      problems.push(error.message);
-      return "";
-    }
-  };
-  const whole = (field: string, value: unknown, max: bigint): bigint => {
-    const fits = typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value));
-    const amount = fits ? BigInt(value as bigint | number) : -1n;
-    check(amount >= 0n && amount <= max, `${field} must be a whole number from 0 to ${max}`);
-    return amount;
-  };
-  for (const field of ["estimatedInputTokens", "outputTokensMax", "generationFloorTokens"] as const) {
-    check(isCount(input[field]), `${field} must be a whole number from 0 to 1,000,000,000`);
-  }
-  check(isPublicName(input.policyVersion), "policyVersion must be a plain name of at most 100 characters");
-  check(isPublicName(input.model), "model must be a plain name of at most 100 characters and no identifier of a provider");
-  check(typeof input.period === "string" && PERIOD.test(input.period), "period must be of letters, digits, - and :, at most 32");
-  const reservation = {
-    tenantId: id("tenantId", input.tenantId),
-    turnId: id("turnId", input.turnId),
-    requestId: id("requestId", input.requestId),
-    chatId: id("chatId", input.chatId),
-    userId: input.userId == null ? null : id("userId", input.userId),
-    policyVersion: input.policyVersion,
-    model: input.model,
-    period: input.period,
-    estimatedInputTokens: input.estimatedInputTokens,
-    outputTokensMax: input.outputTokensMax,
-    generationFloorTokens: input.generationFloorTokens,
-    inputRate: whole("inputRate", input.inputRate, RATE_MAX),
-    outputRate: whole("outputRate", input.outputRate, RATE_MAX),
-    buckets: bucketsOf(input, check, whole),
-  };
-  if (problems.length > 0) throw new MakegoodError("invalid_message", problems.join("; "), { problems });
-  const reservedCredits = creditsOf(reservation, reservation.estimatedInputTokens, reservation.outputTokensMax);
-  return { ...reservation, reservedCredits };
+  return z.custom<bigint | number>(fits, `must be a whole number from 0 to ${max}`).transform(BigInt);
 }
 
+const BUCKETS_MAX = 8;
 const LIMIT_MAX = 2n ** 62n;
+const COUNTED = `must name one to ${BUCKETS_MAX} quota buckets`;
+const BUCKET = z.object({
+  name: z.string().regex(/^[a-z][a-z0-9_:-]{0,62}$/, "must be of lower-case letters, digits, _, : and -, at most 63"),
+  limitCredits: whole(LIMIT_MAX).nullable().default(null),
+});
 
-function bucketsOf(
-  { buckets }: ReserveInput,
-  check: (fits: boolean, what: string) => void,
-  whole: (field: string, value: unknown, max: bigint) => bigint,
-): Bucket[] {
-  if (!Array.isArray(buckets) || buckets.length === 0 || buckets.length > BUCKETS_MAX) {
-    check(false, `buckets must name one to ${BUCKETS_MAX} quota buckets`);
-    return [];
-  }
-  const names = buckets.map(({ name }) => name);
-  check(new Set(names).size === names.length, "buckets must each be named once");
-  check(
-    names.every((name) => typeof name === "string" && BUCKET.test(name)),
-    "a bucket's name is of lower-case letters, digits, _, : and -, at most 63",
-  );
-  return buckets.map(({ name, limitCredits = null }) => ({
-    name,
-    limitCredits: limitCredits === null ? null : whole(`limitCredits of ${name}`, limitCredits, LIMIT_MAX),
-  }));
+/** The mistakes are reported in this order. */
+const RESERVATION = z.object({
+  estimatedInputTokens: COUNT,
+  outputTokensMax: COUNT,
+  generationFloorTokens: COUNT,
+  policyVersion: z.custom<string>(isPublicName, "must be a plain name of at most 100 characters"),
+  model: z.custom<string>(isPublicName, "must be a plain name of at most 100 characters and no identifier of a provider"),
+  period: z.string().regex(PERIOD, "must be of letters, digits, - and :, at most 32"),
+  tenantId: ID,
+  turnId: ID,
+  requestId: ID,
+  chatId: ID,
+  userId: ID.nullish().transform((id) => id ?? null),
+  inputRate: whole(RATE_MAX),
+  outputRate: whole(RATE_MAX),
+  buckets: z
+    .array(BUCKET, COUNTED)
+    .min(1, COUNTED)
+    .max(BUCKETS_MAX, COUNTED)
+    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must each be named once"),
+});
+
+export function reservationOf(input: ReserveInput): Reservation {
+  const { data, error } = RESERVATION.safeParse(input);
+  if (data) return { ...data, reservedCredits: creditsOf(data, data.estimatedInputTokens, data.outputTokensMax) };
+  const problems = error.issues.map(({ path, message }) => `${path.join(".")} ${message}`);
+  throw new MakegoodError("invalid_message", problems.join("; "), { problems });
 }

@@ -60,7 +60,7 @@ function countersOf(usage: ProviderUsage | null | undefined, names: readonly str
   );
 }
 
-const REASON = /^[a-z0-9_]{1,64}$/;
+export const REASON = /^[a-z0-9_]{1,64}$/;
 
 /** A text that is no code could carry anything; what it hides is left out rather than handed on. */
 function reasonOf(reason: string | null | undefined): string | null {

@@ -4,17 +4,23 @@
  * never past the database's 64 bits.
  */
 import { MakegoodError } from "../../message/errors.ts";
+import { invalid } from "../../message/validate.ts";
 import type { Reservation } from "../../store/usage.ts";
 
 const SPELLINGS = /^[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}$/;
-const NIL = /^0+$/;
 
-/** A UUID in any usual spelling as 32 lower-case hex digits; anything else, and the nil UUID, is refused. */
-export function usageId(field: string, value: unknown): string {
+export const NOT_AN_ID = "must be a UUID that is not nil";
+
+/** A UUID in any usual spelling as 32 lower-case hex digits; null: anything else, and the nil UUID. */
+export function spelledId(value: unknown): string | null {
   const text = typeof value === "string" ? value.toLowerCase() : "";
-  const id = SPELLINGS.test(text) ? text.replaceAll("-", "") : "";
-  if (id !== "" && !NIL.test(id)) return id;
-  throw new MakegoodError("invalid_message", `${field} must be a UUID that is not nil`, { field });
+  return SPELLINGS.test(text) && /[1-9a-f]/.test(text) ? text.replaceAll("-", "") : null;
+}
+
+export function usageId(field: string, value: unknown): string {
+  const id = spelledId(value);
+  if (id === null) throw invalid(field, NOT_AN_ID);
+  return id;
 }
 
 type KeyParts = Pick<Reservation, "tenantId" | "turnId" | "requestId">;
