@@ -12,13 +12,16 @@ export interface PresetStreamOptions extends Pick<StreamDoorsOptions, Shared> {
   readonly mg: Pick<Makegood, "store" | "events" | "enqueueText">;
 }
 
-type Seeds = Omit<StreamDoorsOptions, Shared | "store" | "accept">;
+type Seeds = Omit<StreamDoorsOptions, Shared | "store" | "accept" | "seedDeadStream">;
 
 /** `seeds`: as the seed has it, where the options say nothing else. */
-export function startPresetStream({ mg, redis, ...options }: PresetStreamOptions, seeds: Seeds): StreamDoors {
+export function startPresetStream(
+  { mg, redis, ...options }: PresetStreamOptions,
+  { deadStream: seedDeadStream, ...seeds }: Seeds,
+): StreamDoors {
   const given: Partial<Seeds> = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   const accept: StreamDoorsOptions["accept"] = (messages, signal) => mg.enqueueText(messages, { signal });
-  const doors = startStreamDoors({ ...seeds, ...given, redis, store: mg.store, accept });
+  const doors = startStreamDoors({ ...seeds, seedDeadStream, ...given, redis, store: mg.store, accept });
   const silence = mg.events.on((event) => {
     if (event.type === "attempt" && event.status === "dead" && seeds.topics.includes(event.topic)) doors.nudge();
   });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createMakegood } from "../../src/create.ts";
 import { systemClock } from "../../src/platform/clock.ts";
-import { quarantineSink } from "../../src/presets/audit/store-sink.ts";
+import { quarantineSink } from "../../src/presets/audit/topics.ts";
 import { readAuditEntry } from "../../src/presets/audit/stream.ts";
 import { auditTopics } from "../../src/presets/audit/topics.ts";
 import { makegoodOptions } from "../../src/server/serve.ts";

@@ -14,7 +14,7 @@ import { messageHeaders } from "../../sink/request-headers.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { httpVerdict, isAddressFault, outcomeOfAnswer, type Verdict } from "../../sink/verdict.ts";
 import { type AnyTopic, topic } from "../../topic/topic.ts";
-import { checkAgain, invalid, NOT_REGISTERED } from "./quarantine.ts";
+import { checkAgain, invalid, NOT_REGISTERED } from "./draft.ts";
 import { faultText, readRecord } from "./record.ts";
 import { AUDIT_CLIENT_NAMESPACE, AUDIT_PATH, AUDIT_TYPES, type AuditKind, QUARANTINE } from "./registry.ts";
 

@@ -13,7 +13,7 @@ import type { StreamEntry } from "../../store/redis/streams/entries.ts";
 import { AUDIT_LENGTH_MAX, AUDIT_STREAM } from "../../store/redis/streams/seed-names.ts";
 import { type PresetStreamOptions, startPresetStream } from "../preset-stream.ts";
 import { messageOf } from "./draft.ts";
-import { type AUDIT_CLIENT_NAMESPACE, AUDIT_NAMESPACE, AUDIT_TYPES, QUARANTINE } from "./registry.ts";
+import { type AUDIT_CLIENT_NAMESPACE, AUDIT_NAMESPACE, auditTopicNames, QUARANTINE } from "./registry.ts";
 
 export interface AuditStreamOptions extends PresetStreamOptions {
   /** Default `audit-retry-workers`. */
@@ -24,13 +24,8 @@ export interface AuditStreamOptions extends PresetStreamOptions {
   readonly retry?: RetryConfig | undefined;
 }
 
-/** All topics that an entry may become a message of. */
-export function auditStreamTopics(namespace: StreamNamespace = AUDIT_NAMESPACE): string[] {
-  return [...AUDIT_TYPES.map(({ type }) => type), QUARANTINE].map((name) => `${namespace}/${name}`);
-}
-
 export function startAuditStream(options: AuditStreamOptions): StreamDoors {
-  const { namespace, clock = systemClock, random = systemRandom } = options;
+  const { namespace = AUDIT_NAMESPACE, clock = systemClock, random = systemRandom } = options;
   const policy = retryPolicy(options.retry ?? { policy: "audit" });
   if (!policy) throw new MakegoodError("invalid_config", `there is no retry policy ${JSON.stringify(options.retry?.policy)}`);
   // The process that added the entry has tried it; how long ago that is counts. A second reading of it is the same message.
@@ -38,14 +33,12 @@ export function startAuditStream(options: AuditStreamOptions): StreamDoors {
     const ageMs = Math.max(0, clock.wallMs() - addedMs(entry)) || 0;
     return Math.max(0, Math.ceil(retryDelayMs(policy, 1, random.next()) - ageMs));
   };
-  const { deadStream: seedDeadStream, ...names } = AUDIT_STREAM;
   return startPresetStream(options, {
-    ...names,
-    seedDeadStream,
+    ...AUDIT_STREAM,
     lengthMax: AUDIT_LENGTH_MAX,
-    topics: auditStreamTopics(namespace),
+    topics: auditTopicNames(namespace),
     read(entry) {
-      const message = readAuditEntry(names.stream, entry, namespace);
+      const message = readAuditEntry(AUDIT_STREAM.stream, entry, namespace);
       return message.topic.endsWith(`/${QUARANTINE}`) ? message : { ...message, delayMs: waitMs(entry) };
     },
   });
@@ -60,9 +53,9 @@ export function readAuditEntry(stream: string, entry: StreamEntry, namespace: St
   const { audit_type = "", audit_data = "" } = entry.fields;
   const eventId = `${stream}/${entry.id}`;
   const source = { eventId, newId: () => eventId, actor: stream, occurredMs: addedMs(entry) };
-  const { fits, key, ...message } = messageOf(namespace, audit_type, audit_data, source);
+  const { faults, key, ...message } = messageOf(namespace, audit_type, audit_data, source);
   // Each quarantined entry is a dead letter of its own, under its own key; only what is kept as it came has its type in the key.
-  return fits || message.payloadText === audit_data ? { ...message, key } : message;
+  return faults.length === 0 || message.payloadText === audit_data ? { ...message, key } : message;
 }
 
 /** The entry's own id has milliseconds and is Redis's time; the seed's field has seconds. NaN: neither says. */

@@ -1,14 +1,20 @@
 /**
- * The topics of the server's side, from the registry: one for each type and one for the quarantine. `serve` and `work` declare
- * them on every store that keeps audit records, so that any worker of that store can write what was queued.
+ * The server's side, from the registry: one topic for each type and one for the quarantine. `serve` and `work` declare them on every store
+ * that keeps audit records, so that any worker of that store can write what was queued. Their sinks write records to the audit seam by
+ * event id, so that a repeat is a duplicate and never a second record. What a database says is never repeated, only its class.
  */
+import { isMakegoodError } from "../../message/errors.ts";
+import { DELIVERED, DUPLICATE, type Outcome } from "../../message/outcome.ts";
 import type { DeclaredRetry } from "../../message/retry-policy.ts";
 import type { TopicName } from "../../message/topic.ts";
-import type { AuditStore } from "../../store/audit.ts";
+import { systemClock, within } from "../../platform/clock.ts";
+import type { DeliverContext, Delivery, Sink } from "../../sink/sink.ts";
+import type { AuditRecord, AuditStore } from "../../store/audit.ts";
+import { sqlState } from "../../store/shared/sql-state.ts";
 import { type AnyTopic, topic } from "../../topic/topic.ts";
-import { recordSchema } from "./record.ts";
-import { AUDIT_NAMESPACE, AUDIT_TYPES, type AuditType, QUARANTINE } from "./registry.ts";
-import { quarantineSink, storeSink } from "./store-sink.ts";
+import { type CheckedRecord, checkAgain, checked } from "./draft.ts";
+import { isSameData, readRecord, recordSchema } from "./record.ts";
+import { AUDIT_NAMESPACE, AUDIT_TYPES, type AuditKind, type AuditType, QUARANTINE } from "./registry.ts";
 
 export function auditTopic(type: AuditType | typeof QUARANTINE): TopicName {
   return `${AUDIT_NAMESPACE}/${type}`;
@@ -26,8 +32,68 @@ const WRITE_TIMEOUT_MS = 10_000;
 export function auditTopics(audit: AuditStore | null, retry: DeclaredRetry = { policy: "audit" }): AnyTopic[] {
   if (audit === null) return [];
   const common = { retry, concurrency: CONCURRENCY, ratePerSecond: RATE_PER_SECOND, timeoutMs: WRITE_TIMEOUT_MS } as const;
-  const types = AUDIT_TYPES.map((kind) =>
-    topic(auditTopic(kind.type), { ...common, schema: recordSchema(kind), sink: storeSink(audit, kind) }),
-  );
+  const types = AUDIT_TYPES.map((kind) => {
+    const sink = sinkOf(audit, ({ payload }) => checked(kind, readRecord(kind, payload)));
+    return topic(auditTopic(kind.type), { ...common, schema: recordSchema(kind), sink });
+  });
   return [...types, topic(auditTopic(QUARANTINE), { ...common, sink: quarantineSink(audit) })];
+}
+
+export const quarantineSink = (audit: AuditStore): Sink => sinkOf(audit, checkAgain);
+
+/** `check`: which record a message holds, or why it is refused. */
+function sinkOf(audit: AuditStore, check: (delivery: Delivery) => CheckedRecord): Sink {
+  return {
+    kind: "function",
+    onDemand: true,
+    deliver(delivery, context) {
+      const checked = check(delivery);
+      return "refused" in checked ? checked.refused : write(audit, checked.kind, checked.record, context);
+    },
+  };
+}
+
+/** Another record has this event id: a person has to look. */
+export const EVENT_CONFLICT = "event_conflict";
+
+async function write(audit: AuditStore, kind: AuditKind, record: AuditRecord, context: DeliverContext): Promise<Outcome> {
+  try {
+    // A sink never waits past its deadline; the write goes on and is a duplicate the next time.
+    const written = await within(systemClock, audit.write(record), context.timeoutMs, context.signal);
+    if (written === null)
+      return { kind: "unknown", code: "timeout", error: "the audit database did not answer in time", outage: true };
+    if (written.kind === "stored") return DELIVERED;
+    if (written.kind === "duplicate" || isSameData(kind, record.eventId, record.payload)) return DUPLICATE;
+    return { kind: "reject", code: EVENT_CONFLICT, error: "the event id belongs to a record with another text" };
+  } catch (thrown) {
+    return outcomeOfWrite(thrown);
+  }
+}
+
+/** Not there at the moment, for any record: it waits and spends no attempt. */
+const AWAY: Readonly<Record<string, string>> = {
+  store_unavailable: "the audit database cannot be reached",
+  outcome_unknown: "the audit database did not answer; whether the record was stored is not known",
+  retry_transaction: "a concurrent transaction won",
+  schema_outdated: "the audit tables are missing or old: run `makegood migrate up`",
+  store_full: "the audit database has no space left",
+  closed: "the store is closed",
+};
+
+/** What a failed write to the audit seam means for its record: away, never, or an ordinary failure. */
+export function outcomeOfWrite(thrown: unknown): Outcome {
+  if (isMakegoodError(thrown)) {
+    const { code, retryable } = thrown;
+    const alert = code === "store_full" || code === "schema_outdated";
+    if (AWAY[code] !== undefined) return { kind: "retry", code, error: AWAY[code], outage: true, alert };
+    if (retryable) return { kind: "retry", code, error: `the audit store failed (${code})` };
+    return { kind: "reject", code, error: `the audit store refuses the record (${code})` };
+  }
+  const state = sqlState(thrown);
+  if (!/^[0-9A-Z]{5}$/.test(state)) return { kind: "retry", code: "write_failed", error: "the write failed" };
+  const failed = { code: `sql_${state}`, error: `the audit database refuses the write (SQLSTATE ${state})` };
+  // 22 data exception, 23 constraint violation: the same record will be refused for ever.
+  if (/^2[23]/.test(state)) return { kind: "reject", ...failed };
+  // 28 and 42: a person has changed a right or a table; nothing is wrong with the record.
+  return { kind: "retry", ...failed, ...(/^(?:28|42)/.test(state) ? { outage: true, alert: true } : {}) };
 }

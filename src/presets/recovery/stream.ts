@@ -3,7 +3,6 @@
  * dies of that topic appears on `m10:evaluate:dead-letter`. This file only opens the streams: the recovery engine of a worker
  * evaluates, or another sink that an operator gives the topic; until then messages wait there and nothing is lost.
  */
-import type { Makegood } from "../../create.ts";
 import { EVALUATE_DEFINITION, RECOVERY_TOPIC } from "../../recovery/topics.ts";
 import type { StreamDoors, StreamDoorsOptions } from "../../store/redis/streams/doors.ts";
 import { RECOVERY_LENGTH_MAX, RECOVERY_STREAM } from "../../store/redis/streams/seed-names.ts";
@@ -18,22 +17,15 @@ export type RecoveryStreamSettings = { readonly [Name in Setting]?: StreamDoorsO
 export interface RecoveryStreamOptions extends RecoveryStreamSettings, PresetStreamOptions {}
 
 export function startRecoveryStream(options: RecoveryStreamOptions): StreamDoors {
-  const { deadStream: seedDeadStream, ...names } = RECOVERY_STREAM;
+  const { topics } = options.mg.store;
   return startPresetStream(options, {
-    ...names,
-    seedDeadStream,
+    ...RECOVERY_STREAM,
     lengthMax: RECOVERY_LENGTH_MAX,
     topics: [RECOVERY_TOPIC],
-    prepare: () => declareMissing(options.mg.store),
+    // An entry of a topic that is not declared would be quarantined. Declared as the recovery engine does it, so that either may
+    // start first: a declaration over the API, in a file or in code replaces it.
+    prepare: async () => (await topics.get(RECOVERY_TOPIC)) ?? topics.put(EVALUATE_DEFINITION, "api"),
     // The fields as they are, in their order; what they mean is the evaluator's business.
     read: ({ fields }) => ({ topic: RECOVERY_TOPIC, payloadText: JSON.stringify(fields) }),
   });
-}
-
-/**
- * An entry of a topic that is not declared would be quarantined. Declared as the recovery engine does it, so that either may
- * start first: a declaration over the API, in a file or in code replaces it.
- */
-async function declareMissing(store: Makegood["store"]): Promise<void> {
-  if ((await store.topics.get(RECOVERY_TOPIC)) === null) await store.topics.put(EVALUATE_DEFINITION, "api");
 }

@@ -6,6 +6,7 @@
 import { isTraceparent } from "../../message/validate.ts";
 import { createIds } from "../../platform/ids.ts";
 import { type AcceptedRecord, acceptRecord } from "../../presets/audit/accept.ts";
+import { faultText } from "../../presets/audit/record.ts";
 import { AUDIT_TYPES } from "../../presets/audit/registry.ts";
 import { auditOf } from "../../store/audit.ts";
 import { json } from "../http.ts";
@@ -45,10 +46,10 @@ function answer(record: AcceptedRecord): Reply {
     case "unavailable":
       return problem("store_unavailable", `neither the database nor the queue could take the record: ${REMEDY}`);
     case "unfit": {
-      const { faults, reason, quarantined, id } = record;
+      const { faults, quarantined, id } = record;
       const errors = faults.map(({ field, detail }) => ({ field, code: "invalid_payload" as const, detail }));
-      const members = { quarantined, message_id: quarantined ? id : null };
-      return problem("invalid_payload", `the record does not fit: ${reason}`, { errors, members });
+      const members = { quarantined, message_id: quarantined ? (id ?? null) : null };
+      return problem("invalid_payload", `the record does not fit: ${faultText(faults)}`, { errors, members });
     }
     default: {
       const { eventId, quarantined, id, code } = record;

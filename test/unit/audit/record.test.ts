@@ -9,7 +9,7 @@ import { retryPolicy } from "../../../src/message/retry-policy.ts";
 import { readRecord, recordSchema } from "../../../src/presets/audit/record.ts";
 import { AUDIT_TYPES, auditKind } from "../../../src/presets/audit/registry.ts";
 import { createService } from "../../../src/presets/audit/sender.ts";
-import { outcomeOfWrite, quarantineSink } from "../../../src/presets/audit/store-sink.ts";
+import { outcomeOfWrite, quarantineSink } from "../../../src/presets/audit/topics.ts";
 import { auditTopics } from "../../../src/presets/audit/topics.ts";
 import { redact } from "../../../src/sink/redact.ts";
 import { createMemoryAudit } from "../../../src/store/memory/audit.ts";
