@@ -4,7 +4,7 @@
  */
 import { createLastAnswer } from "../../observe/last-answer.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { checkPersistence, isRedisStore } from "../../store/redis/dlq-port/redis-dlq-store.ts";
+import { checkPersistence, isRedisStore } from "../../store/redis/dlq-port/persistence.ts";
 import { type Tally, tallyOf, UNSETTLED } from "../../store/shared/tally.ts";
 import type { StatusCount, Store, StoreTraits } from "../../store/store.ts";
 import type { Keeping, Looked } from "./keeping.ts";

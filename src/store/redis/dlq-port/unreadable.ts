@@ -3,18 +3,19 @@
  * texts that another client has changed, which the engine can read: only here is it known what they should say.
  */
 import type { MessageView } from "../../../message/message.ts";
-import type { RedisStore } from "../redis-store.ts";
+import type { Store } from "../../store.ts";
 import type { AlarmKind, Quarantined } from "./dlq-store.ts";
 import { type Fields, fieldsOf, garbledOf, isGarbled, unreadableOf } from "./entry.ts";
 import { bound } from "./obligations.ts";
+import { isRedisStore } from "./persistence.ts";
 
 interface UnreadableParts {
-  readonly quarantined: RedisStore["quarantined"] | undefined;
+  readonly store: Store;
   readonly pending: () => Promise<MessageView[]>;
   readonly ring: (kind: AlarmKind, reservationId: string) => void;
 }
 
-export function createUnreadable({ quarantined, pending, ring }: UnreadableParts) {
+export function createUnreadable({ store, pending, ring }: UnreadableParts) {
   /** By message. */
   const garbled = new Map<string, Quarantined>();
   const alarmed = new Set<string>();
@@ -28,7 +29,7 @@ export function createUnreadable({ quarantined, pending, ring }: UnreadableParts
 
   /** `look`: everything is checked first. */
   async function read(look: boolean) {
-    const { mended, found: unreadable } = (await quarantined?.(look)) ?? { mended: 0, found: [] };
+    const { mended, found: unreadable } = isRedisStore(store) ? await store.quarantined(look) : { mended: 0, found: [] };
     if (look) {
       garbled.clear();
       for (const view of await pending()) note(view, fieldsOf(view.payload));
