@@ -25,9 +25,8 @@ export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } fr
 export { type AuditStreamMessage, type AuditStreamOptions, readAuditEntry, startAuditStream } from "./audit/stream.ts";
 export { auditTopics } from "./audit/topics.ts";
 export { type RecoveryStreamOptions, type RecoveryStreamSettings, startRecoveryStream } from "./recovery/stream.ts";
-export type { Admission } from "./settlement/admission.ts";
 export { createSettlementClient, type SettlementClient, type SettlementCounts } from "./settlement/client.ts";
-export { type BillingHealth, billingOfCounts } from "./settlement/health.ts";
+export { type Admission, type BillingHealth, billingOfCounts } from "./settlement/health.ts";
 export {
   assertBoundedRetry,
   assertCompleteness,
@@ -40,8 +39,7 @@ export {
 } from "./settlement/invariants.ts";
 export { MICRO_CHARS_MAX, parseMicro, type ReadAmount, readMicro } from "./settlement/money.ts";
 export type { SettlementOptions } from "./settlement/options.ts";
-export type { FinalizeResult, ReplayCounts } from "./settlement/outcome.ts";
-export type { FinalizeRequest } from "./settlement/request.ts";
+export type { FinalizeRequest, FinalizeResult, ReplayCounts } from "./settlement/request.ts";
 export { createOutboxStore, type OutboxMessage, type OutboxStore, type OutboxStoreOptions } from "./usage/outbox-store.ts";
 export {
   createUsagePublishers,

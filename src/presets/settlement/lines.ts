@@ -9,8 +9,8 @@ import { tell } from "../../platform/tell.ts";
 import { entryJson } from "../../store/ladder/format/handed-down.ts";
 import type { NewDLQEntry, Quarantined } from "../../store/redis/dlq-port/dlq-store.ts";
 import { messageOf } from "../../store/redis/dlq-port/entry.ts";
-import type { ReplayCounts } from "./outcome.ts";
-import type { FinalizeRequest } from "./request.ts";
+
+import type { FinalizeRequest, ReplayCounts } from "./request.ts";
 
 /** What is known of an obligation when a line is written about it. */
 export interface KeptEntry extends NewDLQEntry {

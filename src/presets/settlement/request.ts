@@ -1,6 +1,7 @@
 /**
  * What a caller hands to finalize(), read without trust: every input becomes a request that can be stored and shown, with the
- * reason why it can never be settled if there is one. Nothing here throws, on any input.
+ * reason why it can never be settled if there is one. Nothing here throws, on any input. And what comes back: there are exactly three
+ * outcomes of a finalize, and every replay of a pass is counted exactly once.
  */
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
@@ -12,6 +13,31 @@ import { MICRO_CHARS_MAX, parseMicro } from "./money.ts";
 
 /** The words of the seeds; the cost is an integer in decimal text. */
 export type FinalizeRequest = DLQRequest;
+
+export type FinalizeResult =
+  | { readonly ok: true; readonly status: "finalized" | "idempotent" }
+  | {
+      readonly ok: false;
+      readonly status: "dlq";
+      readonly reason: string;
+      /** Under which id it is kept: the reservation id, or one that was made up for a request without a usable one. */
+      readonly id: string;
+      /** Where it is now, and what it survives there. */
+      readonly stored: string;
+      readonly survives: "power-loss" | "process-crash" | "nothing";
+      /** A person has closed this reservation: nothing was kept again. */
+      readonly closed?: "resolved" | "discarded" | undefined;
+    };
+
+/** `replayed` = `succeeded` + `failed` + `terminal`: every attempt of the pass, by what became of the obligation. */
+export interface ReplayCounts {
+  readonly replayed: number;
+  readonly succeeded: number;
+  /** Still open: it waits for its next attempt. */
+  readonly failed: number;
+  /** Became a dead letter: its attempts ended, or it was rejected for good. */
+  readonly terminal: number;
+}
 
 export interface Obligation {
   readonly request: FinalizeRequest;
