@@ -27,34 +27,15 @@ export { auditTopics } from "./audit/topics.ts";
 export { type RecoveryStreamOptions, type RecoveryStreamSettings, startRecoveryStream } from "./recovery/stream.ts";
 export { createSettlementClient, type SettlementClient, type SettlementCounts } from "./settlement/client.ts";
 export { type Admission, type BillingHealth, billingOfCounts } from "./settlement/health.ts";
-export {
-  assertBoundedRetry,
-  assertCompleteness,
-  assertCostUnchanged,
-  assertDegraded,
-  assertIdempotent,
-  assertPersisted,
-  BILLING_INVARIANTS,
-  type InvariantName,
-} from "./settlement/invariants.ts";
+export * from "./settlement/invariants.ts";
 export { MICRO_CHARS_MAX, parseMicro, type ReadAmount, readMicro } from "./settlement/money.ts";
 export type { SettlementOptions } from "./settlement/options.ts";
 export type { FinalizeRequest, FinalizeResult, ReplayCounts } from "./settlement/request.ts";
 export { createOutboxStore, type OutboxMessage, type OutboxStore, type OutboxStoreOptions } from "./usage/outbox-store.ts";
-export {
-  createUsagePublishers,
-  type PublishContext,
-  USAGE_TOPIC,
-  type UsagePublisher,
-  type UsagePublishers,
-  type UsageTopic,
-  type UsageTopicOptions,
-  usageTopic,
-} from "./usage/publishers.ts";
+export * from "./usage/publishers.ts";
 export type { ReserveInput } from "./usage/reservation.ts";
-export type { ProviderUsage, TurnEnd } from "./usage/settle-turn.ts";
+export { type ProviderUsage, type TurnEnd, usageKey } from "./usage/settle-turn.ts";
 export { snapshotSchema, type UsageSnapshot } from "./usage/snapshot.ts";
-export { usageKey } from "./usage/units.ts";
 export {
   createUsage,
   type Finalized,

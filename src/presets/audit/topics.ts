@@ -1,8 +1,10 @@
 /**
- * The server's side, from the registry: one topic for each type and one for the quarantine. `serve` and `work` declare them on every store
- * that keeps audit records, so that any worker of that store can write what was queued. Their sinks write records to the audit seam by
- * event id, so that a repeat is a duplicate and never a second record. What a database says is never repeated, only its class.
+ * The server's side. A topic for each type and one for the quarantine: `serve` and `work` declare them on every store that keeps audit records,
+ * and their sinks write to the audit seam by event id, so that a repeat is a duplicate and never a second record. One record in is written at
+ * once, else queued durably, else refused so that the producer keeps it; what does not fit or contradicts another is quarantined.
  */
+import type { DeliverResult } from "../../client/deliver.ts";
+import type { Makegood } from "../../create.ts";
 import { isMakegoodError } from "../../message/errors.ts";
 import { DELIVERED, DUPLICATE, type Outcome } from "../../message/outcome.ts";
 import type { DeclaredRetry } from "../../message/retry-policy.ts";
@@ -12,8 +14,8 @@ import type { DeliverContext, Delivery, Sink } from "../../sink/sink.ts";
 import type { AuditRecord, AuditStore } from "../../store/audit.ts";
 import { sqlState } from "../../store/shared/sql-state.ts";
 import { type AnyTopic, topic } from "../../topic/topic.ts";
-import { type CheckedRecord, checkAgain, checked } from "./draft.ts";
-import { isSameData, readRecord, recordSchema } from "./record.ts";
+import { beside, type Carried, type CheckedRecord, checkAgain, checked, messageOf } from "./draft.ts";
+import { isSameData, type RecordFault, readRecord, recordSchema, type Source } from "./record.ts";
 import { AUDIT_NAMESPACE, AUDIT_TYPES, type AuditKind, type AuditType, QUARANTINE } from "./registry.ts";
 
 export function auditTopic(type: AuditType | typeof QUARANTINE): TopicName {
@@ -80,7 +82,7 @@ const AWAY: Readonly<Record<string, string>> = {
   closed: "the store is closed",
 };
 
-/** What a failed write to the audit seam means for its record: away, never, or an ordinary failure. */
+/** What a failed write to the audit seam means for its record; what a database says is never repeated, only its class. Away, never, or an ordinary failure. */
 export function outcomeOfWrite(thrown: unknown): Outcome {
   if (isMakegoodError(thrown)) {
     const { code, retryable } = thrown;
@@ -96,4 +98,79 @@ export function outcomeOfWrite(thrown: unknown): Outcome {
   if (/^2[23]/.test(state)) return { kind: "reject", ...failed };
   // 28 and 42: a person has changed a right or a table; nothing is wrong with the record.
   return { kind: "retry", ...failed, ...(/^(?:28|42)/.test(state) ? { outage: true, alert: true } : {}) };
+}
+
+/** The database first, then a fresh limit of the same length for whatever queues. */
+const WRITE_MS = 3_000;
+/** The topics' rate is for what was queued, so that requests are not disturbed (AUD-14). */
+const HOW = { timeoutMs: WRITE_MS, budgetMs: 2 * WRITE_MS, unpaced: true } as const;
+
+/** How each is counted. */
+const RESULTS = {
+  stored: "success",
+  duplicate: "success",
+  queued: "fallback",
+  conflict: "validation_error",
+  refused: "validation_error",
+  unfit: "validation_error",
+  full: "failed",
+  unavailable: "failed",
+} as const;
+
+/** What a producer may rely on; what only our memory holds is not one of it (DA-16). */
+export interface AcceptedRecord {
+  readonly is: keyof typeof RESULTS;
+  readonly eventId: string;
+  /** Its message; absent where another one that is the same record waits. */
+  readonly id?: string | undefined;
+  readonly survives?: DeliverResult["survives"] | undefined;
+  /** It is kept as a dead letter: a replay judges it again and stores it once it fits (CON-16, DA-15). */
+  readonly quarantined: boolean;
+  readonly faults: readonly RecordFault[];
+  readonly code: string | null;
+}
+
+interface RecordGiven extends Source {
+  readonly text: string;
+  readonly traceparent: string | null;
+}
+
+type Kind = AuditKind & { readonly type: AuditType };
+
+export async function acceptRecord(
+  mg: Pick<Makegood, "deliver" | "events">,
+  kind: Kind,
+  given: RecordGiven,
+): Promise<AcceptedRecord> {
+  const accepted = await accept(mg, kind, given);
+  mg.events.emit({ type: "audit", auditType: kind.type, result: RESULTS[accepted.is], code: accepted.code });
+  return accepted;
+}
+
+async function accept(mg: Pick<Makegood, "deliver">, { type }: Kind, given: RecordGiven): Promise<AcceptedRecord> {
+  const deliver = ({ topic, key, payloadText }: Carried) =>
+    mg.deliver(topic, null, { key, payloadText, ...HOW, traceparent: given.traceparent });
+  const message = messageOf(AUDIT_NAMESPACE, type, given.text, given);
+  const { key: eventId, payloadText, faults } = message;
+  const result = await deliver(message);
+  if (faults.length > 0) return { ...answerOf(result), is: "unfit", eventId, faults };
+  if (result.code !== "key_conflict") return { ...answerOf(result), eventId };
+  const second = beside(AUDIT_NAMESPACE, type, eventId, payloadText, given.text);
+  if (second === null) return { is: "queued", eventId, quarantined: false, faults, code: null };
+  return { is: "conflict", eventId, quarantined: answerOf(await deliver(second)).quarantined, faults, code: result.code };
+}
+
+function answerOf(result: DeliverResult): Omit<AcceptedRecord, "eventId"> {
+  const { id, code, stored, survives } = result;
+  const quarantined = stored !== null && survives !== "nothing";
+  return { is: isOf(result), id, survives, quarantined, faults: [], code };
+}
+
+function isOf({ kind, code, error, survives }: DeliverResult): AcceptedRecord["is"] {
+  if (kind === "delivered") return "stored";
+  if (kind === "duplicate") return kind;
+  if (kind === "dead") return code === EVENT_CONFLICT ? "conflict" : "refused";
+  if (kind === "queued" && survives !== "nothing") return kind;
+  // While the breaker is open its reason says what the last real write met.
+  return code === "store_full" || error?.startsWith("store_full") ? "full" : "unavailable";
 }

@@ -11,6 +11,7 @@ import type { MakegoodEvent } from "../../observe/events.ts";
 import { inBackground } from "../../platform/clock.ts";
 import type { Random } from "../../platform/random.ts";
 import * as entries from "../../store/redis/dlq-port/entry.ts";
+import { bound } from "../../store/redis/dlq-port/obligations.ts";
 import type { Store } from "../../store/store.ts";
 import type { AnyTopic } from "../../topic/topic.ts";
 import type { KeptEntry } from "./lines.ts";
@@ -31,7 +32,6 @@ export interface KeepingOptions extends TopicParts, Pick<SettlementOptions, "mak
 const OPEN_WAIT_MS = 1_500;
 /** For a dead letter to find its place. */
 const KEEP_MS = 1_500;
-const SEEN_MAX = 10_000;
 const IDEMPOTENT: FinalizeResult = { ok: true, status: "idempotent" };
 
 interface Seen {
@@ -113,8 +113,17 @@ export function createKeeping(options: KeepingOptions) {
   async function closedAbove(id: string): Promise<void> {
     const view = await store.get(id);
     const { entry: _, problem: __, ...request } = entries.fieldsOf(view?.payload ?? "");
-    if (view && entries.standsTo(view, request) === "closed")
-      lines.closed(entryOf(request, await closedWords(store, view)), String(view.resolution), place);
+    if (view && entries.standsTo(view, request) === "closed") await sayClosed(view, request);
+  }
+
+  /** The person who closed it decided for good: a reservation that comes again is not kept again, and the answer says so. */
+  async function sayClosed({ id, resolution }: MessageView, request: FinalizeRequest): Promise<string> {
+    const { provenance } = await store.history(id).catch(() => ({ provenance: [] }));
+    const { actor = "an unknown person", reason } = provenance.at(-1) ?? {};
+    const by = `${resolution} by ${actor} (${reason ?? "no reason given"})`;
+    const words = `closed: ${by}; nothing was kept again: replay message ${id} if it is owed`;
+    lines.closed(entryOf(request, words), String(resolution), place);
+    return words;
   }
 
   /** Tries it, and keeps it where that fails. */
@@ -141,7 +150,8 @@ export function createKeeping(options: KeepingOptions) {
     }
     const ended = result.kind === "dead" ? await store.get(result.id).catch(() => null) : null;
     if (ended && entries.standsTo(ended, request) === "closed") return again(mg, request, ended);
-    if (result.stored !== null) remember(seen, result.id, request);
+    if (result.stored !== null && !seen.has(key)) seen.set(key, { id: result.id, request });
+    bound(seen);
     return keptResult(request, result);
   }
 
@@ -152,10 +162,8 @@ export function createKeeping(options: KeepingOptions) {
     if (standing === "settled") return IDEMPOTENT;
     const { survives } = mg.store.traits;
     if (standing === "owed") return kept(request, "waiting: the same obligation waits already", "primary", survives);
-    const reason = await closedWords(store, first);
     const closed = first.resolution as "resolved" | "discarded";
-    lines.closed(entryOf(request, reason), closed, place);
-    return { ...kept(request, reason, "primary", survives), closed };
+    return { ...kept(request, await sayClosed(first, request), "primary", survives), closed };
   }
 
   /** The first stands, and this one is a dead letter of its own. */
@@ -209,19 +217,6 @@ export function createKeeping(options: KeepingOptions) {
 
 async function firstOf(store: Store, { reservation_id: key, tenant_id: tenantId }: FinalizeRequest): Promise<MessageView | null> {
   return (await store.list({ topic: TOPIC, tenantId, key, limit: 1 }).catch(() => null))?.data[0] ?? null;
-}
-
-/** The person who closed it decided for good: a reservation that comes again is not kept again, and the answer says so. */
-async function closedWords(store: Store, { id, resolution }: MessageView): Promise<string> {
-  const { provenance } = await store.history(id).catch(() => ({ provenance: [] }));
-  const { actor = "an unknown person", reason = null } = provenance.at(-1) ?? {};
-  const by = `${resolution} by ${actor} (${reason ?? "no reason given"})`;
-  return `closed: ${by}; nothing was kept again: replay message ${id} if it is owed`;
-}
-
-function remember(seen: Map<string, Seen>, id: string, request: FinalizeRequest): void {
-  if (seen.size >= SEEN_MAX) for (const oldest of seen.keys()) if (seen.delete(oldest)) break;
-  if (!seen.has(request.reservation_id)) seen.set(request.reservation_id, { id, request });
 }
 
 /** Whether it contradicts what was kept here before and is still owed. `store` null: it is away, and nothing else knows. */

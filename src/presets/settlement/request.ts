@@ -6,7 +6,7 @@
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
 import { LIMITS } from "../../message/limits.ts";
-import { isWellFormed } from "../../message/validate.ts";
+import { textProblem } from "../../message/validate.ts";
 import { oneLine } from "../../sink/one-line.ts";
 import type { DLQRequest } from "../../store/redis/dlq-port/dlq-store.ts";
 import { MICRO_CHARS_MAX, parseMicro } from "./money.ts";
@@ -47,7 +47,6 @@ export interface Obligation {
   readonly problem: string | null;
 }
 
-const CONTROL = /\p{Cc}/u;
 const FIELD_BYTES_MAX = 1_000;
 
 /** `newId`: for what came without an identity of its own. */
@@ -68,17 +67,13 @@ export function readRequest(input: unknown, newId: () => string): Obligation {
 }
 
 function idProblem(name: string, value: unknown, bytesMax: number): string | null {
-  if (value === undefined || value === null || value === "") return `${name} is missing`;
-  if (typeof value !== "string") return `${name} must be text, not ${typeof value}`;
-  if (Buffer.byteLength(value) > bytesMax) return `${name} has more than ${bytesMax} bytes`;
-  if (CONTROL.test(value) || !isWellFormed(value)) return `${name} contains characters that no key can carry`;
-  return null;
+  const problem = textProblem(value, bytesMax);
+  return problem === null ? null : `${name} ${value === undefined ? "is missing" : problem}`;
 }
 
 function costProblem(value: unknown): string | null {
   if (parseMicro(value) !== null) return null;
-  const rule = `a whole number in decimal text, without sign or leading zeros, at most ${MICRO_CHARS_MAX} digits`;
-  return `actual_cost_micro must be ${rule}`;
+  return `actual_cost_micro must be a whole number in decimal text, without sign or leading zeros, at most ${MICRO_CHARS_MAX} digits`;
 }
 
 function unidentified(fields: Partial<Record<keyof FinalizeRequest, unknown>>, problem: string, newId: () => string): Obligation {

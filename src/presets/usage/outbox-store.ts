@@ -66,11 +66,14 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
   const held = new Map<string, Held>();
   let topics = new Map<string, TopicRecord>();
   const rulesOf = (topic: string) => topicRules(topics.get(topic));
+  /** What a person or a breaker holds back is held back here, too. */
+  const isOpen = (topic: string, record = topics.get(topic)): boolean =>
+    topic.startsWith(`${namespace}/`) && record !== undefined && topicHold(record) === null;
   // CON-20: what a crashed worker held comes back also where no other worker of ours looks after it.
   const reclaim = reclaimExpired({ store, owner: workerId, random: systemRandom, events: createEvents(), rulesOf, everyMs: 0 });
 
   async function claimRound(wanted: number, cfg: ClaimCfg): Promise<ClaimedMessage[]> {
-    const due = (await store.lanes()).filter(({ topic, dueInMs }) => dueInMs <= 0 && isOpen(topics.get(topic), namespace));
+    const due = (await store.lanes()).filter(({ topic, dueInMs }) => dueInMs <= 0 && isOpen(topic));
     if (due.length === 0) return [];
     const share = Math.max(1, Math.floor(wanted / due.length));
     // Whose first message waits longest goes first, so that every lane is served. A suspect is claimed alone
@@ -144,9 +147,4 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
 function messageOf({ id, topic, tenantId, key, payload, attempt }: ClaimedMessage): OutboxMessage {
   const [namespace = "", name = ""] = topic.split("/");
   return { id, namespace, topic: name, tenant_id: tenantId, dedupe_key: key, payload, attempts: attempt };
-}
-
-/** What a person or a breaker holds back is held back here, too. */
-function isOpen(record: TopicRecord | undefined, namespace: string): boolean {
-  return record?.name.startsWith(`${namespace}/`) === true && topicHold(record) === null;
 }

@@ -7,8 +7,8 @@ import type { Outcome } from "../../message/outcome.ts";
 import type { TopicName } from "../../message/topic.ts";
 import type { DeliverContext, Delivery } from "../../sink/sink.ts";
 import { type Topic, type TopicHandler, type TopicOptions, topic } from "../../topic/topic.ts";
+import { usageKey } from "./settle-turn.ts";
 import { SNAPSHOT_VERSION, snapshotSchema, type UsageSnapshot } from "./snapshot.ts";
-import { usageKey } from "./units.ts";
 
 export const USAGE_TOPIC = "mini-chat/usage_snapshot";
 

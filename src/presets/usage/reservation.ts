@@ -5,8 +5,8 @@
 import { z } from "zod";
 import { MakegoodError } from "../../message/errors.ts";
 import type { Reservation } from "../../store/usage.ts";
+import { creditsOf, ID, isCount, RATE_MAX } from "./settle-turn.ts";
 import { isPublicName, PERIOD } from "./snapshot.ts";
-import { creditsOf, isCount, NOT_AN_ID, RATE_MAX, spelledId } from "./units.ts";
 
 type Given = Omit<Reservation, "userId" | "inputRate" | "outputRate" | "reservedCredits" | "buckets">;
 
@@ -24,7 +24,6 @@ export interface ReserveInput extends Given {
 }
 
 const COUNT = z.custom<number>(isCount, "must be a whole number from 0 to 1,000,000,000");
-const ID = z.custom<string>((value) => spelledId(value) !== null, NOT_AN_ID).transform((value) => String(spelledId(value)));
 
 function whole(max: bigint) {
   const fits = (value: unknown): boolean => {

@@ -5,8 +5,7 @@
 import { z } from "zod";
 import type { StandardSchemaV1 } from "../../message/standard-schema.ts";
 import type { Turn, TurnSettlement } from "../../store/usage.ts";
-import { REASON } from "./settle-turn.ts";
-import { isCount } from "./units.ts";
+import { isCount, REASON } from "./settle-turn.ts";
 
 export const SNAPSHOT_VERSION = 1;
 

@@ -14,9 +14,8 @@ import type { At, Store, Transaction } from "../../store/store.ts";
 import type { FinalizeResult, QuotaGap, QuotaUsage, ReserveResult, Turn, TurnRef, UsageStore } from "../../store/usage.ts";
 import type { UsageTopic } from "./publishers.ts";
 import { type ReserveInput, reservationOf } from "./reservation.ts";
-import { settleTurn, type TurnEnd } from "./settle-turn.ts";
+import { settleTurn, type TurnEnd, usageId, usageKey } from "./settle-turn.ts";
 import { snapshotOf } from "./snapshot.ts";
-import { usageId, usageKey } from "./units.ts";
 import { createWatchdogs, type SweepOptions, type Swept, type Watchdog, type WatchdogOptions } from "./watchdog.ts";
 
 export interface UsageOptions {

@@ -5,9 +5,9 @@
  */
 import { isTraceparent } from "../../message/validate.ts";
 import { createIds } from "../../platform/ids.ts";
-import { type AcceptedRecord, acceptRecord } from "../../presets/audit/accept.ts";
 import { faultText } from "../../presets/audit/record.ts";
 import { AUDIT_TYPES } from "../../presets/audit/registry.ts";
+import { type AcceptedRecord, acceptRecord } from "../../presets/audit/topics.ts";
 import { auditOf } from "../../store/audit.ts";
 import { json } from "../http.ts";
 import type { Kernel } from "../kernel.ts";

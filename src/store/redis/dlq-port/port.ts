@@ -16,12 +16,10 @@ import { tell } from "../../../platform/tell.ts";
 import { createMemoryStore, type MemoryStoreOptions } from "../../memory/memory-store.ts";
 import { type Tally, tallyOf, UNSETTLED } from "../../shared/tally.ts";
 import type { Store } from "../../store.ts";
-import { createClaims, DEFINITION, readToken, writeToken } from "./claims.ts";
 import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck } from "./dlq-store.ts";
+import { checkPersistence, createUnreadable } from "./engine.ts";
 import * as entries from "./entry.ts";
-import { bound, createObligations, nextKey } from "./obligations.ts";
-import { checkPersistence } from "./persistence.ts";
-import { createUnreadable } from "./unreadable.ts";
+import { bound, createClaims, createObligations, DEFINITION, nextKey, readToken, writeToken } from "./obligations.ts";
 
 export interface PortOptions extends DLQStoreOptions {
   readonly clock?: Clock | undefined;

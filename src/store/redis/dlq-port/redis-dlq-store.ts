@@ -37,7 +37,7 @@ export function createRedisDLQStore(redis: RedisPort, options: RedisDLQStoreOpti
 }
 
 /** A member of the former layout's quarantine, `kind:nonce:id`; those of the store's own layout are plain ids. */
-const FORMER_QUARANTINED = /^[a-z]+:[0-9a-f]+:/;
+export const FORMER_QUARANTINED = /^[a-z]+:[0-9a-f]+:/;
 
 async function holdsFormer(redis: RedisPort, key: string): Promise<boolean> {
   for (let cursor = "0"; ; ) {
@@ -49,9 +49,13 @@ async function holdsFormer(redis: RedisPort, key: string): Promise<boolean> {
   }
 }
 
+/** The roots that the former layout could have: in a hash tag, or the seeds' plain names. */
+export const formerRoots = (prefix: string): string[] =>
+  prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`];
+
 /** DF-29: this store would not see what is owed there, and it would wait for ever. */
 async function refuseOldLayout(redis: RedisPort, prefix: string): Promise<void> {
-  const roots = prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`];
+  const roots = formerRoots(prefix);
   const keys = roots.flatMap((root) => ["schedule", "created", "terminals"].map((name) => root + name));
   const fail = (error: unknown) => Promise.reject(asStoreError(error, "dlq EXISTS", false));
   const found: string[] = [];

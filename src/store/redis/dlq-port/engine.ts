@@ -1,13 +1,17 @@
 /**
- * Whether the engine under the port keeps what it is given, in the port's three answers (DF-9); a check that cannot be made never passes. Redis
- * is asked what it is set to, every other store says it itself.
+ * What the engine under the port can tell. Whether it keeps what it is given, in the port's three answers (DF-9): Redis is asked what it is set
+ * to, every other store says it itself, and a check that cannot be made never passes. And what cannot be read any more, each named by one
+ * alarm: what the engine has quarantined (its payload is gone, or of another type), and texts that another client has changed.
  */
 import { errorText } from "../../../message/errors.ts";
+import type { MessageView } from "../../../message/message.ts";
 import type { Store } from "../../store.ts";
 import type { RedisDurability } from "../durability.ts";
 import type { Finding } from "../finding.ts";
 import type { RedisStore } from "../redis-store.ts";
-import type { PersistenceCheck } from "./dlq-store.ts";
+import type { AlarmKind, PersistenceCheck, Quarantined } from "./dlq-store.ts";
+import { type Fields, fieldsOf, garbledOf, isGarbled, unreadableOf } from "./entry.ts";
+import { bound } from "./obligations.ts";
 
 export function isRedisStore(store: Store): store is RedisStore {
   return "quarantined" in store && "durability" in store;
@@ -44,3 +48,39 @@ export async function checkPersistence(store: Store, attestedBy = "the operator"
 
 const listed = (findings: readonly Finding[]): string =>
   [...new Set(findings.map(({ name, value, detail }) => `${name} ${value ?? "unknown"}: ${detail}`))].join("; ");
+
+interface UnreadableParts {
+  readonly store: Store;
+  readonly pending: () => Promise<MessageView[]>;
+  readonly ring: (kind: AlarmKind, reservationId: string) => void;
+}
+
+export function createUnreadable({ store, pending, ring }: UnreadableParts) {
+  /** Texts that the engine can read: only here is it known what they should say. By message. */
+  const garbled = new Map<string, Quarantined>();
+  const alarmed = new Set<string>();
+
+  /** One that was read just now, with what its payload says. */
+  function note(view: MessageView, fields: Fields): void {
+    if (!isGarbled(fields)) return;
+    garbled.set(view.id, garbledOf(view));
+    bound(garbled);
+  }
+
+  /** `look`: everything is checked first. */
+  async function read(look: boolean) {
+    const { mended, found: unreadable } = isRedisStore(store) ? await store.quarantined(look) : { mended: 0, found: [] };
+    if (look) {
+      garbled.clear();
+      for (const view of await pending()) note(view, fieldsOf(view.payload));
+    }
+    const found = [...unreadable.map(unreadableOf), ...garbled.values()];
+    for (const { kind, reservation_id } of found) {
+      if (!alarmed.has(reservation_id)) ring(kind, reservation_id);
+      alarmed.add(reservation_id);
+    }
+    return { mended, found };
+  }
+
+  return { note, read, named: () => alarmed.size };
+}
