@@ -22,9 +22,8 @@ export type { Turn, TurnOutcome, TurnRef, TurnSettlement, UsageStore } from "../
 export { type AuditClient, type AuditClientOptions, type AuditResult, createAuditClient } from "./audit/client.ts";
 export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record.ts";
 export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } from "./audit/registry.ts";
-export { type AuditStreamMessage, type AuditStreamOptions, readAuditEntry, startAuditStream } from "./audit/stream.ts";
 export { auditTopics } from "./audit/topics.ts";
-export { type RecoveryStreamOptions, type RecoveryStreamSettings, startRecoveryStream } from "./recovery/stream.ts";
+export * from "./seed-streams.ts";
 export { createSettlementClient, type SettlementClient, type SettlementCounts } from "./settlement/client.ts";
 export { type Admission, type BillingHealth, billingOfCounts } from "./settlement/health.ts";
 export * from "./settlement/invariants.ts";
@@ -33,9 +32,8 @@ export type { SettlementOptions } from "./settlement/options.ts";
 export type { FinalizeRequest, FinalizeResult, ReplayCounts } from "./settlement/request.ts";
 export { createOutboxStore, type OutboxMessage, type OutboxStore, type OutboxStoreOptions } from "./usage/outbox-store.ts";
 export * from "./usage/publishers.ts";
-export type { ReserveInput } from "./usage/reservation.ts";
 export { type ProviderUsage, type TurnEnd, usageKey } from "./usage/settle-turn.ts";
-export { snapshotSchema, type UsageSnapshot } from "./usage/snapshot.ts";
+export { type ReserveInput, snapshotSchema, type UsageSnapshot } from "./usage/snapshot.ts";
 export {
   createUsage,
   type Finalized,

@@ -13,8 +13,7 @@ import { checkReclaim, reclaimSpanMs, type StreamDoors, type StreamNotice } from
 import type { AnyTopic } from "../topic/topic.ts";
 import { auditTopicNames } from "./audit/registry.ts";
 import { senderSinks, senderTopics } from "./audit/sender.ts";
-import { startAuditStream } from "./audit/stream.ts";
-import { type RecoveryStreamSettings, startRecoveryStream } from "./recovery/stream.ts";
+import { type RecoveryStreamSettings, startAuditStream, startRecoveryStream } from "./seed-streams.ts";
 
 export interface StreamsConfig {
   /** Where the streams are. */
@@ -65,9 +64,7 @@ export function startStreams(parts: StreamParts): { stop(): Promise<void> } {
   }
   const opened = streams === null ? [] : [...openAudit(parts, streams), ...openRecovery(parts, streams)];
   const timeoutMs = Math.min(STOP_MS, drain_ms);
-  return {
-    stop: async () => void (await Promise.all(opened.map((doors) => doors.stop({ timeoutMs })))),
-  };
+  return { stop: async () => void (await Promise.all(opened.map((doors) => doors.stop({ timeoutMs })))) };
 }
 
 function openAudit(parts: StreamParts, { redis, consumerName, audit }: StreamsConfig): StreamDoors[] {

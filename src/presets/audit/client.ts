@@ -162,10 +162,9 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
   }
 
   async function shutDown(drainMs: number): Promise<{ pending: number | null }> {
-    const mg = await making.catch(() => null);
-    const left = await counted(UNSETTLED);
-    await mg?.close({ drainMs });
-    return { pending: left };
+    const pending = await counted(UNSETTLED);
+    await (await making.catch(() => null))?.close({ drainMs });
+    return { pending };
   }
 
   async function makegood(): Promise<Makegood | null> {

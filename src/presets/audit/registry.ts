@@ -30,7 +30,7 @@ const orMissing = (wrong: string) => ({
 const NO_TEXT = "must be a text that is not empty";
 const TEXT = z.string(orMissing(NO_TEXT)).min(1, NO_TEXT);
 const NUMBER = z.number(orMissing("must be a number"));
-const FROM_0_TO_1 = NUMBER.min(0, "must be from 0 to 1").max(1, "must be from 0 to 1");
+const SHARE = NUMBER.min(0, "must be from 0 to 1").max(1, "must be from 0 to 1");
 
 const kind = <T extends string, L extends AuditKind["least"]>(type: T, producer: string, least: L, ...aliases: string[]) =>
   ({ type, producer, least, aliases }) as const;
@@ -38,14 +38,7 @@ const kind = <T extends string, L extends AuditKind["least"]>(type: T, producer:
 export const AUDIT_TYPES = [
   kind("orchestration", "remediation orchestrator", { phase: TEXT }, "remediation_orchestration"),
   kind("signal-processing", "remediation processor", { fingerprint: TEXT }, "signal_processing"),
-  kind(
-    "ai-decisions",
-    "AI analysis",
-    { fingerprint: TEXT, confidence: FROM_0_TO_1 },
-    "ai_decisions",
-    "ai_analysis",
-    "ai-analysis",
-  ),
+  kind("ai-decisions", "AI analysis", { fingerprint: TEXT, confidence: SHARE }, "ai_decisions", "ai_analysis", "ai-analysis"),
   kind("executions", "workflow execution", { workflow: TEXT }, "workflow_execution", "workflow-execution"),
   kind("notifications", "notification", { channel: TEXT }, "notification"),
   kind("effectiveness", "effectiveness monitor", { score: NUMBER }, "effectiveness_monitor"),

@@ -130,24 +130,16 @@ export interface AcceptedRecord {
   readonly code: string | null;
 }
 
-interface RecordGiven extends Source {
-  readonly text: string;
-  readonly traceparent: string | null;
-}
+type Given = Source & { readonly text: string; readonly traceparent: string | null };
+type Server = Pick<Makegood, "deliver" | "events">;
 
-type Kind = AuditKind & { readonly type: AuditType };
-
-export async function acceptRecord(
-  mg: Pick<Makegood, "deliver" | "events">,
-  kind: Kind,
-  given: RecordGiven,
-): Promise<AcceptedRecord> {
-  const accepted = await accept(mg, kind, given);
-  mg.events.emit({ type: "audit", auditType: kind.type, result: RESULTS[accepted.is], code: accepted.code });
+export async function acceptRecord(mg: Server, type: AuditType, given: Given): Promise<AcceptedRecord> {
+  const accepted = await accept(mg, type, given);
+  mg.events.emit({ type: "audit", auditType: type, result: RESULTS[accepted.is], code: accepted.code });
   return accepted;
 }
 
-async function accept(mg: Pick<Makegood, "deliver">, { type }: Kind, given: RecordGiven): Promise<AcceptedRecord> {
+async function accept(mg: Server, type: AuditType, given: Given): Promise<AcceptedRecord> {
   const deliver = ({ topic, key, payloadText }: Carried) =>
     mg.deliver(topic, null, { key, payloadText, ...HOW, traceparent: given.traceparent });
   const message = messageOf(AUDIT_NAMESPACE, type, given.text, given);

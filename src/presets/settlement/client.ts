@@ -2,7 +2,6 @@
  * The settlement client: finalize() settles a reservation with the billing service or keeps it until that is possible, and
  * never throws; replayDeadLetters() tries what is due. It is the seeds' words over a topic, a sink and one Makegood.
  */
-import type { Makegood } from "../../create.ts";
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import { createLog } from "../../observe/log.ts";
@@ -52,10 +51,7 @@ export interface SettlementClient extends AsyncDisposable {
    * being used at all, with the signal's reason, or when `timeoutMs` is over. For a bootstrap.
    */
   ready(options?: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined }): Promise<void>;
-  /**
-   * A worker replays what is due, without keeping the process alive; every `everyMs` the store is looked at and a line says what
-   * was done.
-   */
+  /** A worker replays what is due, without keeping the process alive; every `everyMs` it is looked at, and a line says what was done. */
   start(options?: { readonly everyMs?: number | undefined }): void;
   /** Ends the replays; what is under way is waited for. The store stays open. */
   close(): Promise<void>;
@@ -64,13 +60,9 @@ export interface SettlementClient extends AsyncDisposable {
 const TIMEOUT_MS = 1_000;
 const MAX_RETRIES = 5;
 const LOOK_EVERY_MS = 60_000;
-const RECONCILE_MS = 60_000;
 const STORE_WAIT_MS = 1_500;
 const NO_REPLAYS: ReplayCounts = Object.freeze({ replayed: 0, succeeded: 0, failed: 0, terminal: 0 });
-/**
- * A claim outlives the longest call under it. The kernel extends it while its worker lives, so what a crash leaves comes back
- * soon.
- */
+/** A claim outlives the longest call under it. The kernel extends it while its worker lives: what a crash leaves comes back soon. */
 const LEASE_HEADROOM_MS = 10_000;
 
 export function createSettlementClient(options: SettlementOptions): SettlementClient {
@@ -83,7 +75,7 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
     if (normalised) tally.normalised++;
     if (!unverified) return;
     tally.unverified++;
-    lines.unverified(request);
+    lines.unverified({ reservation_id: request.reservation_id });
   };
   const dlqStore = options.dlqStore ?? createMemoryDLQStore({ clock, random });
   // A store is opened by the Makegood.
@@ -100,15 +92,7 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
       withoutJournal = { error };
     },
   });
-  const { opening } = kept;
-  let ladder: Makegood["ladder"] | null = null;
-  opening.then(
-    (mg) => {
-      ladder = mg.ladder;
-    },
-    () => {},
-  );
-  const durable = (): boolean => (ladder?.status().durable ?? "nothing") !== "nothing";
+  const { opening, durable } = kept;
   let looked = NOT_LOOKED;
   let reconciledMs = Number.NEGATIVE_INFINITY;
   const named = new Set<string>();
@@ -123,29 +107,30 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
     const failed = (error: unknown) => ({ ...looked, state: "unknown", reason: errorText(error) }) as const;
     const { state, attested, reason } = await check().catch(failed);
     looked = { ...looked, state, attested };
-    if (announce) lines.started(kind, durable() && state === "verified", state, reason);
+    const safe = durable() && state === "verified";
+    if (announce) lines[safe ? "ready" : "notReady"]({ store: kind, durable: safe, persistence: state, reason });
   }
 
   async function check(): Promise<Pick<PersistenceCheck, "state" | "attested" | "reason">> {
     const unknown = (reason: string) => ({ state: "unknown", attested: null, reason }) as const;
     if (!(await opening).opened()) return unknown("the store is not open yet");
     const found = await within(clock, port.validatePersistence(), STORE_WAIT_MS);
-    await within(clock, reconcile(), STORE_WAIT_MS).catch((error) => lines.storeFailed("reconcile", errorText(error)));
+    await within(clock, reconcile(), STORE_WAIT_MS).catch((error) => lines.storeFailed("reconcile", error));
     return found ?? unknown(`no answer within ${STORE_WAIT_MS} ms`);
   }
 
   /** Every minute all of it is looked at; what is gone or unreadable is named once and counted for as long as it is there. */
   async function reconcile(): Promise<void> {
     const nowMs = clock.monotonicMs();
-    if (nowMs - reconciledMs > RECONCILE_MS) {
+    if (nowMs - reconciledMs > LOOK_EVERY_MS) {
       reconciledMs = nowMs;
       await port.reconcile();
     }
     const found = (await port.listQuarantine(LIMITS.pageMax)).filter((one) => one.kind === "orphan" || one.kind === "corrupt");
     looked = { ...looked, unreadable: found.length };
-    for (const one of found) {
-      if (!named.has(one.reservation_id)) lines.unreadable(one);
-      named.add(one.reservation_id);
+    for (const { kind, reservation_id, at, fields } of found) {
+      if (!named.has(reservation_id)) lines.unreadable({ kind, reservation_id, at, left: Object.keys(fields) });
+      named.add(reservation_id);
     }
   }
 
@@ -165,7 +150,7 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
 
   async function replay(): Promise<ReplayCounts> {
     const { attempts, delivered, dead, error } = await (await opening).workOff({ topics: [TOPIC] });
-    if (error !== null) lines.storeFailed("replay", errorText(error));
+    if (error !== null) lines.storeFailed("replay", error);
     await kept.described();
     return { replayed: attempts, succeeded: delivered, terminal: dead, failed: attempts - delivered - dead };
   }
@@ -173,11 +158,12 @@ export function createSettlementClient(options: SettlementOptions): SettlementCl
   async function pass(): Promise<ReplayCounts> {
     await firstLook;
     const counts = await replay().catch((error) => {
-      lines.storeFailed("replay", errorText(error));
+      lines.storeFailed("replay", error);
       return NO_REPLAYS;
     });
     await look(false);
-    if (counts.replayed > 0) lines.replayed(counts, (await unsettled().catch(() => null))?.count ?? null, kind);
+    if (counts.replayed > 0)
+      lines.replayed({ ...counts, remaining: (await unsettled().catch(() => null))?.count ?? null, store: kind });
     return counts;
   }
 

@@ -51,13 +51,13 @@ export async function importFormerPort(redis: RedisPort, options: MoveOptions): 
       const all = async (set: string) => (await send(redis, root + set, "ZRANGE", "0", "-1")) as string[];
       const owed = new Set([...(await all("schedule")), ...(await all("created")), ...(await unscheduled(redis, root))]);
       const records = [
-        ...[...owed].map((id) => indexed("entries", `${root}entry:${id}`, id)),
-        ...(await all("terminals")).map((id) => indexed("terminals", `${root}terminal:${id}`, id)),
+        ...[...owed].map((id) => indexed(root, "entries", "entry", id)),
+        ...(await all("terminals")).map((id) => indexed(root, "terminals", "terminal", id)),
         // The store's own quarantine has plain ids and is left alone.
         ...(await all("quarantine")).filter((one) => FORMER_QUARANTINED.test(one)).map((one) => inQuarantine(root, one)),
       ];
       for (const [n, record] of records.entries()) {
-        await move({ redis, port, options, moved, root }, record);
+        await move(redis, port, record, options, moved);
         if (n % PAGE === PAGE - 1) options.progress?.(moved);
       }
     }
@@ -65,14 +65,6 @@ export async function importFormerPort(redis: RedisPort, options: MoveOptions): 
   } finally {
     await store.close();
   }
-}
-
-interface From {
-  readonly redis: RedisPort;
-  readonly port: DLQPort;
-  readonly options: MoveOptions;
-  readonly moved: Moved;
-  readonly root: string;
 }
 
 interface Former {
@@ -88,13 +80,16 @@ interface Former {
 }
 
 const INDEXES = ["schedule", "created", "claimed", "terminals"];
-const indexed = (is: Former["is"], key: string, id: string): Former => ({ is, key, id, member: id, sets: INDEXES });
+
+function indexed(root: string, is: Former["is"], name: string, id: string): Former {
+  return { is, key: `${root}${name}:${id}`, id, member: id, sets: INDEXES.map((index) => root + index) };
+}
 
 /** `kind:nonce:id`. */
 function inQuarantine(root: string, member: string): Former {
   const [kind = "", nonce = ""] = member.split(":", 2);
   const id = member.slice(kind.length + nonce.length + 2);
-  return { is: "quarantined", key: `${root}quarantine:${nonce}:${id}`, id, member, sets: ["quarantine"], kind, nonce };
+  return { is: "quarantined", key: `${root}quarantine:${nonce}:${id}`, id, member, sets: [`${root}quarantine`], kind, nonce };
 }
 
 /** Payloads that no index leads to are owed like any other. */
@@ -112,7 +107,7 @@ async function unscheduled(redis: RedisPort, root: string): Promise<string[]> {
   return found;
 }
 
-async function move({ redis, port, options, moved, root }: From, one: Former): Promise<void> {
+async function move(redis: RedisPort, port: DLQPort, one: Former, options: MoveOptions, moved: Moved): Promise<void> {
   const { is, key, id, member, sets } = one;
   const fields = await fieldsOf(redis, key);
   const gone = fields !== null && Object.keys(fields).length === 0;
@@ -134,7 +129,7 @@ async function move({ redis, port, options, moved, root }: From, one: Former): P
   }
   if (result === "exists") moved.duplicates++;
   if (result === "conflict") moved.conflicts++;
-  await redis.send(key, ["EVAL", FORGET, String(1 + sets.length), key, ...sets.map((name) => root + name), member]);
+  await redis.send(key, ["EVAL", FORGET, String(1 + sets.length), key, ...sets, member]);
 }
 
 /** Redis gives the fields of a large hash in any order: names and amounts must not fall to the cut of a reason because a long text came before them. */

@@ -51,7 +51,6 @@ export interface Standing {
   readonly store: Store;
   readonly clock: Clock;
   unsettled(): Promise<Tally>;
-  /** Whether everything that is kept now, and what comes next, would survive this process. */
   durable(): boolean;
   looked(): LastLook;
 }
@@ -106,12 +105,7 @@ export async function lookAtStore(store: Store): Promise<Partial<LastLook>> {
 }
 
 /** The same block for a server that holds the topic in its own store: from counts that it has already. */
-export function billingOfCounts(
-  counts: readonly StatusCount[],
-  traits: StoreTraits,
-  up: boolean,
-  more: Partial<LastLook> = {},
-): BillingHealth {
+export function billingOfCounts(counts: readonly StatusCount[], traits: StoreTraits, up: boolean, more: Partial<LastLook> = {}) {
   const durable = up && traits.survives !== "nothing";
   const state = traits.survives === "nothing" ? "failed" : up ? "verified" : "unknown";
   return block(traits.name, tallyOf(counts, TOPIC, UNSETTLED), durable, { ...NOT_LOOKED, state, ...more });
@@ -135,16 +129,14 @@ const ADMISSION_TRUSTED_MS = 5_000;
 
 const NOT_KNOWN: Admission = Object.freeze({ open: true, reason: null, pending: null, exposureMicro: null });
 
-/**
- * It is a signal for the time before a cost is incurred; finalize() never refuses, because by then the money is owed. What is not known
- * closes nothing. Who owes is asked for only while no more than `maxPending` wait.
- */
+/** A signal for the time before a cost is incurred; finalize() never refuses: by then the money is owed. What is not known closes nothing. */
 export function createAdmission(
   { store, clock, unsettled }: Standing,
   { maxPending = MAX_PENDING, maxExposureMicro }: Pick<SettlementOptions, "maxPending" | "maxExposureMicro">,
 ): (tenantId: string) => Promise<Admission> {
   const last = createLastAnswer(clock, FRESH_MS, async () => {
     const { count: pending } = await unsettled();
+    // Who owes it is asked for only while one page holds them all.
     return { pending, owed: pending > maxPending ? null : await owedBy(store) };
   });
   const mostMicro = parseMicro(maxExposureMicro);
@@ -160,7 +152,7 @@ export function createAdmission(
   };
 }
 
-/** What each tenant owes, of what waits in the store; one page holds more than is asked for. */
+/** What each tenant owes, of what waits in the store. */
 async function owedBy(store: Store): Promise<Map<string, bigint>> {
   const owed = new Map<string, bigint>();
   for (const status of ["pending", "processing"] as const) {

@@ -28,17 +28,11 @@ export interface KeepingOptions extends TopicParts, Pick<SettlementOptions, "mak
   readonly journalRefused: (error: unknown) => void;
 }
 
-/** How long the first calls wait for a store that is just being opened; then it is away until it is open. */
-const OPEN_WAIT_MS = 1_500;
-/** For a dead letter to find its place. */
-const KEEP_MS = 1_500;
+/** For a store that is just being opened: then it is away until it is open. And for a dead letter to find its place. */
+const WAIT_MS = 1_500;
 const IDEMPOTENT: FinalizeResult = { ok: true, status: "idempotent" };
 
-interface Seen {
-  readonly id: string;
-  readonly request: FinalizeRequest;
-}
-
+type Seen = { readonly id: string; readonly request: FinalizeRequest };
 type KeptAs = Pick<DeliverResult, "kind" | "code" | "error" | "status" | "stored" | "survives" | "id">;
 
 export function createKeeping(options: KeepingOptions) {
@@ -49,15 +43,16 @@ export function createKeeping(options: KeepingOptions) {
   const dead = new Set<string>();
   let describing: Promise<void> = Promise.resolve();
   let failed = "";
+  let ladder: Makegood["ladder"] | null = null;
   // Made at once: a wrong setting is said where the client is made.
   const opening = open([settlementTopic(options)]);
 
   async function open(topics: readonly AnyTopic[]): Promise<Makegood> {
-    const tell = (error: unknown): void => lines.storeFailed("open", errorText(error));
+    const tell = (error: unknown): void => lines.storeFailed("open", error);
     const mg = await createMakegood({
       ...options.makegood,
       ...(journalDir === undefined ? {} : { journal: { directory: journalDir } }),
-      ...{ store, topics, sharedStore: true, openWithinMs: OPEN_WAIT_MS, startsWithoutStore: "even-refused", storeRefused: tell },
+      ...{ store, topics, sharedStore: true, openWithinMs: WAIT_MS, startsWithoutStore: "even-refused", storeRefused: tell },
       ...{ clock: inBackground(clock), random: options.random, log: "silent" },
       journalRefused(error) {
         options.journalRefused(error);
@@ -65,13 +60,14 @@ export function createKeeping(options: KeepingOptions) {
       },
     });
     mg.events.on(heard);
+    ladder = mg.ladder;
     return mg;
   }
 
   function heard(event: MakegoodEvent): void {
     if (event.type === "rung_failed") failed = event.error;
-    if (event.type === "journal_note") lines.journalNote(event);
-    if (event.type === "drained" && event.moved > 0) lines.promoted(event.moved, kind);
+    if (event.type === "journal_note") lines[event.what === "taken_over" ? "journalTaken" : "journalNote"]({ ...event });
+    if (event.type === "drained" && event.moved > 0) lines.promoted({ count: event.moved, store: kind });
     if (event.type === "quarantined" && event.topic === TOPIC) void contradictsBelow(event.id, event.key ?? "").catch(() => {});
     if (event.type === "absorbed" && event.topic === TOPIC) void closedAbove(event.by).catch(() => {});
     if (event.type !== "attempt" || event.topic !== TOPIC) return;
@@ -95,8 +91,7 @@ export function createKeeping(options: KeepingOptions) {
       if (view === null) continue;
       dead.delete(id);
       const history = await store.history(id).catch(() => ({ attempts: [], provenance: [] }));
-      const entry = entries.entryOf(view, history);
-      lines.terminal(entry, entry.attempt_count, kind);
+      lines.terminal(entries.entryOf(view, history), kind);
     }
   }
 
@@ -170,13 +165,13 @@ export function createKeeping(options: KeepingOptions) {
   async function conflict(mg: Makegood, request: FinalizeRequest, first: Pick<Seen, "id"> | null): Promise<FinalizeResult> {
     const reason = `key_conflict: reservation ${request.reservation_id} is kept with another cost or tenant; the first stands`;
     const entry = entryOf(request, reason);
-    lines.conflict(entry, place);
+    lines.conflict({ entry, store: place });
     return keep(mg, request, entries.conflictOf({ ...entry, created_at: undefined }, first?.id ?? "?", newId()));
   }
 
   /** A dead letter from the start: nothing of it is sent. */
   async function keep(mg: Makegood, request: FinalizeRequest, message: NewMessage): Promise<FinalizeResult> {
-    const put = await mg.ladder.put({ message, atMs: clock.wallMs() }, clock.monotonicMs() + KEEP_MS);
+    const put = await mg.ladder.put({ message, atMs: clock.wallMs() }, clock.monotonicMs() + WAIT_MS);
     const { code = null, error = null } = message.directTry ?? {};
     const nowhere = { kind: "dead", code, error, stored: null, survives: "nothing", status: null, id: message.id } as const;
     if (put.kind === "stored") return keptResult(request, { ...nowhere, stored: put.rung, survives: put.survives }, message);
@@ -189,9 +184,9 @@ export function createKeeping(options: KeepingOptions) {
     const entry = { ...entryOf(request, reason), response_status: status, id, dead: how === "dead", message };
     const answer = kept(request, reason, stored ?? "log", survives);
     const { stored: place } = answer;
-    if (stored !== "primary" && stored !== null) lines.degraded(kind, place, failed);
+    if (stored !== "primary" && stored !== null) lines.degraded({ from: kind, to: place, reason: failed });
     if (how === "refused") lines.storeFailed("deliver", reason, entry);
-    if (how === "dead") lines.terminal(entry, 1, place);
+    if (how === "dead") lines.terminal(entry, place);
     if (how === "queued" || (survives === "nothing" && how !== "refused")) lines.kept(entry, place, survives !== "nothing");
     return answer;
   }
@@ -203,7 +198,7 @@ export function createKeeping(options: KeepingOptions) {
   /** Below the last rung: nothing kept it, so the log does. */
   function lost({ request }: Obligation, error: unknown): FinalizeResult {
     const reason = `internal_error: ${errorText(error)}`;
-    lines.storeFailed("finalize", errorText(error), { ...entryOf(request, reason), id: newId() });
+    lines.storeFailed("finalize", error, { ...entryOf(request, reason), id: newId() });
     return kept(request, reason, "log", "nothing");
   }
 
@@ -212,7 +207,10 @@ export function createKeeping(options: KeepingOptions) {
     return { ...request, reason, response_status: null, attempt_count: 1, created_at };
   }
 
-  return { opening, finalize, lost, described };
+  /** Whether everything that is kept now, and what comes next, would survive this process. */
+  const durable = (): boolean => (ladder?.status().durable ?? "nothing") !== "nothing";
+
+  return { opening, finalize, lost, described, durable };
 }
 
 async function firstOf(store: Store, { reservation_id: key, tenant_id: tenantId }: FinalizeRequest): Promise<MessageView | null> {

@@ -41,9 +41,7 @@ export interface ReplayCounts {
 
 export interface Obligation {
   readonly request: FinalizeRequest;
-  /**
-   * Why it can never be settled; null when it can. Then `request.reservation_id` is made up, so that two of them never share one.
-   */
+  /** Why it can never be settled; null when it can. Then `reservation_id` is made up, so that two of them never share one. */
   readonly problem: string | null;
 }
 

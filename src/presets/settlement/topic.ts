@@ -25,9 +25,9 @@ import { type FinalizeRequest, type Obligation, readRequest } from "./request.ts
 
 export { TOPIC };
 
-type FromOptions = Pick<SettlementOptions, "billingUrl" | "s2sSigner" | "s2sSubjectMode" | "reservationPath">;
+type Service = "billingUrl" | "s2sSigner" | "s2sSubjectMode" | "reservationPath";
 
-export interface TopicParts extends FromOptions {
+export interface TopicParts extends Pick<SettlementOptions, Service> {
   readonly retry: DeclaredRetry;
   readonly timeoutMs: number;
   readonly leaseMs: number;
@@ -141,10 +141,7 @@ async function sign(request: FinalizeRequest, options: TopicParts, waitMs: numbe
   }
 }
 
-/**
- * Nothing was sent, and a person should look: no retry mends a broken key, so none is spent. Not `unserved`: the signer may fail for one
- * tenant alone, and the others must not wait for it.
- */
+/** No retry mends a broken key, so none is spent. Not `unserved`: the signer may fail for one tenant alone, and others must not wait. */
 function unsigned(error: string): Outcome {
   return { kind: "retry", code: "signing_failed", error, alert: true, receiver: "unasked", outage: true };
 }

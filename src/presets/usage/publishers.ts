@@ -76,13 +76,8 @@ export function usageTopic({ publishers, counters = [], name = USAGE_TOPIC, ...o
   }
   const sink: TopicHandler<UsageSnapshot> | undefined =
     publishers && ((snapshot, delivery, context) => publish(publishers, snapshot, delivery, context));
-  const made = topic(name, {
-    schema: snapshotSchema(counters),
-    schemaVersion: SNAPSHOT_VERSION,
-    retry: "usage",
-    ...options,
-    sink,
-  });
+  const schema = snapshotSchema(counters);
+  const made = topic(name, { schema, schemaVersion: SNAPSHOT_VERSION, retry: "usage", ...options, sink });
   return Object.freeze({ ...made, counters: [...counters] });
 }
 

@@ -72,7 +72,8 @@ export interface TurnEnd {
 }
 
 export function settleTurn(turn: Reservation, end: TurnEnd, counterNames: readonly string[] = []): TurnSettlement {
-  const reason = reasonOf(end.reason);
+  // A text that is no code could carry anything; what it hides is left out rather than handed on.
+  const reason = end.reason == null || REASON.test(end.reason) ? (end.reason ?? null) : "unspecified";
   const known = knownUsage(end.usage);
   const base = { outcome: end.outcome, reason, counters: countersOf(end.usage, counterNames) };
   if (known) {
@@ -81,16 +82,10 @@ export function settleTurn(turn: Reservation, end: TurnEnd, counterNames: readon
     return { ...base, method: "actual", ...known, credits: credits > most ? most : credits, capped: credits > most };
   }
   const method: SettlementMethod = end.outcome === "failed" && end.requestSent === false ? "released" : "estimated";
-  const tokens = method === "released" ? { inputTokens: 0, outputTokens: 0 } : estimate(turn);
-  return { ...base, method, ...tokens, credits: creditsOf(turn, tokens.inputTokens, tokens.outputTokens), capped: false };
-}
-
-/** min(reserve, estimated input + generation floor), taken by component so that its credits never pass the reserve's. */
-function estimate(turn: Reservation): { inputTokens: number; outputTokens: number } {
-  return {
-    inputTokens: turn.estimatedInputTokens,
-    outputTokens: Math.min(turn.generationFloorTokens, turn.outputTokensMax),
-  };
+  // min(reserve, estimated input + generation floor), taken by component so that its credits never pass the reserve's.
+  const estimate = [turn.estimatedInputTokens, Math.min(turn.generationFloorTokens, turn.outputTokensMax)] as const;
+  const [inputTokens, outputTokens] = method === "released" ? [0, 0] : estimate;
+  return { ...base, method, inputTokens, outputTokens, credits: creditsOf(turn, inputTokens, outputTokens), capped: false };
 }
 
 /** Zero counts as unknown: a provider that says 0 has not counted yet. */
@@ -109,9 +104,3 @@ function countersOf(usage: ProviderUsage | null | undefined, names: readonly str
 }
 
 export const REASON = /^[a-z0-9_]{1,64}$/;
-
-/** A text that is no code could carry anything; what it hides is left out rather than handed on. */
-function reasonOf(reason: string | null | undefined): string | null {
-  if (reason === null || reason === undefined) return null;
-  return REASON.test(reason) ? reason : "unspecified";
-}

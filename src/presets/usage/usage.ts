@@ -13,9 +13,8 @@ import { tallyOf } from "../../store/shared/tally.ts";
 import type { At, Store, Transaction } from "../../store/store.ts";
 import type { FinalizeResult, QuotaGap, QuotaUsage, ReserveResult, Turn, TurnRef, UsageStore } from "../../store/usage.ts";
 import type { UsageTopic } from "./publishers.ts";
-import { type ReserveInput, reservationOf } from "./reservation.ts";
 import { settleTurn, type TurnEnd, usageId, usageKey } from "./settle-turn.ts";
-import { snapshotOf } from "./snapshot.ts";
+import { type ReserveInput, reservationOf, snapshotOf } from "./snapshot.ts";
 import { createWatchdogs, type SweepOptions, type Swept, type Watchdog, type WatchdogOptions } from "./watchdog.ts";
 
 export interface UsageOptions {
@@ -43,10 +42,7 @@ export type Finalized =
   /** `won`: this call did it. Otherwise another one had, and nothing was changed. */
   { readonly kind: "final"; readonly won: boolean; readonly turn: Turn } | { readonly kind: "not_found" };
 
-/**
- * Degraded as soon as one usage message is a dead letter, because that is usage nobody is charged for, or when the oldest waiting one is
- * older than an hour.
- */
+/** Degraded by one dead letter, because that is usage nobody is charged for, or when the oldest that waits is older than an hour. */
 export interface UsageHealth {
   readonly status: "ok" | "degraded";
   readonly pending: number;

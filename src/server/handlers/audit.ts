@@ -24,7 +24,7 @@ export function auditHandlers({ mg, clock }: Kernel): Handlers<"recordAudit"> {
         return problem("needs_postgres", `audit records need PostgreSQL, and this server's store is ${mg.store.traits.name}`);
       const given = header("traceparent");
       const traceparent = isTraceparent(given) ? given : null;
-      return answer(await acceptRecord(mg, kind, { text, newId, actor, occurredMs: clock.wallMs(), traceparent }));
+      return answer(await acceptRecord(mg, kind.type, { text, newId, actor, occurredMs: clock.wallMs(), traceparent }));
     },
   };
 }

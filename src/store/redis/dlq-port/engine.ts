@@ -10,7 +10,7 @@ import type { RedisDurability } from "../durability.ts";
 import type { Finding } from "../finding.ts";
 import type { RedisStore } from "../redis-store.ts";
 import type { AlarmKind, PersistenceCheck, Quarantined } from "./dlq-store.ts";
-import { type Fields, fieldsOf, garbledOf, isGarbled, unreadableOf } from "./entry.ts";
+import { type Fields, fieldsOf, garbledOf, unreadableOf } from "./entry.ts";
 import { bound } from "./obligations.ts";
 
 export function isRedisStore(store: Store): store is RedisStore {
@@ -49,21 +49,17 @@ export async function checkPersistence(store: Store, attestedBy = "the operator"
 const listed = (findings: readonly Finding[]): string =>
   [...new Set(findings.map(({ name, value, detail }) => `${name} ${value ?? "unknown"}: ${detail}`))].join("; ");
 
-interface UnreadableParts {
-  readonly store: Store;
-  readonly pending: () => Promise<MessageView[]>;
-  readonly ring: (kind: AlarmKind, reservationId: string) => void;
-}
+type Ring = (kind: AlarmKind, reservationId: string) => void;
 
-export function createUnreadable({ store, pending, ring }: UnreadableParts) {
+export function createUnreadable(store: Store, pending: () => Promise<MessageView[]>, ring: Ring) {
   /** Texts that the engine can read: only here is it known what they should say. By message. */
   const garbled = new Map<string, Quarantined>();
   const alarmed = new Set<string>();
 
   /** One that was read just now, with what its payload says. */
   function note(view: MessageView, fields: Fields): void {
-    if (!isGarbled(fields)) return;
-    garbled.set(view.id, garbledOf(view));
+    const found = garbledOf(view, fields);
+    if (found) garbled.set(view.id, found);
     bound(garbled);
   }
 

@@ -3,7 +3,7 @@
  * same obligation, what of it stands in the payload. Pure. The settlement preset keeps its obligations in the same shape.
  */
 import { z } from "zod";
-import { readObject } from "../../../message/json.ts";
+import { isObject, readObject } from "../../../message/json.ts";
 import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView, NewMessage } from "../../../message/message.ts";
 import { checkNumber, invalid, isTraceparent, isWellFormed, payloadHash, textProblem } from "../../../message/validate.ts";
@@ -85,12 +85,7 @@ export function payloadOf(request: DLQRequest, problem?: string, extra: Extra = 
 const REASON = /^([a-z0-9_]{1,64}): (.*)$/s;
 const statusOf = (reason: string): number | null => Number(/^http_([0-9]{3})\b/.exec(reason)?.[1] ?? Number.NaN) || null;
 
-interface Placed extends PutOptions {
-  readonly id: string;
-  readonly key: string;
-}
-
-export function messageOf(entry: NewDLQEntry, how: Placed): NewMessage {
+export function messageOf(entry: NewDLQEntry, how: PutOptions & Pick<NewMessage, "id"> & { readonly key: string }): NewMessage {
   const { reason, response_status, attempt_count, created_at, trace_id, tenant_id } = entry;
   const { id, key, problem, terminal, delayMs = 0 } = how;
   const given = terminal ?? reason;
@@ -122,12 +117,8 @@ export function conflictOf(entry: NewDLQEntry, firstId: string, id: string): New
 
 export function quarantinedOf({ payload, createdAt }: MessageView): Quarantined {
   const { entry: _, problem, ...fields } = fieldsOf(payload);
-  return {
-    kind: "conflict",
-    reservation_id: fields.reservation_id,
-    at: createdAt.toISOString(),
-    fields: { ...fields, reason: problem ?? "" },
-  };
+  const { reservation_id } = fields;
+  return { kind: "conflict", reservation_id, at: createdAt.toISOString(), fields: { ...fields, reason: problem ?? "" } };
 }
 
 /** What the engine has quarantined: a reservation, where its name is left. */
@@ -136,47 +127,43 @@ export function unreadableOf({ id, kind, at, key, topic, left }: QuarantinedMess
   return { kind: kind === "gone" ? "orphan" : "corrupt", reservation_id, at: at.toISOString(), fields: left };
 }
 
-/** Nothing could be sent of it: not an obligation, and not what a problem made of one. */
-export function isGarbled({ reservation_id, actual_cost_micro, problem }: Fields): boolean {
-  return problem === null && (reservation_id === "" || actual_cost_micro === "");
-}
-
-export function garbledOf({ id, key, payload, createdAt }: MessageView): Quarantined {
+/** Null unless nothing could be sent of it: not an obligation, and not what a problem made of one. */
+export function garbledOf({ id, key, payload, createdAt }: MessageView, fields: Fields): Quarantined | null {
+  if (fields.problem !== null || (fields.reservation_id !== "" && fields.actual_cost_micro !== "")) return null;
   return { kind: "corrupt", reservation_id: key ?? id, at: createdAt.toISOString(), fields: { payload } };
 }
 
 export type History = Awaited<ReturnType<Store["history"]>>;
 
-export interface Fields extends DLQRequest {
-  readonly entry: Extra;
-  readonly problem: string | null;
-}
+const TEXT = z.string().catch("");
+const FIELDS = z.object({
+  reservation_id: TEXT,
+  tenant_id: TEXT,
+  actual_cost_micro: TEXT,
+  trace_id: TEXT,
+  entry: z.custom<Extra>(isObject).catch({}),
+  problem: z.string().nullable().catch(null),
+});
+export type Fields = z.output<typeof FIELDS>;
 
 /** The fields of a payload that are text; none of a payload that cannot be read, which shows a person that nothing is left. */
-export function fieldsOf(payload: string): Fields {
-  const given = readObject(payload) ?? {};
-  const text = (name: string): string => (typeof given[name] === "string" ? (given[name] as string) : "");
-  return {
-    ...{ reservation_id: text("reservation_id"), tenant_id: text("tenant_id") },
-    ...{ actual_cost_micro: text("actual_cost_micro"), trace_id: text("trace_id") },
-    entry: Object(given.entry) as Extra,
-    problem: typeof given.problem === "string" ? given.problem : null,
-  };
-}
+export const fieldsOf = (payload: string): Fields => FIELDS.parse(readObject(payload) ?? {});
 
 /** Attempts since the last replay, and before it; what only dropped it is none (DF-15: the direct try is the first). */
 function countsOf(view: MessageView, { attempts, provenance }: History, first: number): { now: number; before: number } {
   if (isPlain(view)) return { now: first + view.attempts, before: 0 };
-  const replayedAt = provenance.findLast(({ action }) => action === "replay")?.at ?? null;
+  const replayedAt = replayOf(provenance);
   const counted = attempts.filter((one) => one.counted && one.code !== PORT_CODES.dropped);
   if (view.generation === 0 || replayedAt === null) return { now: first + counted.length, before: 0 };
   const since = counted.filter(({ at }) => at > replayedAt).length;
   return { now: since, before: first + counted.length - since };
 }
 
+const replayOf = (all: History["provenance"]) => all.findLast(({ action }) => action === "replay")?.at ?? null;
+
 /** Claims whose holder died since the last replay (CON-27). */
 export function abandonedOf({ attempts, provenance }: History): number {
-  const since = provenance.findLast(({ action }) => action === "replay")?.at ?? new Date(0);
+  const since = replayOf(provenance) ?? new Date(0);
   return attempts.filter(({ outcome, at }) => outcome === "lost" && at > since).length;
 }
 

@@ -60,10 +60,7 @@ export function createObligations(store: Store) {
     knows: (reservationId: string) => known.has(reservationId),
     find,
     all,
-    /**
-     * Due by the store's clock, the longest due first: as many messages lie in as many lanes, those whose first one is due longest. It costs
-     * the same however many wait (FIN-24).
-     */
+    /** By the store's clock, the longest due first: `limit` messages lie in as many lanes. It costs the same however many wait (FIN-24). */
     async due(limit: number): Promise<MessageView[]> {
       const lanes = (await ownLanes()).filter(({ dueInMs }) => dueInMs <= 0).sort((a, b) => a.dueInMs - b.dueInMs);
       const dueIn = lanes.slice(0, limit).map(({ lane }) => lane);
@@ -103,20 +100,13 @@ const SHORT_MS = 10_000;
 
 export type Held = Pick<ClaimedMessage, "id" | "claim" | "attempt">;
 
-interface ClaimParts {
-  readonly store: Store;
-  readonly owner: string;
-  readonly random: Random;
-  readonly find: (reservationId: string) => Promise<MessageView | null>;
-}
+type Find = (reservationId: string) => Promise<MessageView | null>;
 
-export function createClaims({ store, owner, random, find }: ClaimParts) {
+export function createClaims(store: Store, owner: string, random: Random, find: Find) {
   /** Claims whose attempt was counted: that write has ended them, and releaseClaim() has not confirmed it yet. */
   const ended = new Map<string, Held>();
 
-  /**
-   * Claims whose holder died: concluded as a worker concludes them. Those of other topics run out again, for their own workers.
-   */
+  /** Claims whose holder died: concluded as a worker concludes them. Those of other topics run out again, for their own workers. */
   async function takeBack(): Promise<void> {
     const rules = topicRules((await store.topics.get(TOPIC)) ?? DEFINITION);
     for (;;) {
@@ -133,10 +123,7 @@ export function createClaims({ store, owner, random, find }: ClaimParts) {
     return claimed ?? null;
   }
 
-  /**
-   * What a token may change: its live claim; after a counted attempt a new one, if no other caller claimed it in between; without
-   * one, what is free.
-   */
+  /** A token changes its live claim; after a counted attempt a new one, if nobody claimed it in between; without one, what is free. */
   async function held(reservationId: string, token: string | null): Promise<Held | null> {
     checkId(reservationId);
     if (token === null) {

@@ -16,12 +16,17 @@ import { tell } from "../../../platform/tell.ts";
 import { createMemoryStore, type MemoryStoreOptions } from "../../memory/memory-store.ts";
 import { type Tally, tallyOf, UNSETTLED } from "../../shared/tally.ts";
 import type { Store } from "../../store.ts";
-import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck } from "./dlq-store.ts";
+import type { AlarmKind, DLQAlarm, DLQPort, NewDLQEntry, PersistenceCheck } from "./dlq-store.ts";
 import { checkPersistence, createUnreadable } from "./engine.ts";
 import * as entries from "./entry.ts";
 import { bound, createClaims, createObligations, DEFINITION, nextKey, readToken, writeToken } from "./obligations.ts";
 
-export interface PortOptions extends DLQStoreOptions {
+export interface PortOptions {
+  /** Default 5; stated for the caller, who decides when an entry is exhausted. */
+  readonly maxRetries?: number | undefined;
+  /** Default 50. */
+  readonly batchLimit?: number | undefined;
+  readonly onAlarm?: ((alarm: DLQAlarm) => void) | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
   /** The store's time. Absent: the clock's. Ages and dates are counted from it; what is due is up to the store. */
@@ -40,7 +45,7 @@ const WHAT: Readonly<Record<AlarmKind, string>> = {
 };
 const DELIVERED: Settlement = { kind: "delivered", outcome: "delivered" };
 
-export interface MemoryDLQStoreOptions extends DLQStoreOptions, MemoryStoreOptions {}
+export interface MemoryDLQStoreOptions extends PortOptions, MemoryStoreOptions {}
 
 /** The seeds' port in memory, and what the preset runs on without Redis (FIN-2). It never says that it is durable. */
 export function createMemoryDLQStore(options: MemoryDLQStoreOptions = {}): DLQPort {
@@ -56,8 +61,8 @@ export function portOver(store: Store, options: PortOptions): DLQPort {
   const newId = createIds(clock, random);
   const owner = `dlq-port-${newId()}`;
   const kept = createObligations(store);
-  const { claimOf, write, ended } = createClaims({ store, owner, random, find: kept.find });
-  const unreadable = createUnreadable({ store, pending: () => kept.all({ status: "pending" }), ring });
+  const { claimOf, write, ended } = createClaims(store, owner, random, kept.find);
+  const unreadable = createUnreadable(store, () => kept.all({ status: "pending" }), ring);
   let persistence: PersistenceCheck | null = null;
   let answers = false;
 
@@ -126,8 +131,7 @@ export function portOver(store: Store, options: PortOptions): DLQPort {
   async function intervened(id: string, action: "replay" | "resolve" | "discard", actor: string, reason: string | null) {
     const view = await kept.find(id);
     if (view?.status !== "dead" || view.resolution !== "open") return false;
-    const { revision } = view;
-    return (await store.intervene({ id: view.id, action, actor, reason, revision })).kind === "done";
+    return (await store.intervene({ id: view.id, action, actor, reason, revision: view.revision })).kind === "done";
   }
 
   async function entryOf(view: MessageView) {
