@@ -6,7 +6,7 @@
 import { hash as digest } from "node:crypto";
 import { errorText, MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
-import { checkFields, invalid, numberProblem, textProblem } from "../message/validate.ts";
+import { checkFields, checkSetting, invalid, textProblem } from "../message/validate.ts";
 import { refusePool, requireBlock, rowsOf, type TextRows } from "../store/shared/caller-transaction.ts";
 import { hasSqlState, isLostTransaction } from "../store/shared/sql-state.ts";
 import type { Transaction } from "../store/store.ts";
@@ -109,10 +109,8 @@ export function createInbox({ schema = "public", table = "makegood_inbox" }: Inb
       throw new MakegoodError("retry_transaction", `inbox: key ${key} comes and goes; run the whole transaction again`, { key });
     },
     async prune(db, { olderThanMs, limit = LIMITS.batchMessagesMax }) {
-      const problem =
-        numberProblem("olderThanMs", olderThanMs, 0, Number.MAX_SAFE_INTEGER, false) ??
-        numberProblem("limit", limit, 1, PRUNED_MAX);
-      if (problem !== null) throw new MakegoodError("invalid_config", problem);
+      checkSetting("olderThanMs", olderThanMs, 0, Number.MAX_SAFE_INTEGER, false);
+      checkSetting("limit", limit, 1, PRUNED_MAX);
       const [row] = await run(db, sql.prune, [String(olderThanMs), String(limit)]);
       const pruned = Number(row?.[0] ?? 0);
       return { pruned, more: pruned === limit };

@@ -106,6 +106,12 @@ export function numberProblem(name: string, value: unknown, min: number, max: nu
   return `${name} must be ${whole ? "a whole number" : "a number"} from ${min} to ${max}`;
 }
 
+/** A number that a program sets. */
+export function checkSetting(name: string, value: unknown, min: number, max: number, whole = true): void {
+  const problem = numberProblem(name, value, min, max, whole);
+  if (problem !== null) throw new MakegoodError("invalid_config", problem);
+}
+
 const badPayload = (what: string, detail: Record<string, unknown> = {}, cause?: unknown): MakegoodError =>
   new MakegoodError("invalid_payload", `the payload ${what}`, detail, cause);
 

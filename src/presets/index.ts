@@ -22,45 +22,24 @@ export type { Turn, TurnOutcome, TurnRef, TurnSettlement, UsageStore } from "../
 export { type AuditClient, type AuditClientOptions, type AuditResult, createAuditClient } from "./audit/client.ts";
 export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record.ts";
 export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } from "./audit/registry.ts";
-export { type AuditStreamMessage, type AuditStreamOptions, readAuditEntry, startAuditStream } from "./audit/stream.ts";
 export { auditTopics } from "./audit/topics.ts";
-export {
-  type RecoveryStreamOptions,
-  type RecoveryStreamSettings,
-  startRecoveryStream,
-} from "./recovery/stream.ts";
-export type { Admission } from "./settlement/admission.ts";
+export * from "./seed-streams.ts";
 export { createSettlementClient, type SettlementClient, type SettlementCounts } from "./settlement/client.ts";
-export { type BillingHealth, billingOfCounts } from "./settlement/health.ts";
-export {
-  assertBoundedRetry,
-  assertCompleteness,
-  assertCostUnchanged,
-  assertDegraded,
-  assertIdempotent,
-  assertPersisted,
-  BILLING_INVARIANTS,
-  type InvariantName,
-} from "./settlement/invariants.ts";
+export { type Admission, type BillingHealth, billingOfCounts } from "./settlement/health.ts";
+export * from "./settlement/invariants.ts";
 export { MICRO_CHARS_MAX, parseMicro, type ReadAmount, readMicro } from "./settlement/money.ts";
 export type { SettlementOptions } from "./settlement/options.ts";
-export type { FinalizeResult, ReplayCounts } from "./settlement/outcome.ts";
-export type { FinalizeRequest } from "./settlement/request.ts";
-export type { UsageHealth } from "./usage/health.ts";
+export type { FinalizeRequest, FinalizeResult, ReplayCounts } from "./settlement/request.ts";
 export { createOutboxStore, type OutboxMessage, type OutboxStore, type OutboxStoreOptions } from "./usage/outbox-store.ts";
+export * from "./usage/publishers.ts";
+export { type ProviderUsage, type TurnEnd, usageKey } from "./usage/settle-turn.ts";
+export { type ReserveInput, snapshotSchema, type UsageSnapshot } from "./usage/snapshot.ts";
 export {
-  createUsagePublishers,
-  type PublishContext,
-  USAGE_TOPIC,
-  type UsagePublisher,
-  type UsagePublishers,
-  type UsageTopic,
-  type UsageTopicOptions,
-  usageTopic,
-} from "./usage/publishers.ts";
-export type { ReserveInput } from "./usage/reservation.ts";
-export type { ProviderUsage, TurnEnd } from "./usage/settle-turn.ts";
-export { snapshotSchema, type UsageSnapshot } from "./usage/snapshot.ts";
-export { usageKey } from "./usage/units.ts";
-export { createUsage, type Finalized, type FinalizeOptions, type Usage, type UsageOptions } from "./usage/usage.ts";
+  createUsage,
+  type Finalized,
+  type FinalizeOptions,
+  type Usage,
+  type UsageHealth,
+  type UsageOptions,
+} from "./usage/usage.ts";
 export type { Watchdog, WatchdogOptions } from "./usage/watchdog.ts";

@@ -11,22 +11,17 @@ import { RECOVERY_TOPIC } from "../recovery/topics.ts";
 import { auditOf } from "../store/audit.ts";
 import { checkReclaim, reclaimSpanMs, type StreamDoors, type StreamNotice } from "../store/redis/index.ts";
 import type { AnyTopic } from "../topic/topic.ts";
+import { auditTopicNames } from "./audit/registry.ts";
 import { senderSinks, senderTopics } from "./audit/sender.ts";
-import { auditStreamTopics, startAuditStream } from "./audit/stream.ts";
-import { type RecoveryStreamSettings, startRecoveryStream } from "./recovery/stream.ts";
+import { type RecoveryStreamSettings, startAuditStream, startRecoveryStream } from "./seed-streams.ts";
 
 export interface StreamsConfig {
   /** Where the streams are. */
   readonly redis: string;
-  readonly audit: AuditStreamConfig | null;
+  /** `serviceUrl`: the audit service that gets the records over HTTP; null: this process writes them to its own store. */
+  readonly audit: { readonly group: string | undefined; readonly serviceUrl: string | null } | null;
   readonly recovery: RecoveryStreamSettings | null;
   readonly consumerName: string | undefined;
-}
-
-export interface AuditStreamConfig {
-  readonly group: string | undefined;
-  /** The audit service that gets the records over HTTP; null: this process writes them to its own store. */
-  readonly serviceUrl: string | null;
 }
 
 /** What a configuration says of them. */
@@ -40,17 +35,13 @@ interface Config {
   readonly token: string | null;
 }
 
-export interface StreamParts {
+interface StreamParts {
   readonly config: Config;
   readonly mg: Makegood;
   readonly log: Log;
   readonly clock: Clock;
   /** Which topics this process works on. */
   readonly patterns: readonly string[];
-}
-
-export interface Streams {
-  stop(): Promise<void>;
 }
 
 /** One try at the audit service. */
@@ -65,64 +56,42 @@ export function streamTopics({ streams, token }: Config, clock: Clock): AnyTopic
   return senderTopics(senderSinks({ url, token: token ?? undefined, timeoutMs: SEND_TIMEOUT_MS, clock }));
 }
 
-export function startStreams(parts: StreamParts): Streams {
+export function startStreams(parts: StreamParts): { stop(): Promise<void> } {
   const { config, log } = parts;
   const { streams, unused_variables: unused, drain_ms } = config;
   if (unused.length > 0) {
     log.warn("variables of the seeds' streams are set and have no effect: MAKEGOOD_STREAMS opens streams", { variables: unused });
   }
-  const opened: StreamDoors[] = [];
-  if (streams?.audit) opened.push(openAudit(parts, streams, streams.audit));
-  if (streams?.recovery) opened.push(openRecovery(parts, streams, streams.recovery));
+  const opened = streams === null ? [] : [...openAudit(parts, streams), ...openRecovery(parts, streams)];
   const timeoutMs = Math.min(STOP_MS, drain_ms);
-  return {
-    stop: async () => void (await Promise.all(opened.map((doors) => doors.stop({ timeoutMs })))),
-  };
+  return { stop: async () => void (await Promise.all(opened.map((doors) => doors.stop({ timeoutMs })))) };
 }
 
-function openAudit(parts: StreamParts, { redis, consumerName }: StreamsConfig, audit: AuditStreamConfig): StreamDoors {
-  const { mg, log, clock, patterns } = parts;
+function openAudit(parts: StreamParts, { redis, consumerName, audit }: StreamsConfig): StreamDoors[] {
+  if (audit === null) return [];
+  const { mg, clock } = parts;
   if (audit.serviceUrl === null && auditOf(mg.store) === null) {
     throw new MakegoodError("invalid_config", "the audit stream needs a store with audit records, or DATA_STORAGE_URL");
   }
   const namespace = audit.serviceUrl === null ? "audit" : "audit-write";
-  sayUnworked(log, patterns, auditStreamTopics(namespace), "audit");
-  const onNotice = noticeLog(log, "audit");
-  return startAuditStream({ mg, redis, group: audit.group, consumerName, namespace, onNotice, clock });
+  const onNotice = noticeLog(parts, "audit", auditTopicNames(namespace));
+  return [startAuditStream({ mg, redis, group: audit.group, consumerName, namespace, onNotice, clock })];
 }
 
-function openRecovery(
-  { mg, log, clock, patterns }: StreamParts,
-  { redis, consumerName }: StreamsConfig,
-  recovery: RecoveryStreamSettings,
-): StreamDoors {
-  sayUnworked(log, patterns, [RECOVERY_TOPIC], "recovery");
+function openRecovery(parts: StreamParts, { redis, consumerName, recovery }: StreamsConfig): StreamDoors[] {
+  if (recovery === null) return [];
+  const { mg, log, clock } = parts;
+  const onNotice = noticeLog(parts, "recovery", [RECOVERY_TOPIC]);
   // CON-27: limit and backoff are two settings and one promise; this is the promise.
   const spanMs = reclaimSpanMs(checkReclaim(recovery));
   const text = "an entry that kills the process that reads it is quarantined after this long";
   log[spanMs > WEEK_MS ? "warn" : "info"](text, { stream: "recovery", quarantined_after_ms: spanMs });
-  const onNotice = noticeLog(log, "recovery");
-  return startRecoveryStream({ ...recovery, mg, redis, consumerName, onNotice, clock });
+  return [startRecoveryStream({ ...recovery, mg, redis, consumerName, onNotice, clock })];
 }
 
-/** Accepted and delivered by nobody here: fine where another process works on them, and a mistake where none does. */
-function sayUnworked(log: Log, patterns: readonly string[], topics: readonly string[], stream: string): void {
-  const left = topics.filter((topic) => !patterns.some((pattern) => topicMatches(pattern, topic)));
-  if (left.length > 0) log.warn("this process reads a stream and does not work on its topics", { stream, topics: left });
-}
-
-const LEVELS: Readonly<Record<StreamNotice["what"], LogLevel>> = {
-  started: "info",
-  stopped: "info",
+/** What is not said as information. */
+const LEVELS: Readonly<Partial<Record<StreamNotice["what"], LogLevel>>> = {
   accepted: "debug",
-  reclaimed: "info",
-  consumers_removed: "info",
-  published: "info",
-  accept_failed: "warn",
-  settle_failed: "warn",
-  read_failed: "warn",
-  pass_failed: "warn",
-  open_failed: "warn",
   not_durable: "warn",
   too_long: "warn",
   quarantined: "error",
@@ -130,6 +99,12 @@ const LEVELS: Readonly<Record<StreamNotice["what"], LogLevel>> = {
   lost: "error",
 };
 
-function noticeLog(log: Log, stream: string): (notice: StreamNotice) => void {
-  return ({ what, ...fields }) => log[LEVELS[what]](`stream ${what.replaceAll("_", " ")}`, { stream, ...fields });
+function noticeLog({ log, patterns }: StreamParts, stream: string, topics: readonly string[]): (notice: StreamNotice) => void {
+  // Accepted and delivered by nobody here: fine where another process works on them, and a mistake where none does.
+  const left = topics.filter((topic) => !patterns.some((pattern) => topicMatches(pattern, topic)));
+  if (left.length > 0) log.warn("this process reads a stream and does not work on its topics", { stream, topics: left });
+  return ({ what, ...fields }) => {
+    const level = LEVELS[what] ?? (what.endsWith("_failed") ? "warn" : "info");
+    log[level](`stream ${what.replaceAll("_", " ")}`, { stream, ...fields });
+  };
 }

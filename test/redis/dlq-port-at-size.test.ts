@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import type { DLQEntry } from "../../src/store/redis/dlq-port/dlq-store.ts";
 import { TOPIC } from "../../src/store/redis/dlq-port/entry.ts";
-import { portOver } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
+import { portOver } from "../../src/store/redis/dlq-port/port.ts";
 import { createRedisStore } from "../../src/store/redis/redis-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { dropSchema, freshSchema, openStore } from "../support/postgres.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { MakegoodError } from "../../src/message/errors.ts";
 import type { Clock } from "../../src/platform/clock.ts";
 import type { DLQAlarm } from "../../src/store/redis/dlq-port/dlq-store.ts";
-import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
+import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/port.ts";
 import { createRedisDLQStore, type RedisDLQStoreOptions } from "../../src/store/redis/dlq-port/redis-dlq-store.ts";
 import { fromIoredis, fromNodeRedis, type RedisPort } from "../../src/store/redis/port.ts";
 import { DURABLE, type RedisServer, startRedis } from "../support/redis-server.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSettlementClient } from "../../src/presets/settlement/client.ts";
 import type { SettlementOptions } from "../../src/presets/settlement/options.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
-import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
+import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/port.ts";
 import { type Billing, startBilling, testSigner } from "./billing.ts";
 import { keptLog, movableClock, request, sceneOf, TEN_MINUTES } from "./scene.ts";
 

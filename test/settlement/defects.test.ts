@@ -8,7 +8,7 @@ import { payloadHash } from "../../src/message/validate.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { systemRandom } from "../../src/platform/random.ts";
 import type { DLQPort } from "../../src/store/redis/dlq-port/dlq-store.ts";
-import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
+import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/port.ts";
 import type { Store } from "../../src/store/store.ts";
 import { until } from "../support/processes.ts";
 import { type Billing, startBilling, testSigner } from "./billing.ts";

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSettlementClient } from "../../src/presets/settlement/client.ts";
 import type { DLQPort } from "../../src/store/redis/dlq-port/dlq-store.ts";
-import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
+import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/port.ts";
 import { type Billing, startBilling, testSigner } from "./billing.ts";
 import { request, sceneOf, TEN_MINUTES } from "./scene.ts";
 

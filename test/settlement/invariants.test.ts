@@ -12,8 +12,7 @@ import {
   assertPersisted,
   BILLING_INVARIANTS,
 } from "../../src/presets/settlement/invariants.ts";
-import type { FinalizeResult } from "../../src/presets/settlement/outcome.ts";
-import type { FinalizeRequest } from "../../src/presets/settlement/request.ts";
+import type { FinalizeRequest, FinalizeResult } from "../../src/presets/settlement/request.ts";
 import { type Billing, type Reply, startBilling } from "./billing.ts";
 import { request, sceneOf, TEN_MINUTES } from "./scene.ts";
 

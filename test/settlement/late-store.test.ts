@@ -7,7 +7,7 @@ import { createSettlementClient } from "../../src/presets/settlement/client.ts";
 import { readJournal } from "../../src/store/journal/read-journal.ts";
 import { readLine } from "../../src/store/ladder/format/error-line.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
-import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
+import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/port.ts";
 import type { Store } from "../../src/store/store.ts";
 import { freshDirectory } from "../journal/support.ts";
 import { fragile } from "../ladder/support.ts";

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import { createSettlementClient, type SettlementClient } from "../../src/presets/settlement/client.ts";
 import type { SettlementOptions } from "../../src/presets/settlement/options.ts";
 import type { FinalizeRequest } from "../../src/presets/settlement/request.ts";
-import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/memory-dlq-store.ts";
+import { createMemoryDLQStore } from "../../src/store/redis/dlq-port/port.ts";
 import { type Billing, testSigner } from "./billing.ts";
 
 export interface MovableClock extends Clock {

@@ -3,9 +3,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { reservationOf } from "../../src/presets/usage/reservation.ts";
-import { settleTurn, type TurnEnd } from "../../src/presets/usage/settle-turn.ts";
-import { creditsOf, usageId, usageKey } from "../../src/presets/usage/units.ts";
+import { creditsOf, settleTurn, type TurnEnd, usageId, usageKey } from "../../src/presets/usage/settle-turn.ts";
+import { reservationOf } from "../../src/presets/usage/snapshot.ts";
 import type { Reservation } from "../../src/store/usage.ts";
 import { uuid } from "./scene.ts";
 

@@ -20,10 +20,9 @@ import type { HandedDown } from "../../store/ladder/format/handed-down.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { tallyOf, UNSETTLED, withBelow } from "../../store/shared/tally.ts";
 import type { Store } from "../../store/store.ts";
-import { type Draft, draftOf, quarantined } from "./draft.ts";
+import { beside, type Draft, draftOf } from "./draft.ts";
 import type { AuditEnvelope, LeastData } from "./record.ts";
-import { AUDIT_CLIENT_NAMESPACE, auditKind } from "./registry.ts";
-import { isSameData } from "./seed-record.ts";
+import { AUDIT_CLIENT_NAMESPACE, type AuditType } from "./registry.ts";
 import { type SenderOptions, senderSinks, senderTopics } from "./sender.ts";
 
 /** `secondary`, `journal` and the rest: as createMakegood takes them. */
@@ -60,10 +59,16 @@ export interface AuditResult {
 /** A whole record, or the seed's own shape: the data alone, with an `id` that says which record it is. */
 export type AuditInput<Data extends object = Record<string, unknown>> = AuditEnvelope<Data> | (Data & { readonly data?: never });
 
-/** One for each registered type: `aiDecision(record)` is `write("ai-decisions", record)`, with the type of its data. */
-type Helpers = { readonly [Name in keyof LeastData]: (record: AuditInput<LeastData[Name]>) => Promise<AuditResult> };
+/** `aiDecision(record)` is `write("ai-decisions", record)`, with the type of its data. */
+type Helper<T extends AuditType> = (record: AuditInput<LeastData<T>>) => Promise<AuditResult>;
 
-export interface AuditClient extends Helpers, AsyncDisposable {
+export interface AuditClient extends AsyncDisposable {
+  readonly orchestration: Helper<"orchestration">;
+  readonly signalProcessing: Helper<"signal-processing">;
+  readonly aiDecision: Helper<"ai-decisions">;
+  readonly execution: Helper<"executions">;
+  readonly notification: Helper<"notifications">;
+  readonly effectiveness: Helper<"effectiveness">;
   /** `type`: a registered type or one of its other names. */
   write(type: string, record: AuditInput): Promise<AuditResult>;
   /** How many records wait here; null: the store does not say. */
@@ -83,25 +88,25 @@ const DRAIN_MS = 10_000;
 const ASK_MS = 1_000;
 
 export function createAuditClient(options: AuditClientOptions): AuditClient {
-  const { clock = systemClock, random = systemRandom, timeoutMs = TIMEOUT_MS, actor } = options;
-  const budgetMs = options.budgetMs ?? timeoutMs + REST_MS;
-  const { url, token, headers, onEvent, log, errorLog = (line: string) => void process.stderr.write(`${line}\n`) } = options;
+  const { clock = systemClock, random = systemRandom, timeoutMs = TIMEOUT_MS, actor, retry, work = true, onEvent } = options;
+  const { budgetMs = timeoutMs + REST_MS, errorLog = (line: string) => void process.stderr.write(`${line}\n`) } = options;
   const ids = createIds(clock, random);
-  const sinks = senderSinks({ url, token, headers, clock, timeoutMs });
   const failed = (error: unknown, during: string): void =>
     tell(() => onEvent?.({ type: "store_error", during, error: redact(errorText(error)), consecutive: 1 }));
-  const own = options.store || options.secondary ? null : ownStore(options, clock, random);
-  const { store = own ?? options.secondary, journal, pollMs, retry, work = true } = options;
-  const secondary = store === options.secondary ? undefined : options.secondary;
-  // Its ladder is the only fallback. A journal that cannot be opened keeps nobody from sending records.
-  const ladder = { store: store as Store, secondary, journal, sharedStore: true, openWithinMs: 0, logsUnsafe: true } as const;
-  const journalRefused = (error: unknown): void => failed(error, "audit_journal");
-  const how = { ...ladder, topics: senderTopics(sinks, retry), journalRefused, pollMs, onEvent, errorLog, log, clock, random };
-  const making = createMakegood(how).then((mg) => {
-    if (work) mg.work({ topics: [TOPICS] });
-    return mg;
+  const store = options.store ?? options.secondary ?? ownStore(options, clock, random);
+  const making = createMakegood({
+    ...options,
+    store,
+    secondary: store === options.secondary ? undefined : options.secondary,
+    // A store of the caller's is the caller's to close.
+    sharedStore: store === options.store || store === options.secondary,
+    topics: senderTopics(senderSinks({ ...options, clock, timeoutMs }), retry),
+    // Its ladder is the only fallback. A journal that cannot be opened keeps nobody from sending records.
+    openWithinMs: 0,
+    logsUnsafe: true,
+    journalRefused: (error) => failed(error, "audit_journal"),
   });
-  making.catch((error) => failed(error, "audit_open"));
+  making.then((mg) => work && mg.work({ topics: [TOPICS] })).catch((error) => failed(error, "audit_open"));
   let closing: Promise<{ pending: number | null }> | undefined;
 
   /** A client that is closed tries nothing any more; a store of the caller's may still take the record. */
@@ -125,12 +130,18 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
       draft = draftOf(type, record, { newId: ids, actor, occurredMs: clock.wallMs() });
       const mg = await within(clock, making, budgetMs / 3);
       if (!mg) throw new MakegoodError("store_unavailable", "the client could not start in time");
+      const { eventId, auditType, payloadText } = draft;
       let result = await send(mg, draft, leftMs());
-      if (result.kind === "refused" && result.code === "key_conflict") result = await contradicted(mg, draft, result, leftMs());
-      const answer = resultOf(result, draft.eventId);
-      const { result: counted } = KINDS[answer.kind];
-      mg.events.emit({ type: "audit", auditType: draft.auditType, result: counted, code: answer.code });
-      return answer;
+      if (result.code === "key_conflict" && payloadText !== undefined) {
+        const second = beside(AUDIT_CLIENT_NAMESPACE, auditType, eventId, payloadText);
+        if (second) result = await send(mg, { ...draft, ...second }, leftMs());
+        else result = { ...result, kind: "queued", stored: "primary", survives: mg.store.traits.survives };
+      }
+      const kind = kindOf(result);
+      const { code, error } = result;
+      mg.events.emit({ type: "audit", auditType, result: KINDS[kind].result, code });
+      const survives = KINDS[kind].survives ?? result.survives;
+      return { kind, eventId, survives, code, error: error === null ? null : redact(error) };
     } catch (thrown) {
       const error = redact(errorText(thrown));
       const entry = draft?.payloadText === undefined ? null : entryOf(draft, ids(), clock);
@@ -139,16 +150,6 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
       failed(thrown, "audit_write");
       return { kind: "logged", eventId: draft?.eventId ?? ids(), survives: "nothing", code: "write_failed", error };
     }
-  }
-
-  /** Another record that waits here has its event id: both are kept, and the service will tell which one came second. */
-  async function contradicted(mg: Makegood, draft: Draft, result: DeliverResult, leftMs: number): Promise<DeliverResult> {
-    const { payloadText, auditType, eventId } = draft;
-    const kind = auditKind(auditType);
-    if (payloadText === undefined || kind === null) return result;
-    if (isSameData(kind, eventId, payloadText))
-      return { ...result, kind: "queued", stored: "primary", survives: mg.store.traits.survives };
-    return send(mg, quarantined(draft, auditType, "its event id belongs to another record", payloadText), leftMs);
   }
 
   async function counted(statuses: readonly Status[]): Promise<number | null> {
@@ -161,13 +162,9 @@ export function createAuditClient(options: AuditClientOptions): AuditClient {
   }
 
   async function shutDown(drainMs: number): Promise<{ pending: number | null }> {
-    const mg = await making.catch(() => null);
-    const left = await counted(UNSETTLED);
-    await mg?.close({ drainMs });
-    await Promise.allSettled([...sinks.values()].map(async (sink) => sink.close?.()));
-    // A store of the caller's is the caller's to close.
-    await own?.close();
-    return { pending: left };
+    const pending = await counted(UNSETTLED);
+    await (await making.catch(() => null))?.close({ drainMs });
+    return { pending };
   }
 
   async function makegood(): Promise<Makegood | null> {
@@ -205,12 +202,6 @@ const KINDS = {
   quarantined: { result: "validation_error", survives: null },
   logged: { result: "failed", survives: "nothing" },
 } as const;
-
-function resultOf(result: DeliverResult, eventId: string): AuditResult {
-  const kind = kindOf(result);
-  const error = result.error === null ? null : redact(result.error);
-  return { kind, eventId, survives: KINDS[kind].survives ?? result.survives, code: result.code, error };
-}
 
 function kindOf({ kind, status, stored }: DeliverResult): AuditResult["kind"] {
   if (kind === "delivered") return status === 202 ? "accepted" : "stored";

@@ -1,14 +1,16 @@
 /**
  * What an audit record is: an envelope that is the same for every type, `data` with the least its type needs, and what else
  * the producer sent. The text is checked and never rewritten: what is stored is what came in. Everything that is wrong is found
- * at once.
+ * at once. A record in the seed's own shape, {id, fingerprint, confidence …} without an envelope, becomes the `data` of one: the same
+ * envelope wherever it comes in, the endpoint, the stream or the client.
  */
+import { z } from "zod";
 import { isMakegoodError } from "../../message/errors.ts";
-import { isObject } from "../../message/json.ts";
-import { type StandardSchemaV1, schemaOf } from "../../message/standard-schema.ts";
-import { isWellFormed, parsePayloadText } from "../../message/validate.ts";
+import { readObject } from "../../message/json.ts";
+import type { StandardSchemaV1 } from "../../message/standard-schema.ts";
+import { parsePayloadText, payloadHash, textProblem } from "../../message/validate.ts";
 import type { AuditRecord } from "../../store/audit.ts";
-import type { AuditKind, Minimum } from "./registry.ts";
+import { AUDIT_TYPES, type AuditKind, type AuditType } from "./registry.ts";
 
 /** A record as a producer writes it; the client fills in what may be absent. Unknown members are kept. */
 export interface AuditEnvelope<Data extends object = Record<string, unknown>> {
@@ -25,17 +27,10 @@ export interface AuditEnvelope<Data extends object = Record<string, unknown>> {
   readonly [unknown: string]: unknown;
 }
 
-type And<Least extends object> = Least & { readonly [more: string]: unknown };
-
-/** The least that `data` holds, as the client's helpers ask for it; `confidence`: from 0 to 1. */
-export interface LeastData {
-  orchestration: And<{ readonly phase: string }>;
-  signalProcessing: And<{ readonly fingerprint: string }>;
-  aiDecision: And<{ readonly fingerprint: string; readonly confidence: number }>;
-  execution: And<{ readonly workflow: string }>;
-  notification: And<{ readonly channel: string }>;
-  effectiveness: And<{ readonly score: number }>;
-}
+/** The least that the data of a type holds. */
+export type LeastData<T extends AuditType> = z.infer<
+  z.ZodObject<Extract<(typeof AUDIT_TYPES)[number], { type: T }>["least"], z.core.$loose>
+>;
 
 export interface RecordFault {
   /** A path such as `data.confidence`; `.` is the record as a whole. */
@@ -47,12 +42,6 @@ export type ReadRecord =
   | { readonly ok: true; readonly record: AuditRecord }
   | { readonly ok: false; readonly faults: readonly RecordFault[] };
 
-const TEXT_BYTES_MAX = { event_id: 255, correlation_id: 255, actor: 255, resource: 1_024, outcome: 100 } as const;
-type TextField = keyof typeof TEXT_BYTES_MAX;
-
-// A column, a header and a log show these: no control characters.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const CONTROL = /[\u0000-\u001f\u007f]/;
 const INSTANT = /^(?:19[7-9]\d|[2-9]\d{3})-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
 /** Date.parse alone would read the 31st of February as a day in March. */
@@ -62,8 +51,32 @@ function isInstant(text: string): boolean {
   return day.toISOString().startsWith(text.slice(0, 10));
 }
 
+/** A column, a header and a log show it. */
+const text = (bytesMax: number) =>
+  z.custom<string>((value) => textProblem(value, bytesMax) === null, {
+    error: ({ input }) => (input === undefined ? "is missing" : (textProblem(input, bytesMax) ?? "")),
+  });
+
+const NO_TIME = "must be a time such as 2026-01-31T12:00:00.000Z, with its offset";
+const ID_BYTES_MAX = 255;
+const NO_OBJECT = "must be a JSON object";
+const ENVELOPE = z.looseObject(
+  {
+    event_id: text(ID_BYTES_MAX),
+    correlation_id: text(ID_BYTES_MAX),
+    actor: text(255),
+    resource: text(1_024),
+    outcome: text(100),
+    occurred_at: z.string(NO_TIME).refine(isInstant, NO_TIME),
+  },
+  NO_OBJECT,
+);
+const schemaOf = ({ least }: AuditKind) => ENVELOPE.extend({ data: z.looseObject(least, NO_OBJECT) });
+const SCHEMAS = new Map<string, ReturnType<typeof schemaOf>>(AUDIT_TYPES.map((kind) => [kind.type, schemaOf(kind)]));
+const checksOf = (kind: AuditKind) => SCHEMAS.get(kind.type) ?? schemaOf(kind);
+
 export function isEventId(value: unknown): value is string {
-  return textFault(value, TEXT_BYTES_MAX.event_id) === null;
+  return textProblem(value, ID_BYTES_MAX) === null;
 }
 
 /** Reads the exact text of a record: JSON, 1 MiB, bounded depth, envelope, and the least of its type. */
@@ -75,65 +88,73 @@ export function readRecord(kind: AuditKind, text: string): ReadRecord {
     if (!isMakegoodError(error)) throw error;
     return { ok: false, faults: [{ field: ".", detail: error.message }] };
   }
-  const faults = recordFaults(kind, value);
-  if (faults.length > 0) return { ok: false, faults };
-  const { event_id, correlation_id, occurred_at, actor, resource, outcome } = value as Record<TextField | "occurred_at", string>;
-  const record: AuditRecord = {
-    eventId: event_id,
-    auditType: kind.type,
-    correlationId: correlation_id,
-    occurredAt: new Date(occurred_at),
-    actor,
-    resource,
-    outcome,
-    payload: text,
-  };
-  return { ok: true, record };
-}
-
-function recordFaults(kind: AuditKind, value: unknown): RecordFault[] {
-  if (!isObject(value)) return [{ field: ".", detail: "must be a JSON object" }];
-  const own = (name: string): unknown => (Object.hasOwn(value, name) ? value[name] : undefined);
-  const faults: RecordFault[] = [];
-  for (const [field, bytesMax] of Object.entries(TEXT_BYTES_MAX)) {
-    const detail = textFault(own(field), bytesMax);
-    if (detail !== null) faults.push({ field, detail });
-  }
-  const occurred = own("occurred_at");
-  if (typeof occurred !== "string" || !isInstant(occurred)) {
-    faults.push({ field: "occurred_at", detail: "must be a time such as 2026-01-31T12:00:00.000Z, with its offset" });
-  }
-  const data = own("data");
-  if (!isObject(data)) return [...faults, { field: "data", detail: "must be a JSON object" }];
-  for (const minimum of kind.minimum) {
-    const detail = minimumFault(Object.hasOwn(data, minimum.name) ? data[minimum.name] : undefined, minimum);
-    if (detail !== null) faults.push({ field: `data.${minimum.name}`, detail });
-  }
-  return faults;
+  const { data, error } = checksOf(kind).safeParse(value);
+  if (error)
+    return { ok: false, faults: error.issues.map(({ path, message: detail }) => ({ field: path.join(".") || ".", detail })) };
+  const { event_id: eventId, correlation_id: correlationId, occurred_at, actor, resource, outcome } = data;
+  const facts = { correlationId, occurredAt: new Date(occurred_at), actor, resource, outcome };
+  return { ok: true, record: { eventId, auditType: kind.type, ...facts, payload: text } };
 }
 
 /** The same checks as a schema of a topic: a program that enqueues a record directly gets the faults at once. */
-export function recordSchema(kind: AuditKind): StandardSchemaV1<AuditEnvelope> {
-  const issueOf = ({ field, detail }: RecordFault) => ({ message: detail, path: field === "." ? [] : field.split(".") });
-  return schemaOf((value) => recordFaults(kind, value).map(issueOf));
-}
+export const recordSchema = (kind: AuditKind): StandardSchemaV1<AuditEnvelope> =>
+  checksOf(kind) as StandardSchemaV1<AuditEnvelope>;
 
 /** All faults as one sentence. It names fields and never repeats what stood in them. */
 export function faultText(faults: readonly RecordFault[]): string {
   return faults.map(({ field, detail }) => (field === "." ? `the record ${detail}` : `${field} ${detail}`)).join("; ");
 }
 
-function textFault(value: unknown, bytesMax: number): string | null {
-  if (value === undefined) return "is missing";
-  if (typeof value !== "string" || value === "") return "must be a text that is not empty";
-  if (Buffer.byteLength(value) > bytesMax) return `may have at most ${bytesMax} bytes`;
-  return CONTROL.test(value) || !isWellFormed(value) ? "must not hold control characters or half surrogate pairs" : null;
+export interface Source {
+  /** Of the envelope that is made; absent: the record's own id and text say whether it is the same one again. */
+  readonly eventId?: string | undefined;
+  /** For a record that has no id of its own either. */
+  readonly newId: () => string;
+  /** Absent: the type's producer. */
+  readonly actor?: string | undefined;
+  readonly occurredMs: number;
 }
 
-function minimumFault(value: unknown, { kind, min, max }: Minimum): string | null {
-  if (value === undefined) return "is missing";
-  if (kind === "text") return typeof value === "string" && value !== "" ? null : "must be a text that is not empty";
-  if (typeof value !== "number" || !Number.isFinite(value)) return "must be a number";
-  const inside = value >= (min ?? value) && value <= (max ?? value);
-  return inside ? null : `must be from ${min ?? "any"} to ${max ?? "any"}`;
+/** Where the data begins in an envelope made here: quotes inside of a text before it are escaped. */
+const DATA = ',"data":';
+
+/** Reads a record in either shape. What fits neither is checked as the one it looks like. */
+export function readEither(kind: AuditKind, text: string, source: Source): ReadRecord {
+  const read = readRecord(kind, text);
+  if (read.ok) return read;
+  const wrapped = wrap(kind, text, source);
+  return wrapped === null ? read : readRecord(kind, wrapped);
+}
+
+/** Whether the event id says no more than "this very data": another envelope around it is the same record, not a contradiction. */
+export function isSameData(kind: AuditKind, eventId: string, text: string): boolean {
+  const at = text.indexOf(DATA);
+  return at > 0 && eventId === dataId(kind, text.slice(at + DATA.length, -1));
+}
+
+/** Whether it has, or tries to have, an envelope of its own. Members that are undefined are absent. */
+export function hasEnvelope(record: unknown): record is object {
+  const { event_id, data } = Object(record) as { event_id?: unknown; data?: unknown };
+  return typeof record === "object" && (event_id !== undefined || data !== undefined);
+}
+
+const dataId = ({ type }: AuditKind, text: string): string => `${type}/${payloadHash(text)}`;
+
+/** Null: it has an envelope of its own that is wrong, or is no object at all. */
+function wrap(kind: AuditKind, text: string, { eventId, newId, actor = kind.producer, occurredMs }: Source): string | null {
+  const data = readObject(text);
+  if (data === null || hasEnvelope(data) || !(Math.abs(occurredMs) <= 8.64e15)) return null;
+  const { id } = data;
+  const own = typeof id === "number" ? String(id) : id;
+  // Without an id two equal records may be two events: kept twice rather than once too few.
+  const event = eventId ?? (isEventId(own) ? dataId(kind, text) : newId());
+  const envelope = {
+    event_id: event,
+    correlation_id: isEventId(own) ? own : event,
+    occurred_at: new Date(occurredMs).toISOString(),
+    actor,
+    resource: kind.type,
+    outcome: "unknown",
+  };
+  return `${JSON.stringify(envelope).slice(0, -1)}${DATA}${text}}`;
 }

@@ -14,7 +14,7 @@ import { messageHeaders } from "../../sink/request-headers.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { httpVerdict, isAddressFault, outcomeOfAnswer, type Verdict } from "../../sink/verdict.ts";
 import { type AnyTopic, topic } from "../../topic/topic.ts";
-import { checkAgain, invalid, NOT_REGISTERED } from "./quarantine.ts";
+import { checkAgain, invalid, NOT_REGISTERED } from "./draft.ts";
 import { faultText, readRecord } from "./record.ts";
 import { AUDIT_CLIENT_NAMESPACE, AUDIT_PATH, AUDIT_TYPES, type AuditKind, QUARANTINE } from "./registry.ts";
 
@@ -56,15 +56,9 @@ function verdictOf(status: number): Verdict {
 }
 
 function typeSink(kind: AuditKind, { url, token, headers, timeoutMs, clock }: SenderOptions, service: Service): Sink {
-  const poster = createPoster(
-    {
-      url: `${url.replace(/\/+$/, "")}${AUDIT_PATH}/${kind.type}`,
-      headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
-      timeoutMs,
-      trusted: true,
-    },
-    { clock },
-  );
+  const address = `${url.replace(/\/+$/, "")}${AUDIT_PATH}/${kind.type}`;
+  const all = { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
+  const poster = createPoster({ url: address, headers: all, timeoutMs, trusted: true }, { clock });
   return {
     kind: "http",
     async deliver(delivery, context) {
@@ -90,9 +84,8 @@ const SILENT_RECORDS = 5;
 type Service = ReturnType<typeof createService>;
 
 /**
- * What answers say about the audit service as a whole, one for all types. While it is away (refused, not there, full, overloaded,
- * silent to several records in a row, or set up so that it takes nothing) records wait and spend no attempts, for a week if need
- * be.
+ * What answers say about the audit service as a whole, one for all types. While it is away (refused, not there, full, overloaded, silent
+ * to several records in a row, or set up so that it takes nothing) records wait and spend no attempts, for a week if need be.
  */
 export function createService() {
   const silent = new Set<string>();

@@ -28,10 +28,7 @@ export function judge(answer: Answered, request: FinalizeRequest, wallMs: number
   return { outcome, unverified: false, normalised: false };
 }
 
-/**
- * A wrong address must not make dead letters of all that is owed, however long it stays wrong; a person puts it right, and it
- * goes on.
- */
+/** A wrong address must not make dead letters of all that is owed, however long it stays wrong: a person puts it right. */
 function misplaced(status: number): Outcome {
   const error = `the receiver answered ${status}: it settles nothing at this address; check billingUrl`;
   return { kind: "retry", code: `http_${status}`, error, alert: true, outage: true };
@@ -51,10 +48,7 @@ const FINALIZED = words("finalized finalised settled committed completed idempot
 const UNDER_WAY = words("pending processing in_progress finalizing settling finalize_pending reserved reserve_held held");
 const ENDED_OTHERWISE = words("finalize_failed released voided void cancelled canceled expired refunded failed rejected");
 
-/**
- * `text` is what the receiver says about the reservation: the body of a 409, or the reservation itself. Agreement needs both amount
- * and state; one difference is enough to disagree.
- */
+/** `text`: the body of a 409, or the reservation itself. Agreement needs both amount and state; one difference is enough to disagree. */
 export function judgeReservation(text: string, request: FinalizeRequest): Judged {
   const said = read(text);
   if (said === null) return { outcome: DUPLICATE, unverified: true, normalised: false };

@@ -5,17 +5,11 @@
 import { LIMITS } from "../../message/limits.ts";
 import { payloadHash } from "../../message/validate.ts";
 import { cutToBytes } from "../../sink/one-line.ts";
-import {
-  createRedisStore,
-  type DLQEntry,
-  type DLQPort,
-  type PutResult,
-  portOver,
-  type RedisPort,
-} from "../../store/redis/index.ts";
-
-/** The roots that it could have: in a hash tag, or the seeds' plain names. */
-const rootsOf = (prefix: string): string[] => (prefix.startsWith("{") ? [`${prefix}:`] : [`{${prefix}}:`, `${prefix}:`]);
+import type { DLQEntry, DLQPort, PutResult } from "../../store/redis/dlq-port/dlq-store.ts";
+import { portOver } from "../../store/redis/dlq-port/port.ts";
+import { FORMER_QUARANTINED, formerRoots } from "../../store/redis/dlq-port/redis-dlq-store.ts";
+import type { RedisPort } from "../../store/redis/port.ts";
+import { createRedisStore } from "../../store/redis/redis-store.ts";
 
 const send = (redis: RedisPort, key: string, ...args: string[]): Promise<unknown> =>
   redis.send(key, [args[0] as string, key, ...args.slice(1)]);
@@ -46,10 +40,6 @@ const REASON_BYTES = 4_000;
 /** Cut off between a payload and its indexes, the rest would look like a loss. */
 const FORGET = "redis.call('DEL', KEYS[1]) for i = 2, #KEYS do redis.call('ZREM', KEYS[i], ARGV[1]) end return 1";
 
-async function forget({ redis, root }: From, key: string, sets: readonly string[], member: string): Promise<void> {
-  await redis.send(key, ["EVAL", FORGET, String(1 + sets.length), key, ...sets.map((name) => root + name), member]);
-}
-
 /** A kill in between is a duplicate at the next run. */
 export async function importFormerPort(redis: RedisPort, options: MoveOptions): Promise<Moved> {
   const { prefix } = options;
@@ -57,13 +47,19 @@ export async function importFormerPort(redis: RedisPort, options: MoveOptions): 
   const store = createRedisStore({ redis, prefix });
   const port = portOver(store, {});
   try {
-    for (const root of rootsOf(prefix)) {
-      const from = { redis, port, options, moved, root };
+    for (const root of formerRoots(prefix)) {
       const all = async (set: string) => (await send(redis, root + set, "ZRANGE", "0", "-1")) as string[];
-      const owed = new Set([...(await all("schedule")), ...(await all("created")), ...(await unscheduled(from))]);
-      await moveAll(from, [...owed], "entry", "entries");
-      await moveAll(from, await all("terminals"), "terminal", "terminals");
-      await moveQuarantine(from, await all("quarantine"));
+      const owed = new Set([...(await all("schedule")), ...(await all("created")), ...(await unscheduled(redis, root))]);
+      const records = [
+        ...[...owed].map((id) => indexed(root, "entries", "entry", id)),
+        ...(await all("terminals")).map((id) => indexed(root, "terminals", "terminal", id)),
+        // The store's own quarantine has plain ids and is left alone.
+        ...(await all("quarantine")).filter((one) => FORMER_QUARANTINED.test(one)).map((one) => inQuarantine(root, one)),
+      ];
+      for (const [n, record] of records.entries()) {
+        await move(redis, port, record, options, moved);
+        if (n % PAGE === PAGE - 1) options.progress?.(moved);
+      }
     }
     return moved;
   } finally {
@@ -71,16 +67,33 @@ export async function importFormerPort(redis: RedisPort, options: MoveOptions): 
   }
 }
 
-interface From {
-  readonly redis: RedisPort;
-  readonly port: DLQPort;
-  readonly options: MoveOptions;
-  readonly moved: Moved;
-  readonly root: string;
+interface Former {
+  readonly is: "entries" | "terminals" | "quarantined";
+  readonly key: string;
+  readonly id: string;
+  /** What the sets that lead to it call it. */
+  readonly member: string;
+  readonly sets: readonly string[];
+  /** Of what was in quarantine. */
+  readonly kind?: string;
+  readonly nonce?: string;
+}
+
+const INDEXES = ["schedule", "created", "claimed", "terminals"];
+
+function indexed(root: string, is: Former["is"], name: string, id: string): Former {
+  return { is, key: `${root}${name}:${id}`, id, member: id, sets: INDEXES.map((index) => root + index) };
+}
+
+/** `kind:nonce:id`. */
+function inQuarantine(root: string, member: string): Former {
+  const [kind = "", nonce = ""] = member.split(":", 2);
+  const id = member.slice(kind.length + nonce.length + 2);
+  return { is: "quarantined", key: `${root}quarantine:${nonce}:${id}`, id, member, sets: [`${root}quarantine`], kind, nonce };
 }
 
 /** Payloads that no index leads to are owed like any other. */
-async function unscheduled({ redis, root }: From): Promise<string[]> {
+async function unscheduled(redis: RedisPort, root: string): Promise<string[]> {
   const [found, start] = [[] as string[], `${root}entry:`];
   const pattern = `${start.replace(/[\\*?[\]]/g, "\\$&")}*`;
   for (const node of (await redis.nodes()).filter(({ role }) => role === "master")) {
@@ -94,38 +107,30 @@ async function unscheduled({ redis, root }: From): Promise<string[]> {
   return found;
 }
 
-const INDEXES = ["schedule", "created", "claimed", "terminals"];
-
-async function moveAll(from: From, ids: readonly string[], kind: string, count: "entries" | "terminals"): Promise<void> {
-  const { redis, port, options, moved, root } = from;
-  for (const [n, id] of ids.entries()) {
-    const key = `${root}${kind}:${id}`;
-    const fields = await fieldsOf(redis, key);
-    const entry = fields && entryOf(fields);
-    if (entry) {
-      if (!options.dryRun) {
-        const terminal = kind === "terminal" ? fields.terminal_reason || entry.reason : undefined;
-        tally(moved, await port.put(entry, { terminal }));
-        await forget(from, key, INDEXES, id);
-      }
-      moved[count]++;
-    } else {
-      moved.left++;
-      options.unreadable(key, fields === null ? "it is of a type that cannot be moved" : whatIsLeft(fields));
-      if (fields !== null && !options.dryRun) {
-        const what = Object.keys(fields).length === 0 ? "orphan" : "corrupt";
-        await putQuarantined(from, id, what, `${what}: ${shortestFirst({ ...fields, reservation_id: id })}`, nameless(id));
-        await forget(from, key, INDEXES, id);
-      }
-    }
-    if (n % PAGE === PAGE - 1) options.progress?.(moved);
+async function move(redis: RedisPort, port: DLQPort, one: Former, options: MoveOptions, moved: Moved): Promise<void> {
+  const { is, key, id, member, sets } = one;
+  const fields = await fieldsOf(redis, key);
+  const gone = fields !== null && Object.keys(fields).length === 0;
+  const entry = fields && entryOf(is === "quarantined" ? { ...DEFAULTS, ...fields } : fields);
+  if (fields !== null && (entry || is === "quarantined")) moved[is]++;
+  else {
+    moved.left++;
+    const rest = gone ? "its payload is gone; a dead letter names it" : "fields are missing; a dead letter has the rest";
+    options.unreadable(key, fields === null ? "it is of a type that cannot be moved" : rest);
   }
+  if (fields === null || options.dryRun) return;
+  let result: PutResult;
+  if (entry && is !== "quarantined") {
+    result = await port.put(entry, { terminal: is === "terminals" ? fields.terminal_reason || entry.reason : undefined });
+  } else {
+    const { kind = gone ? "orphan" : "corrupt", nonce = kind } = one;
+    const problem = `${kind}: ${shortestFirst(is === "quarantined" ? fields : { ...fields, reservation_id: id })}`;
+    result = await putQuarantined(port, id, nonce, problem, entry ?? nameless(id));
+  }
+  if (result === "exists") moved.duplicates++;
+  if (result === "conflict") moved.conflicts++;
+  await redis.send(key, ["EVAL", FORGET, String(1 + sets.length), key, ...sets, member]);
 }
-
-const whatIsLeft = (fields: Record<string, string>): string =>
-  Object.keys(fields).length === 0
-    ? "its payload is gone; a dead letter names it"
-    : "fields are missing; a dead letter has the rest";
 
 /** Redis gives the fields of a large hash in any order: names and amounts must not fall to the cut of a reason because a long text came before them. */
 function shortestFirst(fields: Record<string, string>): string {
@@ -134,41 +139,12 @@ function shortestFirst(fields: Record<string, string>): string {
 }
 
 /** Under a name of its own, and never sent: it is not the obligation that has the reservation. */
-async function putQuarantined({ port, moved }: From, id: string, nonce: string, problem: string, entry: DLQEntry): Promise<void> {
+function putQuarantined(port: DLQPort, id: string, nonce: string, problem: string, entry: DLQEntry): Promise<PutResult> {
   const name = `quarantined-${nonce}-${id}`;
   const reservation_id =
     Buffer.byteLength(name) <= LIMITS.keyBytesMax ? name : `quarantined-${cutToBytes(nonce, 100)}-${payloadHash(id)}`;
   const reason = cutToBytes(`quarantined_${problem}`, REASON_BYTES);
-  tally(moved, await port.put({ ...entry, reason, reservation_id }, { terminal: reason, problem }));
-}
-
-/** `kind:nonce:id`; the store's own quarantine has plain ids and is left alone. */
-const QUARANTINED = /^[a-z]+:[0-9a-f]+:/;
-
-async function moveQuarantine(from: From, members: readonly string[]): Promise<void> {
-  const { redis, options, moved, root } = from;
-  for (const member of members.filter((one) => QUARANTINED.test(one))) {
-    const [kind = "", nonce = ""] = member.split(":", 2);
-    const id = member.slice(kind.length + nonce.length + 2);
-    const key = `${root}quarantine:${nonce}:${id}`;
-    const fields = await fieldsOf(redis, key);
-    if (fields === null) {
-      moved.left++;
-      options.unreadable(key, "it is of a type that cannot be moved");
-      continue;
-    }
-    if (!options.dryRun) {
-      const entry = entryOf({ attempt_count: "1", next_ms: "0", created_ms: "0", response_status: "", reason: "", ...fields });
-      await putQuarantined(from, id, nonce, `${kind}: ${shortestFirst(fields)}`, entry ?? nameless(id));
-      await forget(from, key, ["quarantine"], member);
-    }
-    moved.quarantined++;
-  }
-}
-
-function tally(moved: Moved, result: PutResult): void {
-  if (result === "exists") moved.duplicates++;
-  if (result === "conflict") moved.conflicts++;
+  return port.put({ ...entry, reason, reservation_id }, { terminal: reason, problem });
 }
 
 /** Nothing where it is gone; null: of a type that has no fields. */
@@ -197,8 +173,7 @@ function entryOf(row: Record<string, string>): DLQEntry | null {
   };
 }
 
-function nameless(id: string): DLQEntry {
-  const at = new Date(0).toISOString();
-  const fields = { reservation_id: id, tenant_id: "", actual_cost_micro: "", trace_id: "", reason: "" };
-  return { ...fields, response_status: null, attempt_count: 1, next_attempt_at: at, created_at: at };
-}
+const DEFAULTS = { attempt_count: "1", next_ms: "0", created_ms: "0", response_status: "", reason: "" };
+
+const nameless = (id: string): DLQEntry =>
+  entryOf({ ...DEFAULTS, reservation_id: id, tenant_id: "", actual_cost_micro: "", trace_id: "" }) as DLQEntry;

@@ -5,7 +5,7 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { parseMicro } from "./money.ts";
-import type { FinalizeResult } from "./outcome.ts";
+import type { FinalizeResult } from "./request.ts";
 
 export const BILLING_INVARIANTS = {
   INV_1_COMPLETENESS: "Every finalize() ends in exactly one of finalized, idempotent and dlq, and never throws.",

@@ -2,15 +2,14 @@
  * The log lines of the settlement client: each begins with `[billing-finalize]` and carries its facts as fields.
  * What is kept in memory only is written out whole, so that a person can settle it from the log.
  */
+import { errorText } from "../../message/errors.ts";
 import type { NewMessage } from "../../message/message.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import type { Log, LogFields } from "../../observe/log.ts";
 import { tell } from "../../platform/tell.ts";
 import { entryJson } from "../../store/ladder/format/handed-down.ts";
-import type { NewDLQEntry, Quarantined } from "../../store/redis/dlq-port/dlq-store.ts";
+import type { NewDLQEntry } from "../../store/redis/dlq-port/dlq-store.ts";
 import { messageOf } from "../../store/redis/dlq-port/entry.ts";
-import type { ReplayCounts } from "./outcome.ts";
-import type { FinalizeRequest } from "./request.ts";
 
 /** What is known of an obligation when a line is written about it. */
 export interface KeptEntry extends NewDLQEntry {
@@ -27,53 +26,46 @@ export type Lines = ReturnType<typeof createLines>;
 
 const PREFIX = "[billing-finalize]";
 
-export function createLines(given: Log) {
-  const log = ours(given);
+export function createLines(log: Log) {
+  /** Every line begins alike. A log that throws changes no result, and ends no process. */
+  const say = (level: keyof Log, text: string) => (fields: LogFields) => tell(() => log[level](`${PREFIX} ${text}`, fields));
+  const failed = say("error", "DLQ STORE FAILURE");
+  const refused = say("error", "billing refuses our credentials or configuration");
   return {
+    ready: say("info", "DLQ ready"),
+    notReady: say("warn", "DLQ not durable: not ready for billing"),
+    replayed: say("info", "DLQ replay"),
+    degraded: say("error", "DLQ store degraded"),
+    promoted: say("info", "DLQ store back: entries moved out of memory"),
+    conflict: say("error", "DLQ conflict: this reservation is kept with another cost or tenant; the first stands"),
+    journalTaken: say("info", "DLQ journal"),
+    journalNote: say("warn", "DLQ journal"),
+    unreadable: say("error", "DLQ payload unreadable: find out what was owed"),
+    unverified: say("warn", "409 without amount and state: taken as settled, unverified"),
     /** An obligation waits in a store. `durable` false: the line is an ERROR with the whole entry. */
     kept(entry: KeptEntry, store: string, durable: boolean): void {
       const { reservation_id, reason, attempt_count: attempt } = entry;
       const fields = { reservation_id, reason, attempt, store };
       const unsafe = "DLQ: entry created, not durable; settle it from this line if it is lost";
-      if (durable) log.warn("DLQ: entry created", fields);
-      else log.error(unsafe, { ...fields, ...whole(entry) });
+      if (durable) say("warn", "DLQ: entry created")(fields);
+      else say("error", unsafe)({ ...fields, ...whole(entry) });
     },
     /** It will not be tried again by itself. */
-    terminal(entry: KeptEntry, attempts: number, store: string): void {
-      const { reservation_id, tenant_id, actual_cost_micro, created_at, reason } = entry;
+    terminal(entry: KeptEntry, store: string): void {
+      const { reservation_id, tenant_id, actual_cost_micro, attempt_count: attempts, created_at, reason } = entry;
       const fields = { reservation_id, tenant_id, actual_cost_micro, attempts, created_at, reason, store };
-      log.error("DLQ terminal drop: a person has to decide", fields);
+      say("error", "DLQ terminal drop: a person has to decide")(fields);
     },
-    replayed: (counts: ReplayCounts, remaining: number | null, store: string) =>
-      log.info("DLQ replay", { ...counts, remaining, store }),
-    degraded: (from: string, to: string, reason: string) => log.error("DLQ store degraded", { from, to, reason }),
-    promoted: (count: number, store: string) => log.info("DLQ store back: entries moved out of memory", { count, store }),
-    conflict: (entry: KeptEntry, store: string) =>
-      log.error("DLQ conflict: this reservation is kept with another cost or tenant; the first stands", { entry, store }),
-    storeFailed: (during: string, error: string, entry?: KeptEntry) =>
-      log.error("DLQ STORE FAILURE", { during, error, ...(entry === undefined ? {} : whole(entry)) }),
-    journalNote: (note: Readonly<Record<string, unknown>>) =>
-      log[note.what === "taken_over" ? "info" : "warn"]("DLQ journal", note),
-    closed: (entry: KeptEntry, resolution: string, store: string) =>
-      log.error("DLQ closed: a person has ended this reservation; this request is kept nowhere", {
-        resolution,
-        store,
-        ...whole(entry),
-      }),
-    unreadable: ({ kind, reservation_id, at, fields }: Quarantined) =>
-      log.error("DLQ payload unreadable: find out what was owed", { kind, reservation_id, at, left: Object.keys(fields) }),
+    storeFailed: (during: string, error: unknown, entry?: KeptEntry) =>
+      failed({ during, error: errorText(error), ...(entry === undefined ? {} : whole(entry)) }),
+    closed(entry: KeptEntry, resolution: string, store: string): void {
+      const text = "DLQ closed: a person has ended this reservation; this request is kept nowhere";
+      say("error", text)({ resolution, store, ...whole(entry) });
+    },
     /** Credentials or configuration look wrong; a person should look. */
     alert(reservation_id: string, outcome: Outcome): void {
-      if (outcome.kind !== "retry" || outcome.alert !== true) return;
-      const { code, error } = outcome;
-      log.error("billing refuses our credentials or configuration", { reservation_id, code, error });
+      if (outcome.kind === "retry" && outcome.alert) refused({ reservation_id, code: outcome.code, error: outcome.error });
     },
-    unverified: ({ reservation_id }: FinalizeRequest) =>
-      log.warn("409 without amount and state: taken as settled, unverified", { reservation_id }),
-    started: (store: string, durable: boolean, persistence: string, reason: string) =>
-      durable
-        ? log.info("DLQ ready", { store, durable, persistence, reason })
-        : log.warn("DLQ not durable: not ready for billing", { store, durable, persistence, reason }),
   };
 }
 
@@ -83,10 +75,4 @@ function whole({ id, dead, message: given, ...entry }: KeptEntry): object {
   if (id === undefined) return { entry };
   const message = given ?? messageOf(request, { id, key: entry.reservation_id, terminal: dead ? entry.reason : undefined });
   return { entry, makegood_entry: JSON.parse(entryJson({ message, atMs: Date.parse(entry.created_at) })) };
-}
-
-/** Every line begins alike. A log that throws changes no result, and ends no process. */
-function ours(log: Log): Log {
-  const call = (level: keyof Log) => (text: string, fields?: LogFields) => tell(() => log[level](`${PREFIX} ${text}`, fields));
-  return { debug: call("debug"), info: call("info"), warn: call("warn"), error: call("error") };
 }

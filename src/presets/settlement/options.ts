@@ -17,10 +17,7 @@ export interface SettlementOptions {
   /** Where the billing service lives; `/api/internal/finalize` is called below it. */
   readonly billingUrl: string;
   readonly s2sSigner: ServiceSigner;
-  /**
-   * A port of createRedisDLQStore or createMemoryDLQStore, or any store; both are the same to the client, and the caller closes
-   * them. Absent: memory, which survives nothing.
-   */
+  /** A port of createRedisDLQStore or createMemoryDLQStore, or any store; the caller closes it. Absent: memory, which survives nothing. */
   readonly dlqStore?: DLQPort | DLQStore | Store | undefined;
   /** One total deadline per call; 1,000 by default. */
   readonly timeoutMs?: number | undefined;
@@ -55,7 +52,7 @@ export function checkOptions(options: SettlementOptions): void {
   const number = (name: "timeoutMs" | "maxRetries" | "maxPending", min: number, max: number) =>
     options[name] !== undefined && numberProblem(name, options[name], min, max);
   const found = [
-    dlqStore !== undefined && !isStore(dlqStore) && !isPort(dlqStore) && NO_PORT,
+    dlqStore !== undefined && !isStore(dlqStore) && !("store" in dlqStore && "claimForReplay" in dlqStore) && NO_PORT,
     below && (typeof journalDir !== "string" || journalDir === "") && "journalDir must be the path of a directory",
     below && dlqStore === undefined && "journalDir needs a dlqStore: give one",
     below && makegood?.journal !== undefined && "journalDir and makegood.journal are the same: give one of them",
@@ -78,9 +75,4 @@ const NO_AMOUNT = "maxExposureMicro must be a whole number in decimal text";
 
 export function isStore(given: object): given is Store {
   return "traits" in given && "enqueue" in given;
-}
-
-/** One of ours: it says which store it stands on. */
-export function isPort(given: object): given is DLQPort {
-  return "store" in given && "claimForReplay" in given;
 }

@@ -1,11 +1,12 @@
 /**
  * What a caller hands to finalize(), read without trust: every input becomes a request that can be stored and shown, with the
- * reason why it can never be settled if there is one. Nothing here throws, on any input.
+ * reason why it can never be settled if there is one. Nothing here throws, on any input. And what comes back: there are exactly three
+ * outcomes of a finalize, and every replay of a pass is counted exactly once.
  */
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
 import { LIMITS } from "../../message/limits.ts";
-import { isWellFormed } from "../../message/validate.ts";
+import { textProblem } from "../../message/validate.ts";
 import { oneLine } from "../../sink/one-line.ts";
 import type { DLQRequest } from "../../store/redis/dlq-port/dlq-store.ts";
 import { MICRO_CHARS_MAX, parseMicro } from "./money.ts";
@@ -13,15 +14,37 @@ import { MICRO_CHARS_MAX, parseMicro } from "./money.ts";
 /** The words of the seeds; the cost is an integer in decimal text. */
 export type FinalizeRequest = DLQRequest;
 
+export type FinalizeResult =
+  | { readonly ok: true; readonly status: "finalized" | "idempotent" }
+  | {
+      readonly ok: false;
+      readonly status: "dlq";
+      readonly reason: string;
+      /** Under which id it is kept: the reservation id, or one that was made up for a request without a usable one. */
+      readonly id: string;
+      /** Where it is now, and what it survives there. */
+      readonly stored: string;
+      readonly survives: "power-loss" | "process-crash" | "nothing";
+      /** A person has closed this reservation: nothing was kept again. */
+      readonly closed?: "resolved" | "discarded" | undefined;
+    };
+
+/** `replayed` = `succeeded` + `failed` + `terminal`: every attempt of the pass, by what became of the obligation. */
+export interface ReplayCounts {
+  readonly replayed: number;
+  readonly succeeded: number;
+  /** Still open: it waits for its next attempt. */
+  readonly failed: number;
+  /** Became a dead letter: its attempts ended, or it was rejected for good. */
+  readonly terminal: number;
+}
+
 export interface Obligation {
   readonly request: FinalizeRequest;
-  /**
-   * Why it can never be settled; null when it can. Then `request.reservation_id` is made up, so that two of them never share one.
-   */
+  /** Why it can never be settled; null when it can. Then `reservation_id` is made up, so that two of them never share one. */
   readonly problem: string | null;
 }
 
-const CONTROL = /\p{Cc}/u;
 const FIELD_BYTES_MAX = 1_000;
 
 /** `newId`: for what came without an identity of its own. */
@@ -42,17 +65,13 @@ export function readRequest(input: unknown, newId: () => string): Obligation {
 }
 
 function idProblem(name: string, value: unknown, bytesMax: number): string | null {
-  if (value === undefined || value === null || value === "") return `${name} is missing`;
-  if (typeof value !== "string") return `${name} must be text, not ${typeof value}`;
-  if (Buffer.byteLength(value) > bytesMax) return `${name} has more than ${bytesMax} bytes`;
-  if (CONTROL.test(value) || !isWellFormed(value)) return `${name} contains characters that no key can carry`;
-  return null;
+  const problem = textProblem(value, bytesMax);
+  return problem === null ? null : `${name} ${value === undefined ? "is missing" : problem}`;
 }
 
 function costProblem(value: unknown): string | null {
   if (parseMicro(value) !== null) return null;
-  const rule = `a whole number in decimal text, without sign or leading zeros, at most ${MICRO_CHARS_MAX} digits`;
-  return `actual_cost_micro must be ${rule}`;
+  return `actual_cost_micro must be a whole number in decimal text, without sign or leading zeros, at most ${MICRO_CHARS_MAX} digits`;
 }
 
 function unidentified(fields: Partial<Record<keyof FinalizeRequest, unknown>>, problem: string, newId: () => string): Obligation {

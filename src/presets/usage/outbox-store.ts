@@ -6,13 +6,12 @@
 import { reclaimExpired } from "../../maintenance/jobs/reclaim-expired.ts";
 import { conclude, topicRules } from "../../message/conclude.ts";
 import type { DecideRules } from "../../message/decide.ts";
-import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import type { Settle } from "../../message/settlement.ts";
 import type { TopicRecord } from "../../message/topic.ts";
-import { numberProblem } from "../../message/validate.ts";
+import { checkSetting } from "../../message/validate.ts";
 import { topicHold } from "../../message/worker-note.ts";
 import { createEvents } from "../../observe/events.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
@@ -67,11 +66,14 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
   const held = new Map<string, Held>();
   let topics = new Map<string, TopicRecord>();
   const rulesOf = (topic: string) => topicRules(topics.get(topic));
+  /** What a person or a breaker holds back is held back here, too. */
+  const isOpen = (topic: string, record = topics.get(topic)): boolean =>
+    topic.startsWith(`${namespace}/`) && record !== undefined && topicHold(record) === null;
   // CON-20: what a crashed worker held comes back also where no other worker of ours looks after it.
   const reclaim = reclaimExpired({ store, owner: workerId, random: systemRandom, events: createEvents(), rulesOf, everyMs: 0 });
 
   async function claimRound(wanted: number, cfg: ClaimCfg): Promise<ClaimedMessage[]> {
-    const due = (await store.lanes()).filter(({ topic, dueInMs }) => dueInMs <= 0 && isOpen(topics.get(topic), namespace));
+    const due = (await store.lanes()).filter(({ topic, dueInMs }) => dueInMs <= 0 && isOpen(topic));
     if (due.length === 0) return [];
     const share = Math.max(1, Math.floor(wanted / due.length));
     // Whose first message waits longest goes first, so that every lane is served. A suspect is claimed alone
@@ -118,7 +120,8 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
 
   return {
     async claim_batch(cfg) {
-      check(cfg);
+      checkSetting("batch_size", cfg.batch_size, 1, LIMITS.batchMessagesMax);
+      checkSetting("lease_duration, in milliseconds,", cfg.lease_duration, LIMITS.leaseMsMin, LIMITS.leaseMsMax, false);
       forgetEnded();
       topics = new Map((await store.topics.list()).map((record) => [record.name, record]));
       await reclaim.run(new AbortController().signal);
@@ -144,16 +147,4 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
 function messageOf({ id, topic, tenantId, key, payload, attempt }: ClaimedMessage): OutboxMessage {
   const [namespace = "", name = ""] = topic.split("/");
   return { id, namespace, topic: name, tenant_id: tenantId, dedupe_key: key, payload, attempts: attempt };
-}
-
-/** What a person or a breaker holds back is held back here, too. */
-function isOpen(record: TopicRecord | undefined, namespace: string): boolean {
-  return record?.name.startsWith(`${namespace}/`) === true && topicHold(record) === null;
-}
-
-function check({ batch_size: size, lease_duration: leaseMs }: ClaimCfg): void {
-  const wrong =
-    numberProblem("batch_size", size, 1, LIMITS.batchMessagesMax) ??
-    numberProblem("lease_duration, in milliseconds,", leaseMs, LIMITS.leaseMsMin, LIMITS.leaseMsMax, false);
-  if (wrong) throw new MakegoodError("invalid_config", wrong);
 }

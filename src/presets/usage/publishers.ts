@@ -7,8 +7,8 @@ import type { Outcome } from "../../message/outcome.ts";
 import type { TopicName } from "../../message/topic.ts";
 import type { DeliverContext, Delivery } from "../../sink/sink.ts";
 import { type Topic, type TopicHandler, type TopicOptions, topic } from "../../topic/topic.ts";
+import { usageKey } from "./settle-turn.ts";
 import { SNAPSHOT_VERSION, snapshotSchema, type UsageSnapshot } from "./snapshot.ts";
-import { usageKey } from "./units.ts";
 
 export const USAGE_TOPIC = "mini-chat/usage_snapshot";
 
@@ -76,13 +76,8 @@ export function usageTopic({ publishers, counters = [], name = USAGE_TOPIC, ...o
   }
   const sink: TopicHandler<UsageSnapshot> | undefined =
     publishers && ((snapshot, delivery, context) => publish(publishers, snapshot, delivery, context));
-  const made = topic(name, {
-    schema: snapshotSchema(counters),
-    schemaVersion: SNAPSHOT_VERSION,
-    retry: "usage",
-    ...options,
-    sink,
-  });
+  const schema = snapshotSchema(counters);
+  const made = topic(name, { schema, schemaVersion: SNAPSHOT_VERSION, retry: "usage", ...options, sink });
   return Object.freeze({ ...made, counters: [...counters] });
 }
 

@@ -9,14 +9,12 @@ import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
 import { systemRandom as random } from "../../platform/random.ts";
-import type { At, Transaction } from "../../store/store.ts";
+import { tallyOf } from "../../store/shared/tally.ts";
+import type { At, Store, Transaction } from "../../store/store.ts";
 import type { FinalizeResult, QuotaGap, QuotaUsage, ReserveResult, Turn, TurnRef, UsageStore } from "../../store/usage.ts";
-import { type UsageHealth, usageHealth } from "./health.ts";
 import type { UsageTopic } from "./publishers.ts";
-import { type ReserveInput, reservationOf } from "./reservation.ts";
-import { settleTurn, type TurnEnd } from "./settle-turn.ts";
-import { snapshotOf } from "./snapshot.ts";
-import { usageId, usageKey } from "./units.ts";
+import { settleTurn, type TurnEnd, usageId, usageKey } from "./settle-turn.ts";
+import { type ReserveInput, reservationOf, snapshotOf } from "./snapshot.ts";
 import { createWatchdogs, type SweepOptions, type Swept, type Watchdog, type WatchdogOptions } from "./watchdog.ts";
 
 export interface UsageOptions {
@@ -44,6 +42,15 @@ export type Finalized =
   /** `won`: this call did it. Otherwise another one had, and nothing was changed. */
   { readonly kind: "final"; readonly won: boolean; readonly turn: Turn } | { readonly kind: "not_found" };
 
+/** Degraded by one dead letter, because that is usage nobody is charged for, or when the oldest that waits is older than an hour. */
+export interface UsageHealth {
+  readonly status: "ok" | "degraded";
+  readonly pending: number;
+  readonly oldestPendingMs: number | null;
+  readonly deadLetters: number;
+  readonly oldestDeadLetterMs: number | null;
+}
+
 export interface Usage extends AsyncDisposable {
   readonly store: UsageStore;
   reserve(input: ReserveInput, options?: { readonly tx?: Transaction | undefined } & At): Promise<ReserveResult>;
@@ -62,11 +69,12 @@ export interface Usage extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const LATE_MS = 3_600_000;
+
 export async function createUsage({ mg, store, topic, clock = systemClock }: UsageOptions): Promise<Usage> {
   refuseApart(mg.store.traits, store);
   await store.open();
   const ids = createIds(clock);
-  const newId = (): string => ids().replaceAll("-", "");
   const refOf = ({ tenantId, turnId }: TurnRef): TurnRef => ({
     tenantId: usageId("tenantId", tenantId),
     turnId: usageId("turnId", turnId),
@@ -75,7 +83,7 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
   /** Tried again under one finalisation id: a repeat after a lost answer recognises its own work. */
   async function finalizeOnce(ref: TurnRef, end: TurnEnd, options: Ending): Promise<FinalizeResult> {
     const { tx, now, idleMs, storeContent } = options;
-    const request = { ...ref, finalizationId: newId(), tx, now, idleMs };
+    const request = { ...ref, finalizationId: ids().replaceAll("-", ""), tx, now, idleMs };
     const settle = (turn: Turn) => settleTurn(turn, end, topic.counters);
     const hand = async (turn: Turn, inside: Transaction | undefined): Promise<string> => {
       await storeContent?.(inside);
@@ -142,6 +150,14 @@ export async function createUsage({ mg, store, topic, clock = systemClock }: Usa
   };
 }
 
+async function usageHealth(store: Store, topic: string): Promise<UsageHealth> {
+  const counts = await store.counts();
+  const { count: pending, oldestMs: oldestPendingMs } = tallyOf(counts, topic, ["pending"]);
+  const { count: deadLetters, oldestMs: oldestDeadLetterMs } = tallyOf(counts, topic, ["dead"]);
+  const degraded = deadLetters > 0 || (oldestPendingMs ?? 0) > LATE_MS;
+  return { status: degraded ? "degraded" : "ok", pending, oldestPendingMs, deadLetters, oldestDeadLetterMs };
+}
+
 function answer(result: FinalizeResult): Finalized {
   if (result.kind === "not_found") return result;
   if (result.kind !== "busy") return { kind: "final", won: result.kind === "finalized", turn: result.turn };
@@ -149,7 +165,7 @@ function answer(result: FinalizeResult): Finalized {
 }
 
 /** A debit in one place and its message in another could part at any crash: both are in one database, or both in this process. */
-function refuseApart(traits: Makegood["store"]["traits"], store: UsageStore): void {
+function refuseApart(traits: Store["traits"], store: UsageStore): void {
   if (store.traits.transactions === traits.callerTransactions) return;
   const text = `usage is kept in ${store.traits.name} and messages in ${traits.name}: the usage preset needs both in one PostgreSQL`;
   throw new MakegoodError("invalid_config", text);

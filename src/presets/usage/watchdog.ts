@@ -4,8 +4,8 @@
  * the turn's lock, and finalising is a compare-and-set.
  */
 import { type Maintenance, type MaintenanceOptions, startMaintenance } from "../../maintenance/maintenance.ts";
-import { errorText, MakegoodError } from "../../message/errors.ts";
-import { numberProblem } from "../../message/validate.ts";
+import { errorText } from "../../message/errors.ts";
+import { checkSetting } from "../../message/validate.ts";
 import { systemRandom } from "../../platform/random.ts";
 import type { At } from "../../store/store.ts";
 import type { TurnRef, UsageStore } from "../../store/usage.ts";
@@ -37,8 +37,7 @@ export interface Swept {
 }
 
 function checkIdleMs(idleMs: number = IDLE_MS.usual): number {
-  const problem = numberProblem("idleMs", idleMs, IDLE_MS.min, IDLE_MS.max, false);
-  if (problem !== null) throw new MakegoodError("invalid_config", problem);
+  checkSetting("idleMs", idleMs, IDLE_MS.min, IDLE_MS.max, false);
   return idleMs;
 }
 

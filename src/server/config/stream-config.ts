@@ -6,7 +6,7 @@
 import { z } from "zod";
 import * as v from "../../contract/values.ts";
 import { LIMITS } from "../../message/limits.ts";
-import type { RecoveryStreamSettings } from "../../presets/recovery/stream.ts";
+import type { RecoveryStreamSettings } from "../../presets/seed-streams.ts";
 import type { StreamsConfig } from "../../presets/streams.ts";
 import type { RecoveryOptions } from "../../recovery/settings.ts";
 import { RECOVERY_STREAM } from "../../store/redis/streams/seed-names.ts";

@@ -5,8 +5,9 @@
  */
 import { isTraceparent } from "../../message/validate.ts";
 import { createIds } from "../../platform/ids.ts";
-import { type AcceptedRecord, acceptRecord } from "../../presets/audit/accept.ts";
+import { faultText } from "../../presets/audit/record.ts";
 import { AUDIT_TYPES } from "../../presets/audit/registry.ts";
+import { type AcceptedRecord, acceptRecord } from "../../presets/audit/topics.ts";
 import { auditOf } from "../../store/audit.ts";
 import { json } from "../http.ts";
 import { problem, type Reply, refused } from "../problem.ts";
@@ -22,7 +23,7 @@ export const AUDIT: Handlers<"recordAudit"> = {
       throw refused("needs_postgres", `audit records need PostgreSQL, and this server's store is ${mg.store.traits.name}`);
     const given = header("traceparent");
     const traceparent = isTraceparent(given) ? given : null;
-    return answer(await acceptRecord(mg, kind, { text, newId, actor, occurredMs: clock.wallMs(), traceparent }));
+    return answer(await acceptRecord(mg, kind.type, { text, newId, actor, occurredMs: clock.wallMs(), traceparent }));
   },
 };
 
@@ -43,10 +44,10 @@ function answer(record: AcceptedRecord): Reply {
     case "unavailable":
       return problem("store_unavailable", `neither the database nor the queue could take the record: ${REMEDY}`);
     case "unfit": {
-      const { faults, reason, quarantined, id } = record;
+      const { faults, quarantined, id } = record;
       const errors = faults.map(({ field, detail }) => ({ field, code: "invalid_payload" as const, detail }));
-      const members = { quarantined, message_id: quarantined ? id : null };
-      return problem("invalid_payload", `the record does not fit: ${reason}`, { errors, members });
+      const members = { quarantined, message_id: quarantined ? (id ?? null) : null };
+      return problem("invalid_payload", `the record does not fit: ${faultText(faults)}`, { errors, members });
     }
     default: {
       const { eventId, quarantined, id, code } = record;

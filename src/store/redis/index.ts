@@ -19,8 +19,8 @@ export type {
   Quarantined,
   TerminalRecord,
 } from "./dlq-port/dlq-store.ts";
-export { createMemoryDLQStore, type MemoryDLQStoreOptions } from "./dlq-port/memory-dlq-store.ts";
-export { createRedisDLQStore, portOver, type RedisDLQStoreOptions } from "./dlq-port/redis-dlq-store.ts";
+export { createMemoryDLQStore, type MemoryDLQStoreOptions, portOver } from "./dlq-port/port.ts";
+export { createRedisDLQStore, type RedisDLQStoreOptions } from "./dlq-port/redis-dlq-store.ts";
 export {
   type Attestation,
   type NodeDurability,

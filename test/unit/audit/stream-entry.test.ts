@@ -2,7 +2,7 @@
  * Entries of the seed's stream become messages of the audit topics, or of the quarantine; none is thrown away.
  */
 import { expect, it } from "vitest";
-import { readAuditEntry } from "../../../src/presets/audit/stream.ts";
+import { readAuditEntry } from "../../../src/presets/seed-streams.ts";
 import { envelope } from "../../audit/records.ts";
 
 const entry = (fields: Record<string, string>) => ({ id: "1767225600123-4", fields });

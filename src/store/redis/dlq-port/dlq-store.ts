@@ -73,10 +73,7 @@ export interface DLQStore {
 
   put(entry: NewDLQEntry, options?: PutOptions): Promise<PutResult>;
   get(reservationId: string): Promise<DLQEntry | null>;
-  /**
-   * Entries that are due and unclaimed, at most `batchLimit`, oldest due first. Due is by the store's clock; `before`
-   * only narrows it, so a clock that runs ahead brings nothing forward.
-   */
+  /** Due by the store's clock and unclaimed, at most `batchLimit`, oldest due first; `before` only narrows it. */
   getReady(before?: Date): Promise<DLQEntry[]>;
   /** Settled. With a token: only if it still holds. Without: only while there is no live claim. */
   delete(reservationId: string, token?: string): Promise<boolean>;
@@ -161,12 +158,4 @@ export interface Resolve {
   readonly as: "resolved" | "discarded";
   readonly actor: string;
   readonly reason: string;
-}
-
-export interface DLQStoreOptions {
-  /** Default 5; stated for the caller, who decides when an entry is exhausted. */
-  readonly maxRetries?: number | undefined;
-  /** Default 50. */
-  readonly batchLimit?: number | undefined;
-  readonly onAlarm?: ((alarm: DLQAlarm) => void) | undefined;
 }

@@ -2,19 +2,19 @@
  * What an entry of the seeds' port is as a message of the topic `billing/finalize`, and back: which entry is acceptable, when two are the
  * same obligation, what of it stands in the payload. Pure. The settlement preset keeps its obligations in the same shape.
  */
-import { MakegoodError } from "../../../message/errors.ts";
-import { readObject } from "../../../message/json.ts";
+import { z } from "zod";
+import { isObject, readObject } from "../../../message/json.ts";
 import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView, NewMessage } from "../../../message/message.ts";
-import { checkNumber, invalid, isTraceparent, isWellFormed, numberProblem, payloadHash } from "../../../message/validate.ts";
+import { checkNumber, invalid, isTraceparent, isWellFormed, payloadHash, textProblem } from "../../../message/validate.ts";
 import type { Store } from "../../store.ts";
 import type { QuarantinedMessage } from "../quarantined.ts";
-import type { DLQEntry, DLQRequest, DLQStoreOptions, NewDLQEntry, PutOptions, Quarantined, TerminalRecord } from "./dlq-store.ts";
+import type { DLQEntry, DLQRequest, NewDLQEntry, PutOptions, Quarantined, TerminalRecord } from "./dlq-store.ts";
 
 export const TOPIC = "billing/finalize";
 /** What the key of a quarantined contradiction begins with. */
 export const CONFLICT = "conflict-";
-export const DLQ_LIMITS = { maxRetries: 5, batchLimit: 50, leaseMs: 60_000, textBytesMax: 4_096 } as const;
+export const DLQ_LIMITS = { leaseMs: 60_000, textBytesMax: 4_096 } as const;
 /** What the port itself writes as an attempt's code; an entry's reason is what came before. */
 export const PORT_CODES = { failed: "replay_failed", dropped: "terminal_drop" } as const;
 
@@ -29,6 +29,8 @@ export function checkText(field: string, value: unknown, bytesMax: number = DLQ_
   if (!isWellFormed(value)) throw invalid(field, "contains half of a surrogate pair and cannot be written as UTF-8");
 }
 
+const ISO = z.iso.datetime({ offset: true }).optional();
+
 export function checkEntry(entry: NewDLQEntry, { delayMs, terminal }: PutOptions): void {
   checkId(entry.reservation_id);
   for (const field of ["tenant_id", "actual_cost_micro", "trace_id", "reason"] as const) checkText(field, entry[field]);
@@ -37,7 +39,8 @@ export function checkEntry(entry: NewDLQEntry, { delayMs, terminal }: PutOptions
   checkNumber("attempt_count", attempts, 0, Number.MAX_SAFE_INTEGER, true);
   if (delayMs !== undefined) checkDelay(delayMs);
   if (terminal !== undefined) checkText("reason", terminal);
-  for (const field of ["created_at", "next_attempt_at"] as const) if (entry[field] !== undefined) checkIso(field, entry[field]);
+  for (const field of ["created_at", "next_attempt_at"] as const)
+    if (!ISO.safeParse(entry[field]).success) throw invalid(field, "must be an ISO-8601 date and time with its zone");
 }
 
 function wholeMs(field: string, ms: number, min: number, max: number): number {
@@ -49,13 +52,6 @@ export const checkDelay = (delayMs: number): number => wholeMs("delayMs", delayM
 
 /** One less: a lease of ours has ended at its last millisecond, one of the store only after it. */
 export const checkLease = (leaseMs: number): number => wholeMs("leaseMs", leaseMs, LIMITS.leaseMsMin, LIMITS.leaseMsMax) - 1;
-
-const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
-
-function checkIso(field: string, text: string): void {
-  if (ISO.test(text) && !Number.isNaN(Date.parse(text))) return;
-  throw invalid(field, "must be an ISO-8601 date and time with its zone");
-}
 
 /** How far away a date is. */
 export function delayOf(next: Date, nowMs: number): number {
@@ -75,54 +71,39 @@ export function standsTo(first: MessageView, repeated: DLQRequest): "other" | "s
   return first.resolution === "resolved" || first.resolution === "discarded" ? "closed" : "owed";
 }
 
-export function storeLimits(options: DLQStoreOptions): { maxRetries: number; batchLimit: number } {
-  const { maxRetries = DLQ_LIMITS.maxRetries, batchLimit = DLQ_LIMITS.batchLimit } = options;
-  const wrong =
-    numberProblem("maxRetries", maxRetries, 1, LIMITS.attemptsMax) ?? numberProblem("batchLimit", batchLimit, 1, LIMITS.pageMax);
-  if (wrong !== null) throw new MakegoodError("invalid_config", wrong);
-  return { maxRetries, batchLimit };
-}
-
 /** What only a caller of the port says; absent from the payload where it says nothing new. */
 type Extra = Partial<Pick<NewDLQEntry, "reason" | "response_status" | "attempt_count" | "created_at">>;
 
-/**
- * A trace that travels as `traceparent` is no part of the payload, so a repeat with another trace is a duplicate, not a conflict.
- */
-export function payloadOf({ trace_id, ...request }: DLQRequest, more: { problem?: string | null; entry?: Extra } = {}): object {
-  const { reservation_id, tenant_id, actual_cost_micro } = request;
-  const traced = trace_id === "" || isTraceparent(trace_id) ? {} : { trace_id };
-  const problem = more.problem == null ? {} : { problem: more.problem };
-  const extra = more.entry === undefined || Object.keys(more.entry).length === 0 ? {} : { entry: more.entry };
-  return { reservation_id, tenant_id, actual_cost_micro, ...traced, ...problem, ...extra };
+/** What is undefined is not written. A trace that travels as `traceparent` is no part of it, so a repeat with another trace is a duplicate, not a conflict. */
+export function payloadOf(request: DLQRequest, problem?: string, extra: Extra = {}): object {
+  const { reservation_id, tenant_id, actual_cost_micro, trace_id } = request;
+  const traced = trace_id === "" || isTraceparent(trace_id);
+  const entry = Object.values(extra).some((value) => value !== undefined) ? extra : undefined;
+  return { reservation_id, tenant_id, actual_cost_micro, trace_id: traced ? undefined : trace_id, problem, entry };
 }
 
 const REASON = /^([a-z0-9_]{1,64}): (.*)$/s;
 const statusOf = (reason: string): number | null => Number(/^http_([0-9]{3})\b/.exec(reason)?.[1] ?? Number.NaN) || null;
 
-interface Placed extends PutOptions {
-  readonly id: string;
-  readonly key: string;
-}
-
-export function messageOf(entry: NewDLQEntry, how: Placed): NewMessage {
+export function messageOf(entry: NewDLQEntry, how: PutOptions & Pick<NewMessage, "id"> & { readonly key: string }): NewMessage {
   const { reason, response_status, attempt_count, created_at, trace_id, tenant_id } = entry;
-  const given = how.terminal ?? reason;
+  const { id, key, problem, terminal, delayMs = 0 } = how;
+  const given = terminal ?? reason;
   const extra: Extra = {
-    ...(given === reason ? {} : { reason }),
-    ...(response_status === statusOf(reason) ? {} : { response_status }),
-    ...(attempt_count === 1 ? {} : { attempt_count }),
-    ...(created_at === undefined ? {} : { created_at }),
+    reason: given === reason ? undefined : reason,
+    response_status: response_status === statusOf(reason) ? undefined : response_status,
+    attempt_count: attempt_count === 1 ? undefined : attempt_count,
+    created_at,
   };
   const [, code = null, error = given] = REASON.exec(given) ?? [];
-  const payload = JSON.stringify(payloadOf(entry, { problem: how.problem, entry: extra }));
+  const payload = JSON.stringify(payloadOf(entry, problem, extra));
   return {
-    ...{ id: how.id, topic: TOPIC, key: how.key, payload, payloadHash: payloadHash(payload) },
-    tenantId: isTenant(tenant_id) && how.problem === undefined ? tenant_id : null,
-    delayMs: Math.ceil(how.delayMs ?? 0),
+    ...{ id, topic: TOPIC, key, payload, payloadHash: payloadHash(payload) },
+    tenantId: problem === undefined && textProblem(tenant_id, LIMITS.tenantIdBytesMax) === null ? tenant_id : null,
+    delayMs: Math.ceil(delayMs),
     ...{ priority: 0, orderingKey: null, schemaVersion: null },
     traceparent: isTraceparent(trace_id) ? trace_id : null,
-    directTry: { code, error, ...(how.terminal === undefined ? {} : { rejected: true }) },
+    directTry: { code, error, ...(terminal === undefined ? {} : { rejected: true }) },
   };
 }
 
@@ -136,12 +117,8 @@ export function conflictOf(entry: NewDLQEntry, firstId: string, id: string): New
 
 export function quarantinedOf({ payload, createdAt }: MessageView): Quarantined {
   const { entry: _, problem, ...fields } = fieldsOf(payload);
-  return {
-    kind: "conflict",
-    reservation_id: fields.reservation_id,
-    at: createdAt.toISOString(),
-    fields: { ...fields, reason: problem ?? "" },
-  };
+  const { reservation_id } = fields;
+  return { kind: "conflict", reservation_id, at: createdAt.toISOString(), fields: { ...fields, reason: problem ?? "" } };
 }
 
 /** What the engine has quarantined: a reservation, where its name is left. */
@@ -150,50 +127,43 @@ export function unreadableOf({ id, kind, at, key, topic, left }: QuarantinedMess
   return { kind: kind === "gone" ? "orphan" : "corrupt", reservation_id, at: at.toISOString(), fields: left };
 }
 
-/** Nothing could be sent of it: not an obligation, and not what a problem made of one. */
-export function isGarbled({ reservation_id, actual_cost_micro, problem }: Fields): boolean {
-  return problem === null && (reservation_id === "" || actual_cost_micro === "");
-}
-
-export function garbledOf({ id, key, payload, createdAt }: MessageView): Quarantined {
+/** Null unless nothing could be sent of it: not an obligation, and not what a problem made of one. */
+export function garbledOf({ id, key, payload, createdAt }: MessageView, fields: Fields): Quarantined | null {
+  if (fields.problem !== null || (fields.reservation_id !== "" && fields.actual_cost_micro !== "")) return null;
   return { kind: "corrupt", reservation_id: key ?? id, at: createdAt.toISOString(), fields: { payload } };
 }
 
-const isTenant = (text: string): boolean =>
-  text !== "" && Buffer.byteLength(text) <= LIMITS.tenantIdBytesMax && !/\p{Cc}/u.test(text);
-
 export type History = Awaited<ReturnType<Store["history"]>>;
 
-export interface Fields extends DLQRequest {
-  readonly entry: Extra;
-  readonly problem: string | null;
-}
+const TEXT = z.string().catch("");
+const FIELDS = z.object({
+  reservation_id: TEXT,
+  tenant_id: TEXT,
+  actual_cost_micro: TEXT,
+  trace_id: TEXT,
+  entry: z.custom<Extra>(isObject).catch({}),
+  problem: z.string().nullable().catch(null),
+});
+export type Fields = z.output<typeof FIELDS>;
 
 /** The fields of a payload that are text; none of a payload that cannot be read, which shows a person that nothing is left. */
-export function fieldsOf(payload: string): Fields {
-  const given = readObject(payload) ?? {};
-  const text = (name: string): string => (typeof given[name] === "string" ? (given[name] as string) : "");
-  return {
-    ...{ reservation_id: text("reservation_id"), tenant_id: text("tenant_id") },
-    ...{ actual_cost_micro: text("actual_cost_micro"), trace_id: text("trace_id") },
-    entry: Object(given.entry) as Extra,
-    problem: typeof given.problem === "string" ? given.problem : null,
-  };
-}
+export const fieldsOf = (payload: string): Fields => FIELDS.parse(readObject(payload) ?? {});
 
 /** Attempts since the last replay, and before it; what only dropped it is none (DF-15: the direct try is the first). */
 function countsOf(view: MessageView, { attempts, provenance }: History, first: number): { now: number; before: number } {
   if (isPlain(view)) return { now: first + view.attempts, before: 0 };
-  const replayedAt = provenance.findLast(({ action }) => action === "replay")?.at ?? null;
+  const replayedAt = replayOf(provenance);
   const counted = attempts.filter((one) => one.counted && one.code !== PORT_CODES.dropped);
   if (view.generation === 0 || replayedAt === null) return { now: first + counted.length, before: 0 };
   const since = counted.filter(({ at }) => at > replayedAt).length;
   return { now: since, before: first + counted.length - since };
 }
 
+const replayOf = (all: History["provenance"]) => all.findLast(({ action }) => action === "replay")?.at ?? null;
+
 /** Claims whose holder died since the last replay (CON-27). */
 export function abandonedOf({ attempts, provenance }: History): number {
-  const since = provenance.findLast(({ action }) => action === "replay")?.at ?? new Date(0);
+  const since = replayOf(provenance) ?? new Date(0);
   return attempts.filter(({ outcome, at }) => outcome === "lost" && at > since).length;
 }
 

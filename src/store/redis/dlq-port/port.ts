@@ -7,34 +7,34 @@ import { isMakegoodError } from "../../../message/errors.ts";
 import { LIMITS } from "../../../message/limits.ts";
 import type { MessageView } from "../../../message/message.ts";
 import type { Settlement } from "../../../message/settlement.ts";
+import { checkSetting } from "../../../message/validate.ts";
 import { type Clock, systemClock } from "../../../platform/clock.ts";
 import { createIds } from "../../../platform/ids.ts";
 import { once } from "../../../platform/once.ts";
 import { type Random, systemRandom } from "../../../platform/random.ts";
 import { tell } from "../../../platform/tell.ts";
+import { createMemoryStore, type MemoryStoreOptions } from "../../memory/memory-store.ts";
 import { type Tally, tallyOf, UNSETTLED } from "../../shared/tally.ts";
 import type { Store } from "../../store.ts";
-import type { RedisStore } from "../redis-store.ts";
-import { createClaims, DEFINITION, readToken, writeToken } from "./claims.ts";
-import type { AlarmKind, DLQPort, DLQStoreOptions, NewDLQEntry, PersistenceCheck } from "./dlq-store.ts";
+import type { AlarmKind, DLQAlarm, DLQPort, NewDLQEntry, PersistenceCheck } from "./dlq-store.ts";
+import { checkPersistence, createUnreadable } from "./engine.ts";
 import * as entries from "./entry.ts";
-import { bound, createObligations, nextKey } from "./obligations.ts";
-import { createUnreadable } from "./unreadable.ts";
+import { bound, createClaims, createObligations, DEFINITION, nextKey, readToken, writeToken } from "./obligations.ts";
 
-export interface PortOptions extends DLQStoreOptions {
-  readonly store: Store;
+export interface PortOptions {
+  /** Default 5; stated for the caller, who decides when an entry is exhausted. */
+  readonly maxRetries?: number | undefined;
+  /** Default 50. */
+  readonly batchLimit?: number | undefined;
+  readonly onAlarm?: ((alarm: DLQAlarm) => void) | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
   /** The store's time. Absent: the clock's. Ages and dates are counted from it; what is due is up to the store. */
   readonly nowMs?: (() => Promise<number>) | undefined;
   /** Absent: the store is opened and the topic declared. */
   readonly open?: (() => Promise<void>) | undefined;
-  /** Absent: what the store says that it survives, if it answers. */
-  readonly validatePersistence?: (() => Promise<PersistenceCheck>) | undefined;
-  /**
-   * What the engine has quarantined because it cannot be read; `look`: it checks everything first. Absent: it has no quarantine.
-   */
-  readonly quarantined?: RedisStore["quarantined"] | undefined;
+  /** Who vouches that Redis persists, where its settings cannot be read; an answer of `failed` is not overruled. */
+  readonly attestedBy?: string | undefined;
 }
 
 const WHAT: Readonly<Record<AlarmKind, string>> = {
@@ -45,15 +45,24 @@ const WHAT: Readonly<Record<AlarmKind, string>> = {
 };
 const DELIVERED: Settlement = { kind: "delivered", outcome: "delivered" };
 
-export function createDLQPort(options: PortOptions): DLQPort {
-  const { store, clock = systemClock, random = systemRandom } = options;
-  const { maxRetries, batchLimit } = entries.storeLimits(options);
+export interface MemoryDLQStoreOptions extends PortOptions, MemoryStoreOptions {}
+
+/** The seeds' port in memory, and what the preset runs on without Redis (FIN-2). It never says that it is durable. */
+export function createMemoryDLQStore(options: MemoryDLQStoreOptions = {}): DLQPort {
+  return portOver(createMemoryStore(options), options);
+}
+
+/** The port over a store that the caller brings. */
+export function portOver(store: Store, options: PortOptions): DLQPort {
+  const { clock = systemClock, random = systemRandom, maxRetries = 5, batchLimit = 50 } = options;
+  checkSetting("maxRetries", maxRetries, 1, LIMITS.attemptsMax);
+  checkSetting("batchLimit", batchLimit, 1, LIMITS.pageMax);
   const nowMs = options.nowMs ?? (async () => clock.wallMs());
   const newId = createIds(clock, random);
   const owner = `dlq-port-${newId()}`;
   const kept = createObligations(store);
-  const { claimOf, write, ended } = createClaims({ store, owner, random, find: kept.find });
-  const unreadable = createUnreadable({ quarantined: options.quarantined, pending: () => kept.all({ status: "pending" }), ring });
+  const { claimOf, write, ended } = createClaims(store, owner, random, kept.find);
+  const unreadable = createUnreadable(store, () => kept.all({ status: "pending" }), ring);
   let persistence: PersistenceCheck | null = null;
   let answers = false;
 
@@ -122,8 +131,7 @@ export function createDLQPort(options: PortOptions): DLQPort {
   async function intervened(id: string, action: "replay" | "resolve" | "discard", actor: string, reason: string | null) {
     const view = await kept.find(id);
     if (view?.status !== "dead" || view.resolution !== "open") return false;
-    const { revision } = view;
-    return (await store.intervene({ id: view.id, action, actor, reason, revision })).kind === "done";
+    return (await store.intervene({ id: view.id, action, actor, reason, revision: view.revision })).kind === "done";
   }
 
   async function entryOf(view: MessageView) {
@@ -134,20 +142,8 @@ export function createDLQPort(options: PortOptions): DLQPort {
     return entry;
   }
 
-  async function terminalOf(view: MessageView) {
-    return entries.terminalOf(view, await store.history(view.id));
-  }
-
-  async function tally(): Promise<Tally> {
-    return tallyOf(await store.counts(), entries.TOPIC, UNSETTLED);
-  }
-
-  async function asItSays(): Promise<PersistenceCheck> {
-    await store.check();
-    const { name, survives } = store.traits;
-    const state = survives === "nothing" ? "failed" : "verified";
-    return { state, reason: `${name} survives ${survives}`, checked: {}, attested: null };
-  }
+  const terminalOf = async (view: MessageView) => entries.terminalOf(view, await store.history(view.id));
+  const tally = async (): Promise<Tally> => tallyOf(await store.counts(), entries.TOPIC, UNSETTLED);
 
   async function get(reservationId: string) {
     const view = await kept.find(reservationId);
@@ -246,7 +242,7 @@ export function createDLQPort(options: PortOptions): DLQPort {
     maxRetries,
     batchLimit,
     async validatePersistence() {
-      persistence = await (options.validatePersistence ?? asItSays)();
+      persistence = await checkPersistence(store, options.attestedBy);
       if (Object.keys(persistence.checked).length > 0) answers = true;
       return persistence;
     },
