@@ -9,9 +9,8 @@ import { actorOf, type HostRule, isAllowedHost, refuseCrossOrigin, type Token } 
 import { HANDLERS, type Handler } from "./handlers/handlers.ts";
 import { refuseWithoutEngine } from "./handlers/recovery-request.ts";
 import { createHealth } from "./health.ts";
-import type { ApiRequest } from "./http.ts";
+import { type ApiRequest, problem, problemOf, type Refusal, type Reply, refused, withInstance } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
-import { problem, problemOf, type Refusal, type Reply, refused, withInstance } from "./problem.ts";
 import { readRequest } from "./read-request.ts";
 
 export interface AppOptions {
@@ -79,7 +78,7 @@ export function createApp(options: AppOptions): App {
     const found = instead ?? (await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error)));
     const { status, headers, body } = withInstance(found, instead ? request.path : basePath + belowBase(request.path, basePath));
     const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
-    if (whole.location !== undefined) whole.location = basePath + whole.location;
+    if (whole.location) whole.location = basePath + whole.location;
     return { status, headers: whole, body };
   };
   return { fetch: (request, instead) => fetched(request, (one) => reply(one, instead)), reply, close: health.close };

@@ -6,7 +6,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import { SYSTEM } from "../recovery/provenance.ts";
-import { refused } from "./problem.ts";
+import { refused } from "./http.ts";
 
 export interface Token {
   readonly name: string;

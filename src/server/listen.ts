@@ -9,8 +9,7 @@ import type { ProblemCode } from "../contract/problem-codes.ts";
 import { MakegoodError } from "../message/errors.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
 import { type App, SAFE_HEADERS } from "./app.ts";
-import type { ApiRequest } from "./http.ts";
-import { problem, type Reply } from "./problem.ts";
+import { type ApiRequest, problem, type Reply } from "./http.ts";
 
 export interface ListenOptions {
   readonly reply: App["reply"];

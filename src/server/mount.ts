@@ -11,10 +11,9 @@ import { SYSTEM } from "../recovery/provenance.ts";
 import type { Worker } from "../worker/worker.ts";
 import { type AppOptions, createApp, isBelow } from "./app.ts";
 import { parseTokens } from "./auth.ts";
-import type { ApiRequest } from "./http.ts";
+import { type ApiRequest, problem, type Reply } from "./http.ts";
 import { kernelOf } from "./kernel.ts";
 import { answerNode } from "./listen.ts";
-import { problem, type Reply } from "./problem.ts";
 import { PROBE_MS } from "./serve.ts";
 
 /** What is known of who asks, beside the request itself. */

@@ -13,8 +13,7 @@ import type { EvaluateRequest, FailureReport } from "../../recovery/recovery.ts"
 import { json } from "../http.ts";
 import { candidateJson, evaluateJson, groupJson } from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
-import { readExact } from "../read-exact.ts";
-import { type Asked, refusalOf } from "../read-request.ts";
+import { type Asked, readExact, refusalOf } from "../read-request.ts";
 import type { Handler } from "./handlers.ts";
 import { headerKey } from "./messages.ts";
 import type { RecoveryHandlers } from "./recovery-request.ts";

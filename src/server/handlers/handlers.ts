@@ -3,8 +3,8 @@
  */
 import type { RouteId } from "../../contract/addresses.ts";
 import type { Health } from "../health.ts";
+import type { Reply } from "../http.ts";
 import type { Kernel } from "../kernel.ts";
-import type { Reply } from "../problem.ts";
 import type { Asked } from "../read-request.ts";
 import { AUDIT } from "./audit.ts";
 import { counting, FAILURES } from "./failures.ts";

@@ -8,7 +8,7 @@ import { openApiDocument } from "../../contract/openapi.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { holdOf, type Served } from "../../message/worker-note.ts";
 import type { Levels } from "../health.ts";
-import type { Reply } from "../problem.ts";
+import type { Reply } from "../http.ts";
 import { VERSION } from "../version.ts";
 import type { Handlers } from "./handlers.ts";
 

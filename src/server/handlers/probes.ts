@@ -3,8 +3,7 @@
  * stands, /metrics the numbers.
  */
 import { openApiDocument } from "../../contract/openapi.ts";
-import { json } from "../http.ts";
-import { type Reply, refused } from "../problem.ts";
+import { json, type Reply, refused } from "../http.ts";
 import { VERSION } from "../version.ts";
 import type { Handlers } from "./handlers.ts";
 

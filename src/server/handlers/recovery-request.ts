@@ -9,9 +9,9 @@ import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import type { Actor, Recovery } from "../../recovery/recovery.ts";
 import { recoveryOf } from "../../store/recovery.ts";
+import { problemOf, Refusal, type Reply, refused } from "../http.ts";
 import { wireName } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
-import { problemOf, Refusal, type Reply, refused } from "../problem.ts";
 import { type Asked, refusalOf } from "../read-request.ts";
 import type { Handler, Handlers } from "./handlers.ts";
 

@@ -11,12 +11,10 @@ import type { RULE_ROUTES } from "../../contract/recovery/rules.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import type { Redrive } from "../../store/redrive.ts";
-import { DONE, identified, json, numbered, page, pageText, spliced, tagged } from "../http.ts";
+import { DONE, identified, json, notFound, numbered, page, pageText, type Reply, spliced, tagged } from "../http.ts";
 import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
-import { notFound, type Reply } from "../problem.ts";
-import { readExact } from "../read-exact.ts";
-import { type Asked, limited, refusalOf } from "../read-request.ts";
+import { type Asked, limited, readExact, refusalOf } from "../read-request.ts";
 import { headerKey, shownMessage } from "./messages.ts";
 import { NAMES_HINT, type RecoveryHandlers } from "./recovery-request.ts";
 
