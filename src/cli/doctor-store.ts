@@ -3,7 +3,7 @@
  */
 import { servedNow } from "../client/standing.ts";
 import { errorText } from "../message/errors.ts";
-import { unservedTopics } from "../server/findings.ts";
+import { unservedTopics } from "../server/health.ts";
 import { attestation, storeUrl } from "../server/open-store.ts";
 import { createPostgresStore, examinePostgres } from "../store/postgres/index.ts";
 import { connectRedis, createRedisStore, examineRedis } from "../store/redis/index.ts";

@@ -19,23 +19,14 @@ export interface Posted {
 /** What is wrong with a value, to be put behind its name; null when nothing is. */
 type FieldCheck = (value: unknown) => string | null;
 
-const text =
-  (bytesMax: number): FieldCheck =>
-  (value) =>
-    textProblem(value, bytesMax);
-const integer =
-  (min: number, max: number): FieldCheck =>
-  (value) =>
-    numberProblem("", value, min, max)?.trimStart() ?? null;
-
 /** What each field beside the payload may be. */
 const FIELDS = new Map<string, FieldCheck>([
   ["topic", (value) => (isTopicName(value as string) ? null : "is not of the form namespace/name")],
-  ["key", text(LIMITS.keyBytesMax)],
-  ["tenant_id", text(LIMITS.tenantIdBytesMax)],
-  ["ordering_key", text(LIMITS.orderingKeyBytesMax)],
-  ["delay_ms", integer(0, LIMITS.delayMsMax)],
-  ["priority", integer(LIMITS.priorityMin, LIMITS.priorityMax)],
+  ["key", (value) => textProblem(value, LIMITS.keyBytesMax)],
+  ["tenant_id", (value) => textProblem(value, LIMITS.tenantIdBytesMax)],
+  ["ordering_key", (value) => textProblem(value, LIMITS.orderingKeyBytesMax)],
+  ["delay_ms", (value) => numberProblem("", value, 0, LIMITS.delayMsMax)?.trimStart() ?? null],
+  ["priority", (value) => numberProblem("", value, LIMITS.priorityMin, LIMITS.priorityMax)?.trimStart() ?? null],
 ]);
 
 const invalid = (detail: string): ProblemItem => ({ code: "invalid_message", detail });
@@ -126,7 +117,7 @@ function checked({ fields, twice }: Members, payloadBytesMax: number, traceparen
   return { message: message as NonNullable<Posted["message"]>, faults };
 }
 
-const named = (names: readonly string[]): string => {
+function named(names: readonly string[]): string {
   const shown = names.slice(0, 10).map((name) => JSON.stringify(name.slice(0, 100)));
   return shown.join(", ");
-};
+}

@@ -2,15 +2,15 @@
  * The whole configuration, read once at start from flags, environment and config file (in that order of precedence). Every
  * mistake in it is collected and reported together; nothing starts on a configuration that has one.
  */
-import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { extname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { FAULTS_NAMED_MAX, suggestion } from "../../contract/faults.ts";
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
 import type { TopicDefinition } from "../../message/topic.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
 import { type ReadTopic, readTopic } from "../json/topic-json.ts";
-import { loadConfigFile } from "./config-file.ts";
 import { readValue, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
 import { readVariables } from "./stream-config.ts";
 
@@ -118,6 +118,36 @@ async function fromFlagOrEnv(name: SettingName, { env, flags, cwd }: ConfigSourc
     faults.push(`${variable}_FILE: ${errorText(error)}`);
     return null;
   }
+}
+
+const FILE_NAMES = ["makegood.config.mjs", "makegood.config.json", "makegood.config.ts"];
+
+/** What it says is judged elsewhere: here it only has to be one file that can be read and that exports an object. Undefined: there is none, or what is wrong with it is among the faults. */
+async function loadConfigFile(cwd: string, asked: string | undefined, faults: string[]) {
+  const present: string[] = asked === undefined ? await readdir(cwd).catch(() => []) : [asked];
+  const [name, ...more] = asked === undefined ? FILE_NAMES.filter((one) => present.includes(one)) : present;
+  if (more.length > 0) faults.push(`there are several config files, keep one: ${[name, ...more].join(", ")}`);
+  if (name === undefined || more.length > 0) return undefined;
+  const path = resolve(cwd, name);
+  try {
+    return { path, value: await load(path) };
+  } catch (error) {
+    faults.push(`config file ${path}: ${errorText(error)}`);
+    return undefined;
+  }
+}
+
+async function load(path: string): Promise<unknown> {
+  const kind = extname(path);
+  if (kind === ".json") return JSON.parse(await readFile(path, "utf8"));
+  if (![".mjs", ".js", ".ts", ".mts"].includes(kind)) throw new Error("its name must end in .mjs, .json or .ts");
+  if (kind.endsWith("ts") && !(process.features as { typescript?: unknown }).typescript) {
+    const remedy = "rename it to makegood.config.mjs (and remove the types), or run Node 22.18 or later";
+    throw new Error(`Node ${process.versions.node} does not run TypeScript; ${remedy}`);
+  }
+  const module: { default?: unknown } = await import(pathToFileURL(path).href);
+  if (module.default === undefined) throw new Error("it has no default export");
+  return module.default;
 }
 
 function membersOf(value: unknown, faults: string[]): Readonly<Record<string, unknown>> {

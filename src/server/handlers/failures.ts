@@ -14,9 +14,8 @@ import { json } from "../http.ts";
 import { candidateJson, evaluateJson, groupJson } from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
 import { type Asked, readExact, refusalOf } from "../read-request.ts";
-import type { Handler } from "./handlers.ts";
+import type { Handler, RecoveryHandlers } from "./handlers.ts";
 import { headerKey } from "./messages.ts";
-import type { RecoveryHandlers } from "./recovery-request.ts";
 
 export const FAILURES: RecoveryHandlers<keyof typeof FAILURE_ROUTES> = {
   async ingestFailure(recovery, asked, actor) {

@@ -15,8 +15,12 @@ import { DONE, identified, json, notFound, numbered, page, pageText, type Reply,
 import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
 import { type Asked, limited, readExact, refusalOf } from "../read-request.ts";
+import type { RecoveryHandlers } from "./handlers.ts";
 import { headerKey, shownMessage } from "./messages.ts";
-import { NAMES_HINT, type RecoveryHandlers } from "./recovery-request.ts";
+
+/** Two people need two names, and a server without tokens has only one. */
+export const NAMES_HINT =
+  "this server asks for no token, so everybody has one name here: set MAKEGOOD_TOKENS (name:secret,…) to give each person their own";
 
 export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   listGroups: async (recovery, { query }) => page(await recovery.groups(limited(query)), shape.groupJson),
