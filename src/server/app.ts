@@ -67,8 +67,9 @@ export function createApp(options: AppOptions): App {
     const actor = typeof admitted === "string" ? admitted : await admitted;
     if (!address || !route) throw here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
     refuseWithoutEngine(kernel, address.id);
-    const by = { actor, named: options.tokens.length > 0 || options.authorize !== undefined };
-    const asked = await readRequest(route, request, paramsOf(address.form.exec(path)), by, kernel.payloadBytesMax);
+    const named = options.tokens.length > 0 || options.authorize !== undefined;
+    const known = { params: paramsOf(address.form.exec(path)), actor, named };
+    const asked = await readRequest(route, request, known, kernel.payloadBytesMax);
     return (HANDLERS[address.id] as Handler<RouteId>)(asked, kernel, health);
   }
 
@@ -107,8 +108,9 @@ function unescaped(part: string): string {
 /** The actor; a caller who may not ask is refused. */
 function admit(request: ApiRequest, options: AppOptions, needs: Permission): string | Promise<string> {
   const header = (name: string): string | null => request.header(name);
-  if (options.hosts !== null && header("host") === null) throw refused("invalid_request", "a Host header is needed");
-  if (options.hosts !== null && !isAllowedHost(header("host"), options.hosts)) {
+  const host = header("host");
+  if (options.hosts !== null && host === null) throw refused("invalid_request", "a Host header is needed");
+  if (options.hosts !== null && !isAllowedHost(host, options.hosts)) {
     const remedy = "add the name to MAKEGOOD_HOSTS (to `hosts` of mount) if it is yours";
     throw refused("misdirected_request", `this server does not answer for that Host; ${remedy}`);
   }

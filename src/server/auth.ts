@@ -16,11 +16,11 @@ export interface Token {
 const TOKEN_BYTES_MIN = 16;
 const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 
-/** `name:secret,name2:secret2`, also one a line. Every fault is reported, none with a secret in it. */
-export function parseTokens(text: string): { tokens: Token[]; faults: string[] } {
+/** `name:secret,name2:secret2`, also one a line; null: there are none. Every fault is reported, none with a secret in it. */
+export function parseTokens(text: string | null): { tokens: Token[]; faults: string[] } {
   const tokens: Token[] = [];
   const faults: string[] = [];
-  for (const [at, entry] of text.split(/[,\n]/).entries()) {
+  for (const [at, entry] of (text ?? "").split(/[,\n]/).entries()) {
     if (entry.trim() === "") continue;
     const [, name = "", secret] = /^([^:]*):(.*)$/s.exec(entry.trim()) ?? [];
     const which = `entry ${at + 1}`;
@@ -33,7 +33,7 @@ export function parseTokens(text: string): { tokens: Token[]; faults: string[] }
       faults.push(`the secret of ${name} is shorter than ${TOKEN_BYTES_MIN} characters`);
     else tokens.push({ name, digest: digest(secret) });
   }
-  if (tokens.length === 0 && faults.length === 0) faults.push("it is empty");
+  if (text !== null && tokens.length === 0 && faults.length === 0) faults.push("it is empty");
   return { tokens, faults };
 }
 
@@ -92,6 +92,4 @@ export function refuseCrossOrigin(header: (name: string) => string | null): void
   if (!own) throw refused("cross_origin_refused", "the Origin header names another origin");
 }
 
-function digest(secret: string): Buffer {
-  return createHash("sha256").update(secret).digest();
-}
+const digest = (secret: string): Buffer => createHash("sha256").update(secret).digest();

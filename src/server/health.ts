@@ -5,24 +5,25 @@
  */
 import { servedNow } from "../client/standing.ts";
 import type { TopicRecord } from "../message/topic.ts";
-import { type Hold, holdOf, type Served } from "../message/worker-note.ts";
+import { type Hold, holdOf } from "../message/worker-note.ts";
 import type { Finding } from "../observe/finding.ts";
 import { type Answer, createLastAnswer } from "../observe/last-answer.ts";
 import { createMetrics, type Levels as Measured } from "../observe/metrics.ts";
 import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
-import type { StatusCount } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import { inWireNames } from "./json/wire.ts";
 import type { Kernel } from "./kernel.ts";
 import { VERSION } from "./version.ts";
 
-export interface Levels {
-  /** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
-  readonly counts: readonly StatusCount[];
-  readonly topics: readonly TopicRecord[];
-  readonly served: Served;
+/** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
+async function levelsOf(store: Store) {
+  const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
+  return { counts, topics, served };
 }
+
+export type Levels = Awaited<ReturnType<typeof levelsOf>>;
 
 const READY_WAIT_MS = 2_000;
 const READY_KEPT_MS = 500;
@@ -43,11 +44,7 @@ export type Health = ReturnType<typeof createHealth>;
 export function createHealth(kernel: Kernel) {
   const { clock } = kernel;
   const { store, watch, ladder, events } = kernel.mg;
-  const freshLevels = async (): Promise<Levels> => {
-    const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
-    return { counts, topics, served };
-  };
-  const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels, true);
+  const levels = createLastAnswer(clock, LEVELS_KEPT_MS, () => levelsOf(store), true);
   const billing = createLastAnswer(clock, BILLING_KEPT_MS, () => lookAtStore(store));
   const measured = async () => measuredOf(kernel, await levels.read(LEVELS_WAIT_MS));
   const metrics = createMetrics({ events, version: VERSION, levels: measured });
@@ -68,7 +65,7 @@ export function createHealth(kernel: Kernel) {
       metrics.close();
     },
     /** Counts and topics, at most a few seconds old; the last known ones when the store does not answer within `waitMs`. */
-    levels: (waitMs: number) => levels.read(waitMs),
+    levels: levels.read,
     async ready() {
       const { error } = await watch.fresh(READY_KEPT_MS, READY_WAIT_MS);
       const draining = kernel.draining();
@@ -174,23 +171,19 @@ export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
   });
 }
 
-function processFindings(kernel: Kernel, known: Answer<Levels>): Finding[] {
+function findingsOf(kernel: Kernel, { value, error }: Answer<Levels>, notServed: readonly NotServed[]): Finding[] {
   const dispatcher = kernel.worker?.status();
-  const found = [
-    [known.error !== null, "counts_old", "the counts are old"],
+  const ofProcess = [
+    [error !== null, "counts_old", "the counts are old"],
     [dispatcher?.state === "stopped", "dispatcher_stopped", "the dispatcher has stopped"],
     [dispatcher !== undefined && dispatcher.storeFailures > 0, "dispatcher_cut_off", "the dispatcher cannot reach the store"],
     [kernel.draining(), "draining", "shutting down"],
   ] as const;
-  return found.flatMap(([is, what, reason]) => (is ? [degraded(what, reason)] : []));
-}
-
-function findingsOf(kernel: Kernel, known: Answer<Levels>, notServed: readonly NotServed[]): Finding[] {
   return [
     ...kernel.mg.findings(),
-    ...(known.value?.topics ?? []).flatMap(topicFindings),
+    ...(value?.topics ?? []).flatMap(topicFindings),
     ...notServed.map(({ topic, code, reason }) => degraded("not_served", `not served (${code}: ${reason})`, topic)),
-    ...processFindings(kernel, known),
+    ...ofProcess.flatMap(([is, what, reason]) => (is ? [degraded(what, reason)] : [])),
   ];
 }
 

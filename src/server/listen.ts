@@ -65,8 +65,8 @@ const NO_TUNNEL = problem("method_not_allowed", "CONNECT is not possible here", 
 /** Answers a request of Node without the objects of fetch, which cost more than all else on the way. */
 export async function answerNode(reply: App["reply"], incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   try {
-    const request = requestOf(incoming);
-    send(outgoing, request === null ? NO_PATH : await reply(request));
+    const target = targetOf(incoming.url);
+    send(outgoing, target.startsWith("/") ? await reply(new NodeRequest(incoming, target)) : NO_PATH);
   } catch {
     outgoing.destroy();
   }
@@ -78,13 +78,10 @@ function send(outgoing: ServerResponse, { status, headers, body }: Reply): void 
   outgoing.writeHead(status, headers).end(body);
 }
 
-/** Null: what stands in the request line is no path. */
-function requestOf(incoming: IncomingMessage): ApiRequest | null {
-  const { url = "" } = incoming;
-  // An absolute form, as for a proxy, is a URL of its own.
+/** Path and query of a request line. An absolute form, as for a proxy, is a URL of its own. */
+export function targetOf(url = ""): string {
   const absolute = url.startsWith("/") || !URL.canParse(url) ? null : new URL(url);
-  const target = absolute ? absolute.pathname + absolute.search : url;
-  return target.startsWith("/") ? new NodeRequest(incoming, target) : null;
+  return absolute ? absolute.pathname + absolute.search : url;
 }
 
 /** A class and not an object of functions: one is made for every request. */

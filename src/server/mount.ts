@@ -13,7 +13,7 @@ import { type AppOptions, createApp, isBelow } from "./app.ts";
 import { parseTokens } from "./auth.ts";
 import { type ApiRequest, problem, type Reply } from "./http.ts";
 import { kernelOf } from "./kernel.ts";
-import { answerNode } from "./listen.ts";
+import { answerNode, targetOf } from "./listen.ts";
 import { PROBE_MS } from "./serve.ts";
 
 /** What is known of who asks, beside the request itself. */
@@ -80,7 +80,7 @@ export function mount(mg: Makegood, options: MountOptions): Mounted {
     node(incoming, outgoing, next) {
       const { originalUrl = incoming.url ?? "/", baseUrl = "" } = incoming as Routed;
       const wrong = baseUrl === "" || isBelow(baseUrl, base) ? null : elsewhere(baseUrl);
-      const outside = wrong === null && !isBelow(base, pathOf(originalUrl));
+      const outside = wrong === null && !isBelow(base, targetOf(originalUrl).split(/[?#]/, 1)[0] ?? "/");
       if (outside && next) return next();
       const instead = outside
         ? problem("not_found", `the API stands below ${base}`)
@@ -115,11 +115,6 @@ function isTaken(incoming: Routed): boolean {
 const elsewhere = (baseUrl: string): string =>
   `this API is mounted at ${baseUrl} and does not know it: mount(mg, { basePath: ${JSON.stringify(baseUrl)} })`;
 
-function pathOf(url: string): string {
-  if (!url.startsWith("/")) return URL.canParse(url) ? new URL(url).pathname : url;
-  return url.split(/[?#]/, 1)[0] ?? "/";
-}
-
 function accessOf({ tokens, authorize, anonymous, hosts }: MountOptions): Pick<AppOptions, "tokens" | "anonymous" | "hosts"> {
   const given = Object.entries({ tokens, authorize, anonymous }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (given.length !== 1) {
@@ -129,7 +124,7 @@ function accessOf({ tokens, authorize, anonymous, hosts }: MountOptions): Pick<A
   const names = hosts ?? [];
   const rule = hosts === undefined && anonymous === undefined ? null : { bound: "localhost", names };
   if (anonymous !== undefined) return { tokens: [], anonymous: actorName(anonymous, "anonymous"), hosts: rule };
-  const { tokens: parsed, faults } = tokens === undefined ? { tokens: [], faults: [] } : parseTokens(tokens);
+  const { tokens: parsed, faults } = parseTokens(tokens ?? null);
   if (faults.length > 0) throw refused(`tokens: ${faults.join("; ")}`);
   return { tokens: parsed, anonymous: "anonymous", hosts: rule };
 }

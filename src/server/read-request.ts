@@ -33,18 +33,15 @@ export interface Asked<Id extends RouteId> {
 /** Longer than any topic, tenant, code or cursor. */
 const PARAMETER_CHARS_MAX = 1_000;
 
-export async function readRequest(
-  route: Route,
-  request: ApiRequest,
-  params: Readonly<Record<string, string>>,
-  by: Pick<Asked<RouteId>, "actor" | "named">,
-  payloadBytesMax: number,
-): Promise<Asked<RouteId>> {
+/** What is known before it is read. */
+type Known = Pick<Asked<RouteId>, "actor" | "named"> & { readonly params: Readonly<Record<string, string>> };
+
+export async function readRequest(route: Route, request: ApiRequest, known: Known, payloadBytesMax: number) {
   const query = route.query === undefined ? {} : readQuery(route.query, request.query);
   const body = route.body === undefined ? undefined : await readBody(route.body, request, payloadBytesMax);
   const version = route.headers?.includes("if-match") ? readVersion(request, body) : undefined;
   const header = (name: string): string | null => request.header(name);
-  return { params, query, body, version, ...by, header } as Asked<RouteId>;
+  return { ...known, query, body, version, header } as Asked<RouteId>;
 }
 
 export function refusal(code: ProblemCode, faults: Faults): Refusal {

@@ -109,14 +109,16 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
   };
 }
 
+type Parts = Pick<StoreOptions, "log" | "failed"> & { readonly clock: Clock };
+
 /**
  * The same for a process that runs for long. It has what is below the primary store (short commands go without: they tell the caller that
  * they failed), and it starts although its store is away: it says so once, and declares the file's topics when the store comes.
  */
 export function lastingOptions(
   config: Config,
-  { store, secondary }: Pick<OpenedStore, "store" | "secondary">,
-  { clock, log, failed }: Pick<StoreOptions, "log" | "failed"> & { readonly clock: Clock },
+  { store, secondary }: OpenedStore,
+  { clock, log, failed }: Parts,
 ): MakegoodOptions {
   const { journal_dir: directory, journal_bytes_max: bytesMax, seal_key } = config;
   return {

@@ -64,7 +64,7 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   takeFileSettings(inFile, given, faults);
   const settings = Object.fromEntries(NAMES.map((name) => [name, settle(name, given.get(name), faults)])) as Settings;
 
-  const { tokens, faults: wrong } = settings.tokens === null ? { tokens: [], faults: [] } : parseTokens(settings.tokens);
+  const { tokens, faults: wrong } = parseTokens(settings.tokens);
   faults.push(...wrong.map((fault) => `${given.get("tokens")?.where}: ${fault}`));
   const loopback = isLoopbackHost(settings.host);
   if (!loopback && settings.tokens === null) {
@@ -76,16 +76,13 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   const sink_allow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
   const topics = await topicsOf(inFile.topics, sink_allow, faults);
   const variables = readVariables(settings, env, faults);
-  if (faults.length > 0) return { ok: false, faults: firstOf(faults) };
+  // C1: as many as a refusal of the API names.
+  const more = faults.length - FAULTS_NAMED_MAX;
+  if (more > 0) faults.splice(FAULTS_NAMED_MAX, more, `and ${more} more`);
+  if (faults.length > 0) return { ok: false, faults };
   const data_dir = resolve(cwd, settings.data_dir);
   const read = { data_dir, tokens, sink_allow, topics, config_path: file?.path ?? null };
   return { ok: true, config: { ...settings, ...variables, ...read } };
-}
-
-/** C1: as many as a refusal of the API names. */
-function firstOf(faults: readonly string[]): readonly string[] {
-  const more = faults.length - FAULTS_NAMED_MAX;
-  return more <= 0 ? faults : [...faults.slice(0, FAULTS_NAMED_MAX), `and ${more} more`];
 }
 
 /** A misspelt variable would otherwise be a setting that silently does nothing. */

@@ -25,18 +25,15 @@ export const AUDIT: Handlers<"recordAudit"> = {
   },
 };
 
-const STATUS = { stored: 201, duplicate: 200, queued: 202 } as const;
 const REMEDY = "keep it and send it again";
 
 function answer(record: AcceptedRecord): Reply {
   switch (record.is) {
     case "stored":
     case "duplicate":
-      return json(STATUS[record.is], { event_id: record.eventId, status: record.is });
-    case "queued": {
-      const { eventId, id, survives } = record;
-      return json(STATUS.queued, { event_id: eventId, status: "queued", message_id: id, survives });
-    }
+      return json(record.is === "stored" ? 201 : 200, { event_id: record.eventId, status: record.is });
+    case "queued":
+      return json(202, { event_id: record.eventId, status: record.is, message_id: record.id, survives: record.survives });
     case "full":
       return problem("store_full", `the audit database is full and nothing else could take the record: ${REMEDY}`);
     case "unavailable":

@@ -4,7 +4,6 @@
  */
 import type { RouteId } from "../../contract/addresses.ts";
 import { CONDITION_FAILED } from "../../contract/openapi.ts";
-import { RECOVERY_ROUTES } from "../../contract/recovery/routes.ts";
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import type { Actor, Recovery } from "../../recovery/recovery.ts";
@@ -37,37 +36,30 @@ function withEngine<Id extends RouteId>(handlers: RecoveryHandlers<Id>): Handler
   return Object.fromEntries(made) as Handlers<Id>;
 }
 
+const TRIES_MAX = 5;
+
 function recoveryHandler(handle: RecoveryHandler<RouteId>): Handler<RouteId> {
   return async (asked, kernel) => {
     const type = asked.header("x-actor-type") ?? "human";
     if (type !== "human" && type !== "agent")
       throw refusalOf("invalid_request", "x-actor-type", "must be human or agent; absent: human");
-    try {
-      return await again(() => handle(kernel.mg.recovery as Recovery, asked, { actor: asked.actor, actorType: type }, kernel));
-    } catch (error) {
-      if (!isMakegoodError(error)) throw error;
-      const fails = error.code === "version_conflict" && asked.header("if-match") !== null;
-      throw new Refusal(problemOf(inOutsideWords(error, asked.named), fails ? CONDITION_FAILED : undefined) as Reply);
+    for (let tried = 1; ; tried++) {
+      try {
+        return await handle(kernel.mg.recovery as Recovery, asked, { actor: asked.actor, actorType: type }, kernel);
+      } catch (error) {
+        if (!isMakegoodError(error)) throw error;
+        // Two writes in each other's way: one was rolled back as a whole, and has its turn again.
+        if (error.code === "retry_transaction" && tried < TRIES_MAX) continue;
+        const fails = error.code === "version_conflict" && asked.header("if-match") !== null;
+        throw new Refusal(problemOf(inOutsideWords(error, asked.named), fails ? CONDITION_FAILED : undefined) as Reply);
+      }
     }
   };
 }
 
-const TRIES_MAX = 5;
-
-/** Two writes in each other's way: one was rolled back as a whole, and has its turn again. */
-async function again(handle: () => Promise<Reply>): Promise<Reply> {
-  for (let tried = 1; ; tried++) {
-    try {
-      return await handle();
-    } catch (error) {
-      if (tried === TRIES_MAX || !isMakegoodError(error) || error.code !== "retry_transaction") throw error;
-    }
-  }
-}
-
 /** Where there is no engine, whatever is asked of it. */
 export function refuseWithoutEngine({ mg }: Kernel, id: RouteId): void {
-  if (mg.recovery !== null || !(Object.hasOwn(RECOVERY_ROUTES, id) || id === "editMessage")) return;
+  if (mg.recovery !== null || !Object.hasOwn(RECOVERY, id)) return;
   const off = "recovery is switched off on this server (MAKEGOOD_RECOVERY=off)";
   const less = `recovery records need PostgreSQL, and this server's store is ${mg.store.traits.name}`;
   throw refused("needs_postgres", recoveryOf(mg.store) === null ? less : off);

@@ -41,11 +41,12 @@ export const MESSAGES: Handlers<"enqueue" | "getMessage" | "getPayload" | "listM
     const { store, recovery } = kernel.mg;
     const message = await foundMessage(kernel, asked);
     const [history, origin] = await Promise.all([store.history(message.id), recovery?.origin(message.id) ?? null]);
-    return shownMessage(kernel, message, 200, {
+    const beside = {
       ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
       timeline: history.attempts.map((one) => wireOf(attempt, one)),
       provenance: history.provenance.map((one) => wireOf(intervention, one)),
-    });
+    };
+    return jsonText(200, await shownMessage(kernel, message, beside));
   },
   getPayload: async (asked, kernel) => jsonText(200, (await foundMessage(kernel, asked)).payload),
   async listMessages({ query: { payload = false, ...filter } }, { mg, clock }) {
@@ -71,7 +72,8 @@ const does =
   <V extends Verb>(verb: V): Handler<`${V}Message`> =>
   async (asked, kernel) => {
     const { body, actor, ...rest } = asked as unknown as Asked<"rescheduleMessage">;
-    return shownMessage(kernel, await kernel.mg[verb](identified("message", rest), { ...body, actor }));
+    const message = await kernel.mg[verb](identified("message", rest), { ...body, actor });
+    return jsonText(200, await shownMessage(kernel, message));
   };
 
 export const INTERVENTIONS: Handlers<`${Verb}Message` | "acknowledgeLoss"> = {
@@ -86,17 +88,11 @@ export const INTERVENTIONS: Handlers<`${Verb}Message` | "acknowledgeLoss"> = {
   },
 };
 
-/** A message with its payload, and what else there is to say about it. */
-export async function shownMessage(
-  { mg, clock }: Kernel,
-  message: MessageView,
-  status = 200,
-  beside: object = {},
-  headers?: Readonly<Record<string, string>>,
-): Promise<Reply> {
+/** The JSON of a message with its payload, and what else there is to say about it. */
+export async function shownMessage({ mg, clock }: Kernel, message: MessageView, beside: object = {}): Promise<string> {
   const standing = await standingOf(mg.store, clock, message.topic);
   const object = { ...wireOf(messageShape, shown(message, standing)), ...beside };
-  return jsonText(status, spliced(object, "payload", message.payload), headers);
+  return spliced(object, "payload", message.payload);
 }
 
 async function postOne({ mg }: Kernel, request: Request, { message, faults }: Posted): Promise<Reply> {
