@@ -65,6 +65,7 @@ export function createApp(options: AppOptions): App {
     const admitted = admit(request, options, route?.permission ?? "read");
     // Not awaited where it is known: each wait is a turn of the loop on the way of every message.
     const actor = typeof admitted === "string" ? admitted : await admitted;
+    if (!actor) throw refused("unauthorized", "the program that this API is mounted in does not let this request in");
     if (!address || !route) throw here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
     refuseWithoutEngine(kernel, address.id);
     const named = options.tokens.length > 0 || options.authorize !== undefined;
@@ -105,8 +106,8 @@ function unescaped(part: string): string {
   }
 }
 
-/** The actor; a caller who may not ask is refused. */
-function admit(request: ApiRequest, options: AppOptions, needs: Permission): string | Promise<string> {
+/** The actor, null where the program that mounts this lets nobody in; any other caller who may not ask is refused. */
+function admit(request: ApiRequest, options: AppOptions, needs: Permission): ReturnType<Authorize> {
   const header = (name: string): string | null => request.header(name);
   const host = header("host");
   if (options.hosts !== null && host === null) throw refused("invalid_request", "a Host header is needed");
@@ -116,18 +117,12 @@ function admit(request: ApiRequest, options: AppOptions, needs: Permission): str
   }
   if (request.method !== "GET" && request.method !== "HEAD") refuseCrossOrigin(header);
   if (needs === "open") return options.anonymous;
-  if (options.authorize) return authorized(options.authorize(request, needs));
+  if (options.authorize) return options.authorize(request, needs);
   if (options.tokens.length === 0) return options.anonymous;
   const actor = actorOf(header("authorization"), options.tokens);
   if (actor !== null) return actor;
   const detail = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
   throw refused("unauthorized", detail, { headers: { "www-authenticate": 'Bearer realm="makegood"' } });
-}
-
-async function authorized(asked: string | null | Promise<string | null>): Promise<string> {
-  const actor = await asked;
-  if (actor) return actor;
-  throw refused("unauthorized", "the program that this API is mounted in does not let this request in");
 }
 
 function methodNotAllowed(method: string, here: typeof KNOWN): Refusal {

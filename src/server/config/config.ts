@@ -8,7 +8,6 @@ import { pathToFileURL } from "node:url";
 import { FAULTS_NAMED_MAX, suggestion } from "../../contract/faults.ts";
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
-import type { TopicDefinition } from "../../message/topic.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
 import { type ReadTopic, readTopic } from "../json/topic-json.ts";
 import { readValue, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
@@ -119,7 +118,7 @@ async function fromFlagOrEnv(name: SettingName, { env, flags, cwd }: ConfigSourc
 
 const FILE_NAMES = ["makegood.config.mjs", "makegood.config.json", "makegood.config.ts"];
 
-/** What it says is judged elsewhere: here it only has to be one file that can be read and that exports an object. Undefined: there is none, or what is wrong with it is among the faults. */
+/** It only has to be one file that exports an object. Undefined: there is none, or what is wrong with it is among the faults. */
 async function loadConfigFile(cwd: string, asked: string | undefined, faults: string[]) {
   const present: string[] = asked === undefined ? await readdir(cwd).catch(() => []) : [asked];
   const [name, ...more] = asked === undefined ? FILE_NAMES.filter((one) => present.includes(one)) : present;
@@ -175,10 +174,8 @@ function settle(name: SettingName, source: Source | undefined, faults: string[])
 async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: string[]): Promise<ReadTopic[]> {
   if (value === undefined) return [];
   // Loaded only here: every command reads a configuration, and the sinks' code is by far the dearest part of its start.
-  const { createAddressGuard } = await import("../../sink/address-guard.ts");
-  const { checkSink } = await import("../../sink/check-sink.ts");
-  const guard = createAddressGuard({ allow: sinkAllow });
-  const rules = { trusted: true, checkSink: (sink: TopicDefinition["sink"]) => checkSink(sink, guard) };
+  const { sinkCheck } = await import("../kernel.ts");
+  const rules = { trusted: true, checkSink: sinkCheck(sinkAllow) };
   return Object.entries(membersOf(value, faults)).flatMap(([name, topic]): ReadTopic[] => {
     const read = readTopic(name, topic, rules);
     if (read.ok) return [read.value];

@@ -94,15 +94,10 @@ function takePayload(cursor: Cursor): { text: string; value: unknown } {
   const members = new Map<string, unknown>();
   const isObject = eachMember(cursor, (name) => {
     const source = takeValue(cursor, LIMITS.payloadDepthMax - 1);
-    if (READ.has(name)) members.set(name, readValue(source));
+    // All that is read are texts: what another value is does not matter.
+    if (READ.has(name)) members.set(name, source[0] === '"' ? headOf(source, READ_CHARS_MAX) : source === "null" ? null : false);
   });
   if (!isObject) takeValue(cursor);
   const text = cursor.text.slice(start, cursor.at).trimStart();
   return { text, value: isObject ? Object.fromEntries(members) : text === "null" ? null : false };
-}
-
-/** All that is read are texts: what another value is does not matter. */
-function readValue(source: string): unknown {
-  if (source[0] === '"') return headOf(source, READ_CHARS_MAX);
-  return source === "null" ? null : false;
 }

@@ -16,8 +16,7 @@ import { type Asked, refusalOf } from "../read-request.ts";
 import { AUDIT } from "./audit.ts";
 import { counting, FAILURES } from "./failures.ts";
 import { INTERVENTIONS, MESSAGES } from "./messages.ts";
-import { PAGES } from "./pages.ts";
-import { PROBES } from "./probes.ts";
+import { PAGES, PROBES } from "./probes.ts";
 import { CANDIDATES, GROUPS, NAMES_HINT, REDRIVES, RULES } from "./recovery.ts";
 import { TOPICS } from "./topics.ts";
 

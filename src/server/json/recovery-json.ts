@@ -71,11 +71,10 @@ export function candidateDetailJson(detail: CandidateDetail) {
 }
 
 export function actionJson(found: ActionInfo) {
-  const successes = rounded(found.successes);
-  const failures = rounded(found.failures);
-  const total = Math.round(found.successes + found.failures);
-  const learned = { successes, failures, successRate: rate(found.successes, found.failures), totalApplications: total };
-  return wireOf(shapes.action, { ...found, ...learned, requiresApproval: approvalsNeeded(found) > 0 });
+  const { successes, failures } = found;
+  const learned = { successes: rounded(successes), failures: rounded(failures), successRate: rate(successes, failures) };
+  const said = { totalApplications: Math.round(successes + failures), requiresApproval: approvalsNeeded(found) > 0 };
+  return wireOf(shapes.action, { ...found, ...learned, ...said });
 }
 
 export function evaluateJson({ evaluation, durationMs, ...found }: EvaluateAnswer) {
