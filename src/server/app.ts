@@ -108,18 +108,17 @@ function unescaped(part: string): string {
 
 /** The actor, null where the program that mounts this lets nobody in; any other caller who may not ask is refused. */
 function admit(request: ApiRequest, options: AppOptions, needs: Permission): ReturnType<Authorize> {
-  const header = (name: string): string | null => request.header(name);
-  const host = header("host");
+  const host = request.header("host");
   if (options.hosts !== null && host === null) throw refused("invalid_request", "a Host header is needed");
   if (options.hosts !== null && !isAllowedHost(host, options.hosts)) {
     const remedy = "add the name to MAKEGOOD_HOSTS (to `hosts` of mount) if it is yours";
     throw refused("misdirected_request", `this server does not answer for that Host; ${remedy}`);
   }
-  if (request.method !== "GET" && request.method !== "HEAD") refuseCrossOrigin(header);
+  if (request.method !== "GET" && request.method !== "HEAD") refuseCrossOrigin(request);
   if (needs === "open") return options.anonymous;
   if (options.authorize) return options.authorize(request, needs);
   if (options.tokens.length === 0) return options.anonymous;
-  const actor = actorOf(header("authorization"), options.tokens);
+  const actor = actorOf(request.header("authorization"), options.tokens);
   if (actor !== null) return actor;
   const detail = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
   throw refused("unauthorized", detail, { headers: { "www-authenticate": 'Bearer realm="makegood"' } });

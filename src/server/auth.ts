@@ -6,7 +6,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import { SYSTEM } from "../recovery/provenance.ts";
-import { refused } from "./http.ts";
+import { type ApiRequest, refused } from "./http.ts";
 
 export interface Token {
   readonly name: string;
@@ -61,19 +61,14 @@ export interface HostRule {
 }
 
 export function isAllowedHost(header: string | null, rule: HostRule): boolean {
-  const name = hostName(header);
-  if (name === null) return false;
+  const [, given] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?$/i.exec(header ?? "") ?? [];
+  if (given === undefined) return false;
+  const name = bare(given);
   const listed = rule.names.some((allowed) => bare(allowed) === name);
   if (listed || name === bare(rule.bound)) return true;
   if (isLoopbackHost(rule.bound)) return name === "localhost" || name === "127.0.0.1" || name === "::1";
   // A page cannot rebind an address literal, only a name.
   return rule.names.length === 0 && isIP(name) !== 0;
-}
-
-/** The lower-case name in a Host header or an origin, without port and brackets; null when it is neither. */
-function hostName(header: string | null): string | null {
-  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?$/i.exec(header ?? "");
-  return match?.[1] === undefined ? null : bare(match[1]);
 }
 
 function bare(host: string): string {
@@ -82,12 +77,12 @@ function bare(host: string): string {
 }
 
 /** Refuses what would change something on behalf of a page of another origin. */
-export function refuseCrossOrigin(header: (name: string) => string | null): void {
-  const site = header("sec-fetch-site");
+export function refuseCrossOrigin(request: Pick<ApiRequest, "header">): void {
+  const site = request.header("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none")
     throw refused("cross_origin_refused", `a page of another origin (${JSON.stringify(site)}) may not change anything here`);
-  const origin = header("origin");
-  const host = header("host");
+  const origin = request.header("origin");
+  const host = request.header("host");
   const own = origin === null || (host !== null && (origin === `http://${host}` || origin === `https://${host}`));
   if (!own) throw refused("cross_origin_refused", "the Origin header names another origin");
 }

@@ -191,10 +191,8 @@ function degraded(what: string, reason: string, topic: string | null = null): Fi
   return { what, topic, reason, sinceMs: null, severity: "degraded" };
 }
 
-function statusOf(findings: readonly Finding[]): "healthy" | "degraded" | "unhealthy" {
-  if (findings.some(({ severity }) => severity === "unhealthy")) return "unhealthy";
-  return findings.some(({ severity }) => severity === "degraded") ? "degraded" : "healthy";
-}
+const statusOf = (findings: readonly Finding[]) =>
+  (["unhealthy", "degraded"] as const).find((worst) => findings.some(({ severity }) => severity === worst)) ?? "healthy";
 
 const OF_TOPICS = ["breaker_open", "sink_disabled"];
 

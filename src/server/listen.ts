@@ -108,26 +108,23 @@ class NodeRequest implements ApiRequest {
   }
 
   bytes(bytesMax: number): Promise<Uint8Array | null> {
-    return bytesOf(this.carrier, bytesMax);
-  }
-}
-
-function bytesOf(incoming: IncomingMessage & { readonly rawBody?: unknown }, bytesMax: number): Promise<Uint8Array | null> {
-  // Where the API is mounted a parser may have read the body and kept its bytes.
-  const { rawBody } = incoming;
-  if (rawBody instanceof Buffer) return Promise.resolve(rawBody.length > bytesMax ? null : rawBody);
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    incoming.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= bytesMax) chunks.push(chunk);
-      else resolve(null);
+    // Where the API is mounted a parser may have read the body and kept its bytes.
+    const incoming: IncomingMessage & { readonly rawBody?: unknown } = this.carrier;
+    const { rawBody } = incoming;
+    if (rawBody instanceof Buffer) return Promise.resolve(rawBody.length > bytesMax ? null : rawBody);
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      incoming.on("data", (chunk: Buffer) => {
+        size += chunk.length;
+        if (size <= bytesMax) chunks.push(chunk);
+        else resolve(null);
+      });
+      incoming.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+      incoming.on("error", reject);
+      if (incoming.destroyed) reject(new Error("the connection has ended"));
     });
-    incoming.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    incoming.on("error", reject);
-    if (incoming.destroyed) reject(new Error("the connection has ended"));
-  });
+  }
 }
 
 function bound(server: Server, host: string, port: number): Promise<void> {

@@ -86,10 +86,7 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
 
 /** A misspelt variable would otherwise be a setting that silently does nothing. */
 function refuseUnknownVariables(env: ConfigSources["env"], faults: string[]): void {
-  const known = NAMES.flatMap((name) => {
-    const { env: variable, secret } = TABLE[name];
-    return secret ? [variable, `${variable}_FILE`] : [variable];
-  });
+  const known = Object.values(TABLE).flatMap(({ env: one, secret }) => (secret ? [one, `${one}_FILE`] : [one]));
   for (const name of Object.keys(env)) {
     if (name.startsWith("MAKEGOOD_") && !known.includes(name))
       faults.push(`${name} is not a variable of Makegood${suggestion(name, known)}`);
