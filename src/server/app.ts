@@ -8,7 +8,7 @@ import { ROUTES, routeIds } from "../contract/table.ts";
 import { actorOf, type HostRule, isAllowedHost, refuseCrossOrigin, type Token } from "./auth.ts";
 import { HANDLERS, type Handler, refuseWithoutEngine } from "./handlers/handlers.ts";
 import { createHealth } from "./health.ts";
-import { type ApiRequest, problem, problemOf, type Refusal, type Reply, refused, withInstance } from "./http.ts";
+import { type ApiRequest, PROBLEM_TYPE, problem, problemOf, type Refusal, type Reply, refused } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
 import { readRequest } from "./read-request.ts";
 
@@ -77,10 +77,13 @@ export function createApp(options: AppOptions): App {
   const reply: App["reply"] = async (request, instead) => {
     const { basePath = "" } = kernel;
     const found = instead ?? (await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error)));
-    const { status, headers, body } = withInstance(found, instead ? request.path : basePath + belowBase(request.path, basePath));
+    const { status, headers, body } = found;
     const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
     if (whole.location) whole.location = basePath + whole.location;
-    return { status, headers: whole, body };
+    if (whole["content-type"] !== PROBLEM_TYPE) return { status, headers: whole, body };
+    // Which request it was about; the path only, because a query may carry what should not be repeated.
+    const instance = instead ? request.path : basePath + belowBase(request.path, basePath);
+    return { status, headers: whole, body: `${body.slice(0, -1)},"instance":${JSON.stringify(instance)}}` };
   };
   return { fetch: (request, instead) => fetched(request, (one) => reply(one, instead)), reply, close: health.close };
 }

@@ -145,9 +145,3 @@ export function problemOf(thrown: unknown, status?: number): Reply | undefined {
 /** An id in a path that names nothing. */
 export const notFound = (what: "message" | "topic" | "group" | "candidate" | "rule" | "action" | "redrive", id: string) =>
   refused(`${what}_not_found`, `there is no ${what} ${id.slice(0, 250)}`);
-
-/** Adds which request it was about; the path only, because a query may carry what should not be repeated. */
-export function withInstance(reply: Reply, instance: string): Reply {
-  if (reply.headers["content-type"] !== PROBLEM_TYPE) return reply;
-  return { ...reply, body: `${reply.body.slice(0, -1)},"instance":${JSON.stringify(instance)}}` };
-}

@@ -107,11 +107,10 @@ async function postOne({ mg }: Kernel, request: Request, { message, faults }: Po
   return json(inserted ? 201 : 200, { id, inserted }, { location: `/api/v1/messages/${id}` });
 }
 
+const ONE_KEY = "an Idempotency-Key header names one message: give each message of a batch a `key` of its own";
+
 async function postBatch({ mg }: Kernel, request: Request, posted: readonly Posted[]): Promise<Reply> {
-  if (request.header("idempotency-key") !== null) {
-    const detail = "an Idempotency-Key header names one message: give each message of a batch a `key` of its own";
-    return problem("invalid_message", detail);
-  }
+  if (request.header("idempotency-key") !== null) return problem("invalid_message", ONE_KEY);
   const messages = posted.flatMap(({ message }) => message ?? []);
   if (messages.length < posted.length) return refusedBatch(await allFaults(mg.store, posted));
   const data = await mg.enqueueText(messages);
