@@ -6,12 +6,10 @@ import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import type { Permission, Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";
 import { actorOf, type HostRule, isAllowedHost, refuseCrossOrigin, type Token } from "./auth.ts";
-import { HANDLERS, type Handler } from "./handlers/handlers.ts";
-import { refuseWithoutEngine } from "./handlers/recovery-request.ts";
+import { HANDLERS, type Handler, refuseWithoutEngine } from "./handlers/handlers.ts";
 import { createHealth } from "./health.ts";
-import type { ApiRequest } from "./http.ts";
+import { type ApiRequest, PROBLEM_TYPE, problem, problemOf, type Refusal, type Reply, refused } from "./http.ts";
 import type { Kernel } from "./kernel.ts";
-import { problem, problemOf, type Refusal, type Reply, refused, withInstance } from "./problem.ts";
 import { readRequest } from "./read-request.ts";
 
 export interface AppOptions {
@@ -67,20 +65,25 @@ export function createApp(options: AppOptions): App {
     const admitted = admit(request, options, route?.permission ?? "read");
     // Not awaited where it is known: each wait is a turn of the loop on the way of every message.
     const actor = typeof admitted === "string" ? admitted : await admitted;
+    if (!actor) throw refused("unauthorized", "the program that this API is mounted in does not let this request in");
     if (!address || !route) throw here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
     refuseWithoutEngine(kernel, address.id);
-    const by = { actor, named: options.tokens.length > 0 || options.authorize !== undefined };
-    const asked = await readRequest(route, request, paramsOf(address.form.exec(path)), by, kernel.payloadBytesMax);
+    const named = options.tokens.length > 0 || options.authorize !== undefined;
+    const known = { params: paramsOf(address.form.exec(path)), actor, named };
+    const asked = await readRequest(route, request, known, kernel.payloadBytesMax);
     return (HANDLERS[address.id] as Handler<RouteId>)(asked, kernel, health);
   }
 
   const reply: App["reply"] = async (request, instead) => {
     const { basePath = "" } = kernel;
     const found = instead ?? (await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error)));
-    const { status, headers, body } = withInstance(found, instead ? request.path : basePath + belowBase(request.path, basePath));
+    const { status, headers, body } = found;
     const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
-    if (whole.location !== undefined) whole.location = basePath + whole.location;
-    return { status, headers: whole, body };
+    if (whole.location) whole.location = basePath + whole.location;
+    if (whole["content-type"] !== PROBLEM_TYPE) return { status, headers: whole, body };
+    // Which request it was about; the path only, because a query may carry what should not be repeated.
+    const instance = instead ? request.path : basePath + belowBase(request.path, basePath);
+    return { status, headers: whole, body: `${body.slice(0, -1)},"instance":${JSON.stringify(instance)}}` };
   };
   return { fetch: (request, instead) => fetched(request, (one) => reply(one, instead)), reply, close: health.close };
 }
@@ -106,28 +109,22 @@ function unescaped(part: string): string {
   }
 }
 
-/** The actor; a caller who may not ask is refused. */
-function admit(request: ApiRequest, options: AppOptions, needs: Permission): string | Promise<string> {
-  const header = (name: string): string | null => request.header(name);
-  if (options.hosts !== null && header("host") === null) throw refused("invalid_request", "a Host header is needed");
-  if (options.hosts !== null && !isAllowedHost(header("host"), options.hosts)) {
+/** The actor, null where the program that mounts this lets nobody in; any other caller who may not ask is refused. */
+function admit(request: ApiRequest, options: AppOptions, needs: Permission): ReturnType<Authorize> {
+  const host = request.header("host");
+  if (options.hosts !== null && host === null) throw refused("invalid_request", "a Host header is needed");
+  if (options.hosts !== null && !isAllowedHost(host, options.hosts)) {
     const remedy = "add the name to MAKEGOOD_HOSTS (to `hosts` of mount) if it is yours";
     throw refused("misdirected_request", `this server does not answer for that Host; ${remedy}`);
   }
-  if (request.method !== "GET" && request.method !== "HEAD") refuseCrossOrigin(header);
+  if (request.method !== "GET" && request.method !== "HEAD") refuseCrossOrigin(request);
   if (needs === "open") return options.anonymous;
-  if (options.authorize) return authorized(options.authorize(request, needs));
+  if (options.authorize) return options.authorize(request, needs);
   if (options.tokens.length === 0) return options.anonymous;
-  const actor = actorOf(header("authorization"), options.tokens);
+  const actor = actorOf(request.header("authorization"), options.tokens);
   if (actor !== null) return actor;
   const detail = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
   throw refused("unauthorized", detail, { headers: { "www-authenticate": 'Bearer realm="makegood"' } });
-}
-
-async function authorized(asked: string | null | Promise<string | null>): Promise<string> {
-  const actor = await asked;
-  if (actor) return actor;
-  throw refused("unauthorized", "the program that this API is mounted in does not let this request in");
 }
 
 function methodNotAllowed(method: string, here: typeof KNOWN): Refusal {

@@ -6,7 +6,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import { SYSTEM } from "../recovery/provenance.ts";
-import { refused } from "./problem.ts";
+import { type ApiRequest, refused } from "./http.ts";
 
 export interface Token {
   readonly name: string;
@@ -16,11 +16,11 @@ export interface Token {
 const TOKEN_BYTES_MIN = 16;
 const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 
-/** `name:secret,name2:secret2`, also one a line. Every fault is reported, none with a secret in it. */
-export function parseTokens(text: string): { tokens: Token[]; faults: string[] } {
+/** `name:secret,name2:secret2`, also one a line; null: there are none. Every fault is reported, none with a secret in it. */
+export function parseTokens(text: string | null): { tokens: Token[]; faults: string[] } {
   const tokens: Token[] = [];
   const faults: string[] = [];
-  for (const [at, entry] of text.split(/[,\n]/).entries()) {
+  for (const [at, entry] of (text ?? "").split(/[,\n]/).entries()) {
     if (entry.trim() === "") continue;
     const [, name = "", secret] = /^([^:]*):(.*)$/s.exec(entry.trim()) ?? [];
     const which = `entry ${at + 1}`;
@@ -33,7 +33,7 @@ export function parseTokens(text: string): { tokens: Token[]; faults: string[] }
       faults.push(`the secret of ${name} is shorter than ${TOKEN_BYTES_MIN} characters`);
     else tokens.push({ name, digest: digest(secret) });
   }
-  if (tokens.length === 0 && faults.length === 0) faults.push("it is empty");
+  if (text !== null && tokens.length === 0 && faults.length === 0) faults.push("it is empty");
   return { tokens, faults };
 }
 
@@ -61,19 +61,14 @@ export interface HostRule {
 }
 
 export function isAllowedHost(header: string | null, rule: HostRule): boolean {
-  const name = hostName(header);
-  if (name === null) return false;
+  const [, given] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?$/i.exec(header ?? "") ?? [];
+  if (given === undefined) return false;
+  const name = bare(given);
   const listed = rule.names.some((allowed) => bare(allowed) === name);
   if (listed || name === bare(rule.bound)) return true;
   if (isLoopbackHost(rule.bound)) return name === "localhost" || name === "127.0.0.1" || name === "::1";
   // A page cannot rebind an address literal, only a name.
   return rule.names.length === 0 && isIP(name) !== 0;
-}
-
-/** The lower-case name in a Host header or an origin, without port and brackets; null when it is neither. */
-function hostName(header: string | null): string | null {
-  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?$/i.exec(header ?? "");
-  return match?.[1] === undefined ? null : bare(match[1]);
 }
 
 function bare(host: string): string {
@@ -82,16 +77,14 @@ function bare(host: string): string {
 }
 
 /** Refuses what would change something on behalf of a page of another origin. */
-export function refuseCrossOrigin(header: (name: string) => string | null): void {
-  const site = header("sec-fetch-site");
+export function refuseCrossOrigin(request: Pick<ApiRequest, "header">): void {
+  const site = request.header("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none")
     throw refused("cross_origin_refused", `a page of another origin (${JSON.stringify(site)}) may not change anything here`);
-  const origin = header("origin");
-  const host = header("host");
+  const origin = request.header("origin");
+  const host = request.header("host");
   const own = origin === null || (host !== null && (origin === `http://${host}` || origin === `https://${host}`));
   if (!own) throw refused("cross_origin_refused", "the Origin header names another origin");
 }
 
-function digest(secret: string): Buffer {
-  return createHash("sha256").update(secret).digest();
-}
+const digest = (secret: string): Buffer => createHash("sha256").update(secret).digest();

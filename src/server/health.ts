@@ -1,27 +1,29 @@
 /**
  * Whether this process lives, can accept, and how everything stands. None of it waits for a store that hangs: /health
  * answers within a tenth of a second with what was last known and says how old that is. Ready means that an enqueue would be accepted.
+ * What is not as it should be is one list: what every part of the kernel found, what the topics say, and what this process is doing.
  */
 import { servedNow } from "../client/standing.ts";
 import type { TopicRecord } from "../message/topic.ts";
-import { holdOf, type Served } from "../message/worker-note.ts";
+import { type Hold, holdOf } from "../message/worker-note.ts";
+import type { Finding } from "../observe/finding.ts";
 import { type Answer, createLastAnswer } from "../observe/last-answer.ts";
 import { createMetrics, type Levels as Measured } from "../observe/metrics.ts";
 import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
-import type { StatusCount } from "../store/store.ts";
-import { FINDINGS_MAX, findingJson, findingsOf, isoOf, reasonsOf, statusOf, unservedTopics } from "./findings.ts";
+import type { Store } from "../store/store.ts";
 import { inWireNames } from "./json/wire.ts";
 import type { Kernel } from "./kernel.ts";
 import { VERSION } from "./version.ts";
 
-export interface Levels {
-  /** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
-  readonly counts: readonly StatusCount[];
-  readonly topics: readonly TopicRecord[];
-  readonly served: Served;
+/** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
+async function levelsOf(store: Store) {
+  const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
+  return { counts, topics, served };
 }
+
+export type Levels = Awaited<ReturnType<typeof levelsOf>>;
 
 const READY_WAIT_MS = 2_000;
 const READY_KEPT_MS = 500;
@@ -42,11 +44,7 @@ export type Health = ReturnType<typeof createHealth>;
 export function createHealth(kernel: Kernel) {
   const { clock } = kernel;
   const { store, watch, ladder, events } = kernel.mg;
-  const freshLevels = async (): Promise<Levels> => {
-    const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
-    return { counts, topics, served };
-  };
-  const levels = createLastAnswer(clock, LEVELS_KEPT_MS, freshLevels, true);
+  const levels = createLastAnswer(clock, LEVELS_KEPT_MS, () => levelsOf(store), true);
   const billing = createLastAnswer(clock, BILLING_KEPT_MS, () => lookAtStore(store));
   const measured = async () => measuredOf(kernel, await levels.read(LEVELS_WAIT_MS));
   const metrics = createMetrics({ events, version: VERSION, levels: measured });
@@ -67,7 +65,7 @@ export function createHealth(kernel: Kernel) {
       metrics.close();
     },
     /** Counts and topics, at most a few seconds old; the last known ones when the store does not answer within `waitMs`. */
-    levels: (waitMs: number) => levels.read(waitMs),
+    levels: levels.read,
     async ready() {
       const { error } = await watch.fresh(READY_KEPT_MS, READY_WAIT_MS);
       const draining = kernel.draining();
@@ -148,3 +146,70 @@ function measuredOf({ mg, clock }: Kernel, { value, ageMs }: Answer<Levels>): Me
   const store = { survives: mg.store.traits.survives, checkedAgeMs, below, findings: mg.findings() };
   return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: error === null, store };
 }
+
+/** I10: so many are shown; the status counts all. */
+const FINDINGS_MAX = 200;
+
+function topicFindings({ name, breaker, disabledReason }: TopicRecord): Finding[] {
+  const held = breaker.tenants.map(({ tenantId, reason }) => `only for tenant ${tenantId}: ${reason}`);
+  const open = breaker.state === "closed" ? held : [breaker.reason ?? "its receiver failed", ...held];
+  return [
+    ...open.map((reason) => degraded("breaker_open", reason, name)),
+    ...(disabledReason === null ? [] : [degraded("sink_disabled", disabledReason, name)]),
+  ];
+}
+
+type NotServed = Hold & { readonly topic: string };
+
+/** Topics that nobody can deliver although something of them waits. */
+export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
+  if (!levels) return [];
+  const waiting = new Set(levels.counts.filter(({ status }) => status === "pending").map(({ topic }) => topic));
+  return levels.topics.flatMap((topic) => {
+    const why = waiting.has(topic.name) && !topic.paused ? levels.served.why(topic) : null;
+    return why ? [{ topic: topic.name, ...why }] : [];
+  });
+}
+
+function findingsOf(kernel: Kernel, { value, error }: Answer<Levels>, notServed: readonly NotServed[]): Finding[] {
+  const dispatcher = kernel.worker?.status();
+  const ofProcess = [
+    [error !== null, "counts_old", "the counts are old"],
+    [dispatcher?.state === "stopped", "dispatcher_stopped", "the dispatcher has stopped"],
+    [dispatcher !== undefined && dispatcher.storeFailures > 0, "dispatcher_cut_off", "the dispatcher cannot reach the store"],
+    [kernel.draining(), "draining", "shutting down"],
+  ] as const;
+  return [
+    ...kernel.mg.findings(),
+    ...(value?.topics ?? []).flatMap(topicFindings),
+    ...notServed.map(({ topic, code, reason }) => degraded("not_served", `not served (${code}: ${reason})`, topic)),
+    ...ofProcess.flatMap(([is, what, reason]) => (is ? [degraded(what, reason)] : [])),
+  ];
+}
+
+function degraded(what: string, reason: string, topic: string | null = null): Finding {
+  return { what, topic, reason, sinceMs: null, severity: "degraded" };
+}
+
+const statusOf = (findings: readonly Finding[]) =>
+  (["unhealthy", "degraded"] as const).find((worst) => findings.some(({ severity }) => severity === worst)) ?? "healthy";
+
+const OF_TOPICS = ["breaker_open", "sink_disabled"];
+
+/** As sentences, the worst first; topics with the same trouble share one. */
+function reasonsOf(findings: readonly Finding[]): string[] {
+  const down: string[] = [];
+  const worse: string[] = [];
+  const topics = new Map<string, string[]>();
+  for (const { what, topic, reason, severity } of findings) {
+    if (severity === "note") continue;
+    const shared = what.replace("_", " ");
+    if (topic !== null && OF_TOPICS.includes(what)) topics.set(shared, [...(topics.get(shared) ?? []), topic]);
+    else (severity === "unhealthy" ? down : worse).push(topic === null ? reason : `${topic}: ${reason}`);
+  }
+  return [...down, ...[...topics].map(([shared, names]) => `${shared}: ${names.join(", ")}`), ...worse].slice(0, FINDINGS_MAX);
+}
+
+const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
+const findingJson = ({ sinceMs, ...finding }: Finding) => ({ ...finding, since: isoOf(sinceMs) });

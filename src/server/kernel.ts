@@ -33,7 +33,12 @@ export interface KernelParts extends Pick<Kernel, "mg" | "draining">, Partial<Om
 
 export function kernelOf({ config, ...parts }: KernelParts): Kernel {
   const { log, clock } = parts.mg;
-  const guard = createAddressGuard({ allow: config.sink_allow });
-  const check: SinkCheck = (sink) => checkSink(sink, guard);
-  return { log, clock, abandoned: async () => false, payloadBytesMax: config.payload_bytes_max, checkSink: check, ...parts };
+  const own = { payloadBytesMax: config.payload_bytes_max, checkSink: sinkCheck(config.sink_allow) };
+  return { log, clock, abandoned: async () => false, ...own, ...parts };
+}
+
+/** `allow`: the private ranges that a sink may reach. */
+export function sinkCheck(allow: readonly string[]): SinkCheck {
+  const guard = createAddressGuard({ allow });
+  return (sink) => checkSink(sink, guard);
 }

@@ -5,12 +5,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import type { ProblemCode } from "../contract/problem-codes.ts";
 import { MakegoodError } from "../message/errors.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
 import { type App, SAFE_HEADERS } from "./app.ts";
-import type { ApiRequest } from "./http.ts";
-import { problem, type Reply } from "./problem.ts";
+import { type ApiRequest, problem, type Reply } from "./http.ts";
 
 export interface ListenOptions {
   readonly reply: App["reply"];
@@ -29,21 +27,23 @@ export interface Listening {
   close(graceMs: number): Promise<void>;
 }
 
-const HEADERS_TIMEOUT_MS = 15_000;
-const REQUEST_TIMEOUT_MS = 60_000;
 /** Longer than the idle limit of common load balancers, so that they and not we end an idle connection. */
 const KEEP_ALIVE_MS = 65_000;
 
 export async function listen(options: ListenOptions): Promise<Listening> {
-  const { host, port, clock } = options;
-  const headersTimeout = options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS;
-  const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  const {
+    reply,
+    host,
+    port,
+    clock,
+    headersTimeoutMs: headersTimeout = 15_000,
+    requestTimeoutMs: requestTimeout = 60_000,
+  } = options;
   const connectionsCheckingInterval = Math.min(1_000, headersTimeout);
   const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
   // A missing Host is refused by the app, as problem+json like everything else.
-  const how = { ...timeouts, requireHostHeader: false };
-  const server = createServer(how, (incoming, outgoing) => {
-    void answerNode(options.reply, incoming, outgoing);
+  const server = createServer({ ...timeouts, requireHostHeader: false }, (incoming, outgoing) => {
+    void answerNode(reply, incoming, outgoing);
   });
   server.on("checkExpectation", (_, outgoing) => send(outgoing, EXPECTATION));
   server.on("clientError", answerClientError);
@@ -65,47 +65,42 @@ const NO_TUNNEL = problem("method_not_allowed", "CONNECT is not possible here", 
 /** Answers a request of Node without the objects of fetch, which cost more than all else on the way. */
 export async function answerNode(reply: App["reply"], incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   try {
-    const request = requestOf(incoming);
-    send(outgoing, request === null ? NO_PATH : await reply(request));
+    const target = targetOf(incoming.url);
+    send(outgoing, target.startsWith("/") ? await reply(new NodeRequest(incoming, target)) : NO_PATH);
   } catch {
     outgoing.destroy();
   }
 }
 
-export function send(outgoing: ServerResponse, { status, headers, body }: Reply): void {
+function send(outgoing: ServerResponse, { status, headers, body }: Reply): void {
   if (outgoing.destroyed) return;
   if (status !== 204) outgoing.setHeader("content-length", Buffer.byteLength(body));
   outgoing.writeHead(status, headers).end(body);
 }
 
-/** Null: what stands in the request line is no path. */
-function requestOf(incoming: IncomingMessage): ApiRequest | null {
-  const { method = "GET", url = "" } = incoming;
-  // An absolute form, as for a proxy, is a URL of its own.
+/** Path and query of a request line. An absolute form, as for a proxy, is a URL of its own. */
+export function targetOf(url = ""): string {
   const absolute = url.startsWith("/") || !URL.canParse(url) ? null : new URL(url);
-  const target = absolute ? absolute.pathname + absolute.search : url;
-  if (!target.startsWith("/")) return null;
-  const question = target.indexOf("?");
-  const path = question === -1 ? target : target.slice(0, question);
-  return new NodeRequest(method, path, target.slice(path.length), incoming);
+  return absolute ? absolute.pathname + absolute.search : url;
 }
 
 /** A class and not an object of functions: one is made for every request. */
 class NodeRequest implements ApiRequest {
+  readonly carrier: IncomingMessage;
   readonly method: string;
   readonly path: string;
-  readonly #query: string;
-  readonly carrier: IncomingMessage;
+  readonly #target: string;
 
-  constructor(method: string, path: string, query: string, carrier: IncomingMessage) {
-    this.method = method;
-    this.path = path;
-    this.#query = query;
+  constructor(carrier: IncomingMessage, target: string) {
+    const question = target.indexOf("?");
     this.carrier = carrier;
+    this.method = carrier.method ?? "GET";
+    this.path = question === -1 ? target : target.slice(0, question);
+    this.#target = target;
   }
 
   get query(): URLSearchParams {
-    return new URLSearchParams(this.#query);
+    return new URLSearchParams(this.#target.slice(this.path.length));
   }
 
   header(name: string): string | null {
@@ -113,26 +108,23 @@ class NodeRequest implements ApiRequest {
   }
 
   bytes(bytesMax: number): Promise<Uint8Array | null> {
-    return bytesOf(this.carrier, bytesMax);
-  }
-}
-
-function bytesOf(incoming: IncomingMessage & { readonly rawBody?: unknown }, bytesMax: number): Promise<Uint8Array | null> {
-  // Where the API is mounted a parser may have read the body and kept its bytes.
-  const { rawBody } = incoming;
-  if (rawBody instanceof Buffer) return Promise.resolve(rawBody.length > bytesMax ? null : rawBody);
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    incoming.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= bytesMax) chunks.push(chunk);
-      else resolve(null);
+    // Where the API is mounted a parser may have read the body and kept its bytes.
+    const incoming: IncomingMessage & { readonly rawBody?: unknown } = this.carrier;
+    const { rawBody } = incoming;
+    if (rawBody instanceof Buffer) return Promise.resolve(rawBody.length > bytesMax ? null : rawBody);
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      incoming.on("data", (chunk: Buffer) => {
+        size += chunk.length;
+        if (size <= bytesMax) chunks.push(chunk);
+        else resolve(null);
+      });
+      incoming.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+      incoming.on("error", reject);
+      if (incoming.destroyed) reject(new Error("the connection has ended"));
     });
-    incoming.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    incoming.on("error", reject);
-    if (incoming.destroyed) reject(new Error("the connection has ended"));
-  });
+  }
 }
 
 function bound(server: Server, host: string, port: number): Promise<void> {
@@ -153,19 +145,15 @@ function bindWords({ code, message }: NodeJS.ErrnoException, host: string, port:
 }
 
 /** A socket that never became a request still gets an answer that says why. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [code, detail] = CLIENT_ERRORS[error.code ?? ""] ?? BAD_REQUEST;
-  end(socket, problem(code, detail, CLOSE));
+function answerClientError({ code = "" }: NodeJS.ErrnoException, socket: Duplex): void {
+  if (code === "ECONNRESET" || !socket.writable) socket.destroy();
+  else end(socket, CLIENT_ERRORS[code] ?? BAD_REQUEST);
 }
 
-const BAD_REQUEST = ["invalid_request", "this is not a request that can be understood"] as const;
-const CLIENT_ERRORS: Readonly<Record<string, readonly [ProblemCode, string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "the whole request did not arrive in time"],
-  HPE_HEADER_OVERFLOW: ["headers_too_large", "the headers of a request may have at most 16 KiB together"],
+const BAD_REQUEST = problem("invalid_request", "this is not a request that can be understood", CLOSE);
+const CLIENT_ERRORS: Readonly<Record<string, Reply>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: problem("request_timeout", "the whole request did not arrive in time", CLOSE),
+  HPE_HEADER_OVERFLOW: problem("headers_too_large", "the headers of a request may have at most 16 KiB together", CLOSE),
 };
 
 function end(socket: Duplex, { status, headers, body }: Reply): void {
@@ -175,10 +163,9 @@ function end(socket: Duplex, { status, headers, body }: Reply): void {
 }
 
 async function closeServer(server: Server, clock: Clock, graceMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const over = new AbortController();
+  const closed = new Promise<void>((resolve) => server.close(() => resolve())).then(() => over.abort());
   const until = clock.monotonicMs() + graceMs;
-  void closed.then(() => over.abort());
   // A kept-alive connection becomes idle only after its answer: ask again until none is left.
   while (!over.signal.aborted && clock.monotonicMs() < until) {
     server.closeIdleConnections();

@@ -9,12 +9,11 @@ import { MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import { SYSTEM } from "../recovery/provenance.ts";
 import type { Worker } from "../worker/worker.ts";
-import { type AppOptions, createApp, isBelow } from "./app.ts";
+import { type AppOptions, type Authorize, createApp, isBelow } from "./app.ts";
 import { parseTokens } from "./auth.ts";
-import type { ApiRequest } from "./http.ts";
+import { problem, type Reply } from "./http.ts";
 import { kernelOf } from "./kernel.ts";
-import { answerNode } from "./listen.ts";
-import { problem, type Reply } from "./problem.ts";
+import { answerNode, targetOf } from "./listen.ts";
 import { PROBE_MS } from "./serve.ts";
 
 /** What is known of who asks, beside the request itself. */
@@ -62,7 +61,7 @@ export function mount(mg: Makegood, options: MountOptions): Mounted {
   const config = { payload_bytes_max: payloadBytesMax, sink_allow: sinkAllow };
   const app = createApp({
     ...accessOf(options),
-    authorize: authorize && ((request, needs) => actorFrom(request, needs, authorize)),
+    authorize: authorize && asking(authorize),
     kernel: kernelOf({ config, mg, worker, basePath: base, draining: () => closed }),
   });
   const release = mg.watch.often(PROBE_MS);
@@ -80,8 +79,9 @@ export function mount(mg: Makegood, options: MountOptions): Mounted {
     fetch: (request) => app.fetch(request, refusal(request.bodyUsed ? TAKEN : null)),
     node(incoming, outgoing, next) {
       const { originalUrl = incoming.url ?? "/", baseUrl = "" } = incoming as Routed;
-      const wrong = baseUrl === "" || isBelow(baseUrl, base) ? null : elsewhere(baseUrl);
-      const outside = wrong === null && !isBelow(base, pathOf(originalUrl));
+      const elsewhere = `mounted at ${baseUrl} and does not know it: mount(mg, { basePath: ${JSON.stringify(baseUrl)} })`;
+      const wrong = baseUrl === "" || isBelow(baseUrl, base) ? null : `this API is ${elsewhere}`;
+      const outside = wrong === null && !isBelow(base, targetOf(originalUrl).split(/[?#]/, 1)[0] ?? "/");
       if (outside && next) return next();
       const instead = outside
         ? problem("not_found", `the API stands below ${base}`)
@@ -113,14 +113,6 @@ function isTaken(incoming: Routed): boolean {
   return length !== "0" || coding !== undefined;
 }
 
-const elsewhere = (baseUrl: string): string =>
-  `this API is mounted at ${baseUrl} and does not know it: mount(mg, { basePath: ${JSON.stringify(baseUrl)} })`;
-
-function pathOf(url: string): string {
-  if (!url.startsWith("/")) return URL.canParse(url) ? new URL(url).pathname : url;
-  return url.split(/[?#]/, 1)[0] ?? "/";
-}
-
 function accessOf({ tokens, authorize, anonymous, hosts }: MountOptions): Pick<AppOptions, "tokens" | "anonymous" | "hosts"> {
   const given = Object.entries({ tokens, authorize, anonymous }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (given.length !== 1) {
@@ -130,18 +122,18 @@ function accessOf({ tokens, authorize, anonymous, hosts }: MountOptions): Pick<A
   const names = hosts ?? [];
   const rule = hosts === undefined && anonymous === undefined ? null : { bound: "localhost", names };
   if (anonymous !== undefined) return { tokens: [], anonymous: actorName(anonymous, "anonymous"), hosts: rule };
-  const { tokens: parsed, faults } = tokens === undefined ? { tokens: [], faults: [] } : parseTokens(tokens);
+  const { tokens: parsed, faults } = parseTokens(tokens ?? null);
   if (faults.length > 0) throw refused(`tokens: ${faults.join("; ")}`);
   return { tokens: parsed, anonymous: "anonymous", hosts: rule };
 }
 
-type Says = NonNullable<MountOptions["authorize"]>;
-
-async function actorFrom({ carrier }: ApiRequest, needs: Permission, authorize: Says): Promise<string | null> {
-  const incoming = carrier instanceof Request ? undefined : (carrier as IncomingMessage);
-  const actor = await authorize(incoming ? headOf(incoming) : (carrier as Request), { needs, incoming });
-  return actor === null || actor === undefined ? null : actorName(actor, "authorize");
-}
+const asking =
+  (authorize: NonNullable<MountOptions["authorize"]>): Authorize =>
+  async ({ carrier }, needs) => {
+    const incoming = carrier instanceof Request ? undefined : (carrier as IncomingMessage);
+    const actor = await authorize(incoming ? headOf(incoming) : (carrier as Request), { needs, incoming });
+    return actor === null || actor === undefined ? null : actorName(actor, "authorize");
+  };
 
 /** The request without its body, which is ours to read. */
 function headOf({ method = "GET", url = "/", headers }: IncomingMessage): Request {

@@ -51,9 +51,8 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
 
 function redisStore(redis: string, { config, log, migrate = "up" }: StoreOptions): Store {
   const { redis_prefix: prefix, redis_attest, allow_eviction: allowEviction } = config;
-  const attest = attestation(redis_attest);
-  const onLoss = (message: string): void => log.error(message);
-  return createRedisStore({ redis, prefix, attest, allowEviction, onLoss, mustExist: migrate !== "up" });
+  const how = { attest: attestation(redis_attest), allowEviction, onLoss: (message: string) => log.error(message) };
+  return createRedisStore({ redis, prefix, ...how, mustExist: migrate !== "up" });
 }
 
 /** `appendonly=yes` and the like, as the settings have checked them. */

@@ -2,118 +2,73 @@
  * A posted body as messages: the envelope is scanned once, payloads are cut out as text, every other field is checked by
  * itself, by the rules that hold for a message from code. Everything that is wrong with a message is collected, so that a caller learns all of it in one answer.
  */
-import { FAULTS_NAMED_MAX } from "../contract/faults.ts";
-import { type ErrorCode, isMakegoodError, MakegoodError } from "../message/errors.ts";
-import { type Cursor, cursorOn, eachElement, eachMember, expectEnd, takeValue } from "../message/json-scanner.ts";
+import { CHECKED, type TextMessage } from "../client/build-message.ts";
+import { isMakegoodError, MakegoodError } from "../message/errors.ts";
+import { type Cursor, cursorOn, eachElement, expectEnd, takeValue } from "../message/json-scanner.ts";
 import { LIMITS } from "../message/limits.ts";
 import { isTooLong, isTopicName, numberProblem, textProblem } from "../message/validate.ts";
+import type { ProblemItem } from "./http.ts";
+import { type Members, readMembers } from "./read-request.ts";
 
-/** A message as posted: every field has been checked, the topic has not been looked up. */
-export interface PostedMessage {
-  readonly topic: string;
-  readonly payload: string;
-  readonly key: string | null;
-  readonly tenantId: string | null;
-  readonly delayMs: number;
-  readonly priority: number;
-  readonly orderingKey: string | null;
+/** The message where there are no faults: every field has been checked, the topic has not been looked up. */
+export interface Posted {
+  readonly message?: TextMessage & { key: string | null };
+  readonly faults: readonly ProblemItem[];
 }
 
-export interface Fault {
-  readonly code: ErrorCode;
-  readonly detail: string;
-}
-
-export type Posted = { readonly message: PostedMessage; readonly faults: readonly [] } | { readonly faults: readonly Fault[] };
-
-export type PostedBody =
-  | { readonly kind: "single"; readonly posted: Posted }
-  | { readonly kind: "batch"; readonly posted: readonly Posted[] };
-
-interface Envelope {
-  /** A Map: no name in it can reach a prototype. */
-  readonly fields: Map<string, unknown>;
-  payload: string | null;
-  readonly faults: Fault[];
-  /** Names that came twice and were said so: once each, and no more than are shown. */
-  twice: Set<string> | null;
-}
-
-const envelope = (): Envelope => ({ fields: new Map(), payload: null, faults: [], twice: null });
-
-/** What is wrong with a value; null when nothing is. */
-type FieldCheck = (value: unknown) => Fault | null;
-
-const invalid = (detail: string | null): Fault | null => (detail === null ? null : { code: "invalid_message", detail });
-const text =
-  (name: string, bytesMax: number): FieldCheck =>
-  (value) => {
-    const wrong = textProblem(value, bytesMax);
-    return wrong === null ? null : invalid(`\`${name}\` ${wrong}`);
-  };
-const integer =
-  (name: string, min: number, max: number): FieldCheck =>
-  (value) =>
-    invalid(numberProblem(`\`${name}\``, value, min, max));
-
-/** Of a key, from a body or a header. */
-export const keyFault: FieldCheck = (key) => {
-  const fault = text("key", LIMITS.keyBytesMax)(key);
-  return fault && isTooLong(key, LIMITS.keyBytesMax) ? { ...fault, code: "key_too_long" } : fault;
-};
-
-function topicFault(topic: unknown): Fault | null {
-  if (typeof topic !== "string") return invalid("`topic` is missing: a string namespace/name");
-  return isTopicName(topic) ? null : { code: "invalid_topic", detail: "`topic` is not of the form namespace/name" };
-}
+/** What is wrong with a value, to be put behind its name; null when nothing is. */
+type FieldCheck = (value: unknown) => string | null;
 
 /** What each field beside the payload may be. */
-const FIELDS: Readonly<Record<string, FieldCheck>> = {
-  topic: topicFault,
-  key: keyFault,
-  tenant_id: text("tenant_id", LIMITS.tenantIdBytesMax),
-  ordering_key: text("ordering_key", LIMITS.orderingKeyBytesMax),
-  delay_ms: integer("delay_ms", 0, LIMITS.delayMsMax),
-  priority: integer("priority", LIMITS.priorityMin, LIMITS.priorityMax),
-};
+const FIELDS = new Map<string, FieldCheck>([
+  ["topic", (value) => (isTopicName(value as string) ? null : "is not of the form namespace/name")],
+  ["key", (value) => textProblem(value, LIMITS.keyBytesMax)],
+  ["tenant_id", (value) => textProblem(value, LIMITS.tenantIdBytesMax)],
+  ["ordering_key", (value) => textProblem(value, LIMITS.orderingKeyBytesMax)],
+  ["delay_ms", (value) => numberProblem("", value, 0, LIMITS.delayMsMax)?.trimStart() ?? null],
+  ["priority", (value) => numberProblem("", value, LIMITS.priorityMin, LIMITS.priorityMax)?.trimStart() ?? null],
+]);
 
-/** Throws `invalid_message` or `invalid_payload` when the body as a whole is not one of the two forms. */
-export function readPosted(text: string, payloadBytesMax: number): PostedBody {
-  const cursor = cursorOn(text, "invalid_message");
-  const single = envelope();
-  const batch: { posted: Posted[] | null } = { posted: null };
-  const isObject = eachMember(cursor, (name) => {
-    if (name !== "messages") return readField(cursor, single, name);
-    if (batch.posted !== null) throw new MakegoodError("invalid_message", "`messages` is given twice");
-    batch.posted = readBatch(cursor, payloadBytesMax);
-  });
-  if (!isObject) takeValue(cursor);
-  expectEnd(cursor);
-  if (!isObject) throw new MakegoodError("invalid_message", "the body must be a JSON object");
-  if (batch.posted === null) return { kind: "single", posted: checked(single, payloadBytesMax) };
-  const beside = single.payload === null ? [...single.fields.keys()] : [...single.fields.keys(), "payload"];
-  if (beside.length > 0 || single.faults.length > 0) {
-    throw new MakegoodError("invalid_message", `a body with \`messages\` has no other field: ${named(beside)}`);
-  }
-  if (batch.posted.length === 0) throw new MakegoodError("invalid_message", "`messages` is empty");
-  return { kind: "batch", posted: batch.posted };
+const invalid = (detail: string): ProblemItem => ({ code: "invalid_message", detail });
+
+/** `called`: what it is for who sent it. */
+export function faultOf(name: string, value: unknown, called?: string): ProblemItem | null {
+  if (name === "topic" && typeof value !== "string") return invalid("`topic` is missing: a string namespace/name");
+  const wrong = FIELDS.get(name)?.(value) ?? null;
+  if (wrong === null) return null;
+  const tooLong = name === "key" && isTooLong(value, LIMITS.keyBytesMax);
+  const code = name === "topic" ? "invalid_topic" : tooLong ? "key_too_long" : "invalid_message";
+  return { code, detail: `${called ?? `\`${name}\``} ${wrong}` };
 }
 
-function readBatch(cursor: Cursor, payloadBytesMax: number): Posted[] {
+/** Throws `invalid_message` or `invalid_payload` when the body as a whole is neither one message nor a batch. */
+export function readPosted(body: string, payloadBytesMax: number, traceparent: string | null = null): Posted | Posted[] {
+  const cursor = cursorOn(body, "invalid_message");
+  const check = (members: Members): Posted => checked(members, payloadBytesMax, traceparent);
+  const whole = readMembers(cursor, (_, name) => (name === "messages" ? readBatch(cursor, check) : takeMember(cursor, name)));
+  expectEnd(cursor);
+  if (whole === null) throw new MakegoodError("invalid_message", "the body must be a JSON object");
+  const { fields, twice } = whole;
+  const batch = fields.get("messages") as Posted[] | undefined;
+  if (batch === undefined) return check(whole);
+  if (twice.includes("messages")) throw new MakegoodError("invalid_message", "`messages` is given twice");
+  fields.delete("messages");
+  if (fields.size > 0)
+    throw new MakegoodError("invalid_message", `a body with \`messages\` has no other field: ${named([...fields.keys()])}`);
+  if (batch.length === 0) throw new MakegoodError("invalid_message", "`messages` is empty");
+  return batch;
+}
+
+function readBatch(cursor: Cursor, check: (members: Members) => Posted): Posted[] {
   const posted: Posted[] = [];
   const isArray = eachElement(cursor, (index) => {
     if (index >= LIMITS.batchMessagesMax) {
       const limit = LIMITS.batchMessagesMax;
       throw new MakegoodError("invalid_message", `a batch may have at most ${limit} messages`, { limit });
     }
-    const one = envelope();
     try {
-      if (eachMember(cursor, (name) => readField(cursor, one, name))) {
-        posted.push(checked(one, payloadBytesMax));
-      } else {
-        takeValue(cursor);
-        posted.push({ faults: [{ code: "invalid_message", detail: "a message must be a JSON object" }] });
-      }
+      const members = readMembers(cursor, takeMember);
+      posted.push(members ? check(members) : { faults: [invalid("a message must be a JSON object")] });
     } catch (error) {
       // What is malformed inside an element is that element's fault; nothing after it can be read.
       if (!isMakegoodError(error)) throw error;
@@ -124,60 +79,45 @@ function readBatch(cursor: Cursor, payloadBytesMax: number): Posted[] {
   return posted;
 }
 
-function readField(cursor: Cursor, envelope: Envelope, name: string): void {
-  if (name === "payload") {
-    if (envelope.payload !== null) givenTwice(envelope, "payload");
-    cursor.code = "invalid_payload";
-    envelope.payload = takeValue(cursor);
-    cursor.code = "invalid_message";
-    return;
-  }
-  if (envelope.fields.has(name)) givenTwice(envelope, name);
-  const value: unknown = JSON.parse(takeValue(cursor));
-  envelope.fields.set(name, value);
+function takeMember(cursor: Cursor, name: string): unknown {
+  if (name !== "payload") return JSON.parse(takeValue(cursor));
+  cursor.code = "invalid_payload";
+  const payload = takeValue(cursor);
+  cursor.code = "invalid_message";
+  return payload;
 }
 
-function givenTwice(envelope: Envelope, name: string): void {
-  const { faults } = envelope;
-  envelope.twice ??= new Set();
-  const { twice } = envelope;
-  if (twice.has(name) || twice.size >= FAULTS_NAMED_MAX) return;
-  twice.add(name);
-  faults.push({ code: "invalid_message", detail: `\`${name.slice(0, 100)}\` is given twice` });
-}
-
-function checked({ fields, payload, faults }: Envelope, payloadBytesMax: number): Posted {
+function checked({ fields, twice }: Members, payloadBytesMax: number, traceparent: string | null): Posted {
+  const faults = twice.map((name) => invalid(`\`${name.slice(0, 100)}\` is given twice`));
   const unknown: string[] = [];
   for (const [name, value] of fields) {
-    const faultOf = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined;
-    if (!faultOf) unknown.push(name);
+    if (!FIELDS.has(name) && name !== "payload") unknown.push(name);
     // Null is as good as absent, but for the topic.
-    const fault = value === null && name !== "topic" ? null : (faultOf?.(value) ?? null);
+    const fault = value === null && name !== "topic" ? null : faultOf(name, value);
     if (fault !== null) faults.push(fault);
   }
-  if (!fields.has("topic")) faults.push(topicFault(undefined) as Fault);
-  if (unknown.length > 0) {
-    faults.unshift({ code: "invalid_message", detail: `unknown ${unknown.length > 1 ? "fields" : "field"} ${named(unknown)}` });
-  }
-  if (payload === null) faults.push({ code: "invalid_message", detail: "`payload` is missing" });
-  else if (Buffer.byteLength(payload) > payloadBytesMax)
+  if (!fields.has("topic")) faults.push(faultOf("topic", undefined) as ProblemItem);
+  if (unknown.length > 0) faults.unshift(invalid(`unknown ${unknown.length > 1 ? "fields" : "field"} ${named(unknown)}`));
+  const payloadText = fields.get("payload") as string | undefined;
+  if (payloadText === undefined) faults.push(invalid("`payload` is missing"));
+  else if (Buffer.byteLength(payloadText) > payloadBytesMax)
     faults.push({ code: "payload_too_large", detail: `the payload may have at most ${payloadBytesMax} bytes` });
   if (faults.length > 0) return { faults };
   const message = {
     topic: fields.get("topic"),
-    payload,
+    payloadText,
     key: fields.get("key") ?? null,
     tenantId: fields.get("tenant_id") ?? null,
     orderingKey: fields.get("ordering_key") ?? null,
     delayMs: fields.get("delay_ms") ?? 0,
     priority: fields.get("priority") ?? 0,
+    traceparent,
+    [CHECKED]: true,
   };
-  return { message: message as PostedMessage, faults: [] };
+  return { message: message as NonNullable<Posted["message"]>, faults };
 }
 
 function named(names: readonly string[]): string {
-  return names
-    .slice(0, 10)
-    .map((name) => JSON.stringify(name.slice(0, 100)))
-    .join(", ");
+  const shown = names.slice(0, 10).map((name) => JSON.stringify(name.slice(0, 100)));
+  return shown.join(", ");
 }

@@ -1,20 +1,20 @@
 /**
- * A request as its route says that it must be: path, query, headers and body are read here and nowhere else. What does not fit becomes one
- * refusal with every fault; what comes out has the types of the contract.
+ * A request as its route says that it must be: path, query, headers and body are read here and nowhere else. A body is JSON without
+ * compression, no more bytes than allowed however they arrive, and valid UTF-8. What does not fit becomes one refusal with every fault; what
+ * comes out has the types of the contract.
  */
 import type { z } from "zod";
 import type { RouteId } from "../contract/addresses.ts";
-import { type Checked, check, type Fault, type Faults, faultsText, namedOf } from "../contract/faults.ts";
+import { type Checked, check, FAULTS_NAMED_MAX, type Fault, type Faults, faultsText, namedOf } from "../contract/faults.ts";
 import type { ProblemCode } from "../contract/problem-codes.ts";
 import type { Body, Route } from "../contract/route.ts";
 import type { BodyOf, ParamsOf, QueryOf } from "../contract/table.ts";
 import type { ErrorCode } from "../message/errors.ts";
-import { checkJson } from "../message/json-scanner.ts";
+import { type Cursor, checkJson, cursorOn, eachMember, expectEnd, takeValue } from "../message/json-scanner.ts";
 import { LIMITS } from "../message/limits.ts";
-import { readText } from "./body.ts";
-import type { ApiRequest } from "./http.ts";
+import { isTraceparent } from "../message/validate.ts";
+import { type ApiRequest, type Refusal, refused } from "./http.ts";
 import { type Own, ownOf, textValue } from "./json/wire.ts";
-import { type Refusal, refused } from "./problem.ts";
 
 /** What a handler gets, in the kernel's words. */
 export interface Asked<Id extends RouteId> {
@@ -33,18 +33,15 @@ export interface Asked<Id extends RouteId> {
 /** Longer than any topic, tenant, code or cursor. */
 const PARAMETER_CHARS_MAX = 1_000;
 
-export async function readRequest(
-  route: Route,
-  request: ApiRequest,
-  params: Readonly<Record<string, string>>,
-  by: Pick<Asked<RouteId>, "actor" | "named">,
-  payloadBytesMax: number,
-): Promise<Asked<RouteId>> {
+/** What is known before it is read. */
+type Known = Pick<Asked<RouteId>, "actor" | "named"> & { readonly params: Readonly<Record<string, string>> };
+
+export async function readRequest(route: Route, request: ApiRequest, known: Known, payloadBytesMax: number) {
   const query = route.query === undefined ? {} : readQuery(route.query, request.query);
   const body = route.body === undefined ? undefined : await readBody(route.body, request, payloadBytesMax);
   const version = route.headers?.includes("if-match") ? readVersion(request, body) : undefined;
   const header = (name: string): string | null => request.header(name);
-  return { params, query, body, version, ...by, header } as Asked<RouteId>;
+  return { ...known, query, body, version, header } as Asked<RouteId>;
 }
 
 export function refusal(code: ProblemCode, faults: Faults): Refusal {
@@ -86,7 +83,7 @@ function parameterFault(value: string): string | null {
 }
 
 /** The faults of the form, then those of the schema. */
-export function together(faults: Iterable<Fault>, checked: Checked<unknown>): Faults {
+function together(faults: Iterable<Fault>, checked: Checked<unknown>): Faults {
   const others = checked.ok ? { named: [], more: 0 } : checked.faults;
   const { named, more } = namedOf([...faults, ...others.named]);
   return { named, more: more + others.more };
@@ -101,6 +98,83 @@ async function readBody(body: Body, request: ApiRequest, payloadBytesMax: number
   const checked = check(body.schema, JSON.parse(given));
   if (!checked.ok) throw refusal(body.invalid, checked.faults);
   return ownOf(body.schema, checked.value);
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-?8"?[ \t]*)?;?[ \t]*$/i;
+/** ignoreBOM keeps a byte order mark visible, so that the scanner refuses it instead of dropping a byte sequence unseen. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** `optional`: no body and no content type is allowed and comes back as an empty text. */
+async function readText(request: ApiRequest, bytesMax: number, optional = false): Promise<string> {
+  const type = request.header("content-type");
+  const length = request.header("content-length");
+  const empty = length === "0" || (length === null && request.header("transfer-encoding") === null);
+  if (optional && empty && type === null) return "";
+  if (type === null || !JSON_TYPE.test(type))
+    throw refused("unsupported_media_type", "the content type must be application/json (in UTF-8)");
+  const encoding = request.header("content-encoding");
+  if (encoding !== null && encoding.trim().toLowerCase() !== "identity")
+    throw refused("unsupported_media_type", "a compressed body is not accepted: send it without content-encoding");
+  // A declared length is held to by Node's parser, so nothing beyond it can arrive.
+  const read = Number(length) > bytesMax ? Promise.resolve(null) : request.bytes(bytesMax);
+  const bytes = await read.catch(() => {
+    throw refused("invalid_request", "the connection ended before the whole body had arrived");
+  });
+  if (bytes === null) {
+    // The rest of the body is not wanted: the connection ends with this answer.
+    const extra = { headers: { connection: "close" }, members: { limit: bytesMax } };
+    throw refused("body_too_large", `the request body may have at most ${bytesMax} bytes`, extra);
+  }
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw refused("invalid_request", "the body is not valid UTF-8");
+  }
+}
+
+/** A Map: no name in it can reach a prototype. C1: names that came twice stand in `twice` once each, and no more than are shown. */
+export interface Members {
+  readonly fields: Map<string, unknown>;
+  readonly twice: string[];
+}
+
+/** `take` reads each member and says what stands for it. Null: it is no object. */
+export function readMembers(cursor: Cursor, take: (cursor: Cursor, name: string) => unknown): Members | null {
+  const members: Members = { fields: new Map(), twice: [] };
+  const { fields, twice } = members;
+  const isObject = eachMember(cursor, (name) => {
+    if (fields.has(name) && twice.length < FAULTS_NAMED_MAX && !twice.includes(name)) twice.push(name);
+    fields.set(name, take(cursor, name));
+  });
+  if (isObject) return members;
+  takeValue(cursor);
+  return null;
+}
+
+/** What the schema sees of a member stands beside its text: `true` where it does not care. */
+const plainly = (cursor: Cursor): { text: string; value: unknown } => ({ text: takeValue(cursor), value: true });
+
+/** A body of which the member `exact` is kept as the text that it is (I8); the rest is checked by the schema, and nothing is looked at twice. */
+export function readExact<S extends z.ZodType>(schema: S, body: string, exact: string, code: ErrorCode, take = plainly) {
+  let kept = "";
+  const cursor = cursorOn(body, code);
+  const members = readMembers(cursor, (_, name) => {
+    if (name !== exact) return JSON.parse(takeValue(cursor));
+    const { text, value } = take(cursor);
+    kept = text;
+    return value;
+  });
+  expectEnd(cursor);
+  const checked = check(schema, members && Object.fromEntries(members.fields));
+  const repeated = (members?.twice ?? []).map((name) => ({ field: name.slice(0, 100), detail: "is given twice" }));
+  if (checked.ok && repeated.length === 0) return { value: ownOf(schema, checked.value), text: kept };
+  throw refusal(code, together(repeated, checked));
+}
+
+/** One that does not fit is as good as none. */
+export function traceparentOf({ header }: Pick<Asked<RouteId>, "header">): string | null {
+  const given = header("traceparent");
+  return isTraceparent(given) ? given : null;
 }
 
 /** The version that a change insists on: the member `version`, else the header If-Match. */

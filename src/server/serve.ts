@@ -63,8 +63,7 @@ export async function startServer({ config, clock = systemClock, ...options }: S
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
     mg.watch.often(PROBE_MS);
     logEvents(mg.events, log);
-    sayAudit(config, mg.store, log);
-    sayRecovery(config, mg.store, log);
+    sayWhatIsKept(config, mg.store, log);
     const worker = mg.work();
     undo.push(startStreams({ config, mg, log, clock, patterns: ["*"] }).stop);
     const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
@@ -109,14 +108,16 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
   };
 }
 
+type Parts = Pick<StoreOptions, "log" | "failed"> & { readonly clock: Clock };
+
 /**
  * The same for a process that runs for long. It has what is below the primary store (short commands go without: they tell the caller that
  * they failed), and it starts although its store is away: it says so once, and declares the file's topics when the store comes.
  */
 export function lastingOptions(
   config: Config,
-  { store, secondary }: Pick<OpenedStore, "store" | "secondary">,
-  { clock, log, failed }: Pick<StoreOptions, "log" | "failed"> & { readonly clock: Clock },
+  { store, secondary }: OpenedStore,
+  { clock, log, failed }: Parts,
 ): MakegoodOptions {
   const { journal_dir: directory, journal_bytes_max: bytesMax, seal_key } = config;
   return {
@@ -136,15 +137,6 @@ export function lastingOptions(
   };
 }
 
-/** What this server does with audit records, where that is not what everybody expects. */
-function sayAudit({ audit_kept_days: days }: Config, store: Store, log: Log): void {
-  if (auditOf(store) === null) {
-    log.warn("POST /api/v1/audit answers 501 needs_postgres: this store keeps no audit records", { store: store.traits.name });
-  } else if (days !== "forever" && days < AUDIT_KEPT_DAYS) {
-    log.warn("audit records are kept for less than seven years", { audit_kept_days: days });
-  }
-}
-
 /** Whether this process has the engine, in words for the start. */
 export function recoveryWords({ recovery_options: options }: Config, store: Store): string {
   if (options === false) return "off (MAKEGOOD_RECOVERY)";
@@ -152,8 +144,13 @@ export function recoveryWords({ recovery_options: options }: Config, store: Stor
   return options.autoExecute ? "on; safe actions run by themselves (RECOVERY_AUTO_EXECUTE)" : "on; nothing runs without a person";
 }
 
-function sayRecovery(config: Config, store: Store, log: Log): void {
-  const { recovery_options: options } = config;
+/** What this server does with audit records and with failures, where that is not what everybody expects. */
+function sayWhatIsKept(config: Config, store: Store, log: Log): void {
+  const { audit_kept_days, recovery_options: options } = config;
+  if (auditOf(store) === null)
+    log.warn("POST /api/v1/audit answers 501 needs_postgres: this store keeps no audit records", { store: store.traits.name });
+  else if (audit_kept_days !== "forever" && audit_kept_days < AUDIT_KEPT_DAYS)
+    log.warn("audit records are kept for less than seven years", { audit_kept_days });
   if (options === false || recoveryOf(store) === null) {
     const recovery = recoveryWords(config, store);
     log.warn("/api/v1/recovery and /api/v1/redrives answer 501 needs_postgres: recovery is off", { recovery });

@@ -8,7 +8,7 @@ import { errorText } from "../../message/errors.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { isLoopbackHost } from "../../server/auth.ts";
 import type { Config } from "../../server/config/config.ts";
-import { unservedTopics } from "../../server/findings.ts";
+import { unservedTopics } from "../../server/health.ts";
 import { attestation, storeUrl } from "../../server/open-store.ts";
 import { createPostgresStore, examineDirectory, examinePostgres } from "../../store/postgres/index.ts";
 import { connectRedis, createRedisStore, examineRedis } from "../../store/redis/index.ts";

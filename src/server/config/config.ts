@@ -2,15 +2,14 @@
  * The whole configuration, read once at start from flags, environment and config file (in that order of precedence). Every
  * mistake in it is collected and reported together; nothing starts on a configuration that has one.
  */
-import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { extname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { FAULTS_NAMED_MAX, suggestion } from "../../contract/faults.ts";
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
-import type { TopicDefinition } from "../../message/topic.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
 import { type ReadTopic, readTopic } from "../json/topic-json.ts";
-import { loadConfigFile } from "./config-file.ts";
 import { readValue, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
 import { readVariables } from "./stream-config.ts";
 
@@ -64,7 +63,7 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   takeFileSettings(inFile, given, faults);
   const settings = Object.fromEntries(NAMES.map((name) => [name, settle(name, given.get(name), faults)])) as Settings;
 
-  const { tokens, faults: wrong } = settings.tokens === null ? { tokens: [], faults: [] } : parseTokens(settings.tokens);
+  const { tokens, faults: wrong } = parseTokens(settings.tokens);
   faults.push(...wrong.map((fault) => `${given.get("tokens")?.where}: ${fault}`));
   const loopback = isLoopbackHost(settings.host);
   if (!loopback && settings.tokens === null) {
@@ -76,24 +75,18 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   const sink_allow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
   const topics = await topicsOf(inFile.topics, sink_allow, faults);
   const variables = readVariables(settings, env, faults);
-  if (faults.length > 0) return { ok: false, faults: firstOf(faults) };
+  // C1: as many as a refusal of the API names.
+  const more = faults.length - FAULTS_NAMED_MAX;
+  if (more > 0) faults.splice(FAULTS_NAMED_MAX, more, `and ${more} more`);
+  if (faults.length > 0) return { ok: false, faults };
   const data_dir = resolve(cwd, settings.data_dir);
   const read = { data_dir, tokens, sink_allow, topics, config_path: file?.path ?? null };
   return { ok: true, config: { ...settings, ...variables, ...read } };
 }
 
-/** C1: as many as a refusal of the API names. */
-function firstOf(faults: readonly string[]): readonly string[] {
-  const more = faults.length - FAULTS_NAMED_MAX;
-  return more <= 0 ? faults : [...faults.slice(0, FAULTS_NAMED_MAX), `and ${more} more`];
-}
-
 /** A misspelt variable would otherwise be a setting that silently does nothing. */
 function refuseUnknownVariables(env: ConfigSources["env"], faults: string[]): void {
-  const known = NAMES.flatMap((name) => {
-    const { env: variable, secret } = TABLE[name];
-    return secret ? [variable, `${variable}_FILE`] : [variable];
-  });
+  const known = Object.values(TABLE).flatMap(({ env: one, secret }) => (secret ? [one, `${one}_FILE`] : [one]));
   for (const name of Object.keys(env)) {
     if (name.startsWith("MAKEGOOD_") && !known.includes(name))
       faults.push(`${name} is not a variable of Makegood${suggestion(name, known)}`);
@@ -118,6 +111,36 @@ async function fromFlagOrEnv(name: SettingName, { env, flags, cwd }: ConfigSourc
     faults.push(`${variable}_FILE: ${errorText(error)}`);
     return null;
   }
+}
+
+const FILE_NAMES = ["makegood.config.mjs", "makegood.config.json", "makegood.config.ts"];
+
+/** It only has to be one file that exports an object. Undefined: there is none, or what is wrong with it is among the faults. */
+async function loadConfigFile(cwd: string, asked: string | undefined, faults: string[]) {
+  const present: string[] = asked === undefined ? await readdir(cwd).catch(() => []) : [asked];
+  const [name, ...more] = asked === undefined ? FILE_NAMES.filter((one) => present.includes(one)) : present;
+  if (more.length > 0) faults.push(`there are several config files, keep one: ${[name, ...more].join(", ")}`);
+  if (name === undefined || more.length > 0) return undefined;
+  const path = resolve(cwd, name);
+  try {
+    return { path, value: await load(path) };
+  } catch (error) {
+    faults.push(`config file ${path}: ${errorText(error)}`);
+    return undefined;
+  }
+}
+
+async function load(path: string): Promise<unknown> {
+  const kind = extname(path);
+  if (kind === ".json") return JSON.parse(await readFile(path, "utf8"));
+  if (![".mjs", ".js", ".ts", ".mts"].includes(kind)) throw new Error("its name must end in .mjs, .json or .ts");
+  if (kind.endsWith("ts") && !(process.features as { typescript?: unknown }).typescript) {
+    const remedy = "rename it to makegood.config.mjs (and remove the types), or run Node 22.18 or later";
+    throw new Error(`Node ${process.versions.node} does not run TypeScript; ${remedy}`);
+  }
+  const module: { default?: unknown } = await import(pathToFileURL(path).href);
+  if (module.default === undefined) throw new Error("it has no default export");
+  return module.default;
 }
 
 function membersOf(value: unknown, faults: string[]): Readonly<Record<string, unknown>> {
@@ -148,10 +171,8 @@ function settle(name: SettingName, source: Source | undefined, faults: string[])
 async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: string[]): Promise<ReadTopic[]> {
   if (value === undefined) return [];
   // Loaded only here: every command reads a configuration, and the sinks' code is by far the dearest part of its start.
-  const { createAddressGuard } = await import("../../sink/address-guard.ts");
-  const { checkSink } = await import("../../sink/check-sink.ts");
-  const guard = createAddressGuard({ allow: sinkAllow });
-  const rules = { trusted: true, checkSink: (sink: TopicDefinition["sink"]) => checkSink(sink, guard) };
+  const { sinkCheck } = await import("../kernel.ts");
+  const rules = { trusted: true, checkSink: sinkCheck(sinkAllow) };
   return Object.entries(membersOf(value, faults)).flatMap(([name, topic]): ReadTopic[] => {
     const read = readTopic(name, topic, rules);
     if (read.ok) return [read.value];

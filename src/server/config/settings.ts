@@ -121,13 +121,7 @@ type ValueOf<S> = S extends { readonly schema: infer Z extends z.ZodType; readon
 export type Settings = { readonly [N in SettingName]: ValueOf<(typeof SETTINGS)[N]> };
 
 /** The value that a text (or a value of the file) stands for; undefined, and a fault that does not repeat a secret, when it is none. */
-export function readValue<S extends z.ZodType>(
-  schema: S,
-  given: unknown,
-  where: string,
-  faults: string[],
-  secret = false,
-): z.output<S> | undefined {
+export function readValue<S extends z.ZodType>(schema: S, given: unknown, where: string, faults: string[], secret = false) {
   const checked = check(schema, typeof given === "string" ? textValue(given.trim(), schema) : given);
   if (checked.ok) return checked.value;
   const shown = secret ? "" : `, not ${JSON.stringify(given).slice(0, 100)}`;

@@ -24,108 +24,91 @@ const redisAddress = z
   .refine((urls) => urls.every(isRedisUrl), "must be host:port, or a URL that begins with redis:// or rediss://")
   .transform((urls) => urls.join(","));
 
-const ANY = { REDIS_ADDR: redisAddress, CONSUMER_NAME: keyName };
-const AUDIT = { CONSUMER_GROUP: keyName, DATA_STORAGE_URL: serviceUrl };
+type Variables = Readonly<Record<string, readonly [variable: string, schema: z.ZodType]>>;
+
+const ANY = { redis: ["REDIS_ADDR", redisAddress], consumerName: ["CONSUMER_NAME", keyName] } as const;
+const AUDIT = { group: ["CONSUMER_GROUP", keyName], serviceUrl: ["DATA_STORAGE_URL", serviceUrl] } as const;
 const RECOVERY = {
-  M10_STREAM_KEY: keyName,
-  M10_CONSUMER_GROUP: keyName,
-  M10_DEAD_LETTER_STREAM: keyName,
-  M10_STREAM_MAX_LEN: v.integer(1, 1_000_000_000),
-};
+  stream: ["M10_STREAM_KEY", keyName],
+  group: ["M10_CONSUMER_GROUP", keyName],
+  deadStream: ["M10_DEAD_LETTER_STREAM", keyName],
+  lengthMax: ["M10_STREAM_MAX_LEN", v.integer(1, 1_000_000_000)],
+} as const;
 /** Of the topic, and of the stream where it is opened. */
 const TOPIC = {
-  M10_CLAIM_IDLE_MS: v.integer(100, 30 * DAY_MS),
-  M10_MAX_RECLAIM_ATTEMPTS: v.integer(0, LIMITS.attemptsMax),
-  M10_RECLAIM_BASE_BACKOFF_MS: delayMs,
-  M10_RECLAIM_MAX_BACKOFF_MS: delayMs,
-};
-type All = typeof ANY & typeof AUDIT & typeof RECOVERY & typeof TOPIC;
+  reclaimIdleMs: ["M10_CLAIM_IDLE_MS", v.integer(100, 30 * DAY_MS)],
+  reclaimsMax: ["M10_MAX_RECLAIM_ATTEMPTS", v.integer(0, LIMITS.attemptsMax)],
+  reclaimBaseMs: ["M10_RECLAIM_BASE_BACKOFF_MS", delayMs],
+  reclaimIdleMsMax: ["M10_RECLAIM_MAX_BACKOFF_MS", delayMs],
+} as const;
 
-/** Those that are set; undefined: and wrong. */
-type Variables = { readonly [N in keyof All]?: z.output<All[N]> };
+/** Those that are set, and fit. */
+type Given<V extends Variables> = { readonly [M in keyof V]?: z.output<V[M][1]> };
 
 /** What they say of streams and engine, and which are set and change nothing here. */
 export function readVariables(settings: Settings, env: Readonly<Record<string, string | undefined>>, faults: string[]) {
-  const { streams, recovery } = settings;
+  const { streams, recovery, store, redis_url } = settings;
   const isSet = (name: string): boolean => (env[name] ?? "").trim() !== "";
-  const opens = streams.includes("recovery");
-  const spheres = [
-    [ANY, streams.length > 0],
-    [AUDIT, streams.includes("audit")],
-    [RECOVERY, opens],
-    [TOPIC, opens || recovery === "on"],
-  ] as const;
-  const all = spheres.flatMap(([some, means]) =>
-    Object.entries<z.ZodType>(some).map(([name, schema]) => ({ name, schema, means })),
-  );
-  const set = all.filter(({ name }) => isSet(name));
-  const read = set.flatMap(({ name, schema, means }) =>
-    // An address may carry a password.
-    means ? [[name, readValue(schema, env[name], name, faults, name === "REDIS_ADDR")]] : [],
-  );
-  const given = Object.fromEntries(read) as Variables;
-  // The others have names that any program may have.
-  const unused = set.flatMap(({ name, means }) => (!means && /^(REDIS_ADDR$|M10_)/.test(name) ? [name] : []));
-  // Takeovers are counted by Redis itself (DR-42): there is no key to name.
-  const never = ["M10_RECLAIM_ATTEMPTS_KEY", "RECOVERY_QUEUE_KEY"].filter(isSet);
-  return {
-    streams: streams.length === 0 ? null : streamsOf(settings, given, faults),
-    recovery_options: recovery === "off" ? (false as const) : recoveryOptions(settings, given),
-    unused_variables: [...unused, ...never],
+  const unused: string[] = [];
+  const read = <V extends Variables>(some: V, means: boolean): Given<V> => {
+    const set = Object.entries(some).filter(([, [variable]]) => isSet(variable));
+    const given = set.map(([member, [variable, schema]]) => {
+      // The others have names that any program may have.
+      if (!means && /^(REDIS_ADDR$|M10_)/.test(variable)) unused.push(variable);
+      // An address may carry a password.
+      const value = means ? readValue(schema, env[variable], variable, faults, variable === "REDIS_ADDR") : undefined;
+      return [member, value] as const;
+    });
+    return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as Given<V>;
   };
-}
-
-function streamsOf({ streams, store, redis_url }: Settings, given: Variables, faults: string[]): StreamsConfig {
-  const { REDIS_ADDR: redis = redis_url, CONSUMER_NAME: consumerName, CONSUMER_GROUP: group } = given;
-  if (redis === null && !("REDIS_ADDR" in given))
+  const opens = { audit: streams.includes("audit"), recovery: streams.includes("recovery") };
+  const { redis = redis_url, consumerName } = read(ANY, streams.length > 0);
+  const { group, serviceUrl = null } = read(AUDIT, opens.audit);
+  const ofStream = read(RECOVERY, opens.recovery);
+  const ofTopic = read(TOPIC, opens.recovery || recovery === "on");
+  if (streams.length > 0 && redis === null && !isSet("REDIS_ADDR"))
     faults.push("MAKEGOOD_STREAMS opens streams: REDIS_ADDR or REDIS_URL must say in which Redis");
-  const audit = streams.includes("audit") ? { group, serviceUrl: given.DATA_STORAGE_URL ?? null } : null;
-  if (audit && store !== "postgres" && !("DATA_STORAGE_URL" in given)) {
+  if (opens.audit && store !== "postgres" && !isSet("DATA_STORAGE_URL")) {
     const remedy = "use the store postgres, or let DATA_STORAGE_URL name the audit service that gets the records";
     faults.push(`MAKEGOOD_STREAMS opens the audit stream, and MAKEGOOD_STORE ${store} keeps no audit records: ${remedy}`);
   }
-  const recovery = streams.includes("recovery") ? recoveryStream(given, faults) : null;
-  return { redis: redis ?? "", audit, recovery, consumerName };
+  const opened: StreamsConfig = {
+    redis: redis ?? "",
+    audit: opens.audit ? { group, serviceUrl } : null,
+    recovery: opens.recovery ? recoveryStream({ ...ofStream, ...ofTopic }, faults) : null,
+    consumerName,
+  };
+  return {
+    streams: streams.length === 0 ? null : opened,
+    recovery_options: recovery === "off" ? (false as const) : recoveryOptions(settings, ofTopic),
+    // Takeovers are counted by Redis itself (DR-42): there is no key to name.
+    unused_variables: [...unused, ...["M10_RECLAIM_ATTEMPTS_KEY", "RECOVERY_QUEUE_KEY"].filter(isSet)],
+  };
 }
 
-function recoveryStream(given: Variables, faults: string[]): RecoveryStreamSettings {
-  const { deadStream, ...seed } = RECOVERY_STREAM;
-  const settings = {
-    stream: given.M10_STREAM_KEY ?? seed.stream,
-    group: given.M10_CONSUMER_GROUP ?? seed.group,
-    // The default is left to the stream's doors: on a cluster it has another name.
-    deadStream: given.M10_DEAD_LETTER_STREAM,
-    lengthMax: given.M10_STREAM_MAX_LEN,
-    reclaimIdleMs: given.M10_CLAIM_IDLE_MS ?? seed.reclaimIdleMs,
-    reclaimsMax: given.M10_MAX_RECLAIM_ATTEMPTS ?? seed.reclaimsMax,
-    reclaimBaseMs: given.M10_RECLAIM_BASE_BACKOFF_MS ?? seed.reclaimBaseMs,
-    reclaimIdleMsMax: given.M10_RECLAIM_MAX_BACKOFF_MS ?? seed.reclaimIdleMsMax,
-  };
-  const { reclaimIdleMsMax: maxMs, reclaimBaseMs, reclaimIdleMs } = settings;
-  for (const [variable, value] of Object.entries({
-    M10_RECLAIM_BASE_BACKOFF_MS: reclaimBaseMs,
-    M10_CLAIM_IDLE_MS: reclaimIdleMs,
-  }))
-    if (value > maxMs)
-      faults.push(`M10_RECLAIM_MAX_BACKOFF_MS (${maxMs}) is below ${variable} (${value}): raise it, or lower the other`);
+function recoveryStream(given: Given<typeof RECOVERY & typeof TOPIC>, faults: string[]): RecoveryStreamSettings {
+  // The default of the dead stream is left to the stream's doors: on a cluster it has another name.
+  const { deadStream, sweepMax: _, ...seed } = RECOVERY_STREAM;
+  const settings = { ...seed, ...given };
+  const { reclaimIdleMsMax: maxMs } = settings;
+  for (const member of ["reclaimBaseMs", "reclaimIdleMs"] as const) {
+    const other = `${TOPIC[member][0]} (${settings[member]})`;
+    if (settings[member] > maxMs)
+      faults.push(`M10_RECLAIM_MAX_BACKOFF_MS (${maxMs}) is below ${other}: raise it, or lower the other`);
+  }
   if (settings.stream === (settings.deadStream ?? deadStream))
     faults.push("M10_DEAD_LETTER_STREAM is also M10_STREAM_KEY: what died would be read again");
   return settings;
 }
 
 /** REC-18's variables, and those of the seed's evaluation queue, which is the topic `recovery/evaluate` here. */
-function recoveryOptions(settings: Settings, given: Variables): RecoveryOptions {
-  const { M10_CLAIM_IDLE_MS: idleMs, M10_MAX_RECLAIM_ATTEMPTS: attempts } = given;
-  const { M10_RECLAIM_BASE_BACKOFF_MS: baseMs, M10_RECLAIM_MAX_BACKOFF_MS: maxMs } = given;
+function recoveryOptions(settings: Settings, given: Given<typeof TOPIC>): RecoveryOptions {
+  const { reclaimIdleMs: idleMs, reclaimsMax: attempts, reclaimBaseMs: baseMs, reclaimIdleMsMax: maxMs } = given;
+  const attemptsMax = attempts === undefined ? attempts : Math.max(1, attempts);
   const retries = [attempts, baseMs, maxMs].some((value) => value !== undefined);
-  const retry = {
-    policy: "recovery-reclaim",
-    attemptsMax: attempts === undefined ? attempts : Math.max(1, attempts),
-    baseMs,
-    maxMs,
-  };
   // An idle time below a second is the stream's; a lease is never that short.
   const leaseMs = idleMs && Math.min(Math.max(idleMs, LIMITS.leaseMsMin), LIMITS.leaseMsMax);
+  const retry = { policy: "recovery-reclaim", attemptsMax, baseMs, maxMs };
   const evaluate = { ...(leaseMs && { leaseMs }), ...(retries && { retry }) };
   return {
     ruleDebug: settings.recovery_rule_debug,

@@ -3,42 +3,38 @@
  * already, 202 the database failed and the record is queued (EV-15), 400 it does not fit and is quarantined, 422 its event id belongs
  * to another record, 507 the database is full, 503 nothing could take it: the last two mean that the producer keeps it.
  */
-import { isTraceparent } from "../../message/validate.ts";
 import { createIds } from "../../platform/ids.ts";
 import { faultText } from "../../presets/audit/record.ts";
 import { AUDIT_TYPES } from "../../presets/audit/registry.ts";
 import { type AcceptedRecord, acceptRecord } from "../../presets/audit/topics.ts";
 import { auditOf } from "../../store/audit.ts";
-import { json } from "../http.ts";
-import { problem, type Reply, refused } from "../problem.ts";
+import { json, problem, type Reply, refused } from "../http.ts";
+import { traceparentOf } from "../read-request.ts";
 import type { Handlers } from "./handlers.ts";
 
 const newId = createIds();
 
 export const AUDIT: Handlers<"recordAudit"> = {
-  async recordAudit({ params, actor, body: text, header }, { mg, clock }) {
+  async recordAudit(asked, { mg, clock }) {
+    const { params, actor, body: text } = asked;
     const kind = AUDIT_TYPES.find(({ type }) => type === params.type);
     if (!kind) throw refused("not_found", "there is nothing at this address");
     if (auditOf(mg.store) === null)
       throw refused("needs_postgres", `audit records need PostgreSQL, and this server's store is ${mg.store.traits.name}`);
-    const given = header("traceparent");
-    const traceparent = isTraceparent(given) ? given : null;
-    return answer(await acceptRecord(mg, kind.type, { text, newId, actor, occurredMs: clock.wallMs(), traceparent }));
+    const from = { actor, occurredMs: clock.wallMs(), traceparent: traceparentOf(asked) };
+    return answer(await acceptRecord(mg, kind.type, { text, newId, ...from }));
   },
 };
 
-const STATUS = { stored: 201, duplicate: 200, queued: 202 } as const;
 const REMEDY = "keep it and send it again";
 
 function answer(record: AcceptedRecord): Reply {
   switch (record.is) {
     case "stored":
     case "duplicate":
-      return json(STATUS[record.is], { event_id: record.eventId, status: record.is });
-    case "queued": {
-      const { eventId, id, survives } = record;
-      return json(STATUS.queued, { event_id: eventId, status: "queued", message_id: id, survives });
-    }
+      return json(record.is === "stored" ? 201 : 200, { event_id: record.eventId, status: record.is });
+    case "queued":
+      return json(202, { event_id: record.eventId, status: record.is, message_id: record.id, survives: record.survives });
     case "full":
       return problem("store_full", `the audit database is full and nothing else could take the record: ${REMEDY}`);
     case "unavailable":

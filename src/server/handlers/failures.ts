@@ -14,11 +14,9 @@ import type { EvaluateRequest, FailureReport } from "../../recovery/recovery.ts"
 import { json } from "../http.ts";
 import { candidateJson, evaluateJson, groupJson } from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
-import { readExact } from "../read-exact.ts";
-import { type Asked, refusalOf } from "../read-request.ts";
-import type { Handler } from "./handlers.ts";
+import { type Asked, readExact, refusalOf } from "../read-request.ts";
+import type { Handler, RecoveryHandlers } from "./handlers.ts";
 import { headerKey } from "./messages.ts";
-import type { RecoveryHandlers } from "./recovery-request.ts";
 
 export const FAILURES: RecoveryHandlers<keyof typeof FAILURE_ROUTES> = {
   async ingestFailure(recovery, asked, actor) {
@@ -97,15 +95,10 @@ function takePayload(cursor: Cursor): { text: string; value: unknown } {
   const members = new Map<string, unknown>();
   const isObject = eachMember(cursor, (name) => {
     const source = takeValue(cursor, LIMITS.payloadDepthMax - 1);
-    if (READ.has(name)) members.set(name, readValue(source));
+    // All that is read are texts: what another value is does not matter.
+    if (READ.has(name)) members.set(name, source[0] === '"' ? headOf(source, READ_CHARS_MAX) : source === "null" ? null : false);
   });
   if (!isObject) takeValue(cursor);
   const text = cursor.text.slice(start, cursor.at).trimStart();
   return { text, value: isObject ? Object.fromEntries(members) : text === "null" ? null : false };
-}
-
-/** All that is read are texts: what another value is does not matter. */
-function readValue(source: string): unknown {
-  if (source[0] === '"') return headOf(source, READ_CHARS_MAX);
-  return source === "null" ? null : false;
 }

@@ -2,19 +2,28 @@
  * Messages over HTTP: accept one or a batch, read one back with its timeline, list them. Accepted means committed: a 201
  * is written after the store has answered, never before.
  */
-import { CHECKED, type TextMessage } from "../../client/build-message.ts";
 import type { Enqueued } from "../../client/client.ts";
 import { shown, standingOf, standings } from "../../client/standing.ts";
 import { attempt, intervention, message as messageShape, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
 import { isMakegoodError, type MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
-import { isTraceparent } from "../../message/validate.ts";
-import { identified, json, jsonText, pageText, spliced } from "../http.ts";
+import type { Store } from "../../store/store.ts";
+import {
+  identified,
+  json,
+  jsonText,
+  notFound,
+  type ProblemItem,
+  pageText,
+  problem,
+  type Reply,
+  refused,
+  spliced,
+} from "../http.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
-import { keyFault, type Posted, type PostedMessage, readPosted } from "../posted.ts";
-import { notFound, type ProblemItem, problem, type Reply, refused } from "../problem.ts";
-import { type Asked, limited } from "../read-request.ts";
+import { faultOf, type Posted, readPosted } from "../posted.ts";
+import { type Asked, limited, traceparentOf } from "../read-request.ts";
 import type { Handler, Handlers } from "./handlers.ts";
 
 type Request = Pick<Asked<"enqueue">, "header">;
@@ -22,9 +31,8 @@ type Request = Pick<Asked<"enqueue">, "header">;
 export const MESSAGES: Handlers<"enqueue" | "getMessage" | "getPayload" | "listMessages"> = {
   async enqueue(request, kernel) {
     try {
-      const body = readPosted(request.body, kernel.payloadBytesMax);
-      if (body.kind === "single") return await postOne(kernel, request, body.posted);
-      return await postBatch(kernel, request, body.posted);
+      const posted = readPosted(request.body, kernel.payloadBytesMax, traceparentOf(request));
+      return await (Array.isArray(posted) ? postBatch(kernel, request, posted) : postOne(kernel, request, posted));
     } catch (error) {
       return refusal(error);
     }
@@ -33,11 +41,12 @@ export const MESSAGES: Handlers<"enqueue" | "getMessage" | "getPayload" | "listM
     const { store, recovery } = kernel.mg;
     const message = await foundMessage(kernel, asked);
     const [history, origin] = await Promise.all([store.history(message.id), recovery?.origin(message.id) ?? null]);
-    return shownMessage(kernel, message, 200, {
+    const beside = {
       ...(origin && { replay_of: origin.replayOf, redrive_id: origin.redriveId, edited: origin.edited }),
       timeline: history.attempts.map((one) => wireOf(attempt, one)),
       provenance: history.provenance.map((one) => wireOf(intervention, one)),
-    });
+    };
+    return jsonText(200, await shownMessage(kernel, message, beside));
   },
   getPayload: async (asked, kernel) => jsonText(200, (await foundMessage(kernel, asked)).payload),
   async listMessages({ query: { payload = false, ...filter } }, { mg, clock }) {
@@ -63,7 +72,8 @@ const does =
   <V extends Verb>(verb: V): Handler<`${V}Message`> =>
   async (asked, kernel) => {
     const { body, actor, ...rest } = asked as unknown as Asked<"rescheduleMessage">;
-    return shownMessage(kernel, await kernel.mg[verb](identified("message", rest), { ...body, actor }));
+    const message = await kernel.mg[verb](identified("message", rest), { ...body, actor });
+    return jsonText(200, await shownMessage(kernel, message));
   };
 
 export const INTERVENTIONS: Handlers<`${Verb}Message` | "acknowledgeLoss"> = {
@@ -78,58 +88,43 @@ export const INTERVENTIONS: Handlers<`${Verb}Message` | "acknowledgeLoss"> = {
   },
 };
 
-/** A message with its payload, and what else there is to say about it. */
-export async function shownMessage(
-  { mg, clock }: Kernel,
-  message: MessageView,
-  status = 200,
-  beside: object = {},
-  headers?: Readonly<Record<string, string>>,
-): Promise<Reply> {
+/** The JSON of a message with its payload, and what else there is to say about it. */
+export async function shownMessage({ mg, clock }: Kernel, message: MessageView, beside: object = {}): Promise<string> {
   const standing = await standingOf(mg.store, clock, message.topic);
   const object = { ...wireOf(messageShape, shown(message, standing)), ...beside };
-  return jsonText(status, spliced(object, "payload", message.payload), headers);
+  return spliced(object, "payload", message.payload);
 }
 
-async function postOne(kernel: Kernel, request: Request, posted: Posted): Promise<Reply> {
-  if (!("message" in posted)) {
-    const { faults } = posted;
+async function postOne({ mg }: Kernel, request: Request, { message, faults }: Posted): Promise<Reply> {
+  if (!message) {
     const detail = faults.map((fault) => fault.detail).join("; ");
     return problem(faults[0]?.code ?? "invalid_message", detail, { errors: faults.length > 1 ? faults : [] });
   }
-  const { message } = posted;
-  const [accepted] = await kernel.mg.enqueueText([incoming(request, message, message.key ?? headerKey(request))]);
+  // Not a copy with the key: that costs more than all else here.
+  message.key ??= headerKey(request);
+  const [accepted] = await mg.enqueueText([message]);
   const { id, inserted } = accepted as Enqueued;
   return json(inserted ? 201 : 200, { id, inserted }, { location: `/api/v1/messages/${id}` });
 }
 
-async function postBatch(kernel: Kernel, request: Request, posted: readonly Posted[]): Promise<Reply> {
-  if (request.header("idempotency-key") !== null) {
-    const detail = "an Idempotency-Key header names one message: give each message of a batch a `key` of its own";
-    return problem("invalid_message", detail);
-  }
-  const messages = posted.flatMap((one) => ("message" in one ? [incoming(request, one.message, one.message.key)] : []));
-  if (messages.length < posted.length) return refusedBatch(await allFaults(kernel, posted));
-  const data = await kernel.mg.enqueueText(messages);
+const ONE_KEY = "an Idempotency-Key header names one message: give each message of a batch a `key` of its own";
+
+async function postBatch({ mg }: Kernel, request: Request, posted: readonly Posted[]): Promise<Reply> {
+  if (request.header("idempotency-key") !== null) return problem("invalid_message", ONE_KEY);
+  const messages = posted.flatMap(({ message }) => message ?? []);
+  if (messages.length < posted.length) return refusedBatch(await allFaults(mg.store, posted));
+  const data = await mg.enqueueText(messages);
   return json(data.some(({ inserted }) => inserted) ? 201 : 200, { data: data.map(({ id, inserted }) => ({ id, inserted })) });
 }
 
 /** A refused batch names every message that is wrong, those of unknown topics too, so that it is mended once. */
-async function allFaults(kernel: Kernel, posted: readonly Posted[]): Promise<ProblemItem[]> {
-  const topics = new Set((await kernel.mg.store.topics.list()).map(({ name }) => name));
-  return posted.flatMap((one, index): ProblemItem[] => {
-    if (!("message" in one)) return one.faults.map((fault) => ({ index, ...fault }));
-    const { topic } = one.message;
-    return topics.has(topic) ? [] : [{ index, code: "unknown_topic", detail: `there is no topic ${topic}: declare it first` }];
+async function allFaults(store: Store, posted: readonly Posted[]): Promise<ProblemItem[]> {
+  const topics = new Set((await store.topics.list()).map(({ name }) => name));
+  return posted.flatMap(({ message, faults }, index): ProblemItem[] => {
+    if (!message) return faults.map((fault) => ({ index, ...fault }));
+    const detail = `there is no topic ${message.topic}: declare it first`;
+    return topics.has(message.topic) ? [] : [{ index, code: "unknown_topic", detail }];
   });
-}
-
-/** Field by field: a copy of an object costs more than all else here. */
-function incoming(request: Request, message: PostedMessage, key: string | null): TextMessage {
-  const { topic, payload, tenantId, orderingKey, delayMs, priority } = message;
-  const given = request.header("traceparent");
-  const traceparent = isTraceparent(given) ? given : null;
-  return { topic, payloadText: payload, key, tenantId, orderingKey, delayMs, priority, traceparent, [CHECKED]: true };
 }
 
 function refusedBatch(all: readonly ProblemItem[]): Reply {
@@ -157,8 +152,8 @@ export function headerKey(request: Request): string | null {
   if (header === null) return null;
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header.trim());
   const key = quoted?.[1] === undefined ? header.trim() : quoted[1].replace(/\\(["\\])/g, "$1");
-  const ascii = /^[\x20-\x7e]*$/.test(key);
-  const fault = ascii ? keyFault(key) : { code: "invalid_message" as const, detail: "the Idempotency-Key header must be ASCII" };
-  if (fault) throw refused(fault.code, fault.detail.replace("`key`", "the Idempotency-Key header"));
+  if (!/^[\x20-\x7e]*$/.test(key)) throw refused("invalid_message", "the Idempotency-Key header must be ASCII");
+  const fault = faultOf("key", key, "the Idempotency-Key header");
+  if (fault) throw refused(fault.code, fault.detail);
   return key;
 }

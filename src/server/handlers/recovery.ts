@@ -11,14 +11,16 @@ import { groupRule } from "../../contract/recovery/shapes.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import type { Redrive } from "../../store/redrive.ts";
-import { DONE, identified, json, numbered, page, pageText, spliced, tagged } from "../http.ts";
+import { DONE, identified, json, jsonText, notFound, numbered, page, pageText, type Reply, spliced, tagged } from "../http.ts";
 import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
-import { notFound, type Reply } from "../problem.ts";
-import { readExact } from "../read-exact.ts";
-import { type Asked, limited, refusalOf } from "../read-request.ts";
+import { type Asked, limited, readExact, refusalOf } from "../read-request.ts";
+import type { RecoveryHandlers } from "./handlers.ts";
 import { headerKey, shownMessage } from "./messages.ts";
-import { NAMES_HINT, type RecoveryHandlers } from "./recovery-request.ts";
+
+/** Two people need two names, and a server without tokens has only one. */
+export const NAMES_HINT =
+  "this server asks for no token, so everybody has one name here: set MAKEGOOD_TOKENS (name:secret,…) to give each person their own";
 
 export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   listGroups: async (recovery, { query }) => page(await recovery.groups(limited(query)), shape.groupJson),
@@ -59,19 +61,20 @@ export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   getStats: async (recovery) => json(200, shape.statsJson(await recovery.stats())),
 };
 
-type Changing = Pick<Asked<"approveCandidate">, "version"> & { readonly body: { readonly reason?: string | undefined } };
-type ChangingOne = Changing & Pick<Asked<"approveCandidate">, "params" | "named">;
+type Changing = Pick<Asked<"pauseRedrive">, "version" | "params" | "named"> & {
+  readonly body: { readonly reason?: string | undefined };
+};
 
 const changedBy = ({ version, body }: Changing, actor: Actor): Versioned => ({ ...actor, version, reason: body.reason ?? null });
 
 /** A change, and the candidate as it is afterwards. */
-async function changed(recovery: Recovery, asked: ChangingOne, actor: Actor, change: (id: number, by: Versioned) => unknown) {
+async function changed(recovery: Recovery, asked: Changing, actor: Actor, change: (id: number, by: Versioned) => unknown) {
   const id = numbered("candidate", asked);
   await change(id, changedBy(asked, actor));
   return shownCandidate(recovery, asked, id);
 }
 
-const decides = (decide: "approve" | "reject") => (recovery: Recovery, asked: ChangingOne, actor: Actor) =>
+const decides = (decide: "approve" | "reject") => (recovery: Recovery, asked: Changing, actor: Actor) =>
   changed(recovery, asked, actor, (id, by) => recovery[decide](id, by));
 
 export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
@@ -167,8 +170,8 @@ export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessa
     const id = identified("message", asked);
     const message = await recovery.edit(id, { ...value, payload, ...actor });
     const origin = await recovery.origin(message.id);
-    const location = `/api/v1/messages/${message.id}`;
-    return shownMessage(kernel, message, 201, { replay_of: origin?.replayOf ?? id, edited: true }, { location });
+    const shown = await shownMessage(kernel, message, { replay_of: origin?.replayOf ?? id, edited: true });
+    return jsonText(201, shown, { location: `/api/v1/messages/${message.id}` });
   },
 };
 

@@ -5,10 +5,9 @@ import { servedNow } from "../../client/standing.ts";
 import type { TOPIC_ROUTES } from "../../contract/topics.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { isTopicName } from "../../message/validate.ts";
-import { DONE, json, page } from "../http.ts";
+import { DONE, json, notFound, page, type Refusal, type Reply, refused } from "../http.ts";
 import { topicJson, topicOf } from "../json/topic-json.ts";
 import type { Kernel } from "../kernel.ts";
-import { notFound, type Refusal, type Reply, refused } from "../problem.ts";
 import { type Asked, refusal } from "../read-request.ts";
 import type { Handlers } from "./handlers.ts";
 
@@ -70,8 +69,7 @@ async function found<T>(asked: Named, find: (name: string) => Promise<T | null>)
   return topic;
 }
 
+const REMEDY =
+  "change it there; once nothing declares it and no worker serves it, `makegood topics delete` on its database removes it";
 const readOnly = (name: string): Refusal =>
-  refused(
-    "topic_read_only",
-    `topic ${name} is declared in the config file or in code: change it there; once nothing declares it and no worker serves it, \`makegood topics delete\` on its database removes it`,
-  );
+  refused("topic_read_only", `topic ${name} is declared in the config file or in code: ${REMEDY}`);

@@ -2,6 +2,7 @@
  * How what the recovery engine knows becomes the shapes of the contract. A candidate is shown with what one needs to decide about it: its group,
  * the reasons, who has approved, and what an execution would touch.
  */
+import type { z } from "zod";
 import { redrive } from "../../contract/recovery/redrives.ts";
 import * as shapes from "../../contract/recovery/shapes.ts";
 import { isObject } from "../../message/json.ts";
@@ -57,24 +58,26 @@ export function candidateJson({ candidate, group: { failureMatchId, occurrenceCo
   return wireOf(shapes.candidate, { ...candidate, failureMatchId, occurrenceCount, topic, errorCode, executionResult });
 }
 
-export function candidateDetailJson(detail: CandidateDetail) {
+/** What a detail has under the same names. */
+const ofDetail = shapes.candidateDetail.pick({ approvals_missing: true, lapsed: true, lapsed_reason: true, blast_radius: true });
+
+export function candidateDetailJson(detail: CandidateDetail): z.output<typeof shapes.candidateDetail> {
   const { group: of, action, inputs } = detail;
   const kept = parsedText(detail.candidate.evaluation);
   const { rules_evaluated = [], ...evaluation } = (isObject(kept) ? kept : {}) as { rules_evaluated?: [] };
-  return wireOf(shapes.candidateDetail, detail, {
-    ...candidateJson(detail),
+  return {
+    ...{ ...candidateJson(detail), ...wireOf(ofDetail, detail) },
     ...{ rules_evaluated, evaluation: isObject(kept) ? evaluation : null, group: groupJson(of) },
     ...{ action: action && actionJson(action), inputs: inputs.map(occurrenceJson) },
     provenance: detail.provenance?.map(provenanceJson),
-  });
+  };
 }
 
 export function actionJson(found: ActionInfo) {
-  const successes = rounded(found.successes);
-  const failures = rounded(found.failures);
-  const total = Math.round(found.successes + found.failures);
-  const learned = { successes, failures, successRate: rate(found.successes, found.failures), totalApplications: total };
-  return wireOf(shapes.action, { ...found, ...learned, requiresApproval: approvalsNeeded(found) > 0 });
+  const { successes, failures } = found;
+  const learned = { successes: rounded(successes), failures: rounded(failures), successRate: rate(successes, failures) };
+  const said = { totalApplications: Math.round(successes + failures), requiresApproval: approvalsNeeded(found) > 0 };
+  return wireOf(shapes.action, { ...found, ...learned, ...said });
 }
 
 export function evaluateJson({ evaluation, durationMs, ...found }: EvaluateAnswer) {

@@ -94,10 +94,9 @@ function sinkFaults(field: string, config: SinkConfig, leaseMs: number, checkSin
   const tooLong = leaseProblem(config, leaseMs);
   // What stands behind a bad field would only be reported twice.
   if (tooLong !== null) return [{ field: `${field}.timeout_ms`, detail: tooLong }];
-  return checkSink(config).map(({ field: own, detail }) => {
-    // `statusMap.409` → `status_map.409`.
-    return { field: own === null ? field : `${field}.${own.replace(/^[^.]+/, wireName)}`, detail };
-  });
+  // `statusMap.409` → `status_map.409`.
+  const outside = (own: string | null) => (own === null ? field : `${field}.${own.replace(/^[^.]+/, wireName)}`);
+  return checkSink(config).map(({ field: own, detail }) => ({ field: outside(own), detail }));
 }
 
 function retryOf(given: Partial<NonNullable<Given["retry"]>> = {}, faults: Fault[]): RetryConfig {

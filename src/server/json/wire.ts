@@ -1,7 +1,6 @@
 /**
  * Between the contract's words and the kernel's, both ways and by the schema: a field is the member of the same name in camelCase, also in
- * what is nested, and a date is its ISO text. What has no such member, or another value, is given beside it; anything that is missing does not
- * compile.
+ * what is nested, and a date is its ISO text. Anything that is missing does not compile.
  */
 import type { z } from "zod";
 import { isObject } from "../../message/json.ts";
@@ -14,7 +13,7 @@ type Source<T> = T extends string
     : T extends object
       ? SourceOf<T>
       : T;
-type SourceOf<O, G = object> = { readonly [K in keyof O as K extends keyof G ? never : Camel<K & string>]: Source<O[K]> };
+type SourceOf<O> = { readonly [K in keyof O as Camel<K & string>]: Source<O[K]> };
 
 /** What was read of a request, in the kernel's words. */
 export type Own<T> = T extends readonly (infer E)[]
@@ -34,7 +33,6 @@ export function inWireNames(value: unknown): unknown {
 }
 
 type Schema = z.core.$ZodType;
-type Members = Readonly<Record<string, unknown>>;
 
 interface Def {
   readonly type: string;
@@ -51,14 +49,10 @@ function defOf(schema: Schema): Def {
   return inner === undefined ? def : defOf(inner);
 }
 
-/** `given`: fields as they go out. */
-export const wireOf = <S extends z.ZodObject, const G extends Partial<z.output<S>> = object>(
-  schema: S,
-  source: SourceOf<z.output<S>, G>,
-  given?: G,
-): z.output<S> => outward(schema, source, given) as z.output<S>;
+export const wireOf = <S extends z.ZodObject>(schema: S, source: SourceOf<z.output<S>>): z.output<S> =>
+  outward(schema, source) as z.output<S>;
 
-function outward(schema: Schema, value: unknown, given: Members = {}): unknown {
+function outward(schema: Schema, value: unknown): unknown {
   if (value === null || typeof value !== "object") return value;
   if (value instanceof Date) return value.toISOString();
   const { element, shape } = defOf(schema);
@@ -66,7 +60,7 @@ function outward(schema: Schema, value: unknown, given: Members = {}): unknown {
   if (!shape) return value;
   const object: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(shape)) {
-    const member = Object.hasOwn(given, name) ? given[name] : outward(field, (value as Members)[ownName(name)]);
+    const member = outward(field, (value as Readonly<Record<string, unknown>>)[ownName(name)]);
     if (member !== undefined || field._zod.optout !== "optional") object[name] = member ?? null;
   }
   return object;

@@ -8,7 +8,7 @@ import { check } from "../../../src/contract/faults.ts";
 import { editBody, newMessage, newMessages } from "../../../src/contract/messages.ts";
 import { LIMITS } from "../../../src/message/limits.ts";
 import { readPosted } from "../../../src/server/posted.ts";
-import { readExact } from "../../../src/server/read-exact.ts";
+import { readExact } from "../../../src/server/read-request.ts";
 
 const odd = fc.constantFrom<unknown>(
   null,
@@ -58,9 +58,9 @@ const body = fc.oneof(
 function scanned(text: string): unknown {
   try {
     const read = readPosted(text, LIMITS.payloadBytesMax);
-    const all = read.kind === "single" ? [read.posted] : read.posted;
+    const all = [read].flat();
     if (all.some(({ faults }) => faults.length > 0)) return null;
-    return all.map((one) => ("message" in one ? (JSON.parse(one.message.payload) as unknown) : null));
+    return all.map(({ message: of }) => (of ? (JSON.parse(of.payloadText) as unknown) : null));
   } catch {
     return null;
   }

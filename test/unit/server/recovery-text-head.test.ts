@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { headOf } from "../../../src/recovery/ingest/text-head.ts";
 import { readFailure } from "../../../src/server/handlers/failures.ts";
-import type { Refusal } from "../../../src/server/problem.ts";
+import type { Refusal } from "../../../src/server/http.ts";
 
 /** JSON of a text as others write it: any character may be escaped, in small or capital letters. */
 const piece = fc.constantFrom(
