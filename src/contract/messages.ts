@@ -6,7 +6,7 @@ import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
 import type { ProblemCode } from "./problem-codes.ts";
-import { body, created, exactBody, lists, ok, okOrCreated, route, routes, shows } from "./route.ts";
+import { body, created, exactBody, lists, okOrCreated, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
@@ -92,7 +92,7 @@ const REFUSED = ["wrong_state", "revision_conflict"] as const;
 
 /** What a person does to one message, with a reason. */
 const intervenes = <S extends z.ZodType>(summary: string, schema: S, errors: readonly ProblemCode[] = []) =>
-  route("operate", summary, ok(withPayload), { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
+  route("operate", summary, withPayload, { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
 
 const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
 const CONTRADICTED = ["payload_rejected_by_schema", "key_conflict"] as const;
@@ -131,7 +131,7 @@ export const MESSAGE_ROUTES = routes({
     errors: NOT_TAKEN,
   }),
   getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail),
-  getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", ok({ type: "application/json" })),
+  getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", { type: "application/json" }),
   replayMessage: intervenes(
     "Put a dead letter or a held message back, due now, with a new budget of attempts",
     v.object({ ...asked, ...force }),
@@ -153,7 +153,7 @@ export const MESSAGE_ROUTES = routes({
   acknowledgeLoss: route(
     "operate",
     "Say that one knows what the store lost, so that health stops saying it",
-    ok(z.strictObject({ acknowledged: z.literal(true) })),
+    z.strictObject({ acknowledged: z.literal(true) }),
     { body: body("intervention", v.object({ reason: v.reason() })) },
   ),
   recordAudit: route(

@@ -7,7 +7,7 @@ import { RATE_MAX, RATE_MIN } from "../message/rate.ts";
 import { RETRY_POLICIES } from "../message/retry-policy.ts";
 import { TOPIC_LIMITS } from "../message/validate-topic.ts";
 import { hold } from "./messages.ts";
-import { body, listsAll, NOTHING, ok, okOrCreated, route, routes, shows } from "./route.ts";
+import { body, listsAll, okOrCreated, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** Shown instead of a header's value that looks like a credential, and refused where a value is meant. */
@@ -133,9 +133,9 @@ export const TOPIC_ROUTES = routes({
     body: body("topic", topicDefinition),
     errors: ["topic_read_only"],
   }),
-  deleteTopic: route("configure", "Forget a topic that has no unsettled message", NOTHING, {
+  deleteTopic: route("configure", "Forget a topic that has no unsettled message", null, {
     errors: ["topic_read_only", "topic_in_use"],
   }),
-  pauseTopic: route("operate", "Stop attempts; messages are still accepted", ok(topic)),
-  resumeTopic: route("operate", "Attempt again, also after a disabled sink", ok(topic)),
+  pauseTopic: route("operate", "Stop attempts; messages are still accepted", topic),
+  resumeTopic: route("operate", "Attempt again, also after a disabled sink", topic),
 });
