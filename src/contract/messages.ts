@@ -96,14 +96,6 @@ const intervenes = <S extends z.ZodType>(summary: string, schema: S, errors: rea
 
 const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
 const CONTRADICTED = ["payload_rejected_by_schema", "key_conflict"] as const;
-const NOT_TAKEN = [
-  ...CONTRADICTED,
-  "invalid_topic",
-  "payload_too_large",
-  "unknown_topic",
-  "batch_refused",
-  "store_full",
-] as const;
 const NOT_EDITED = [...CONTRADICTED, "needs_postgres", "nobody_delivers", "carried"] as const;
 
 const recorded = z
@@ -119,8 +111,7 @@ export const MESSAGE_ROUTES = routes({
       topic: v.topicName(),
       status: v.oneOf(STATUSES),
       resolution: v.oneOf(RESOLUTIONS),
-      tenant_id: v.text(),
-      key: v.text(),
+      ...v.fields(v.text(), "tenant_id", "key"),
       payload: v.flag().describe("with payloads"),
     },
     ["invalid_message"],
@@ -128,7 +119,7 @@ export const MESSAGE_ROUTES = routes({
   enqueue: route("accept", "Accept one message, or a batch of up to a thousand: all of them or none", okOrCreated(taken), {
     headers: ["idempotency-key"],
     body: exactBody("messages", z.union([newMessage, newMessages])),
-    errors: NOT_TAKEN,
+    errors: [...CONTRADICTED, "invalid_topic", "payload_too_large", "unknown_topic", "batch_refused", "store_full"],
   }),
   getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail),
   getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", { type: "application/json" }),

@@ -83,9 +83,7 @@ const split = group.extend({ moved: z.int() }).meta({ id: "SplitGroup" });
 
 export const GROUP_ROUTES = routes({
   listGroups: lists("Groups of failures of one kind, the latest failure first", group, {
-    topic: v.text(),
-    error_code: v.text(),
-    tenant_id: v.text(),
+    ...v.fields(v.text(), "topic", "error_code", "tenant_id"),
     open: v.flag().describe("only those with open dead letters"),
     merged: v.flag().describe("those that were merged into others, too"),
   }),
@@ -110,8 +108,7 @@ export const GROUP_ROUTES = routes({
     body: optionalBody("recovery", v.object({ version: v.ifVersion() })),
   }),
   listProvenance: lists("Who did what, and why, newest first", provenance, {
-    group_id: v.numberId(),
-    candidate_id: v.numberId(),
+    ...v.fields(v.numberId(), "group_id", "candidate_id"),
     redrive_id: v.uuid(),
   }),
   getStats: shows("How many groups, decisions, executions, and what came of each action", stats, { query: v.object({}) }),

@@ -88,7 +88,6 @@ const newRedrive = v
   })
   .meta({ id: "NewRedrive" });
 
-const NOT_STARTED = ["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"] as const;
 const change = optionalBody("recovery", v.object(v.versioned()));
 const moves = (summary: string) => route("operate", summary, redrive, { body: change, errors: ["wrong_state"] });
 
@@ -97,7 +96,7 @@ export const REDRIVE_ROUTES = routes({
   startRedrive: route("operate", "Put many dead letters back; twice under one key is one redrive", okOrCreated(redrive), {
     headers: ["idempotency-key"],
     body: body("recovery", newRedrive),
-    errors: NOT_STARTED,
+    errors: ["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"],
   }),
   getRedrive: shows("One redrive and how far it is", redrive),
   listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }),
