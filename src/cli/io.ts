@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
+import { buffer } from "node:stream/consumers";
 import { errorText } from "../message/errors.ts";
 import { escapeControl } from "../observe/log.ts";
 
@@ -40,9 +41,6 @@ export class Stop extends Error {
   }
 }
 
-/** Of a terminal that does not say. */
-const WIDTH = 80;
-
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -67,15 +65,13 @@ export function processIo(): Io {
     env,
     cwd: process.cwd(),
     tty: stdout.isTTY === true,
-    width: stdout.isTTY ? stdout.columns || WIDTH : null,
+    // 80: of a terminal that does not say.
+    width: stdout.isTTY ? stdout.columns || 80 : null,
     color: stdout.isTTY === true && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
     async stdin() {
-      if (stdin.isTTY) return null;
-      const chunks: Buffer[] = [];
-      for await (const chunk of stdin) chunks.push(chunk as Buffer);
-      return Buffer.concat(chunks);
+      return stdin.isTTY ? null : buffer(stdin);
     },
     async ask(question) {
       if (!stdin.isTTY || !stderr.isTTY) return null;

@@ -14,7 +14,7 @@ import { createPostgresStore, examineDirectory, examinePostgres } from "../../st
 import { connectRedis, createRedisStore, examineRedis } from "../../store/redis/index.ts";
 import { clockSkew, type Examined, examined } from "../../store/shared/examined.ts";
 import type { Store } from "../../store/store.ts";
-import type { AddCommand, CommandContext } from "../conversation.ts";
+import { type AddCommand, type CommandContext, unreachable } from "../conversation.ts";
 import { EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { refuseNowhere, warnings } from "../local.ts";
 
@@ -74,8 +74,7 @@ async function checkServer(url: string, token: string | null): Promise<Examined[
     if (health.status === 401) return [...found, examined("health", false, "a token is needed: set MAKEGOOD_TOKEN")];
     return [...found, ...healthOf(JSON.parse(health.text) as Health)];
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    return [examined("server", false, `cannot reach ${url}: ${errorText(cause)}: is \`makegood serve\` running there?`)];
+    return [examined("server", false, unreachable(url, error))];
   }
 }
 

@@ -88,7 +88,7 @@ async function work(context: CommandContext, topics: string[]): Promise<ExitCode
   return untilSignal(context, (log, failed) => startWorker(context.config, log, topics, failed));
 }
 
-async function startWorker(config: Config, log: Log, topics: string[], failed: (reason: string) => void): Promise<Stoppable> {
+async function startWorker(config: Config, log: Log, topics: string[], failed: (reason: string) => void) {
   log.info("starting to work", { topics, ...shownConfig(config) });
   const opened = await openStore({ config, log, failed });
   try {
@@ -110,10 +110,6 @@ async function startWorker(config: Config, log: Log, topics: string[], failed: (
   }
 }
 
-interface Stoppable {
-  close(): Promise<void>;
-}
-
 /** npm and a terminal may both pass on the same Ctrl-C: that is one signal, not two. */
 const SAME_SIGNAL_MS = 500;
 
@@ -123,10 +119,9 @@ const CLOSE_MS = 15_000;
 /** `start` gets a function that ends the run as failed. */
 async function untilSignal(
   { io, config }: CommandContext,
-  start: (log: Log, fail: (reason: string) => void) => Promise<Stoppable>,
+  start: (log: Log, fail: (reason: string) => void) => Promise<{ close(): Promise<void> }>,
 ): Promise<ExitCode> {
-  const write = (line: string): void => io.out(line);
-  const log = createLog({ clock: systemClock, format: formatOf(io, config), level: config.log_level, write });
+  const log = createLog({ clock: systemClock, format: formatOf(io, config), level: config.log_level, write: io.out });
   let failure: string | null = null;
   let end: () => void = () => {};
   const ended = new Promise<void>((resolve) => {
