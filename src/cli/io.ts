@@ -23,9 +23,8 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The exit code for an answer of the API. */
+/** The exit code for a refusal of the API. */
 export function exitCodeOf(status: number, code: string): ExitCode {
-  if (status < 400) return EXIT.ok;
   if (status === 404 || code === "unknown_topic") return EXIT.notFound;
   if (status === 409 || code === "key_conflict") return EXIT.conflict;
   return status === 400 || status === 413 ? EXIT.usage : EXIT.failed;

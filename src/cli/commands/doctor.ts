@@ -9,6 +9,7 @@ import { systemClock } from "../../platform/clock.ts";
 import { isLoopbackHost } from "../../server/auth.ts";
 import type { Config } from "../../server/config/config.ts";
 import { unservedTopics } from "../../server/findings.ts";
+import type { Health } from "../../server/health.ts";
 import { attestation, storeUrl } from "../../server/open-store.ts";
 import { createPostgresStore, examineDirectory, examinePostgres } from "../../store/postgres/index.ts";
 import { connectRedis, createRedisStore, examineRedis } from "../../store/redis/index.ts";
@@ -72,21 +73,17 @@ async function checkServer(url: string, token: string | null): Promise<Examined[
     found.push(examined("ready", ready.status < 400, ready.text.trim().replaceAll("\n", ", ").slice(0, 500)));
     const health = await client.raw("health");
     if (health.status === 401) return [...found, examined("health", false, "a token is needed: set MAKEGOOD_TOKEN")];
-    return [...found, ...healthOf(JSON.parse(health.text) as Health)];
+    return [...found, ...healthOf(JSON.parse(health.text) as Told)];
   } catch (error) {
     return [examined("server", false, unreachable(url, error))];
   }
 }
 
-interface Health {
-  readonly status: "healthy" | "degraded" | "unhealthy";
-  readonly reasons: readonly string[];
-  readonly version: string;
-  readonly store?: { readonly name: string; readonly survives: string };
-  readonly findings?: readonly { what: string; topic: string | null; reason: string; since: string | null; severity: string }[];
-}
+type Summary = Awaited<ReturnType<Health["summary"]>>;
+/** A server of an earlier version may not say all of it. */
+type Told = Pick<Summary, "status" | "reasons" | "version"> & Partial<Summary>;
 
-function healthOf({ status, reasons, version, store, findings = [] }: Health): Examined[] {
+function healthOf({ status, reasons, version, store, findings = [] }: Told): Examined[] {
   const durable = store?.survives === "power-loss";
   return [
     examined("health", status === "healthy", [status, ...reasons].join("; "), status === "degraded" ? "warn" : "fail"),

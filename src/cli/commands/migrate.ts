@@ -9,10 +9,7 @@ import { EXIT, type ExitCode, say, tell } from "../io.ts";
 import { refuseNowhere, warnings } from "../local.ts";
 import { listing } from "../table.ts";
 
-interface Options {
-  readonly set?: string;
-  readonly to?: string;
-}
+type Options = { readonly set?: string; readonly to?: string };
 
 const setOf = ({ set = "" }: Options) => postgres.OPTIONAL_SETS.get(set) ?? postgres.KERNEL_SET;
 

@@ -26,11 +26,9 @@ const update = v
     owner: v.line().nullish(),
     note: v.note().nullish(),
   })
-  .refine(
-    ({ execution_status: status, selected_action: action, owner, note }) =>
-      [status, action, owner, note].some((value) => value !== undefined),
-    { error: "nothing to change: execution_status, selected_action, owner or note" },
-  );
+  .refine(({ version: _, reason: __, ...change }) => Object.values(change).some((value) => value !== undefined), {
+    error: "nothing to change: execution_status, selected_action, owner or note",
+  });
 const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
 const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
 const named = v.object({ ...v.versioned(), candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
