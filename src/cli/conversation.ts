@@ -21,15 +21,14 @@ export interface CommandContext {
   readonly init: boolean;
 }
 
-export interface Reading {
-  /** What the command line said, by setting. */
-  readonly flags?: Readonly<Partial<Record<SettingName, string>>>;
-  /** With MAKEGOOD_URL a server is asked: a config file of this folder is then none of its business, and is not executed. */
-  readonly asksServer?: boolean;
-}
-
-/** Runs a command's work with its context; its exit code becomes the process's, and what it throws is reported. */
-export type Run = (work: (context: CommandContext) => Promise<ExitCode>, reading?: Reading) => Promise<void>;
+/**
+ * Runs a command's work with its context; its exit code becomes the process's, and what it throws is reported. `flags`: what the command line
+ * said, by setting. `asksServer`: with MAKEGOOD_URL a config file of this folder is none of its business, and is not executed.
+ */
+export type Run = (
+  work: (context: CommandContext) => Promise<ExitCode>,
+  reading?: { flags?: Readonly<Partial<Record<SettingName, string>>>; asksServer?: boolean },
+) => Promise<void>;
 export type AddCommand = (parent: Command, run: Run) => void;
 export type Options = Readonly<Record<string, unknown>>;
 
@@ -44,34 +43,27 @@ export const family =
 /** What the command may do to a store that it opens: only look; change what is there; or also set up what is missing. */
 export type Access = "look" | "check" | "up";
 
-export interface Conversation extends CommandContext {
-  readonly client: Client;
-}
+export type Conversation = CommandContext & { readonly client: Client };
 
 /** As long as one answer may take: the list of a redrive over many messages is frozen before it answers. */
 const TIMEOUT_MS = 300_000;
 
 export function conversation(run: Run, access: Access, use: (asking: Conversation) => Promise<ExitCode>): Promise<void> {
   const talk = async (context: CommandContext): Promise<ExitCode> => {
-    const { client, close } = await openClient(context, context.init ? "up" : access);
+    const { io, config, init } = context;
+    // Loaded only here: a command that asks a server needs no store's client.
+    const local = config.url === null ? await (await import("./local.ts")).openLocal(io, config, init ? "up" : access) : null;
+    const where = local
+      ? { url: "http://localhost", fetch: local.fetch }
+      : { url: config.url ?? "", token: config.token ?? undefined };
     try {
-      return await use({ ...context, client });
+      // A person waits: what fails is said at once, and repeated by hand.
+      return await use({ ...context, client: createClient({ ...where, triesMax: 1, timeoutMs: TIMEOUT_MS }) });
     } finally {
-      await close().catch((error) => complain(context.io, `makegood: could not close cleanly: ${errorText(error)}`));
+      await local?.close().catch((error) => complain(io, `makegood: could not close cleanly: ${errorText(error)}`));
     }
   };
   return run(talk, { asksServer: true });
-}
-
-async function openClient({ io, config }: CommandContext, access: Access) {
-  const { url, token } = config;
-  // A person waits: what fails is said at once, and repeated by hand.
-  const how = { triesMax: 1, timeoutMs: TIMEOUT_MS };
-  if (url !== null) return { client: createClient({ url, token: token ?? undefined, ...how }), close: async () => {} };
-  // Loaded only here: a command that asks a server needs no store's client.
-  const { openLocal } = await import("./local.ts");
-  const { fetch, close } = await openLocal(io, config, access);
-  return { client: createClient({ url: "http://localhost", fetch, ...how }), close };
 }
 
 /** The answer, and its text as it came: a payload in it has its exact bytes. `body`: JSON text that is sent as it is. */
@@ -94,13 +86,11 @@ export async function confirmed(io: Io, question: string): Promise<void> {
 
 /** Says what went wrong and what to do about it. */
 export function report({ io, json, config }: CommandContext, error: unknown): ExitCode {
-  if (error instanceof ApiError && json) {
-    io.err(`${JSON.stringify(error.problem)}\n`);
-    return exitCodeOf(error.status, error.code);
-  }
-  const [first, ...more] = error instanceof ApiError ? refusalWords(error) : [failureText(error, config)];
-  complain(io, `makegood: ${first}`, ...more.map((line) => `  ${line}`));
-  if (error instanceof ApiError) return exitCodeOf(error.status, error.code);
+  const isRefusal = error instanceof ApiError;
+  const [first, ...more] = isRefusal ? refusalWords(error) : [failureText(error, config)];
+  if (isRefusal && json) io.err(`${JSON.stringify(error.problem)}\n`);
+  else complain(io, `makegood: ${first}`, ...more.map((line) => `  ${line}`));
+  if (isRefusal) return exitCodeOf(error.status, error.code);
   return error instanceof Stop ? error.exit : EXIT.failed;
 }
 
@@ -116,11 +106,15 @@ function refusalWords({ errors, code, message, problem }: ApiError): string[] {
   return [`${words.length + more} things are wrong (${code}):`, ...words, ...(more > 0 ? [`and ${more} more`] : [])];
 }
 
+/** What fetch throws says little, its cause says why. */
+export function unreachable(url: string, error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return `cannot reach ${url}: ${errorText(cause)}: is \`makegood serve\` running there?`;
+}
+
 function failureText(error: unknown, config: Config): string {
-  if (config.url !== null && !isMakegoodError(error) && !(error instanceof Stop)) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    return `cannot reach ${config.url}: ${errorText(cause)}: is \`makegood serve\` running there? MAKEGOOD_URL says where to ask`;
-  }
+  if (config.url !== null && !isMakegoodError(error) && !(error instanceof Stop))
+    return `${unreachable(config.url, error)} MAKEGOOD_URL says where to ask`;
   if (!isMakegoodError(error) || error.code !== "store_unavailable") return errorText(error);
   const where = config.store === "redis" ? "REDIS_URL" : config.database_url === null ? "MAKEGOOD_DATA_DIR" : "DATABASE_URL";
   return `${error.message}: nothing was done; see that the server of ${where} runs, and ask again (\`makegood doctor\` looks)`;

@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
+import { buffer } from "node:stream/consumers";
 import { errorText } from "../message/errors.ts";
 import { escapeControl } from "../observe/log.ts";
 
@@ -22,9 +23,8 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The exit code for an answer of the API. */
+/** The exit code for a refusal of the API. */
 export function exitCodeOf(status: number, code: string): ExitCode {
-  if (status < 400) return EXIT.ok;
   if (status === 404 || code === "unknown_topic") return EXIT.notFound;
   if (status === 409 || code === "key_conflict") return EXIT.conflict;
   return status === 400 || status === 413 ? EXIT.usage : EXIT.failed;
@@ -39,9 +39,6 @@ export class Stop extends Error {
     this.exit = exit;
   }
 }
-
-/** Of a terminal that does not say. */
-const WIDTH = 80;
 
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -67,15 +64,13 @@ export function processIo(): Io {
     env,
     cwd: process.cwd(),
     tty: stdout.isTTY === true,
-    width: stdout.isTTY ? stdout.columns || WIDTH : null,
+    // 80: of a terminal that does not say.
+    width: stdout.isTTY ? stdout.columns || 80 : null,
     color: stdout.isTTY === true && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
     async stdin() {
-      if (stdin.isTTY) return null;
-      const chunks: Buffer[] = [];
-      for await (const chunk of stdin) chunks.push(chunk as Buffer);
-      return Buffer.concat(chunks);
+      return stdin.isTTY ? null : buffer(stdin);
     },
     async ask(question) {
       if (!stdin.isTTY || !stderr.isTTY) return null;

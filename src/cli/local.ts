@@ -7,7 +7,7 @@ import { servedNow } from "../client/standing.ts";
 import { createMakegood } from "../create.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { systemClock } from "../platform/clock.ts";
-import { type App, createApp } from "../server/app.ts";
+import { createApp } from "../server/app.ts";
 import type { Config } from "../server/config/config.ts";
 import { kernelOf } from "../server/kernel.ts";
 import { openStore } from "../server/open-store.ts";
@@ -17,26 +17,17 @@ import type { Store } from "../store/store.ts";
 import type { Access } from "./conversation.ts";
 import { type Io, Stop } from "./io.ts";
 
-export async function openLocal(
-  io: Io,
-  config: Config,
-  access: Access,
-): Promise<{ fetch: App["fetch"]; close(): Promise<void> }> {
+export async function openLocal(io: Io, config: Config, access: Access) {
   if (access !== "up") await refuseNowhere(config);
-  const clock = systemClock;
   const log = warnings(io);
   const opened = await openStore({ config, log, migrate: access });
   try {
-    const options = makegoodOptions(config, opened.store, clock);
+    const options = makegoodOptions(config, opened.store, systemClock);
     const mg = await createMakegood(access === "look" ? { ...options, topics: [] } : options);
     const abandoned = (topic: string) => isAbandoned(mg.store, config, topic);
-    const kernel = kernelOf({ config, mg, log, clock, worker: null, draining: () => false, abandoned });
-    const app = createApp({ kernel, tokens: [], anonymous: actor(), hosts: null });
-    const close = async (): Promise<void> => {
-      await mg.close();
-      await opened.release();
-    };
-    return { fetch: app.fetch, close };
+    const kernel = kernelOf({ config, mg, log, clock: systemClock, worker: null, draining: () => false, abandoned });
+    const { fetch } = createApp({ kernel, tokens: [], anonymous: actor(), hosts: null });
+    return { fetch, close: () => mg.close().then(opened.release) };
   } catch (error) {
     await opened.release();
     throw error;

@@ -99,56 +99,50 @@ function argsOf(path: string): Readonly<Record<string, string>> {
 
 /** Adds the arguments and options of an address; what comes back reads what was given, as the client takes it. */
 function takes(command: Command, id: RouteId, { args, flags }: Pick<RouteCommand<RouteId>, "args" | "flags">): () => object {
-  const fields = fieldsOf(ROUTES[id]);
+  const { query, body }: Route = ROUTES[id];
+  const fields = [...fieldsOf(query), ...fieldsOf(body?.schema)];
   const [, address] = ADDRESSES[id];
   const named = args ?? argsOf(address);
-  const positional = Object.entries(named);
-  for (const [field, shown] of positional) command.argument(shown, "", argumentReader(field, shown, fields.get(field)?.schema));
-  const options = flags === null ? [] : [...fields].filter(([name]) => !Object.hasOwn(named, name) && flags?.[name] !== null);
-  const byField = options.map(([name, { schema, path, required }]) => {
+  for (const [field, shown] of Object.entries(named))
+    command.argument(shown, "", argumentReader(field, shown, fields.find(({ name }) => name === field)?.schema));
+  const optional = fields.filter(({ name }) => flags !== null && flags?.[name] !== null && !Object.hasOwn(named, name));
+  const options = optional.map(({ name, within, schema, required }) => {
     const option = optionOf(flags?.[name] ?? FLAGS[name] ?? name.replaceAll("_", "-"), schema);
     command.addOption(option.makeOptionMandatory(required));
-    return { path, attribute: option.attributeName() };
+    return { name, within, attribute: option.attributeName() };
   });
   return () => {
     const input: Record<string, unknown> = {};
-    for (const [i, [field]] of positional.entries()) input[field] = command.processedArgs[i] as unknown;
-    const given = command.opts<Options>();
-    for (const { path, attribute } of byField) put(input, path, given[attribute]);
+    for (const [i, field] of Object.keys(named).entries()) input[field] = command.processedArgs[i] as unknown;
+    for (const { name, within, attribute } of options) {
+      const value: unknown = command.getOptionValue(attribute);
+      if (value !== undefined && within === null) input[name] = value;
+      else if (value !== undefined) input[within as string] = { ...(input[within as string] as object), [name]: value };
+    }
     if (!address.includes("{namespace}")) return input;
     const [namespace, name] = String(input.topic).split("/");
     return { namespace, name };
   };
 }
 
-function put(into: Record<string, unknown>, [first = "", ...rest]: readonly string[], value: unknown): void {
-  if (value === undefined) return;
-  into[first] = rest.length === 0 ? value : (into[first] ?? {});
-  if (rest.length > 0) put(into[first] as Record<string, unknown>, rest, value);
-}
-
 interface Field {
+  readonly name: string;
   readonly schema: z.ZodType;
-  readonly path: readonly string[];
+  /** The object that it stands in; null: the query or the body itself. */
+  readonly within: string | null;
   readonly required: boolean;
 }
 
-/** The fields of query and body; those of an object inside stand beside the others. */
-function fieldsOf({ query, body }: Route): Map<string, Field> {
-  const fields = new Map<string, Field>();
-  const add = (schema: z.ZodType | undefined, before: readonly string[]): void => {
-    const object = schema && innermost(schema);
-    if (object?.type !== "object") return;
-    for (const [name, field] of Object.entries((object as z.ZodObject).shape) as [string, z.ZodType][]) {
-      const path = [...before, name];
-      const required = before.length === 0 && !field.safeParse(undefined).success;
-      if (innermost(field).type === "object") add(field, path);
-      else if (!/unknown|record/.test(innermost(field).type)) fields.set(name, { schema: field, path, required });
-    }
-  };
-  add(query, []);
-  add(body?.schema, []);
-  return fields;
+/** The fields of a query or body; those of an object inside stand beside the others. */
+function fieldsOf(schema: z.ZodType | undefined, within: string | null = null): Field[] {
+  const object = schema && innermost(schema);
+  if (object?.type !== "object") return [];
+  return (Object.entries((object as z.ZodObject).shape) as [string, z.ZodType][]).flatMap(([name, field]) => {
+    const { type } = innermost(field);
+    if (type === "object") return fieldsOf(field, name);
+    const required = within === null && !field.safeParse(undefined).success;
+    return type === "unknown" || type === "record" ? [] : [{ name, schema: field, within, required }];
+  });
 }
 
 function optionOf(flag: string, schema: z.ZodType): Option {
@@ -182,15 +176,16 @@ function readerOf(schema: z.ZodType): Reader {
 
 /** Groups and candidates have numbers, messages and redrives UUIDs, topics two names: one in the place of the other is said at once. */
 function argumentReader(field: string, shown: string, schema: z.ZodType | undefined): Reader {
-  const insist = (form: (text: string) => boolean, words: string): Reader => {
-    return (text) => {
-      if (!form(text)) throw new InvalidArgumentError(words);
-      return text;
-    };
-  };
   if (field === "topic") return insist(isTopicName, "A topic's name is namespace/name, such as billing/finalize, in lower case.");
   const kind = /candidate/.test(shown) ? "candidate" : "group";
   const words = `The id of a ${kind} is a number: \`makegood ${kind}s list\` shows them.`;
   if (field === "id" && /group|candidate|into/.test(shown)) return insist((text) => /^[0-9]{1,15}$/.test(text), words);
   return schema === undefined ? (text) => text : readerOf(schema);
+}
+
+function insist(form: (text: string) => boolean, words: string): Reader {
+  return (text) => {
+    if (form(text)) return text;
+    throw new InvalidArgumentError(words);
+  };
 }

@@ -9,6 +9,8 @@ import { type Io, say } from "./io.ts";
 const GAP = 2;
 /** A column is not cut below this. */
 const CELL_MIN = 8;
+/** Beside the first column this one is never cut: what it shows is to be copied. */
+const WHOLE = "message";
 /** Columns whose words say how something stands. */
 const STATES = ["status", "state", "decision", "execution", "outcome", "applied"];
 const COLORS: Readonly<Record<string, number>> = {
@@ -20,7 +22,7 @@ const COLORS: Readonly<Record<string, number>> = {
 const HEADS: Readonly<Record<string, string>> = {
   ...{ group_id: "group", candidate_id: "candidate", redrive_id: "redrive", message_id: "message", rule_id: "rule" },
   ...{ attempts: "tries", matched: "holds", open_messages: "open", occurrence_count: "seen" },
-  ...{ created_at: "created", last_at: "last", applied_at: "at", error_code: "code", error_message: "text" },
+  ...{ created_at: "created", last_at: "last", error_code: "code", error_message: "text" },
   ...{ selected_action: "action", execution_status: "execution", action_type: "type", event_type: "event" },
 };
 
@@ -32,17 +34,14 @@ export interface Page<Row> {
 }
 export type Listing<Row> = (io: Io, page: Page<Row>) => void;
 
-/**
- * What shows a page of rows: null is nothing, an instant an age on a terminal. Below it stands how to get the next page. `whole`: columns
- * that are never cut, beside the first one: what they show is to be copied.
- */
-export function listing<Row>(columns: readonly Column<Row>[], whole: readonly string[] = []): Listing<Row> {
+/** What shows a page of rows: null is nothing, an instant an age on a terminal. Below it stands how to get the next page. */
+export function listing<Row>(columns: readonly Column<Row>[]): Listing<Row> {
   const named = columns.map((one) => (typeof one === "string" ? ([HEADS[one] ?? one.replaceAll("_", " "), one] as const) : one));
   const heads = named.map(([head]) => head);
   return (io, { data, next_cursor = null }) => {
     const rows = data.map((row) => named.map(([, from]) => cellOf(io, typeof from === "function" ? from(row) : row[from])));
     const natural = heads.map((head, i) => Math.max(head.length, ...rows.map((row) => row[i]?.length ?? 0)));
-    const widths = fitted(heads, natural, whole, io.width);
+    const widths = fitted(heads, natural, io.width);
     const line = (cells: readonly string[], paint = (text: string, _: string): string => text): string => {
       const fit = widths.map((width, i) => paint(short(cells[i] ?? "", width).padEnd(width), heads[i] ?? ""));
       return fit.join(" ".repeat(GAP)).trimEnd();
@@ -55,12 +54,12 @@ export function listing<Row>(columns: readonly Column<Row>[], whole: readonly st
 }
 
 /** The widest column that may be cut gives way first; where even that is not enough, the last columns are left out. */
-function fitted(heads: readonly string[], natural: readonly number[], whole: readonly string[], room: number | null): number[] {
+function fitted(heads: readonly string[], natural: readonly number[], room: number | null): number[] {
   const widths = [...natural];
   if (room === null) return widths;
   const least = natural.map((width, i) => {
     const head = heads[i] ?? "";
-    return i === 0 || whole.includes(head) ? width : Math.min(width, Math.max(head.length, CELL_MIN));
+    return i === 0 || head === WHOLE ? width : Math.min(width, Math.max(head.length, CELL_MIN));
   });
   const sum = (some: readonly number[]): number => some.reduce((total, width) => total + width + GAP, -GAP);
   while (widths.length > 1 && sum(least.slice(0, widths.length)) > room) widths.pop();

@@ -75,16 +75,11 @@ export function suggestion(name: string, known: Iterable<string>): string {
   return best === undefined ? "" : ` (did you mean ${best.one}?)`;
 }
 
-function editDistance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 2 || a.length > FIELD_CHARS_MAX) return 3;
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const swap = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(swap, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
+/** How many letters differ, counted to `most`: beyond it nobody meant the other word, and no input makes it slow. */
+function editDistance(a: string, b: string, most = 3): number {
+  if (a === b || most === 0) return 0;
+  if (Math.abs(a.length - b.length) >= most || a.length > FIELD_CHARS_MAX) return most;
+  const [x, y] = [a.slice(1), b.slice(1)];
+  if (a[0] === b[0]) return editDistance(x, y, most);
+  return 1 + Math.min(editDistance(x, y, most - 1), editDistance(x, b, most - 1), editDistance(a, y, most - 1));
 }

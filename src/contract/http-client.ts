@@ -83,8 +83,7 @@ export function createClient(options: ClientOptions): Client {
         limit.abort(new DOMException("the server did not answer in time", "TimeoutError")),
       );
       const signal = call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal;
-      const how = { method, headers, signal, redirect: "error" } as const;
-      const request = new Request(base + path, sent === undefined ? how : { ...how, body: sent });
+      const request = new Request(base + path, { method, headers, signal, redirect: "error", body: sent });
       try {
         const response = await send(request);
         const answer = { status: response.status, headers: response.headers, text: await response.text() };

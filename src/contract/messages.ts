@@ -6,7 +6,7 @@ import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
 import type { ProblemCode } from "./problem-codes.ts";
-import { body, created, exactBody, lists, ok, okOrCreated, route, routes, shows } from "./route.ts";
+import { body, created, exactBody, lists, okOrCreated, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
@@ -92,18 +92,10 @@ const REFUSED = ["wrong_state", "revision_conflict"] as const;
 
 /** What a person does to one message, with a reason. */
 const intervenes = <S extends z.ZodType>(summary: string, schema: S, errors: readonly ProblemCode[] = []) =>
-  route("operate", summary, ok(withPayload), { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
+  route("operate", summary, withPayload, { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
 
 const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
 const CONTRADICTED = ["payload_rejected_by_schema", "key_conflict"] as const;
-const NOT_TAKEN = [
-  ...CONTRADICTED,
-  "invalid_topic",
-  "payload_too_large",
-  "unknown_topic",
-  "batch_refused",
-  "store_full",
-] as const;
 const NOT_EDITED = [...CONTRADICTED, "needs_postgres", "nobody_delivers", "carried"] as const;
 
 const recorded = z
@@ -119,8 +111,7 @@ export const MESSAGE_ROUTES = routes({
       topic: v.topicName(),
       status: v.oneOf(STATUSES),
       resolution: v.oneOf(RESOLUTIONS),
-      tenant_id: v.text(),
-      key: v.text(),
+      ...v.fields(v.text(), "tenant_id", "key"),
       payload: v.flag().describe("with payloads"),
     },
     ["invalid_message"],
@@ -128,10 +119,10 @@ export const MESSAGE_ROUTES = routes({
   enqueue: route("accept", "Accept one message, or a batch of up to a thousand: all of them or none", okOrCreated(taken), {
     headers: ["idempotency-key"],
     body: exactBody("messages", z.union([newMessage, newMessages])),
-    errors: NOT_TAKEN,
+    errors: [...CONTRADICTED, "invalid_topic", "payload_too_large", "unknown_topic", "batch_refused", "store_full"],
   }),
   getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail),
-  getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", ok({ type: "application/json" })),
+  getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", { type: "application/json" }),
   replayMessage: intervenes(
     "Put a dead letter or a held message back, due now, with a new budget of attempts",
     v.object({ ...asked, ...force }),
@@ -153,7 +144,7 @@ export const MESSAGE_ROUTES = routes({
   acknowledgeLoss: route(
     "operate",
     "Say that one knows what the store lost, so that health stops saying it",
-    ok(z.strictObject({ acknowledged: z.literal(true) })),
+    z.strictObject({ acknowledged: z.literal(true) }),
     { body: body("intervention", v.object({ reason: v.reason() })) },
   ),
   recordAudit: route(

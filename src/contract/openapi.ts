@@ -5,7 +5,7 @@ import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
 import { type ProblemCode, problemShape, statusOf, titleOf } from "./problem-codes.ts";
-import { type AnswerBody, errorsOf, type RequestHeader, type Route } from "./route.ts";
+import { errorsOf, type RequestHeader, type Route } from "./route.ts";
 import { ROUTES, routeIds } from "./table.ts";
 import { innermost } from "./values.ts";
 
@@ -28,17 +28,13 @@ let made: Json | undefined;
 
 /** Made once. */
 export function openApiDocument(version: string): Json {
-  made ??= documentOf(version);
-  return made;
-}
-
-function documentOf(version: string): Json {
+  if (made) return made;
   const paths: Record<string, Json> = {};
   for (const id of routeIds) {
     const [method, path] = ADDRESSES[id];
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation(id, path, ROUTES[id]) };
   }
-  return {
+  made = {
     openapi: "3.1.0",
     info: {
       title: "Makegood",
@@ -55,6 +51,7 @@ function documentOf(version: string): Json {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },
   };
+  return made;
 }
 
 const TAGS = {
@@ -100,7 +97,9 @@ function responses(route: Route): Json {
     merged[status] = { description: `Refused: ${codes.join(", ")}`, content };
   }
   for (const [status, body] of Object.entries(route.answers)) {
-    const { description, content } = answer(body);
+    const isJson = body !== null && "_zod" in body;
+    const content = isJson ? contentOf(body, "output").content : body && { [body.type]: { schema: TEXT } };
+    const description = body === null || isJson ? "Done" : "As text";
     // One status may be both: an unhealthy server says how it stands.
     merged[status] = content ? { description, content: { ...merged[status]?.content, ...content } } : { description };
   }
@@ -112,12 +111,6 @@ function refusal(code: ProblemCode, status: number): Json {
   const retryable = code in ERROR_CODES && ERROR_CODES[code as keyof typeof ERROR_CODES].retryable;
   const detail = retryable ? `${words}; the same call may succeed later` : words;
   return { type: `urn:makegood:error:${code}`, title: titleOf(code), status, code, detail };
-}
-
-function answer(body: AnswerBody): { description: string; content?: Json } {
-  if (body === null) return { description: "Done" };
-  if ("_zod" in body) return { description: "Done", ...contentOf(body, "output") };
-  return { description: "As text", content: { [body.type]: { schema: TEXT } } };
 }
 
 /** A schema, and one value that fits it. */

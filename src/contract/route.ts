@@ -75,22 +75,25 @@ export interface Route extends Rest {
   readonly answers: Answers;
 }
 
-export const route = <const A extends Answers, const R extends Rest = object>(
+type AnswersOf<A> = A extends null ? { 204: A } : A extends AnswerBody ? { 200: A } : A;
+
+/** One answer is 200, none is 204, others are by status. */
+export function route<const A extends AnswerBody | Answers, const R extends Rest>(
   permission: Permission,
   summary: string,
-  answers: A,
+  answer: A,
   rest: R = {} as R,
-) => ({ permission, summary, answers, ...rest });
+) {
+  const byStatus = answer === null ? { 204: answer } : "type" in answer ? { 200: answer } : answer;
+  return { permission, summary, answers: byStatus as AnswersOf<A>, ...rest };
+}
 
-/** What is answered: 200, 201, either of them, or nothing. */
-export const ok = <A extends AnswerBody>(answer: A) => ({ 200: answer }) as const;
 export const created = <A extends AnswerBody>(answer: A) => ({ 201: answer }) as const;
 export const okOrCreated = <A extends AnswerBody>(answer: A) => ({ 200: answer, 201: answer }) as const;
-export const NOTHING = { 204: null } as const;
 
 /** An address that shows one thing. */
 export const shows = <A extends z.ZodType, const R extends Rest = object>(summary: string, answer: A, rest?: R) =>
-  route("read", summary, ok(answer), rest);
+  route("read", summary, answer, rest);
 
 /** An address that shows a list by pages; every parameter may be absent. */
 export const lists = <A extends z.ZodType, const Q extends Readonly<Record<string, z.ZodType>>>(
@@ -101,12 +104,12 @@ export const lists = <A extends z.ZodType, const Q extends Readonly<Record<strin
 ) => {
   const limit = v.integer(1, LIMITS.pageMax).describe("how many at most");
   const page = v.optionals({ limit, cursor: v.text().describe("where the page before ended") });
-  return route("read", summary, ok(v.pageOf(one)), { query: v.object({ ...page, ...v.optionals(parameters) }), errors });
+  return route("read", summary, v.pageOf(one), { query: v.object({ ...page, ...v.optionals(parameters) }), errors });
 };
 
 /** A list that is always whole. */
 export const listsAll = <A extends z.ZodType>(summary: string, one: A) =>
-  route("read", summary, ok(v.pageOf(one)), { query: v.object({}) });
+  route("read", summary, v.pageOf(one), { query: v.object({}) });
 
 /** Some of the routes, each with what follows from its address and body; TypeScript keeps each one's own schemas. */
 export const routes = <const R extends Partial<Record<RouteId, Route>>>(some: R): R =>

@@ -4,16 +4,14 @@
 import { z } from "zod";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
 import { MESSAGE_ROUTES } from "./messages.ts";
-import { CANDIDATE_ROUTES } from "./recovery/candidates.ts";
-import { FAILURE_ROUTES } from "./recovery/failures.ts";
-import { GROUP_ROUTES } from "./recovery/groups.ts";
+import { CANDIDATE_ROUTES, RULE_ROUTES } from "./recovery/candidates.ts";
+import { FAILURE_ROUTES, GROUP_ROUTES } from "./recovery/groups.ts";
 import { REDRIVE_ROUTES } from "./recovery/redrives.ts";
-import { RULE_ROUTES } from "./recovery/rules.ts";
 import { type Route, route, routes } from "./route.ts";
 import { TOPIC_ROUTES } from "./topics.ts";
 
-const TEXT = { 200: { type: "text/plain" } } as const;
-const HTML = { 200: { type: "text/html" } } as const;
+const TEXT = { type: "text/plain" };
+const HTML = { type: "text/html" };
 const verbose = z.looseObject({ verbose: z.string().optional().describe("say what was checked") });
 const health = z.looseObject({ status: z.string() });
 
@@ -25,7 +23,7 @@ const PROBE_ROUTES = routes({
   health: route("read", "How everything stands, from the last known state and with its age", { 200: health, 503: health }),
   metrics: route("read", "The numbers, for Prometheus", TEXT),
   readDocs: route("read", "This contract, to be read by people", HTML),
-  openApi: route("read", "This contract as OpenAPI 3.1", { 200: z.looseObject({ openapi: z.string() }) }),
+  openApi: route("read", "This contract as OpenAPI 3.1", z.looseObject({ openapi: z.string() })),
 });
 
 // Named parts: without them the declarations of the package repeat every schema here.

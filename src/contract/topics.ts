@@ -7,7 +7,7 @@ import { RATE_MAX, RATE_MIN } from "../message/rate.ts";
 import { RETRY_POLICIES } from "../message/retry-policy.ts";
 import { TOPIC_LIMITS } from "../message/validate-topic.ts";
 import { hold } from "./messages.ts";
-import { body, listsAll, NOTHING, ok, okOrCreated, route, routes, shows } from "./route.ts";
+import { body, listsAll, okOrCreated, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** Shown instead of a header's value that looks like a credential, and refused where a value is meant. */
@@ -40,17 +40,12 @@ export const sink = v
   )
   .meta({ id: "SinkDefinition" });
 
-const delayMs = () => v.integer(1, LIMITS.delayMsMax);
-const concurrency = () => v.integer(1, TOPIC_LIMITS.concurrencyMax);
-const rate = () => v.number(RATE_MIN, RATE_MAX);
-
 export const retry = v
   .object(
     v.optionals({
       policy: v.oneOf([...RETRY_POLICIES.keys()]),
       attempts_max: v.integer(1, LIMITS.attemptsMax),
-      base_ms: delayMs(),
-      max_ms: delayMs(),
+      ...v.fields(v.integer(1, LIMITS.delayMsMax), "base_ms", "max_ms"),
       // Also true and false, as other systems spell it.
       jitter: z
         .union([v.oneOf(["equal", "none"]), z.boolean()], "must be one of equal, none")
@@ -69,11 +64,8 @@ export const topicDefinition = v
       retry,
       schema_version: v.integer(0, TOPIC_LIMITS.schemaVersionMax),
       lease_ms: v.integer(LIMITS.leaseMsMin, LIMITS.leaseMsMax),
-      concurrency: concurrency(),
-      tenant_concurrency: concurrency(),
-      concurrency_total: concurrency(),
-      rate_per_second: rate(),
-      tenant_rate_per_second: rate(),
+      ...v.fields(v.integer(1, TOPIC_LIMITS.concurrencyMax), "concurrency", "tenant_concurrency", "concurrency_total"),
+      ...v.fields(v.number(RATE_MIN, RATE_MAX), "rate_per_second", "tenant_rate_per_second"),
       ordering: v.oneOf(ORDERINGS),
       paused: v.flag(),
     }),
@@ -133,9 +125,9 @@ export const TOPIC_ROUTES = routes({
     body: body("topic", topicDefinition),
     errors: ["topic_read_only"],
   }),
-  deleteTopic: route("configure", "Forget a topic that has no unsettled message", NOTHING, {
+  deleteTopic: route("configure", "Forget a topic that has no unsettled message", null, {
     errors: ["topic_read_only", "topic_in_use"],
   }),
-  pauseTopic: route("operate", "Stop attempts; messages are still accepted", ok(topic)),
-  resumeTopic: route("operate", "Attempt again, also after a disabled sink", ok(topic)),
+  pauseTopic: route("operate", "Stop attempts; messages are still accepted", topic),
+  resumeTopic: route("operate", "Attempt again, also after a disabled sink", topic),
 });

@@ -104,18 +104,21 @@ function sayRadius(io: Io, { selected_action, blast_radius }: Candidate): void {
   if (over_generation > 0) say(io, `  ${String(over_generation).padStart(8)}  left out: replayed often enough`);
 }
 
-const reasonList = listing<Candidate["rules_evaluated"][number]>([
-  ["  rule", ({ rule_id }) => `  ${rule_id}`],
+type Reason = Candidate["rules_evaluated"][number];
+const ruleOf = ({ rule_id }: Reason): string => `  ${rule_id}`;
+function because({ facts }: Reason): string | undefined {
+  const fact = facts.find((one) => one.matched);
+  return fact && `${fact.field} ${fact.wanted}; found ${fact.found}`;
+}
+const reasonList = listing<Reason>([
+  ["  rule", ruleOf],
   ["speaks for", speaksFor],
-  [
-    "because",
-    ({ facts }) => facts.filter((one) => one.matched).map((one) => `${one.field} ${one.wanted}; found ${one.found}`)[0],
-  ],
+  ["because", because],
 ]);
 const provenanceList = listing<NonNullable<Candidate["provenance"]>[number]>(["at", "actor", "event_type", "reason"]);
 
 /** What a rule adds to the evaluation. */
-export function speaksFor({ contribution }: Pick<Candidate["rules_evaluated"][number], "contribution">): string {
+export function speaksFor({ contribution }: Pick<Reason, "contribution">): string {
   return contribution.kind === "none" ? "" : `${contribution.action} ${percent(contribution.score)}`;
 }
 

@@ -8,13 +8,13 @@ import { errorText } from "../../message/errors.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { isLoopbackHost } from "../../server/auth.ts";
 import type { Config } from "../../server/config/config.ts";
-import { unservedTopics } from "../../server/health.ts";
+import { type Health, unservedTopics } from "../../server/health.ts";
 import { attestation, storeUrl } from "../../server/open-store.ts";
 import { createPostgresStore, examineDirectory, examinePostgres } from "../../store/postgres/index.ts";
 import { connectRedis, createRedisStore, examineRedis } from "../../store/redis/index.ts";
 import { clockSkew, type Examined, examined } from "../../store/shared/examined.ts";
 import type { Store } from "../../store/store.ts";
-import type { AddCommand, CommandContext } from "../conversation.ts";
+import { type AddCommand, type CommandContext, unreachable } from "../conversation.ts";
 import { EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { refuseNowhere, warnings } from "../local.ts";
 
@@ -72,22 +72,17 @@ async function checkServer(url: string, token: string | null): Promise<Examined[
     found.push(examined("ready", ready.status < 400, ready.text.trim().replaceAll("\n", ", ").slice(0, 500)));
     const health = await client.raw("health");
     if (health.status === 401) return [...found, examined("health", false, "a token is needed: set MAKEGOOD_TOKEN")];
-    return [...found, ...healthOf(JSON.parse(health.text) as Health)];
+    return [...found, ...healthOf(JSON.parse(health.text) as Told)];
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    return [examined("server", false, `cannot reach ${url}: ${errorText(cause)}: is \`makegood serve\` running there?`)];
+    return [examined("server", false, unreachable(url, error))];
   }
 }
 
-interface Health {
-  readonly status: "healthy" | "degraded" | "unhealthy";
-  readonly reasons: readonly string[];
-  readonly version: string;
-  readonly store?: { readonly name: string; readonly survives: string };
-  readonly findings?: readonly { what: string; topic: string | null; reason: string; since: string | null; severity: string }[];
-}
+type Summary = Awaited<ReturnType<Health["summary"]>>;
+/** A server of an earlier version may not say all of it. */
+type Told = Pick<Summary, "status" | "reasons" | "version"> & Partial<Summary>;
 
-function healthOf({ status, reasons, version, store, findings = [] }: Health): Examined[] {
+function healthOf({ status, reasons, version, store, findings = [] }: Told): Examined[] {
   const durable = store?.survives === "power-loss";
   return [
     examined("health", status === "healthy", [status, ...reasons].join("; "), status === "degraded" ? "warn" : "fail"),

@@ -11,16 +11,13 @@ import { showCandidate } from "./candidates.ts";
 type Group = AnswerOf<"listGroups">["data"][number];
 const template = ({ held_by, template: text }: Group): string => (held_by === null ? text : `[held by ${held_by}] ${text}`);
 
-const occurrenceList = listing<AnswerOf<"listOccurrences">["data"][number]>(
-  [
-    ["ago", "at"],
-    "source",
-    "message_id",
-    ["state", ({ open }) => (open === null ? "" : open ? "open" : "moved on")],
-    "error_message",
-  ],
-  ["message"],
-);
+const occurrenceList = listing<AnswerOf<"listOccurrences">["data"][number]>([
+  ["ago", "at"],
+  "source",
+  "message_id",
+  ["state", ({ open }) => (open === null ? "" : open ? "open" : "moved on")],
+  "error_message",
+]);
 
 const ruleList = listing<AnswerOf<"listGroupRules">["data"][number]>([
   ["rule", "id"],

@@ -10,16 +10,13 @@ import { openStore } from "../../server/open-store.ts";
 import { declareFileTopics, makegoodOptions } from "../../server/serve.ts";
 import { type JournalContents, type ListedEntry, readJournal } from "../../store/journal/index.ts";
 import { entryJson } from "../../store/ladder/format/handed-down.ts";
-import type { Store } from "../../store/store.ts";
 import { topic } from "../../topic/topic.ts";
 import { type AddCommand, type CommandContext, family } from "../conversation.ts";
 import { complain, EXIT, type ExitCode, type Io, printJson, Stop, say, tell } from "../io.ts";
 import { listing } from "../table.ts";
 
-type Shown = (context: CommandContext, contents: JournalContents) => ExitCode;
-
 const reads =
-  (name: string, about: string, show: Shown): AddCommand =>
+  (name: string, about: string, show: typeof list): AddCommand =>
   (parent, run) =>
     parent
       .command(name)
@@ -89,22 +86,21 @@ async function importAll(context: CommandContext, paths: readonly string[]): Pro
   const from = paths.length > 0 ? paths : config.journal_dir === null ? [] : [config.journal_dir];
   const sum: Imported = { moved: 0, duplicates: 0, conflicts: 0, left: 0, unreadable: 0 };
   const log = createLog({ clock: systemClock, format: "text", level: "error", write: (line) => io.err(line) });
-  const options = {
+  if (from.length === 0) throw new Stop("import what? Give a journal directory, a log file or - for standard input");
+  const ways: Parameters<typeof importJournals>[1] = {
     async open() {
       const { store, release } = await openStore({ config, log });
       return { options: makegoodOptions(config, store, systemClock), release };
     },
-    prepare: (store: Store) => declareFileTopics(store, config.topics, log),
+    prepare: (store) => declareFileTopics(store, config.topics, log),
     // Settlement declares its topic in code: what its journal holds must not wait for that (N11).
-    topicsOf: (names: ReadonlySet<string>) =>
-      names.has(BILLING) ? [topic(BILLING, { retry: "settlement", ordering: "none" })] : [],
+    topicsOf: (names) => (names.has(BILLING) ? [topic(BILLING, { retry: "settlement", ordering: "none" })] : []),
     sealKey: config.seal_key ?? undefined,
     sum,
-    damaged: (damage: JournalContents["damage"]) => tellDamage(io, damage),
-    complain: (text: string) => complain(io, `makegood: ${text}`),
+    damaged: (damage) => tellDamage(io, damage),
+    complain: (text) => complain(io, `makegood: ${text}`),
   };
-  if (from.length === 0) throw new Stop("import what? Give a journal directory, a log file or - for standard input");
-  await importJournals(from, options, async () => String((await io.stdin()) ?? ""));
+  await importJournals(from, ways, async () => String((await io.stdin()) ?? ""));
   const { moved, duplicates, conflicts, left, unreadable } = sum;
   tell(context, sum, () => {
     say(io, `${moved} moved into the store, ${duplicates} of them were there already`);

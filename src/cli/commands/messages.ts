@@ -26,9 +26,13 @@ const tookOf = ({ duration_ms: ms }: Detail["timeline"][number]): string => (ms 
 const attempts = listing<Detail["timeline"][number]>(["attempt", "outcome", "counted", "at", ["took", tookOf], "code", "error"]);
 const interventions = listing<Detail["provenance"][number]>(["at", "actor", "action", "reason"]);
 
-const PAYLOAD_OPTIONS = {
-  "--payload <json>": "the payload, as JSON",
-  "--file <path>": "a file that holds the payload; - is standard input (the default)",
+/** A command that sends a payload. */
+const withPayload = {
+  options: {
+    "--payload <json>": "the payload, as JSON",
+    "--file <path>": "a file that holds the payload; - is standard input (the default)",
+  },
+  before: payloadBody,
 };
 
 /** A caller knows the key that it gave, a person the id that a list shows. */
@@ -47,12 +51,11 @@ const byKey = {
 
 export const commands = [
   routeCommand("enqueue", {
+    ...withPayload,
     name: "enqueue",
     args: { topic: "<topic>" },
     about: "hand over one message; without --payload or --file it is read from standard input",
     example: `enqueue billing/finalize --payload '{"charge":1}' --key charge-1`,
-    options: PAYLOAD_OPTIONS,
-    before: async ({ io }, fields, options) => ({ body: await payloadBody(io, fields, options) }),
     show(io, made) {
       if ("id" in made) say(io, made.inserted ? `accepted ${made.id}` : `already accepted ${made.id}`);
     },
@@ -72,10 +75,9 @@ export const commands = [
     routeCommand("getPayload", { name: "payload", show: (io, _, { text }) => (io.tty ? say(io, text) : io.out(text)) }),
     routeCommand("replayMessage", { name: "replay", show: sayState }),
     routeCommand("editMessage", {
+      ...withPayload,
       name: "edit",
       example: `messages edit <id> --payload '{"charge":"ch_1"}' --reason "a typo in the charge"`,
-      options: PAYLOAD_OPTIONS,
-      before: async ({ io }, { id: _, ...fields }, options) => ({ body: await payloadBody(io, fields, options) }),
       show: (io, made, { input }) => say(io, `${input.id} goes on as ${made.id}`),
     }),
     routeCommand("resolveMessage", { name: "resolve", show: sayState }),
@@ -97,7 +99,7 @@ export const commands = [
 ];
 
 /** The body of a request: the fields, and the payload as it is. It must be one value and nothing else before it is spliced in. */
-async function payloadBody(io: Io, fields: object, options: Options): Promise<string> {
+async function payloadBody({ io }: Conversation, { id: _, ...fields }: Readonly<Record<string, unknown>>, options: Options) {
   const { payload, file } = options as { readonly payload?: string; readonly file?: string };
   if (payload !== undefined && file !== undefined) throw new Stop("give either --payload or --file");
   const text = (payload ?? (await readInput(io, file, "payload"))).trim();
@@ -107,7 +109,7 @@ async function payloadBody(io: Io, fields: object, options: Options): Promise<st
     throw new Stop(`the payload is ${errorText(error)}`);
   }
   const members = JSON.stringify(fields);
-  return `${members.slice(0, -1)}${members === "{}" ? "" : ","}"payload":${text}}`;
+  return { body: `${members.slice(0, -1)}${members === "{}" ? "" : ","}"payload":${text}}` };
 }
 
 async function idOfKey({ client }: Conversation, options: Options): Promise<string> {

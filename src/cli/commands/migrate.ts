@@ -9,10 +9,7 @@ import { EXIT, type ExitCode, say, tell } from "../io.ts";
 import { refuseNowhere, warnings } from "../local.ts";
 import { listing } from "../table.ts";
 
-interface Options {
-  readonly set?: string;
-  readonly to?: string;
-}
+type Options = { readonly set?: string; readonly to?: string };
 
 const setOf = ({ set = "" }: Options) => postgres.OPTIONAL_SETS.get(set) ?? postgres.KERNEL_SET;
 
@@ -46,8 +43,7 @@ async function up(context: CommandContext, options: Options): Promise<ExitCode> 
 }
 
 const versionOf = ({ version }: { version: number }): string => String(version).padStart(4, "0");
-type State = Omit<postgres.MigrationState, "appliedAt"> & { readonly applied_at: string | null };
-const stateList = listing<State>([["version", versionOf], "name", "applied", "applied_at"]);
+const stateList = listing<postgres.MigrationState>([["version", versionOf], "name", "applied", ["at", "appliedAt"]]);
 
 async function status(context: CommandContext, options: Options): Promise<ExitCode> {
   const { io, config, init } = context;
@@ -56,7 +52,7 @@ async function status(context: CommandContext, options: Options): Promise<ExitCo
   const data = states.map(({ appliedAt, ...state }) => ({ ...state, applied_at: appliedAt }));
   const whole = data.every(({ applied }) => applied);
   tell(context, { data, next_cursor: null }, () => {
-    stateList(io, { data });
+    stateList(io, { data: states });
     if (!whole) say(io, "", "`makegood migrate up` applies what is missing");
   });
   return whole ? EXIT.ok : EXIT.failed;

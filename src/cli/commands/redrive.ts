@@ -14,7 +14,7 @@ type Redrive = AnswerOf<"getRedrive">;
 const healed = ["healed", ({ counts }: Redrive) => `${counts.healed}/${counts.selected}`] as const;
 const failed = ["failed", ({ counts }: Redrive) => counts.failed] as const;
 const redriveList = listing<Redrive>(["redrive_id", "status", healed, failed, ["ago", "created_at"], "reason"]);
-const itemList = listing<AnswerOf<"listRedriveItems">["data"][number]>(["n", "message_id", "state", "reason"], ["message"]);
+const itemList = listing<AnswerOf<"listRedriveItems">["data"][number]>(["n", "message_id", "state", "reason"]);
 const sayStatus = (io: Io, { redrive_id, status }: Redrive): void => say(io, `redrive ${redrive_id} is ${status}`);
 
 const LOOK_MS = 500;
@@ -111,42 +111,31 @@ function progressLine({ status, progress, counts }: Redrive): string {
   return `${bar} ${String(Math.floor(progress * 100)).padStart(3)}% ${status}: ${parts.join(", ")}`;
 }
 
-/** Until it has ended. Done without a failure is 0, everything else is for a person to look at. */
+/** Until it has ended. Done without a failure is 0, everything else is for a person to look at. What is shown in between depends on who reads. */
 export async function watched(asking: Conversation, id: string): Promise<ExitCode> {
-  const { value, text } = await follow(asking, id);
-  tell(asking, text, () => sayEnd(asking.io, value));
-  return value.status === "done" && value.counts.failed === 0 ? EXIT.ok : EXIT.failed;
-}
-
-/** What is shown in between depends on who reads. */
-async function follow(asking: Conversation, id: string) {
   const { io, json } = asking;
   let before = "";
   let movedAtMs = systemClock.monotonicMs();
   let warned = false;
   for (;;) {
-    const asked = await ask(asking, "getRedrive", { id });
-    const line = progressLine(asked.value);
+    const { value, text } = await ask(asking, "getRedrive", { id });
+    const line = progressLine(value);
     const nowMs = systemClock.monotonicMs();
     if (line !== before) {
       movedAtMs = nowMs;
-      if (!json) draw(io, line);
+      if (!json) io.out(io.tty ? `\r\u001b[K${line}` : `${line}\n`);
     } else if (!warned && nowMs - movedAtMs > STILL_MS) {
       warned = true;
-      complain(io, `${io.tty ? "\n" : ""}makegood: ${stillWords(asked.value)}`);
+      complain(io, `${io.tty ? "\n" : ""}makegood: ${stillWords(value)}`);
     }
     before = line;
-    if (ENDED.includes(asked.value.status)) {
+    if (ENDED.includes(value.status)) {
       if (!json && io.tty) io.out("\n");
-      return asked;
+      tell(asking, text, () => sayEnd(io, value));
+      return value.status === "done" && value.counts.failed === 0 ? EXIT.ok : EXIT.failed;
     }
     await sleep(systemClock, LOOK_MS);
   }
-}
-
-function draw(io: Io, line: string): void {
-  if (io.tty) io.out(`\r\u001b[K${line}`);
-  else say(io, line);
 }
 
 function stillWords({ status, redrive_id }: Redrive): string {

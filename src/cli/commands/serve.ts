@@ -63,15 +63,13 @@ function firstMessage(url: string, needsToken: boolean): string[] {
 
 function welcome(io: Io, config: Config, server: RunningServer, first: readonly string[]): void {
   const { name, survives } = server.mg.store.traits;
-  const where = storeText(config);
-  const allowed =
-    config.sink_allow.length === 0 ? "public addresses only" : `public addresses and ${config.sink_allow.join(", ")}`;
+  const allowed = config.sink_allow.length === 0 ? "only" : `and ${config.sink_allow.join(", ")}`;
   say(
     io,
     "",
     `Makegood ${VERSION} listens on ${server.url}`,
-    `  store   ${name} ${where}; what was accepted survives ${survives.replace("-", " ")}`,
-    `  sinks   ${allowed} (MAKEGOOD_SINK_ALLOW)`,
+    `  store   ${name} ${storeText(config)}; what was accepted survives ${survives.replace("-", " ")}`,
+    `  sinks   public addresses ${allowed} (MAKEGOOD_SINK_ALLOW)`,
     `  heals   ${recoveryWords(config, server.mg.store)}`,
     `  status  ${server.url}/`,
     "",
@@ -85,33 +83,23 @@ function welcome(io: Io, config: Config, server: RunningServer, first: readonly 
 async function work(context: CommandContext, topics: string[]): Promise<ExitCode> {
   const wrong = topics.filter((pattern) => !isTopicPattern(pattern));
   if (wrong.length > 0) throw new Stop(`not a topic or a pattern such as audit/*: ${wrong.join(", ")}`);
-  return untilSignal(context, (log, failed) => startWorker(context.config, log, topics, failed));
-}
-
-async function startWorker(config: Config, log: Log, topics: string[], failed: (reason: string) => void): Promise<Stoppable> {
-  log.info("starting to work", { topics, ...shownConfig(config) });
-  const opened = await openStore({ config, log, failed });
-  try {
-    const mg = await createMakegood(lastingOptions(config, opened, { clock: systemClock, log, failed }));
-    logEvents(mg.events, log);
-    const worker = mg.work({ topics });
-    const streams = startStreams({ config, mg, log, clock: systemClock, patterns: topics });
-    log.info("working", { owner: worker.owner });
-    return {
-      async close() {
-        await streams.stop();
-        await mg.close({ drainMs: config.drain_ms });
-        await opened.release();
-      },
-    };
-  } catch (error) {
-    await opened.release();
-    throw error;
-  }
-}
-
-interface Stoppable {
-  close(): Promise<void>;
+  const { config } = context;
+  return untilSignal(context, async (log, failed) => {
+    log.info("starting to work", { topics, ...shownConfig(config) });
+    const opened = await openStore({ config, log, failed });
+    try {
+      const mg = await createMakegood(lastingOptions(config, opened, { clock: systemClock, log, failed }));
+      logEvents(mg.events, log);
+      const worker = mg.work({ topics });
+      const streams = startStreams({ config, mg, log, clock: systemClock, patterns: topics });
+      log.info("working", { owner: worker.owner });
+      const close = () => streams.stop().then(() => mg.close({ drainMs: config.drain_ms }));
+      return { close: () => close().then(opened.release) };
+    } catch (error) {
+      await opened.release();
+      throw error;
+    }
+  });
 }
 
 /** npm and a terminal may both pass on the same Ctrl-C: that is one signal, not two. */
@@ -123,10 +111,9 @@ const CLOSE_MS = 15_000;
 /** `start` gets a function that ends the run as failed. */
 async function untilSignal(
   { io, config }: CommandContext,
-  start: (log: Log, fail: (reason: string) => void) => Promise<Stoppable>,
+  start: (log: Log, fail: (reason: string) => void) => Promise<{ close(): Promise<void> }>,
 ): Promise<ExitCode> {
-  const write = (line: string): void => io.out(line);
-  const log = createLog({ clock: systemClock, format: formatOf(io, config), level: config.log_level, write });
+  const log = createLog({ clock: systemClock, format: formatOf(io, config), level: config.log_level, write: io.out });
   let failure: string | null = null;
   let end: () => void = () => {};
   const ended = new Promise<void>((resolve) => {

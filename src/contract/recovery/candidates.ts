@@ -1,17 +1,18 @@
 /**
- * The addresses of candidates: look, change, decide, execute. A change may insist on the version that was read.
+ * The addresses of candidates: look, change, decide, execute; and of the rules and the catalogue of actions that they come from. A change may insist on
+ * the version that was read. What a rule may say is the engine's business (src/recovery/rules); its faults have the shape of all others.
  */
-import type { z } from "zod";
+import { z } from "zod";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../store/candidate-state.ts";
 import type { ProblemCode } from "../problem-codes.ts";
-import { type Body, body, lists, ok, optionalBody, type Permission, route, routes, shows } from "../route.ts";
+import { type Body, body, lists, listsAll, okOrCreated, optionalBody, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 import { confirm, redrivePlan } from "./redrives.ts";
-import { candidate, candidateDetail } from "./shapes.ts";
+import { action, candidate, candidateDetail } from "./shapes.ts";
 
 /** A change of one candidate, under the version that was read. */
 const changes = <S extends z.ZodType>(permission: Permission, summary: string, body: Body<S>, ...errors: ProblemCode[]) =>
-  route(permission, summary, ok(candidateDetail), { body, errors: ["wrong_state", "action_refused", ...errors] });
+  route(permission, summary, candidateDetail, { body, errors: ["wrong_state", "action_refused", ...errors] });
 
 const decision = optionalBody("recovery", v.object(v.versioned()));
 const decided = (summary: string) => changes("decide", summary, decision, "approval_needed");
@@ -25,11 +26,9 @@ const update = v
     owner: v.line().nullish(),
     note: v.note().nullish(),
   })
-  .refine(
-    ({ execution_status: status, selected_action: action, owner, note }) =>
-      [status, action, owner, note].some((value) => value !== undefined),
-    { error: "nothing to change: execution_status, selected_action, owner or note" },
-  );
+  .refine(({ version: _, reason: __, ...change }) => Object.values(change).some((value) => value !== undefined), {
+    error: "nothing to change: execution_status, selected_action, owner or note",
+  });
 const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
 const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
 const named = v.object({ ...v.versioned(), candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
@@ -70,4 +69,36 @@ export const CANDIDATE_ROUTES = routes({
     "candidate_not_found",
     "approval_needed",
   ),
+});
+
+const ACTION_TYPES = ["retry", "fallback", "escalate", "notify", "reconfigure", "rollback", "manual", "skip"] as const;
+
+const rule = v.shape("Rule", {
+  ...v.texts("id", "name", "action"),
+  version: z.int(),
+  ...v.fields(z.number(), "priority", "score"),
+  enabled: z.boolean(),
+  condition: z.record(z.string(), z.unknown()),
+});
+
+/** Its members are judged by the engine, all at once. */
+const document = z.looseObject({ version: v.optional(v.version()), id: v.optional(v.anyText()) }, "must be an object");
+const edit = body("rule", document);
+const versionOnly = optionalBody("rule", v.object({ version: v.ifVersion() }));
+const pastVersion = z.strictObject({ version: z.int(), actor: z.string(), at: v.instant(), rule: z.unknown() });
+
+export const RULE_ROUTES = routes({
+  listRules: listsAll("The rules, in the order in which they are asked", rule),
+  getRule: shows("One rule", rule),
+  putRule: route("configure", "Make a rule, or replace it", okOrCreated(rule), { body: edit, errors: ["invalid_rule"] }),
+  deleteRule: route("configure", "Delete a rule; its history stays", null, { body: versionOnly }),
+  getRuleHistory: shows("Every version of a rule, and who made it", v.pageOf(pastVersion)),
+  listActions: shows("The catalogue of actions, with what is known about each", v.pageOf(action), {
+    query: v.object({ action_type: v.optional(v.oneOf(ACTION_TYPES)) }),
+  }),
+  getAction: shows("One action", action),
+  putAction: route("configure", "Change an action's settings", action, {
+    body: edit,
+    errors: ["action_not_found", "invalid_action"],
+  }),
 });

@@ -1,10 +1,67 @@
 /**
- * The addresses of groups: look, merge, split, ask for a suggestion; and the record of who did what.
+ * The addresses where failures of other services come in, and where one asks what would help: ingest counts a failure once per key,
+ * evaluate and suggest keep nothing. And those of groups: look, merge, split, ask for a suggestion; and the record of who did what.
  */
 import { z } from "zod";
-import { body, created, lists, listsAll, NOTHING, ok, optionalBody, route, routes, shows } from "../route.ts";
+import { LIMITS } from "../../message/limits.ts";
+import { body, created, exactBody, lists, listsAll, okOrCreated, optionalBody, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
-import { candidate, candidateDetail, group, groupRule, occurrence, provenance, stats } from "./shapes.ts";
+import { candidate, candidateDetail, evaluation, group, groupRule, occurrence, provenance, stats } from "./shapes.ts";
+
+const OCCURRENCES_MAX = 1_000_000_000;
+
+/** Any text, the empty one too: who reports a failure can rarely choose its words. The seeds have two names for code and message. */
+const loose = v.anyText().transform((value) => (value === "" ? undefined : value));
+const said = v.optionals({ error_code: loose, error_type: loose, error_message: loose, raw: loose, stack_trace: loose });
+const where = { topic: v.line(), sink: v.line(), skill_id: v.line() };
+
+const GIVEN = Object.keys(said) as (keyof typeof said)[];
+export const NOTHING_SAID = "is missing: error_type or error_code, and what was said in raw or error_message";
+
+const failure = v
+  .object({ ...said, ...v.optionals({ ...where, occurrence_count: v.integer(1, OCCURRENCES_MAX) }) })
+  .refine((given) => GIVEN.some((name) => given[name] !== undefined), { error: NOTHING_SAID, path: ["error_type"] })
+  .meta({ id: "Failure" });
+
+/** What of a reported failure is read; the rest is kept as it came. */
+export const failurePayload = z.looseObject({ ...said, ...v.optionals({ ...where, tenant_id: v.line() }) });
+
+const matchId = v.anyText().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, {
+  error: "must be a UUID; absent: it is made from the fingerprint",
+});
+const { keyBytesMax } = LIMITS;
+
+export const failureEnvelope = v
+  .object({
+    failure_payload: failurePayload,
+    ...v.optionals({ failure_match_id: matchId, idempotency_key: v.keyText(keyBytesMax), enqueue_evaluation: v.flag() }),
+  })
+  .meta({ id: "FailureReport" });
+
+export const counted = v.shape("Counted", {
+  ...v.integers("candidate_id", "group_id", "occurrence_count"),
+  ...v.texts("failure_match_id", "status"),
+  ...v.fields(z.boolean(), "is_duplicate", "evaluation_queued"),
+});
+
+const evaluated = evaluation.extend({
+  ...v.texts("fingerprint", "failure_match_id", "template"),
+  group_id: z.int().nullable(),
+  duration_ms: z.number(),
+});
+
+const suggested = evaluated.extend({ group: group.nullable(), candidate: candidate.nullable() }).meta({ id: "Suggested" });
+const asked = { body: body("failure", failure) };
+
+export const FAILURE_ROUTES = routes({
+  ingestFailure: route("accept", "Count a failure of another service, once per idempotency key", okOrCreated(counted), {
+    headers: ["idempotency-key"],
+    body: exactBody("failure", failureEnvelope),
+    errors: ["key_conflict"],
+  }),
+  evaluateFailure: shows("What the rules say about such a failure; nothing is kept", evaluated.meta({ id: "Evaluated" }), asked),
+  suggestFailure: shows("The same, with what is known of the group that it would join", suggested, asked),
+});
 
 /** Occurrences may carry two mebibytes each. */
 export const OCCURRENCE_PAGE_MAX = 20;
@@ -26,9 +83,7 @@ const split = group.extend({ moved: z.int() }).meta({ id: "SplitGroup" });
 
 export const GROUP_ROUTES = routes({
   listGroups: lists("Groups of failures of one kind, the latest failure first", group, {
-    topic: v.text(),
-    error_code: v.text(),
-    tenant_id: v.text(),
+    ...v.fields(v.text(), "topic", "error_code", "tenant_id"),
     open: v.flag().describe("only those with open dead letters"),
     merged: v.flag().describe("those that were merged into others, too"),
   }),
@@ -38,23 +93,22 @@ export const GROUP_ROUTES = routes({
     open: v.flag().describe("only messages that are open dead letters"),
     tenant_id: v.text(),
   }),
-  mergeGroups: route("operate", "Join other groups to this one, for what comes as well", ok(group), {
+  mergeGroups: route("operate", "Join other groups to this one, for what comes as well", group, {
     body: body("recovery", v.object({ from, reason: v.reason() })),
   }),
   splitGroup: route("operate", "Take the failures that contain these words out into a group of their own", created(split), {
     body: body("recovery", v.object({ words, reason: v.reason() })),
   }),
-  suggestGroup: route("operate", "Evaluate a group afresh", ok(candidateDetail), {
+  suggestGroup: route("operate", "Evaluate a group afresh", candidateDetail, {
     body: optionalBody("recovery", v.object({})),
     errors: ["version_conflict"],
   }),
   listGroupRules: listsAll("What people decided about groups: merges and splits", groupRule),
-  deleteGroupRule: route("operate", "Forget such a decision, for failures to come", NOTHING, {
+  deleteGroupRule: route("operate", "Forget such a decision, for failures to come", null, {
     body: optionalBody("recovery", v.object({ version: v.ifVersion() })),
   }),
   listProvenance: lists("Who did what, and why, newest first", provenance, {
-    group_id: v.numberId(),
-    candidate_id: v.numberId(),
+    ...v.fields(v.numberId(), "group_id", "candidate_id"),
     redrive_id: v.uuid(),
   }),
   getStats: shows("How many groups, decisions, executions, and what came of each action", stats, { query: v.object({}) }),

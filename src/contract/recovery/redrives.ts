@@ -5,7 +5,7 @@ import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
 import { REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
 import { ITEM_STATES, REDRIVE_STATUSES } from "../../store/redrive.ts";
-import { body, lists, ok, okOrCreated, optionalBody, route, routes, shows } from "../route.ts";
+import { body, lists, okOrCreated, optionalBody, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 
 const { canaryMax, ratePerSecondMin, ratePerSecondMax, messagesMax, delayMsMax } = REDRIVE_LIMITS;
@@ -88,16 +88,15 @@ const newRedrive = v
   })
   .meta({ id: "NewRedrive" });
 
-const NOT_STARTED = ["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"] as const;
 const change = optionalBody("recovery", v.object(v.versioned()));
-const moves = (summary: string) => route("operate", summary, ok(redrive), { body: change, errors: ["wrong_state"] });
+const moves = (summary: string) => route("operate", summary, redrive, { body: change, errors: ["wrong_state"] });
 
 export const REDRIVE_ROUTES = routes({
   listRedrives: lists("Redrives, newest first", redrive, { status: v.oneOf(REDRIVE_STATUSES) }),
   startRedrive: route("operate", "Put many dead letters back; twice under one key is one redrive", okOrCreated(redrive), {
     headers: ["idempotency-key"],
     body: body("recovery", newRedrive),
-    errors: NOT_STARTED,
+    errors: ["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"],
   }),
   getRedrive: shows("One redrive and how far it is", redrive),
   listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }),

@@ -102,16 +102,15 @@ const ruleResult = v.shape("RuleResult", {
   contribution: z.union([contribution, z.strictObject({ kind: z.literal("none") })]),
 });
 
-const evaluationShape = {
+export const evaluation = v.shape("Evaluation", {
   recommended_action: z.string().nullable(),
   confidence: z.number(),
   recommended: suggestion.nullable(),
   alternatives: z.array(suggestion).readonly(),
   error_code: z.string().describe("what was read as the error code"),
   ...v.fields(texts, "error_classes", "notes"),
-};
-
-export const evaluation = v.shape("Evaluation", { ...evaluationShape, rules_evaluated: z.array(ruleResult).readonly() });
+  rules_evaluated: z.array(ruleResult).readonly(),
+});
 
 export const action = v.shape("Action", {
   ...v.texts("action_code", "name", "action_type"),
@@ -141,9 +140,9 @@ export const blastRadius = v.shape("BlastRadius", {
 export const candidateDetail = candidate
   .extend({
     rules_evaluated: z.array(ruleResult).readonly(),
-    evaluation: z
-      .strictObject({
-        ...evaluationShape,
+    evaluation: evaluation
+      .omit({ rules_evaluated: true })
+      .extend({
         occurrences: z.int().describe("how many there were when it was made"),
         auto_execution: z.unknown(),
         selected_by: z.string().describe("who chose the action, where a person did"),

@@ -3,7 +3,7 @@
  * before, 422 this key belongs to another payload. Evaluate and suggest keep nothing.
  */
 
-import { counted, type FAILURE_ROUTES, failureEnvelope, failurePayload, NOTHING_SAID } from "../../contract/recovery/failures.ts";
+import { counted, type FAILURE_ROUTES, failureEnvelope, failurePayload, NOTHING_SAID } from "../../contract/recovery/groups.ts";
 import { FAILURE_PAYLOAD_BYTES } from "../../contract/route.ts";
 import { type Cursor, eachMember, takeValue } from "../../message/json-scanner.ts";
 import { LIMITS } from "../../message/limits.ts";

@@ -3,10 +3,9 @@
  * under the token's name and may insist on the version that was read; which moves there are, and what a rule may say, is the engine's business.
  */
 import { editBody } from "../../contract/messages.ts";
-import type { CANDIDATE_ROUTES } from "../../contract/recovery/candidates.ts";
+import type { CANDIDATE_ROUTES, RULE_ROUTES } from "../../contract/recovery/candidates.ts";
 import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/groups.ts";
 import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
-import type { RULE_ROUTES } from "../../contract/recovery/rules.ts";
 import { groupRule } from "../../contract/recovery/shapes.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
