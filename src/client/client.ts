@@ -118,6 +118,12 @@ export function createClient(options: ClientOptions): Client {
   }
 
   function announce(messages: readonly NewMessage[], results: readonly Accepted[]): void {
+    const [only] = results;
+    if (only && results.length === 1) {
+      const inserted = only.kind === "accepted" ? 1 : 0;
+      events.emit({ type: "accepted", topic: (messages[0] as NewMessage).topic, inserted, duplicate: 1 - inserted });
+      return;
+    }
     const counts = new Map<string, { inserted: number; duplicate: number }>();
     results.forEach(({ kind }, i) => {
       const { topic } = messages[i] as NewMessage;

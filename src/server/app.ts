@@ -78,7 +78,9 @@ export function createApp(options: AppOptions): App {
     const { basePath = "" } = kernel;
     const found = instead ?? (await handled(request).catch((error) => problemOf(error) ?? unexpected(kernel, request, error)));
     const { status, headers, body } = found;
-    const whole: Record<string, string> = { ...SAFE_HEADERS, ...headers };
+    const whole: Record<string, string> = { ...SAFE_HEADERS };
+    // Not by a second spread: with every answer it costs more than the rest of this.
+    for (const name in headers) whole[name] = headers[name] as string;
     if (whole.location) whole.location = basePath + whole.location;
     if (whole["content-type"] !== PROBLEM_TYPE) return { status, headers: whole, body };
     // Which request it was about; the path only, because a query may carry what should not be repeated.

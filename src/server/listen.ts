@@ -74,8 +74,11 @@ export async function answerNode(reply: App["reply"], incoming: IncomingMessage,
 
 function send(outgoing: ServerResponse, { status, headers, body }: Reply): void {
   if (outgoing.destroyed) return;
-  if (status !== 204) outgoing.setHeader("content-length", Buffer.byteLength(body));
-  outgoing.writeHead(status, headers).end(body);
+  // Names and values in turn: Node writes them as they are.
+  const lines: string[] = [];
+  for (const name in headers) lines.push(name, headers[name] as string);
+  if (status !== 204) lines.push("content-length", String(Buffer.byteLength(body)));
+  outgoing.writeHead(status, lines).end(body);
 }
 
 /** Path and query of a request line. An absolute form, as for a proxy, is a URL of its own. */

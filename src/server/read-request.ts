@@ -41,7 +41,8 @@ export async function readRequest(route: Route, request: ApiRequest, known: Know
   const body = route.body === undefined ? undefined : await readBody(route.body, request, payloadBytesMax);
   const version = route.headers?.includes("if-match") ? readVersion(request, body) : undefined;
   const header = (name: string): string | null => request.header(name);
-  return { ...known, query, body, version, header } as Asked<RouteId>;
+  const { params, actor, named } = known;
+  return { params, actor, named, query, body, version, header } as Asked<RouteId>;
 }
 
 export function refusal(code: ProblemCode, faults: Faults): Refusal {
