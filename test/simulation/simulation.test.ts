@@ -33,6 +33,14 @@ const ONCE_BROKEN: readonly (readonly [what: string, seed: number, actions: read
       { afterMs: 100, kind: "send", slot: 0, how: "deliver", topic: TOPICS.plain, sent: [one(1)] },
     ],
   ],
+  [
+    "what deliver() has failed with waits by its own rules, also when it was given to enqueue() as well",
+    722_157_652,
+    [
+      { afterMs: 368, kind: "send", slot: 2, how: "deliver", topic: TOPICS.limited, sent: [one(21, { do: "Hd" })] },
+      { afterMs: 237, kind: "again", slot: 3, n: 21, changed: false },
+    ],
+  ],
 ];
 
 describe("the simulation", () => {
