@@ -41,6 +41,15 @@ const ONCE_BROKEN: readonly (readonly [what: string, seed: number, actions: read
       { afterMs: 237, kind: "again", slot: 3, n: 21, changed: false },
     ],
   ],
+  [
+    "what is sent again has the key that it was sent with",
+    3_361_391_347,
+    [
+      { afterMs: 721, kind: "send", slot: 0, how: "deliver", topic: TOPICS.keyed, sent: [one(23, { orderingKey: "o4" })] },
+      { afterMs: 2_279, kind: "send", slot: 3, how: "one", topic: TOPICS.holds, sent: [one(60, { keyOf: 23 })] },
+      { afterMs: 4_548, kind: "again", slot: 0, n: 60, changed: false },
+    ],
+  ],
 ];
 
 describe("the simulation", () => {
