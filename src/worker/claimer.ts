@@ -126,6 +126,7 @@ export class Claimer {
     const nowMs = clock.monotonicMs();
     if (messages.length > 0) events.emit({ type: "claimed", count: messages.length, ms: nowMs - askedMs });
     const bytes = this.#takeIn(messages, planned, askedMs, nowMs);
+    if (planned.probe !== undefined) giveBack(planned, messages.length);
     const bounded = 2 * bytes >= bytesMax;
     let full = true;
     let dry = false;
@@ -171,4 +172,11 @@ export class Claimer {
     this.#bytesAsked += sign * bytesMax;
     this.#suspects[suspicion] = (this.#suspects[suspicion] as number) + sign;
   }
+}
+
+/** Lanes of one probe are of one breaker. Those that failed before say nothing new about a receiver: nothing is given back for them. */
+function giveBack({ lanes }: PlannedClaim<LaneEntry>, got: number): void {
+  const lane = lanes[0]?.lane;
+  const missing = lanes.reduce((sum, { limit }) => sum + limit, -got);
+  if (lane && !lane.retried && missing > 0) lane.topic.breaker.giveBack(lane.tenantId, missing);
 }

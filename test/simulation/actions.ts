@@ -123,7 +123,7 @@ export class Draw {
     if (random.chance(0.6)) {
       const topic = random.pick([TOPICS.plain, TOPICS.keyed, TOPICS.plain]);
       const tenant = random.pick([...TENANTS]);
-      const sent = Array.from({ length: 60 }, () => ({ ...this.#one(topic), do: "f", tenant, delayMs: 0 }));
+      const sent = Array.from({ length: 60 }, () => ({ ...this.#ofMany(topic), do: "f", tenant, delayMs: 0 }));
       yield { afterMs: 1_000, kind: "send", slot: random.between(0, SLOTS - 1), how: "many", topic, sent };
     }
     let away = random.chance(0.4);
@@ -143,7 +143,7 @@ export class Draw {
   /** A receiver goes away while everything else is well, and there is enough to do for everybody to notice. */
   *#away(): Generator<Action> {
     const topic = this.random.pick([TOPICS.plain, TOPICS.keyed, TOPICS.handler]);
-    const sent = Array.from({ length: AWAY_SENT }, () => ({ ...this.#one(topic), do: "o", orderingKey: null, delayMs: 0 }));
+    const sent = Array.from({ length: AWAY_SENT }, () => ({ ...this.#ofMany(topic), do: "o", orderingKey: null, delayMs: 0 }));
     yield { afterMs: 0, kind: "outage", topic, ms: 15_000 };
     yield { afterMs: 10, kind: "send", slot: this.slot(), how: "many", topic, sent };
   }
@@ -183,6 +183,12 @@ export class Draw {
       delayMs: random.chance(0.15) ? random.between(1, 15_000) : 0,
       priority: random.chance(0.2) ? random.between(-2, 3) : 0,
     };
+  }
+
+  /** Under a key of its own: for one that has the key of another a store refuses all that came with it. */
+  #ofMany(topic: string): Sent {
+    const { keyOf: _, ...own } = this.#one(topic);
+    return own;
   }
 
   #well(topic: string): string {

@@ -5,7 +5,7 @@
 import type { TopicDefinition } from "../../src/message/topic.ts";
 import type { RungName } from "../../src/store/fallback.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { StatusCount, Store } from "../../src/store/store.ts";
 import { CALM, faultyStore } from "./faulty-store.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { Disk, simJournal } from "./sim-journal.ts";
@@ -70,6 +70,9 @@ export class Rungs {
   async look(): Promise<void> {
     if (!this.#second) return;
     const counts = await this.#second.counts();
-    this.#waiting = counts.reduce((sum, { status, count }) => sum + (status === "delivered" ? 0 : count), 0);
+    // A dead letter that went up stays there as resolved, as what was delivered does: neither waits for anything.
+    const isOver = ({ status, resolution }: StatusCount): boolean =>
+      status === "delivered" || (status === "dead" && resolution !== "open");
+    this.#waiting = counts.reduce((sum, one) => sum + (isOver(one) ? 0 : one.count), 0);
   }
 }

@@ -8,8 +8,6 @@ import type { Intervention } from "../../src/store/store.ts";
 interface Sent {
   readonly topic: string;
   readonly fields: MessageFields;
-  /** deliver() waits by its own rules. */
-  readonly direct: boolean;
 }
 
 export class Said {
@@ -18,7 +16,7 @@ export class Said {
   readonly #direct = new Set<string>();
 
   send(payload: string, topic: string, fields: MessageFields, direct = false): void {
-    this.#sent.set(payload, { topic, fields, direct });
+    this.#sent.set(payload, { topic, fields });
     if (direct && fields.id !== undefined) this.#direct.add(fields.id);
   }
 
@@ -31,7 +29,9 @@ export class Said {
   wrong(message: NewMessage): string | null {
     const sent = this.#sent.get(message.payload);
     if (!sent) return "has bytes that nobody sent";
-    const { topic, fields, direct } = sent;
+    const { topic, fields } = sent;
+    // deliver() waits by its own rules. By id: the same bytes may be given to enqueue() as well, which has to keep its delay.
+    const direct = this.isDirect(message.id);
     const { tenantId = null, key = null, orderingKey = null, priority: asked = 0, delayMs = 0 } = fields;
     // Order stands above priority, and a store below has dropped it already.
     const priority = direct && orderingKey !== null ? message.priority : asked;

@@ -122,14 +122,7 @@ export class Stage {
       case "send":
         if (this.ledger.pending.size > BACKLOG_MAX + this.#flood) return;
         if (action.sent.length > BACKLOG_MAX) this.#flood += action.sent.length;
-        for (const sent of action.sent) this.#sent.set(sent.n, { topic: action.topic, sent, direct: isDirect(action.how) });
-        this.#send(
-          action.slot,
-          action.how,
-          action.topic,
-          action.sent.map((sent) => fieldsOf(this.#ownKey(sent))),
-        );
-        return;
+        return void this.#give(action);
       case "again": {
         const known = this.#sent.get(action.n);
         // Without a key it would be another operation.
@@ -229,6 +222,13 @@ export class Stage {
       done.add(name);
       this.#send(SLOTS - 1, "one", message.topic, [[{ n: ++this.#beats, do: "o" }, { tenantId: message.tenantId }]]);
     }
+  }
+
+  /** Kept under the key that it is sent with: again under another one it would be another operation. */
+  #give({ slot, how, topic, sent }: Extract<Action, { kind: "send" }>): void {
+    const own = sent.map((one) => this.#ownKey(one));
+    for (const one of own) this.#sent.set(one.n, { topic, sent: one, direct: isDirect(how) });
+    this.#send(slot, how, topic, own.map(fieldsOf));
   }
 
   /** What deliver() was given may wait below the store, and under its key only for a person if another one has it by then. */

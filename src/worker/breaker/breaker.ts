@@ -95,6 +95,12 @@ export class Breaker {
     return { spot: chain.spots.now, kind: chain.kind };
   }
 
+  /** What take() gave and no claim brought: others emptied the lane. Only while the chain goes on: a grant of the store's is for one claim. */
+  giveBack(tenantId: string | null, count: number): void {
+    const chain = this.#chains.get(this.heldAs(tenantId) ?? null);
+    if (chain && chain.wins > 0) chain.credit += count;
+  }
+
   /** How a probe that fails is spared (CON-12); undefined: it is charged. */
   spares(message: ClaimedMessage, kind: ProbeKind): "first" | "stand_in" | undefined {
     if (neverFailed(message)) return "first";
@@ -116,9 +122,7 @@ export class Breaker {
       return;
     }
     chain.grant(2, nowMs);
-    chain.lull?.cancel();
-    // With nothing left to try, what was tried is all there is to know.
-    chain.lull = this.#deps.clock.after(PROBE_MS, () => this.#calm(held), true);
+    this.#lull(held, chain);
     this.#deps.changed();
   }
 
@@ -131,6 +135,8 @@ export class Breaker {
       if (first) chain.losses++;
       if (chain.losses >= DEFAULTS.breakerFailures) chain.end();
       else chain.grant(1, nowMs);
+      // Four times at most: those that failed before may go on failing and must not keep it open.
+      if (first && chain.wins > 0) this.#lull(held, chain);
       return;
     }
     const verdict = first && this.#deps.entry(this.#name) ? this.#evidence.failed(id, tenantId, nowMs) : null;
@@ -203,6 +209,12 @@ export class Breaker {
       this.#chains.set(held, chain);
     }
     return chain;
+  }
+
+  /** With nothing left to try for a while, what was tried is all there is to know. */
+  #lull(held: string | null, chain: Chain): void {
+    chain.lull?.cancel();
+    chain.lull = this.#deps.clock.after(PROBE_MS, () => this.#calm(held), true);
   }
 
   #calm(held: string | null): void {

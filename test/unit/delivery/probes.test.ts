@@ -83,7 +83,7 @@ describe("N1: poison before and after the good ones", () => {
     const clock = fastClock(20);
     const { state, sink } = receiver();
     const ordering = with_(0).orderingKey === undefined ? "none" : "key";
-    const mixed = topic("a/mixed", { sink, ordering, retry: { attemptsMax: 3, baseMs: 3_600_000 } });
+    const mixed = topic("a/mixed", { sink, ordering, retry: { attemptsMax: 3, baseMs: 3_600_000, maxMs: 3_600_000 } });
     const { mg, of } = await setUp([mixed], { clock, concurrency: 5 });
     const sent = Array.from({ length: 400 }, (_, n) => ({ payload: { bad: n < 100 || n >= 300 }, ...with_(n) }));
     await mg.enqueueMany(mixed, sent);
