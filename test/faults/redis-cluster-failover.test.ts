@@ -24,6 +24,13 @@ const alive = async (): Promise<RedisServer> => {
   throw new Error("no node is up");
 };
 
+/** What the master has written by now is in its replica, too. */
+async function untilReplicated(master: RedisServer): Promise<void> {
+  const offset = async (of: RegExp) => Number(of.exec(String(await master.ask("INFO", "replication")))?.[1] ?? Number.NaN);
+  const written = await offset(/master_repl_offset:(\d+)/);
+  await until("the replica has it", async () => (await offset(/slave0:.*offset=(\d+)/)) >= written);
+}
+
 async function failover(port: RedisPort): Promise<void> {
   const prefix = freshPrefix();
   const store = await openRedisStore({ redis: port, prefix });
@@ -43,6 +50,8 @@ async function failover(port: RedisPort): Promise<void> {
     const callers = [caller(), caller()];
     await until("a load", async () => sure.length > 50);
     const master = await cluster.masterOf(`{${prefix}}:x`, await alive());
+    const replicated = [...sure];
+    await untilReplicated(master);
     const before = sure.length;
     await master.stop("SIGKILL");
     await until("the store goes on", async () => sure.length > before + 50, 40_000);
@@ -61,8 +70,7 @@ async function failover(port: RedisPort): Promise<void> {
     const delivered = await deliverAll(store);
     expect(new Set(delivered).size).toBe(delivered.length);
     // Replication is asynchronous: what was accepted in the last moment may be gone, and the store says so (asynchronous replicas).
-    const missing = sure.filter(({ id }) => !delivered.includes(id));
-    expect(missing.length).toBeLessThan(20);
+    expect(replicated.filter(({ id }) => !delivered.includes(id))).toEqual([]);
     for (const one of unsure) expect(delivered).toContain(one.id);
     await master.start();
     // With all data: one that is still being filled could not take over when its new master is the next to be killed.
