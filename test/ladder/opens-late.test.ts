@@ -101,7 +101,10 @@ describe("a PostgreSQL that opens after three seconds", () => {
     await child.end("SIGKILL");
     receiver.default({ status: 200 });
     const journal = createJournal({ directory, goneMs: 500 });
-    const { mg } = await ladderScene({ url: receiver.url, store: createPostgresStore({ url: databaseUrl(), schema }), journal });
+    const store = createPostgresStore({ url: databaseUrl(), schema });
+    // As many attempts as the one before it had: on a slow machine that spent more than a few.
+    const topic = { retry: { attemptsMax: 50, baseMs: 20, maxMs: 200 } };
+    const { mg } = await ladderScene({ url: receiver.url, store, journal, topic });
     mg.work();
     await until("all have their effect", async () => {
       await journal.takeOver();
