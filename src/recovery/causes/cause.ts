@@ -1,0 +1,23 @@
+/**
+ * The causes a failure can have. A cause says what is wrong and where; which action helps is decided by rules and by what was learned
+ * about the cause.
+ */
+export const CAUSES = [
+  "outage",
+  "overload",
+  "network",
+  "timeout",
+  "auth",
+  "bad_payload",
+  "missing_target",
+  "conflict",
+  "bug_in_receiver",
+  "bug_in_sender",
+  "config",
+  "resource_exhausted",
+  "business_refusal",
+  "transient_db",
+  "unknown",
+] as const;
+
+export type Cause = (typeof CAUSES)[number];
