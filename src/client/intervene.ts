@@ -8,8 +8,8 @@ import type { InterventionAction, MessageView } from "../message/message.ts";
 import type { TopicName } from "../message/topic.ts";
 import { checkNumber } from "../message/validate.ts";
 import type { Events } from "../observe/events.ts";
-import { recoveryOf } from "../store/recovery.ts";
-import { carriedError } from "../store/redrive.ts";
+import { recoveryOf } from "../recovery/records-types.ts";
+import { carriedError } from "../recovery/redrive/redrive.ts";
 import type { Store } from "../store/store.ts";
 import type { AnyTopic } from "../topic/topic.ts";
 

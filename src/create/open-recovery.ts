@@ -12,7 +12,7 @@ import type { RecoveryOptions } from "../recovery/settings.ts";
 import { RECOVERY_TOPIC } from "../recovery/topics.ts";
 import { functionSink } from "../sink/function.ts";
 import type { Sink } from "../sink/sink.ts";
-import { recoveryOf } from "../store/recovery.ts";
+import { recoveryOf } from "../recovery/records-types.ts";
 import type { Store } from "../store/store.ts";
 import type { TopicTable } from "../topic/topic-table.ts";
 

@@ -5,7 +5,7 @@
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Candidate, Group } from "../store/recovery.ts";
+import type { Candidate, Group } from "./records-types.ts";
 import type { Evaluation } from "./rules/evaluate.ts";
 
 export interface RecoveryHooks {

@@ -3,7 +3,7 @@
  * deleted one meanwhile. Without that every ingest would be refused, because its evaluation could not be queued.
  */
 import { isMakegoodError } from "../message/errors.ts";
-import type { RecoveryStore } from "../store/recovery.ts";
+import type { RecoveryStore } from "./records-types.ts";
 import type { TopicStore } from "../store/topics.ts";
 import type { RecoveryOptions } from "./settings.ts";
 import { EVALUATE_DEFINITION, NOTIFY_DEFINITION } from "./topics.ts";

@@ -1,5 +1,5 @@
 /** One line of the record, with what is not said left empty: who did what to which group or candidate, and why. */
-import type { NewProvenance } from "../store/recovery.ts";
+import type { NewProvenance } from "./records-types.ts";
 import type { Actor } from "./recovery.ts";
 
 export const SYSTEM: Actor = { actor: "system", actorType: "system" };

@@ -4,7 +4,7 @@
  * to do.
  */
 import type { MessageView } from "../message/message.ts";
-import type { StoredDocument } from "../store/documents.ts";
+import type { StoredDocument } from "./documents.ts";
 import type {
   ActorType,
   Candidate,
@@ -14,9 +14,9 @@ import type {
   Occurrence,
   Paged,
   Provenance,
-} from "../store/recovery.ts";
-import type { RecoveryStats } from "../store/recovery-numbers.ts";
-import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "../store/redrive.ts";
+} from "./records-types.ts";
+import type { RecoveryStats } from "./confidence/numbers.ts";
+import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "./redrive/redrive.ts";
 import type { ActionInfo, RecoveryAction } from "./actions/action.ts";
 import type { HookName, HookOptions, RecoveryHooks } from "./hooks.ts";
 import type { ExecutionRequest, RedriveRequest } from "./redrive/request.ts";

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
 import { startStreams, streamTopics } from "../presets/streams.ts";
 import { auditOf } from "../store/audit.ts";
-import { recoveryOf } from "../store/recovery.ts";
+import { recoveryOf } from "../recovery/records-types.ts";
 import type { Store } from "../store/store.ts";
 import type { StopOptions } from "../worker/worker.ts";
 import { createApp } from "./app.ts";

@@ -11,7 +11,7 @@ import { systemRandom } from "../platform/random.ts";
 import { accept, check, checkTopics, dedupeScope, enqueue } from "../store/memory/enqueue.ts";
 import { type MemoryStoreOptions, memoryStoreOn } from "../store/memory/memory-store.ts";
 import { createState, nowMs, type State } from "../store/memory/state.ts";
-import type { WithRecovery } from "../store/recovery.ts";
+import type { WithRecovery } from "../recovery/records-types.ts";
 import type { EnqueueOptions, Store, Transaction } from "../store/store.ts";
 
 /** What code under test takes for its database client inside a transaction. */

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, it, vi } from "vitest";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
-import type { WithRecovery } from "../../src/store/recovery.ts";
+import type { WithRecovery } from "../../src/recovery/records-types.ts";
 import type { Store } from "../../src/store/store.ts";
 import { startTestServer } from "../server/support.ts";
 import { freePort } from "../support/free-port.ts";

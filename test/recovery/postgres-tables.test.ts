@@ -11,8 +11,8 @@ import { evaluateRules } from "../../src/recovery/rules/evaluate.ts";
 import { evaluationToJson } from "../../src/recovery/rules/evaluation-json.ts";
 import { createConnection, KERNEL_SET, migrateUp } from "../../src/store/postgres/index.ts";
 import { daysAround, ensurePartitions } from "../../src/store/postgres/partitions.ts";
-import type { IngestRules, NewOccurrence } from "../../src/store/recovery.ts";
-import { EVALUATE, identity, newOccurrence } from "../../src/testing/recovery-conformance/scene.ts";
+import type { IngestRules, NewOccurrence } from "../../src/recovery/records-types.ts";
+import { EVALUATE, identity, newOccurrence } from "./conformance/scene.ts";
 import { definition, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
 import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 

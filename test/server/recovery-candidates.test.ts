@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { HALF_LIFE_MS } from "../../src/recovery/confidence/outcome-counts.ts";
-import { recoveryOf } from "../../src/store/recovery.ts";
+import { recoveryOf } from "../../src/recovery/records-types.ts";
 import { dataOf, inOrder, type Json, type RecoveryServer, startRecoveryServer } from "./recovery-support.ts";
 
 let scene: RecoveryServer;

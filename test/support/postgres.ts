@@ -4,7 +4,7 @@
 import pg from "pg";
 import type { WithAudit } from "../../src/store/audit.ts";
 import { createPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres/index.ts";
-import type { WithRecovery } from "../../src/store/recovery.ts";
+import type { WithRecovery } from "../../src/recovery/records-types.ts";
 import type { Store } from "../../src/store/store.ts";
 
 export function databaseUrl(): string {

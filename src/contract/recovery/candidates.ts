@@ -3,7 +3,7 @@
  * the version that was read. What a rule may say is the engine's business (src/recovery/rules); its faults have the shape of all others.
  */
 import { z } from "zod";
-import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../store/candidate-state.ts";
+import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recovery/candidates/candidate-state.ts";
 import type { ProblemCode } from "../problem-codes.ts";
 import { type Body, body, lists, listsAll, okOrCreated, optionalBody, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";

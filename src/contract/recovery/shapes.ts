@@ -2,7 +2,7 @@
  * Groups, candidates, evaluations and actions as they are answered, with what one needs to decide; and the record of who did what.
  */
 import { z } from "zod";
-import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../store/candidate-state.ts";
+import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recovery/candidates/candidate-state.ts";
 import * as v from "../values.ts";
 
 export const group = v.shape("Group", {

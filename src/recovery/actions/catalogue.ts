@@ -5,7 +5,7 @@
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
-import type { DocumentStore, StoredDocument } from "../../store/documents.ts";
+import type { DocumentStore, StoredDocument } from "../documents.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import type { ActionPriorities } from "../rules/actions.ts";

@@ -1,6 +1,6 @@
 /** The catalogue as it is shown: what each action is set to, and how often it has healed and failed everywhere. */
 
-import type { RecoveryStore } from "../../store/recovery.ts";
+import type { RecoveryStore } from "../records-types.ts";
 import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
 import type { Actor } from "../recovery.ts";
 import { NOT_INGESTED } from "../topics.ts";

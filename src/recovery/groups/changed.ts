@@ -1,8 +1,8 @@
 /** What the store answered to a merge or a split, as the group or as the error that says what to do. */
 import { MakegoodError } from "../../message/errors.ts";
-import { isExecuting } from "../../store/candidate-state.ts";
-import type { GroupChanged } from "../../store/group-changes.ts";
-import type { Group, RecoveryStore } from "../../store/recovery.ts";
+import { isExecuting } from "../candidates/candidate-state.ts";
+import type { GroupChanged } from "./group-changes.ts";
+import type { Group, RecoveryStore } from "../records-types.ts";
 
 export function changedGroup(changed: GroupChanged): Group {
   if (changed.kind === "done") return changed.group;

@@ -2,7 +2,7 @@
  * Why the failures of a group are together, in sentences a person can check: what they share, what differs between two of them, and
  * which decision of a person put them there.
  */
-import type { Group, Occurrence } from "../../store/recovery.ts";
+import type { Group, Occurrence } from "../records-types.ts";
 import type { Failure, Fingerprints } from "../fingerprint/fingerprint.ts";
 import { OVERFLOW } from "../fingerprint/learner.ts";
 import { why } from "../fingerprint/why.ts";

@@ -3,8 +3,8 @@
  * joined by another, and further ones are taken away after it, so that merging on and on does not fill the list.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import type { DocumentWrite } from "../../store/documents.ts";
-import type { Group, GroupIdentity } from "../../store/recovery.ts";
+import type { DocumentWrite } from "../documents.ts";
+import type { Group, GroupIdentity } from "../records-types.ts";
 import { mergeRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
 import { type GroupRuleBook, groupRuleText, type KeptGroupRule, placeOf } from "./rule-documents.ts";
 

@@ -1,7 +1,7 @@
 /** Groups as people see them: with their candidate, their newest occurrences, and why their failures are together. */
 import { MakegoodError } from "../../message/errors.ts";
-import type { Group, RecoveryStore } from "../../store/recovery.ts";
-import type { FailurePlaces } from "../ingest/place-failures.ts";
+import type { Group, RecoveryStore } from "../records-types.ts";
+import type { FailurePlaces } from "../failures/place-failures.ts";
 import type { GroupDetail } from "../recovery.ts";
 import { explainGroup } from "./explain.ts";
 import type { GroupRuleBook } from "./rule-documents.ts";

@@ -4,8 +4,8 @@
  * for again after its process was killed, and then does what was left to do.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import { isClosed } from "../../store/candidate-state.ts";
-import type { Group, IngestRules, RecoveryStore } from "../../store/recovery.ts";
+import { isClosed } from "../candidates/candidate-state.ts";
+import type { Group, IngestRules, RecoveryStore } from "../records-types.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import { changedGroup, refuseExecuting } from "./changed.ts";

@@ -5,8 +5,8 @@
 import { errorText } from "../../message/errors.ts";
 import { withNames } from "../../message/json.ts";
 import type { Events } from "../../observe/events.ts";
-import type { DocumentStore } from "../../store/documents.ts";
-import type { GroupIdentity } from "../../store/recovery.ts";
+import type { DocumentStore } from "../documents.ts";
+import type { GroupIdentity } from "../records-types.ts";
 import { type GroupRule, type GroupRules, RULE_LIMITS, RuleTable } from "../fingerprint/group-rules.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";

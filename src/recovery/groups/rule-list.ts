@@ -3,8 +3,8 @@
  * was counted stays where it is, and groups that were merged stay merged.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
-import type { StoredDocument } from "../../store/documents.ts";
-import type { RecoveryStore } from "../../store/recovery.ts";
+import type { StoredDocument } from "../documents.ts";
+import type { RecoveryStore } from "../records-types.ts";
 import type { Actor, GroupRuleInfo } from "../recovery.ts";
 import { dropGroupRule, type GroupRuleBook, readGroupRule } from "./rule-documents.ts";
 

@@ -4,8 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { MakegoodError } from "../../message/errors.ts";
-import { isClosed } from "../../store/candidate-state.ts";
-import type { Group, GroupIdentity, Occurrence, RecoveryStore } from "../../store/recovery.ts";
+import { isClosed } from "../candidates/candidate-state.ts";
+import type { Group, GroupIdentity, Occurrence, RecoveryStore } from "../records-types.ts";
 import { Fingerprints, ruleFingerprint } from "../fingerprint/fingerprint.ts";
 import { type GroupRule, RULE_LIMITS, splitRule } from "../fingerprint/group-rules.ts";
 import { line } from "../provenance.ts";

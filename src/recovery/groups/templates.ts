@@ -1,5 +1,5 @@
 /** The templates that stand for groups: their own, those of groups merged into them, or those of the merge rule that made them. */
-import type { Group, RecoveryStore } from "../../store/recovery.ts";
+import type { Group, RecoveryStore } from "../records-types.ts";
 import type { GroupRuleBook } from "./rule-documents.ts";
 
 const PAGE = 200;

@@ -3,7 +3,7 @@
  * happened since the last event of this process, so that counters add up over all processes.
  */
 import type { Events } from "../../observe/events.ts";
-import type { Redrive, RedriveCounts } from "../../store/redrive.ts";
+import type { Redrive, RedriveCounts } from "./redrive.ts";
 
 const NONE: RedriveCounts = { selected: 0, waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 0 };
 

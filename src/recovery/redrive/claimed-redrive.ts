@@ -4,7 +4,7 @@
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
-import type { Redrive, RedriveClaim } from "../../store/redrive.ts";
+import type { Redrive, RedriveClaim } from "./redrive.ts";
 import { createCarrierTopics } from "../carrier.ts";
 import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
 import { announce } from "./announce.ts";

@@ -4,7 +4,7 @@
 import type { TopicRecord } from "../../message/topic.ts";
 import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
-import type { RecoveryStore } from "../../store/recovery.ts";
+import type { RecoveryStore } from "../records-types.ts";
 import type { Store } from "../../store/store.ts";
 
 export interface RedriveSettings {

@@ -7,7 +7,7 @@ import { LIMITS } from "../../message/limits.ts";
 import type { MessageView } from "../../message/message.ts";
 import { checkFields, parsePayloadText } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
-import { carriedError, type MessageEdited } from "../../store/redrive.ts";
+import { carriedError, type MessageEdited } from "./redrive.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import { copyOf } from "./carriers.ts";

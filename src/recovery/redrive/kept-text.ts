@@ -5,7 +5,7 @@
  */
 
 import { CARRIERS } from "../../message/topic.ts";
-import type { RedriveCounts } from "../../store/redrive.ts";
+import type { RedriveCounts } from "./redrive.ts";
 import { firstState, restarted, type StepState } from "./next-step.ts";
 import { checkPlan, REDRIVE_DEFAULTS, type StoredPlan } from "./request.ts";
 

@@ -3,7 +3,7 @@
  * done. The canary goes before all others; no window of time sees more than the rate allows and a tenth of a second's worth; the rate
  * doubles each second, and starts over after a gap; more failures than the plan bears stop it.
  */
-import type { RedriveCounts } from "../../store/redrive.ts";
+import type { RedriveCounts } from "./redrive.ts";
 import type { RedrivePlan } from "./request.ts";
 
 /** What is remembered between steps, also for another process that continues it. Times are wall clock milliseconds. */

@@ -1,8 +1,8 @@
 /**
  * The line of the append-only record that stands in the same write as a change of a redrive.
  */
-import type { NewProvenance } from "../../store/recovery.ts";
-import type { NewRedrive } from "../../store/redrive.ts";
+import type { NewProvenance } from "../records-types.ts";
+import type { NewRedrive } from "./redrive.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 

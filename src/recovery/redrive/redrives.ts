@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { Redrive, RedriveStatus } from "../../store/redrive.ts";
+import type { Redrive, RedriveStatus } from "./redrive.ts";
 import type { Actor, Recovery, Versioned } from "../recovery.ts";
 import { announce } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";

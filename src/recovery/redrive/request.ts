@@ -7,7 +7,7 @@ import { LIMITS } from "../../message/limits.ts";
 import type { Carrier } from "../../message/topic.ts";
 import { isTopicName, isWellFormed } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { RedriveMode, RedriveSelect } from "../../store/redrive.ts";
+import type { RedriveMode, RedriveSelect } from "./redrive.ts";
 
 export interface RedrivePlan {
   /** So many first; the rest follows once these are known to have healed. 0: no canary. */

@@ -13,7 +13,7 @@ import {
   type RedrivePreview,
   type RedriveSelect,
   writtenSelect,
-} from "../../store/redrive.ts";
+} from "./redrive.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
 import { announce } from "./announce.ts";

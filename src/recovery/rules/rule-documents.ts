@@ -5,7 +5,7 @@
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import type { Events } from "../../observe/events.ts";
-import type { DocumentStore, StoredDocument } from "../../store/documents.ts";
+import type { DocumentStore, StoredDocument } from "../documents.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";

@@ -7,7 +7,7 @@ import { CONDITION_FAILED } from "../../contract/openapi.ts";
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import type { Actor, Recovery } from "../../recovery/recovery.ts";
-import { recoveryOf } from "../../store/recovery.ts";
+import { recoveryOf } from "../../recovery/records-types.ts";
 import type { Health } from "../health.ts";
 import { problemOf, Refusal, type Reply, refused } from "../http.ts";
 import { wireName } from "../json/wire.ts";

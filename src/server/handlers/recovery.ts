@@ -9,7 +9,7 @@ import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redriv
 import { groupRule } from "../../contract/recovery/shapes.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
-import type { Redrive } from "../../store/redrive.ts";
+import type { Redrive } from "../../recovery/redrive/redrive.ts";
 import { DONE, identified, json, jsonText, notFound, numbered, page, pageText, type Reply, spliced, tagged } from "../http.ts";
 import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";

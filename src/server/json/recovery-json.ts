@@ -10,9 +10,9 @@ import type { ActionInfo } from "../../recovery/actions/action.ts";
 import { approvalsNeeded } from "../../recovery/actions/applies.ts";
 import type { CandidateDetail, CandidateInGroup, EvaluateAnswer } from "../../recovery/recovery.ts";
 import { evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
-import type { Group, Occurrence, Provenance } from "../../store/recovery.ts";
-import type { RecoveryStats } from "../../store/recovery-numbers.ts";
-import type { Redrive } from "../../store/redrive.ts";
+import type { Group, Occurrence, Provenance } from "../../recovery/records-types.ts";
+import type { RecoveryStats } from "../../recovery/confidence/numbers.ts";
+import type { Redrive } from "../../recovery/redrive/redrive.ts";
 import { inWireNames, wireOf } from "./wire.ts";
 
 /** JSON text that we wrote ourselves; what is none is shown as the text it is. */

@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
-import type { WithRecovery } from "../recovery.ts";
+import type { WithRecovery } from "../../recovery/records-types.ts";
 import type { Store } from "../store.ts";
 import { claim, extend, reclaim } from "./claim.ts";
 import { enqueue } from "./enqueue.ts";

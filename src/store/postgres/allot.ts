@@ -4,7 +4,7 @@
  */
 import { BUCKET_KEPT_MS, bucketOf } from "../../message/rate.ts";
 import type { TopicStore } from "../topics.ts";
-import { clockSql, perClock } from "./clock-sql.ts";
+import { clockSql, perClock } from "../shared/clock-sql.ts";
 import type { Db } from "./db.ts";
 
 /** Now and then buckets are dropped that have been full for long: tenants come and go. */

@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import type { WithAudit } from "../audit.ts";
-import type { WithRecovery } from "../recovery.ts";
+import type { WithRecovery } from "../../recovery/records-types.ts";
 import type { Store, StoreTraits } from "../store.ts";
 import { createPostgresAudit } from "./audit/audit.ts";
 import { ensureMonths, monthsAround } from "./audit/months.ts";
@@ -17,7 +17,7 @@ import { KIND_ORDERED } from "./lane-table.ts";
 import { migrateUp, migrationStatus } from "./migrate.ts";
 import { createOpenLeases } from "./open-leases.ts";
 import { daysAround, ensurePartitions } from "./partitions.ts";
-import { createPostgresRecovery } from "./recovery/recovery-store.ts";
+import { createPostgresRecovery } from "../../recovery/records.ts";
 import { quoteSchema } from "./schema-name.ts";
 import { createClaim } from "./statements/claim.ts";
 import { createExtend } from "./statements/extend.ts";

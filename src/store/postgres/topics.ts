@@ -13,7 +13,7 @@ import {
 import type { TopicStore } from "../topics.ts";
 import { createAllot } from "./allot.ts";
 import { createBreakers } from "./breakers.ts";
-import { clockSql, perClock } from "./clock-sql.ts";
+import { clockSql, perClock } from "../shared/clock-sql.ts";
 import type { Row } from "./connection.ts";
 import type { Db } from "./db.ts";
 import { createWorkers } from "./workers.ts";

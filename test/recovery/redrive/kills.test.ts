@@ -7,7 +7,7 @@ import { createEvents } from "../../../src/observe/events.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { createIds } from "../../../src/platform/ids.ts";
 import { createRedrives } from "../../../src/recovery/redrive/redrives.ts";
-import { recoveryOf } from "../../../src/store/recovery.ts";
+import { recoveryOf } from "../../../src/recovery/records-types.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { DELIVERED, dead, definition, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
 import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../../support/postgres.ts";

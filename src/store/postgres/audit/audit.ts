@@ -6,7 +6,7 @@ import { MakegoodError } from "../../../message/errors.ts";
 import { payloadHash } from "../../../message/validate.ts";
 import type { AuditRecord, AuditStore, AuditWritten, StoredAudit } from "../../audit.ts";
 import type { At } from "../../store.ts";
-import { clockSql, perClock } from "../clock-sql.ts";
+import { clockSql, perClock } from "../../shared/clock-sql.ts";
 import type { Row } from "../connection.ts";
 import type { Db } from "../db.ts";
 import { isMissingPartition } from "../sql-errors.ts";

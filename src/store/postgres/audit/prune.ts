@@ -3,7 +3,7 @@
  * leaves. Every step can be repeated: the next run finishes what a crash left half done. It also keeps months ahead.
  */
 import type { AuditRetention } from "../../audit.ts";
-import { clockSql } from "../clock-sql.ts";
+import { clockSql } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { ensureMonths, monthOf, monthOfPartition, monthsAround } from "./months.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { ClaimedMessage } from "../../../message/message.ts";
 import type { ClaimRequest } from "../../store.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { BODY_COLUMNS, bodyOf, claimedRows, headOf, leaseOf } from "./claimed.ts";
 

@@ -2,7 +2,7 @@
  * DUE: what a claim of some lanes would find now, from the indexes that claims use: a bounded list, each lane read as far as the list may need
  * it, and numbers, which read an index entry for each.
  */
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 
 /** Of an ordered lane the heads of open keys. Each probe is one index descent: as joins they would be planned by sizes that are guessed. */
 const openHead = (s: string) => `not r.behind

@@ -3,7 +3,7 @@
  */
 import type { Claim } from "../../../message/message.ts";
 import type { At } from "../../store.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { UNHURRIED } from "./claimed.ts";
 

@@ -4,7 +4,7 @@
  */
 import { isUuid } from "../../../platform/ids.ts";
 import type { Intervention, InterventionResult } from "../../store.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import { type Db, RESOLUTION_CODES } from "../db.ts";
 import type { createReads } from "./read.ts";
 

@@ -4,7 +4,7 @@
  * more are not looked into. The caller decides how often to look.
  */
 import type { Lane, Lanes } from "../../store.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { KIND_ORDERED, kindSays } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";

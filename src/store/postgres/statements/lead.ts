@@ -3,7 +3,7 @@
  * safe when two do it.
  */
 import type { At, Leadership } from "../../store.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 
 const takeSql = (s: string) =>

@@ -4,7 +4,7 @@
  * lanes that had nothing for long.
  */
 import type { PruneRequest } from "../../store.ts";
-import { clockSql } from "../clock-sql.ts";
+import { clockSql } from "../../shared/clock-sql.ts";
 import { ensureDayIndexes } from "../day-indexes.ts";
 import type { Db } from "../db.ts";
 import { DAY_MS, dayOfPartition, daysAround, ensurePartitions, partitionSuffix } from "../partitions.ts";

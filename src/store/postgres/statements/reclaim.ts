@@ -4,7 +4,7 @@
  */
 import type { ClaimedMessage } from "../../../message/message.ts";
 import type { At } from "../../store.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { KIND_ORDERED, kindSays, type LaneInfo } from "../lane-table.ts";
 import { FAILED, orderedSays } from "./claimed.ts";

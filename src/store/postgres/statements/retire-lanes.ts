@@ -4,7 +4,7 @@
  * has enqueued has read it, so nothing can be on its way into a lane that goes; a later enqueue finds it gone and makes it again.
  */
 import { hasSqlState } from "../../shared/sql-state.ts";
-import { clockSql } from "../clock-sql.ts";
+import { clockSql } from "../../shared/clock-sql.ts";
 import type { Queryable } from "../connection.ts";
 import type { Db } from "../db.ts";
 

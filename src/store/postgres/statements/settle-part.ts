@@ -3,7 +3,7 @@
  * answers them in any order, so leases are settled in parts as a rule, and the statement for any mixture costs several times as much.
  */
 import type { Settle } from "../../../message/settlement.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import type { OpenLeases } from "../open-leases.ts";
 

@@ -13,7 +13,7 @@ import {
   type Turn,
   type TurnSettlement,
 } from "../../usage.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { fromEpoch } from "../statements/view.ts";
 import { queryIn } from "../transaction.ts";

@@ -4,7 +4,7 @@
  */
 import type { At, Transaction } from "../../store.ts";
 import type { QuotaGap, QuotaUsage, Turn, TurnRef } from "../../usage.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { queryIn } from "../transaction.ts";
 import { NIL_USER, TURN_COLUMNS, turnOf } from "./rows.ts";

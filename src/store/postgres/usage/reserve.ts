@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../../message/errors.ts";
 import type { At, Transaction } from "../../store.ts";
 import type { Reservation, ReserveResult } from "../../usage.ts";
-import { perClock } from "../clock-sql.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { queryIn } from "../transaction.ts";
 import type { UsageReads } from "./reads.ts";

@@ -3,11 +3,11 @@
  * nobody can leave.
  */
 import { describe, expect, it } from "vitest";
-import { approvalRefusal, standingOf } from "../../../../src/recovery/candidate/approvals.ts";
-import { handMoveRefusal, isExecutionStatus } from "../../../../src/recovery/candidate/transitions.ts";
+import { approvalRefusal, standingOf } from "../../../../src/recovery/candidates/approvals.ts";
+import { handMoveRefusal, isExecutionStatus } from "../../../../src/recovery/candidates/transitions.ts";
 import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts.ts";
-import { EXECUTION_STATUSES, forbiddenMove } from "../../../../src/store/candidate-state.ts";
-import type { Candidate, ExecutionStatus } from "../../../../src/store/recovery.ts";
+import { EXECUTION_STATUSES, forbiddenMove } from "../../../../src/recovery/candidates/candidate-state.ts";
+import type { Candidate, ExecutionStatus } from "../../../../src/recovery/records-types.ts";
 import { ANN, BO, createScene, ROBOT, type Scene } from "./scene.ts";
 
 const DAY_MS = 24 * 3_600_000;

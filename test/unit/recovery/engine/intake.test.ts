@@ -4,10 +4,10 @@
  */
 import { expect, it } from "vitest";
 import { MakegoodError } from "../../../../src/message/errors.ts";
-import { createIntake, type Incoming } from "../../../../src/recovery/ingest/intake.ts";
-import type { FailurePlaces } from "../../../../src/recovery/ingest/place-failures.ts";
-import { INGEST_MAX } from "../../../../src/store/candidate-state.ts";
-import type { GroupIdentity, Ingested, NewOccurrence } from "../../../../src/store/recovery.ts";
+import { createIntake, type Incoming } from "../../../../src/recovery/failures/intake.ts";
+import type { FailurePlaces } from "../../../../src/recovery/failures/place-failures.ts";
+import { INGEST_MAX } from "../../../../src/recovery/candidates/candidate-state.ts";
+import type { GroupIdentity, Ingested, NewOccurrence } from "../../../../src/recovery/records-types.ts";
 
 const AT = { topic: "t/x", sink: "x", errorCode: "E" };
 const GROUP: GroupIdentity = { ...AT, fingerprint: "f", failureMatchId: "m", template: "x", topFrame: null, groupRule: null };

@@ -5,11 +5,11 @@
 import { describe, expect, it } from "vitest";
 import { createEvents } from "../../../../src/observe/events.ts";
 import { createIds } from "../../../../src/platform/ids.ts";
-import { endOf } from "../../../../src/recovery/candidate/completion.ts";
-import { reopenIfNewer } from "../../../../src/recovery/candidate/reopen.ts";
+import { endOf } from "../../../../src/recovery/candidates/completion.ts";
+import { reopenIfNewer } from "../../../../src/recovery/candidates/reopen.ts";
 import { carrierTopicName } from "../../../../src/recovery/carrier.ts";
 import { createRecovery, type RecoveryEngine } from "../../../../src/recovery/engine.ts";
-import type { Candidate, CandidateWrite, Group, RecoveryStore } from "../../../../src/store/recovery.ts";
+import type { Candidate, CandidateWrite, Group, RecoveryStore } from "../../../../src/recovery/records-types.ts";
 import { ANN, createScene, DELIVERED, dead, type Scene, TOPIC } from "./scene.ts";
 
 const MINUTE_MS = 60_000;

@@ -4,11 +4,11 @@
  */
 import { describe, expect, it } from "vitest";
 import { createIds } from "../../../../src/platform/ids.ts";
-import { ingestRules } from "../../../../src/recovery/evaluation/when.ts";
+import { ingestRules } from "../../../../src/recovery/candidates/when.ts";
 import { mergeDecision } from "../../../../src/recovery/groups/merge-rule.ts";
 import { groupRuleText, readGroupRule } from "../../../../src/recovery/groups/rule-documents.ts";
-import { createGroupJoins } from "../../../../src/recovery/ingest/join-groups.ts";
-import type { Candidate, Group, RecoveryStore } from "../../../../src/store/recovery.ts";
+import { createGroupJoins } from "../../../../src/recovery/failures/join-groups.ts";
+import type { Candidate, Group, RecoveryStore } from "../../../../src/recovery/records-types.ts";
 import { ANN, BO, createScene, type Scene, TOPIC } from "./scene.ts";
 
 const RULES = { reopens: () => true, evaluation: () => null };

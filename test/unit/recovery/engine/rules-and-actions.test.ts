@@ -8,7 +8,7 @@ import { rendered, renderedTemplate, TEMPLATE_NAMES, templateFault } from "../..
 import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts.ts";
 import { ruleToJson } from "../../../../src/recovery/rules/parse-rule.ts";
 import type { Rule } from "../../../../src/recovery/rules/rule.ts";
-import type { Candidate, Group } from "../../../../src/store/recovery.ts";
+import type { Candidate, Group } from "../../../../src/recovery/records-types.ts";
 import { ANN, BO, createScene } from "./scene.ts";
 
 const RULE = {

@@ -14,7 +14,7 @@ import type { Actor, FailureReport } from "../../../../src/recovery/recovery.ts"
 import type { RecoverySettings } from "../../../../src/recovery/settings.ts";
 import { EVALUATION_ATTEMPTS_MAX, RECOVERY_TOPIC } from "../../../../src/recovery/topics.ts";
 import { createMemoryStore } from "../../../../src/store/memory/memory-store.ts";
-import { type Candidate, type RecoveryStore, recoveryOf } from "../../../../src/store/recovery.ts";
+import { type Candidate, type RecoveryStore, recoveryOf } from "../../../../src/recovery/records-types.ts";
 import type { Store } from "../../../../src/store/store.ts";
 
 export const ANN: Actor = { actor: "ann", actorType: "human" };

@@ -7,7 +7,7 @@ import { MakegoodError } from "../../../../src/message/errors.ts";
 import { carrierKey, createCarrierTopics } from "../../../../src/recovery/carrier.ts";
 import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts.ts";
 import { nextKey } from "../../../../src/recovery/redrive/carriers.ts";
-import type { NewOccurrence } from "../../../../src/store/recovery.ts";
+import type { NewOccurrence } from "../../../../src/recovery/records-types.ts";
 import { definition, hashOf } from "../../../../src/testing/store-conformance/fixtures.ts";
 import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 

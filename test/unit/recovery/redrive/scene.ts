@@ -10,7 +10,7 @@ import { createIds } from "../../../../src/platform/ids.ts";
 import type { RedriveDeps } from "../../../../src/recovery/redrive/deps.ts";
 import { createRedrives, type Redrives } from "../../../../src/recovery/redrive/redrives.ts";
 import { createMemoryStore } from "../../../../src/store/memory/memory-store.ts";
-import type { Redrive } from "../../../../src/store/redrive.ts";
+import type { Redrive } from "../../../../src/recovery/redrive/redrive.ts";
 import { DELIVERED, dead, definition, newMessage } from "../../../../src/testing/store-conformance/fixtures.ts";
 
 export const TOPIC = "billing/charge";

@@ -1,0 +1,54 @@
+/**
+ * Which approvals stand: those of different people, for the group as it is now, not older than their time, and while the group is
+ * about as large as it was when it was looked at. `system` does not count, and the same name twice is one person. Pure.
+ */
+import type { Approval } from "./candidate-state.ts";
+import type { Candidate, Group } from "../records-types.ts";
+import { approvalsNeeded } from "../actions/applies.ts";
+import type { CatalogueAction } from "../actions/catalogue.ts";
+
+export interface Standing {
+  readonly approvals: readonly Approval[];
+  /** Some were given and do not stand any more. */
+  readonly lapsed: boolean;
+  /** Why, in words. */
+  readonly lapsedReason: string | null;
+  /** The group grew too much: none of them stands. */
+  readonly grown: boolean;
+  readonly needed: number;
+  readonly missing: number;
+}
+
+/** An approval is about what was seen: it stands while no more than this share came to it. */
+const GROWTH_SHARE_MAX = 0.1;
+
+export function standingOf(
+  candidate: Pick<Candidate, "approvals" | "groupVersion">,
+  group: Pick<Group, "version" | "occurrenceCount">,
+  action: Pick<CatalogueAction, "approval" | "risk"> | null,
+  { nowMs, approvalMs }: { readonly nowMs: number; readonly approvalMs: number },
+): Standing {
+  const people = candidate.approvals.filter(({ actor }) => actor !== "system");
+  const same = candidate.groupVersion === group.version;
+  const young = people.filter(({ at }) => nowMs - at.getTime() < approvalMs);
+  const seen = same ? (young[0]?.occurrenceCount ?? null) : null;
+  const grown = seen !== null && group.occurrenceCount - seen > seen * GROWTH_SHARE_MAX;
+  const approvals = same && !grown ? young : [];
+  const lapsed = approvals.length < people.length;
+  const needed = action === null ? 1 : approvalsNeeded(action);
+  const missing = Math.max(0, needed - approvals.length);
+  return { approvals, lapsed, lapsedReason: lapsed ? whyLapsed(same, grown ? seen : null, group) : null, grown, needed, missing };
+}
+
+function whyLapsed(same: boolean, seen: number | null, { occurrenceCount }: Pick<Group, "occurrenceCount">): string {
+  if (!same) return "its group changed";
+  return seen === null ? "it was too long ago" : `its group had ${seen} failures then and has ${occurrenceCount} now`;
+}
+
+/** Why it may not run yet; null: enough people have approved. */
+export function approvalRefusal(candidateId: number, { missing, needed, lapsedReason }: Standing): string | null {
+  if (missing === 0) return null;
+  if (lapsedReason !== null) return `The approval of candidate ${candidateId} has lapsed (${lapsedReason}): approve it again.`;
+  const people = needed === 1 ? "one person" : "two different people";
+  return `Candidate ${candidateId} needs the approval of ${people}; ${missing} more must approve.`;
+}

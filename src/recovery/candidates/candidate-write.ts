@@ -1,0 +1,160 @@
+/**
+ * WRITE and REOPEN: a candidate changes under its version, its execution, its group's version and the budget, with its provenance and
+ * messages in the same transaction. The group's row is taken first, as by an ingest and a merge, then the candidate's own.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import { forbiddenMove, isClosed } from "./candidate-state.ts";
+import type {
+  Candidate,
+  CandidatePatch,
+  CandidateWrite,
+  CandidateWritten,
+  IngestRules,
+  NewProvenance,
+  RecoveryStore,
+} from "../records-types.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
+import { readCandidate } from "./candidates-sql.ts";
+import { latestOf, lockGroups } from "../failures/ingest-sql.ts";
+import { record } from "../provenance-sql.ts";
+import { askEvaluation, openRounds } from "./rounds.ts";
+import { type Inside, inTransaction, type RecoveryDb, type Run } from "../../store/postgres/home.ts";
+
+/** Columns that a patch sets as they come. */
+const PLAIN: readonly (readonly [keyof CandidatePatch, string])[] = [
+  ["decision", "decision"],
+  ["evaluationStatus", "evaluation_status"],
+  ["selectedAction", "action"],
+  ["confidence", "confidence"],
+  ["evaluation", "evaluation"],
+  ["groupVersion", "group_version"],
+  ["executionStatus", "execution_status"],
+  ["executionId", "execution_id"],
+  ["executedBy", "executed_by"],
+  ["executionResult", "execution_result"],
+  ["redriveId", "redrive_id"],
+  ["owner", "owner"],
+  ["note", "note"],
+];
+
+async function update(s: string, run: Run, candidateId: number, patch: CandidatePatch, now: Date): Promise<void> {
+  const values: unknown[] = [candidateId];
+  const clock = clockSql(now);
+  const sets = ["version = version + 1", `updated_at = ${clock}`];
+  for (const [name, column] of PLAIN) {
+    if (patch[name] !== undefined) sets.push(`${column} = $${values.push(patch[name])}`);
+  }
+  if (patch.evaluated) sets.push(`evaluated_at = ${clock}`);
+  if (patch.executed) sets.push(`executed_at = ${clock}`);
+  if (patch.executionStatus === "executing") sets.push(`began_at = ${clock}`);
+  if (patch.leaseMs === null) sets.push("lease_until = null");
+  else if (patch.leaseMs !== undefined)
+    sets.push(`lease_until = ${clock} + $${values.push(patch.leaseMs)}::float8 * interval '1 ms'`);
+  await run(`update ${s}.recovery_candidate set ${sets.join(", ")} where id = $1::bigint`, values);
+  if (patch.clearApprovals) await run(`delete from ${s}.recovery_approval where candidate_id = $1::bigint`, [candidateId]);
+  if (patch.approval) {
+    const { actor, note, occurrenceCount = null } = patch.approval;
+    const text = `insert into ${s}.recovery_approval (candidate_id, actor, at, note, occurrences)
+      values ($1::bigint, $2, ${clock}, $3, $4::bigint) on conflict (candidate_id, actor) do nothing`;
+    await run(text, [candidateId, actor, note, occurrenceCount]);
+  }
+}
+
+/** Where a candidate would stand; the tables refuse the same moves once more. */
+function moved(candidate: Candidate, patch: CandidatePatch) {
+  return {
+    decision: patch.decision ?? candidate.decision,
+    evaluationStatus: patch.evaluationStatus ?? candidate.evaluationStatus,
+    executionStatus: patch.executionStatus ?? candidate.executionStatus,
+    executionId: patch.executionId === undefined ? candidate.executionId : patch.executionId,
+  };
+}
+
+type Refusal = Exclude<CandidateWritten["kind"], "done" | "not_found">;
+
+/** DR-1, DR-2: what was read may be old; what is compared here is under the locks of the group and the candidate. */
+async function refusal(s: string, run: Run, candidate: Candidate, request: CandidateWrite, now: Date): Promise<Refusal | null> {
+  const { version, executionId, groupVersion, budget } = request;
+  if (version !== undefined && version !== candidate.version) return "version_conflict";
+  if (executionId !== undefined && executionId !== candidate.executionId) return "version_conflict";
+  if (groupVersion !== undefined) {
+    const [row] = await run(`select version::text from ${s}.recovery_group where id = $1::bigint`, [candidate.groupId]);
+    if (Number(row?.[0]) !== groupVersion) return "group_changed";
+  }
+  if (!budget) return null;
+  const text = `select count(*)::text from ${s}.recovery_candidate where executed_by = $1
+    and began_at is not null and began_at > ${clockSql(now)} - $2::float8 * interval '1 ms'`;
+  const [row] = await run(text, [budget.executedBy, budget.windowMs]);
+  return Number(row?.[0]) >= budget.executionsMax ? "over_budget" : null;
+}
+
+async function hold(s: string, run: Run, groupId: number, heldBy: string | null): Promise<void> {
+  await run(
+    `update ${s}.recovery_group g set held_by = $2, version = g.version + 1 from ${s}.recovery_group f
+      where f.id = $1::bigint and g.id = coalesce(f.merged_into, f.id) and g.held_by is distinct from $2`,
+    [groupId, heldBy],
+  );
+}
+
+async function write(s: string, inside: Inside, request: CandidateWrite): Promise<CandidateWritten> {
+  const { run } = inside;
+  const { candidateId, patch, budget } = request;
+  const seen = await readCandidate(s, run, candidateId);
+  if (!seen) return { kind: "not_found" };
+  if (budget) {
+    await run("select pg_advisory_xact_lock(hashtextextended($1, 0))::text", [`makegood budget ${s} ${budget.executedBy}`]);
+  }
+  const { now } = await lockGroups(s, run, [String(seen.groupId)], request.now);
+  // A redrive that starts takes over the candidate without its group: the row itself is what is compared.
+  const candidate = (await readCandidate(s, run, candidateId, "for no key update")) as Candidate;
+  const refused = await refusal(s, run, candidate, request, now);
+  if (refused) return { kind: refused, candidate };
+  const forbidden = forbiddenMove(candidate, moved(candidate, patch));
+  if (forbidden) throw new MakegoodError("wrong_state", `candidate ${candidateId}: ${forbidden}`, { candidateId });
+  await update(s, run, candidateId, patch, now);
+  if (patch.heldBy !== undefined) await hold(s, run, candidate.groupId, patch.heldBy);
+  await record(s, run, request.provenance, { now });
+  await inside.enqueue(request.messages ?? [], { now: request.now });
+  return { kind: "done", candidate: (await readCandidate(s, run, candidateId)) as Candidate };
+}
+
+async function reopen(
+  s: string,
+  inside: Inside,
+  groupId: number,
+  rules: IngestRules,
+  provenance: readonly NewProvenance[],
+): Promise<Candidate | null> {
+  const { run } = inside;
+  if (!Number.isSafeInteger(groupId)) return null;
+  const { now, rootOf } = await lockGroups(s, run, [String(groupId)], rules.now);
+  const group = rootOf.get(String(groupId));
+  const latest = group && (await latestOf(s, run, [group])).get(group);
+  if (!group || !latest) return null;
+  const { occurrenceCount, version: groupVersion } = latest;
+  let { candidate } = latest;
+  if (!candidate || isClosed(candidate)) {
+    const rounds = await openRounds(s, run, [{ group, round: (candidate?.round ?? 0) + 1, groupVersion }], now);
+    candidate = rounds.get(group) as Candidate;
+  }
+  const { candidateId } = candidate;
+  const asked = askEvaluation(rules, candidate, { occurrences: occurrenceCount, before: occurrenceCount, now });
+  if (asked) {
+    const text = `update ${s}.recovery_candidate set evaluation_status = 'unevaluated', evaluations = evaluations + 1, version = version + 1,
+      updated_at = ${clockSql(now)} where id = $1::bigint`;
+    await run(text, [candidateId]);
+  }
+  const lines = provenance.map((one) => ({ ...one, candidateId: one.candidateId ?? candidateId }));
+  await record(s, run, lines, { now });
+  if (asked) await inside.enqueue([asked.message], { now: rules.now });
+  return asked?.candidate ?? candidate;
+}
+
+export function createCandidateWrites(db: RecoveryDb): Pick<RecoveryStore, "write" | "reopen"> {
+  const { s } = db;
+  return {
+    write: (request) => inTransaction(db, "write a candidate", (inside) => write(s, inside, request)),
+    reopen: (groupId, rules, provenance) =>
+      inTransaction(db, "reopen a group", (inside) => reopen(s, inside, groupId, rules, provenance)),
+  };
+}

@@ -1,0 +1,72 @@
+/**
+ * What is read of candidates: one, the latest of a group, pages by state, and executions whose lease is over.
+ */
+import { EXECUTION_STATUSES } from "./candidate-state.ts";
+import type { Candidate, CandidateFilter, Paged, RecoveryStore } from "../records-types.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
+import { idCursor, paged, pageLimit } from "../pages.ts";
+import { candidateColumns, candidateOf } from "../rows.ts";
+import { type RecoveryDb, type Run, reader } from "../../store/postgres/home.ts";
+
+/** `lock`: no other transaction writes to it until this one ends. */
+export async function readCandidate(
+  s: string,
+  run: Run,
+  candidateId: number,
+  lock: "" | "for no key update" = "",
+): Promise<Candidate | null> {
+  if (!Number.isSafeInteger(candidateId)) return null;
+  const text = `select ${candidateColumns(s)} from ${s}.recovery_candidate c where c.id = $1::bigint ${lock}`;
+  const [row] = await run(text, [candidateId]);
+  return row ? candidateOf(row) : null;
+}
+
+function listSql(s: string, filter: CandidateFilter): { text: string; values: unknown[] } {
+  const values: unknown[] = [idCursor(filter.cursor), pageLimit(filter.limit) + 1];
+  const where = ["c.id < $1::bigint"];
+  const fits = (name: string, value: unknown) => {
+    if (value !== undefined) where.push(`c.${name} = $${values.push(value)}`);
+  };
+  fits("decision", filter.decision);
+  fits("evaluation_status", filter.evaluationStatus);
+  // In the text, so that every plan uses the index of executing ones.
+  if (filter.executionStatus !== undefined) {
+    const status = EXECUTION_STATUSES.find((each) => each === filter.executionStatus) ?? "";
+    where.push(`c.execution_status = '${status}'`);
+  }
+  fits("action", filter.action);
+  fits("group_id", filter.groupId);
+  if (filter.current ?? true) {
+    where.push(`not exists (select from ${s}.recovery_candidate n where n.group_id = c.group_id and n.round > c.round)`);
+    where.push(`exists (select from ${s}.recovery_group g where g.id = c.group_id and g.merged_into is null)`);
+  }
+  const text = `select ${candidateColumns(s)} from ${s}.recovery_candidate c where ${where.join(" and ")} order by c.id desc limit $2::int`;
+  return { text, values };
+}
+
+export function createCandidates(
+  db: RecoveryDb,
+): Pick<RecoveryStore, "candidate" | "candidateOf" | "candidates" | "expiredExecutions"> {
+  const { s } = db;
+  const run = reader(db, "read candidates");
+  return {
+    candidate: (candidateId) => readCandidate(s, run, candidateId),
+    async candidateOf(groupId) {
+      if (!Number.isSafeInteger(groupId)) return null;
+      const text = `select ${candidateColumns(s)} from ${s}.recovery_group g join ${s}.recovery_candidate c on c.group_id = coalesce(g.merged_into, g.id)
+        where g.id = $1::bigint order by c.round desc limit 1`;
+      const [row] = await run(text, [groupId]);
+      return row ? candidateOf(row) : null;
+    },
+    async candidates(filter): Promise<Paged<Candidate>> {
+      if (filter.groupId !== undefined && !Number.isSafeInteger(filter.groupId)) return { data: [], nextCursor: null };
+      const { text, values } = listSql(s, filter);
+      return paged((await run(text, values)).map(candidateOf), filter.limit, (last) => String(last.candidateId));
+    },
+    async expiredExecutions(limit, at) {
+      const text = `select ${candidateColumns(s)} from ${s}.recovery_candidate c where c.execution_status = 'executing'
+        and c.lease_until is not null and c.lease_until < ${clockSql(at?.now)} order by c.lease_until, c.id limit $1::int`;
+      return (await run(text, [limit])).map(candidateOf);
+    },
+  };
+}

@@ -1,0 +1,96 @@
+/**
+ * What should be done about a failure: the rules in use, what became of earlier actions, and the catalogue, in one answer. Writes
+ * nothing; a candidate's evaluation and a mere question get the same answer.
+ */
+import type { Clock } from "../../platform/clock.ts";
+import type { Group, RecoveryStore } from "../records-types.ts";
+import type { OutcomeCount } from "../confidence/numbers.ts";
+import type { TopicStore } from "../../store/topics.ts";
+import { appliesTo, refusalOf } from "../actions/applies.ts";
+import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";
+import { isSelectable } from "../confidence/gates.ts";
+import { HALF_LIFE_MS, outcomeCounts } from "../confidence/outcome-counts.ts";
+import { type Evaluation, evaluate } from "../rules/evaluate.ts";
+import type { ActionOutcomes } from "../rules/input.ts";
+import type { RuleBook } from "../rules/rule-documents.ts";
+
+export interface FailureFacts {
+  readonly errorCode: string;
+  readonly errorMessage: string;
+  readonly stackTrace: string | null;
+  readonly topic: string;
+  readonly skillId: string | null;
+  readonly occurrenceCount: number;
+}
+
+export interface EvaluatedFailure {
+  readonly evaluation: Evaluation;
+  /** The recommended action; null without one. */
+  readonly action: CatalogueAction | null;
+}
+
+export interface EvaluateFailureDeps {
+  readonly recovery: Pick<RecoveryStore, "outcomes">;
+  readonly topics: Pick<TopicStore, "get">;
+  readonly ruleBook: Pick<RuleBook, "set">;
+  readonly catalogue: Pick<Catalogue, "all">;
+  readonly clock: Clock;
+  readonly minConfidence: number;
+}
+
+/** `group`: the one it belongs to; null: it would be a new one, of which nothing is known. */
+export type EvaluateFailure = (failure: FailureFacts, group: Group | null) => Promise<EvaluatedFailure>;
+
+export function createEvaluateFailure(deps: EvaluateFailureDeps): EvaluateFailure {
+  const { recovery, topics, ruleBook, catalogue, clock, minConfidence } = deps;
+  return async (failure, group) => {
+    const set = await ruleBook.set();
+    const outcomes = group === null ? [] : outcomesOf(await recovery.outcomes(group.groupId, HALF_LIFE_MS));
+    const { errorCode, errorMessage, stackTrace, topic, skillId, occurrenceCount } = failure;
+    const input = { errorCode, errorMessage, topic, occurrenceCount, outcomes, at: clock.wallMs() };
+    const more = { ...(stackTrace === null ? {} : { stackTrace }), ...(skillId === null ? {} : { skillId }) };
+    const actions = new Map((await catalogue.all()).map((action) => [action.actionCode, action]));
+    const evaluation = fitting(evaluate(set, { ...input, ...more }, minConfidence), actions, failure, minConfidence);
+    const action = actions.get(evaluation.recommended?.action ?? "") ?? null;
+    const refusal = group && action && refusalOf(action, { group, topic: await topics.get(topic) });
+    // It is still suggested: a person can give it what it lacks.
+    const notes = refusal ? [...evaluation.notes, `${action?.actionCode} cannot be done now: ${refusal}`] : evaluation.notes;
+    return { evaluation: { ...evaluation, notes }, action };
+  };
+}
+
+/** Without the actions that say of themselves that they do not fit this code or topic. */
+function fitting(
+  evaluation: Evaluation,
+  actions: ReadonlyMap<string, CatalogueAction>,
+  failure: FailureFacts,
+  minConfidence: number,
+): Evaluation {
+  const fits = (code: string): boolean => {
+    const action = actions.get(code);
+    return action !== undefined && appliesTo(action, failure);
+  };
+  const given = [...(evaluation.recommended ? [evaluation.recommended] : []), ...evaluation.alternatives];
+  const left = given.filter(({ action }) => fits(action));
+  if (left.length === given.length) return evaluation;
+  const recommended = left.find((each) => isSelectable(each.confidence, minConfidence));
+  const out = given.filter(({ action }) => !fits(action)).map(({ action }) => action);
+  return {
+    ...evaluation,
+    recommended,
+    confidence: recommended?.confidence ?? 0,
+    alternatives: left.filter((each) => each !== recommended),
+    notes: [...evaluation.notes, `left out, because they do not apply to this code or topic: ${out.join(", ")}`],
+  };
+}
+
+const LEVELS = { group: "own", topic: "topic", all: "global" } as const;
+
+export function outcomesOf(counts: readonly OutcomeCount[]): ActionOutcomes[] {
+  const byAction = new Map<string, ActionOutcomes>();
+  for (const { action, level, successes, failures, at } of counts) {
+    const known = byAction.get(action) ?? { action };
+    byAction.set(action, { ...known, [LEVELS[level]]: outcomeCounts(successes, failures, at) });
+  }
+  return [...byAction.values()];
+}

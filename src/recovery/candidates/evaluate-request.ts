@@ -1,0 +1,49 @@
+/** A question about a failure that need not have happened: nothing is written, and nothing is learned from it. */
+import { isTopicName } from "../../message/validate.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { RecoveryStore } from "../records-types.ts";
+import type { TopicStore } from "../../store/topics.ts";
+import { mask } from "../fingerprint/mask.ts";
+import { cleanName, cleanText } from "../failures/clean-text.ts";
+import { sinkName } from "../failures/own-failures.ts";
+import type { FailurePlaces } from "../failures/place-failures.ts";
+import { OUTSIDE_TOPIC } from "../failures/report.ts";
+import type { EvaluateAnswer, EvaluateRequest } from "../recovery.ts";
+import type { EvaluateFailure } from "./evaluate-failure.ts";
+
+export interface EvaluateRequestDeps {
+  readonly recovery: Pick<RecoveryStore, "groupOf">;
+  readonly topics: Pick<TopicStore, "get">;
+  readonly places: Pick<FailurePlaces, "look">;
+  readonly evaluateFailure: EvaluateFailure;
+  readonly clock: Clock;
+}
+
+export async function evaluateRequest(
+  { recovery, topics, places, evaluateFailure, clock }: EvaluateRequestDeps,
+  request: EvaluateRequest,
+): Promise<EvaluateAnswer> {
+  const startedMs = clock.monotonicMs();
+  const errorMessage = cleanText(request.errorMessage ?? "");
+  const stackTrace = request.stackTrace === undefined ? null : cleanText(request.stackTrace);
+  const topic = cleanName(request.topic ?? "") || OUTSIDE_TOPIC;
+  const ours = request.sink === undefined && isTopicName(topic) ? await topics.get(topic) : null;
+  const failure = {
+    topic,
+    sink: ours === null ? mask(cleanName(request.sink ?? "")) : sinkName(ours),
+    errorCode: cleanName(request.errorCode) || "unknown",
+    errorMessage,
+  };
+  const { fingerprint, failureMatchId, template } = await places.look({
+    ...failure,
+    ...(stackTrace === null ? {} : { stackTrace }),
+  });
+  const group = await recovery.groupOf({ fingerprint });
+  const occurrenceCount = request.occurrenceCount ?? (group === null ? 1 : group.occurrenceCount + 1);
+  const { evaluation } = await evaluateFailure(
+    { ...failure, stackTrace, skillId: request.skillId ?? null, occurrenceCount },
+    group,
+  );
+  const durationMs = clock.monotonicMs() - startedMs;
+  return { evaluation, fingerprint, failureMatchId, template, groupId: group?.groupId ?? null, durationMs };
+}

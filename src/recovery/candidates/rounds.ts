@@ -1,0 +1,52 @@
+/**
+ * Rounds of suggestion: the next candidate of a group, with its first line of provenance, and what asks for its evaluation.
+ */
+import type { NewMessage } from "../../message/message.ts";
+import type { Candidate, IngestRules } from "../records-types.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
+import { line, record } from "../provenance-sql.ts";
+import { candidateColumns, candidateOf } from "../rows.ts";
+import type { Run } from "../../store/postgres/home.ts";
+
+export interface NewRound {
+  readonly group: string;
+  readonly round: number;
+  readonly groupVersion: number;
+}
+
+/** By group id. */
+export async function openRounds(s: string, run: Run, rounds: readonly NewRound[], now: Date): Promise<Map<string, Candidate>> {
+  if (rounds.length === 0) return new Map();
+  const clock = clockSql(now);
+  const rows = await run(
+    `with c as (insert into ${s}.recovery_candidate (group_id, round, group_version, created_at, updated_at)
+        select x.*, ${clock}, ${clock} from unnest($1::bigint[], $2::int[], $3::int[]) x returning *)
+      select ${candidateColumns(s)} from c`,
+    [rounds.map((r) => r.group), rounds.map((r) => r.round), rounds.map((r) => r.groupVersion)],
+  );
+  const made = rows.map(candidateOf);
+  await record(
+    s,
+    run,
+    made.map((c) => line("created", c, { reason: `round ${c.round}` })),
+    { now },
+  );
+  return new Map(made.map((c) => [String(c.groupId), c]));
+}
+
+/** The message that asks for an evaluation, and the candidate as it stands with it; null: none is due. */
+export function askEvaluation(
+  rules: IngestRules,
+  candidate: Candidate,
+  { occurrences, before, now }: { readonly occurrences: number; readonly before: number; readonly now: Date },
+): { readonly message: NewMessage; readonly candidate: Candidate } | null {
+  const asked: Candidate = {
+    ...candidate,
+    evaluationStatus: "unevaluated",
+    evaluations: candidate.evaluations + 1,
+    version: candidate.version + 1,
+    updatedAt: now,
+  };
+  const message = rules.evaluation(asked, occurrences, before);
+  return message ? { message, candidate: asked } : null;
+}

@@ -1,0 +1,63 @@
+/**
+ * When a candidate is evaluated, and when a closed one makes room for the next: pure rules that the store asks inside its writes.
+ * An evaluation is due at 1, 2, 5, 10, 20, 50, … occurrences, so that a thousand failures cost about ten of them.
+ */
+import type { NewMessage } from "../../message/message.ts";
+import type { Candidate, IngestRules } from "../records-types.ts";
+import { RECOVERY_TOPIC } from "../topics.ts";
+
+/** Whether a step (1, 2 or 5 times a power of ten) lies above `before` and not above `occurrences`. */
+export function evaluationIsDue(occurrences: number, before: number): boolean {
+  for (let power = 1; power <= occurrences; power *= 10) {
+    for (const step of [power, 2 * power, 5 * power]) if (step > before && step <= occurrences) return true;
+  }
+  return false;
+}
+
+/** Failures go on after a decision: an executed candidate makes room at once, a rejected one after a rest. */
+export function makesRoom(closed: Candidate, now: Date, rejectedRestMs: number): boolean {
+  if (closed.decision !== "rejected") return true;
+  return now.getTime() - closed.updatedAt.getTime() >= rejectedRestMs;
+}
+
+/** A candidate that a person decided about, or that is being executed, is not evaluated again. */
+export function isEvaluable({ decision, executionStatus }: Pick<Candidate, "decision" | "executionStatus">): boolean {
+  return decision === "pending" && executionStatus === "pending";
+}
+
+/** The queue entry of an evaluation: a message of the kernel, written together with what made it due. */
+export function evaluationMessage(id: string, { candidateId, groupId, evaluations }: Candidate): NewMessage {
+  return {
+    id,
+    topic: RECOVERY_TOPIC,
+    tenantId: null,
+    key: null,
+    payload: JSON.stringify({ candidate_id: candidateId, group_id: groupId, evaluation: evaluations }),
+    payloadHash: "",
+    delayMs: 0,
+    priority: 0,
+    orderingKey: null,
+    traceparent: null,
+    schemaVersion: null,
+  };
+}
+
+export function ingestRules(ids: () => string, rejectedRestMs: number): IngestRules {
+  return {
+    reopens: (closed, now) => makesRoom(closed, now, rejectedRestMs),
+    evaluation(candidate, occurrences, before) {
+      if (!isEvaluable(candidate)) return null;
+      // The first of a round is due at any count: nothing has been suggested yet.
+      const due = candidate.evaluations === 1 || evaluationIsDue(occurrences, before);
+      return due ? evaluationMessage(ids(), candidate) : null;
+    },
+  };
+}
+
+/** When a person asks: always. */
+export function askedRules(ids: () => string): IngestRules {
+  return {
+    reopens: () => true,
+    evaluation: (candidate) => (isEvaluable(candidate) ? evaluationMessage(ids(), candidate) : null),
+  };
+}

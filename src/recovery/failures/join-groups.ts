@@ -1,0 +1,109 @@
+/**
+ * A template that became more general means that groups became one: the old ones are merged into what their key resolves to now, by
+ * the system, on record; where a person had merged one of them elsewhere, the general one follows it there. Only scopes that changed
+ * are looked at; what cannot be merged yet (it is being executed, or the store failed) is tried again.
+ */
+import { isMakegoodError } from "../../message/errors.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
+import type { Group, IngestRules, RecoveryStore } from "../records-types.ts";
+import type { Fingerprints } from "../fingerprint/fingerprint.ts";
+import { scopeOf } from "../fingerprint/group-rules.ts";
+import { line, SYSTEM } from "../provenance.ts";
+import type { Scope } from "./place-failures.ts";
+
+const PAGE = 200;
+/** I10: scopes that wait for another try. */
+const AGAIN_MAX = 1_000;
+
+export interface GroupJoins {
+  /** Looks at these scopes, and at those that had to wait. Returns how many groups were merged. */
+  join(scopes: readonly Scope[]): Promise<number>;
+}
+
+export interface GroupJoinsOptions {
+  readonly recovery: Pick<RecoveryStore, "groups" | "groupOf" | "merge" | "candidateOf" | "reopen">;
+  readonly fingerprints: Pick<Fingerprints, "resolve" | "learned">;
+  readonly rules: IngestRules;
+  readonly clock: Clock;
+}
+
+/** Whether it must be tried again, or what was done. */
+type Done = "merged" | "stays" | "later";
+
+export function createGroupJoins({ recovery, fingerprints, rules, clock }: GroupJoinsOptions): GroupJoins {
+  const again = new Map<string, Scope>();
+
+  async function merge(from: number, into: number, reason: string): Promise<Done> {
+    const [mine, theirs] = [await recovery.candidateOf(from), await recovery.candidateOf(into)];
+    if (mine && isExecuting(mine)) return "later";
+    // Before the merge: it ends the suggestion of `from`, and a process killed in between must not leave its failures without one.
+    const bare = mine && !isClosed(mine) && theirs && isClosed(theirs) && rules.reopens(theirs, new Date(clock.wallMs()));
+    if (bare) await recovery.reopen(into, rules, [line("reopened", SYSTEM, { groupId: into, reason })]);
+    const provenance = [line("merged", SYSTEM, { groupId: into, reason, details: { from, into } })];
+    const merged = await recovery.merge({ from, into, provenance });
+    return merged.kind === "done" ? "merged" : merged.kind === "wrong_state" ? "later" : "stays";
+  }
+
+  async function joinOne({ topic, errorCode, fingerprint, groupId, template }: Group): Promise<Done> {
+    const key = fingerprints.resolve(topic, errorCode, fingerprint);
+    if (key === fingerprint) return "stays";
+    const found = await recovery.groupOf({ fingerprint: key });
+    const into = found && (found.mergedInto ?? found.groupId);
+    if (into === null || into === groupId) return "stays";
+    return merge(groupId, into, `its template "${template}" became more general`);
+  }
+
+  /** What a merged group has become belongs where it was put; a general group that a person put elsewhere stays there. */
+  async function followOne({ topic, errorCode, fingerprint, groupId, mergedInto }: Group, asked: Set<string>): Promise<Done> {
+    const key = fingerprints.learned(topic, errorCode, fingerprint);
+    if (mergedInto === null || key === fingerprint || asked.has(`${key} ${mergedInto}`)) return "stays";
+    asked.add(`${key} ${mergedInto}`);
+    const found = await recovery.groupOf({ fingerprint: key });
+    if (found === null || found.fingerprint !== key || found.groupId === mergedInto) return "stays";
+    return merge(found.groupId, mergedInto, `it covers group ${groupId}, which is part of group ${mergedInto}`);
+  }
+
+  /** How many were merged, and whether one has to be tried again. */
+  async function joinScope(scope: Scope): Promise<{ merged: number; later: boolean }> {
+    let merged = 0;
+    let later = false;
+    const asked = new Set<string>();
+    for (const follow of [false, true]) {
+      let cursor: string | undefined;
+      do {
+        const page = await recovery.groups({ ...scope, merged: follow, counts: false, limit: PAGE, cursor });
+        for (const group of page.data) {
+          const what = follow ? await followOne(group, asked) : await joinOne(group);
+          if (what === "merged") merged++;
+          later ||= what === "later";
+        }
+        cursor = page.nextCursor ?? undefined;
+      } while (cursor !== undefined);
+    }
+    return { merged, later };
+  }
+
+  return {
+    async join(scopes) {
+      const due = new Map([...again, ...scopes.map((scope) => [scopeOf(scope.topic, scope.errorCode), scope] as const)]);
+      // Before anything is asked of the store: what it fails waits as well.
+      for (const [name, scope] of due) if (again.size < AGAIN_MAX) again.set(name, scope);
+      let merged = 0;
+      let broken: unknown;
+      for (const [name, scope] of due) {
+        try {
+          const joined = await joinScope(scope);
+          merged += joined.merged;
+          if (!joined.later) again.delete(name);
+        } catch (error) {
+          // A group that cannot be joined does not stop the others; a store that is away stops them all.
+          if (isMakegoodError(error) && error.retryable) throw error;
+          broken ??= error;
+        }
+      }
+      if (broken !== undefined) throw broken;
+      return merged;
+    },
+  };
+}

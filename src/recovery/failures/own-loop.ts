@@ -1,0 +1,162 @@
+/**
+ * The loop that ingests what died here, in batches, under a leadership that only saves work: what it does twice counts once. It is
+ * nudged by each death in this process and looks by itself now and then, so nothing waits for an event that was lost.
+ */
+import { errorText } from "../../message/errors.ts";
+import type { Events, MakegoodEvent } from "../../observe/events.ts";
+import { backoffMs } from "../../platform/backoff.ts";
+import type { Clock, Timer } from "../../platform/clock.ts";
+import { type Loop, startLoop } from "../../platform/loop.ts";
+import { INGEST_MAX } from "../candidates/candidate-state.ts";
+import type { DeadFailure, Ingested, RecoveryStore } from "../records-types.ts";
+import type { Store } from "../../store/store.ts";
+import { NOT_INGESTED, RECOVERY_TOPIC } from "../topics.ts";
+import { type Incoming, type Intake, mayPass } from "./intake.ts";
+import { failingOf, incomingOfDead, sinkNames } from "./own-failures.ts";
+
+export interface OwnLoopOptions {
+  /** What must be there before anything is ingested. */
+  readonly prepare: () => Promise<void>;
+  readonly recovery: Pick<RecoveryStore, "uningested">;
+  readonly store: Pick<Store, "topics" | "get" | "lead">;
+  readonly intake: Intake;
+  readonly events: Events;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly pollMs: number;
+  readonly failingOften: number;
+}
+
+/** I10: failures that cannot be written; with more of them ingest stops and says why. */
+const UNWRITABLE_MAX = 1_000;
+const LEADERSHIP = "recovery-ingest";
+const LEAD_MS = 15_000;
+/** I10: messages that fail often and are not handed in yet; what does not fit is ingested when it dies. */
+const FAILING_MAX = 1_000;
+/** Messages die in bursts: those of so long go into one batch. */
+const GATHER_MS = 50;
+/** Long after a write of another process has ended that was under way with ours. */
+const TIDY_MS = 5_000;
+const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
+
+const deathOf = ({ id, attempts }: DeadFailure): string => `${id}:${attempts}`;
+
+export interface OwnIngest {
+  /** One look; how many were handed in. Only the leader looks for dead letters. */
+  step(): Promise<number>;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
+  const { prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften } = options;
+  const failing = new Set<string>();
+  const unwritable = new Set<string>();
+  let loop: Loop | undefined;
+  let unhear: (() => void) | undefined;
+  let gathering: Timer | undefined;
+  let tidiedMs = clock.monotonicMs();
+
+  /** A failure that cannot be written is reported and skipped until the next process tries it: the others go on. */
+  async function takeAll(failures: readonly DeadFailure[], incoming: readonly Incoming[]): Promise<Ingested[]> {
+    try {
+      return await intake.take(incoming);
+    } catch (error) {
+      if (mayPass(error)) throw error;
+    }
+    const ingested: Ingested[] = [];
+    for (const [i, one] of incoming.entries()) {
+      try {
+        ingested.push(...(await intake.take([one])));
+      } catch (error) {
+        const failure = failures[i];
+        if (mayPass(error) || failure === undefined || unwritable.size >= UNWRITABLE_MAX) throw error;
+        unwritable.add(deathOf(failure));
+        const detail = { message: failure.id, topic: failure.topic, error: errorText(error) };
+        events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
+      }
+    }
+    return ingested;
+  }
+
+  async function hand(failures: readonly DeadFailure[]): Promise<void> {
+    const startedMs = clock.monotonicMs();
+    const sinks = await sinkNames(
+      store.topics,
+      failures.map(({ topic }) => topic),
+    );
+    const ingested = await takeAll(
+      failures,
+      failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown")),
+    );
+    const ms = clock.monotonicMs() - startedMs;
+    for (const status of ["accepted", "duplicate"] as const) {
+      const of = ingested.filter(({ kind }) => kind === status);
+      if (of.length === 0) continue;
+      const queued = of.filter((each) => each.evaluationQueued).length;
+      const detection = status === "duplicate" ? "idempotency_key" : null;
+      events.emit({ type: "recovery_ingest", source: "worker", status, count: of.length, queued, ms, detection });
+    }
+  }
+
+  async function handFailing(): Promise<number> {
+    const ids = [...failing].slice(0, INGEST_MAX);
+    for (const id of ids) failing.delete(id);
+    const messages = await Promise.all(ids.map((id) => store.get(id)));
+    const failures = messages.map(failingOf).filter((each) => each !== null);
+    if (failures.length > 0) await hand(failures);
+    return failures.length;
+  }
+
+  async function step(): Promise<number> {
+    await prepare();
+    if (clock.monotonicMs() - tidiedMs >= TIDY_MS) {
+      tidiedMs = clock.monotonicMs();
+      await intake.tidy();
+    }
+    const early = await handFailing();
+    if (!(await store.lead(LEADERSHIP, owner, LEAD_MS)).held) return early;
+    const found = await recovery.uningested(INGEST_MAX + unwritable.size, NOT_INGESTED);
+    const dead = found.filter((each) => !unwritable.has(deathOf(each))).slice(0, INGEST_MAX);
+    if (dead.length > 0) await hand(dead);
+    return early + dead.length;
+  }
+
+  function heard(event: MakegoodEvent): void {
+    if (event.type !== "attempt" || event.topic === RECOVERY_TOPIC) return;
+    const { status, attempt, id } = event;
+    const often = status === "pending" && attempt === failingOften && failing.size < FAILING_MAX;
+    if (often) failing.add(id);
+    if (!often && status !== "dead") return;
+    gathering ??= clock.after(GATHER_MS, () => {
+      gathering = undefined;
+      loop?.nudge();
+    });
+  }
+
+  return {
+    step,
+    start() {
+      unhear ??= events.on(heard, { seldom: true });
+      loop ??= startLoop({
+        clock,
+        // A full batch means that there is more.
+        step: async () => ((await step()) >= INGEST_MAX ? 0 : pollMs),
+        failed: (error, consecutive) => {
+          events.emit({ type: "store_error", during: "recovery_ingest", error: errorText(error), consecutive });
+          return backoffMs(AGAIN, consecutive);
+        },
+      });
+    },
+    async stop() {
+      unhear?.();
+      unhear = undefined;
+      gathering?.cancel();
+      gathering = undefined;
+      const stopping = loop;
+      loop = undefined;
+      await stopping?.stop();
+      if (stopping) await store.lead(LEADERSHIP, owner, 0).catch(() => undefined);
+    },
+  };
+}

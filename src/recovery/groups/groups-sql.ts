@@ -1,0 +1,112 @@
+/**
+ * What is read of groups and their occurrences, and which dead letters wait to be ingested. Open messages are counted over an index that
+ * holds open, ingested dead letters alone, so a page of groups costs the same however much was counted in them before.
+ */
+
+import { isUuid } from "../../platform/ids.ts";
+import type { DeadFailure, Group, GroupFilter, Paged, RecoveryStore } from "../records-types.ts";
+import { UNINGESTED_MAX } from "../confidence/numbers.ts";
+import { listOccurrences } from "../failures/occurrences.ts";
+import { badCursor, paged, pageLimit } from "../pages.ts";
+import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP } from "../rows.ts";
+import { type RecoveryDb, type Run, reader } from "../../store/postgres/home.ts";
+
+/** A group by its number; text that PostgreSQL does not read as a number finds no group. */
+export async function readGroup(s: string, run: Run, groupId: number): Promise<Group | null> {
+  if (!Number.isSafeInteger(groupId)) return null;
+  const [row] = await run(`select ${groupColumns(s)} from ${s}.recovery_group g where g.id = $1::bigint`, [groupId]);
+  return row ? groupOf(row) : null;
+}
+
+/** Microseconds and id of the last group of a page. */
+const place = (g: string) => `(extract(epoch from ${g}.last_at) * 1000000)::bigint || '.' || ${g}.id`;
+
+function placeOf(cursor: string | undefined): [string, string] | null {
+  if (cursor === undefined) return null;
+  const [, micros, id] = /^(-?\d{1,18})\.(\d{1,18})$/.exec(cursor) ?? [];
+  if (micros === undefined || id === undefined) throw badCursor();
+  return [micros, id];
+}
+
+function groupsSql(s: string, filter: GroupFilter): { text: string; values: unknown[] } {
+  const values: unknown[] = [pageLimit(filter.limit) + 1];
+  const param = (value: unknown) => `$${values.push(value)}`;
+  const where = [filter.merged ? "true" : "g.merged_into is null"];
+  const after = placeOf(filter.cursor);
+  if (after) {
+    const at = `timestamptz 'epoch' + ${param(after[0])}::bigint * interval '1 microsecond'`;
+    where.push(`(g.last_at, g.id) < (${at}, ${param(after[1])}::bigint)`);
+  }
+  if (filter.topic !== undefined) where.push(`g.topic = ${param(filter.topic)}`);
+  if (filter.errorCode !== undefined) where.push(`g.code = ${param(filter.errorCode)}`);
+  if (filter.tenantId !== undefined) {
+    where.push(`exists (select from ${membersOf(s, "g.id")} x join ${s}.recovery_occurrence o on o.group_id = x.id
+      where o.tenant_id = ${param(filter.tenantId)} and o.tenant_id is not null)`);
+  }
+  if (filter.open) {
+    where.push(
+      `g.merged_into is null and exists (select from ${membersOf(s, "g.id")} x join ${s}.dead_letter d on d.group_id = x.id and ${OPEN_IN_GROUP})`,
+    );
+  }
+  const text = `select ${groupColumns(s, filter.counts ?? true)}, ${place("g")} from ${s}.recovery_group g where ${where.join(" and ")}
+    order by g.last_at desc, g.id desc limit $1::int`;
+  return { text, values };
+}
+
+const BY = {
+  fingerprint: (s: string) => `select id from ${s}.recovery_group where fingerprint = $1`,
+  matchId: (s: string) => `select group_id as id from ${s}.recovery_match where match_id = $1`,
+  messageId: (s: string) =>
+    `select group_id as id from ${s}.recovery_occurrence where message_id = $1::uuid order by attempts desc, id desc limit 1`,
+} as const;
+
+export function createGroups(db: RecoveryDb): Pick<RecoveryStore, "uningested" | "group" | "groupOf" | "groups" | "occurrences"> {
+  const { s } = db;
+  const run = reader(db, "read groups");
+
+  async function find(by: keyof typeof BY, value: string): Promise<Group | null> {
+    if (by === "messageId" && !isUuid(value)) return null;
+    const text = `select ${groupColumns(s)} from (${BY[by](s)}) x join ${s}.recovery_group f on f.id = x.id
+      join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id)`;
+    const [row] = await run(text, [value]);
+    return row ? groupOf(row) : null;
+  }
+
+  return {
+    async uningested(limit, except): Promise<DeadFailure[]> {
+      const text = `select d.id::text, d.generation::text, d.attempts::text, t.name, nullif(l.tenant, ''), d.code, d.error
+        ${waitingFrom(s, "$2")}
+        order by d.died_at, d.id limit $1::int`;
+      return (await run(text, [limit, except])).map(([id, generation, attempts, topic, tenantId, code, error]) => ({
+        id: id as string,
+        generation: Number(generation),
+        attempts: Number(attempts),
+        topic: topic as string,
+        tenantId: tenantId as string | null,
+        code: code as string | null,
+        error: error as string | null,
+      }));
+    },
+    group: (groupId) => readGroup(s, run, groupId),
+    groupOf(by) {
+      if ("fingerprint" in by) return find("fingerprint", by.fingerprint);
+      return "failureMatchId" in by ? find("matchId", by.failureMatchId) : find("messageId", by.messageId);
+    },
+    async groups(filter): Promise<Paged<Group>> {
+      const { text, values } = groupsSql(s, filter);
+      const rows = await run(text, values);
+      const { data, nextCursor } = paged(rows, filter.limit, (last) => last.at(-1) as string);
+      return { data: data.map(groupOf), nextCursor };
+    },
+    occurrences: (groupId, page) => listOccurrences(s, run, groupId, page),
+  };
+}
+
+/** Open dead letters that are not ingested yet, but for topics that start with one of the texts in `except`. */
+const waitingFrom = (s: string, except: string) => `from ${s}.dead_letter d
+  join ${s}.lane l on l.id = d.lane_id join ${s}.topic t on t.id = l.topic_id
+  where d.resolution = 0 and d.ingested_attempts is distinct from d.attempts
+    and not exists (select from unnest(${except}::text[]) e(prefix) where starts_with(t.name, e.prefix))`;
+
+export const uningestedCount = (s: string, except: string) =>
+  `(select count(*) from (select 1 ${waitingFrom(s, except)} limit ${UNINGESTED_MAX}) x)`;

@@ -1,0 +1,138 @@
+/**
+ * MERGE, SPLIT and moving occurrences. The rows of both groups are taken, lower id first, so an ingest that is under way is counted before
+ * or after, never in between; counts go along, none is lost, none is counted twice.
+ */
+import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
+import type { GroupChanged, GroupMerge, GroupSplit } from "./group-changes.ts";
+import type { Candidate, Group, NewProvenance, RecoveryStore } from "../records-types.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
+import { putDocument } from "../documents-sql.ts";
+import { readGroup } from "./groups-sql.ts";
+import { latestOf, lockGroups, makeGroups, makeMatches } from "../failures/ingest-sql.ts";
+import { line, record } from "../provenance-sql.ts";
+import { membersOf } from "../rows.ts";
+import { inTransaction, type RecoveryDb, type Run } from "../../store/postgres/home.ts";
+
+interface Taken {
+  readonly group: Group;
+  readonly candidate: Candidate | null;
+}
+
+async function take(s: string, run: Run, groupId: number): Promise<Taken | null> {
+  const group = await readGroup(s, run, groupId);
+  if (!group) return null;
+  return { group, candidate: (await latestOf(s, run, [String(groupId)])).get(String(groupId))?.candidate ?? null };
+}
+
+const changeable = ({ group, candidate }: Taken): boolean =>
+  group.mergedInto === null && !(candidate !== null && isExecuting(candidate));
+
+const known = (ids: readonly number[]): string[] => ids.filter(Number.isSafeInteger).map(String);
+
+async function merge(s: string, run: Run, request: GroupMerge): Promise<GroupChanged> {
+  const { now } = await lockGroups(s, run, known([request.from, request.into]), request.now);
+  const [from, into] = [await take(s, run, request.from), await take(s, run, request.into)];
+  if (!from) return { kind: "not_found", groupId: request.from };
+  if (!into) return { kind: "not_found", groupId: request.into };
+  const closed = [from, into].find((one) => !changeable(one));
+  if (closed || request.from === request.into) return { kind: "wrong_state", group: (closed ?? into).group };
+  if (request.document && (await putDocument(s, run, request.document, { now })).kind !== "done") {
+    return { kind: "version_conflict" };
+  }
+  await endCandidate(s, run, from, request, now);
+  await run(
+    `with f as (update ${s}.recovery_group g set merged_into = $2::bigint, version = g.version + (g.id = $1::bigint)::int
+        where g.id = $1::bigint or g.merged_into = $1::bigint)
+      update ${s}.recovery_group g set occurrences = g.occurrences + f.occurrences, first_at = least(g.first_at, f.first_at),
+        last_at = greatest(g.last_at, f.last_at), held_by = coalesce(g.held_by, f.held_by), version = g.version + 1
+      from ${s}.recovery_group f where g.id = $2::bigint and f.id = $1::bigint`,
+    [request.from, request.into],
+  );
+  await record(s, run, request.provenance, { now });
+  return { kind: "done", group: (await readGroup(s, run, request.into)) as Group };
+}
+
+/** The open candidate of a group that becomes part of another has nothing left to be about. */
+async function endCandidate(s: string, run: Run, { candidate }: Taken, request: GroupMerge, now: Date): Promise<void> {
+  if (!candidate || isClosed(candidate)) return;
+  const approved = candidate.decision === "approved";
+  await run(
+    `update ${s}.recovery_candidate set ${approved ? "execution_status = 'skipped'" : "decision = 'rejected'"}, version = version + 1,
+      updated_at = ${clockSql(now)} where id = $1::bigint`,
+    [candidate.candidateId],
+  );
+  const [by] = request.provenance;
+  const ended: NewProvenance = {
+    ...line(approved ? "skipped" : "rejected", candidate, { ...by, reason: `merged into group ${request.into}` }),
+    action: candidate.selectedAction,
+  };
+  await record(s, run, [ended], { now });
+}
+
+async function split(s: string, run: Run, request: GroupSplit): Promise<GroupChanged> {
+  const { fingerprint, failureMatchId } = request.identity;
+  const [found] = await run(
+    `select id::text from (select 1 as o, id from ${s}.recovery_group where fingerprint = $1
+      union all select 2, group_id from ${s}.recovery_match where match_id = $2) x order by o limit 1`,
+    [fingerprint, failureMatchId],
+  );
+  const target = found ? Number(found[0]) : null;
+  const { now } = await lockGroups(s, run, known([request.groupId, ...(target === null ? [] : [target])]), request.now);
+  const taken = await take(s, run, request.groupId);
+  if (!taken) return { kind: "not_found", groupId: request.groupId };
+  if (!changeable(taken)) return { kind: "wrong_state", group: taken.group };
+  const other = target === null ? null : await take(s, run, target);
+  if (other && (target === request.groupId || !changeable(other))) return { kind: "wrong_state", group: other.group };
+  if (request.document && (await putDocument(s, run, request.document, { now })).kind !== "done") {
+    return { kind: "version_conflict" };
+  }
+  const raised = known([request.groupId, ...(target === null ? [] : [target])]);
+  await run(`update ${s}.recovery_group set version = version + 1 where id = any ($1::bigint[])`, [raised]);
+  const groupId = target ?? (await make(s, run, request, now));
+  await record(s, run, request.provenance, { now });
+  return { kind: "done", group: (await readGroup(s, run, groupId)) as Group };
+}
+
+async function make(s: string, run: Run, { identity }: GroupSplit, now: Date): Promise<number> {
+  const root = (await makeGroups(s, run, [identity], now)).get(identity.fingerprint)?.root as string;
+  await makeMatches(s, run, new Map([[identity.failureMatchId, root]]));
+  return Number(root);
+}
+
+/** $1 source, $2 target, $3 occurrences: those that are in the source or in what was merged into it. */
+const moveSql = (s: string) => `with m as (
+    update ${s}.recovery_occurrence o set group_id = $2::bigint
+    where o.id = any ($3::bigint[]) and o.group_id in (select x.id from ${membersOf(s, "$1::bigint")} x)
+    returning o.at, o.message_id, o.attempts),
+  d as (update ${s}.dead_letter d set group_id = $2::bigint, grouped_xid = pg_current_xact_id() from m
+    where d.id = m.message_id and d.attempts = m.attempts and d.ingested_attempts = d.attempts),
+  n as (select count(*) as n, min(at) as first_at, max(at) as last_at from m),
+  f as (update ${s}.recovery_group g set occurrences = g.occurrences - n.n from n where g.id = $1::bigint and n.n > 0),
+  t as (update ${s}.recovery_group g set occurrences = g.occurrences + n.n, first_at = least(g.first_at, n.first_at),
+    last_at = greatest(g.last_at, n.last_at) from n where g.id = $2::bigint and n.n > 0)
+  select n::text from n`;
+
+async function move(
+  s: string,
+  run: Run,
+  from: number,
+  to: number,
+  ids: readonly number[],
+  now: Date | undefined,
+): Promise<number> {
+  const { rootOf } = await lockGroups(s, run, known([from, to]), now);
+  const [source, target] = [rootOf.get(String(from)), rootOf.get(String(to))];
+  if (!source || !target || source === target) return 0;
+  const [row] = await run(moveSql(s), [source, target, known(ids)]);
+  return Number(row?.[0] ?? 0);
+}
+
+export function createRegroup(db: RecoveryDb): Pick<RecoveryStore, "merge" | "split" | "moveOccurrences"> {
+  const { s } = db;
+  return {
+    merge: (request) => inTransaction(db, "merge groups", ({ run }) => merge(s, run, request)),
+    split: (request) => inTransaction(db, "split a group", ({ run }) => split(s, run, request)),
+    moveOccurrences: (from, to, ids, at) =>
+      inTransaction(db, "move occurrences", ({ run }) => move(s, run, from, to, ids, at?.now)),
+  };
+}

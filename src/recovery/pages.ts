@@ -1,0 +1,28 @@
+/**
+ * Pages by keyset: a cursor is where the page before ended. What is no cursor of ours is refused, never read as the beginning.
+ */
+import { MakegoodError } from "../message/errors.ts";
+import { LIMITS } from "../message/limits.ts";
+import type { Paged } from "./records-types.ts";
+
+/** After all: pages go from new to old. */
+const LAST_ID = "9223372036854775807";
+
+export const pageLimit = (limit: number): number => Math.min(Math.max(1, limit), LIMITS.pageMax);
+
+/** `rows` has one more than the page, if there is more. */
+export function paged<T>(rows: readonly T[], limit: number, cursor: (last: T) => string): Paged<T> {
+  const data = rows.slice(0, pageLimit(limit));
+  const last = data.at(-1);
+  return { data, nextCursor: rows.length > data.length && last !== undefined ? cursor(last) : null };
+}
+
+export function badCursor(): MakegoodError {
+  return new MakegoodError("invalid_request", "the cursor is not one of ours: pass next_cursor of the page before");
+}
+
+export function idCursor(cursor: string | undefined): string {
+  if (cursor === undefined) return LAST_ID;
+  if (!/^\d{1,18}$/.test(cursor)) throw badCursor();
+  return cursor;
+}

@@ -1,0 +1,76 @@
+/**
+ * The append-only record: lines are written with the change they tell of, and read newest first.
+ */
+import type { NewProvenance, Paged, Provenance, RecoveryStore } from "./records-types.ts";
+import type { At } from "../store/store.ts";
+import { clockSql } from "../store/shared/clock-sql.ts";
+import { idCursor, paged, pageLimit } from "./pages.ts";
+import { PROVENANCE_COLUMNS, provenanceOf } from "./rows.ts";
+import { inTransaction, type RecoveryDb, type Run, reader } from "../store/postgres/home.ts";
+
+const insertSql = (s: string, now: Date | undefined) => `insert into ${s}.recovery_provenance
+    (at, group_id, candidate_id, redrive_id, event, actor, actor_type, reason, rule, action, confidence_before, confidence_after, duration_ms, details)
+  select ${clockSql(now)}, x.* from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+    $9::text[], $10::float8[], $11::float8[], $12::float8[], $13::text[]) x`;
+
+export async function record(s: string, run: Run, lines: readonly NewProvenance[], { now }: At): Promise<void> {
+  if (lines.length === 0) return;
+  const column = (pick: (line: NewProvenance) => unknown) => lines.map(pick);
+  await run(insertSql(s, now), [
+    column((l) => l.groupId),
+    column((l) => l.candidateId),
+    column((l) => l.redriveId ?? null),
+    column((l) => l.eventType),
+    column((l) => l.actor),
+    column((l) => l.actorType),
+    column((l) => l.reason),
+    column((l) => l.ruleId),
+    column((l) => l.action),
+    column((l) => l.confidenceBefore),
+    column((l) => l.confidenceAfter),
+    column((l) => l.durationMs),
+    column((l) => l.details),
+  ]);
+}
+
+/** A line that only says who did what to what. */
+export function line(
+  eventType: string,
+  of: { readonly groupId: number | null; readonly candidateId: number | null },
+  by: Partial<Pick<NewProvenance, "actor" | "actorType" | "reason">> = {},
+): NewProvenance {
+  return {
+    ...of,
+    eventType,
+    actor: by.actor ?? "system",
+    actorType: by.actorType ?? "system",
+    reason: by.reason ?? null,
+    ruleId: null,
+    action: null,
+    confidenceBefore: null,
+    confidenceAfter: null,
+    durationMs: null,
+    details: null,
+  };
+}
+
+export function createProvenance(db: RecoveryDb): Pick<RecoveryStore, "provenance" | "note"> {
+  const { s } = db;
+  const run = reader(db, "read provenance");
+  return {
+    async provenance({ groupId, candidateId, redriveId }, page): Promise<Paged<Provenance>> {
+      const values: unknown[] = [idCursor(page.cursor), pageLimit(page.limit) + 1];
+      const where = ["p.id < $1::bigint"];
+      const asked = { group_id: groupId, candidate_id: candidateId, redrive_id: redriveId };
+      for (const [name, value] of Object.entries(asked)) {
+        if (value === undefined) continue;
+        if (typeof value === "number" && !Number.isSafeInteger(value)) return { data: [], nextCursor: null };
+        values.push(value);
+        where.push(`p.${name} = $${values.length}`);
+      }
+      const text = `select ${PROVENANCE_COLUMNS} from ${s}.recovery_provenance p where ${where.join(" and ")} order by p.id desc limit $2::int`;
+      return paged((await run(text, values)).map(provenanceOf), page.limit, (last) => String(last.provenanceId));
+    },
+    note: (lines, at = {}) => inTransaction(db, "note", ({ run: inside }) => record(s, inside, lines, at)),
+  };
+}

@@ -1,0 +1,164 @@
+/**
+ * LOOK: where the sent messages of a redrive stand, what that means for each, and what is learned from it, in one transaction under the
+ * token. The meaning is the seam's (`endingOf`); this reads many at once.
+ */
+import type { Resolution, Status } from "../../message/message.ts";
+import { isUuid } from "../../platform/ids.ts";
+import type { Learned } from "../confidence/numbers.ts";
+import { type Ending, endingOf, type Redrive, type RedriveCounts, type RedriveStore } from "./redrive.ts";
+import type { At } from "../../store/store.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
+import { RESOLUTION_NAMES } from "../../store/postgres/db.ts";
+import { actOn } from "../../store/postgres/statements/intervene-many.ts";
+import { learnIn } from "../confidence/outcomes-sql.ts";
+import { addCounts, readRedrive, stateCode, takeUnder } from "./rows.ts";
+import { number } from "../rows.ts";
+import { type Inside, inTransaction, type RecoveryDb, type Run } from "../../store/postgres/home.ts";
+
+interface How {
+  readonly limit: number;
+  readonly halfLifeMs: number;
+  readonly quietMs: number;
+}
+
+interface Looked {
+  readonly n: number;
+  readonly messageId: string;
+  readonly revision: number;
+  readonly groupId: number | null;
+  readonly ending: Ending | null;
+}
+
+/** Whether another redrive sent the message of `i` after it. */
+const taken = (s: string) => `exists (select from ${s}.redrive_item o where o.message_id = i.message_id and o.sent_at is not null
+      and o.sent_at >= i.sent_at and (o.sent_at, o.redrive_id) > (i.sent_at, i.redrive_id))`;
+
+/** As statements/view.ts tells it, without the body: $1 redrive, $2 limit, $3 quiet ms. */
+const lookSql = (s: string, clock: string, watches: boolean) => `with i as materialized (select i.* from ${s}.redrive_item i
+    where i.redrive_id = $1::uuid and i.state = 1 order by i.looked_at nulls first, i.n limit $2::int)
+  select i.n::text, i.message_id::text, i.revision::text, i.generation::text, i.group_id::text, (i.sent_at <= ${clock} - $3::float8 * interval '1 ms')::text,
+    case when not exists (select from ${s}.message m where m.id = x.id) and not exists (select from ${s}.message_kept m where m.id = x.id) then null
+      when exists (select from ${s}.ready r where r.id = x.id) or exists (select from ${s}.ready_ordered r where r.id = x.id) then 'pending'
+      when exists (select from ${s}.attempt a where a.message_id = x.id and a.outcome in (1, 2)) then 'delivered'
+      when d.resolution < 3 then 'dead' else 'processing' end,
+    case when d.resolution < 3 then d.resolution end::text, coalesce(d.generation, 0)::text, ${watches ? taken(s) : "false"}::text
+  from i cross join lateral (select coalesce(i.carrier_id, i.message_id) as id) x left join lateral (select d.resolution, d.generation from ${s}.dead_letter d where d.id = x.id offset 0) d on true order by i.n`;
+
+async function read(
+  s: string,
+  run: Run,
+  { redriveId: id, mode }: Redrive,
+  { limit, quietMs }: How,
+  clock: string,
+): Promise<Looked[]> {
+  return (await run(lookSql(s, clock, mode === "watch"), [id, limit, quietMs])).map((row) => {
+    const [status, resolution] = [row[6] as Status | null, row[7]];
+    const name: Resolution | null = resolution ? (RESOLUTION_NAMES[Number(resolution)] ?? null) : null;
+    const seen = status === null ? null : { status, resolution: name, generation: Number(row[8]) };
+    return {
+      n: Number(row[0]),
+      messageId: row[1] as string,
+      revision: Number(row[2]),
+      groupId: number(row[4]),
+      ending: endingOf(mode, Number(row[3]), seen, row[5] === "true", row[9] === "true"),
+    };
+  });
+}
+
+/** $1 redrive, $2 items, $3 their new states or null, $4 reasons. */
+const markSql = (s: string, clock: string) => `update ${s}.redrive_item i set (looked_at, state, reason, ended_at) = (
+    select ${clock}, coalesce(x.state, i.state), coalesce(x.reason, i.reason), case when x.state is not null then ${clock} end
+    from (select ($3::smallint[])[x.at] as state, ($4::text[])[x.at] as reason from (select array_position($2::int[], i.n) as at) x) x)
+  where i.redrive_id = $1::uuid and i.n = any ($2::int[])`;
+
+function learnedFrom({ action }: Redrive, looked: readonly Looked[]): Learned[] {
+  const sums = new Map<number, Learned>();
+  for (const { groupId, ending } of looked) {
+    if (action === null || groupId === null || !ending?.learned) continue;
+    const { healed, failed } = sums.get(groupId) ?? { healed: 0, failed: 0 };
+    const heals = ending.state === "healed" ? 1 : 0;
+    sums.set(groupId, { groupId, action, healed: healed + heals, failed: failed + 1 - heals });
+  }
+  return [...sums.values()];
+}
+
+async function look(
+  s: string,
+  { run, tell }: Inside,
+  id: string,
+  token: string,
+  how: How,
+  at: At,
+): Promise<RedriveCounts | null> {
+  const redrive = await takeUnder(s, run, id, token);
+  if (!redrive) return null;
+  const clock = clockSql(at.now);
+  const looked = await read(s, run, redrive, how, clock);
+  if (looked.length === 0) return redrive.counts;
+  const ended = (state: Ending["state"]) => looked.filter(({ ending }) => ending?.state === state);
+  await run(markSql(s, clock), [
+    id,
+    looked.map(({ n }) => n),
+    looked.map(({ ending }) => (ending ? stateCode(ending.state) : null)),
+    looked.map(({ ending }) => ending?.reason ?? null),
+  ]);
+  if (redrive.mode === "copy") {
+    const originals = ended("healed").map(({ messageId, revision }) => ({ id: messageId, revision }));
+    tell(await actOn(s, run, "resolve", originals, redrive, clock));
+  }
+  await learnIn(s, run, learnedFrom(redrive, looked), how.halfLifeMs, at.now);
+  const [healed, failed, skipped] = [ended("healed").length, ended("failed").length, ended("skipped").length];
+  return addCounts(s, run, id, { sent: -(healed + failed + skipped), healed, failed, skipped });
+}
+
+/**
+ * Copies that died, those looked at longest ago first, whose originals are locked in the order of their ids, as by every
+ * statement that locks many; $1 limit. Waits: the original stands as it was frozen.
+ */
+const againSql = (
+  s: string,
+) => `with i as materialized (select i.redrive_id, i.n, i.message_id, i.revision, i.carrier_id from ${s}.redrive_item i
+    where i.state = 3 and i.carrier_id is not null and i.looked_at is not null order by i.looked_at limit $1::int for no key update skip locked),
+  o as materialized (select * from i order by i.message_id)
+  select o.redrive_id::text, o.n::text, o.message_id::text, o.revision::text, (d.id is not null)::text, (m.id is not null)::text,
+    exists (select from ${s}.attempt a where a.message_id = o.carrier_id and a.outcome in (1, 2))::text
+  from o left join lateral (select d.id from ${s}.dead_letter d where d.id = o.message_id and d.resolution = 0 and d.revision = o.revision
+      for no key update) d on true
+    left join lateral (select m.id from ${s}.message m where m.id = o.carrier_id union all
+      select m.id from ${s}.message_kept m where m.id = o.carrier_id limit 1) m on true`;
+
+/** $1 redrive, $2 items, $3 those of them that are looked at once more. */
+const againMarkSql = (s: string, clock: string) => `update ${s}.redrive_item i
+  set looked_at = case when i.n = any ($3::int[]) then ${clock} end where i.redrive_id = $1::uuid and i.n = any ($2::int[])`;
+
+async function lookAgain(s: string, { run, tell }: Inside, limit: number, at: At): Promise<number> {
+  const clock = clockSql(at.now);
+  const looked = (await run(againSql(s), [limit])).map((row) => ({
+    redriveId: row[0] as string,
+    n: Number(row[1]),
+    id: row[2] as string,
+    revision: Number(row[3]),
+    waits: row[4] === "true",
+    kept: row[5] === "true",
+    delivered: row[6] === "true",
+  }));
+  for (const redriveId of new Set(looked.map((one) => one.redriveId))) {
+    const mine = looked.filter((one) => one.redriveId === redriveId);
+    const healed = mine.filter(({ waits, delivered }) => waits && delivered);
+    const redrive = (await readRedrive(s, run, redriveId)) as Redrive;
+    if (redrive.mode === "copy") tell(await actOn(s, run, "resolve", healed, redrive, clock));
+    const again = mine.filter(({ waits, kept, delivered }) => waits && kept && !delivered);
+    await run(againMarkSql(s, clock), [redriveId, mine.map(({ n }) => n), again.map(({ n }) => n)]);
+  }
+  return looked.length;
+}
+
+export function createRedriveLook(db: RecoveryDb): Pick<RedriveStore, "look" | "lookAgain"> {
+  return {
+    async look(id, token, how, at = {}) {
+      if (!isUuid(id)) return null;
+      return inTransaction(db, "look at a redrive", (inside) => look(db.s, inside, id, token, how, at));
+    },
+    lookAgain: (limit, at = {}) => inTransaction(db, "look at copies again", (inside) => lookAgain(db.s, inside, limit, at)),
+  };
+}

@@ -1,0 +1,372 @@
+/**
+ * The redrive part of the recovery seam: a durable operation over a frozen list of messages. What is done to a message and what its item
+ * says of it are one write under the operation's fence, so that a killed runner is continued and never repeats an item; what became of
+ * the message is read from the message itself.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import { withNames } from "../../message/json.ts";
+import type { MessageView, NewMessage, Resolution, Status } from "../../message/message.ts";
+import type { NewProvenance, Paged } from "../records-types.ts";
+import type { At } from "../../store/store.ts";
+
+/**
+ * replay: the same message, same key, next generation. new_key: a new message under a new key, the old one resolved. copy: a message to
+ * another topic carries the effect; once that is delivered, the old one is resolved. resolve: ended with the reason. watch:
+ * nothing is done to it, only what becomes of it is recorded.
+ */
+export type RedriveMode = "replay" | "new_key" | "copy" | "resolve" | "watch";
+
+/** planned: frozen and shown (dry run), waits for a person. stopped: by itself, because too much failed. */
+export const REDRIVE_STATUSES = ["planned", "running", "paused", "stopped", "cancelled", "done"] as const;
+export type RedriveStatus = (typeof REDRIVE_STATUSES)[number];
+
+/**
+ * Open dead letters that fit all members given; `ids`: exactly these, of those that fit. `groupId`: those that are open in it (or in the
+ * one it was merged into) by their present death. `errorCode`: of the death.
+ */
+export interface RedriveSelect {
+  readonly groupId?: number | undefined;
+  readonly topic?: string | undefined;
+  readonly tenantId?: string | undefined;
+  readonly errorCode?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
+  /**
+   * The mark of a preview (`RedrivePreview.seen`): only what that one saw and what has not moved on since. What died, was counted in the
+   * group or moved to it afterwards is left out, whatever time its death bears. Once the group was merged, split or held, nothing of it
+   * was seen. A mark that no preview returned throws `invalid_request`.
+   */
+  readonly seen?: string | undefined;
+  /** At most so many, oldest death first. */
+  readonly limit: number;
+  /** Messages of this generation or above are listed as skipped (`generation_cap`): replayed often enough. They count as selected. */
+  readonly generationMax: number;
+  /** For mode copy: an earlier copy that died in this generation or above is not tried again but skipped (`generation_cap`). */
+  readonly copyGenerationMax?: number | undefined;
+}
+
+/** What is kept of it once the list is frozen: ids stand in the list, and only their number stays here. */
+export interface KeptSelect extends Omit<RedriveSelect, "ids"> {
+  readonly idsGiven?: number | undefined;
+}
+
+export function keptSelect({ ids, ...rest }: RedriveSelect): KeptSelect {
+  return ids === undefined ? rest : { ...rest, idsGiven: ids.length };
+}
+
+/** In rows, hashes and the record a selection has the names it began with, so that what was written then means the same now. */
+export function writtenSelect(select: Omit<RedriveSelect, "seen"> | KeptSelect): Record<string, unknown> {
+  return withNames(select, { errorCode: "code" });
+}
+
+export function readSelect(text: string): KeptSelect {
+  return withNames(JSON.parse(text) as object, { code: "errorCode" }) as unknown as KeptSelect;
+}
+
+export interface NewRedrive {
+  readonly redriveId: string;
+  /** Pressing twice is one redrive: the same key (or the same id) gives the first one back. Asked before anything else. */
+  readonly idempotencyKey: string | null;
+  readonly requestHash: string;
+  readonly status: "planned" | "running";
+  readonly mode: RedriveMode;
+  /** What is learned from it, and for which candidate it runs. */
+  readonly action: string | null;
+  readonly candidateId: number | null;
+  readonly actor: string;
+  readonly reason: string;
+  readonly select: RedriveSelect;
+  /** The runner's policy (canary, rate, bound), JSON text. */
+  readonly plan: string;
+  /** With the write: the candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
+  readonly executionId?: string | undefined;
+  readonly provenance: readonly NewProvenance[];
+}
+
+export interface RedriveCounts {
+  readonly selected: number;
+  readonly waiting: number;
+  /** Sent, and not known yet what became of it. */
+  readonly sent: number;
+  readonly healed: number;
+  readonly failed: number;
+  /** Not touched: moved on since, generation cap; or watched without learning anything. */
+  readonly skipped: number;
+}
+
+export interface Redrive extends Omit<NewRedrive, "provenance" | "select" | "status" | "executionId" | "requestHash"> {
+  readonly select: KeptSelect;
+  readonly status: RedriveStatus;
+  /** Why it stands as it does: who paused it, why it stopped. */
+  readonly statusReason: string | null;
+  readonly version: number;
+  readonly counts: RedriveCounts;
+  /** The runner's own state between steps (canary passed, ramp), JSON text. */
+  readonly state: string | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly endedAt: Date | null;
+}
+
+export type RedriveStarted =
+  | { readonly kind: "started" | "same"; readonly redrive: Redrive }
+  /** The key belongs to a redrive of another request. */
+  | { readonly kind: "conflict"; readonly redrive: Redrive }
+  /** The candidate is no longer executing under this execution. */
+  | { readonly kind: "lost" };
+
+/**
+ * waiting → sent → healed | failed; waiting → skipped; what was only watched: sent → skipped. Reasons are those of SKIPPED and
+ * `endingOf`.
+ */
+export const ITEM_STATES = ["waiting", "sent", "healed", "failed", "skipped"] as const;
+export type ItemState = (typeof ITEM_STATES)[number];
+
+export interface RedriveItem {
+  /** Its place in the list, from 1. */
+  readonly n: number;
+  readonly messageId: string;
+  /** As they were when the list was frozen. */
+  readonly generation: number;
+  readonly revision: number;
+  /** The group it was open in; null: not ingested yet. */
+  readonly groupId: number | null;
+  readonly state: ItemState;
+  readonly reason: string | null;
+  /** The message that carries the effect where it is another one (new_key, copy). */
+  readonly carrierId: string | null;
+  readonly sentAt: Date | null;
+  readonly endedAt: Date | null;
+}
+
+export interface RedriveClaim {
+  readonly redrive: Redrive;
+  readonly token: string;
+}
+
+/** What a list would be, `limit` applied. */
+export interface RedrivePreview {
+  /** All that would be listed, those over the generation cap included. */
+  readonly messages: number;
+  readonly overGeneration: number;
+  /** Most messages first, then by name. */
+  readonly topics: readonly { readonly topic: string; readonly messages: number }[];
+  /** Different ones; no tenant is one of its own. */
+  readonly tenants: number;
+  /** The oldest death. */
+  readonly oldestAt: Date | null;
+  /** What this preview saw, for a select: the engine's own text. Where the select had one, that one again. */
+  readonly seen: string;
+}
+
+/** A message that brings a dead letter's effect another way (mode copy), and is not known to have failed. */
+export interface CarriedBy {
+  readonly messageId: string;
+  readonly carrierId: string;
+  readonly redriveId: string;
+}
+
+export interface MessageOrigin {
+  readonly replayOf: string;
+  readonly redriveId: string | null;
+  readonly edited: boolean;
+}
+
+export interface MessageEdit extends At {
+  /** An open dead letter. */
+  readonly id: string;
+  readonly revision?: number | undefined;
+  /**
+   * The new message: same topic and tenant (anything else throws `invalid_request`), edited payload. With the old one's key, the key
+   * leads to it from now on. The same new id again is the same edit, and answered as the first time.
+   */
+  readonly message: NewMessage;
+  readonly actor: string;
+  readonly reason: string;
+  /** True: also while a copy of it is on its way. */
+  readonly force?: boolean | undefined;
+  /** Beside the message's own line: on record in the same write. */
+  readonly provenance?: readonly NewProvenance[] | undefined;
+}
+
+export type MessageEdited =
+  | { readonly kind: "done"; readonly message: MessageView }
+  | { readonly kind: "not_found" }
+  | { readonly kind: "wrong_state"; readonly message: MessageView }
+  | { readonly kind: "revision_conflict"; readonly revision: number }
+  /** The new key belongs to another message. */
+  | { readonly kind: "key_conflict"; readonly id: string }
+  /** Its copy is on its way, see `carried`. */
+  | ({ readonly kind: "carried" } & CarriedBy);
+
+export interface RedriveStore {
+  /** What a select means now; changes nothing. */
+  preview(select: RedriveSelect): Promise<RedrivePreview>;
+  /** Freezes the list and starts (or plans) in one write. */
+  start(redrive: NewRedrive, at?: At): Promise<RedriveStarted>;
+  get(id: string): Promise<Redrive | null>;
+  /** The one that was started under this key. */
+  find(idempotencyKey: string): Promise<Redrive | null>;
+  /** Newest first, by id. */
+  list(filter: {
+    readonly status?: RedriveStatus | undefined;
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+  }): Promise<Paged<Redrive>>;
+  /** In the order of the list. */
+  items(
+    id: string,
+    page: { readonly state?: ItemState | undefined; readonly limit: number; readonly cursor?: string | undefined },
+  ): Promise<Paged<RedriveItem>>;
+  /**
+   * Only from one of `from`; `version` (asked first): only from that one. Raises the version. Cancelling skips what waits (`cancelled`);
+   * `running` sets startedAt the first time, `done` and `cancelled` set endedAt. A runner's lease is not touched.
+   */
+  change(
+    id: string,
+    change: {
+      readonly from: readonly RedriveStatus[];
+      readonly version?: number | undefined;
+      readonly status: RedriveStatus;
+      readonly reason: string | null;
+    },
+    provenance: readonly NewProvenance[],
+    at?: At,
+  ): Promise<
+    { readonly kind: "done" | "wrong_state" | "version_conflict"; readonly redrive: Redrive } | { readonly kind: "not_found" }
+  >;
+
+  /**
+   * A redrive with work and no live lease: running, or ended, paused or stopped with items sent whose ending is open. The one
+   * that was worked on (claimed, kept) longest ago first, never before everything, then by id. A lease lives until `leaseMs` have
+   * passed, not at that moment. Null: none.
+   */
+  claim(owner: string, leaseMs: number, at?: At): Promise<RedriveClaim | null>;
+  /**
+   * False: the token is stale and nothing changed. `state` is kept for the process that claims next; `release` ends the lease and the token. As with
+   * messages, a token whose lease ran out holds until another process claims.
+   */
+  keep(
+    id: string,
+    token: string,
+    keep: { readonly leaseMs?: number | undefined; readonly state?: string | undefined; readonly release?: boolean | undefined },
+    at?: At,
+  ): Promise<boolean>;
+  /** The next waiting items in order, with their messages where asked for. */
+  next(
+    id: string,
+    limit: number,
+    bodies: boolean,
+  ): Promise<{ readonly item: RedriveItem; readonly message: MessageView | null }[]>;
+  /**
+   * Does to each what the mode says, and marks it, in one write: only while running, under the token, only what is waiting, only a dead
+   * letter that still has the revision it was frozen with; the others are skipped with the reason, and what is `carried` is neither replayed
+   * nor sent under a new key. `carrier` for new_key and copy: one
+   * whose key is there with the same payload is that message (a copy that died is tried again); with another payload the item is skipped (`key_conflict`). A missing
+   * carrier or an unknown topic throws, and nothing is written. `lost` is asked before `not_running`. Items that are not waiting count
+   * in neither number.
+   */
+  send(
+    id: string,
+    token: string,
+    items: readonly { readonly n: number; readonly carrier?: NewMessage | undefined }[],
+    at?: At,
+  ): Promise<
+    { readonly kind: "done"; readonly sent: number; readonly skipped: number } | { readonly kind: "lost" | "not_running" }
+  >;
+  /**
+   * Looks at sent items, those looked at longest ago first, and ends those whose ending is known (store/redrive.ts, `endingOf`):
+   * delivered or resolved by a person is healed, dead again is failed, a resolved one that was replayed is failed (reverted).
+   * Adds what was learned for the redrive's action in the same write (per item and its group; without a group or an action
+   * nothing is learned), and resolves the originals of delivered copies that still have their revision. Any status. Null: the
+   * token is stale. A watched message that a redrive took up after this one (sent later; at the same moment: the greater id) is
+   * that one's from then on.
+   */
+  look(
+    id: string,
+    token: string,
+    how: { readonly limit: number; readonly halfLifeMs: number; readonly quietMs: number },
+    at?: At,
+  ): Promise<RedriveCounts | null>;
+
+  /**
+   * Looks once more at copies that had died, those looked at longest ago first: where one was delivered after all, the original is
+   * resolved in the redrive's name, if it still has its revision; the item stays failed. One whose original moved on is not looked at
+   * any more. Returns how many were looked at. Needs no token: the second caller finds nothing left to do.
+   */
+  lookAgain(limit: number, at?: At): Promise<number>;
+
+  /** Resolves the original with actor and reason; `revision` is asked before the state, and whether it is carried after it. */
+  edit(edit: MessageEdit): Promise<MessageEdited>;
+  /**
+   * Those of these messages whose copy is on its way: pending or processing, or delivered while the original still lies there as it was
+   * copied (it is resolved in a moment). One copy of each.
+   */
+  carried(messageIds: readonly string[]): Promise<CarriedBy[]>;
+  /** What a message was made from (new_key, copy, edit); null: it stands for itself, also where it became a carrier by its key. */
+  origin(messageId: string): Promise<MessageOrigin | null>;
+}
+
+/** The refusal of a call that would send a message while a copy of it is on its way. */
+export function carriedError({ messageId, carrierId, redriveId }: CarriedBy): MakegoodError {
+  const text = `message ${messageId} is on its way to another receiver as message ${carrierId} (redrive ${redriveId}): wait until that is known, discard message ${carrierId}, or say force if both may get it`;
+  return new MakegoodError("carried", text, { id: messageId, carrierId, redriveId });
+}
+
+/** Why `send` left an item alone. */
+export const SKIPPED = {
+  generationCap: "generation_cap",
+  cancelled: "cancelled",
+  /** Not an open dead letter any more, or another revision. */
+  movedOn: "moved_on",
+  /** The message is not there any more. */
+  gone: "gone",
+  keyConflict: "key_conflict",
+  /** A copy of it is on its way to another receiver: sent as well, both would get it. */
+  carried: "carried",
+} as const;
+
+/** What became of one message, as `look` sees it. */
+export interface Seen {
+  readonly status: Status;
+  readonly resolution: Resolution | null;
+  readonly generation: number;
+}
+
+export interface Ending {
+  /** `skipped`: it was watched in vain. */
+  readonly state: "healed" | "failed" | "skipped";
+  readonly reason: string;
+  /** False: it tells nothing about the action. */
+  readonly learned: boolean;
+}
+
+/**
+ * The one meaning of "what became of it"; engines that read many at once must agree with it. `seen` is the message that carries the effect
+ * (for new_key and copy the carrier, else the message itself; null: it is not there any more, so it was settled long ago); `generation`
+ * is the item's. `quiet`: the quiet time has passed since it was sent. `taken`: a later redrive took up a watched message. Null: not
+ * known yet.
+ */
+export function endingOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false): Ending | null {
+  // Whatever becomes of it is the work of the other one: two that claim it would both learn from it.
+  if (mode === "watch" && taken) return { state: "skipped", reason: "taken_over", learned: false };
+  const ending = known(mode, generation, seen, quiet);
+  if (ending === null && mode === "watch" && quiet) return { state: "skipped", reason: "not_known", learned: false };
+  return ending;
+}
+
+function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean): Ending | null {
+  if (seen === null) return { state: "healed", reason: "pruned", learned: false };
+  if (mode === "resolve") {
+    if (seen.status !== "dead" || seen.resolution !== "resolved") return { state: "failed", reason: "reverted", learned: true };
+    return quiet ? { state: "healed", reason: "resolved", learned: true } : null;
+  }
+  // A person replayed it once more: the generation that this redrive began did not deliver it.
+  if (mode === "replay" && seen.generation > generation + 1) return { state: "failed", reason: "replayed_again", learned: true };
+  if (seen.status === "delivered") return { state: "healed", reason: "delivered", learned: true };
+  if (seen.status !== "dead") return null;
+  if (seen.resolution === "resolved") return { state: "healed", reason: "resolved", learned: true };
+  if (seen.resolution === "discarded") return { state: "failed", reason: "discarded", learned: true };
+  // A watched one lies where it lay; only a death of a later generation is news.
+  if (mode === "watch" && seen.generation <= generation) return null;
+  return { state: "failed", reason: "dead_again", learned: true };
+}

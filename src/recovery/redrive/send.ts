@@ -1,0 +1,174 @@
+/**
+ * SEND: what the mode says is done to a batch of messages, and their items say so, in one transaction under the redrive's row and token.
+ * Only a dead letter that stands exactly as it was frozen is touched: no message is replayed twice for one generation.
+ */
+import { MakegoodError } from "../../message/errors.ts";
+import type { NewMessage } from "../../message/message.ts";
+import { isUuid } from "../../platform/ids.ts";
+import { type Redrive, type RedriveStore, SKIPPED } from "./redrive.ts";
+import type { At } from "../../store/store.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
+import { actOn } from "../../store/postgres/statements/intervene-many.ts";
+import { carriedAmong } from "./carried.ts";
+import { addCounts, takeUnder } from "./rows.ts";
+import { type Inside, inTransaction, type RecoveryDb, type Run } from "../../store/postgres/home.ts";
+
+interface ToSend {
+  readonly n: number;
+  readonly carrier?: NewMessage | undefined;
+}
+
+interface Waiting {
+  readonly n: number;
+  readonly id: string;
+  readonly revision: number;
+  /** Why it is left alone. */
+  skipped: string | null;
+  carrierId: string | null;
+  /** The carrier was there before, and stands for itself. */
+  known: boolean;
+}
+
+/**
+ * Waiting items, and whether their dead letters stand as they were frozen; these are locked, so that no other transaction moves
+ * them on.
+ */
+const takeSql = (
+  s: string,
+) => `with i as materialized (select i.n, i.message_id, i.generation, i.revision from ${s}.redrive_item i
+    where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = 0 order by i.message_id)
+  select i.n::text, i.message_id::text, i.revision::text, case when d.id is null then '${SKIPPED.gone}'
+      when d.resolution <> 0 or d.revision <> i.revision or d.generation <> i.generation then '${SKIPPED.movedOn}' end
+  from i left join lateral (select d.id, d.resolution, d.generation, d.revision from ${s}.dead_letter d
+    where d.id = i.message_id for no key update) d on true`;
+
+async function take(s: string, run: Run, id: string, ns: readonly number[]): Promise<Waiting[]> {
+  return (await run(takeSql(s), [id, ns], { name: "mg_redrive_take" })).map(([n, messageId, revision, skipped]) => ({
+    n: Number(n),
+    id: messageId as string,
+    revision: Number(revision),
+    skipped: skipped as string | null,
+    carrierId: null,
+    known: false,
+  }));
+}
+
+/** What a copy brings to another receiver is not sent as well. Their rows are taken, so no copy of them begins meanwhile. */
+async function leaveCarried(s: string, run: Run, fit: readonly Waiting[]): Promise<void> {
+  const ids = fit.map(({ id }) => id);
+  const carried = new Set((await carriedAmong(s, run, ids)).map(({ messageId }) => messageId));
+  for (const item of fit) if (carried.has(item.id)) item.skipped = SKIPPED.carried;
+}
+
+/** Enqueues what carries the effects. One refused for its key refuses all of a call, so the rest is sent again without it. */
+async function carry(
+  inside: Inside,
+  redrive: Redrive,
+  fit: readonly Waiting[],
+  asked: ReadonlyMap<number, NewMessage | undefined>,
+  at: At,
+) {
+  let rest = fit.map((item) => {
+    const message = asked.get(item.n);
+    if (message) return { item, message };
+    const text = `item ${item.n} of redrive ${redrive.redriveId} has no message to carry the effect of ${item.id}; ${redrive.mode} needs one for each`;
+    throw new MakegoodError("invariant_violated", text, { id: redrive.redriveId, n: item.n });
+  });
+  while (rest.length > 0) {
+    const accepted = await inside.tryEnqueue(
+      rest.map(({ message }) => message),
+      at,
+    );
+    const refused = rest.filter((_, i) => accepted[i]?.kind === "conflict");
+    for (const { item } of refused) item.skipped = SKIPPED.keyConflict;
+    if (refused.length > 0) {
+      rest = rest.filter((_, i) => accepted[i]?.kind !== "conflict");
+      continue;
+    }
+    rest.forEach(({ item }, i) => {
+      item.carrierId = accepted[i]?.id ?? null;
+      item.known = accepted[i]?.kind === "duplicate";
+    });
+    return;
+  }
+}
+
+/** Earlier copies of the same effects that died carry them once more; not those that did so often enough. */
+async function tryAgain(s: string, run: Run, fit: readonly Waiting[], by: Redrive, clock: string): Promise<string[]> {
+  const known = fit.flatMap((item) => (item.known && item.carrierId ? [item.carrierId] : []));
+  if (known.length === 0) return [];
+  const text = `select d.id::text, d.revision::text, d.generation::text from ${s}.dead_letter d where d.id = any ($1::uuid[]) and d.resolution = 0
+    order by d.id for no key update`;
+  const rows = await run(text, [known], { name: "mg_redrive_copies" });
+  const max = by.select.copyGenerationMax ?? Number.POSITIVE_INFINITY;
+  const over = new Set(rows.flatMap(([id, , generation]) => (Number(generation) >= max ? [id] : [])));
+  for (const item of fit) if (over.has(item.carrierId)) item.skipped = SKIPPED.generationCap;
+  const copies = rows.flatMap(([id, revision]) =>
+    over.has(id as string) ? [] : [{ id: id as string, revision: Number(revision) }],
+  );
+  return actOn(s, run, "replay", copies, by, clock);
+}
+
+/** $1 redrive, $2 items, $3 why skipped, $4 carriers, $5 messages, $6 whether the carrier was there before. */
+const markSql = (
+  s: string,
+  clock: string,
+) => `with o as (insert into ${s}.message_origin (message_id, replay_of, redrive_id, edited)
+    select x.carrier_id, x.message_id, $1::uuid, false from unnest($4::uuid[], $5::uuid[], $6::boolean[]) x(carrier_id, message_id, known)
+    where x.carrier_id is not null and not x.known on conflict (message_id) do nothing)
+  update ${s}.redrive_item i set (state, reason, carrier_id, sent_at, ended_at) = (
+    select case when x.why is null then 1 else 4 end, x.why, x.carrier_id, case when x.why is null then ${clock} end, case when x.why is not null then ${clock} end
+    from (select ($3::text[])[x.at] as why, ($4::uuid[])[x.at] as carrier_id from (select array_position($2::int[], i.n) as at) x) x)
+  where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = 0`;
+
+async function send(s: string, inside: Inside, id: string, token: string, requested: readonly ToSend[], at: At) {
+  const { run } = inside;
+  const redrive = await takeUnder(s, run, id, token);
+  if (!redrive) return { kind: "lost" } as const;
+  if (redrive.status !== "running") return { kind: "not_running" } as const;
+  const asked = new Map(requested.map(({ n, carrier }) => [n, carrier]));
+  const waiting = await take(s, run, id, [...asked.keys()]);
+  const { mode } = redrive;
+  const clock = clockSql(at.now);
+  if (mode === "new_key" || mode === "replay")
+    await leaveCarried(
+      s,
+      run,
+      waiting.filter((one) => !one.skipped),
+    );
+  if (mode === "new_key" || mode === "copy")
+    await carry(
+      inside,
+      redrive,
+      waiting.filter((one) => !one.skipped),
+      asked,
+      at,
+    );
+  let fit = waiting.filter((one) => !one.skipped);
+  if (mode === "copy") inside.tell(await tryAgain(s, run, fit, redrive, clock));
+  fit = fit.filter((one) => !one.skipped);
+  if (mode === "replay") inside.tell(await actOn(s, run, "replay", fit, redrive, clock));
+  if (mode === "resolve" || mode === "new_key") inside.tell(await actOn(s, run, "resolve", fit, redrive, clock));
+  const column = (pick: (one: Waiting) => unknown) => waiting.map(pick);
+  const values = [
+    id,
+    column((w) => w.n),
+    column((w) => w.skipped),
+    column((w) => (w.skipped ? null : w.carrierId)),
+    column((w) => w.id),
+    column((w) => w.known),
+  ];
+  if (waiting.length > 0) await run(markSql(s, clock), values, at.now ? {} : { name: "mg_redrive_sent" });
+  const [sent, skipped] = [fit.length, waiting.length - fit.length];
+  await addCounts(s, run, id, { waiting: -waiting.length, sent, skipped });
+  return { kind: "done", sent, skipped } as const;
+}
+
+export function createRedriveSend(db: RecoveryDb): Pick<RedriveStore, "send"> {
+  return {
+    async send(id, token, items, at = {}) {
+      if (!isUuid(id)) return { kind: "lost" };
+      return inTransaction(db, "send items of a redrive", (inside) => send(db.s, inside, id, token, items, at));
+    },
+  };
+}

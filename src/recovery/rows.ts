@@ -1,0 +1,157 @@
+/**
+ * Rows of the recovery tables and what they are called outside: for each record the columns to select, as text, and how a row is read.
+ */
+import type { Candidate, Group, GroupIdentity, Occurrence, Provenance } from "./records-types.ts";
+import type { Row } from "../store/postgres/connection.ts";
+import { fromEpoch } from "../store/postgres/statements/view.ts";
+
+export const epoch = (column: string) => `extract(epoch from ${column})::text`;
+export const number = (text: string | null | undefined): number | null =>
+  text === null || text === undefined ? null : Number(text);
+const date = (text: string | null | undefined) => fromEpoch(text) as Date;
+
+/** `g` and all that was merged into it. */
+export const membersOf = (s: string, g: string) =>
+  `(select ${g} as id union all select m.id from ${s}.recovery_group m where m.merged_into = ${g})`;
+
+/** A dead letter that is open by a death that was counted in a group. */
+export const OPEN_IN_GROUP = "d.resolution = 0 and d.ingested_attempts = d.attempts";
+
+const openOf = (s: string) => `(select count(*) from ${membersOf(s, "g.id")} x
+    join ${s}.dead_letter d on d.group_id = x.id and ${OPEN_IN_GROUP} where g.merged_into is null)`;
+
+/** Of `recovery_group g`. */
+export const groupColumns = (
+  s: string,
+  counts = true,
+) => `g.id::text, g.fingerprint, g.match_id, g.topic, g.sink, g.code, g.template, g.frame, g.rule,
+  g.occurrences::text, ${epoch("g.first_at")}, ${epoch("g.last_at")}, g.version::text, g.merged_into::text, g.held_by, ${counts ? openOf(s) : "0"}::text`;
+
+export function groupOf(row: Row): Group {
+  return {
+    groupId: Number(row[0]),
+    fingerprint: row[1] as string,
+    failureMatchId: row[2] as string,
+    topic: row[3] as string,
+    sink: row[4] as string,
+    errorCode: row[5] as string,
+    template: row[6] as string,
+    topFrame: row[7] as string | null,
+    groupRule: row[8] as string | null,
+    occurrenceCount: Number(row[9]),
+    firstAt: date(row[10]),
+    lastAt: date(row[11]),
+    version: Number(row[12]),
+    mergedInto: number(row[13]),
+    heldBy: row[14] as string | null,
+    openMessages: Number(row[15]),
+  };
+}
+
+/** The arguments of a new group, in the order of `IDENTITY_COLUMNS`. */
+export const IDENTITY_COLUMNS = "fingerprint, match_id, topic, sink, code, template, frame, rule";
+export const identityValues = (g: GroupIdentity): (string | null)[] => [
+  g.fingerprint,
+  g.failureMatchId,
+  g.topic,
+  g.sink,
+  g.errorCode,
+  g.template,
+  g.topFrame,
+  g.groupRule,
+];
+
+/** Of `recovery_candidate c`. */
+export const candidateColumns = (
+  s: string,
+) => `c.id::text, c.group_id::text, c.round::text, c.version::text, ${epoch("c.created_at")},
+  ${epoch("c.updated_at")}, c.decision, c.evaluation_status, c.evaluations::text, ${epoch("c.evaluated_at")}, c.action, c.confidence::text,
+  c.evaluation, c.group_version::text, c.execution_status, c.execution_id, c.executed_by, ${epoch("c.lease_until")}, ${epoch("c.executed_at")},
+  c.execution_result, c.redrive_id, c.owner, c.note,
+  (select json_agg(json_build_array(a.actor, extract(epoch from a.at), a.note, a.occurrences) order by a.n)::text from ${s}.recovery_approval a
+    where a.candidate_id = c.id)`;
+
+export function candidateOf(row: Row): Candidate {
+  const approvals = JSON.parse(row[23] ?? "[]") as [string, number, string | null, number | null][];
+  return {
+    candidateId: Number(row[0]),
+    groupId: Number(row[1]),
+    round: Number(row[2]),
+    version: Number(row[3]),
+    createdAt: date(row[4]),
+    updatedAt: date(row[5]),
+    decision: row[6] as Candidate["decision"],
+    approvals: approvals.map(([actor, at, note, occurrenceCount]) => ({ actor, at: date(String(at)), note, occurrenceCount })),
+    evaluationStatus: row[7] as Candidate["evaluationStatus"],
+    evaluations: Number(row[8]),
+    evaluatedAt: fromEpoch(row[9]),
+    selectedAction: row[10] as string | null,
+    confidence: number(row[11]),
+    evaluation: row[12] as string | null,
+    groupVersion: Number(row[13]),
+    executionStatus: row[14] as Candidate["executionStatus"],
+    executionId: row[15] as string | null,
+    executedBy: row[16] as string | null,
+    leaseUntil: fromEpoch(row[17]),
+    executedAt: fromEpoch(row[18]),
+    executionResult: row[19] as string | null,
+    redriveId: row[20] as string | null,
+    owner: row[21] as string | null,
+    note: row[22] as string | null,
+  };
+}
+
+/** Of `recovery_occurrence o`. */
+export const occurrenceColumns = (
+  s: string,
+) => `o.id::text, o.group_id::text, ${epoch("o.at")}, o.request_key, o.source, o.match_id, o.message_id::text,
+  o.generation::text, o.attempts::text, o.tenant_id, o.skill, o.text, o.stack, o.payload,
+  case when o.message_id is not null then ${openBy(s)} end::text, o.code`;
+
+/** Whether the message of `recovery_occurrence o` is an open dead letter by this very death. */
+export const openBy = (s: string) =>
+  `exists (select from ${s}.dead_letter d where d.id = o.message_id and d.resolution = 0 and d.attempts = o.attempts)`;
+
+export function occurrenceOf(row: Row): Occurrence {
+  const [id, generation, attempts] = [row[6], row[7], row[8]];
+  return {
+    occurrenceId: Number(row[0]),
+    groupId: Number(row[1]),
+    at: date(row[2]),
+    requestKey: row[3] as string | null,
+    source: row[4] as Occurrence["source"],
+    failureMatchId: row[5] as string | null,
+    message: id ? { id, generation: Number(generation), attempts: Number(attempts) } : null,
+    tenantId: row[9] as string | null,
+    skillId: row[10] as string | null,
+    errorMessage: row[11] as string,
+    stackTrace: row[12] as string | null,
+    failurePayload: row[13] as string | null,
+    open: row[14] === null ? null : row[14] === "true",
+    errorCode: row[15] as string,
+  };
+}
+
+/** Of `recovery_provenance p`. */
+export const PROVENANCE_COLUMNS = `p.id::text, ${epoch("p.at")}, p.group_id::text, p.candidate_id::text, p.redrive_id, p.event, p.actor,
+  p.actor_type, p.reason, p.rule, p.action, p.confidence_before::text, p.confidence_after::text, p.duration_ms::text, p.details`;
+
+export function provenanceOf(row: Row): Provenance {
+  return {
+    provenanceId: Number(row[0]),
+    at: date(row[1]),
+    groupId: number(row[2]),
+    candidateId: number(row[3]),
+    redriveId: row[4] as string | null,
+    eventType: row[5] as string,
+    actor: row[6] as string,
+    actorType: row[7] as Provenance["actorType"],
+    reason: row[8] as string | null,
+    ruleId: row[9] as string | null,
+    action: row[10] as string | null,
+    confidenceBefore: number(row[11]),
+    confidenceAfter: number(row[12]),
+    durationMs: number(row[13]),
+    details: row[14] as string | null,
+  };
+}
