@@ -8,8 +8,6 @@ import type { InterventionAction, MessageView } from "../message/message.ts";
 import type { TopicName } from "../message/topic.ts";
 import { checkNumber } from "../message/validate.ts";
 import type { Events } from "../observe/events.ts";
-import { recoveryOf } from "../recovery/records-types.ts";
-import { carriedError } from "../recovery/redrive/redrive.ts";
 import type { Store } from "../store/store.ts";
 import type { AnyTopic } from "../topic/topic.ts";
 
@@ -51,7 +49,10 @@ export interface Interventions {
   reschedule(message: string | KeyedMessage, options: RescheduleOptions): Promise<MessageView>;
 }
 
-export function createInterventions(store: Store, events: Events): Interventions {
+/** Throws where a copy of the message is on its way to another receiver. */
+export type RefuseCarried = (id: string) => Promise<void>;
+
+export function createInterventions(store: Store, events: Events, refuseCarried?: RefuseCarried): Interventions {
   async function intervene(
     action: InterventionAction,
     id: string,
@@ -69,7 +70,7 @@ export function createInterventions(store: Store, events: Events): Interventions
 
   return {
     async replay(id, call) {
-      if (!call.force) await refuseCarried(store, id);
+      if (!call.force) await refuseCarried?.(id);
       return intervene("replay", id, call);
     },
     resolve: (id, call) => intervene("resolve", id, call),
@@ -98,12 +99,6 @@ async function idOfKey(store: Store, { topic, key, tenantId = null }: KeyedMessa
   const whose = tenantId === null ? "" : ` and tenant ${JSON.stringify(tenantId)}`;
   const text = `there is no message with key ${JSON.stringify(key)} of topic ${name}${whose}`;
   throw new MakegoodError("message_not_found", text, { topic: name, key, tenantId });
-}
-
-/** Asked just before, not inside the write: a copy that is sent in the same moment is not seen. Redrives and edits ask inside theirs. */
-async function refuseCarried(store: Store, id: string): Promise<void> {
-  const [carried] = (await recoveryOf(store)?.redrives.carried([id])) ?? [];
-  if (carried) throw carriedError(carried);
 }
 
 type Refused = Exclude<Awaited<ReturnType<Store["intervene"]>>, { kind: "done" }>;

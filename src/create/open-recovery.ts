@@ -3,16 +3,19 @@
  * plain functions, and gives the kernel the sink of its own topic.
  */
 import type { MessageBuilder } from "../client/build-message.ts";
+import type { RefuseCarried } from "../client/intervene.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
 import { createRecovery } from "../recovery/engine.ts";
 import type { Recovery } from "../recovery/recovery.ts";
+import { createCarried } from "../recovery/redrive/carried.ts";
+import { carriedError } from "../recovery/redrive/redrive.ts";
 import type { RecoveryOptions } from "../recovery/settings.ts";
 import { RECOVERY_TOPIC } from "../recovery/topics.ts";
 import { functionSink } from "../sink/function.ts";
 import type { Sink } from "../sink/sink.ts";
-import { recoveryOf } from "../recovery/records-types.ts";
+import { homeOf } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import type { TopicTable } from "../topic/topic-table.ts";
 
@@ -33,14 +36,25 @@ export interface OpenedRecovery {
   hold(): () => Promise<void>;
 }
 
+/** Also where the engine itself is switched off: another process may have sent the copy. */
+export function refuseCarriedOf(store: Store): RefuseCarried | undefined {
+  const home = homeOf(store);
+  if (home === null) return undefined;
+  const { carried } = createCarried(home);
+  return async (id) => {
+    const [found] = await carried([id]);
+    if (found) throw carriedError(found);
+  };
+}
+
 /** Null where the store keeps no such records, or nobody wants them. */
 export function openRecovery(options: RecoveryOptions | false | undefined, parts: RecoveryParts): OpenedRecovery | null {
-  const records = recoveryOf(parts.store);
-  if (records === null || options === false) return null;
+  const home = homeOf(parts.store);
+  if (home === null || options === false) return null;
   const { store, topics, builder, events, ids, clock } = parts;
   const { evaluate, ...settings } = options ?? {};
   const engine = createRecovery({
-    recovery: records,
+    home,
     store,
     events,
     ids,

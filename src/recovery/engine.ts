@@ -6,33 +6,34 @@ import { errorText } from "../message/errors.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { RecoveryStore } from "./records-types.ts";
+import type { Home } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import { createCatalogue } from "./actions/catalogue.ts";
 import { actionInfos, putAction } from "./actions/info.ts";
 import { createCompletion } from "./candidates/completion.ts";
 import { createDecisions } from "./candidates/decisions.ts";
-import { createExecute } from "./candidates/execute.ts";
-import { blastRadiusOf } from "./candidates/found.ts";
-import { candidateDetail, candidateList } from "./candidates/read.ts";
-import { createUpdate } from "./candidates/update.ts";
 import { createEvaluator } from "./candidates/evaluate-candidate.ts";
 import { createEvaluateFailure } from "./candidates/evaluate-failure.ts";
 import { createEvaluateMessage, type EvaluateMessage } from "./candidates/evaluate-message.ts";
 import { evaluateRequest } from "./candidates/evaluate-request.ts";
+import { createExecute } from "./candidates/execute.ts";
+import { blastRadiusOf } from "./candidates/found.ts";
+import { candidateDetail, candidateList } from "./candidates/read.ts";
 import { suggest } from "./candidates/suggest.ts";
+import { createUpdate } from "./candidates/update.ts";
 import { ingestRules } from "./candidates/when.ts";
-import { existingGroup, groupDetail } from "./groups/read.ts";
-import { createRegroup } from "./groups/regroup.ts";
-import { createGroupRules } from "./groups/rule-documents.ts";
-import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
-import { createHooks } from "./hooks.ts";
 import { createIntake } from "./failures/intake.ts";
 import { createGroupJoins } from "./failures/join-groups.ts";
 import { createOwnIngest } from "./failures/own-loop.ts";
 import { createFailurePlaces } from "./failures/place-failures.ts";
 import { ingestReport } from "./failures/report.ts";
+import { existingGroup, groupDetail } from "./groups/read.ts";
+import { createRegroup } from "./groups/regroup.ts";
+import { createGroupRules } from "./groups/rule-documents.ts";
+import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
+import { createHooks } from "./hooks.ts";
 import { createOwnTopics } from "./own-topics.ts";
+import { createRecords, type Records } from "./records.ts";
 import type { Recovery } from "./recovery.ts";
 import type { RedriveSettings } from "./redrive/deps.ts";
 import { createRedrives } from "./redrive/redrives.ts";
@@ -41,7 +42,7 @@ import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./set
 import { NOT_INGESTED } from "./topics.ts";
 
 export interface RecoveryDeps {
-  readonly recovery: RecoveryStore;
+  readonly home: Home;
   readonly store: Pick<Store, "topics" | "get" | "lead">;
   readonly events: Events;
   readonly ids: () => string;
@@ -70,8 +71,9 @@ export interface RecoveryEngine extends Recovery {
 function createParts(deps: RecoveryDeps) {
   const { store, events, ids, clock } = deps;
   const { topics } = store;
-  const { prepare, withTopics } = createOwnTopics(topics, deps.evaluate);
-  const recovery = withTopics(deps.recovery);
+  const { prepare, again } = createOwnTopics(topics, deps.evaluate);
+  const records = createRecords(deps.home);
+  const recovery: Records = { ...records, ingest: again(records.ingest), reopen: again(records.reopen) };
   const { documents } = recovery;
   const settings = withDefaults(deps.settings);
   const owner = `recovery-${ids()}`;
@@ -90,7 +92,7 @@ function createParts(deps: RecoveryDeps) {
   const { pollMs, failingOften, minConfidence, approvalMs } = settings;
   const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften });
 
-  const redrives = createRedrives({ ...deps, owner, settings: deps.redriveSettings });
+  const redrives = createRedrives({ ...deps, recovery, owner, settings: deps.redriveSettings });
   const candidates = { recovery, catalogue, clock, approvalMs };
   const execute = createExecute({ ...candidates, topics, ids, redrives, hooks, settings });
   const completion = createCompletion({ recovery, rules, hooks, events, clock });
@@ -101,7 +103,7 @@ function createParts(deps: RecoveryDeps) {
   // An evaluation only asks whether there are more than may run without a person.
   const blastRadius = (groupId: number) => blastRadiusOf(recovery, groupId, { limit: settings.autoMessagesMax + 1 });
   const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, settings, blastRadius });
-  const note = (lines: Parameters<RecoveryStore["note"]>[0]) => recovery.note(lines);
+  const note = (lines: Parameters<Records["note"]>[0]) => recovery.note(lines);
   const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });
   const regroup = createRegroup({ recovery, groupRules, rules, ids });
 

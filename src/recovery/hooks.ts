@@ -5,7 +5,8 @@
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Candidate, Group } from "./records-types.ts";
+import type { Candidate } from "./candidates/candidate.ts";
+import type { Group } from "./groups/group.ts";
 import type { Evaluation } from "./rules/evaluate.ts";
 
 export interface RecoveryHooks {

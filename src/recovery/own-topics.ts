@@ -3,7 +3,6 @@
  * deleted one meanwhile. Without that every ingest would be refused, because its evaluation could not be queued.
  */
 import { isMakegoodError } from "../message/errors.ts";
-import type { RecoveryStore } from "./records-types.ts";
 import type { TopicStore } from "../store/topics.ts";
 import type { RecoveryOptions } from "./settings.ts";
 import { EVALUATE_DEFINITION, NOTIFY_DEFINITION } from "./topics.ts";
@@ -11,8 +10,8 @@ import { EVALUATE_DEFINITION, NOTIFY_DEFINITION } from "./topics.ts";
 export interface OwnTopics {
   /** Done once; a call that failed is tried again by the next. */
   prepare(): Promise<void>;
-  /** The same store; a write that finds the topic of evaluations gone declares it again and is tried once more. */
-  withTopics(recovery: RecoveryStore): RecoveryStore;
+  /** The same call; when it finds the topic of evaluations gone, the topic is declared again and the call made once more. */
+  again<A extends unknown[], T>(call: (...given: A) => Promise<T>): (...given: A) => Promise<T>;
 }
 
 export function createOwnTopics(topics: Pick<TopicStore, "get" | "put">, evaluate: RecoveryOptions["evaluate"]): OwnTopics {
@@ -26,24 +25,20 @@ export function createOwnTopics(topics: Pick<TopicStore, "get" | "put">, evaluat
     return prepared;
   }
 
-  async function again<T>(ask: () => Promise<T>): Promise<T> {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!isMakegoodError(error) || error.code !== "unknown_topic") throw error;
-      prepared = undefined;
-      await prepare();
-      return ask();
-    }
-  }
-
   return {
     prepare,
-    withTopics: (recovery) =>
-      Object.assign(Object.create(recovery) as RecoveryStore, {
-        ingest: (...given: Parameters<RecoveryStore["ingest"]>) => again(() => recovery.ingest(...given)),
-        reopen: (...given: Parameters<RecoveryStore["reopen"]>) => again(() => recovery.reopen(...given)),
-      }),
+    again:
+      (call) =>
+      async (...given) => {
+        try {
+          return await call(...given);
+        } catch (error) {
+          if (!isMakegoodError(error) || error.code !== "unknown_topic") throw error;
+          prepared = undefined;
+          await prepare();
+          return call(...given);
+        }
+      },
   };
 }
 

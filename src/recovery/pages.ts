@@ -3,7 +3,16 @@
  */
 import { MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
-import type { Paged } from "./records-types.ts";
+
+export interface Page {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface Paged<T> {
+  readonly data: T[];
+  readonly nextCursor: string | null;
+}
 
 /** After all: pages go from new to old. */
 const LAST_ID = "9223372036854775807";

@@ -1,12 +1,14 @@
 /**
  * The append-only record: lines are written with the change they tell of, and read newest first.
  */
-import type { NewProvenance, Paged, Provenance, RecoveryStore } from "./records-types.ts";
-import type { At } from "../store/store.ts";
+
+import type { Home, Run } from "../store/home.ts";
 import { clockSql } from "../store/shared/clock-sql.ts";
-import { idCursor, paged, pageLimit } from "./pages.ts";
+import type { At } from "../store/store.ts";
+import type { Paged } from "./pages.ts";
+import { idCursor, type Page, paged, pageLimit } from "./pages.ts";
+import type { NewProvenance, Provenance } from "./provenance.ts";
 import { PROVENANCE_COLUMNS, provenanceOf } from "./rows.ts";
-import { inTransaction, type RecoveryDb, type Run, reader } from "../store/postgres/home.ts";
 
 const insertSql = (s: string, now: Date | undefined) => `insert into ${s}.recovery_provenance
     (at, group_id, candidate_id, redrive_id, event, actor, actor_type, reason, rule, action, confidence_before, confidence_after, duration_ms, details)
@@ -54,11 +56,18 @@ export function line(
   };
 }
 
-export function createProvenance(db: RecoveryDb): Pick<RecoveryStore, "provenance" | "note"> {
-  const { s } = db;
-  const run = reader(db, "read provenance");
+export interface ProvenanceOf {
+  readonly groupId?: number;
+  readonly candidateId?: number;
+  readonly redriveId?: string;
+}
+
+export function createProvenance(home: Home) {
+  const { s } = home;
+  const run = home.read("read provenance");
   return {
-    async provenance({ groupId, candidateId, redriveId }, page): Promise<Paged<Provenance>> {
+    /** Newest first; lines that fit all members given. A group's own lines, not those of groups merged into it. */
+    async provenance({ groupId, candidateId, redriveId }: ProvenanceOf, page: Page): Promise<Paged<Provenance>> {
       const values: unknown[] = [idCursor(page.cursor), pageLimit(page.limit) + 1];
       const where = ["p.id < $1::bigint"];
       const asked = { group_id: groupId, candidate_id: candidateId, redrive_id: redriveId };
@@ -71,6 +80,7 @@ export function createProvenance(db: RecoveryDb): Pick<RecoveryStore, "provenanc
       const text = `select ${PROVENANCE_COLUMNS} from ${s}.recovery_provenance p where ${where.join(" and ")} order by p.id desc limit $2::int`;
       return paged((await run(text, values)).map(provenanceOf), page.limit, (last) => String(last.provenanceId));
     },
-    note: (lines, at = {}) => inTransaction(db, "note", ({ run: inside }) => record(s, inside, lines, at)),
+    note: (lines: readonly NewProvenance[], at: At = {}) =>
+      home.transaction("note", ({ run: inside }) => record(s, inside, lines, at)),
   };
 }

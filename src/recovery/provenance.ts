@@ -1,6 +1,31 @@
 /** One line of the record, with what is not said left empty: who did what to which group or candidate, and why. */
-import type { NewProvenance } from "./records-types.ts";
 import type { Actor } from "./recovery.ts";
+
+export type ActorType = "system" | "human" | "agent";
+
+/** One line of the append-only record. Nothing ever changes or deletes it (DR-40). */
+export interface NewProvenance {
+  readonly groupId: number | null;
+  readonly candidateId: number | null;
+  readonly redriveId?: string | null | undefined;
+  /** created, rule_evaluated, action_selected, approved, rejected, executing, executed, … */
+  readonly eventType: string;
+  readonly actor: string;
+  readonly actorType: ActorType;
+  readonly reason: string | null;
+  readonly ruleId: string | null;
+  readonly action: string | null;
+  readonly confidenceBefore: number | null;
+  readonly confidenceAfter: number | null;
+  readonly durationMs: number | null;
+  /** JSON text. */
+  readonly details: string | null;
+}
+
+export interface Provenance extends NewProvenance {
+  readonly provenanceId: number;
+  readonly at: Date;
+}
 
 export const SYSTEM: Actor = { actor: "system", actorType: "system" };
 

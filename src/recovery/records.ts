@@ -1,41 +1,43 @@
 /**
- * The recovery seam in PostgreSQL: every write one transaction, on the store's own connections and with its own enqueue. It decides
- * nothing; what may follow what is the engine's, and the tables' own fences stand behind that.
+ * The records of the engine, each folder's own: every write is one transaction in which counts, ledger, queued messages and provenance change
+ * together or not at all.
  */
-import type { RecoveryStore } from "./records-types.ts";
+import type { Home } from "../store/home.ts";
 import { createCandidateWrites } from "./candidates/candidate-write.ts";
 import { createCandidates } from "./candidates/candidates-sql.ts";
-import { createCarried } from "./redrive/carried.ts";
-import { createDocuments } from "./documents-sql.ts";
-import { createEdit } from "./redrive/edit-sql.ts";
-import { createGroups } from "./groups/groups-sql.ts";
-import { createIngest } from "./failures/ingest.ts";
 import { createOutcomes } from "./confidence/outcomes-sql.ts";
+import { createDocuments } from "./documents.ts";
+import { createIngest } from "./failures/ingest.ts";
+import { createGroups } from "./groups/groups-sql.ts";
+import { createRegroup } from "./groups/regroup-sql.ts";
 import { createProvenance } from "./provenance-sql.ts";
+import { createCarried } from "./redrive/carried.ts";
+import { createEdit } from "./redrive/edit-sql.ts";
+import { createRedriveStart } from "./redrive/freeze.ts";
 import { createRedriveLook } from "./redrive/look.ts";
 import { createRedriveRun } from "./redrive/redrive-sql.ts";
 import { createRedriveSend } from "./redrive/send.ts";
-import { createRedriveStart } from "./redrive/freeze.ts";
-import { createRegroup } from "./groups/regroup-sql.ts";
-import type { RecoveryDb } from "../store/postgres/home.ts";
 
-export function createPostgresRecovery(db: RecoveryDb): RecoveryStore {
+export type Records = ReturnType<typeof createRecords>;
+export type RedriveRecords = Records["redrives"];
+
+export function createRecords(home: Home) {
   return {
-    documents: createDocuments(db),
+    documents: createDocuments(home),
     redrives: {
-      ...createRedriveStart(db),
-      ...createRedriveRun(db),
-      ...createRedriveSend(db),
-      ...createRedriveLook(db),
-      ...createEdit(db),
-      ...createCarried(db),
+      ...createRedriveStart(home),
+      ...createRedriveRun(home),
+      ...createRedriveSend(home),
+      ...createRedriveLook(home),
+      ...createEdit(home),
+      ...createCarried(home),
     },
-    ingest: createIngest(db),
-    ...createGroups(db),
-    ...createRegroup(db),
-    ...createCandidates(db),
-    ...createCandidateWrites(db),
-    ...createProvenance(db),
-    ...createOutcomes(db),
+    ingest: createIngest(home),
+    ...createGroups(home),
+    ...createRegroup(home),
+    ...createCandidates(home),
+    ...createCandidateWrites(home),
+    ...createProvenance(home),
+    ...createOutcomes(home),
   };
 }

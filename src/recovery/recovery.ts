@@ -4,21 +4,16 @@
  * to do.
  */
 import type { MessageView } from "../message/message.ts";
-import type { StoredDocument } from "./documents.ts";
-import type {
-  ActorType,
-  Candidate,
-  CandidateFilter,
-  Group,
-  GroupFilter,
-  Occurrence,
-  Paged,
-  Provenance,
-} from "./records-types.ts";
-import type { RecoveryStats } from "./confidence/numbers.ts";
-import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "./redrive/redrive.ts";
 import type { ActionInfo, RecoveryAction } from "./actions/action.ts";
+import type { Candidate, CandidateFilter } from "./candidates/candidate.ts";
+import type { RecoveryStats } from "./confidence/numbers.ts";
+import type { StoredDocument } from "./documents.ts";
+import type { Occurrence } from "./failures/failure.ts";
+import type { Group, GroupFilter } from "./groups/group.ts";
 import type { HookName, HookOptions, RecoveryHooks } from "./hooks.ts";
+import type { Paged } from "./pages.ts";
+import type { ActorType, Provenance } from "./provenance.ts";
+import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "./redrive/redrive.ts";
 import type { ExecutionRequest, RedriveRequest } from "./redrive/request.ts";
 import type { Evaluation } from "./rules/evaluate.ts";
 import type { Rule } from "./rules/rule.ts";

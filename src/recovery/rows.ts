@@ -1,11 +1,14 @@
 /**
  * Rows of the recovery tables and what they are called outside: for each record the columns to select, as text, and how a row is read.
  */
-import type { Candidate, Group, GroupIdentity, Occurrence, Provenance } from "./records-types.ts";
-import type { Row } from "../store/postgres/connection.ts";
-import { fromEpoch } from "../store/postgres/statements/view.ts";
 
-export const epoch = (column: string) => `extract(epoch from ${column})::text`;
+import type { Row } from "../store/home.ts";
+import { epoch, fromEpoch } from "../store/shared/clock-sql.ts";
+import type { Candidate } from "./candidates/candidate.ts";
+import type { Occurrence } from "./failures/failure.ts";
+import type { Group, GroupIdentity } from "./groups/group.ts";
+import type { Provenance } from "./provenance.ts";
+
 export const number = (text: string | null | undefined): number | null =>
   text === null || text === undefined ? null : Number(text);
 const date = (text: string | null | undefined) => fromEpoch(text) as Date;

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
 import { startStreams, streamTopics } from "../presets/streams.ts";
 import { auditOf } from "../store/audit.ts";
-import { recoveryOf } from "../recovery/records-types.ts";
+import { homeOf } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import type { StopOptions } from "../worker/worker.ts";
 import { createApp } from "./app.ts";
@@ -140,7 +140,7 @@ export function lastingOptions(
 /** Whether this process has the engine, in words for the start. */
 export function recoveryWords({ recovery_options: options }: Config, store: Store): string {
   if (options === false) return "off (MAKEGOOD_RECOVERY)";
-  if (recoveryOf(store) === null) return `off: the store ${store.traits.name} keeps no such records`;
+  if (homeOf(store) === null) return `off: the store ${store.traits.name} keeps no such records`;
   return options.autoExecute ? "on; safe actions run by themselves (RECOVERY_AUTO_EXECUTE)" : "on; nothing runs without a person";
 }
 
@@ -151,7 +151,7 @@ function sayWhatIsKept(config: Config, store: Store, log: Log): void {
     log.warn("POST /api/v1/audit answers 501 needs_postgres: this store keeps no audit records", { store: store.traits.name });
   else if (audit_kept_days !== "forever" && audit_kept_days < AUDIT_KEPT_DAYS)
     log.warn("audit records are kept for less than seven years", { audit_kept_days });
-  if (options === false || recoveryOf(store) === null) {
+  if (options === false || homeOf(store) === null) {
     const recovery = recoveryWords(config, store);
     log.warn("/api/v1/recovery and /api/v1/redrives answer 501 needs_postgres: recovery is off", { recovery });
   } else {

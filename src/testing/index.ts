@@ -4,8 +4,6 @@
 export type { MemoryStoreOptions } from "../store/memory/memory-store.ts";
 export { createMemoryStore } from "../store/memory/memory-store.ts";
 export { type AuditHarness, auditConformance, type OpenAudit } from "./audit-conformance.ts";
-export { recoveryConformance } from "../../test/recovery/conformance/recovery-conformance.ts";
-export type { RecoveryHarness, RecoveryRig } from "../../test/recovery/conformance/scene.ts";
 export type { Received, ReceiverMode, SinkCase, SinkHarness, SinkRig } from "./sink-conformance.ts";
 export { sinkConformance } from "./sink-conformance.ts";
 export type { Case, OpenTransaction, StoreHarness } from "./store-conformance/harness.ts";

@@ -11,7 +11,6 @@ import { systemRandom } from "../platform/random.ts";
 import { accept, check, checkTopics, dedupeScope, enqueue } from "../store/memory/enqueue.ts";
 import { type MemoryStoreOptions, memoryStoreOn } from "../store/memory/memory-store.ts";
 import { createState, nowMs, type State } from "../store/memory/state.ts";
-import type { WithRecovery } from "../recovery/records-types.ts";
 import type { EnqueueOptions, Store, Transaction } from "../store/store.ts";
 
 /** What code under test takes for its database client inside a transaction. */
@@ -23,7 +22,7 @@ export interface TestTransaction extends Transaction {
   rollback(): Promise<void>;
 }
 
-export interface TestStore extends Store, WithRecovery {
+export interface TestStore extends Store {
   /** Begins a transaction. `answer`: the rows that queries of the code under test get; none unless said. */
   begin(answer?: (text: string, values: readonly unknown[]) => readonly unknown[]): TestTransaction;
 }

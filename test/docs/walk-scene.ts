@@ -7,11 +7,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createMakegood, topic } from "../../src/index.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
+import type { Records, RedriveRecords } from "../../src/recovery/records.ts";
 import type { Recovery } from "../../src/recovery/recovery.ts";
 import { createApp } from "../../src/server/app.ts";
 import { kernelOf } from "../../src/server/kernel.ts";
-import type { RecoveryStore } from "../../src/recovery/records-types.ts";
-import type { RedriveStore } from "../../src/recovery/redrive/redrive.ts";
 import type { Store, WakeHint } from "../../src/store/store.ts";
 import { dropSchema, openStore } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -74,10 +73,10 @@ function around<T extends object>(
   return wrapped as T;
 }
 
-function walkedStore(store: Store & { readonly recovery: RecoveryStore }, walk: Walk): Store {
+function walkedStore(store: Store & { readonly recovery: Records }, walk: Walk): Store {
   const { gates } = walk;
   const border = (from: string, to: string | null) => () => walk.border(from, to);
-  const redrives = around<RedriveStore>(store.recovery.redrives, {
+  const redrives = around<RedriveRecords>(store.recovery.redrives, {
     start: { before: border("execute", "freeze"), after: border("freeze", "execute") },
     claim: { before: () => gates.takes.passed },
     send: {
@@ -89,7 +88,7 @@ function walkedStore(store: Store & { readonly recovery: RecoveryStore }, walk: 
     look: { before: () => gates.endings.passed },
     change: { before: border("heal", "end") },
   });
-  const recovery = around<RecoveryStore>(store.recovery, {
+  const recovery = around<Records>(store.recovery, {
     uningested: { before: border("hear", "find"), after: border("find", "place") },
     ingest: { before: border("place", "count"), after: border("count", "evaluate") },
     write: {

@@ -3,7 +3,7 @@
  * store on it are emptied and used again: making them takes longer than most cases. Topics stay, each case puts the same ones.
  */
 import type pg from "pg";
-import type { WithRecovery } from "../../src/recovery/records-types.ts";
+import type { WithHome } from "../../src/store/home.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { RecoveryHarness } from "../../src/testing/index.ts";
 import { dropSchema, emptyTables, freshSchema, keptClient, openStore } from "../support/postgres.ts";

@@ -7,14 +7,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIds } from "../../src/platform/ids.ts";
+import type { IngestRules, NewOccurrence } from "../../src/recovery/failures/failure.ts";
 import { evaluateRules } from "../../src/recovery/rules/evaluate.ts";
 import { evaluationToJson } from "../../src/recovery/rules/evaluation-json.ts";
 import { createConnection, KERNEL_SET, migrateUp } from "../../src/store/postgres/index.ts";
 import { daysAround, ensurePartitions } from "../../src/store/postgres/partitions.ts";
-import type { IngestRules, NewOccurrence } from "../../src/recovery/records-types.ts";
-import { EVALUATE, identity, newOccurrence } from "./conformance/scene.ts";
 import { definition, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
 import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
+import { EVALUATE, identity, newOccurrence } from "./conformance/scene.ts";
 
 const nextId = createIds();
 const schema = freshSchema();

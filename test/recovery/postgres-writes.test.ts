@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIds } from "../../src/platform/ids.ts";
-import type { IngestRules, NewOccurrence } from "../../src/recovery/records-types.ts";
-import { EVALUATE, identity, newOccurrence } from "./conformance/scene.ts";
+import type { IngestRules, NewOccurrence } from "../../src/recovery/failures/failure.ts";
 import { definition, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
 import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 import { startProxy, targetOf } from "../support/tcp-proxy.ts";
+import { EVALUATE, identity, newOccurrence } from "./conformance/scene.ts";
 
 const COMMIT = /Q....commit\0/s;
 const DAY_MS = 24 * 3_600_000;

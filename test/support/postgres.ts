@@ -3,8 +3,8 @@
  */
 import pg from "pg";
 import type { WithAudit } from "../../src/store/audit.ts";
+import type { WithHome } from "../../src/store/home.ts";
 import { createPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres/index.ts";
-import type { WithRecovery } from "../../src/recovery/records-types.ts";
 import type { Store } from "../../src/store/store.ts";
 
 export function databaseUrl(): string {

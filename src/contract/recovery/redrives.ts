@@ -3,8 +3,8 @@
  */
 import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
-import { REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
 import { ITEM_STATES, REDRIVE_STATUSES } from "../../recovery/redrive/redrive.ts";
+import { REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
 import { body, lists, okOrCreated, optionalBody, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 

@@ -3,7 +3,8 @@
  * a fence. What an action is worth is learned from what becomes of the messages it touched, never from the call's own answer.
  */
 import type { TopicRecord } from "../../message/topic.ts";
-import type { Candidate, Group } from "../records-types.ts";
+import type { Candidate } from "../candidates/candidate.ts";
+import type { Group } from "../groups/group.ts";
 import type { RedriveMode, RedrivePreview } from "../redrive/redrive.ts";
 
 export type RiskClass = "safe" | "risky" | "forbidden";

@@ -5,7 +5,7 @@
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
-import type { DocumentStore, StoredDocument } from "../documents.ts";
+import type { Documents, StoredDocument } from "../documents.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import type { ActionPriorities } from "../rules/actions.ts";
@@ -35,7 +35,7 @@ export interface Catalogue {
 
 const LIMIT = 200;
 
-export function createCatalogue({ documents, events }: { documents: DocumentStore; events: Events }): Catalogue {
+export function createCatalogue({ documents, events }: { documents: Documents; events: Events }): Catalogue {
   const code = new Map<string, { readonly action: RecoveryAction; readonly shipped: boolean }>();
   for (const action of ACTIONS) code.set(action.actionCode, { action, shipped: true });
   let registered = 0;

@@ -1,7 +1,7 @@
 /** The catalogue as it is shown: what each action is set to, and how often it has healed and failed everywhere. */
 
-import type { RecoveryStore } from "../records-types.ts";
 import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
+import type { Records } from "../records.ts";
 import type { Actor } from "../recovery.ts";
 import { NOT_INGESTED } from "../topics.ts";
 import type { ActionInfo } from "./action.ts";
@@ -9,7 +9,7 @@ import type { Catalogue, CatalogueAction } from "./catalogue.ts";
 
 export async function actionInfos(
   catalogue: Pick<Catalogue, "all">,
-  recovery: Pick<RecoveryStore, "stats">,
+  recovery: Pick<Records, "stats">,
   actionType?: string,
 ): Promise<ActionInfo[]> {
   const [actions, { outcomes }] = await Promise.all([catalogue.all(), recovery.stats(NOT_INGESTED)]);
@@ -22,7 +22,7 @@ export async function actionInfos(
 /** Saves the settings of an action and shows it as it is used from now on. */
 export async function putAction(
   catalogue: Pick<Catalogue, "all" | "put">,
-  recovery: Pick<RecoveryStore, "stats">,
+  recovery: Pick<Records, "stats">,
   edit: { readonly code: string; readonly text: string; readonly from: number; readonly actor: Actor },
 ): Promise<ActionInfo> {
   await catalogue.put(edit.code, edit.text, edit.from, edit.actor);
@@ -32,7 +32,7 @@ export async function putAction(
 /** One of them, on the page of a candidate: by what is learned for its group, since counting everything takes long where there is much. */
 export async function actionInfo(
   catalogue: Pick<Catalogue, "get">,
-  recovery: Pick<RecoveryStore, "outcomes">,
+  recovery: Pick<Records, "outcomes">,
   code: string,
   groupId: number,
 ): Promise<ActionInfo | null> {

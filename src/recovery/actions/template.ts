@@ -4,7 +4,8 @@
  * rendering cannot fail; what a member becomes is cut to the length it may have.
  */
 import { isWellFormed } from "../../message/validate.ts";
-import type { Candidate, Group } from "../records-types.ts";
+import type { Candidate } from "../candidates/candidate.ts";
+import type { Group } from "../groups/group.ts";
 import { REDRIVE_LIMITS } from "../redrive/request.ts";
 
 export type TemplateValues = Readonly<Record<string, string | number | boolean>>;

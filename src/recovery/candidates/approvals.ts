@@ -2,10 +2,12 @@
  * Which approvals stand: those of different people, for the group as it is now, not older than their time, and while the group is
  * about as large as it was when it was looked at. `system` does not count, and the same name twice is one person. Pure.
  */
-import type { Approval } from "./candidate-state.ts";
-import type { Candidate, Group } from "../records-types.ts";
+
 import { approvalsNeeded } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
+import type { Group } from "../groups/group.ts";
+import type { Candidate } from "./candidate.ts";
+import type { Approval } from "./candidate-state.ts";
 
 export interface Standing {
   readonly approvals: readonly Approval[];

@@ -2,12 +2,13 @@
  * Whether a suggestion may run without a person, and why not: pure gates over what was looked up. The rate is not asked
  * here but by the claim itself, where it is counted together with all others.
  */
-import type { Group } from "../records-types.ts";
-import type { RedrivePreview } from "../redrive/redrive.ts";
+
 import { approvalsNeeded } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
 import { type AutoExecutionRefusal, autoExecutionRefusals } from "../confidence/gates.ts";
 import { OVERFLOW } from "../fingerprint/learner.ts";
+import type { Group } from "../groups/group.ts";
+import type { RedrivePreview } from "../redrive/redrive.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { isRecoveryTopic } from "../topics.ts";
 

@@ -2,7 +2,7 @@
  * What the engines of the recovery seam must agree on about a candidate's states and approvals, and the size of one ingest. The moves are a second
  * fence, wider than the policy of recovery/: they refuse what no policy may do.
  */
-import type { Candidate, Decision, EvaluationStatus, ExecutionStatus } from "../records-types.ts";
+import type { Candidate, Decision, EvaluationStatus, ExecutionStatus } from "./candidate.ts";
 
 export const DECISIONS: readonly Decision[] = ["pending", "approved", "rejected"];
 export const EVALUATION_STATUSES: readonly EvaluationStatus[] = ["unevaluated", "evaluating", "evaluated", "failed"];

@@ -3,22 +3,16 @@
  * messages in the same transaction. The group's row is taken first, as by an ingest and a merge, then the candidate's own.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import { forbiddenMove, isClosed } from "./candidate-state.ts";
-import type {
-  Candidate,
-  CandidatePatch,
-  CandidateWrite,
-  CandidateWritten,
-  IngestRules,
-  NewProvenance,
-  RecoveryStore,
-} from "../records-types.ts";
+import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
-import { readCandidate } from "./candidates-sql.ts";
+import type { IngestRules } from "../failures/failure.ts";
 import { latestOf, lockGroups } from "../failures/ingest-sql.ts";
+import type { NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
+import type { Candidate, CandidatePatch, CandidateWrite, CandidateWritten } from "./candidate.ts";
+import { forbiddenMove, isClosed } from "./candidate-state.ts";
+import { readCandidate } from "./candidates-sql.ts";
 import { askEvaluation, openRounds } from "./rounds.ts";
-import { type Inside, inTransaction, type RecoveryDb, type Run } from "../../store/postgres/home.ts";
 
 /** Columns that a patch sets as they come. */
 const PLAIN: readonly (readonly [keyof CandidatePatch, string])[] = [
@@ -150,11 +144,16 @@ async function reopen(
   return asked?.candidate ?? candidate;
 }
 
-export function createCandidateWrites(db: RecoveryDb): Pick<RecoveryStore, "write" | "reopen"> {
-  const { s } = db;
+export function createCandidateWrites(home: Home) {
+  const { s } = home;
   return {
-    write: (request) => inTransaction(db, "write a candidate", (inside) => write(s, inside, request)),
-    reopen: (groupId, rules, provenance) =>
-      inTransaction(db, "reopen a group", (inside) => reopen(s, inside, groupId, rules, provenance)),
+    /** A move that no policy may make (candidate-state.ts, `forbiddenMove`) throws `wrong_state`, and nothing is written. */
+    write: (request: CandidateWrite) => home.transaction("write a candidate", (inside) => write(s, inside, request)),
+    /**
+     * Opens the next round of a group whose latest candidate is closed, or its first; else the latest as it is. Lines of provenance without a
+     * candidate get the one returned. Null: there is no such group, and nothing is written.
+     */
+    reopen: (groupId: number, rules: IngestRules, provenance: readonly NewProvenance[]) =>
+      home.transaction("reopen a group", (inside) => reopen(s, inside, groupId, rules, provenance)),
   };
 }

@@ -1,12 +1,15 @@
 /**
  * What is read of candidates: one, the latest of a group, pages by state, and executions whose lease is over.
  */
-import { EXECUTION_STATUSES } from "./candidate-state.ts";
-import type { Candidate, CandidateFilter, Paged, RecoveryStore } from "../records-types.ts";
+
+import type { Home, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
+import type { At } from "../../store/store.ts";
+import type { Paged } from "../pages.ts";
 import { idCursor, paged, pageLimit } from "../pages.ts";
 import { candidateColumns, candidateOf } from "../rows.ts";
-import { type RecoveryDb, type Run, reader } from "../../store/postgres/home.ts";
+import type { Candidate, CandidateFilter } from "./candidate.ts";
+import { EXECUTION_STATUSES } from "./candidate-state.ts";
 
 /** `lock`: no other transaction writes to it until this one ends. */
 export async function readCandidate(
@@ -44,26 +47,26 @@ function listSql(s: string, filter: CandidateFilter): { text: string; values: un
   return { text, values };
 }
 
-export function createCandidates(
-  db: RecoveryDb,
-): Pick<RecoveryStore, "candidate" | "candidateOf" | "candidates" | "expiredExecutions"> {
-  const { s } = db;
-  const run = reader(db, "read candidates");
+export function createCandidates(home: Home) {
+  const { s } = home;
+  const run = home.read("read candidates");
   return {
-    candidate: (candidateId) => readCandidate(s, run, candidateId),
-    async candidateOf(groupId) {
+    candidate: (candidateId: number) => readCandidate(s, run, candidateId),
+    /** The latest of a group (of the one it was merged into, if it was). */
+    async candidateOf(groupId: number) {
       if (!Number.isSafeInteger(groupId)) return null;
       const text = `select ${candidateColumns(s)} from ${s}.recovery_group g join ${s}.recovery_candidate c on c.group_id = coalesce(g.merged_into, g.id)
         where g.id = $1::bigint order by c.round desc limit 1`;
       const [row] = await run(text, [groupId]);
       return row ? candidateOf(row) : null;
     },
-    async candidates(filter): Promise<Paged<Candidate>> {
+    async candidates(filter: CandidateFilter): Promise<Paged<Candidate>> {
       if (filter.groupId !== undefined && !Number.isSafeInteger(filter.groupId)) return { data: [], nextCursor: null };
       const { text, values } = listSql(s, filter);
       return paged((await run(text, values)).map(candidateOf), filter.limit, (last) => String(last.candidateId));
     },
-    async expiredExecutions(limit, at) {
+    /** Executing with a lease that is over. */
+    async expiredExecutions(limit: number, at?: At) {
       const text = `select ${candidateColumns(s)} from ${s}.recovery_candidate c where c.execution_status = 'executing'
         and c.lease_until is not null and c.lease_until < ${clockSql(at?.now)} order by c.lease_until, c.id limit $1::int`;
       return (await run(text, [limit])).map(candidateOf);

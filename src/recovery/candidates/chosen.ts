@@ -2,9 +2,10 @@
  * An action that a person chose instead of the suggestion. It is kept in the evaluation's record, so that the next evaluation tells what
  * it would suggest and leaves the choice alone; nothing that a person chose runs by itself.
  */
-import type { Candidate } from "../records-types.ts";
+
 import type { EvaluationJson, SuggestionJson } from "../rules/evaluation-json.ts";
 import type { AutoExecutionRecord } from "./auto-execution.ts";
+import type { Candidate } from "./candidate.ts";
 
 export interface KeptEvaluation extends EvaluationJson {
   /** Who chose the action; absent: the engine did. */

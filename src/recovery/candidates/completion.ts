@@ -8,16 +8,18 @@ import type { Events, MakegoodEvent } from "../../observe/events.ts";
 import { backoffMs } from "../../platform/backoff.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
-import type { Candidate, ExecutionStatus, IngestRules, RecoveryStore } from "../records-types.ts";
-import type { Redrive } from "../redrive/redrive.ts";
-import { confidenceNow } from "./confidence-now.ts";
+import type { IngestRules } from "../failures/failure.ts";
 import type { Hooks } from "../hooks.ts";
 import { SYSTEM } from "../provenance.ts";
+import type { Records } from "../records.ts";
+import type { Redrive } from "../redrive/redrive.ts";
+import type { Candidate, ExecutionStatus } from "./candidate.ts";
+import { confidenceNow } from "./confidence-now.ts";
 import { breakersOf, ending, plannedHold } from "./ending.ts";
 import { reopenIfNewer } from "./reopen.ts";
 
 export interface CompletionDeps {
-  readonly recovery: RecoveryStore;
+  readonly recovery: Records;
   readonly rules: IngestRules;
   readonly hooks: Hooks;
   readonly events: Events;

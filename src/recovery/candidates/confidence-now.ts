@@ -2,14 +2,16 @@
  * How sure a candidate's action is by now: the prior it was evaluated with, and what was learned since. For the record of an execution, so
  * that it says what it taught.
  */
-import type { Candidate, RecoveryStore } from "../records-types.ts";
+
 import { confidence, type Evidence, PRIOR_WITHOUT_RULE } from "../confidence/confidence.ts";
 import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
+import type { Records } from "../records.ts";
+import type { Candidate } from "./candidate.ts";
 import { suggestionOf } from "./chosen.ts";
 import { outcomesOf } from "./evaluate-failure.ts";
 
 export async function confidenceNow(
-  recovery: Pick<RecoveryStore, "outcomes">,
+  recovery: Pick<Records, "outcomes">,
   candidate: Candidate,
   at: number,
 ): Promise<number | null> {

@@ -3,9 +3,10 @@
  * version was named. An approval is for the group as it is: when that changes, what was given lapses and is said so.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import type { Candidate, NewProvenance } from "../records-types.ts";
+import type { NewProvenance } from "../provenance.ts";
 import { line } from "../provenance.ts";
 import type { Versioned } from "../recovery.ts";
+import type { Candidate } from "./candidate.ts";
 import { actionOf, type CandidateDeps, type Found, untilWritten, writtenOf, wrongState } from "./found.ts";
 
 export interface Decisions {

@@ -2,10 +2,12 @@
  * How an execution ends on record: its status, what came of it, how long it took, and the hold that was planned with it. The hold
  * and the breakers are kept with the claim, so that another process can end the execution of one that was killed.
  */
-import type { Candidate, CandidatePatch, ExecutionStatus, NewProvenance } from "../records-types.ts";
+
 import type { ActionPlan } from "../actions/action.ts";
+import type { NewProvenance } from "../provenance.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
+import type { Candidate, CandidatePatch, ExecutionStatus } from "./candidate.ts";
 
 type Hold = NonNullable<ActionPlan["hold"]>;
 

@@ -6,19 +6,21 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
-import type { Candidate, Group, RecoveryStore } from "../records-types.ts";
-import type { RedrivePreview } from "../redrive/redrive.ts";
+import type { Group } from "../groups/group.ts";
 import type { Hooks } from "../hooks.ts";
 import { line, SYSTEM } from "../provenance.ts";
+import type { Records } from "../records.ts";
+import type { RedrivePreview } from "../redrive/redrive.ts";
 import { evaluationToJson } from "../rules/evaluation-json.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { autoExecutionOf } from "./auto-execution.ts";
+import type { Candidate } from "./candidate.ts";
 import { chooserOf } from "./chosen.ts";
 import type { EvaluatedFailure, EvaluateFailure } from "./evaluate-failure.ts";
 import { isEvaluable } from "./when.ts";
 
 export interface EvaluatorDeps {
-  readonly recovery: Pick<RecoveryStore, "candidate" | "group" | "occurrences" | "write">;
+  readonly recovery: Pick<Records, "candidate" | "group" | "occurrences" | "write">;
   readonly evaluateFailure: EvaluateFailure;
   readonly hooks: Hooks;
   readonly events: Events;

@@ -3,13 +3,14 @@
  * nothing; a candidate's evaluation and a mere question get the same answer.
  */
 import type { Clock } from "../../platform/clock.ts";
-import type { Group, RecoveryStore } from "../records-types.ts";
-import type { OutcomeCount } from "../confidence/numbers.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import { appliesTo, refusalOf } from "../actions/applies.ts";
 import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";
 import { isSelectable } from "../confidence/gates.ts";
+import type { OutcomeCount } from "../confidence/numbers.ts";
 import { HALF_LIFE_MS, outcomeCounts } from "../confidence/outcome-counts.ts";
+import type { Group } from "../groups/group.ts";
+import type { Records } from "../records.ts";
 import { type Evaluation, evaluate } from "../rules/evaluate.ts";
 import type { ActionOutcomes } from "../rules/input.ts";
 import type { RuleBook } from "../rules/rule-documents.ts";
@@ -30,7 +31,7 @@ export interface EvaluatedFailure {
 }
 
 export interface EvaluateFailureDeps {
-  readonly recovery: Pick<RecoveryStore, "outcomes">;
+  readonly recovery: Pick<Records, "outcomes">;
   readonly topics: Pick<TopicStore, "get">;
   readonly ruleBook: Pick<RuleBook, "set">;
   readonly catalogue: Pick<Catalogue, "all">;

@@ -5,13 +5,14 @@
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { DELIVERED, type Outcome } from "../../message/outcome.ts";
 import { retryPolicy } from "../../message/retry-policy.ts";
-import type { Candidate, NewProvenance } from "../records-types.ts";
 import type { TopicStore } from "../../store/topics.ts";
-import type { Execute } from "./execute.ts";
+import type { NewProvenance } from "../provenance.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { EVALUATION_ATTEMPTS_MAX, RECOVERY_TOPIC } from "../topics.ts";
+import type { Candidate } from "./candidate.ts";
 import type { Evaluator } from "./evaluate-candidate.ts";
+import type { Execute } from "./execute.ts";
 
 export interface EvaluateMessageDeps {
   readonly evaluator: Evaluator;

@@ -1,18 +1,18 @@
 /** A question about a failure that need not have happened: nothing is written, and nothing is learned from it. */
 import { isTopicName } from "../../message/validate.ts";
 import type { Clock } from "../../platform/clock.ts";
-import type { RecoveryStore } from "../records-types.ts";
 import type { TopicStore } from "../../store/topics.ts";
-import { mask } from "../fingerprint/mask.ts";
 import { cleanName, cleanText } from "../failures/clean-text.ts";
 import { sinkName } from "../failures/own-failures.ts";
 import type { FailurePlaces } from "../failures/place-failures.ts";
 import { OUTSIDE_TOPIC } from "../failures/report.ts";
+import { mask } from "../fingerprint/mask.ts";
+import type { Records } from "../records.ts";
 import type { EvaluateAnswer, EvaluateRequest } from "../recovery.ts";
 import type { EvaluateFailure } from "./evaluate-failure.ts";
 
 export interface EvaluateRequestDeps {
-  readonly recovery: Pick<RecoveryStore, "groupOf">;
+  readonly recovery: Pick<Records, "groupOf">;
   readonly topics: Pick<TopicStore, "get">;
   readonly places: Pick<FailurePlaces, "look">;
   readonly evaluateFailure: EvaluateFailure;

@@ -5,17 +5,17 @@
  */
 import { errorText, isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { within } from "../../platform/clock.ts";
-import type { Candidate, ExecutionStatus } from "../records-types.ts";
-import type { Redrive } from "../redrive/redrive.ts";
 import type { TopicStore } from "../../store/topics.ts";
-import { confidenceNow } from "./confidence-now.ts";
 import type { Hooks } from "../hooks.ts";
 import { line } from "../provenance.ts";
 import type { Actor, ExecuteOptions } from "../recovery.ts";
+import type { Redrive } from "../redrive/redrive.ts";
 import type { Redrives } from "../redrive/redrives.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { NOTIFY_DEFINITION, NOTIFY_TOPIC } from "../topics.ts";
 import { approvalRefusal } from "./approvals.ts";
+import type { Candidate, ExecutionStatus } from "./candidate.ts";
+import { confidenceNow } from "./confidence-now.ts";
 import { ending, startText } from "./ending.ts";
 import { type ExecutionPlan, type PlanDeps, planExecution } from "./execution-plan.ts";
 import { type Found, find, untilWritten, writtenOf } from "./found.ts";

@@ -4,14 +4,16 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
-import type { Candidate, CandidateWritten, Group, RecoveryStore } from "../records-types.ts";
-import type { RedrivePreview } from "../redrive/redrive.ts";
 import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";
+import type { Group } from "../groups/group.ts";
+import type { Records } from "../records.ts";
+import type { RedrivePreview } from "../redrive/redrive.ts";
 import { REDRIVE_LIMITS } from "../redrive/request.ts";
 import { type Standing, standingOf } from "./approvals.ts";
+import type { Candidate, CandidateWritten } from "./candidate.ts";
 
 export interface CandidateDeps {
-  readonly recovery: RecoveryStore;
+  readonly recovery: Records;
   readonly catalogue: Pick<Catalogue, "get">;
   readonly clock: Clock;
   readonly approvalMs: number;
@@ -86,7 +88,7 @@ export function writtenOf(candidateId: number, written: CandidateWritten): Candi
  * more.
  */
 export function blastRadiusOf(
-  { redrives }: Pick<RecoveryStore, "redrives">,
+  { redrives }: Pick<Records, "redrives">,
   groupId: number,
   { limit = REDRIVE_LIMITS.messagesMax, seen }: { readonly limit?: number; readonly seen?: string | undefined } = {},
 ): Promise<RedrivePreview> {

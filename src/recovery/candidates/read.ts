@@ -1,7 +1,10 @@
 /** Candidates as people see them: with their group, what is known, what an execution would touch, and who has done what. */
-import type { Candidate, CandidateFilter, Group, Paged } from "../records-types.ts";
+
 import { actionInfo } from "../actions/info.ts";
+import type { Group } from "../groups/group.ts";
+import type { Paged } from "../pages.ts";
 import type { CandidateDetail, CandidateInGroup } from "../recovery.ts";
+import type { Candidate, CandidateFilter } from "./candidate.ts";
 import { blastRadiusOf, type CandidateDeps, find } from "./found.ts";
 
 const INPUTS = 20;

@@ -2,11 +2,14 @@
  * What failed while a candidate was executing, or unknown, was counted and opened nothing: once it has ended there is room for
  * the next suggestion. Asked again it does nothing more, so the next process that looks completes what a killed one left.
  */
-import { isClosed } from "./candidate-state.ts";
-import type { Candidate, IngestRules, RecoveryStore } from "../records-types.ts";
-import { line, SYSTEM } from "../provenance.ts";
 
-type Reopens = Pick<RecoveryStore, "group" | "candidateOf" | "reopen">;
+import type { IngestRules } from "../failures/failure.ts";
+import { line, SYSTEM } from "../provenance.ts";
+import type { Records } from "../records.ts";
+import type { Candidate } from "./candidate.ts";
+import { isClosed } from "./candidate-state.ts";
+
+type Reopens = Pick<Records, "group" | "candidateOf" | "reopen">;
 
 export async function reopenIfNewer(recovery: Reopens, rules: IngestRules, ended: Candidate): Promise<boolean> {
   const { groupId, candidateId, executedAt } = ended;

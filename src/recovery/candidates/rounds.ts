@@ -2,11 +2,12 @@
  * Rounds of suggestion: the next candidate of a group, with its first line of provenance, and what asks for its evaluation.
  */
 import type { NewMessage } from "../../message/message.ts";
-import type { Candidate, IngestRules } from "../records-types.ts";
+import type { Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
+import type { IngestRules } from "../failures/failure.ts";
 import { line, record } from "../provenance-sql.ts";
 import { candidateColumns, candidateOf } from "../rows.ts";
-import type { Run } from "../../store/postgres/home.ts";
+import type { Candidate } from "./candidate.ts";
 
 export interface NewRound {
   readonly group: string;

@@ -3,15 +3,16 @@
  * now.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import type { Candidate, RecoveryStore } from "../records-types.ts";
 import { existingGroup } from "../groups/read.ts";
 import { line } from "../provenance.ts";
+import type { Records } from "../records.ts";
 import type { Actor } from "../recovery.ts";
+import type { Candidate } from "./candidate.ts";
 import type { Evaluator } from "./evaluate-candidate.ts";
 import { askedRules } from "./when.ts";
 
 export interface SuggestDeps {
-  readonly recovery: Pick<RecoveryStore, "group" | "reopen">;
+  readonly recovery: Pick<Records, "group" | "reopen">;
   readonly evaluator: Pick<Evaluator, "evaluate">;
   /** The engine's own topics must exist before an evaluation is queued. */
   readonly prepare: () => Promise<void>;

@@ -2,7 +2,7 @@
  * The moves of appendix E that a person may write; the engine alone begins and ends executions. `unknown` is ours: it was running
  * when its process died, and only a person says what became of it. The store has the whole machine as a second fence.
  */
-import type { Candidate, ExecutionStatus } from "../records-types.ts";
+import type { Candidate, ExecutionStatus } from "./candidate.ts";
 
 const BY_HAND: Readonly<Record<ExecutionStatus, readonly ExecutionStatus[]>> = {
   pending: ["skipped"],

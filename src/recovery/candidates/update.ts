@@ -3,14 +3,16 @@
  * is refused with what would be allowed. Rolling back does what undoes the action, where something does.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import { EXECUTION_STATUSES } from "./candidate-state.ts";
-import type { Candidate, CandidatePatch, ExecutionStatus, IngestRules, NewProvenance } from "../records-types.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
 import { notFound } from "../actions/catalogue.ts";
-import { chosenBy } from "./chosen.ts";
+import type { IngestRules } from "../failures/failure.ts";
+import type { NewProvenance } from "../provenance.ts";
 import { line } from "../provenance.ts";
 import type { CandidateUpdate } from "../recovery.ts";
+import type { Candidate, CandidatePatch, ExecutionStatus } from "./candidate.ts";
+import { EXECUTION_STATUSES } from "./candidate-state.ts";
+import { chosenBy } from "./chosen.ts";
 import { breakersOf } from "./ending.ts";
 import { type CandidateDeps, type Found, untilWritten, writtenOf, wrongState } from "./found.ts";
 import { reopenIfNewer } from "./reopen.ts";

@@ -3,8 +3,9 @@
  * An evaluation is due at 1, 2, 5, 10, 20, 50, … occurrences, so that a thousand failures cost about ten of them.
  */
 import type { NewMessage } from "../../message/message.ts";
-import type { Candidate, IngestRules } from "../records-types.ts";
+import type { IngestRules } from "../failures/failure.ts";
 import { RECOVERY_TOPIC } from "../topics.ts";
+import type { Candidate } from "./candidate.ts";
 
 /** Whether a step (1, 2 or 5 times a power of ten) lies above `before` and not above `occurrences`. */
 export function evaluationIsDue(occurrences: number, before: number): boolean {

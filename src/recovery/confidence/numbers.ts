@@ -1,5 +1,5 @@
 /** What the recovery engine counts: what became of messages that an action touched, and how much there is of everything. */
-import type { Decision, EvaluationStatus, ExecutionStatus } from "../records-types.ts";
+import type { Decision, EvaluationStatus, ExecutionStatus } from "../candidates/candidate.ts";
 
 /** Outcomes as they weigh at `at` (milliseconds since the epoch); see recovery/confidence. */
 export interface OutcomeCount {

@@ -2,14 +2,14 @@
  * What was learned, on three levels, as weights that fade: each row is set down to the moment of its write, so what comes in any order and
  * from any process adds up to the same. Also the numbers of the whole engine.
  */
+
+import type { Home, Row, Run } from "../../store/home.ts";
+import { clockSql, epoch } from "../../store/shared/clock-sql.ts";
+import type { At } from "../../store/store.ts";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../candidates/candidate-state.ts";
-import type { RecoveryStore } from "../records-types.ts";
-import type { Learned, OutcomeCount } from "./numbers.ts";
-import { clockSql } from "../../store/shared/clock-sql.ts";
-import type { Row } from "../../store/postgres/connection.ts";
 import { uningestedCount } from "../groups/groups-sql.ts";
-import { epoch, membersOf, OPEN_IN_GROUP } from "../rows.ts";
-import { inTransaction, type RecoveryDb, type Run, reader } from "../../store/postgres/home.ts";
+import { membersOf, OPEN_IN_GROUP } from "../rows.ts";
+import type { Learned, OutcomeCount, RecoveryStats } from "./numbers.ts";
 
 type Weights = Pick<OutcomeCount, "successes" | "failures" | "at">;
 
@@ -110,11 +110,12 @@ function tally<K extends string>(names: readonly K[], rows: readonly Row[], colu
   return counts;
 }
 
-export function createOutcomes(db: RecoveryDb): Pick<RecoveryStore, "outcomes" | "learn" | "stats"> {
-  const { s } = db;
-  const run = reader(db, "read outcomes");
+export function createOutcomes(home: Home) {
+  const { s } = home;
+  const run = home.read("read outcomes");
   return {
-    async outcomes(groupId, halfLifeMs) {
+    /** Of this group (or the one it was merged into), its topic, and everywhere; by action, the nearest level first. */
+    async outcomes(groupId: number, halfLifeMs: number) {
       if (!Number.isSafeInteger(groupId)) return [];
       // Each level by its key: one condition for all three would read the table.
       const text = `with g as materialized (select g.id, g.topic from ${s}.recovery_group f
@@ -125,9 +126,11 @@ export function createOutcomes(db: RecoveryDb): Pick<RecoveryStore, "outcomes" |
           union all select o.* from g join ${s}.recovery_outcome o on o.level = 'all' and o.scope = '') o ${ORDER}`;
       return summed((await run(text, [groupId])).map(outcomeOf), halfLifeMs);
     },
-    learn: (learned, halfLifeMs, at) =>
-      inTransaction(db, "learn", ({ run: inside }) => learnIn(s, inside, learned, halfLifeMs, at?.now)),
-    async stats(except) {
+    /** Adds outcomes on all levels; what was there fades with the half-life first. A clock that runs behind makes nothing grow. */
+    learn: (learned: readonly Learned[], halfLifeMs: number, at?: At) =>
+      home.transaction("learn", ({ run: inside }) => learnIn(s, inside, learned, halfLifeMs, at?.now)),
+    /** Topics that start with one of `except` do not count as uningested. */
+    async stats(except: readonly string[]): Promise<RecoveryStats> {
       const [[groups, openGroups, occurrences, uningested] = []] = await run(statsSql(s), [except]);
       const states = await run(
         `select decision, evaluation_status, execution_status, count(*)::text from ${s}.recovery_candidate group by 1, 2, 3`,

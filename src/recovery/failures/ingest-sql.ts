@@ -3,11 +3,13 @@
  * match ids, then the groups' rows by id; a transaction that waits for one of a later kind holds none of an earlier kind that the
  * other still needs.
  */
-import type { Candidate, GroupIdentity, NewOccurrence } from "../records-types.ts";
-import { clockSql } from "../../store/shared/clock-sql.ts";
-import type { Row } from "../../store/postgres/connection.ts";
-import { candidateColumns, candidateOf, epoch, IDENTITY_COLUMNS, identityValues } from "../rows.ts";
-import type { Run } from "../../store/postgres/home.ts";
+
+import type { Row, Run } from "../../store/home.ts";
+import { clockSql, epoch } from "../../store/shared/clock-sql.ts";
+import type { Candidate } from "../candidates/candidate.ts";
+import type { GroupIdentity } from "../groups/group.ts";
+import { candidateColumns, candidateOf, IDENTITY_COLUMNS, identityValues } from "../rows.ts";
+import type { NewOccurrence } from "./failure.ts";
 
 /** The group that a merged one became part of, else itself: an id in text. */
 const rootOf = (g: string) => `coalesce(${g}.merged_into, ${g}.id)::text`;

@@ -4,8 +4,11 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { NewMessage } from "../../message/message.ts";
+import type { Home, Inside } from "../../store/home.ts";
+import type { Candidate } from "../candidates/candidate.ts";
 import { INGEST_MAX, isClosed } from "../candidates/candidate-state.ts";
-import type { Candidate, FailedMessage, Ingested, IngestRules, NewOccurrence } from "../records-types.ts";
+import { askEvaluation, openRounds } from "../candidates/rounds.ts";
+import type { FailedMessage, Ingested, IngestRules, NewOccurrence } from "./failure.ts";
 import {
   type Counted,
   count,
@@ -22,8 +25,6 @@ import {
   makeGroups,
   makeMatches,
 } from "./ingest-sql.ts";
-import { askEvaluation, openRounds } from "../candidates/rounds.ts";
-import { type Inside, inTransaction, type RecoveryDb } from "../../store/postgres/home.ts";
 
 /** One occurrence on its way in. */
 interface Entry {
@@ -39,14 +40,14 @@ interface Entry {
   queued: boolean;
 }
 
-export function createIngest(db: RecoveryDb) {
+export function createIngest(home: Home) {
   return async function ingest(occurrences: readonly NewOccurrence[], rules: IngestRules): Promise<Ingested[]> {
     if (occurrences.length > INGEST_MAX) {
       const text = `${occurrences.length} occurrences in one call: at most ${INGEST_MAX}, send the rest in another`;
       throw new MakegoodError("invalid_request", text, { occurrences: occurrences.length });
     }
     if (occurrences.length === 0) return [];
-    return inTransaction(db, "ingest", (inside) => ingestAll(db.s, inside, occurrences, rules));
+    return home.transaction("ingest", (inside) => ingestAll(home.s, inside, occurrences, rules));
   };
 }
 

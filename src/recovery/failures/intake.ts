@@ -4,8 +4,9 @@
  */
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
-import type { Ingested, IngestRules, NewOccurrence, RecoveryStore } from "../records-types.ts";
 import type { Failure } from "../fingerprint/fingerprint.ts";
+import type { Records } from "../records.ts";
+import type { Ingested, IngestRules, NewOccurrence } from "./failure.ts";
 import type { GroupJoins } from "./join-groups.ts";
 import type { FailurePlaces, Scope } from "./place-failures.ts";
 
@@ -43,7 +44,7 @@ interface Waiting {
 }
 
 export interface IntakeOptions {
-  readonly recovery: Pick<RecoveryStore, "ingest">;
+  readonly recovery: Pick<Records, "ingest">;
   readonly places: FailurePlaces;
   readonly joins: GroupJoins;
   readonly rules: IngestRules;

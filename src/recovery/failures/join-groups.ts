@@ -6,10 +6,12 @@
 import { isMakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
-import type { Group, IngestRules, RecoveryStore } from "../records-types.ts";
 import type { Fingerprints } from "../fingerprint/fingerprint.ts";
 import { scopeOf } from "../fingerprint/group-rules.ts";
+import type { Group } from "../groups/group.ts";
 import { line, SYSTEM } from "../provenance.ts";
+import type { Records } from "../records.ts";
+import type { IngestRules } from "./failure.ts";
 import type { Scope } from "./place-failures.ts";
 
 const PAGE = 200;
@@ -22,7 +24,7 @@ export interface GroupJoins {
 }
 
 export interface GroupJoinsOptions {
-  readonly recovery: Pick<RecoveryStore, "groups" | "groupOf" | "merge" | "candidateOf" | "reopen">;
+  readonly recovery: Pick<Records, "groups" | "groupOf" | "merge" | "candidateOf" | "reopen">;
   readonly fingerprints: Pick<Fingerprints, "resolve" | "learned">;
   readonly rules: IngestRules;
   readonly clock: Clock;

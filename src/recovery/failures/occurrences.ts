@@ -1,23 +1,30 @@
 /**
- * Pages of a group's occurrences, newest first. Whether a message is open is known only by looking at its dead letter, so a
+ * Pages of a group's occurrences, newest first, those of groups merged into it included. Whether a message is open is known only by looking at its dead letter, so a
  * caller that asks for those that are (or are not) gets what the next few thousand hold of them: a group of millions is never
  * read for one page.
  */
-import type { Occurrence, Paged, RecoveryStore } from "../records-types.ts";
+
+import type { Run } from "../../store/home.ts";
+import type { Paged } from "../pages.ts";
 import { idCursor, paged, pageLimit } from "../pages.ts";
 import { membersOf, occurrenceColumns, occurrenceOf } from "../rows.ts";
-import type { Run } from "../../store/postgres/home.ts";
+import type { Occurrence } from "./failure.ts";
 
 /** Occurrences that are looked at for a page of open ones, or of others. */
 const LOOKED_MAX = 5_000;
 
-type Page = Parameters<RecoveryStore["occurrences"]>[1];
+export interface OccurrencePage {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+  readonly open?: boolean | undefined;
+  readonly tenantId?: string | undefined;
+}
 
 export async function listOccurrences(
   s: string,
   run: Run,
   groupId: number,
-  { limit, cursor, open, tenantId }: Page,
+  { limit, cursor, open, tenantId }: OccurrencePage,
 ): Promise<Paged<Occurrence>> {
   const values: unknown[] = [idCursor(cursor), pageLimit(limit) + 1, Number.isSafeInteger(groupId) ? groupId : 0];
   const tenant = tenantId === undefined ? "" : `and o.tenant_id = $${values.push(tenantId)} and o.tenant_id is not null`;

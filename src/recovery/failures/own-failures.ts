@@ -5,10 +5,10 @@
 import type { MessageView } from "../../message/message.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
-import type { DeadFailure } from "../records-types.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import { mask } from "../fingerprint/mask.ts";
 import { cleanName, cleanText, keptText } from "./clean-text.ts";
+import type { DeadFailure } from "./failure.ts";
 import type { Incoming } from "./intake.ts";
 
 /** The receiver of a topic, without what varies: its kind and, where it has a URL, the host; masked, as in a report. */

@@ -7,17 +7,18 @@ import type { Events, MakegoodEvent } from "../../observe/events.ts";
 import { backoffMs } from "../../platform/backoff.ts";
 import type { Clock, Timer } from "../../platform/clock.ts";
 import { type Loop, startLoop } from "../../platform/loop.ts";
-import { INGEST_MAX } from "../candidates/candidate-state.ts";
-import type { DeadFailure, Ingested, RecoveryStore } from "../records-types.ts";
 import type { Store } from "../../store/store.ts";
+import { INGEST_MAX } from "../candidates/candidate-state.ts";
+import type { Records } from "../records.ts";
 import { NOT_INGESTED, RECOVERY_TOPIC } from "../topics.ts";
+import type { DeadFailure, Ingested } from "./failure.ts";
 import { type Incoming, type Intake, mayPass } from "./intake.ts";
 import { failingOf, incomingOfDead, sinkNames } from "./own-failures.ts";
 
 export interface OwnLoopOptions {
   /** What must be there before anything is ingested. */
   readonly prepare: () => Promise<void>;
-  readonly recovery: Pick<RecoveryStore, "uningested">;
+  readonly recovery: Pick<Records, "uningested">;
   readonly store: Pick<Store, "topics" | "get" | "lead">;
   readonly intake: Intake;
   readonly events: Events;

@@ -3,8 +3,7 @@
  * whenever this process learned something or another one did. One call at a time; the caller sees to that.
  */
 import { afterOthers } from "../../platform/after-others.ts";
-import type { DocumentStore } from "../documents.ts";
-import type { GroupIdentity } from "../records-types.ts";
+import type { Documents } from "../documents.ts";
 import {
   type Coarse,
   coarse,
@@ -14,6 +13,7 @@ import {
   Fingerprints,
 } from "../fingerprint/fingerprint.ts";
 import { scopeOf } from "../fingerprint/group-rules.ts";
+import type { GroupIdentity } from "../groups/group.ts";
 import { type GroupRuleBook, placeOf } from "../groups/rule-documents.ts";
 import { createTemplateDocuments } from "./template-documents.ts";
 
@@ -63,7 +63,7 @@ async function masksOf(failures: readonly Failure[]): Promise<Coarse[]> {
 }
 
 export interface FailurePlacesOptions {
-  readonly documents: DocumentStore;
+  readonly documents: Documents;
   readonly groupRules: () => Promise<GroupRuleBook>;
 }
 

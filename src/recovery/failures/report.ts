@@ -5,10 +5,10 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { checkFields, payloadHash } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { Ingested } from "../records-types.ts";
 import { mask } from "../fingerprint/mask.ts";
 import type { FailureReport, IngestAnswer } from "../recovery.ts";
 import { cleanName, cleanText, keptPayload, keptText } from "./clean-text.ts";
+import type { Ingested } from "./failure.ts";
 import type { Incoming, Intake } from "./intake.ts";
 
 /** The topic of failures that name none. */

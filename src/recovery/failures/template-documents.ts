@@ -3,7 +3,7 @@
  * written by compare-and-set; a scope's name may hold anything, so the document's id is its digest.
  */
 import { createHash } from "node:crypto";
-import type { DocumentStore } from "../documents.ts";
+import type { Documents } from "../documents.ts";
 import type { LearnerState } from "../fingerprint/learner.ts";
 import type { TemplateStore } from "../fingerprint/template-store.ts";
 
@@ -12,7 +12,7 @@ interface Kept {
   readonly state: LearnerState;
 }
 
-export function createTemplateDocuments(documents: DocumentStore): TemplateStore {
+export function createTemplateDocuments(documents: Documents): TemplateStore {
   const idOf = (scope: string): string => createHash("sha256").update(scope).digest("hex").slice(0, 32);
   return {
     async load(scope, known) {

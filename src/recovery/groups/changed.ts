@@ -1,8 +1,9 @@
 /** What the store answered to a merge or a split, as the group or as the error that says what to do. */
 import { MakegoodError } from "../../message/errors.ts";
 import { isExecuting } from "../candidates/candidate-state.ts";
+import type { Records } from "../records.ts";
+import type { Group } from "./group.ts";
 import type { GroupChanged } from "./group-changes.ts";
-import type { Group, RecoveryStore } from "../records-types.ts";
 
 export function changedGroup(changed: GroupChanged): Group {
   if (changed.kind === "done") return changed.group;
@@ -16,7 +17,7 @@ export function changedGroup(changed: GroupChanged): Group {
 }
 
 /** Asked before anything is written; the store asks once more. */
-export async function refuseExecuting(recovery: Pick<RecoveryStore, "candidateOf">, group: Group): Promise<void> {
+export async function refuseExecuting(recovery: Pick<Records, "candidateOf">, group: Group): Promise<void> {
   const latest = await recovery.candidateOf(group.groupId);
   if (latest && isExecuting(latest)) throw cannotChange(group);
 }

@@ -2,10 +2,12 @@
  * Why the failures of a group are together, in sentences a person can check: what they share, what differs between two of them, and
  * which decision of a person put them there.
  */
-import type { Group, Occurrence } from "../records-types.ts";
+
+import type { Occurrence } from "../failures/failure.ts";
 import type { Failure, Fingerprints } from "../fingerprint/fingerprint.ts";
 import { OVERFLOW } from "../fingerprint/learner.ts";
 import { why } from "../fingerprint/why.ts";
+import type { Group } from "./group.ts";
 import type { KeptGroupRule } from "./rule-documents.ts";
 
 const VALUES_SHOWN = 5;

@@ -2,9 +2,11 @@
  * What people (and the system, when a template becomes more general) do to groups: merge and split. Both are one write with the rule
  * for the future and the line of provenance.
  */
-import type { DocumentWrite } from "../documents.ts";
-import type { Group, GroupIdentity, NewProvenance } from "../records-types.ts";
+
 import type { At } from "../../store/store.ts";
+import type { DocumentWrite } from "../documents.ts";
+import type { NewProvenance } from "../provenance.ts";
+import type { Group, GroupIdentity } from "./group.ts";
 
 /**
  * Merge: `from` becomes part of `into`, and so does what was merged into `from`; counts are added up (those of `from` itself stay as they

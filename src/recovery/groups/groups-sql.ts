@@ -4,12 +4,15 @@
  */
 
 import { isUuid } from "../../platform/ids.ts";
-import type { DeadFailure, Group, GroupFilter, Paged, RecoveryStore } from "../records-types.ts";
+import type { Home, Run } from "../../store/home.ts";
 import { UNINGESTED_MAX } from "../confidence/numbers.ts";
+import type { DeadFailure } from "../failures/failure.ts";
+import type { OccurrencePage } from "../failures/occurrences.ts";
 import { listOccurrences } from "../failures/occurrences.ts";
+import type { Paged } from "../pages.ts";
 import { badCursor, paged, pageLimit } from "../pages.ts";
 import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP } from "../rows.ts";
-import { type RecoveryDb, type Run, reader } from "../../store/postgres/home.ts";
+import type { Group, GroupFilter } from "./group.ts";
 
 /** A group by its number; text that PostgreSQL does not read as a number finds no group. */
 export async function readGroup(s: string, run: Run, groupId: number): Promise<Group | null> {
@@ -60,9 +63,9 @@ const BY = {
     `select group_id as id from ${s}.recovery_occurrence where message_id = $1::uuid order by attempts desc, id desc limit 1`,
 } as const;
 
-export function createGroups(db: RecoveryDb): Pick<RecoveryStore, "uningested" | "group" | "groupOf" | "groups" | "occurrences"> {
-  const { s } = db;
-  const run = reader(db, "read groups");
+export function createGroups(home: Home) {
+  const { s } = home;
+  const run = home.read("read groups");
 
   async function find(by: keyof typeof BY, value: string): Promise<Group | null> {
     if (by === "messageId" && !isUuid(value)) return null;
@@ -73,7 +76,8 @@ export function createGroups(db: RecoveryDb): Pick<RecoveryStore, "uningested" |
   }
 
   return {
-    async uningested(limit, except): Promise<DeadFailure[]> {
+    /** Open ones, oldest death first. Topics that start with one of `except` are left out. */
+    async uningested(limit: number, except: readonly string[]): Promise<DeadFailure[]> {
       const text = `select d.id::text, d.generation::text, d.attempts::text, t.name, nullif(l.tenant, ''), d.code, d.error
         ${waitingFrom(s, "$2")}
         order by d.died_at, d.id limit $1::int`;
@@ -87,18 +91,21 @@ export function createGroups(db: RecoveryDb): Pick<RecoveryStore, "uningested" |
         error: error as string | null,
       }));
     },
-    group: (groupId) => readGroup(s, run, groupId),
-    groupOf(by) {
+    /** The group itself, also when it was merged into another. */
+    group: (groupId: number) => readGroup(s, run, groupId),
+    /** The one it was merged into, if it was. By message: where its latest death (most attempts) was counted. */
+    groupOf(by: { readonly fingerprint: string } | { readonly failureMatchId: string } | { readonly messageId: string }) {
       if ("fingerprint" in by) return find("fingerprint", by.fingerprint);
       return "failureMatchId" in by ? find("matchId", by.failureMatchId) : find("messageId", by.messageId);
     },
-    async groups(filter): Promise<Paged<Group>> {
+    /** By the time of the last occurrence, latest first. */
+    async groups(filter: GroupFilter): Promise<Paged<Group>> {
       const { text, values } = groupsSql(s, filter);
       const rows = await run(text, values);
       const { data, nextCursor } = paged(rows, filter.limit, (last) => last.at(-1) as string);
       return { data: data.map(groupOf), nextCursor };
     },
-    occurrences: (groupId, page) => listOccurrences(s, run, groupId, page),
+    occurrences: (groupId: number, page: OccurrencePage) => listOccurrences(s, run, groupId, page),
   };
 }
 

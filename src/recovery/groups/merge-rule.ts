@@ -4,8 +4,8 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { DocumentWrite } from "../documents.ts";
-import type { Group, GroupIdentity } from "../records-types.ts";
 import { mergeRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
+import type { Group, GroupIdentity } from "./group.ts";
 import { type GroupRuleBook, groupRuleText, type KeptGroupRule, placeOf } from "./rule-documents.ts";
 
 export interface MergeDecision {

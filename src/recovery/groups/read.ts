@@ -1,20 +1,21 @@
 /** Groups as people see them: with their candidate, their newest occurrences, and why their failures are together. */
 import { MakegoodError } from "../../message/errors.ts";
-import type { Group, RecoveryStore } from "../records-types.ts";
 import type { FailurePlaces } from "../failures/place-failures.ts";
+import type { Records } from "../records.ts";
 import type { GroupDetail } from "../recovery.ts";
 import { explainGroup } from "./explain.ts";
+import type { Group } from "./group.ts";
 import type { GroupRuleBook } from "./rule-documents.ts";
 
 export interface GroupDetailDeps {
-  readonly recovery: Pick<RecoveryStore, "group" | "candidateOf" | "occurrences">;
+  readonly recovery: Pick<Records, "group" | "candidateOf" | "occurrences">;
   readonly places: Pick<FailurePlaces, "trial">;
   readonly groupRules: () => Promise<GroupRuleBook>;
 }
 
 const NEWEST_OCCURRENCES = 20;
 
-export async function existingGroup(recovery: Pick<RecoveryStore, "group">, groupId: number): Promise<Group> {
+export async function existingGroup(recovery: Pick<Records, "group">, groupId: number): Promise<Group> {
   const group = await recovery.group(groupId);
   if (group === null) throw new MakegoodError("group_not_found", `There is no group ${groupId}.`, { groupId });
   return group;

@@ -2,16 +2,20 @@
  * MERGE, SPLIT and moving occurrences. The rows of both groups are taken, lower id first, so an ingest that is under way is counted before
  * or after, never in between; counts go along, none is lost, none is counted twice.
  */
-import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
-import type { GroupChanged, GroupMerge, GroupSplit } from "./group-changes.ts";
-import type { Candidate, Group, NewProvenance, RecoveryStore } from "../records-types.ts";
+
+import type { Home, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
-import { putDocument } from "../documents-sql.ts";
-import { readGroup } from "./groups-sql.ts";
+import type { At } from "../../store/store.ts";
+import type { Candidate } from "../candidates/candidate.ts";
+import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
+import { putDocument } from "../documents.ts";
 import { latestOf, lockGroups, makeGroups, makeMatches } from "../failures/ingest-sql.ts";
+import type { NewProvenance } from "../provenance.ts";
 import { line, record } from "../provenance-sql.ts";
 import { membersOf } from "../rows.ts";
-import { inTransaction, type RecoveryDb, type Run } from "../../store/postgres/home.ts";
+import type { Group } from "./group.ts";
+import type { GroupChanged, GroupMerge, GroupSplit } from "./group-changes.ts";
+import { readGroup } from "./groups-sql.ts";
 
 interface Taken {
   readonly group: Group;
@@ -127,12 +131,13 @@ async function move(
   return Number(row?.[0] ?? 0);
 }
 
-export function createRegroup(db: RecoveryDb): Pick<RecoveryStore, "merge" | "split" | "moveOccurrences"> {
-  const { s } = db;
+export function createRegroup(home: Home) {
+  const { s } = home;
   return {
-    merge: (request) => inTransaction(db, "merge groups", ({ run }) => merge(s, run, request)),
-    split: (request) => inTransaction(db, "split a group", ({ run }) => split(s, run, request)),
-    moveOccurrences: (from, to, ids, at) =>
-      inTransaction(db, "move occurrences", ({ run }) => move(s, run, from, to, ids, at?.now)),
+    merge: (request: GroupMerge) => home.transaction("merge groups", ({ run }) => merge(s, run, request)),
+    split: (request: GroupSplit) => home.transaction("split a group", ({ run }) => split(s, run, request)),
+    /** Returns how many moved: what is there already, or was never in `from`, is not counted. Supplied match ids stay where they are. */
+    moveOccurrences: (from: number, to: number, ids: readonly number[], at?: At) =>
+      home.transaction("move occurrences", ({ run }) => move(s, run, from, to, ids, at?.now)),
   };
 }

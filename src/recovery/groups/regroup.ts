@@ -5,17 +5,19 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { isClosed } from "../candidates/candidate-state.ts";
-import type { Group, IngestRules, RecoveryStore } from "../records-types.ts";
+import type { IngestRules } from "../failures/failure.ts";
 import { line } from "../provenance.ts";
+import type { Records } from "../records.ts";
 import type { Actor } from "../recovery.ts";
 import { changedGroup, refuseExecuting } from "./changed.ts";
+import type { Group } from "./group.ts";
 import { mergeDecision } from "./merge-rule.ts";
 import { dropGroupRule, type GroupRuleBook } from "./rule-documents.ts";
 import { createSplit } from "./split.ts";
 import { templatesOf } from "./templates.ts";
 
 export interface RegroupDeps {
-  readonly recovery: RecoveryStore;
+  readonly recovery: Records;
   readonly groupRules: () => Promise<GroupRuleBook>;
   readonly rules: IngestRules;
   readonly ids: () => string;

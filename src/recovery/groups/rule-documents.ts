@@ -5,11 +5,11 @@
 import { errorText } from "../../message/errors.ts";
 import { withNames } from "../../message/json.ts";
 import type { Events } from "../../observe/events.ts";
-import type { DocumentStore } from "../documents.ts";
-import type { GroupIdentity } from "../records-types.ts";
+import type { Documents } from "../documents.ts";
 import { type GroupRule, type GroupRules, RULE_LIMITS, RuleTable } from "../fingerprint/group-rules.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
+import type { GroupIdentity } from "./group.ts";
 
 export interface KeptGroupRule {
   readonly rule: GroupRule;
@@ -49,7 +49,7 @@ export function readGroupRule(text: string): KeptGroupRule {
 }
 
 /** The group rules as they stand now; read again only when one was written. It never throws for what a rule says. */
-export function createGroupRules(documents: DocumentStore, events: Events): () => Promise<GroupRuleBook> {
+export function createGroupRules(documents: Documents, events: Events): () => Promise<GroupRuleBook> {
   let revision = 0;
   let book = EMPTY;
   return async () => {
@@ -79,11 +79,11 @@ export function createGroupRules(documents: DocumentStore, events: Events): () =
 
 /** Takes a rule away, on record in the same write. */
 export function dropGroupRule(
-  documents: Pick<DocumentStore, "put">,
+  documents: Pick<Documents, "put">,
   { id, version }: { readonly id: string; readonly version: number },
   reason: string,
   actor: Actor,
-): ReturnType<DocumentStore["put"]> {
+): ReturnType<Documents["put"]> {
   const provenance = [line("group_rule_deleted", actor, { ruleId: id, reason, details: { version } })];
   return documents.put({ kind: "group_rule", id, text: null, version, actor: actor.actor, provenance });
 }

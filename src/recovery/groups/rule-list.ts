@@ -4,12 +4,12 @@
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { StoredDocument } from "../documents.ts";
-import type { RecoveryStore } from "../records-types.ts";
+import type { Records } from "../records.ts";
 import type { Actor, GroupRuleInfo } from "../recovery.ts";
 import { dropGroupRule, type GroupRuleBook, readGroupRule } from "./rule-documents.ts";
 
 export async function listGroupRules(
-  { documents }: Pick<RecoveryStore, "documents">,
+  { documents }: Pick<Records, "documents">,
   book: () => Promise<GroupRuleBook>,
 ): Promise<GroupRuleInfo[]> {
   const { byId } = await book();
@@ -28,7 +28,7 @@ function infoOf({ id, text, version, actor, at }: StoredDocument, used: boolean)
 }
 
 export async function deleteGroupRule(
-  { documents }: Pick<RecoveryStore, "documents">,
+  { documents }: Pick<Records, "documents">,
   id: string,
   from: number | null,
   actor: Actor,

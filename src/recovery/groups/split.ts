@@ -5,12 +5,14 @@
 import { createHash } from "node:crypto";
 import { MakegoodError } from "../../message/errors.ts";
 import { isClosed } from "../candidates/candidate-state.ts";
-import type { Group, GroupIdentity, Occurrence, RecoveryStore } from "../records-types.ts";
+import type { Occurrence } from "../failures/failure.ts";
 import { Fingerprints, ruleFingerprint } from "../fingerprint/fingerprint.ts";
 import { type GroupRule, RULE_LIMITS, splitRule } from "../fingerprint/group-rules.ts";
 import { line } from "../provenance.ts";
+import type { Records } from "../records.ts";
 import { changedGroup } from "./changed.ts";
 import { failureOf } from "./explain.ts";
+import type { Group, GroupIdentity } from "./group.ts";
 import { refuseFull } from "./merge-rule.ts";
 import type { Regroup, RegroupDeps } from "./regroup.ts";
 import { dropGroupRule, type GroupRuleBook, groupRuleText, type KeptGroupRule, placeOf } from "./rule-documents.ts";
@@ -114,7 +116,7 @@ function splitId({ fingerprint }: Group, words: readonly string[], time: number)
 
 /** Brings over what the rule takes, a page at a time; newest first, so what arrives meanwhile is placed by the rule already. */
 async function move(
-  recovery: Pick<RecoveryStore, "occurrences" | "moveOccurrences">,
+  recovery: Pick<Records, "occurrences" | "moveOccurrences">,
   from: Group,
   to: Group,
   takes: (occurrence: Occurrence) => boolean,
@@ -131,7 +133,7 @@ async function move(
 }
 
 async function someTaken(
-  recovery: Pick<RecoveryStore, "occurrences">,
+  recovery: Pick<Records, "occurrences">,
   group: Group,
   takes: (occurrence: Occurrence) => boolean,
 ): Promise<readonly Occurrence[]> {

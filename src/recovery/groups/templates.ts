@@ -1,12 +1,14 @@
 /** The templates that stand for groups: their own, those of groups merged into them, or those of the merge rule that made them. */
-import type { Group, RecoveryStore } from "../records-types.ts";
+
+import type { Records } from "../records.ts";
+import type { Group } from "./group.ts";
 import type { GroupRuleBook } from "./rule-documents.ts";
 
 const PAGE = 200;
 
 /** Of groups of one topic and code. */
 export async function templatesOf(
-  recovery: Pick<RecoveryStore, "groups">,
+  recovery: Pick<Records, "groups">,
   groups: readonly Group[],
   book: GroupRuleBook,
 ): Promise<string[]> {

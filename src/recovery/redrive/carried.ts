@@ -3,8 +3,8 @@
  * write, after its row was taken, which a transaction that sends a copy of it takes as well.
  */
 import { isUuid } from "../../platform/ids.ts";
-import type { CarriedBy, RedriveStore } from "./redrive.ts";
-import { type RecoveryDb, type Run, reader } from "../../store/postgres/home.ts";
+import type { Home, Run } from "../../store/home.ts";
+import type { CarriedBy } from "./redrive.ts";
 
 /**
  * $1 messages. Delivered counts until the original is resolved, which happens only to one that stands as it was copied. `offset 0`: each
@@ -31,6 +31,6 @@ export async function carriedAmong(s: string, run: Run, ids: readonly string[]):
   });
 }
 
-export function createCarried(db: RecoveryDb): Pick<RedriveStore, "carried"> {
-  return { carried: (ids) => carriedAmong(db.s, reader(db, "look for copies"), ids.filter(isUuid)) };
+export function createCarried(home: Home) {
+  return { carried: (ids: readonly string[]) => carriedAmong(home.s, home.read("look for copies"), ids.filter(isUuid)) };
 }

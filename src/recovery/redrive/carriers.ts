@@ -8,8 +8,8 @@ import { LIMITS } from "../../message/limits.ts";
 import type { MessageView, NewMessage } from "../../message/message.ts";
 import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
-import type { MessageOrigin, RedriveMode } from "./redrive.ts";
 import { type CarrierTopic, carrierKey } from "../carrier.ts";
+import type { MessageOrigin, RedriveMode } from "./redrive.ts";
 
 export interface CarrierDeps {
   readonly ids: () => string;

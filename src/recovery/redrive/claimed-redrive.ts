@@ -4,7 +4,6 @@
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
-import type { Redrive, RedriveClaim } from "./redrive.ts";
 import { createCarrierTopics } from "../carrier.ts";
 import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
 import { announce } from "./announce.ts";
@@ -13,6 +12,7 @@ import { REDRIVE_SETTINGS, type RedriveDeps, type RedriveSettings } from "./deps
 import { planOf, stateOf, stateText } from "./kept-text.ts";
 import { nextStep, type Step, type StepState } from "./next-step.ts";
 import { redriveLine } from "./provenance.ts";
+import type { Redrive, RedriveClaim } from "./redrive.ts";
 import type { StoredPlan } from "./request.ts";
 
 const LOOK_ITEMS = 1_000;

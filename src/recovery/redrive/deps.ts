@@ -4,8 +4,8 @@
 import type { TopicRecord } from "../../message/topic.ts";
 import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
-import type { RecoveryStore } from "../records-types.ts";
 import type { Store } from "../../store/store.ts";
+import type { Records } from "../records.ts";
 
 export interface RedriveSettings {
   /** How long a runner that was killed keeps its redrive from the others. */
@@ -32,7 +32,7 @@ export const REDRIVE_SETTINGS: RedriveSettings = {
 };
 
 export interface RedriveDeps {
-  readonly recovery: Pick<RecoveryStore, "redrives" | "candidate">;
+  readonly recovery: Pick<Records, "redrives" | "candidate">;
   readonly store: Pick<Store, "topics" | "get">;
   readonly events: Events;
   readonly ids: () => string;

@@ -7,11 +7,11 @@ import { LIMITS } from "../../message/limits.ts";
 import type { MessageView } from "../../message/message.ts";
 import { checkFields, parsePayloadText } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
-import { carriedError, type MessageEdited } from "./redrive.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import { copyOf } from "./carriers.ts";
 import type { RedriveDeps } from "./deps.ts";
+import { carriedError, type MessageEdited } from "./redrive.ts";
 import { refuseUndelivered } from "./start.ts";
 
 export interface EditRequest extends Actor {

@@ -4,17 +4,16 @@
  */
 
 import { isUuid } from "../../platform/ids.ts";
-import type { NewRedrive, Redrive, RedrivePreview, RedriveSelect, RedriveStarted, RedriveStore } from "./redrive.ts";
-import { keptSelect, SKIPPED, writtenSelect } from "./redrive.ts";
-import { seenText } from "./seen-mark.ts";
+import type { Home, Run } from "../../store/home.ts";
+import { clockSql, epoch, fromEpoch } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
-import { clockSql } from "../../store/shared/clock-sql.ts";
-import { fromEpoch } from "../../store/postgres/statements/view.ts";
 import { record } from "../provenance-sql.ts";
-import { REDRIVE_COLUMNS, readRedrive, redriveOf } from "./rows.ts";
+import { membersOf, OPEN_IN_GROUP } from "../rows.ts";
+import type { NewRedrive, Redrive, RedrivePreview, RedriveSelect, RedriveStarted } from "./redrive.ts";
+import { keptSelect, SKIPPED, writtenSelect } from "./redrive.ts";
+import { LIST_MS_MAX, REDRIVE_COLUMNS, readRedrive, redriveOf } from "./rows.ts";
 import { groupSeen, lastSeen, readSnapshotMark, rootAsSeen, seenBy } from "./seen.ts";
-import { epoch, membersOf, OPEN_IN_GROUP } from "../rows.ts";
-import { inTransaction, LIST_MS_MAX, type RecoveryDb, type Run, reader } from "../../store/postgres/home.ts";
+import { seenText } from "./seen-mark.ts";
 
 /**
  * Parameters are added to `values`; yields id, generation, revision, died_at, group_id, topic, tenant. Of a group and each that was merged
@@ -137,10 +136,10 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At): Pro
   return { kind: "started", redrive };
 }
 
-export function createRedriveStart(db: RecoveryDb): Pick<RedriveStore, "preview" | "start"> {
-  const { s } = db;
+export function createRedriveStart(home: Home) {
+  const { s } = home;
   return {
-    preview: (select) => preview(s, reader(db, "preview a redrive"), select),
-    start: (request, at = {}) => inTransaction(db, "start a redrive", ({ run }) => start(s, run, request, at)),
+    preview: (select: RedriveSelect) => preview(s, home.read("preview a redrive"), select),
+    start: (request: NewRedrive, at: At = {}) => home.transaction("start a redrive", ({ run }) => start(s, run, request, at)),
   };
 }

@@ -5,8 +5,8 @@
  */
 
 import { CARRIERS } from "../../message/topic.ts";
-import type { RedriveCounts } from "./redrive.ts";
 import { firstState, restarted, type StepState } from "./next-step.ts";
+import type { RedriveCounts } from "./redrive.ts";
 import { checkPlan, REDRIVE_DEFAULTS, type StoredPlan } from "./request.ts";
 
 export function planText(plan: StoredPlan): string {

@@ -2,20 +2,18 @@
  * LOOK: where the sent messages of a redrive stand, what that means for each, and what is learned from it, in one transaction under the
  * token. The meaning is the seam's (`endingOf`); this reads many at once.
  */
-import type { Resolution, Status } from "../../message/message.ts";
+import { RESOLUTIONS, type Resolution, type Status } from "../../message/message.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { Learned } from "../confidence/numbers.ts";
-import { type Ending, endingOf, type Redrive, type RedriveCounts, type RedriveStore } from "./redrive.ts";
-import type { At } from "../../store/store.ts";
+import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
-import { RESOLUTION_NAMES } from "../../store/postgres/db.ts";
-import { actOn } from "../../store/postgres/statements/intervene-many.ts";
+import type { At } from "../../store/store.ts";
+import type { Learned } from "../confidence/numbers.ts";
 import { learnIn } from "../confidence/outcomes-sql.ts";
-import { addCounts, readRedrive, stateCode, takeUnder } from "./rows.ts";
 import { number } from "../rows.ts";
-import { type Inside, inTransaction, type RecoveryDb, type Run } from "../../store/postgres/home.ts";
+import { type Ending, endingOf, type Redrive, type RedriveCounts } from "./redrive.ts";
+import { addCounts, readRedrive, stateCode, takeUnder } from "./rows.ts";
 
-interface How {
+export interface LookHow {
   readonly limit: number;
   readonly halfLifeMs: number;
   readonly quietMs: number;
@@ -48,12 +46,12 @@ async function read(
   s: string,
   run: Run,
   { redriveId: id, mode }: Redrive,
-  { limit, quietMs }: How,
+  { limit, quietMs }: LookHow,
   clock: string,
 ): Promise<Looked[]> {
   return (await run(lookSql(s, clock, mode === "watch"), [id, limit, quietMs])).map((row) => {
     const [status, resolution] = [row[6] as Status | null, row[7]];
-    const name: Resolution | null = resolution ? (RESOLUTION_NAMES[Number(resolution)] ?? null) : null;
+    const name: Resolution | null = resolution ? (RESOLUTIONS[Number(resolution)] ?? null) : null;
     const seen = status === null ? null : { status, resolution: name, generation: Number(row[8]) };
     return {
       n: Number(row[0]),
@@ -84,10 +82,10 @@ function learnedFrom({ action }: Redrive, looked: readonly Looked[]): Learned[] 
 
 async function look(
   s: string,
-  { run, tell }: Inside,
+  { run, intervene }: Inside,
   id: string,
   token: string,
-  how: How,
+  how: LookHow,
   at: At,
 ): Promise<RedriveCounts | null> {
   const redrive = await takeUnder(s, run, id, token);
@@ -104,7 +102,7 @@ async function look(
   ]);
   if (redrive.mode === "copy") {
     const originals = ended("healed").map(({ messageId, revision }) => ({ id: messageId, revision }));
-    tell(await actOn(s, run, "resolve", originals, redrive, clock));
+    await intervene("resolve", originals, redrive, at);
   }
   await learnIn(s, run, learnedFrom(redrive, looked), how.halfLifeMs, at.now);
   const [healed, failed, skipped] = [ended("healed").length, ended("failed").length, ended("skipped").length];
@@ -131,7 +129,7 @@ const againSql = (
 const againMarkSql = (s: string, clock: string) => `update ${s}.redrive_item i
   set looked_at = case when i.n = any ($3::int[]) then ${clock} end where i.redrive_id = $1::uuid and i.n = any ($2::int[])`;
 
-async function lookAgain(s: string, { run, tell }: Inside, limit: number, at: At): Promise<number> {
+async function lookAgain(s: string, { run, intervene }: Inside, limit: number, at: At): Promise<number> {
   const clock = clockSql(at.now);
   const looked = (await run(againSql(s), [limit])).map((row) => ({
     redriveId: row[0] as string,
@@ -146,19 +144,29 @@ async function lookAgain(s: string, { run, tell }: Inside, limit: number, at: At
     const mine = looked.filter((one) => one.redriveId === redriveId);
     const healed = mine.filter(({ waits, delivered }) => waits && delivered);
     const redrive = (await readRedrive(s, run, redriveId)) as Redrive;
-    if (redrive.mode === "copy") tell(await actOn(s, run, "resolve", healed, redrive, clock));
+    if (redrive.mode === "copy") await intervene("resolve", healed, redrive, at);
     const again = mine.filter(({ waits, kept, delivered }) => waits && kept && !delivered);
     await run(againMarkSql(s, clock), [redriveId, mine.map(({ n }) => n), again.map(({ n }) => n)]);
   }
   return looked.length;
 }
 
-export function createRedriveLook(db: RecoveryDb): Pick<RedriveStore, "look" | "lookAgain"> {
+export function createRedriveLook(home: Home) {
   return {
-    async look(id, token, how, at = {}) {
+    /**
+     * Looks at sent items, those looked at longest ago first, and ends those whose ending is known (`endingOf`), with what was learned and
+     * the originals of delivered copies in the same write. Null: the token is stale. A watched message that a later redrive took up is
+     * that one's from then on.
+     */
+    async look(id: string, token: string, how: LookHow, at: At = {}) {
       if (!isUuid(id)) return null;
-      return inTransaction(db, "look at a redrive", (inside) => look(db.s, inside, id, token, how, at));
+      return home.transaction("look at a redrive", (inside) => look(home.s, inside, id, token, how, at));
     },
-    lookAgain: (limit, at = {}) => inTransaction(db, "look at copies again", (inside) => lookAgain(db.s, inside, limit, at)),
+    /**
+     * Looks once more at copies that had died: where one was delivered after all, the original is resolved, if it still has its revision; the
+     * item stays failed. Returns how many were looked at. Needs no token: the second caller finds nothing left to do.
+     */
+    lookAgain: (limit: number, at: At = {}) =>
+      home.transaction("look at copies again", (inside) => lookAgain(home.s, inside, limit, at)),
   };
 }

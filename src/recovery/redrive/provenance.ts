@@ -1,10 +1,10 @@
 /**
  * The line of the append-only record that stands in the same write as a change of a redrive.
  */
-import type { NewProvenance } from "../records-types.ts";
-import type { NewRedrive } from "./redrive.ts";
+import type { NewProvenance } from "../provenance.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
+import type { NewRedrive } from "./redrive.ts";
 
 type About = Pick<NewRedrive, "redriveId" | "select" | "candidateId" | "action">;
 

@@ -2,21 +2,33 @@
  * What people and runners do to a redrive as a whole: read, change, claim, keep. One runner at a time holds it, by a token that
  * the next claim makes stale.
  */
-import { isUuid } from "../../platform/ids.ts";
-import type { NewProvenance } from "../records-types.ts";
-import { type Redrive, type RedriveStatus, type RedriveStore, SKIPPED } from "./redrive.ts";
-import { clockSql } from "../../store/shared/clock-sql.ts";
-import { messageView, viewSql } from "../../store/postgres/statements/view.ts";
-import { badCursor, idCursor, paged, pageLimit } from "../pages.ts";
-import { record } from "../provenance-sql.ts";
-import { ITEM_COLUMNS, itemOf, REDRIVE_COLUMNS, readRedrive, redriveOf, stateCode } from "./rows.ts";
-import { inTransaction, LIST_MS_MAX, type RecoveryDb, type Run, reader } from "../../store/postgres/home.ts";
 
-interface Change {
+import { isUuid } from "../../platform/ids.ts";
+import type { Home, Run } from "../../store/home.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
+import type { At } from "../../store/store.ts";
+import { badCursor, idCursor, type Page, type Paged, paged, pageLimit } from "../pages.ts";
+import type { NewProvenance } from "../provenance.ts";
+import { record } from "../provenance-sql.ts";
+import { type ItemState, type Redrive, type RedriveClaim, type RedriveItem, type RedriveStatus, SKIPPED } from "./redrive.ts";
+import { ITEM_COLUMNS, itemOf, LIST_MS_MAX, REDRIVE_COLUMNS, readRedrive, redriveOf, stateCode } from "./rows.ts";
+
+/** Only from one of `from`; `version` (asked first): only from that one. */
+export interface Change {
   readonly from: readonly RedriveStatus[];
   readonly version?: number | undefined;
   readonly status: RedriveStatus;
   readonly reason: string | null;
+}
+
+type Changed =
+  | { readonly kind: "done" | "wrong_state" | "version_conflict"; readonly redrive: Redrive }
+  | { readonly kind: "not_found" };
+
+export interface Keep {
+  readonly leaseMs?: number | undefined;
+  readonly state?: string | undefined;
+  readonly release?: boolean | undefined;
 }
 
 async function change(s: string, run: Run, id: string, request: Change, lines: readonly NewProvenance[], now: Date | undefined) {
@@ -52,25 +64,29 @@ const claimSql = (
       and (w.token is null or w.lease_until <= ${clock}) order by w.worked_at nulls first, w.id limit 1 for no key update skip locked)
   returning ${REDRIVE_COLUMNS}, r.token::text`;
 
-export function createRedriveRun(
-  db: RecoveryDb,
-): Pick<RedriveStore, "get" | "find" | "list" | "items" | "change" | "claim" | "keep" | "next"> {
-  const { s } = db;
-  const run = reader(db, "read redrives");
+export function createRedriveRun(home: Home) {
+  const { s } = home;
+  const run = home.read("read redrives");
   return {
-    get: async (id) => (isUuid(id) ? readRedrive(s, run, id) : null),
-    async find(idempotencyKey) {
+    get: async (id: string) => (isUuid(id) ? readRedrive(s, run, id) : null),
+    /** The one that was started under this key. */
+    async find(idempotencyKey: string) {
       const [row] = await run(`select ${REDRIVE_COLUMNS} from ${s}.redrive r where r.request_key = $1`, [idempotencyKey]);
       return row ? redriveOf(row) : null;
     },
-    async list({ status, limit, cursor }) {
+    /** Newest first, by id. */
+    async list({ status, limit, cursor }: Page & { readonly status?: RedriveStatus | undefined }) {
       if (cursor !== undefined && !isUuid(cursor)) throw badCursor();
       const text = `select ${REDRIVE_COLUMNS} from ${s}.redrive r where ($1::uuid is null or r.id < $1::uuid) and ($2::text is null or r.status = $2)
         order by r.id desc limit $3::int`;
       const rows = (await run(text, [cursor ?? null, status ?? null, pageLimit(limit) + 1])).map(redriveOf);
       return paged(rows, limit, (last) => last.redriveId);
     },
-    async items(id, { state, limit, cursor }) {
+    /** In the order of the list. */
+    async items(
+      id: string,
+      { state, limit, cursor }: Page & { readonly state?: ItemState | undefined },
+    ): Promise<Paged<RedriveItem>> {
       if (!isUuid(id)) return { data: [], nextCursor: null };
       const after = cursor === undefined ? "0" : idCursor(cursor);
       const fits = state === undefined ? "" : `and i.state = ${stateCode(state)}`;
@@ -78,28 +94,43 @@ export function createRedriveRun(
       const rows = (await run(text, [id, after, pageLimit(limit) + 1])).map(itemOf);
       return paged(rows, limit, (last) => String(last.n));
     },
-    async change(id, request, provenance, at) {
+    /**
+     * Raises the version. Cancelling skips what waits; `running` sets startedAt the first time, `done` and `cancelled` set endedAt. A
+     * runner's lease is not touched.
+     */
+    async change(id: string, request: Change, provenance: readonly NewProvenance[], at?: At): Promise<Changed> {
       if (!isUuid(id)) return { kind: "not_found" };
-      return inTransaction(db, "change a redrive", (inside) => change(s, inside.run, id, request, provenance, at?.now));
+      return home.transaction("change a redrive", (inside) => change(s, inside.run, id, request, provenance, at?.now));
     },
-    async claim(owner, leaseMs, at) {
-      const [row] = await db.connection.rows("claim a redrive", claimSql(s, clockSql(at?.now)), [owner, leaseMs]);
+    /**
+     * A redrive with work and no live lease: running, or ended, paused or stopped with items sent whose ending is open. The one that was
+     * worked on longest ago first. A lease lives until `leaseMs` have passed, not at that moment.
+     */
+    async claim(owner: string, leaseMs: number, at?: At): Promise<RedriveClaim | null> {
+      const [row] = await home.write("claim a redrive")(claimSql(s, clockSql(at?.now)), [owner, leaseMs]);
       return row ? { redrive: redriveOf(row), token: row.at(-1) as string } : null;
     },
-    async keep(id, token, { leaseMs, state, release }, at) {
+    /** False: the token is stale. `state` is kept for the process that claims next; a token whose lease ran out holds until another claims. */
+    async keep(id: string, token: string, { leaseMs, state, release }: Keep, at?: At) {
       if (!isUuid(id)) return false;
       const clock = clockSql(at?.now);
       const text = `update ${s}.redrive set worked_at = ${clock}, state = coalesce($3, state),
           lease_until = case when $4::float8 is null then lease_until else ${clock} + $4::float8 * interval '1 ms' end,
           token = ${release ? "null" : "token"} where id = $1::uuid and token::text = $2 returning 1`;
       const values = [id, token, state ?? null, leaseMs ?? null];
-      return (await db.connection.rows("keep a redrive", text, values)).length > 0;
+      return (await home.write("keep a redrive")(text, values)).length > 0;
     },
-    async next(id, limit, bodies) {
+    /** The next waiting items in order, with their messages where asked for. */
+    async next(id: string, limit: number, bodies: boolean) {
       if (!isUuid(id)) return [];
       const text = `select ${ITEM_COLUMNS} from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.state = 0 order by i.n limit $2::int`;
       const items = (await run(text, [id, Math.max(0, limit)])).map(itemOf);
-      const views = bodies ? (await run(viewSql(s), [items.map((item) => item.messageId)])).map(messageView) : [];
+      const views = bodies
+        ? await home.messages(
+            run,
+            items.map((item) => item.messageId),
+          )
+        : [];
       const byId = new Map(views.map((view) => [view.id, view]));
       return items.map((item) => ({ item, message: byId.get(item.messageId) ?? null }));
     },

@@ -6,8 +6,8 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { withNames } from "../../message/json.ts";
 import type { MessageView, NewMessage, Resolution, Status } from "../../message/message.ts";
-import type { NewProvenance, Paged } from "../records-types.ts";
 import type { At } from "../../store/store.ts";
+import type { NewProvenance } from "../provenance.ts";
 
 /**
  * replay: the same message, same key, next generation. new_key: a new message under a new key, the old one resolved. copy: a message to
@@ -197,114 +197,6 @@ export type MessageEdited =
   | { readonly kind: "key_conflict"; readonly id: string }
   /** Its copy is on its way, see `carried`. */
   | ({ readonly kind: "carried" } & CarriedBy);
-
-export interface RedriveStore {
-  /** What a select means now; changes nothing. */
-  preview(select: RedriveSelect): Promise<RedrivePreview>;
-  /** Freezes the list and starts (or plans) in one write. */
-  start(redrive: NewRedrive, at?: At): Promise<RedriveStarted>;
-  get(id: string): Promise<Redrive | null>;
-  /** The one that was started under this key. */
-  find(idempotencyKey: string): Promise<Redrive | null>;
-  /** Newest first, by id. */
-  list(filter: {
-    readonly status?: RedriveStatus | undefined;
-    readonly limit: number;
-    readonly cursor?: string | undefined;
-  }): Promise<Paged<Redrive>>;
-  /** In the order of the list. */
-  items(
-    id: string,
-    page: { readonly state?: ItemState | undefined; readonly limit: number; readonly cursor?: string | undefined },
-  ): Promise<Paged<RedriveItem>>;
-  /**
-   * Only from one of `from`; `version` (asked first): only from that one. Raises the version. Cancelling skips what waits (`cancelled`);
-   * `running` sets startedAt the first time, `done` and `cancelled` set endedAt. A runner's lease is not touched.
-   */
-  change(
-    id: string,
-    change: {
-      readonly from: readonly RedriveStatus[];
-      readonly version?: number | undefined;
-      readonly status: RedriveStatus;
-      readonly reason: string | null;
-    },
-    provenance: readonly NewProvenance[],
-    at?: At,
-  ): Promise<
-    { readonly kind: "done" | "wrong_state" | "version_conflict"; readonly redrive: Redrive } | { readonly kind: "not_found" }
-  >;
-
-  /**
-   * A redrive with work and no live lease: running, or ended, paused or stopped with items sent whose ending is open. The one
-   * that was worked on (claimed, kept) longest ago first, never before everything, then by id. A lease lives until `leaseMs` have
-   * passed, not at that moment. Null: none.
-   */
-  claim(owner: string, leaseMs: number, at?: At): Promise<RedriveClaim | null>;
-  /**
-   * False: the token is stale and nothing changed. `state` is kept for the process that claims next; `release` ends the lease and the token. As with
-   * messages, a token whose lease ran out holds until another process claims.
-   */
-  keep(
-    id: string,
-    token: string,
-    keep: { readonly leaseMs?: number | undefined; readonly state?: string | undefined; readonly release?: boolean | undefined },
-    at?: At,
-  ): Promise<boolean>;
-  /** The next waiting items in order, with their messages where asked for. */
-  next(
-    id: string,
-    limit: number,
-    bodies: boolean,
-  ): Promise<{ readonly item: RedriveItem; readonly message: MessageView | null }[]>;
-  /**
-   * Does to each what the mode says, and marks it, in one write: only while running, under the token, only what is waiting, only a dead
-   * letter that still has the revision it was frozen with; the others are skipped with the reason, and what is `carried` is neither replayed
-   * nor sent under a new key. `carrier` for new_key and copy: one
-   * whose key is there with the same payload is that message (a copy that died is tried again); with another payload the item is skipped (`key_conflict`). A missing
-   * carrier or an unknown topic throws, and nothing is written. `lost` is asked before `not_running`. Items that are not waiting count
-   * in neither number.
-   */
-  send(
-    id: string,
-    token: string,
-    items: readonly { readonly n: number; readonly carrier?: NewMessage | undefined }[],
-    at?: At,
-  ): Promise<
-    { readonly kind: "done"; readonly sent: number; readonly skipped: number } | { readonly kind: "lost" | "not_running" }
-  >;
-  /**
-   * Looks at sent items, those looked at longest ago first, and ends those whose ending is known (store/redrive.ts, `endingOf`):
-   * delivered or resolved by a person is healed, dead again is failed, a resolved one that was replayed is failed (reverted).
-   * Adds what was learned for the redrive's action in the same write (per item and its group; without a group or an action
-   * nothing is learned), and resolves the originals of delivered copies that still have their revision. Any status. Null: the
-   * token is stale. A watched message that a redrive took up after this one (sent later; at the same moment: the greater id) is
-   * that one's from then on.
-   */
-  look(
-    id: string,
-    token: string,
-    how: { readonly limit: number; readonly halfLifeMs: number; readonly quietMs: number },
-    at?: At,
-  ): Promise<RedriveCounts | null>;
-
-  /**
-   * Looks once more at copies that had died, those looked at longest ago first: where one was delivered after all, the original is
-   * resolved in the redrive's name, if it still has its revision; the item stays failed. One whose original moved on is not looked at
-   * any more. Returns how many were looked at. Needs no token: the second caller finds nothing left to do.
-   */
-  lookAgain(limit: number, at?: At): Promise<number>;
-
-  /** Resolves the original with actor and reason; `revision` is asked before the state, and whether it is carried after it. */
-  edit(edit: MessageEdit): Promise<MessageEdited>;
-  /**
-   * Those of these messages whose copy is on its way: pending or processing, or delivered while the original still lies there as it was
-   * copied (it is resolved in a moment). One copy of each.
-   */
-  carried(messageIds: readonly string[]): Promise<CarriedBy[]>;
-  /** What a message was made from (new_key, copy, edit); null: it stands for itself, also where it became a carrier by its key. */
-  origin(messageId: string): Promise<MessageOrigin | null>;
-}
 
 /** The refusal of a call that would send a message while a copy of it is on its way. */
 export function carriedError({ messageId, carrierId, redriveId }: CarriedBy): MakegoodError {

@@ -5,12 +5,12 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { Redrive, RedriveStatus } from "./redrive.ts";
 import type { Actor, Recovery, Versioned } from "../recovery.ts";
 import { announce } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
 import { type EditRequest, editMessage } from "./edit.ts";
 import { redriveLine } from "./provenance.ts";
+import type { Redrive, RedriveStatus } from "./redrive.ts";
 import { createRunner, type RedriveRunner } from "./runner.ts";
 import { type ExecutionRedrive, startForExecution, startRedrive } from "./start.ts";
 

@@ -1,11 +1,14 @@
 /**
  * Rows of redrives and their items, and the row of a redrive under its token: the fence of everything that a runner does.
  */
+
+import type { Row, Run } from "../../store/home.ts";
+import { epoch, fromEpoch } from "../../store/shared/clock-sql.ts";
+import { number } from "../rows.ts";
 import { type ItemState, type Redrive, type RedriveCounts, type RedriveItem, readSelect } from "./redrive.ts";
-import type { Row } from "../../store/postgres/connection.ts";
-import { fromEpoch } from "../../store/postgres/statements/view.ts";
-import { epoch, number } from "../rows.ts";
-import type { Run } from "../../store/postgres/home.ts";
+
+/** A list of a million is frozen or cancelled in one statement. */
+export const LIST_MS_MAX = 10 * 60_000;
 
 export const ITEM_STATES: readonly ItemState[] = ["waiting", "sent", "healed", "failed", "skipped"];
 export const stateCode = (state: ItemState): number => ITEM_STATES.indexOf(state);

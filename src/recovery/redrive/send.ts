@@ -5,15 +5,18 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { NewMessage } from "../../message/message.ts";
 import { isUuid } from "../../platform/ids.ts";
-import { type Redrive, type RedriveStore, SKIPPED } from "./redrive.ts";
-import type { At } from "../../store/store.ts";
+import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
-import { actOn } from "../../store/postgres/statements/intervene-many.ts";
+import type { At } from "../../store/store.ts";
 import { carriedAmong } from "./carried.ts";
+import { type Redrive, SKIPPED } from "./redrive.ts";
 import { addCounts, takeUnder } from "./rows.ts";
-import { type Inside, inTransaction, type RecoveryDb, type Run } from "../../store/postgres/home.ts";
 
-interface ToSend {
+type Sent =
+  | { readonly kind: "done"; readonly sent: number; readonly skipped: number }
+  | { readonly kind: "lost" | "not_running" };
+
+export interface ToSend {
   readonly n: number;
   readonly carrier?: NewMessage | undefined;
 }
@@ -94,9 +97,9 @@ async function carry(
 }
 
 /** Earlier copies of the same effects that died carry them once more; not those that did so often enough. */
-async function tryAgain(s: string, run: Run, fit: readonly Waiting[], by: Redrive, clock: string): Promise<string[]> {
+async function tryAgain(s: string, { run, intervene }: Inside, fit: readonly Waiting[], by: Redrive, at: At): Promise<void> {
   const known = fit.flatMap((item) => (item.known && item.carrierId ? [item.carrierId] : []));
-  if (known.length === 0) return [];
+  if (known.length === 0) return;
   const text = `select d.id::text, d.revision::text, d.generation::text from ${s}.dead_letter d where d.id = any ($1::uuid[]) and d.resolution = 0
     order by d.id for no key update`;
   const rows = await run(text, [known], { name: "mg_redrive_copies" });
@@ -106,7 +109,7 @@ async function tryAgain(s: string, run: Run, fit: readonly Waiting[], by: Redriv
   const copies = rows.flatMap(([id, revision]) =>
     over.has(id as string) ? [] : [{ id: id as string, revision: Number(revision) }],
   );
-  return actOn(s, run, "replay", copies, by, clock);
+  await intervene("replay", copies, by, at);
 }
 
 /** $1 redrive, $2 items, $3 why skipped, $4 carriers, $5 messages, $6 whether the carrier was there before. */
@@ -145,10 +148,10 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
       at,
     );
   let fit = waiting.filter((one) => !one.skipped);
-  if (mode === "copy") inside.tell(await tryAgain(s, run, fit, redrive, clock));
+  if (mode === "copy") await tryAgain(s, inside, fit, redrive, at);
   fit = fit.filter((one) => !one.skipped);
-  if (mode === "replay") inside.tell(await actOn(s, run, "replay", fit, redrive, clock));
-  if (mode === "resolve" || mode === "new_key") inside.tell(await actOn(s, run, "resolve", fit, redrive, clock));
+  if (mode === "replay") await inside.intervene("replay", fit, redrive, at);
+  if (mode === "resolve" || mode === "new_key") await inside.intervene("resolve", fit, redrive, at);
   const column = (pick: (one: Waiting) => unknown) => waiting.map(pick);
   const values = [
     id,
@@ -164,11 +167,16 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
   return { kind: "done", sent, skipped } as const;
 }
 
-export function createRedriveSend(db: RecoveryDb): Pick<RedriveStore, "send"> {
+export function createRedriveSend(home: Home) {
   return {
-    async send(id, token, items, at = {}) {
+    /**
+     * Does to each what the mode says, and marks it, in one write: only while running, under the token, only what is waiting, only a dead
+     * letter that still has the revision it was frozen with; the others are skipped with the reason. A missing carrier or an unknown topic
+     * throws, and nothing is written.
+     */
+    async send(id: string, token: string, items: readonly ToSend[], at: At = {}): Promise<Sent> {
       if (!isUuid(id)) return { kind: "lost" };
-      return inTransaction(db, "send items of a redrive", (inside) => send(db.s, inside, id, token, items, at));
+      return home.transaction("send items of a redrive", (inside) => send(home.s, inside, id, token, items, at));
     },
   };
 }

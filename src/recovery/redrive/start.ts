@@ -5,6 +5,12 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
+import type { TopicStore } from "../../store/topics.ts";
+import type { Actor } from "../recovery.ts";
+import { announce } from "./announce.ts";
+import type { RedriveDeps } from "./deps.ts";
+import { planText } from "./kept-text.ts";
+import { redriveLine } from "./provenance.ts";
 import {
   keptSelect,
   type NewRedrive,
@@ -14,12 +20,6 @@ import {
   type RedriveSelect,
   writtenSelect,
 } from "./redrive.ts";
-import type { TopicStore } from "../../store/topics.ts";
-import type { Actor } from "../recovery.ts";
-import { announce } from "./announce.ts";
-import type { RedriveDeps } from "./deps.ts";
-import { planText } from "./kept-text.ts";
-import { redriveLine } from "./provenance.ts";
 import {
   type CheckedRequest,
   checkPlan,

@@ -5,8 +5,8 @@
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import type { Events } from "../../observe/events.ts";
-import type { DocumentStore, StoredDocument } from "../documents.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
+import type { Documents, StoredDocument } from "../documents.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import type { ActionPriorities } from "./actions.ts";
@@ -33,7 +33,7 @@ const SHIPPED = new Map(DEFAULT_RULES.map((rule) => [rule.id, rule]));
 const shippedVersion = (id: string): number => (SHIPPED.has(id) ? 1 : 0);
 
 export function createRuleBook(options: {
-  readonly documents: DocumentStore;
+  readonly documents: Documents;
   readonly catalogue: Pick<Catalogue, "priorities">;
   readonly events: Events;
 }): RuleBook {

@@ -7,7 +7,7 @@ import { CONDITION_FAILED } from "../../contract/openapi.ts";
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import type { Actor, Recovery } from "../../recovery/recovery.ts";
-import { recoveryOf } from "../../recovery/records-types.ts";
+import { homeOf } from "../../store/home.ts";
 import type { Health } from "../health.ts";
 import { problemOf, Refusal, type Reply, refused } from "../http.ts";
 import { wireName } from "../json/wire.ts";
@@ -61,7 +61,7 @@ export function refuseWithoutEngine({ mg }: Kernel, id: RouteId): void {
   if (mg.recovery !== null || !Object.hasOwn(RECOVERY, id)) return;
   const off = "recovery is switched off on this server (MAKEGOOD_RECOVERY=off)";
   const less = `recovery records need PostgreSQL, and this server's store is ${mg.store.traits.name}`;
-  throw refused("needs_postgres", recoveryOf(mg.store) === null ? less : off);
+  throw refused("needs_postgres", homeOf(mg.store) === null ? less : off);
 }
 
 /** Texts of the engine name members, such as generationMax; outside they are snake_case. */

@@ -8,8 +8,8 @@ import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/
 import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
 import { groupRule } from "../../contract/recovery/shapes.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
-import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import type { Redrive } from "../../recovery/redrive/redrive.ts";
+import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import { DONE, identified, json, jsonText, notFound, numbered, page, pageText, type Reply, spliced, tagged } from "../http.ts";
 import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";

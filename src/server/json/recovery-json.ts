@@ -8,11 +8,13 @@ import * as shapes from "../../contract/recovery/shapes.ts";
 import { isObject } from "../../message/json.ts";
 import type { ActionInfo } from "../../recovery/actions/action.ts";
 import { approvalsNeeded } from "../../recovery/actions/applies.ts";
-import type { CandidateDetail, CandidateInGroup, EvaluateAnswer } from "../../recovery/recovery.ts";
-import { evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
-import type { Group, Occurrence, Provenance } from "../../recovery/records-types.ts";
 import type { RecoveryStats } from "../../recovery/confidence/numbers.ts";
+import type { Occurrence } from "../../recovery/failures/failure.ts";
+import type { Group } from "../../recovery/groups/group.ts";
+import type { Provenance } from "../../recovery/provenance.ts";
+import type { CandidateDetail, CandidateInGroup, EvaluateAnswer } from "../../recovery/recovery.ts";
 import type { Redrive } from "../../recovery/redrive/redrive.ts";
+import { evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
 import { inWireNames, wireOf } from "./wire.ts";
 
 /** JSON text that we wrote ourselves; what is none is shown as the text it is. */

@@ -5,14 +5,12 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
-import type { WithRecovery } from "../../recovery/records-types.ts";
 import type { Store } from "../store.ts";
 import { claim, extend, reclaim } from "./claim.ts";
 import { enqueue } from "./enqueue.ts";
 import { intervene } from "./intervene.ts";
 import { listLanes } from "./lanes.ts";
 import { counts, history, list, view } from "./read.ts";
-import { createMemoryRecovery } from "./recovery/recovery.ts";
 import { settle } from "./settle.ts";
 import { createState, type State } from "./state.ts";
 import { createTopics } from "./topics.ts";
@@ -23,12 +21,12 @@ export interface MemoryStoreOptions {
   readonly random?: Random | undefined;
 }
 
-export function createMemoryStore(options: MemoryStoreOptions = {}): Store & WithRecovery {
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   return memoryStoreOn(createState(options.clock ?? systemClock, options.random ?? systemRandom));
 }
 
 /** The same on a state that its caller looks into. */
-export function memoryStoreOn(state: State): Store & WithRecovery {
+export function memoryStoreOn(state: State): Store {
   let closed = false;
   const alive = (): void => {
     if (closed) throw new MakegoodError("closed", "The memory store is closed, and what it held is gone with it.");
@@ -44,7 +42,6 @@ export function memoryStoreOn(state: State): Store & WithRecovery {
   return {
     traits: { name: "memory", survives: "nothing", callerTransactions: false, processes: "one", wake: "poll" },
     topics: createTopics(state, alive),
-    recovery: createMemoryRecovery(state, alive),
     open: async () => alive(),
     check: async () => {
       alive();

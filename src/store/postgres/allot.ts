@@ -3,8 +3,8 @@
  * under its own lock; the places of a topic are counted by a function under a lock of the topic (migrations/0013-allot.ts).
  */
 import { BUCKET_KEPT_MS, bucketOf } from "../../message/rate.ts";
-import type { TopicStore } from "../topics.ts";
 import { clockSql, perClock } from "../shared/clock-sql.ts";
+import type { TopicStore } from "../topics.ts";
 import type { Db } from "./db.ts";
 
 /** Now and then buckets are dropped that have been full for long: tenants come and go. */

@@ -4,8 +4,8 @@
  */
 import { LIMITS } from "../../message/limits.ts";
 import { BREAKER_CLOSED, type TopicRecord } from "../../message/topic.ts";
-import type { TopicStore } from "../topics.ts";
 import { clockSql } from "../shared/clock-sql.ts";
+import type { TopicStore } from "../topics.ts";
 import type { Row } from "./connection.ts";
 import type { Db } from "./db.ts";
 

@@ -5,8 +5,8 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Accepted, NewMessage } from "../../message/message.ts";
 import { idTimeMs } from "../../platform/ids.ts";
-import type { At } from "../store.ts";
 import { clockSql } from "../shared/clock-sql.ts";
+import type { At } from "../store.ts";
 import type { Db } from "./db.ts";
 import { batchValues, laneList, shortValues } from "./enqueue-values.ts";
 import { KIND_ORDERED, type LaneInfo } from "./lane-table.ts";

@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import type { WithAudit } from "../audit.ts";
-import type { WithRecovery } from "../../recovery/records-types.ts";
+import type { WithHome } from "../home.ts";
 import type { Store, StoreTraits } from "../store.ts";
 import { createPostgresAudit } from "./audit/audit.ts";
 import { ensureMonths, monthsAround } from "./audit/months.ts";
@@ -13,11 +13,11 @@ import { createCheck } from "./check.ts";
 import { type ConnectionOptions, createConnection } from "./connection.ts";
 import { createDb } from "./db.ts";
 import { createEnqueue } from "./enqueue.ts";
+import { createHome } from "./home.ts";
 import { KIND_ORDERED } from "./lane-table.ts";
 import { migrateUp, migrationStatus } from "./migrate.ts";
 import { createOpenLeases } from "./open-leases.ts";
 import { daysAround, ensurePartitions } from "./partitions.ts";
-import { createPostgresRecovery } from "../../recovery/records.ts";
 import { quoteSchema } from "./schema-name.ts";
 import { createClaim } from "./statements/claim.ts";
 import { createExtend } from "./statements/extend.ts";
@@ -45,7 +45,7 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly clock?: Clock | undefined;
 }
 
-export function createPostgresStore(options: PostgresStoreOptions): Store & WithAudit & WithRecovery {
+export function createPostgresStore(options: PostgresStoreOptions): Store & WithAudit & WithHome {
   const schema = options.schema ?? "makegood";
   const s = quoteSchema(schema);
   const clock = options.clock ?? systemClock;
@@ -94,7 +94,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     traits,
     topics: createTopics(db, () => wake.topics()),
     audit: createPostgresAudit(db),
-    recovery: createPostgresRecovery({ ...db, enqueue, onWork: work }),
+    home: createHome(db, { enqueue, onWork: work }),
     async open() {
       await connection.open();
       if (options.migrate === "check" || options.migrate === "look") await requireSchema();

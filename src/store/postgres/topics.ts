@@ -10,10 +10,10 @@ import {
   type TopicRecord,
   type TopicSource,
 } from "../../message/topic.ts";
+import { clockSql, perClock } from "../shared/clock-sql.ts";
 import type { TopicStore } from "../topics.ts";
 import { createAllot } from "./allot.ts";
 import { createBreakers } from "./breakers.ts";
-import { clockSql, perClock } from "../shared/clock-sql.ts";
 import type { Row } from "./connection.ts";
 import type { Db } from "./db.ts";
 import { createWorkers } from "./workers.ts";

@@ -4,8 +4,8 @@
  */
 import { LIMITS } from "../../message/limits.ts";
 import { silent, WORKER, type WorkerNote } from "../../message/worker-note.ts";
-import type { TopicStore } from "../topics.ts";
 import { clockSql } from "../shared/clock-sql.ts";
+import type { TopicStore } from "../topics.ts";
 import type { Db } from "./db.ts";
 
 /** Arrays, because a plan may read "in (select … limit)" again for each row, and take more than the limit. */

@@ -13,3 +13,9 @@ export function perClock<T>(make: (clock: string) => T): (now: Date | undefined)
   const usual = make(clockSql(undefined));
   return (now) => (now === undefined ? usual : make(clockSql(now)));
 }
+
+/** A time as text, and the time that was read back. */
+export const epoch = (column: string): string => `extract(epoch from ${column})::text`;
+
+export const fromEpoch = (seconds: string | null | undefined): Date | null =>
+  seconds ? new Date(Math.round(Number(seconds) * 1_000)) : null;

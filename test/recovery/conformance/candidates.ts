@@ -2,7 +2,7 @@
  * Candidates: what a write changes, what refuses it, and what is in the same write.
  */
 import assert from "node:assert/strict";
-import type { Candidate, CandidatePatch, CandidateWritten } from "../../../src/recovery/records-types.ts";
+import type { Candidate, CandidatePatch, CandidateWritten } from "../../../src/recovery/candidates/candidate.ts";
 import { newMessage, PLAIN, refused } from "../../../src/testing/store-conformance/fixtures.ts";
 import { allPages, type RecoveryScene } from "./scene.ts";
 

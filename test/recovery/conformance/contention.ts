@@ -2,7 +2,8 @@
  * Many at once, on two instances where the engine has them: nothing is lost, nothing is done twice.
  */
 import assert from "node:assert/strict";
-import type { Candidate, Ingested } from "../../../src/recovery/records-types.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import type { Ingested } from "../../../src/recovery/failures/failure.ts";
 import type { Redrive } from "../../../src/recovery/redrive/redrive.ts";
 import { newMessage, seen, shuffled } from "../../../src/testing/store-conformance/fixtures.ts";
 import { identity, type RecoveryScene } from "./scene.ts";

@@ -3,7 +3,7 @@
  * early report and its death.
  */
 import assert from "node:assert/strict";
-import type { Ingested, NewOccurrence } from "../../../src/recovery/records-types.ts";
+import type { Ingested, NewOccurrence } from "../../../src/recovery/failures/failure.ts";
 import { hashOf } from "../../../src/testing/store-conformance/fixtures.ts";
 import { died, type RecoveryScene, retried } from "./scene.ts";
 

@@ -2,8 +2,9 @@
  * Groups: found, listed, merged and split; counts go along and none is lost.
  */
 import assert from "node:assert/strict";
+import type { Ingested, Occurrence } from "../../../src/recovery/failures/failure.ts";
+import type { Group, GroupFilter } from "../../../src/recovery/groups/group.ts";
 import type { GroupChanged } from "../../../src/recovery/groups/group-changes.ts";
-import type { Group, GroupFilter, Ingested, Occurrence } from "../../../src/recovery/records-types.ts";
 import { refused } from "../../../src/testing/store-conformance/fixtures.ts";
 import { allPages, died, identity, type RecoveryScene } from "./scene.ts";
 

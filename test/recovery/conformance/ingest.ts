@@ -2,8 +2,10 @@
  * Ingest: what counts, what does not, and what is in the same write.
  */
 import assert from "node:assert/strict";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import { INGEST_MAX } from "../../../src/recovery/candidates/candidate-state.ts";
-import type { Candidate, Group, Ingested } from "../../../src/recovery/records-types.ts";
+import type { Ingested } from "../../../src/recovery/failures/failure.ts";
+import type { Group } from "../../../src/recovery/groups/group.ts";
 import { hashOf, newMessage, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { died, EVALUATE, identity, type RecoveryScene } from "./scene.ts";
 

@@ -3,7 +3,7 @@
  * a case waits longer than that.
  */
 import assert from "node:assert/strict";
-import type { Ingested } from "../../../src/recovery/records-types.ts";
+import type { Ingested } from "../../../src/recovery/failures/failure.ts";
 import { SKIPPED } from "../../../src/recovery/redrive/redrive.ts";
 import { DAY, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
 import type { RecoveryScene } from "./scene.ts";

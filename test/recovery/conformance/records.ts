@@ -2,9 +2,10 @@
  * The record, what was learned, documents and the numbers of all of it.
  */
 import assert from "node:assert/strict";
-import type { DocumentWrite } from "../../../src/recovery/documents.ts";
-import type { Ingested, NewProvenance } from "../../../src/recovery/records-types.ts";
 import type { OutcomeCount } from "../../../src/recovery/confidence/numbers.ts";
+import type { DocumentWrite } from "../../../src/recovery/documents.ts";
+import type { Ingested } from "../../../src/recovery/failures/failure.ts";
+import type { NewProvenance } from "../../../src/recovery/provenance.ts";
 import { refused } from "../../../src/testing/store-conformance/fixtures.ts";
 import { identity, type RecoveryScene } from "./scene.ts";
 

@@ -2,7 +2,7 @@
  * Redrives as records: what a select means, the frozen list, starting once, and what people change.
  */
 import assert from "node:assert/strict";
-import type { Ingested } from "../../../src/recovery/records-types.ts";
+import type { Ingested } from "../../../src/recovery/failures/failure.ts";
 import { type Redrive, type RedriveSelect, SKIPPED } from "../../../src/recovery/redrive/redrive.ts";
 import { hashOf, OTHER, PLAIN, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { allPages, died, type RecoveryScene } from "./scene.ts";

@@ -5,20 +5,15 @@
 import assert from "node:assert/strict";
 import type { ClaimedMessage, NewMessage } from "../../../src/message/message.ts";
 import type { Settlement } from "../../../src/message/settlement.ts";
+import type { Candidate, CandidateWrite } from "../../../src/recovery/candidates/candidate.ts";
+import type { Ingested, IngestRules, NewOccurrence } from "../../../src/recovery/failures/failure.ts";
 import { failureMatchId } from "../../../src/recovery/fingerprint/match-id.ts";
-import type {
-  Candidate,
-  CandidateWrite,
-  GroupIdentity,
-  Ingested,
-  IngestRules,
-  NewOccurrence,
-  NewProvenance,
-  Paged,
-  RecoveryStore,
-  WithRecovery,
-} from "../../../src/recovery/records-types.ts";
+import type { GroupIdentity } from "../../../src/recovery/groups/group.ts";
+import type { Paged } from "../../../src/recovery/pages.ts";
+import type { NewProvenance } from "../../../src/recovery/provenance.ts";
+import type { Records } from "../../../src/recovery/records.ts";
 import type { NewRedrive, Redrive, RedriveSelect } from "../../../src/recovery/redrive/redrive.ts";
+import type { WithHome } from "../../../src/store/home.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { DELIVERED, definition, hashOf, newMessage, TOPICS } from "../../../src/testing/store-conformance/fixtures.ts";
 import { settles, verbs } from "../../../src/testing/store-conformance/scene.ts";
@@ -43,9 +38,9 @@ type Verbs = ReturnType<typeof verbs>;
 
 export interface RecoveryScene extends Pick<Verbs, "at" | "id" | "accept" | "take" | "settled"> {
   readonly store: Store;
-  readonly recovery: RecoveryStore;
+  readonly recovery: Records;
   /** `count` ways to the same data, alternating between two instances where the engine allows it. */
-  instances(count: number): Promise<RecoveryStore[]>;
+  instances(count: number): Promise<Records[]>;
   /** A failure of the kind `name`, under a request key of its own. */
   failure(name: string, fields?: Partial<NewOccurrence>): NewOccurrence;
   /** Evaluations at 1, 2, 5, 10, 20, 50, … occurrences and at the first of a round; a closed candidate makes room. */

@@ -3,7 +3,7 @@
  * earlier time.
  */
 import assert from "node:assert/strict";
-import type { Ingested } from "../../../src/recovery/records-types.ts";
+import type { Ingested } from "../../../src/recovery/failures/failure.ts";
 import type { Redrive, RedrivePreview, RedriveSelect } from "../../../src/recovery/redrive/redrive.ts";
 import { PLAIN, refused } from "../../../src/testing/store-conformance/fixtures.ts";
 import { died, type RecoveryScene } from "./scene.ts";

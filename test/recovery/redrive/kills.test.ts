@@ -7,7 +7,7 @@ import { createEvents } from "../../../src/observe/events.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { createIds } from "../../../src/platform/ids.ts";
 import { createRedrives } from "../../../src/recovery/redrive/redrives.ts";
-import { recoveryOf } from "../../../src/recovery/records-types.ts";
+import { homeOf } from "../../../src/store/home.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { DELIVERED, dead, definition, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
 import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../../support/postgres.ts";
@@ -35,7 +35,7 @@ afterAll(async () => {
 });
 
 function redrivesOn(on: Store) {
-  const recovery = recoveryOf(on);
+  const recovery = homeOf(on);
   if (!recovery) throw new Error("this store has no recovery records");
   const fixed = { events: createEvents(), ids, clock: systemClock, serves: () => true, checkPayload: () => {} };
   return createRedrives({ recovery, store: on, owner: `test-${ids()}`, settings, ...fixed });

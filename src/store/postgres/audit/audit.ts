@@ -5,8 +5,8 @@
 import { MakegoodError } from "../../../message/errors.ts";
 import { payloadHash } from "../../../message/validate.ts";
 import type { AuditRecord, AuditStore, AuditWritten, StoredAudit } from "../../audit.ts";
-import type { At } from "../../store.ts";
 import { clockSql, perClock } from "../../shared/clock-sql.ts";
+import type { At } from "../../store.ts";
 import type { Row } from "../connection.ts";
 import type { Db } from "../db.ts";
 import { isMissingPartition } from "../sql-errors.ts";

@@ -3,8 +3,8 @@
  * writes as any claim: the ready rows go, one lease row comes (I3).
  */
 import type { ClaimedMessage } from "../../../message/message.ts";
-import type { ClaimRequest } from "../../store.ts";
 import { perClock } from "../../shared/clock-sql.ts";
+import type { ClaimRequest } from "../../store.ts";
 import type { Db } from "../db.ts";
 import { BODY_COLUMNS, bodyOf, claimedRows, headOf, leaseOf } from "./claimed.ts";
 

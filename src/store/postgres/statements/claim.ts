@@ -5,8 +5,8 @@
  */
 import { LIMITS } from "../../../message/limits.ts";
 import type { ClaimedMessage } from "../../../message/message.ts";
-import type { ClaimRequest, From } from "../../store.ts";
 import { perClock } from "../../shared/clock-sql.ts";
+import type { ClaimRequest, From } from "../../store.ts";
 import type { Db } from "../db.ts";
 import { KIND_ORDERED } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";

@@ -2,8 +2,8 @@
  * EXTEND: pushes lease ends out, one row per lease. A stale token changes nothing (I4).
  */
 import type { Claim } from "../../../message/message.ts";
-import type { At } from "../../store.ts";
 import { perClock } from "../../shared/clock-sql.ts";
+import type { At } from "../../store.ts";
 import type { Db } from "../db.ts";
 import { UNHURRIED } from "./claimed.ts";
 

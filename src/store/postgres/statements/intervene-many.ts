@@ -3,15 +3,11 @@
  * a person's word. Only those that still stand as named are touched; each leaves its line of provenance. Rows are named by arrays and
  * not joined to them, so no plan, however old, reads a table for a few of its rows.
  */
-import { clockSql } from "../../shared/clock-sql.ts";
-import { RESOLUTION_CODES } from "../db.ts";
-import type { Run } from "../home.ts";
 
-/** An open dead letter and the revision that it must still have. */
-export interface Named {
-  readonly id: string;
-  readonly revision: number;
-}
+import type { Named, Run } from "../../home.ts";
+import { clockSql } from "../../shared/clock-sql.ts";
+import type { At } from "../../store.ts";
+import { RESOLUTION_CODES } from "../db.ts";
 
 /** $1 ids, $2 revisions, $3 actor, $4 reason. The index gives them in the order of their ids: two of these never wait in a circle. */
 const STANDS = "d.id = any ($1::uuid[]) and d.resolution = 0 and d.revision = ($2::int[])[array_position($1::uuid[], d.id)]";
@@ -50,17 +46,18 @@ const resolveSql = (
   select distinct lane_id::text from f`;
 
 /** Returns the lanes where something became claimable. */
-export async function actOn(
+export async function interveneIn(
   s: string,
   run: Run,
   action: "replay" | "resolve",
   named: readonly Named[],
   by: { readonly actor: string; readonly reason: string | null },
-  clock: string,
+  { now }: At,
 ): Promise<string[]> {
   if (named.length === 0) return [];
+  const clock = clockSql(now);
   const text = action === "replay" ? replaySql(s, clock) : resolveSql(s, clock);
-  const name = clock === clockSql(undefined) ? `mg_redrive_${action}` : undefined;
+  const name = now ? undefined : `mg_redrive_${action}`;
   const values = [named.map((one) => one.id), named.map((one) => one.revision), by.actor, by.reason];
   return (await run(text, values, { name })).map((row) => row[0] as string);
 }

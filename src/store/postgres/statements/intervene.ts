@@ -3,8 +3,8 @@
  * provenance in the same write; two people pressing at once are one intervention.
  */
 import { isUuid } from "../../../platform/ids.ts";
-import type { Intervention, InterventionResult } from "../../store.ts";
 import { perClock } from "../../shared/clock-sql.ts";
+import type { Intervention, InterventionResult } from "../../store.ts";
 import { type Db, RESOLUTION_CODES } from "../db.ts";
 import type { createReads } from "./read.ts";
 

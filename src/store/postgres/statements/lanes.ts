@@ -3,8 +3,9 @@
  * depth). A lane's first live row may stand behind all that was claimed since the last vacuum, so lanes that are known to hold
  * more are not looked into. The caller decides how often to look.
  */
-import type { Lane, Lanes } from "../../store.ts";
+
 import { perClock } from "../../shared/clock-sql.ts";
+import type { Lane, Lanes } from "../../store.ts";
 import type { Db } from "../db.ts";
 import { KIND_ORDERED, kindSays } from "../lane-table.ts";
 import type { Watermarks } from "../watermark.ts";

@@ -2,8 +2,9 @@
  * LEAD: a named leadership as a lease row with a term. It saves work and never provides safety (I9): what a leader does must be
  * safe when two do it.
  */
-import type { At, Leadership } from "../../store.ts";
+
 import { perClock } from "../../shared/clock-sql.ts";
+import type { At, Leadership } from "../../store.ts";
 import type { Db } from "../db.ts";
 
 const takeSql = (s: string) =>

@@ -3,8 +3,9 @@
  * (I2). Every step can be repeated: the next run finishes what a crash left half done. It also keeps partitions ahead and retires
  * lanes that had nothing for long.
  */
-import type { PruneRequest } from "../../store.ts";
+
 import { clockSql } from "../../shared/clock-sql.ts";
+import type { PruneRequest } from "../../store.ts";
 import { ensureDayIndexes } from "../day-indexes.ts";
 import type { Db } from "../db.ts";
 import { DAY_MS, dayOfPartition, daysAround, ensurePartitions, partitionSuffix } from "../partitions.ts";

@@ -4,9 +4,10 @@
  */
 import type { AttemptOutcome, AttemptRecord, MessageView, ProvenanceRecord, Status } from "../../../message/message.ts";
 import { isUuid } from "../../../platform/ids.ts";
+import { fromEpoch } from "../../shared/clock-sql.ts";
 import type { StatusCount } from "../../store.ts";
 import { type Db, OUTCOME_NAMES, RESOLUTION_NAMES } from "../db.ts";
-import { fromEpoch, messageView, viewSql } from "./view.ts";
+import { messageView, viewSql } from "./view.ts";
 
 const attemptsSql = (
   s: string,

@@ -3,8 +3,8 @@
  * would use a snapshot that may be older than a settle which just committed, and the message would be delivered and pending.
  */
 import type { ClaimedMessage } from "../../../message/message.ts";
-import type { At } from "../../store.ts";
 import { perClock } from "../../shared/clock-sql.ts";
+import type { At } from "../../store.ts";
 import type { Db } from "../db.ts";
 import { KIND_ORDERED, kindSays, type LaneInfo } from "../lane-table.ts";
 import { FAILED, orderedSays } from "./claimed.ts";

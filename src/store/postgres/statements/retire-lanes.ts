@@ -3,8 +3,9 @@
  * its siblings, too. Bounded steps with each upkeep, round and round. The lanes' table is locked for the deletion alone: a transaction that
  * has enqueued has read it, so nothing can be on its way into a lane that goes; a later enqueue finds it gone and makes it again.
  */
-import { hasSqlState } from "../../shared/sql-state.ts";
+
 import { clockSql } from "../../shared/clock-sql.ts";
+import { hasSqlState } from "../../shared/sql-state.ts";
 import type { Queryable } from "../connection.ts";
 import type { Db } from "../db.ts";
 

@@ -4,8 +4,8 @@
  */
 import { LIMITS } from "../../../message/limits.ts";
 import type { Settle } from "../../../message/settlement.ts";
-import type { At, SettleResult } from "../../store.ts";
 import { perClock } from "../../shared/clock-sql.ts";
+import type { At, SettleResult } from "../../store.ts";
 import { type Db, OUTCOME_CODES } from "../db.ts";
 import { KIND_ORDERED, type LaneInfo } from "../lane-table.ts";
 import type { MessageFacts, OpenLeases } from "../open-leases.ts";

@@ -2,7 +2,9 @@
  * Where a message stands, read in one snapshot: its state is where its row is. In `ready` it is pending, an attempt that
  * delivered makes it delivered, an unreplayed dead letter makes it dead, and what is left is under a lease.
  */
+
 import type { MessageView, Status } from "../../../message/message.ts";
+import { fromEpoch } from "../../shared/clock-sql.ts";
 import type { Row } from "../connection.ts";
 import { RESOLUTION_NAMES } from "../db.ts";
 
@@ -33,9 +35,6 @@ export const viewSql = (
       (array_agg(code order by lease_id desc) filter (where outcome > 2))[1] as code
     from ${s}.attempt a where a.message_id = x.id) a
   order by m.id desc`;
-
-export const fromEpoch = (seconds: string | null | undefined): Date | null =>
-  seconds ? new Date(Math.round(Number(seconds) * 1_000)) : null;
 
 export function messageView(row: Row): MessageView {
   return {

@@ -4,6 +4,7 @@
  * shortly, because every turn of a user shares them.
  */
 import { MakegoodError } from "../../../message/errors.ts";
+import { fromEpoch, perClock } from "../../shared/clock-sql.ts";
 import type { Transaction } from "../../store.ts";
 import {
   type FinalizeRequest,
@@ -13,9 +14,7 @@ import {
   type Turn,
   type TurnSettlement,
 } from "../../usage.ts";
-import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
-import { fromEpoch } from "../statements/view.ts";
 import { queryIn } from "../transaction.ts";
 import type { UsageReads } from "./reads.ts";
 import { lockBucketsSql } from "./reserve.ts";

@@ -2,9 +2,10 @@
  * What is read of turns and quota, on our own connections or inside a transaction: one turn, the silent ones, the quota rows, and
  * whether rows and turns add up.
  */
+
+import { perClock } from "../../shared/clock-sql.ts";
 import type { At, Transaction } from "../../store.ts";
 import type { QuotaGap, QuotaUsage, Turn, TurnRef } from "../../usage.ts";
-import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { queryIn } from "../transaction.ts";
 import { NIL_USER, TURN_COLUMNS, turnOf } from "./rows.ts";

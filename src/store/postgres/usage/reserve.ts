@@ -3,9 +3,9 @@
  * inserted together with the new sums: a refusal has written nothing, in a caller's transaction either.
  */
 import { MakegoodError } from "../../../message/errors.ts";
+import { perClock } from "../../shared/clock-sql.ts";
 import type { At, Transaction } from "../../store.ts";
 import type { Reservation, ReserveResult } from "../../usage.ts";
-import { perClock } from "../../shared/clock-sql.ts";
 import type { Db } from "../db.ts";
 import { queryIn } from "../transaction.ts";
 import type { UsageReads } from "./reads.ts";

@@ -2,9 +2,10 @@
  * A turn as a row: which columns are read, how they become a Turn again. Everything travels as text, so that it comes back the same
  * from every driver a caller's transaction may run on.
  */
+
+import { fromEpoch } from "../../shared/clock-sql.ts";
 import type { Bucket, SettlementMethod, Turn, TurnOutcome, TurnState } from "../../usage.ts";
 import type { Row } from "../connection.ts";
-import { fromEpoch } from "../statements/view.ts";
 
 /** Stands for "the tenant itself" where a quota row needs a user. */
 export const NIL_USER = "00000000000000000000000000000000";

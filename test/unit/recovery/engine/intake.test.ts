@@ -4,10 +4,11 @@
  */
 import { expect, it } from "vitest";
 import { MakegoodError } from "../../../../src/message/errors.ts";
+import { INGEST_MAX } from "../../../../src/recovery/candidates/candidate-state.ts";
+import type { Ingested, NewOccurrence } from "../../../../src/recovery/failures/failure.ts";
 import { createIntake, type Incoming } from "../../../../src/recovery/failures/intake.ts";
 import type { FailurePlaces } from "../../../../src/recovery/failures/place-failures.ts";
-import { INGEST_MAX } from "../../../../src/recovery/candidates/candidate-state.ts";
-import type { GroupIdentity, Ingested, NewOccurrence } from "../../../../src/recovery/records-types.ts";
+import type { GroupIdentity } from "../../../../src/recovery/groups/group.ts";
 
 const AT = { topic: "t/x", sink: "x", errorCode: "E" };
 const GROUP: GroupIdentity = { ...AT, fingerprint: "f", failureMatchId: "m", template: "x", topFrame: null, groupRule: null };

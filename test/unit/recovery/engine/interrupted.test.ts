@@ -5,11 +5,13 @@
 import { describe, expect, it } from "vitest";
 import { createEvents } from "../../../../src/observe/events.ts";
 import { createIds } from "../../../../src/platform/ids.ts";
+import type { Candidate, CandidateWrite } from "../../../../src/recovery/candidates/candidate.ts";
 import { endOf } from "../../../../src/recovery/candidates/completion.ts";
 import { reopenIfNewer } from "../../../../src/recovery/candidates/reopen.ts";
 import { carrierTopicName } from "../../../../src/recovery/carrier.ts";
 import { createRecovery, type RecoveryEngine } from "../../../../src/recovery/engine.ts";
-import type { Candidate, CandidateWrite, Group, RecoveryStore } from "../../../../src/recovery/records-types.ts";
+import type { Group } from "../../../../src/recovery/groups/group.ts";
+import type { Records } from "../../../../src/recovery/records.ts";
 import { ANN, createScene, DELIVERED, dead, type Scene, TOPIC } from "./scene.ts";
 
 const MINUTE_MS = 60_000;
@@ -18,7 +20,7 @@ const EXECUTION = "019b76da-0000-7000-8000-0000000000ff";
 /** A process on the same store that hangs for ever where `hangs` says so. */
 function dying(scene: Scene, hangs: (name: string, argument: unknown) => boolean): RecoveryEngine {
   const recovery = new Proxy(scene.recovery, {
-    get: (target, name: keyof RecoveryStore) => {
+    get: (target, name: keyof Records) => {
       const member = target[name];
       if (typeof member !== "function") return member;
       return (...given: unknown[]) =>

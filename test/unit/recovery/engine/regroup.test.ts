@@ -4,11 +4,13 @@
  */
 import { describe, expect, it } from "vitest";
 import { createIds } from "../../../../src/platform/ids.ts";
+import type { Candidate } from "../../../../src/recovery/candidates/candidate.ts";
 import { ingestRules } from "../../../../src/recovery/candidates/when.ts";
+import { createGroupJoins } from "../../../../src/recovery/failures/join-groups.ts";
+import type { Group } from "../../../../src/recovery/groups/group.ts";
 import { mergeDecision } from "../../../../src/recovery/groups/merge-rule.ts";
 import { groupRuleText, readGroupRule } from "../../../../src/recovery/groups/rule-documents.ts";
-import { createGroupJoins } from "../../../../src/recovery/failures/join-groups.ts";
-import type { Candidate, Group, RecoveryStore } from "../../../../src/recovery/records-types.ts";
+import type { Records } from "../../../../src/recovery/records.ts";
 import { ANN, BO, createScene, type Scene, TOPIC } from "./scene.ts";
 
 const RULES = { reopens: () => true, evaluation: () => null };
@@ -186,7 +188,7 @@ describe("a split", () => {
     const [, one] = await scene.die(texts, { code: "E_UP" });
     const whole = (await groupOf(scene, one)) ?? 0;
     const { moveOccurrences } = scene.recovery;
-    const broken = scene.recovery as { moveOccurrences: RecoveryStore["moveOccurrences"] };
+    const broken = scene.recovery as { moveOccurrences: Records["moveOccurrences"] };
     broken.moveOccurrences = async () => {
       throw new Error("killed");
     };
@@ -203,7 +205,7 @@ describe("a split", () => {
     const [, one] = await scene.die(texts, { code: "E_UP" });
     const whole = (await groupOf(scene, one)) ?? 0;
     const { moveOccurrences } = scene.recovery;
-    const broken = scene.recovery as { moveOccurrences: RecoveryStore["moveOccurrences"] };
+    const broken = scene.recovery as { moveOccurrences: Records["moveOccurrences"] };
     broken.moveOccurrences = () => Promise.reject(new Error("killed"));
     await expect(scene.engine.split(whole, ["503"], "another cause", ANN)).rejects.toThrow("killed");
     broken.moveOccurrences = moveOccurrences;

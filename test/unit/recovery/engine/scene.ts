@@ -9,12 +9,14 @@ import { payloadHash } from "../../../../src/message/validate.ts";
 import { createEvents, type MakegoodEvent } from "../../../../src/observe/events.ts";
 import type { Clock } from "../../../../src/platform/clock.ts";
 import { createIds } from "../../../../src/platform/ids.ts";
+import type { Candidate } from "../../../../src/recovery/candidates/candidate.ts";
 import { createRecovery, type RecoveryEngine } from "../../../../src/recovery/engine.ts";
+import type { Records } from "../../../../src/recovery/records.ts";
 import type { Actor, FailureReport } from "../../../../src/recovery/recovery.ts";
 import type { RecoverySettings } from "../../../../src/recovery/settings.ts";
 import { EVALUATION_ATTEMPTS_MAX, RECOVERY_TOPIC } from "../../../../src/recovery/topics.ts";
+import { homeOf } from "../../../../src/store/home.ts";
 import { createMemoryStore } from "../../../../src/store/memory/memory-store.ts";
-import { type Candidate, type RecoveryStore, recoveryOf } from "../../../../src/recovery/records-types.ts";
 import type { Store } from "../../../../src/store/store.ts";
 
 export const ANN: Actor = { actor: "ann", actorType: "human" };
@@ -69,7 +71,7 @@ export interface SceneOptions {
 export interface Scene {
   readonly clock: ManualClock;
   readonly store: Store;
-  readonly recovery: RecoveryStore;
+  readonly recovery: Records;
   readonly engine: RecoveryEngine;
   readonly events: MakegoodEvent[];
   /** Another process on the same store. */
@@ -113,7 +115,7 @@ export const DELIVERED: Settlement = { kind: "delivered", outcome: "delivered" }
 export async function createScene({ settings, fallback, compensation }: SceneOptions = {}): Promise<Scene> {
   const clock = manualClock();
   const store = createMemoryStore({ clock });
-  const recovery = recoveryOf(store);
+  const recovery = homeOf(store);
   if (recovery === null) throw new Error("the memory store has the recovery seam");
   const bus = createEvents();
   const events: MakegoodEvent[] = [];

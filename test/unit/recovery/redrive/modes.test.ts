@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { MakegoodError } from "../../../../src/message/errors.ts";
 import { carrierKey, createCarrierTopics } from "../../../../src/recovery/carrier.ts";
 import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts.ts";
+import type { NewOccurrence } from "../../../../src/recovery/failures/failure.ts";
 import { nextKey } from "../../../../src/recovery/redrive/carriers.ts";
-import type { NewOccurrence } from "../../../../src/recovery/records-types.ts";
 import { definition, hashOf } from "../../../../src/testing/store-conformance/fixtures.ts";
 import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 

@@ -7,8 +7,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planOf, planText, stateOf, stateText } from "../../../../src/recovery/redrive/kept-text.ts";
 import { firstState, nextStep, restarted, type StepState, UNKNOWN_MS_MAX } from "../../../../src/recovery/redrive/next-step.ts";
-import { REDRIVE_DEFAULTS, type RedrivePlan } from "../../../../src/recovery/redrive/request.ts";
 import type { RedriveCounts } from "../../../../src/recovery/redrive/redrive.ts";
+import { REDRIVE_DEFAULTS, type RedrivePlan } from "../../../../src/recovery/redrive/request.ts";
 
 const START_MS = 1_700_000_000_000;
 

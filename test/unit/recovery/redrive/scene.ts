@@ -8,9 +8,9 @@ import { createEvents, type MakegoodEvent } from "../../../../src/observe/events
 import type { Clock } from "../../../../src/platform/clock.ts";
 import { createIds } from "../../../../src/platform/ids.ts";
 import type { RedriveDeps } from "../../../../src/recovery/redrive/deps.ts";
+import type { Redrive } from "../../../../src/recovery/redrive/redrive.ts";
 import { createRedrives, type Redrives } from "../../../../src/recovery/redrive/redrives.ts";
 import { createMemoryStore } from "../../../../src/store/memory/memory-store.ts";
-import type { Redrive } from "../../../../src/recovery/redrive/redrive.ts";
 import { DELIVERED, dead, definition, newMessage } from "../../../../src/testing/store-conformance/fixtures.ts";
 
 export const TOPIC = "billing/charge";

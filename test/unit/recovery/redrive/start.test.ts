@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import { isMakegoodError } from "../../../../src/message/errors.ts";
-import type { RedriveRequest } from "../../../../src/recovery/redrive/request.ts";
 import { readSelect, writtenSelect } from "../../../../src/recovery/redrive/redrive.ts";
+import type { RedriveRequest } from "../../../../src/recovery/redrive/request.ts";
 import { definition } from "../../../../src/testing/store-conformance/fixtures.ts";
 import { ANN, createScene, TOPIC } from "./scene.ts";
 

@@ -1,0 +1,91 @@
+/** A failure on its way in and as it is kept: an occurrence in a group, counted once. */
+import type { NewMessage } from "../../message/message.ts";
+import type { At } from "../../store/store.ts";
+import type { Candidate } from "../candidates/candidate.ts";
+import type { GroupIdentity } from "../groups/group.ts";
+
+export type FailureSource = "message" | "api" | "stream";
+
+/**
+ * A message of ours that failed. `attempts` marks exactly this death as ingested, whatever the ledger says of the key (else a repeat
+ * would be queued for ever); a message that is not dead with these attempts is left alone.
+ */
+export interface FailedMessage {
+  readonly id: string;
+  readonly generation: number;
+  readonly attempts: number;
+}
+
+export interface NewOccurrence {
+  /**
+   * The ledger's key: the same key again counts nothing; with another hash it is a conflict. Null: no repeat by its key. Under any key a
+   * message counts once per generation and group (with those merged into it): a fingerprint may change in between.
+   */
+  readonly requestKey: string | null;
+  /** 32 hex digits. */
+  readonly payloadHash: string;
+  readonly source: FailureSource;
+  readonly group: GroupIdentity;
+  /**
+   * Supplied from outside: kept, and joins the group. Known already (supplied before, or the own id of a group): its group, whatever
+   * the fingerprint says. After that the fingerprint decides, then the identity's own match id; a group is made where none is known.
+   */
+  readonly failureMatchId: string | null;
+  readonly message: FailedMessage | null;
+  readonly tenantId: string | null;
+  readonly skillId: string | null;
+  /** At most FINGERPRINT_LIMITS.textCharsMax characters; no NUL. */
+  readonly errorMessage: string;
+  readonly stackTrace: string | null;
+  /** The failure payload of an outside failure, as JSON text; null for our own. */
+  readonly failurePayload: string | null;
+  /** False: count only, queue no evaluation. */
+  readonly evaluate: boolean;
+}
+
+export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "payloadHash"> {
+  readonly occurrenceId: number;
+  /** Where it was counted; after a merge still the group that is part of another now. */
+  readonly groupId: number;
+  /** Of the identity it was ingested with: a supplied match id may have put it into a group of another code. */
+  readonly errorCode: string;
+  readonly at: Date;
+  /** Whether our own message is an open dead letter by this very death; null for outside failures. */
+  readonly open: boolean | null;
+}
+
+export interface IngestRules extends At {
+  /** Whether a candidate that is closed (candidate-state.ts, `isClosed`) makes room for a new one. Pure; called inside the write. */
+  readonly reopens: (closed: Candidate, now: Date) => boolean;
+  /**
+   * The message that asks for an evaluation after this write raised the count to `occurrences` from `before`; null: none is due. Called
+   * inside the write (so pure), once per group and write, where at least one counted occurrence has `evaluate` and the candidate is not
+   * closed. The candidate is passed as it will stand when a message is returned: `unevaluated`, `evaluations` and `version` one
+   * more; so `evaluations` is 1 for the first of a round. Null leaves it as it was.
+   */
+  readonly evaluation: (candidate: Candidate, occurrences: number, before: number) => NewMessage | null;
+}
+
+/**
+ * `conflict`: the key belongs to another payload; nothing is counted, the others of the call are. `first`: this occurrence made the group.
+ * `evaluationQueued`: it was counted, has `evaluate`, and an evaluation of its group was queued with the write. Ids and `occurrenceCount` as they
+ * are after the whole write, for a group that was merged those of the one it became part of. `failureMatchId`: the supplied one, else the
+ * group's own.
+ */
+export interface Ingested {
+  readonly kind: "accepted" | "duplicate" | "conflict";
+  readonly groupId: number;
+  readonly candidateId: number;
+  readonly failureMatchId: string;
+  readonly occurrenceCount: number;
+  readonly first: boolean;
+  readonly evaluationQueued: boolean;
+}
+
+/** A dead letter of ours that has not been ingested since it last died. */
+export interface DeadFailure extends FailedMessage {
+  readonly topic: string;
+  readonly tenantId: string | null;
+  readonly code: string | null;
+  readonly error: string | null;
+}
