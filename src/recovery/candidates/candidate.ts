@@ -54,7 +54,8 @@ export interface CandidatePatch {
   readonly decision?: Decision | undefined;
   /** Adds one, after `clearApprovals`; the same actor twice is one, as first written. */
   readonly approval?: (Pick<Approval, "actor" | "note"> & Partial<Pick<Approval, "occurrenceCount">>) | undefined;
-  readonly clearApprovals?: boolean | undefined;
+  /** All of them, or those of these people. */
+  readonly clearApprovals?: boolean | readonly string[] | undefined;
   readonly evaluationStatus?: EvaluationStatus | undefined;
   /** Sets `evaluatedAt` to the store's now. */
   readonly evaluated?: boolean | undefined;

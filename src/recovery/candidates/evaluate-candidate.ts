@@ -57,6 +57,17 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
   }
 
+  /** Decided about or executed meanwhile: what was evaluated before stands, and nothing is under way any more. Null: look again. */
+  async function settled(candidate: Candidate): Promise<Candidate | null> {
+    const { candidateId, version, evaluationStatus: from, evaluatedAt } = candidate;
+    const to = evaluatedAt === null ? "unevaluated" : "evaluated";
+    if (from === to || from === "evaluated" || from === "failed") return candidate;
+    // Appendix E: what was asked for anew is evaluated by way of evaluating.
+    const next = from === "unevaluated" ? "evaluating" : to;
+    const written = await recovery.write({ candidateId, version, patch: { evaluationStatus: next }, provenance: [] });
+    return written.kind === "done" && next === to ? written.candidate : null;
+  }
+
   /** The candidate as it is claimed, or null when there is nothing to claim. */
   async function claim(candidate: Candidate): Promise<Candidate | null> {
     if (candidate.evaluationStatus === "evaluating") return candidate;
@@ -138,7 +149,11 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
       const startedMs = clock.monotonicMs();
       for (let round = 0; round < ROUNDS_MAX; round++) {
         const { candidate, group } = await load(candidateId);
-        if (!isEvaluable(candidate)) return { candidate, group, done: false };
+        if (!isEvaluable(candidate)) {
+          const rests = await settled(candidate);
+          if (rests === null) continue;
+          return { candidate: rests, group, done: false };
+        }
         const claimed = await claim(candidate);
         if (claimed === null) {
           if (candidate.evaluationStatus === "evaluated") return { candidate, group, done: false };
