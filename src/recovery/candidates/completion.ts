@@ -16,7 +16,7 @@ import type { Redrive } from "../redrive/redrive.ts";
 import type { Candidate, ExecutionStatus } from "./candidate.ts";
 import { confidenceNow } from "./confidence-now.ts";
 import { breakersOf, ending, plannedHold } from "./ending.ts";
-import { reopenIfNewer } from "./reopen.ts";
+import { reopenIfLeft } from "./reopen.ts";
 
 export interface CompletionDeps {
   readonly recovery: Records;
@@ -95,7 +95,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
       ...(breakers.length > 0 && { breakers }),
     };
     const ended = await end(candidate, status, result);
-    if (ended) await reopenIfNewer(recovery, rules, candidate);
+    if (ended) await reopenIfLeft(recovery, rules, candidate);
     return ended;
   }
 
@@ -109,7 +109,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     const since = clock.wallMs() - RECENT_MS;
     for (const executionStatus of ["succeeded", "failed", "skipped"] as const) {
       const { data } = await recovery.candidates({ executionStatus, limit: PAGE });
-      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfNewer(recovery, rules, each);
+      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfLeft(recovery, rules, each);
     }
   }
 

@@ -13,14 +13,15 @@ import type { Records } from "../records.ts";
 import type { RedrivePreview } from "../redrive/redrive.ts";
 import { evaluationToJson } from "../rules/evaluation-json.ts";
 import type { RecoverySettings } from "../settings.ts";
-import { autoExecutionOf } from "./auto-execution.ts";
+import { type AutoExecutionRecord, autoExecutionOf } from "./auto-execution.ts";
 import type { Candidate } from "./candidate.ts";
 import { chooserOf } from "./chosen.ts";
-import type { EvaluatedFailure, EvaluateFailure } from "./evaluate-failure.ts";
+import { wasCancelled } from "./ending.ts";
+import { type EvaluatedFailure, type EvaluateFailure, failureOf } from "./evaluate-failure.ts";
 import { isEvaluable } from "./when.ts";
 
 export interface EvaluatorDeps {
-  readonly recovery: Pick<Records, "candidate" | "group" | "occurrences" | "write">;
+  readonly recovery: Pick<Records, "candidate" | "candidates" | "group" | "occurrences" | "write">;
   readonly evaluateFailure: EvaluateFailure;
   readonly hooks: Hooks;
   readonly events: Events;
@@ -46,6 +47,7 @@ export interface Evaluator {
 /** I10: how often it is evaluated anew because the candidate was written meanwhile. */
 const ROUNDS_MAX = 5;
 const ALTERNATIVES_MAX = 5;
+const CANCELLED: AutoExecutionRecord = { allowed: false, refusals: ["cancelled_before"] };
 
 export function createEvaluator(deps: EvaluatorDeps): Evaluator {
   const { recovery, hooks, clock, settings } = deps;
@@ -77,13 +79,14 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     return written.kind === "done" ? written.candidate : null;
   }
 
+  async function cancelledBefore({ groupId, round, candidateId }: Candidate): Promise<boolean> {
+    if (round === 1) return false;
+    const { data } = await recovery.candidates({ groupId, current: false, limit: 2 });
+    return data.some((one) => one.candidateId !== candidateId && wasCancelled(one));
+  }
+
   async function evaluated(candidate: Candidate, group: Group): Promise<EvaluatedFailure> {
-    const { data } = await recovery.occurrences(group.groupId, { limit: 1 });
-    const newest = data[0];
-    const { errorCode, topic, template, occurrenceCount } = group;
-    const { errorMessage = template, stackTrace = null, skillId = null } = newest ?? {};
-    const failure = { errorCode, topic, occurrenceCount, errorMessage, stackTrace, skillId };
-    const result = await deps.evaluateFailure(failure, group);
+    const result = await deps.evaluateFailure(await failureOf(recovery, group), group);
     if (settings.ruleDebug) {
       const rules = result.evaluation.rulesEvaluated.map(({ ruleId, ...rest }) => ({ rule: ruleId, ...rest }));
       const detail = { candidateId: candidate.candidateId, rules };
@@ -101,7 +104,8 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     const confidence = chooser === null ? evaluation.confidence : (ranked?.confidence ?? 0);
     const blastRadius = await deps.blastRadius(groupId);
     // What a person chose instead is theirs to execute.
-    const auto = autoExecutionOf({ settings, action: chooser === null ? action : null, confidence, group, blastRadius });
+    const gates = autoExecutionOf({ settings, action: chooser === null ? action : null, confidence, group, blastRadius });
+    const auto = gates.allowed && (await cancelledBefore(before)) ? CANCELLED : gates;
     const json = evaluationToJson({ ...evaluation, alternatives: evaluation.alternatives.slice(0, ALTERNATIVES_MAX) });
     const said = {
       candidateId,
