@@ -3,11 +3,11 @@
  * nobody can leave.
  */
 import { describe, expect, it } from "vitest";
-import { approvalRefusal, standingOf } from "../../../../src/recovery/candidates/approvals.ts";
-import type { Candidate, ExecutionStatus } from "../../../../src/recovery/candidates/candidate.ts";
-import { EXECUTION_STATUSES, forbiddenMove } from "../../../../src/recovery/candidates/candidate-state.ts";
-import { handMoveRefusal, isExecutionStatus } from "../../../../src/recovery/candidates/transitions.ts";
-import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts.ts";
+import { approvalRefusal, standingOf } from "../../../src/recovery/candidates/approvals.ts";
+import type { Candidate, ExecutionStatus } from "../../../src/recovery/candidates/candidate.ts";
+import { EXECUTION_STATUSES, forbiddenMove } from "../../../src/recovery/candidates/candidate-state.ts";
+import { handMoveRefusal, isExecutionStatus } from "../../../src/recovery/candidates/transitions.ts";
+import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { ANN, BO, createScene, ROBOT, type Scene } from "./scene.ts";
 
 const DAY_MS = 24 * 3_600_000;
