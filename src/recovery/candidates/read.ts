@@ -1,7 +1,6 @@
 /** Candidates as people see them: with their group, what is known, what an execution would touch, and who has done what. */
 
 import { actionInfo } from "../actions/info.ts";
-import type { Group } from "../groups/group.ts";
 import type { Paged } from "../pages.ts";
 import type { CandidateDetail, CandidateInGroup } from "../recovery.ts";
 import type { Candidate, CandidateFilter } from "./candidate.ts";
@@ -41,11 +40,7 @@ export async function candidateList(
   filter: CandidateFilter,
 ): Promise<Paged<CandidateInGroup>> {
   const { data, nextCursor } = await recovery.candidates(filter);
-  const groups = new Map<number, Group>();
-  for (const id of new Set(data.map(({ groupId }) => groupId))) {
-    const group = await recovery.group(id);
-    if (group) groups.set(id, group);
-  }
+  const groups = await recovery.groupsById([...new Set(data.map(({ groupId }) => groupId))]);
   const pairs = data.map((candidate: Candidate) => ({ candidate, group: groups.get(candidate.groupId) }));
   return { data: pairs.filter((pair): pair is CandidateInGroup => pair.group !== undefined), nextCursor };
 }

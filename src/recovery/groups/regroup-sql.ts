@@ -45,9 +45,9 @@ async function merge(s: string, run: Run, request: GroupMerge): Promise<GroupCha
   }
   await endCandidate(s, run, from, request, now);
   await run(
-    `with f as (update ${s}.recovery_group g set merged_into = $2::bigint, version = g.version + (g.id = $1::bigint)::int
+    `with f as (update ${s}.recovery_group g set merged_into = $2::bigint, version = g.version + (g.id = $1::bigint)::int, open = 0
         where g.id = $1::bigint or g.merged_into = $1::bigint)
-      update ${s}.recovery_group g set occurrences = g.occurrences + f.occurrences, first_at = least(g.first_at, f.first_at),
+      update ${s}.recovery_group g set occurrences = g.occurrences + f.occurrences, open = g.open + f.open, first_at = least(g.first_at, f.first_at),
         last_at = greatest(g.last_at, f.last_at), held_by = coalesce(g.held_by, f.held_by), version = g.version + 1
       from ${s}.recovery_group f where g.id = $2::bigint and f.id = $1::bigint`,
     [request.from, request.into],
