@@ -25,7 +25,8 @@ export const NAMES_HINT =
 
 /** The moments of a query as instants. */
 function inTime<Q extends Asked<"listGroups" | "listCandidates">["query"]>({ since, until, ...query }: Q, { clock }: Kernel) {
-  const instant = (moment: string | undefined) => (moment === undefined ? undefined : (momentOf(moment, clock.wallMs()) ?? undefined));
+  const instant = (moment: string | undefined) =>
+    moment === undefined ? undefined : (momentOf(moment, clock.wallMs()) ?? undefined);
   return { ...query, since: instant(since), until: instant(until) };
 }
 
