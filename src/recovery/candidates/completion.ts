@@ -79,12 +79,14 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
   async function endByRedrive(candidate: Candidate): Promise<boolean> {
     if (candidate.redriveId === null) return false;
     const redrive = await recovery.redrives.get(candidate.redriveId);
-    const status = redrive && endOf(redrive);
+    const breakers = breakersOf(candidate);
+    const came = redrive && endOf(redrive);
+    // A breaker that was opened is something that can be rolled back.
+    const status = came === "skipped" && breakers.length > 0 ? "failed" : came;
     if (!redrive || status === null) return false;
     // The process that began to watch ends it at once, unless it was killed.
     if (redrive.mode === "watch" && clock.wallMs() - redrive.createdAt.getTime() < GRACE_MS) return false;
     const { redriveId: id, mode, counts, statusReason } = redrive;
-    const breakers = breakersOf(candidate);
     const result = {
       action: candidate.selectedAction,
       mode,
