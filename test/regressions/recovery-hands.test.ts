@@ -49,7 +49,10 @@ const nextRound = (group: string, round: number) =>
 describe("R11: another action", () => {
   it("is chosen with a reason, and it is on record who did", async () => {
     const { id } = await chosen("hands/choose", "manual_intervention");
-    expect(await scene.candidate(id)).toMatchObject({ selected_action: "manual_intervention", evaluation: { selected_by: "alice" } });
+    expect(await scene.candidate(id)).toMatchObject({
+      selected_action: "manual_intervention",
+      evaluation: { selected_by: "alice" },
+    });
     expect(await run("candidates", "choose", id)).toMatchObject({ code: 2, stderr: expect.stringContaining("--action") });
     const wrong = await words(`candidates choose ${id} --action nonsense`);
     expect([wrong.code, wrong.stderr]).toEqual([3, expect.stringContaining("nonsense")]);
@@ -154,7 +157,10 @@ describe("R11: numbers and lists", () => {
       expect(wanted(await ids(`${list} --since 1h`))).toHaveLength(2);
       expect(await ids(`${list} --until 2020-01-01T00:00:00Z`)).toEqual([]);
       expect(await ids(`${list} --since 2090-01-01`)).toEqual([]);
-      expect(await words(`${list} --since yesterday`)).toMatchObject({ code: 2, stderr: expect.stringContaining("how long ago") });
+      expect(await words(`${list} --since yesterday`)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("how long ago"),
+      });
     }
     const first = await asJson("candidates list --order size --limit 1");
     const second = await asJson(`candidates list --order size --limit 1 --cursor ${first.next_cursor}`);
@@ -173,12 +179,16 @@ describe("what other rules would have suggested", () => {
     await writeFile(file, JSON.stringify(rule));
     const told = await run("whatif", "--rules", file, "--days", "2");
     expect([told.code, told.stderr]).toEqual([0, ""]);
-    expect(told.stdout).toMatch(/^1 of \d+ groups of the last 2 days would get another suggestion, with 3 open messages; nothing was changed\n/);
+    expect(told.stdout).toMatch(
+      /^1 of \d+ groups of the last 2 days would get another suggestion, with 3 open messages; nothing was changed\n/,
+    );
     expect(told.stdout).toMatch(new RegExp(`\n${group.group_id} +3 +notify_ops 70% +skip_task 90% +not known +`));
     await writeFile(file, JSON.stringify([rule]));
     const json = await asJson(`whatif --rules ${file}`);
     expect(json).toMatchObject({ days: 7, changed: 1, cut_off: false, next_cursor: null });
-    expect(json.data).toMatchObject([{ group_id: group.group_id, open_messages: 3, after: { action: "skip_task", ended: null } }]);
+    expect(json.data).toMatchObject([
+      { group_id: group.group_id, open_messages: 3, after: { action: "skip_task", ended: null } },
+    ]);
     const after = await scene.candidate(candidate.candidate_id);
     expect([after.version, after.selected_action]).toEqual([candidate.version, candidate.selected_action]);
     expect((await scene.as("alice", "GET", `${BASE}/rules/tried`)).status).toBe(404);
