@@ -8,13 +8,13 @@ import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Group } from "../groups/group.ts";
 import type { Hooks } from "../hooks.ts";
-import { line, SYSTEM } from "../provenance.ts";
+import { line, type NewProvenance, SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { RedrivePreview } from "../redrive/redrive.ts";
 import { evaluationToJson } from "../rules/evaluation-json.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { type AutoExecutionRecord, autoExecutionOf } from "./auto-execution.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Candidate, EvaluationStatus } from "./candidate.ts";
 import { chooserOf } from "./chosen.ts";
 import { wasCancelled } from "./ending.ts";
 import { type EvaluatedFailure, type EvaluateFailure, failureOf } from "./evaluate-failure.ts";
@@ -61,22 +61,29 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
 
   /** Decided about or executed meanwhile: what was evaluated before stands, and nothing is under way any more. Null: look again. */
   async function settled(candidate: Candidate): Promise<Candidate | null> {
-    const { candidateId, version, evaluationStatus: from, evaluatedAt } = candidate;
+    const { evaluationStatus: from, evaluatedAt } = candidate;
     const to = evaluatedAt === null ? "unevaluated" : "evaluated";
-    if (from === to || from === "evaluated" || from === "failed") return candidate;
-    // Appendix E: what was asked for anew is evaluated by way of evaluating.
-    const next = from === "unevaluated" ? "evaluating" : to;
-    const written = await recovery.write({ candidateId, version, patch: { evaluationStatus: next }, provenance: [] });
-    return written.kind === "done" && next === to ? written.candidate : null;
+    return from === to || from === "failed" ? candidate : moved(candidate, to);
+  }
+
+  /** Null: another wrote to it meanwhile. Appendix E: what was asked for and not begun ends by way of evaluating. */
+  async function moved(
+    candidate: Candidate,
+    evaluationStatus: EvaluationStatus,
+    provenance: NewProvenance[] = [],
+  ): Promise<Candidate | null> {
+    const begins = candidate.evaluationStatus === "unevaluated" && evaluationStatus !== "evaluating";
+    const from = begins ? await moved(candidate, "evaluating") : candidate;
+    if (from === null) return null;
+    const { candidateId, version } = from;
+    const written = await recovery.write({ candidateId, version, patch: { evaluationStatus }, provenance });
+    return written.kind === "done" ? written.candidate : null;
   }
 
   /** The candidate as it is claimed, or null when there is nothing to claim. */
   async function claim(candidate: Candidate): Promise<Candidate | null> {
     if (candidate.evaluationStatus === "evaluating") return candidate;
-    if (candidate.evaluationStatus === "evaluated") return null;
-    const { candidateId, version } = candidate;
-    const written = await recovery.write({ candidateId, version, patch: { evaluationStatus: "evaluating" }, provenance: [] });
-    return written.kind === "done" ? written.candidate : null;
+    return candidate.evaluationStatus === "evaluated" ? null : moved(candidate, "evaluating");
   }
 
   async function cancelledBefore({ groupId, round, candidateId }: Candidate): Promise<boolean> {
@@ -182,22 +189,9 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
 
     async fail(candidateId, reason) {
       const { candidate } = await load(candidateId);
-      const { evaluationStatus, version, groupId } = candidate;
+      const { evaluationStatus, groupId } = candidate;
       if (evaluationStatus !== "evaluating" && evaluationStatus !== "unevaluated") return;
-      const provenance = [line("evaluation_failed", SYSTEM, { candidateId, groupId, reason })];
-      // Appendix E: what was never begun cannot fail.
-      if (evaluationStatus === "unevaluated") {
-        const begun = await recovery.write({ candidateId, version, patch: { evaluationStatus: "evaluating" }, provenance: [] });
-        if (begun.kind !== "done") return;
-        await recovery.write({
-          candidateId,
-          version: begun.candidate.version,
-          patch: { evaluationStatus: "failed" },
-          provenance,
-        });
-        return;
-      }
-      await recovery.write({ candidateId, version, patch: { evaluationStatus: "failed" }, provenance });
+      await moved(candidate, "failed", [line("evaluation_failed", SYSTEM, { candidateId, groupId, reason })]);
     },
   };
 }
