@@ -10,6 +10,7 @@ import { createDocuments } from "./documents.ts";
 import { createIngest } from "./failures/ingest.ts";
 import { createGroups } from "./groups/groups-sql.ts";
 import { createRegroup } from "./groups/regroup-sql.ts";
+import { createRollingCounts } from "./groups/rolling-counts.ts";
 import { createProvenance } from "./provenance-sql.ts";
 import { createCarried } from "./redrive/carried.ts";
 import { createEdit } from "./redrive/edit-sql.ts";
@@ -34,6 +35,7 @@ export function createRecords(home: Home) {
     },
     ingest: createIngest(home),
     ...createGroups(home),
+    ...createRollingCounts(home),
     ...createRegroup(home),
     ...createCandidates(home),
     ...createCandidateWrites(home),

@@ -20,15 +20,18 @@ export const membersOf = (s: string, g: string) =>
 /** A dead letter that is open by a death that was counted in a group. */
 export const OPEN_IN_GROUP = "d.resolution = 0 and d.ingested_attempts = d.attempts";
 
-const openOf = (s: string) => `(select count(*) from ${membersOf(s, "g.id")} x
-    join ${s}.dead_letter d on d.group_id = x.id and ${OPEN_IN_GROUP} where g.merged_into is null)`;
+/** Of `recovery_group g`: see groups/rolling-counts.ts. */
+const openOf = (
+  s: string,
+) => `case when g.merged_into is null then g.open + coalesce((select sum(o.n) from ${membersOf(s, "g.id")} x
+    join ${s}.recovery_open o on o.group_id = x.id), 0) else 0 end`;
 
-/** Of `recovery_group g`. */
+/** Of `recovery_group g`; `open`: where it is known how many of its messages are. */
 export const groupColumns = (
   s: string,
-  counts = true,
+  open = openOf(s),
 ) => `g.id::text, g.fingerprint, g.match_id, g.topic, g.sink, g.code, g.template, g.frame, g.rule,
-  g.occurrences::text, ${epoch("g.first_at")}, ${epoch("g.last_at")}, g.version::text, g.merged_into::text, g.held_by, ${counts ? openOf(s) : "0"}::text`;
+  g.occurrences::text, ${epoch("g.first_at")}, ${epoch("g.last_at")}, g.version::text, g.merged_into::text, g.held_by, (${open})::text`;
 
 export function groupOf(row: Row): Group {
   return {

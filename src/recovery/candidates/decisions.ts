@@ -29,18 +29,17 @@ export function createDecisions(deps: CandidateDeps): Decisions {
     }
     const action = actionOf(found);
     if (standing.approvals.some(({ actor }) => actor === by.actor)) return candidate;
-    const mine = candidate.approvals.some(({ actor }) => actor === by.actor);
-    // Those of an older or smaller group all go; one's own that is too old makes room for the new one.
-    const clear = candidate.approvals.length > 0 && (candidate.groupVersion !== group.version || standing.grown || mine);
-    const kept = clear ? 0 : standing.approvals.length;
+    // What does not stand any more goes, one's own that is too old too; another person's that stands is theirs.
+    const gone = candidate.approvals.filter((one) => !standing.approvals.includes(one)).map(({ actor }) => actor);
+    const kept = standing.approvals.length;
     const enough = kept + 1 >= Math.max(1, standing.needed);
     const said = { candidateId, groupId, action: action.actionCode };
     const provenance: NewProvenance[] = [
-      ...(clear ? [line("approval_lapsed", by, { ...said, reason: standing.lapsedReason })] : []),
+      ...(gone.length > 0 ? [line("approval_lapsed", by, { ...said, reason: standing.lapsedReason })] : []),
       line("approved", by, { ...said, reason: by.reason ?? null, details: { approvals: kept + 1, needed: standing.needed } }),
     ];
     const approval = { actor: by.actor, note: by.reason ?? null, occurrenceCount: group.occurrenceCount };
-    const patch = { decision: decisionFor(candidate, enough), approval, clearApprovals: clear, groupVersion: group.version };
+    const patch = { decision: decisionFor(candidate, enough), approval, clearApprovals: gone, groupVersion: group.version };
     const written = await recovery.write({ candidateId, version, groupVersion: group.version, patch, provenance });
     return written.kind === "version_conflict" || written.kind === "group_changed" ? "again" : writtenOf(candidateId, written);
   }

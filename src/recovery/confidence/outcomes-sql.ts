@@ -8,7 +8,8 @@ import { clockSql, epoch } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../candidates/candidate-state.ts";
 import { uningestedCount } from "../groups/groups-sql.ts";
-import { membersOf, OPEN_IN_GROUP } from "../rows.ts";
+import { tallySql } from "../groups/rolling-counts.ts";
+import { membersOf } from "../rows.ts";
 import type { Learned, OutcomeCount, RecoveryStats } from "./numbers.ts";
 
 type Weights = Pick<OutcomeCount, "successes" | "failures" | "at">;
@@ -97,17 +98,14 @@ function summed(rows: readonly OutcomeCount[], halfLifeMs: number): OutcomeCount
   return [...found.values()];
 }
 
-const statsSql = (s: string) => `select
-  (select count(*) from ${s}.recovery_group where merged_into is null)::text,
-  (select count(*) from ${s}.recovery_group g where g.merged_into is null
-    and exists (select from ${membersOf(s, "g.id")} x join ${s}.dead_letter d on d.group_id = x.id and ${OPEN_IN_GROUP}))::text,
-  (select coalesce(sum(occurrences), 0) from ${s}.recovery_group where merged_into is null)::text,
-  ${uningestedCount(s, "$1")}::text`;
+const statsSql = (s: string) => `select x.name, sum(x.n)::text from (${tallySql(s)}
+  union all select 'uningested', ${uningestedCount(s, "$1")}) x group by 1`;
 
-function tally<K extends string>(names: readonly K[], rows: readonly Row[], column: number): Record<K, number> {
-  const counts = Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
-  for (const row of rows) counts[row[column] as K] += Number(row[3]);
-  return counts;
+/** By one of the three states that a candidate's name in the tally is made of. */
+function tally<K extends string>(names: readonly K[], counts: ReadonlyMap<string, number>, place: number): Record<K, number> {
+  const sums = Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
+  for (const [name, n] of counts) if (name.includes("/")) sums[name.split("/")[place] as K] += n;
+  return sums;
 }
 
 export function createOutcomes(home: Home) {
@@ -131,20 +129,18 @@ export function createOutcomes(home: Home) {
       home.transaction("learn", ({ run: inside }) => learnIn(s, inside, learned, halfLifeMs, at?.now)),
     /** Topics that start with one of `except` do not count as uningested. */
     async stats(except: readonly string[]): Promise<RecoveryStats> {
-      const [[groups, openGroups, occurrences, uningested] = []] = await run(statsSql(s), [except]);
-      const states = await run(
-        `select decision, evaluation_status, execution_status, count(*)::text from ${s}.recovery_candidate group by 1, 2, 3`,
-      );
+      const counts = new Map((await run(statsSql(s), [except])).map(([name, n]) => [name as string, Number(n)]));
       const all = await run(`select ${COLUMNS} from ${s}.recovery_outcome o where o.level = 'all' ${ORDER}`);
+      const of = (name: string) => counts.get(name) ?? 0;
       return {
-        groups: Number(groups),
-        openGroups: Number(openGroups),
-        occurrences: Number(occurrences),
-        decisions: tally(DECISIONS, states, 0),
-        evaluations: tally(EVALUATION_STATUSES, states, 1),
-        executions: tally(EXECUTION_STATUSES, states, 2),
+        groups: of("groups"),
+        openGroups: of("open"),
+        occurrences: of("occurrences"),
+        decisions: tally(DECISIONS, counts, 0),
+        evaluations: tally(EVALUATION_STATUSES, counts, 1),
+        executions: tally(EXECUTION_STATUSES, counts, 2),
         outcomes: all.map(outcomeOf),
-        uningested: Number(uningested),
+        uningested: of("uningested"),
       };
     },
   };

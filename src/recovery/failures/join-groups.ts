@@ -74,7 +74,7 @@ export function createGroupJoins({ recovery, fingerprints, rules, clock }: Group
     for (const follow of [false, true]) {
       let cursor: string | undefined;
       do {
-        const page = await recovery.groups({ ...scope, merged: follow, counts: false, limit: PAGE, cursor });
+        const page = await recovery.groups({ ...scope, merged: follow, limit: PAGE, cursor });
         for (const group of page.data) {
           const what = follow ? await followOne(group, asked) : await joinOne(group);
           if (what === "merged") merged++;

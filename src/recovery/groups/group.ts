@@ -1,4 +1,5 @@
 /** A group: failures that are the same one, and what people see of it. */
+
 /** What a group is: the fingerprint and what people see of it. */
 export interface GroupIdentity {
   /** Versioned key of recovery/fingerprint; unique. */
@@ -41,8 +42,11 @@ export interface GroupFilter {
   readonly open?: boolean | undefined;
   /** True: those that were merged into others too. */
   readonly merged?: boolean | undefined;
-  /** False: `openMessages` is not counted (it costs more than the rest) but 0. */
-  readonly counts?: boolean | undefined;
+  /** That something occurred in at some time from `since` on, and before `until`: the first before it, the last after it. */
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  /** By the last occurrence (the default), or by open messages and then occurrences; a cursor belongs to its order. */
+  readonly order?: "recent" | "size" | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
 }

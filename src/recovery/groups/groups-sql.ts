@@ -1,6 +1,6 @@
 /**
- * What is read of groups and their occurrences, and which dead letters wait to be ingested. Open messages are counted over an index that
- * holds open, ingested dead letters alone, so a page of groups costs the same however much was counted in them before.
+ * What is read of groups and their occurrences, and which dead letters wait to be ingested. A page of groups costs the same however many
+ * there are and however much was counted in them: rolling-counts.ts.
  */
 
 import { isUuid } from "../../platform/ids.ts";
@@ -11,8 +11,9 @@ import type { OccurrencePage } from "../failures/occurrences.ts";
 import { listOccurrences } from "../failures/occurrences.ts";
 import type { Paged } from "../pages.ts";
 import { badCursor, paged, pageLimit } from "../pages.ts";
-import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP } from "../rows.ts";
+import { groupColumns, groupOf, membersOf } from "../rows.ts";
 import type { Group, GroupFilter } from "./group.ts";
+import { pendingOpen } from "./rolling-counts.ts";
 
 /** A group by its number; text that PostgreSQL does not read as a number finds no group. */
 export async function readGroup(s: string, run: Run, groupId: number): Promise<Group | null> {
@@ -21,38 +22,49 @@ export async function readGroup(s: string, run: Run, groupId: number): Promise<G
   return row ? groupOf(row) : null;
 }
 
-/** Microseconds and id of the last group of a page. */
-const place = (g: string) => `(extract(epoch from ${g}.last_at) * 1000000)::bigint || '.' || ${g}.id`;
-
-function placeOf(cursor: string | undefined): [string, string] | null {
-  if (cursor === undefined) return null;
-  const [, micros, id] = /^(-?\d{1,18})\.(\d{1,18})$/.exec(cursor) ?? [];
-  if (micros === undefined || id === undefined) throw badCursor();
-  return [micros, id];
-}
+/** By which columns a list goes, newest or largest first, and how the cursor says where the last group of a page stands. */
+const ORDERS = {
+  recent: {
+    by: ["g.last_at", "g.id"],
+    place: "(extract(epoch from g.last_at) * 1000000)::bigint || '.' || g.id",
+    reads: [(n: string) => `timestamptz 'epoch' + ${n}::bigint * interval '1 microsecond'`, (n: string) => `${n}::bigint`],
+  },
+  size: {
+    by: ["open_now", "g.occurrences", "g.id"],
+    place: "g.open_now || '.' || g.occurrences || '.' || g.id",
+    reads: [0, 1, 2].map(() => (n: string) => `${n}::bigint`),
+  },
+} as const;
 
 function groupsSql(s: string, filter: GroupFilter): { text: string; values: unknown[] } {
   const values: unknown[] = [pageLimit(filter.limit) + 1];
   const param = (value: unknown) => `$${values.push(value)}`;
+  const { by, place, reads } = ORDERS[filter.order ?? "recent"];
   const where = [filter.merged ? "true" : "g.merged_into is null"];
-  const after = placeOf(filter.cursor);
-  if (after) {
-    const at = `timestamptz 'epoch' + ${param(after[0])}::bigint * interval '1 microsecond'`;
-    where.push(`(g.last_at, g.id) < (${at}, ${param(after[1])}::bigint)`);
+  if (filter.cursor !== undefined) {
+    const parts = filter.cursor.split(".");
+    if (parts.length !== reads.length || !parts.every((part) => /^-?\d{1,18}$/.test(part))) throw badCursor();
+    where.push(`(${by.join(", ")}) < (${reads.map((read, i) => read(param(parts[i]))).join(", ")})`);
   }
   if (filter.topic !== undefined) where.push(`g.topic = ${param(filter.topic)}`);
   if (filter.errorCode !== undefined) where.push(`g.code = ${param(filter.errorCode)}`);
+  if (filter.since !== undefined) where.push(`g.last_at >= ${param(filter.since)}::timestamptz`);
+  if (filter.until !== undefined) where.push(`g.first_at < ${param(filter.until)}::timestamptz`);
   if (filter.tenantId !== undefined) {
     where.push(`exists (select from ${membersOf(s, "g.id")} x join ${s}.recovery_occurrence o on o.group_id = x.id
       where o.tenant_id = ${param(filter.tenantId)} and o.tenant_id is not null)`);
   }
-  if (filter.open) {
-    where.push(
-      `g.merged_into is null and exists (select from ${membersOf(s, "g.id")} x join ${s}.dead_letter d on d.group_id = x.id and ${OPEN_IN_GROUP})`,
-    );
-  }
-  const text = `select ${groupColumns(s, filter.counts ?? true)}, ${place("g")} from ${s}.recovery_group g where ${where.join(" and ")}
-    order by g.last_at desc, g.id desc limit $1::int`;
+  if (filter.open) where.push("g.merged_into is null and open_now > 0");
+  const order = `order by ${by.map((column) => `${column} desc`).join(", ")} limit $1::int`;
+  const part = (from: string, open: string, more = "") => {
+    const now = (text: string) => text.replaceAll("open_now", `(${open})`);
+    return `(select g.*, ${open} as open_now from ${from} where ${now(where.join(" and "))} ${more} ${now(order)})`;
+  };
+  // Groups whose count is on its way are few and are read all; the others come from an index in their order, no more than asked for.
+  const text = `with p as materialized (${pendingOpen(s)})
+    select ${groupColumns(s, "g.open_now")}, ${place} from (
+      ${part(`${s}.recovery_group g`, "g.open", "and g.id not in (select p.id from p)")}
+      union all ${part(`p join ${s}.recovery_group g on g.id = p.id`, "g.open + p.n")}) g ${order}`;
   return { text, values };
 }
 
@@ -98,7 +110,11 @@ export function createGroups(home: Home) {
       if ("fingerprint" in by) return find("fingerprint", by.fingerprint);
       return "failureMatchId" in by ? find("matchId", by.failureMatchId) : find("messageId", by.messageId);
     },
-    /** By the time of the last occurrence, latest first. */
+    /** These, by their ids; the groups themselves, also where they were merged. */
+    async groupsById(ids: readonly number[]): Promise<Map<number, Group>> {
+      const rows = await run(`select ${groupColumns(s)} from ${s}.recovery_group g where g.id = any ($1::bigint[])`, [ids]);
+      return new Map(rows.map(groupOf).map((group) => [group.groupId, group]));
+    },
     async groups(filter: GroupFilter): Promise<Paged<Group>> {
       const { text, values } = groupsSql(s, filter);
       const rows = await run(text, values);

@@ -10,8 +10,8 @@ import type { Candidate } from "../candidates/candidate.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
 import { putDocument } from "../documents.ts";
 import { latestOf, lockGroups, makeGroups, makeMatches } from "../failures/ingest-sql.ts";
-import type { NewProvenance } from "../provenance.ts";
-import { line, record } from "../provenance-sql.ts";
+import { line, SYSTEM } from "../provenance.ts";
+import { record } from "../provenance-sql.ts";
 import { membersOf } from "../rows.ts";
 import type { Group } from "./group.ts";
 import type { GroupChanged, GroupMerge, GroupSplit } from "./group-changes.ts";
@@ -45,9 +45,9 @@ async function merge(s: string, run: Run, request: GroupMerge): Promise<GroupCha
   }
   await endCandidate(s, run, from, request, now);
   await run(
-    `with f as (update ${s}.recovery_group g set merged_into = $2::bigint, version = g.version + (g.id = $1::bigint)::int
+    `with f as (update ${s}.recovery_group g set merged_into = $2::bigint, version = g.version + (g.id = $1::bigint)::int, open = 0
         where g.id = $1::bigint or g.merged_into = $1::bigint)
-      update ${s}.recovery_group g set occurrences = g.occurrences + f.occurrences, first_at = least(g.first_at, f.first_at),
+      update ${s}.recovery_group g set occurrences = g.occurrences + f.occurrences, open = g.open + f.open, first_at = least(g.first_at, f.first_at),
         last_at = greatest(g.last_at, f.last_at), held_by = coalesce(g.held_by, f.held_by), version = g.version + 1
       from ${s}.recovery_group f where g.id = $2::bigint and f.id = $1::bigint`,
     [request.from, request.into],
@@ -65,12 +65,10 @@ async function endCandidate(s: string, run: Run, { candidate }: Taken, request: 
       updated_at = ${clockSql(now)} where id = $1::bigint`,
     [candidate.candidateId],
   );
-  const [by] = request.provenance;
-  const ended: NewProvenance = {
-    ...line(approved ? "skipped" : "rejected", candidate, { ...by, reason: `merged into group ${request.into}` }),
-    action: candidate.selectedAction,
-  };
-  await record(s, run, [ended], { now });
+  const [by = SYSTEM] = request.provenance;
+  const { groupId, candidateId, selectedAction: action } = candidate;
+  const said = { groupId, candidateId, action, reason: `merged into group ${request.into}` };
+  await record(s, run, [line(approved ? "skipped" : "rejected", by, said)], { now });
 }
 
 async function split(s: string, run: Run, request: GroupSplit): Promise<GroupChanged> {

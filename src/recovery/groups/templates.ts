@@ -26,7 +26,7 @@ export async function templatesOf(
   const { topic, errorCode } = first;
   let cursor: string | undefined;
   do {
-    const page = await recovery.groups({ topic, errorCode, merged: true, counts: false, limit: PAGE, cursor });
+    const page = await recovery.groups({ topic, errorCode, merged: true, limit: PAGE, cursor });
     for (const each of page.data) if (each.mergedInto !== null && ids.has(each.mergedInto)) add(each);
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
