@@ -96,9 +96,7 @@ export interface CandidateInGroup {
   readonly group: Group;
 }
 
-export interface CandidateDetail {
-  readonly candidate: Candidate;
-  readonly group: Group;
+export interface CandidateDetail extends CandidateInGroup {
   /** The newest occurrences: what was known. */
   readonly inputs: readonly Occurrence[];
   readonly action: ActionInfo | null;

@@ -180,7 +180,7 @@ export function showCandidate(io: Io, candidate: Candidate): void {
     approvals: approvals.map(({ actor, at, note }) => `${actor} ${age(at)} ago${note === null ? "" : ` (${note})`}`).join(", "),
     missing: approvals_missing > 0 ? plural(approvals_missing, "approval") : null,
     lapsed: lapsed_reason && `${lapsed_reason}: approve again`,
-    execution: `${candidate.execution_status}${by === null ? "" : ` by ${by}`}`,
+    execution: `${candidate.execution_status}${candidate.execution_status === "unknown" ? " (end it: candidates settle)" : ""}${by === null ? "" : ` by ${by}`}`,
     redrive: candidate.redrive_id,
     owner: candidate.owner,
   });

@@ -86,6 +86,7 @@ export const commands = [
 
 function showGroup(io: Io, { why, candidate, occurrences, ...group }: AnswerOf<"getGroup">): void {
   sayFields(io, group);
+  if (group.held_by !== null) say(io, `  release it: makegood groups release ${group.group_id}`);
   say(io, "", "Why they are together:", ...why.flatMap((line) => wrapped(io, line, "  ")));
   if (candidate !== null) {
     const { candidate_id: id, selected_action: action, confidence, decision, execution_status } = candidate;

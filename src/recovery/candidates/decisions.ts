@@ -9,12 +9,7 @@ import type { Versioned } from "../recovery.ts";
 import type { Candidate } from "./candidate.ts";
 import { actionOf, type CandidateDeps, type Found, untilWritten, writtenOf, wrongState } from "./found.ts";
 
-export interface Decisions {
-  approve(candidateId: number, by: Versioned): Promise<Candidate>;
-  reject(candidateId: number, by: Versioned): Promise<Candidate>;
-}
-
-export function createDecisions(deps: CandidateDeps): Decisions {
+export function createDecisions(deps: CandidateDeps) {
   const { recovery } = deps;
 
   async function approveOnce(found: Found, by: Versioned): Promise<Candidate | "again"> {
@@ -57,14 +52,14 @@ export function createDecisions(deps: CandidateDeps): Decisions {
   }
 
   return {
-    async approve(candidateId, by) {
+    async approve(candidateId: number, by: Versioned): Promise<Candidate> {
       if (by.actorType !== "human" || by.actor === "system") {
         const text = `Candidate ${candidateId} can be approved by people only; ${by.actor} came as ${by.actorType}.`;
         throw new MakegoodError("approval_needed", text, { candidateId, actor: by.actor });
       }
       return untilWritten(deps, candidateId, by.version, (found) => approveOnce(found, by));
     },
-    reject: (candidateId, by) => untilWritten(deps, candidateId, by.version, (found) => rejectOnce(found, by)),
+    reject: (candidateId: number, by: Versioned) => untilWritten(deps, candidateId, by.version, (found) => rejectOnce(found, by)),
   };
 }
 

@@ -20,8 +20,6 @@ export interface RuleBook {
   rules(): Promise<Rule[]>;
   /** Ready to be asked, for the catalogue as it is. */
   set(): Promise<RuleSet>;
-  /** As `set` would be with these, new or in place of those with the same id; nothing is kept. */
-  trial(documents: readonly unknown[]): Promise<RuleSet>;
   put(id: string, text: string, from: number, actor: Actor): Promise<Rule>;
   /** A shipped rule is disabled instead: it would be back with the next start. */
   remove(id: string, from: number, actor: Actor): Promise<void>;
@@ -88,17 +86,6 @@ export function createRuleBook(options: {
       prepared = { rules: list, actions, set };
       return set;
     },
-    async trial(documents) {
-      const [all, actions] = [new Map((await rules()).map((rule) => [rule.id, rule])), await catalogue.priorities()];
-      const mistakes: Fault[] = [];
-      for (const [i, document] of documents.entries()) {
-        const parsed = parseRule(document, actions);
-        if (parsed.ok) all.set(parsed.rule.id, parsed.rule);
-        else mistakes.push(...parsed.mistakes.map(({ field, detail }) => ({ field: `rules.${i}.${field}`, detail })));
-      }
-      if (mistakes.length > 0) throw refused("", mistakes);
-      return together("", [...all.values()], actions);
-    },
     async put(id, text, from, actor) {
       const actions = await catalogue.priorities();
       const parsed = parseText(text, actions);
@@ -106,7 +93,11 @@ export function createRuleBook(options: {
       if (parsed.rule.id !== id) throw refused(id, [{ field: "id", detail: `must be ${id}, as in the address` }]);
       const others = (await rules()).filter((rule) => rule.id !== id);
       const rule = { ...parsed.rule, version: from + 1 };
-      together(id, [...others, rule], actions);
+      try {
+        prepareRules([...others, rule], actions);
+      } catch (error) {
+        throw refused(id, [{ field: "", detail: errorText(error) }]);
+      }
       await write("rule_edited", id, JSON.stringify(ruleToJson(rule)), from, actor);
       return (await rules()).find((each) => each.id === id) ?? rule;
     },
@@ -128,20 +119,11 @@ function parseText(text: string, actions: { has(code: string): boolean }) {
   }
 }
 
-/** Ready to be asked, or refused because of `id`. */
-function together(id: string, rules: readonly Rule[], actions: ActionPriorities): RuleSet {
-  try {
-    return prepareRules(rules, actions);
-  } catch (error) {
-    throw refused(id, [{ field: "", detail: errorText(error) }]);
-  }
-}
-
 function refused(id: string, mistakes: readonly Fault[]): MakegoodError {
   const { field = "", detail = "" } = mistakes[0] ?? {};
   const said = `${field} ${detail.replace(/\.$/, "")}`.trim();
   const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more)` : "";
-  return new MakegoodError("invalid_rule", `${id === "" ? "These rules" : `Rule ${id}`}: ${said}${more}.`, { errors: mistakes });
+  return new MakegoodError("invalid_rule", `Rule ${id}: ${said}${more}.`, { errors: mistakes });
 }
 
 function sameActions(a: ActionPriorities, b: ActionPriorities): boolean {
