@@ -6,6 +6,7 @@ import { errorText } from "../message/errors.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { MaintenanceJob } from "../platform/job.ts";
 import type { Home } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import { createCatalogue } from "./actions/catalogue.ts";
@@ -41,12 +42,17 @@ import { createRuleBook } from "./rules/rule-documents.ts";
 import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./settings.ts";
 import { NOT_INGESTED } from "./topics.ts";
 
+/** How long changes of counts may gather before they are added up. */
+const COUNTS_MS = 5_000;
+
 export interface RecoveryDeps {
   readonly home: Home;
-  readonly store: Pick<Store, "topics" | "get" | "lead">;
+  readonly store: Pick<Store, "topics" | "get">;
   readonly events: Events;
   readonly ids: () => string;
   readonly clock: Clock;
+  /** Runs what the engine does without being asked, until it is stopped. */
+  readonly maintain: (jobs: readonly MaintenanceJob[]) => { stop(): Promise<void> };
   /** Whether this process has a sink for the topic. */
   readonly serves: (topic: TopicRecord) => boolean;
   /** Throws `payload_rejected_by_schema` when the text does not fit the topic's schema. */
@@ -60,10 +66,10 @@ export interface RecoveryDeps {
 export interface RecoveryEngine extends Recovery {
   /** The handler of topic `recovery/evaluate`; null while the evaluator is switched off: then its messages wait. */
   readonly evaluateMessage: EvaluateMessage | null;
-  /** Ingest, completion and redrives of this process; while it works. */
+  /** Its jobs in this process, while it works. */
   start(): void;
   stop(): Promise<void>;
-  /** One look of each loop, for a process that has no loops running. */
+  /** One look of each, for a process in which no jobs run. */
   readonly steps: { ingest(): Promise<number>; complete(): Promise<number> };
 }
 
@@ -89,7 +95,7 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, rules, clock });
   const intake = createIntake({ recovery, places, joins, rules, joinFailed: failed("recovery_join") });
   const { pollMs, failingOften, minConfidence, approvalMs } = settings;
-  const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften });
+  const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, pollMs, failingOften });
 
   const redrives = createRedrives({ ...deps, recovery, owner, settings: deps.redriveSettings });
   const candidates = { recovery, catalogue, clock, approvalMs };
@@ -116,7 +122,9 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
   const parts = createParts(deps, records);
   const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
+  const addUp: MaintenanceJob = { name: "recovery_counts", everyMs: COUNTS_MS, where: "leader", firstEach: true, run: recovery.addUp };
   let publishing: Promise<void> | undefined;
+  let maintained: { stop(): Promise<void> } | undefined;
 
   return {
     ...redrives,
@@ -162,12 +170,13 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     steps: { ingest: ownIngest.step, complete: completion.step },
     start() {
       publishing = catalogue.publish().catch(parts.failed("recovery_catalogue"));
-      ownIngest.start();
-      completion.start();
-      runner.start();
+      maintained ??= deps.maintain([...ownIngest.jobs, ...completion.jobs, ...runner.jobs, addUp]);
     },
     async stop() {
-      await Promise.all([ownIngest.stop(), completion.stop(), runner.stop(), publishing]);
+      const stopping = maintained;
+      maintained = undefined;
+      await Promise.all([stopping?.stop(), publishing]);
+      await runner.release();
       await intake.rest();
     },
   };

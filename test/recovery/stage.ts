@@ -5,8 +5,10 @@
  */
 import type pg from "pg";
 import { onTestFinished } from "vitest";
+import { startMaintenance } from "../../src/maintenance/maintenance.ts";
 import { createEvents, type MakegoodEvent } from "../../src/observe/events.ts";
 import { type Clock, systemClock } from "../../src/platform/clock.ts";
+import type { MaintenanceJob } from "../../src/platform/job.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { createRecords } from "../../src/recovery/records.ts";
 import type { WithHome } from "../../src/store/home.ts";
@@ -55,8 +57,12 @@ export async function createStage() {
   const heard: MakegoodEvent[] = [];
   events.on((event) => heard.push(event));
   const recovery = createRecords(store.home);
+  const ids = createIds(clock);
   return {
-    ...{ clock, store, recovery, events, heard, ids: createIds(clock) },
+    ...{ clock, store, recovery, events, heard, ids },
+    /** The jobs of a process, each run when it says; leadership is taken as in `create`. */
+    maintain: (jobs: readonly MaintenanceJob[], owner = `process-${ids()}`) =>
+      startMaintenance({ store, owner, clock, random: { next: () => 0.5 }, events, jobs, name: "recovery" }),
     /** What `recovery` does at the moment of each call: a test may put something else in its place. */
     records: calledThrough(recovery, (call) => call()),
     /** A second store on the same data, as another process would have it. */

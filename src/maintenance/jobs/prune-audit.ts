@@ -4,7 +4,7 @@
  */
 import type { Events } from "../../observe/events.ts";
 import type { AuditStore } from "../../store/audit.ts";
-import type { MaintenanceJob } from "../job.ts";
+import type { MaintenanceJob } from "../../platform/job.ts";
 
 export interface PruneAuditOptions {
   readonly audit: AuditStore;

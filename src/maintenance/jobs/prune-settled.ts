@@ -4,7 +4,7 @@
  */
 import type { Events } from "../../observe/events.ts";
 import type { Store } from "../../store/store.ts";
-import type { MaintenanceJob } from "../job.ts";
+import type { MaintenanceJob } from "../../platform/job.ts";
 
 export interface PruneOptions {
   readonly store: Store;

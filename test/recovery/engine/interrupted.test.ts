@@ -27,8 +27,8 @@ function dying(scene: Scene, hangs: (name: string, argument: unknown) => boolean
         hangs(name, given[0]) ? new Promise(() => {}) : (member as (...all: unknown[]) => unknown).apply(target, given);
     },
   });
-  const { clock, store } = scene;
-  const own = { events: createEvents(), ids: createIds(clock), clock, store, home: store.home };
+  const { clock, store, maintain } = scene;
+  const own = { events: createEvents(), ids: createIds(clock), clock, store, home: store.home, maintain };
   return createRecovery({ ...own, serves: () => true, checkPayload: () => {} }, recovery);
 }
 
