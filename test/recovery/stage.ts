@@ -1,7 +1,7 @@
 /**
  * The stage of the recovery tests: PostgreSQL on a clock that only moves when told. The schema has a statement_timestamp() of its own that
- * reads the moment from a table, and the store's connections find it before the server's. A schema is emptied and used again, since making
- * one takes longer than most cases; the store on it is new in each, so that it remembers nothing of another case's time.
+ * reads the moment from a table, and the store's connections find it before the server's. Schema and store are emptied and used again, since
+ * opening them takes longer than most cases; their time goes on from case to case, so that nothing they remember lies in the future.
  */
 import type pg from "pg";
 import { onTestFinished } from "vitest";
@@ -17,8 +17,12 @@ import type { Store } from "../../src/store/store.ts";
 import { atEnd } from "../support/at-end.ts";
 import { databaseUrl, emptyTables, freshSchema, keptClient } from "../support/postgres.ts";
 
-/** Where each case begins: days around it have their partitions. */
+/** Where time begins: days around it have their partitions. */
 const START_MS = Date.UTC(2026, 0, 1, 12);
+/** A store whose time has come so far gives its schema to a new one. */
+const OLD_MS = START_MS + 2 * 86_400_000;
+/** Between two cases: longer than a store trusts what it read. */
+const BETWEEN_MS = 60_000;
 /** What follows from one thing without the store is done in fewer turns of the event loop. */
 const TURNS = 20;
 
@@ -31,26 +35,30 @@ export interface ManualClock extends Clock {
 
 export type Stage = Awaited<ReturnType<typeof createStage>>;
 
+type Place = Awaited<ReturnType<typeof openPlace>>;
+
 const schemas: string[] = [];
+let places: Place[] = [];
 let between = keptClient();
+
 atEnd(async () => {
+  for (const place of places) await place.close();
+  places = [];
   await between.close();
   between = keptClient();
 });
 
 export async function createStage() {
-  const calls = callsUnderWay();
-  const client = await between.get();
-  const schema = schemas.pop() ?? (await makeSchema(client));
-  await setMoment(client, schema, START_MS);
-  const clock = manualClock(calls.idle, (ms) => setMoment(client, schema, ms));
-  const store = calls.counted(await openStore(schema, clock, "look"));
+  const place = places.pop() ?? (await openPlace());
+  const { clock, calls } = place;
+  const store = calls.counted(place.store);
   const others: Store[] = [];
   onTestFinished(async () => {
     await calls.idle();
-    for (const each of [store, ...others]) await each.close();
-    await empty(client, schema);
-    schemas.push(schema);
+    for (const other of others) await other.close();
+    await place.clear();
+    if (clock.wallMs() > OLD_MS) await place.close();
+    else places.push(place);
   });
 
   const events = createEvents();
@@ -63,13 +71,35 @@ export async function createStage() {
     /** The jobs of a process, each run when it says; leadership is taken as in `create`. */
     maintain: (jobs: readonly MaintenanceJob[], owner = `process-${ids()}`) =>
       startMaintenance({ store, owner, clock, random: { next: () => 0.5 }, events, jobs, name: "recovery" }),
-    /** What `recovery` does at the moment of each call: a test may put something else in its place. */
-    records: calledThrough(recovery, (call) => call()),
+    /** Whatever `recovery` has at the moment of a call: a test may put something else there. */
+    records: live(recovery),
     /** A second store on the same data, as another process would have it. */
     async another(): Promise<Store & WithHome> {
-      const other = calls.counted(await openStore(schema, clock, "look"));
+      const other = calls.counted(await openStore(place.schema, clock, "look"));
       others.push(other);
       return other;
+    },
+  };
+}
+
+/** Open, empty, and nobody else's while a case has it. */
+async function openPlace() {
+  const client = await between.get();
+  const schema = schemas.pop() ?? (await makeSchema(client));
+  const calls = callsUnderWay();
+  const clock = manualClock(calls.idle, (ms) => setMoment(client, schema, ms));
+  await setMoment(client, schema, START_MS);
+  const store = await openStore(schema, clock, "look");
+  return {
+    ...{ schema, store, clock, calls },
+    async clear() {
+      await empty(client, schema);
+      clock.forget();
+      await clock.leap(BETWEEN_MS);
+    },
+    async close() {
+      await store.close();
+      schemas.push(schema);
     },
   };
 }
@@ -110,34 +140,38 @@ async function setMoment(client: pg.Client, schema: string, ms: number): Promise
   await client.query({ name: `moment ${schema}`, text, values: [ms] });
 }
 
-/** Whatever migrations made, but for the proof that they ran, and partitions, which go with their tables. */
-const TABLES = `select c.relname from pg_class c where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p')
-  and not c.relispartition and c.relname not like 'migration%' and c.relname not in ('installation', 'stage_clock')`;
+/** Whatever migrations made, but for the proof that they ran, what a store remembers, and partitions, which go with their tables. */
+const TABLES = `select c.relname from pg_class c where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+  and c.relname not like 'migration%' and c.relname not in ('installation', 'stage_clock', 'topic', 'lane')`;
 
 async function empty(client: pg.Client, schema: string): Promise<void> {
   const { rows } = await client.query<{ relname: string }>(TABLES, [schema]);
-  await emptyTables(
-    client,
-    schema,
-    rows.map(({ relname }) => relname),
-  );
+  const names = rows.map(({ relname }) => relname);
+  await emptyTables(client, schema, names);
+  // As if each had been deleted: the numbers of its lanes stay.
+  await client.query(`update ${schema}.topic set deleted = true, revision = 0, paused = false, disabled_reason = null, breaker_state = 0,
+    breaker_until = null, breaker_trips = 0, breaker_reason = null, probe_owner = null, probe_until = null, rest_until = null, held_tenants = '{}'`);
 }
 
-type Call = () => unknown;
+type Members = Record<string, unknown>;
+type AnyFunction = (...given: unknown[]) => unknown;
 
-/** The same object, each call of a function in it (and in what it holds and returns) made by `around`. */
-function calledThrough<T extends object>(target: T, around: (call: Call) => unknown): T {
-  return new Proxy(target, {
-    get(of, name) {
-      const member: unknown = Reflect.get(of, name);
-      if (typeof member === "object" && member !== null) return calledThrough(member, around);
-      if (typeof member !== "function") return member;
-      return (...given: unknown[]) => {
-        const result = around(() => (Reflect.get(of, name) as (...all: unknown[]) => unknown).apply(of, given));
-        return typeof result === "function" ? (...more: unknown[]) => around(() => result(...more)) : result;
-      };
-    },
-  });
+/** A copy of an object and of those in it, with other functions in the place of its own. */
+function copied<T extends object>(of: T, other: (own: AnyFunction, name: string, of: Members) => AnyFunction): T {
+  const one = ([name, member]: [string, unknown]): [string, unknown] => {
+    if (typeof member === "function") return [name, other(member as AnyFunction, name, of as Members)];
+    return [name, typeof member === "object" && member !== null ? copied(member, other) : member];
+  };
+  return Object.fromEntries(Object.entries(of).map(one)) as T;
+}
+
+function live<T extends object>(of: T): T {
+  return copied(
+    of,
+    (_, name, members) =>
+      (...given) =>
+        (members[name] as AnyFunction)(...given),
+  );
 }
 
 /** Counts the calls that were not answered yet: without one, and after a few turns without a new one, nothing happens any more. */
@@ -149,14 +183,17 @@ function callsUnderWay() {
     for (const wake of waiting) wake();
     waiting = [];
   };
+  const counting =
+    (own: AnyFunction): AnyFunction =>
+    (...given) => {
+      const result = own(...given);
+      if (typeof result === "function") return counting(result as AnyFunction);
+      if (!(result instanceof Promise)) return result;
+      count++;
+      return result.finally(ended);
+    };
   return {
-    counted: <T extends object>(target: T): T =>
-      calledThrough(target, (call) => {
-        const result = call();
-        if (!(result instanceof Promise)) return result;
-        count++;
-        return result.finally(ended);
-      }),
+    counted: <T extends object>(of: T): T => copied(of, counting),
     async idle(): Promise<void> {
       for (let turns = 0; turns < TURNS; turns++) {
         if (count > 0) {
@@ -169,7 +206,7 @@ function callsUnderWay() {
   };
 }
 
-function manualClock(idle: () => Promise<void>, moved: (ms: number) => Promise<void>): ManualClock {
+function manualClock(idle: () => Promise<void>, moved: (ms: number) => Promise<void>) {
   let now = START_MS;
   const timers = new Set<{ readonly at: number; readonly run: () => void }>();
   const due = (until: number) => [...timers].filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
@@ -177,7 +214,7 @@ function manualClock(idle: () => Promise<void>, moved: (ms: number) => Promise<v
     if (ms > now) await moved(ms);
     now = Math.max(now, ms);
   }
-  return {
+  const clock: ManualClock = {
     wallMs: () => now,
     monotonicMs: () => now,
     after(ms, run) {
@@ -206,4 +243,5 @@ function manualClock(idle: () => Promise<void>, moved: (ms: number) => Promise<v
       await idle();
     },
   };
+  return { ...clock, forget: () => timers.clear() };
 }
