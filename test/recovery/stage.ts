@@ -68,9 +68,11 @@ export async function createStage() {
   const ids = createIds(clock);
   return {
     ...{ clock, store, recovery, events, heard, ids },
-    /** The jobs of a process, each run when it says; leadership is taken as in `create`. */
-    maintain: (jobs: readonly MaintenanceJob[], owner = `process-${ids()}`) =>
-      startMaintenance({ store, owner, clock, random: { next: () => 0.5 }, events, jobs, name: "recovery" }),
+    /** The jobs of a process. All of each: a lease that is renewed every few seconds would make a day long. */
+    maintain: (jobs: readonly MaintenanceJob[]) => {
+      const each = jobs.map((job) => ({ ...job, where: "each" as const }));
+      return startMaintenance({ store, owner: "stage", clock, random: { next: () => 0.5 }, events, jobs: each });
+    },
     /** Whatever `recovery` has at the moment of a call: a test may put something else there. */
     records: live(recovery),
     /** A second store on the same data, as another process would have it. */
