@@ -84,10 +84,10 @@ export async function createScene({ settings, fallback, compensation }: SceneOpt
     );
   const engine = make();
 
-  async function settle(of: readonly string[], settlement: Settlement): Promise<void> {
+  async function settleEach(of: readonly string[], settlement: (i: number) => Settlement): Promise<void> {
     const claimed = await store.claim({ owner: "test", leaseMs: 30_000, lanes: [], ids: of });
     if (claimed.length !== of.length) throw new Error(`${claimed.length} of ${of.length} could be claimed`);
-    await store.settle(claimed.map((message) => settleOf(message, settlement)));
+    await store.settle(claimed.map((message) => settleOf(message, settlement(of.indexOf(message.id)))));
   }
 
   const scene: Scene = {
@@ -98,16 +98,17 @@ export async function createScene({ settings, fallback, compensation }: SceneOpt
     engine,
     events,
     another: make,
-    settle,
+    settle: (of, settlement) => settleEach(of, () => settlement),
     async die(texts, { topic = TOPIC, code = "TIMEOUT", ingest = true, tenantId = null as unknown as string } = {}) {
       const messages = texts.map((_, i) => {
         const payload = JSON.stringify({ n: i });
         return { id: ids(), topic, tenantId, key: null, payload, payloadHash: "", ...PLAIN };
       });
       await store.enqueue(messages);
-      for (const [i, { id }] of messages.entries()) await settle([id], dead(texts[i] ?? "", code));
+      const own = messages.map(({ id }) => id);
+      await settleEach(own, (i) => dead(texts[i] ?? "", code));
       if (ingest) while ((await engine.steps.ingest()) > 0);
-      return messages.map(({ id }) => id);
+      return own;
     },
     async work(by = engine) {
       const outcomes: string[] = [];

@@ -13,6 +13,9 @@ import { createStage, type Stage } from "../stage.ts";
 export const TOPIC = "billing/charge";
 export const ANN = { actor: "ann", actorType: "human" } as const;
 
+/** Each asks the store what a worker asks it. */
+const STEPS_MAX = 60;
+
 export type Answer = "delivered" | "dead" | "nothing";
 
 /** A runner by itself: its jobs, and what follows when they end. */
@@ -64,7 +67,9 @@ export async function createScene({ topics = [definition(TOPIC)] }: { readonly t
   async function attempt(answer: (message: { readonly id: string; readonly topic: string }) => Answer): Promise<number> {
     let count = 0;
     for (;;) {
-      const lanes = (await store.lanes()).map(({ lane }) => ({ lane, limit: 1_000 }));
+      const due = (await store.lanes()).filter(({ dueInMs }) => dueInMs <= 0);
+      if (due.length === 0) return count;
+      const lanes = due.map(({ lane }) => ({ lane, limit: 1_000 }));
       const claimed = await store.claim({ owner: "worker", leaseMs: 30_000, lanes });
       if (claimed.length === 0) return count;
       count += claimed.length;
@@ -96,9 +101,10 @@ export async function createScene({ topics = [definition(TOPIC)] }: { readonly t
       return messages.map(({ id }) => id);
     },
     /** Lets time pass in small steps, with workers that attempt what the runner sends. */
-    async pass(ms: number, answer: Parameters<typeof attempt>[0] = () => "delivered", stepMs = 50): Promise<void> {
-      for (let passed = 0; passed < ms; passed += stepMs) {
-        await clock.advance(stepMs);
+    async pass(ms: number, answer: Parameters<typeof attempt>[0] = () => "delivered", stepMs?: number): Promise<void> {
+      const step = stepMs ?? Math.max(50, Math.ceil(ms / STEPS_MAX));
+      for (let passed = 0; passed < ms; passed += step) {
+        await clock.advance(step);
         await attempt(answer);
       }
     },
