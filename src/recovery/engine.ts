@@ -22,7 +22,6 @@ import { blastRadiusOf } from "./candidates/found.ts";
 import { candidateDetail, candidateList } from "./candidates/read.ts";
 import { suggest } from "./candidates/suggest.ts";
 import { createUpdate } from "./candidates/update.ts";
-import { ingestRules } from "./candidates/when.ts";
 import { createIntake } from "./failures/intake.ts";
 import { createGroupJoins } from "./failures/join-groups.ts";
 import { createOwnIngest } from "./failures/own-loop.ts";
@@ -89,20 +88,20 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const catalogue = createCatalogue({ documents, events });
   const ruleBook = createRuleBook({ documents, catalogue, events });
   const groupRules = createGroupRules(documents, events);
-  const rules = ingestRules(ids, settings.rejectedRestMs);
+  const ingesting = { ids, rejectedRestMs: settings.rejectedRestMs };
 
   const places = createFailurePlaces({ documents, groupRules });
-  const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, rules, clock });
-  const intake = createIntake({ recovery, places, joins, rules, joinFailed: failed("recovery_join") });
+  const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, settings: ingesting, clock });
+  const intake = createIntake({ recovery, places, joins, settings: ingesting, joinFailed: failed("recovery_join") });
   const { pollMs, failingOften, minConfidence, approvalMs } = settings;
   const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, pollMs, failingOften });
 
   const redrives = createRedrives({ ...deps, recovery, owner, settings: deps.redriveSettings });
   const candidates = { recovery, catalogue, clock, approvalMs };
   const execute = createExecute({ ...candidates, topics, ids, redrives, hooks, settings });
-  const completion = createCompletion({ recovery, rules, hooks, events, clock });
+  const completion = createCompletion({ recovery, ids, hooks, events, clock });
   const decisions = createDecisions(candidates);
-  const update = createUpdate({ ...candidates, topics, rules });
+  const update = createUpdate({ ...candidates, topics, ids });
 
   const evaluateFailure = createEvaluateFailure({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
   // An evaluation only asks whether there are more than may run without a person.
@@ -110,7 +109,7 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, settings, blastRadius });
   const note = (lines: Parameters<Records["note"]>[0]) => recovery.note(lines);
   const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });
-  const regroup = createRegroup({ recovery, groupRules, rules, ids });
+  const regroup = createRegroup({ recovery, groupRules, ids });
 
   const forPeople = { candidates, decisions, update, execute, redrives, regroup };
   const byItself = { intake, ownIngest, completion, evaluator, evaluateFailure, evaluateMessage, failed };

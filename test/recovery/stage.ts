@@ -10,6 +10,7 @@ import { createEvents, type MakegoodEvent } from "../../src/observe/events.ts";
 import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import type { MaintenanceJob } from "../../src/platform/job.ts";
 import { createIds } from "../../src/platform/ids.ts";
+import { systemRandom } from "../../src/platform/random.ts";
 import { createRecords } from "../../src/recovery/records.ts";
 import type { WithHome } from "../../src/store/home.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
@@ -71,7 +72,7 @@ export async function createStage() {
     /** The jobs of a process. All of each: a lease that is renewed every few seconds would make a day long. */
     maintain: (jobs: readonly MaintenanceJob[]) => {
       const each = jobs.map((job) => ({ ...job, where: "each" as const }));
-      return startMaintenance({ store, owner: "stage", clock, random: { next: () => 0.5 }, events, jobs: each });
+      return startMaintenance({ store, owner: "stage", clock, random: { ...systemRandom, next: () => 0.5 }, events, jobs: each });
     },
     /** Whatever `recovery` has at the moment of a call: a test may put something else there. */
     records: live(recovery),

@@ -7,7 +7,6 @@ import { isMakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { MaintenanceJob } from "../../platform/job.ts";
-import type { IngestRules } from "../failures/failure.ts";
 import type { Hooks } from "../hooks.ts";
 import { SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
@@ -19,7 +18,7 @@ import { reopenIfNewer } from "./reopen.ts";
 
 export interface CompletionDeps {
   readonly recovery: Records;
-  readonly rules: IngestRules;
+  readonly ids: () => string;
   readonly hooks: Hooks;
   readonly events: Events;
   readonly clock: Clock;
@@ -53,7 +52,7 @@ export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" 
   return status === "done" && healed > 0 && healed >= failed ? "succeeded" : "failed";
 }
 
-export function createCompletion({ recovery, rules, hooks, events, clock }: CompletionDeps): Completion {
+export function createCompletion({ recovery, ids, hooks, events, clock }: CompletionDeps): Completion {
   async function end(candidate: Candidate, status: ExecutionStatus, result: Record<string, unknown>): Promise<boolean> {
     const { candidateId, groupId, executionId, version, executedAt } = candidate;
     if (executionId === null) return false;
@@ -88,7 +87,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
       ...(breakers.length > 0 && { breakers }),
     };
     const ended = await end(candidate, status, result);
-    if (ended) await reopenIfNewer(recovery, rules, candidate);
+    if (ended) await reopenIfNewer(recovery, { ids }, candidate);
     return ended;
   }
 
@@ -102,7 +101,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     const since = clock.wallMs() - RECENT_MS;
     for (const executionStatus of ["succeeded", "failed", "skipped"] as const) {
       const { data } = await recovery.candidates({ executionStatus, limit: PAGE });
-      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfNewer(recovery, rules, each);
+      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfNewer(recovery, { ids }, each);
     }
   }
 

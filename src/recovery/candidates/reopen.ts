@@ -3,15 +3,15 @@
  * the next suggestion. Asked again it does nothing more, so the next process that looks completes what a killed one left.
  */
 
-import type { IngestRules } from "../failures/failure.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { Candidate } from "./candidate.ts";
 import { isClosed } from "./candidate-state.ts";
+import type { AskSettings } from "./when.ts";
 
 type Reopens = Pick<Records, "group" | "candidateOf" | "reopen">;
 
-export async function reopenIfNewer(recovery: Reopens, rules: IngestRules, ended: Candidate): Promise<boolean> {
+export async function reopenIfNewer(recovery: Reopens, settings: AskSettings, ended: Candidate): Promise<boolean> {
   const { groupId, candidateId, executedAt } = ended;
   const group = await recovery.group(groupId);
   if (!group || group.mergedInto !== null || group.openMessages === 0) return false;
@@ -19,5 +19,5 @@ export async function reopenIfNewer(recovery: Reopens, rules: IngestRules, ended
   const latest = await recovery.candidateOf(groupId);
   if (latest?.candidateId !== candidateId || !isClosed(latest)) return false;
   const reason = "failures of this group came in while its candidate was executing";
-  return (await recovery.reopen(groupId, rules, [line("reopened", SYSTEM, { groupId, reason })])) !== null;
+  return (await recovery.reopen(groupId, settings, [line("reopened", SYSTEM, { groupId, reason })])) !== null;
 }

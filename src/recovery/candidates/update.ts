@@ -6,7 +6,6 @@ import { MakegoodError } from "../../message/errors.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
 import { notFound } from "../actions/catalogue.ts";
-import type { IngestRules } from "../failures/failure.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { line } from "../provenance.ts";
 import type { CandidateUpdate } from "../recovery.ts";
@@ -21,7 +20,7 @@ import { handMoveRefusal, isExecutionStatus } from "./transitions.ts";
 export interface UpdateDeps extends CandidateDeps {
   readonly catalogue: Pick<Catalogue, "get" | "all">;
   readonly topics: Pick<TopicStore, "reset">;
-  readonly rules: IngestRules;
+  readonly ids: () => string;
 }
 
 type Change = { readonly patch: CandidatePatch; readonly provenance: readonly NewProvenance[] };
@@ -117,7 +116,7 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     const written = await deps.recovery.write({ candidateId, version, patch, provenance });
     if (written.kind === "version_conflict") return "again";
     const after = writtenOf(candidateId, written);
-    if (candidate.executionStatus === "unknown" && patch.executionStatus) await reopenIfNewer(deps.recovery, deps.rules, after);
+    if (candidate.executionStatus === "unknown" && patch.executionStatus) await reopenIfNewer(deps.recovery, { ids: deps.ids }, after);
     return after;
   }
 

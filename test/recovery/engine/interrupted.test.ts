@@ -244,8 +244,7 @@ describe("the next round after an execution", () => {
         return ENDED as Candidate;
       },
     };
-    const rules = { reopens: () => true, evaluation: () => null };
-    expect(await reopenIfNewer(recovery, rules, { ...ENDED, ...ended } as Candidate)).toBe(expected);
+    expect(await reopenIfNewer(recovery, { ids: () => "" }, { ...ENDED, ...ended } as Candidate)).toBe(expected);
     expect(reopened).toBe(expected ? 1 : 0);
   });
 });
