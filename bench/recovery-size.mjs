@@ -53,7 +53,7 @@ const limit = 50;
 const ago = (hours) => new Date(Date.now() - hours * 3_600_000);
 const second = async (filter) => recovery.groups({ ...filter, cursor: (await recovery.groups(filter)).nextCursor });
 const READS = {
-  "groups": () => recovery.groups({ limit }),
+  groups: () => recovery.groups({ limit }),
   "groups, the next page": () => second({ limit }),
   "groups --open": () => recovery.groups({ limit, open: true }),
   "groups by size": () => recovery.groups({ limit, order: "size" }),
@@ -65,25 +65,25 @@ const READS = {
   "groups of no topic": () => recovery.groups({ limit, topic: "shop/none" }),
   "groups of a tenant": () => recovery.groups({ limit, tenantId: `tenant-${any(50)}` }),
   "groups of no tenant": () => recovery.groups({ limit, tenantId: "nobody" }),
-  "group": () => recovery.group(anyGroup()),
+  group: () => recovery.group(anyGroup()),
   "the largest group": () => recovery.group(first),
-  "occurrences": () => recovery.occurrences(anyGroup(), { limit }),
+  occurrences: () => recovery.occurrences(anyGroup(), { limit }),
   "occurrences of the largest": () => recovery.occurrences(first, { limit }),
   "open occurrences": () => recovery.occurrences(anyGroup(), { limit, open: true }),
-  "candidates": () => recovery.candidates({ limit }),
+  candidates: () => recovery.candidates({ limit }),
   "candidates, pending": () => recovery.candidates({ limit, decision: "pending" }),
   "candidates, rejected": () => recovery.candidates({ limit, decision: "rejected" }),
   "candidates, failed evaluation": () => recovery.candidates({ limit, evaluationStatus: "failed" }),
   "candidates, executing": () => recovery.candidates({ limit, executionStatus: "executing" }),
   "candidates of an action": () => recovery.candidates({ limit, action: "rollback" }),
-  "candidate": async () => {
+  candidate: async () => {
     const found = await records.candidateOf(anyGroup());
     return recovery.candidate(found.candidateId, { provenance: true });
   },
   "preview of a group": () => blastRadiusOf(records, anyGroup()),
   "preview of the largest": () => blastRadiusOf(records, first + ((10 - (first % 10)) % 10)),
-  "stats": () => recovery.stats(),
-  "redrives": () => recovery.redrives({ limit }),
+  stats: () => recovery.stats(),
+  redrives: () => recovery.redrives({ limit }),
   "redrives, running": () => recovery.redrives({ limit, status: "running" }),
   "redrive items": () => recovery.redriveItems(redriveId, { limit }),
   "redrive items, failed": () => recovery.redriveItems(redriveId, { limit, state: "failed" }),

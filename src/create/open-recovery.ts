@@ -4,9 +4,9 @@
  */
 import type { MessageBuilder } from "../client/build-message.ts";
 import type { RefuseCarried } from "../client/intervene.ts";
+import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
-import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import { createRecovery } from "../recovery/engine.ts";
@@ -64,8 +64,7 @@ export function openRecovery(options: RecoveryOptions | false | undefined, parts
     clock,
     settings,
     evaluate,
-    maintain: (jobs) =>
-      startMaintenance({ store, owner: `recovery-${ids()}`, clock, random, events, jobs, name: "recovery" }),
+    maintain: (jobs) => startMaintenance({ store, owner: `recovery-${ids()}`, clock, random, events, jobs, name: "recovery" }),
     serves: (record) => {
       topics.learn(record);
       const entry = topics.entry(record.name);

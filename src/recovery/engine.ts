@@ -121,7 +121,13 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
   const parts = createParts(deps, records);
   const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
-  const addUp: MaintenanceJob = { name: "recovery_counts", everyMs: COUNTS_MS, where: "leader", firstEach: true, run: recovery.addUp };
+  const addUp: MaintenanceJob = {
+    name: "recovery_counts",
+    everyMs: COUNTS_MS,
+    where: "leader",
+    firstEach: true,
+    run: recovery.addUp,
+  };
   let publishing: Promise<void> | undefined;
   let maintained: { stop(): Promise<void> } | undefined;
 

@@ -21,7 +21,9 @@ export const membersOf = (s: string, g: string) =>
 export const OPEN_IN_GROUP = "d.resolution = 0 and d.ingested_attempts = d.attempts";
 
 /** Of `recovery_group g`: see groups/rolling-counts.ts. */
-const openOf = (s: string) => `case when g.merged_into is null then g.open + coalesce((select sum(o.n) from ${membersOf(s, "g.id")} x
+const openOf = (
+  s: string,
+) => `case when g.merged_into is null then g.open + coalesce((select sum(o.n) from ${membersOf(s, "g.id")} x
     join ${s}.recovery_open o on o.group_id = x.id), 0) else 0 end`;
 
 /** Of `recovery_group g`; `open`: where it is known how many of its messages are. */

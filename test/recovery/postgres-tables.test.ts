@@ -373,7 +373,9 @@ describe("a database that holds dead letters already", () => {
     expect(found).toHaveLength(300);
     for (const batch of [found.slice(0, 200), found.slice(200)]) {
       await upgraded.recovery.ingest(
-        batch.map((message) => failure("old", { message, requestKey: `message:${message.id}`, source: "message", evaluate: false })),
+        batch.map((message) =>
+          failure("old", { message, requestKey: `message:${message.id}`, source: "message", evaluate: false }),
+        ),
         settings,
       );
     }

@@ -23,7 +23,9 @@ const failure = (name: string, fields: Partial<NewOccurrence> = {}): NewOccurren
 
 const groupOf = (name: string) => store.recovery.groupOf({ fingerprint: identity(name).fingerprint });
 const evaluationsOf = async (candidateId: number) =>
-  (await store.list({ topic: EVALUATE, limit: 1_000 })).data.filter(({ payload }) => payload.includes(`"candidate_id":${candidateId},`)).length;
+  (await store.list({ topic: EVALUATE, limit: 1_000 })).data.filter(({ payload }) =>
+    payload.includes(`"candidate_id":${candidateId},`),
+  ).length;
 
 async function deadLetters(count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, nextId);

@@ -116,7 +116,8 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     const written = await deps.recovery.write({ candidateId, version, patch, provenance });
     if (written.kind === "version_conflict") return "again";
     const after = writtenOf(candidateId, written);
-    if (candidate.executionStatus === "unknown" && patch.executionStatus) await reopenIfNewer(deps.recovery, { ids: deps.ids }, after);
+    if (candidate.executionStatus === "unknown" && patch.executionStatus)
+      await reopenIfNewer(deps.recovery, { ids: deps.ids }, after);
     return after;
   }
 

@@ -40,7 +40,12 @@ export function createGroupJoins({ recovery, fingerprints, settings, clock }: Gr
     const [mine, theirs] = [await recovery.candidateOf(from), await recovery.candidateOf(into)];
     if (mine && isExecuting(mine)) return "later";
     // Before the merge: it ends the suggestion of `from`, and a process killed in between must not leave its failures without one.
-    const bare = mine && !isClosed(mine) && theirs && isClosed(theirs) && makesRoom(theirs, new Date(clock.wallMs()), settings.rejectedRestMs);
+    const bare =
+      mine &&
+      !isClosed(mine) &&
+      theirs &&
+      isClosed(theirs) &&
+      makesRoom(theirs, new Date(clock.wallMs()), settings.rejectedRestMs);
     if (bare) await recovery.reopen(into, settings, [line("reopened", SYSTEM, { groupId: into, reason })]);
     const provenance = [line("merged", SYSTEM, { groupId: into, reason, details: { from, into } })];
     const merged = await recovery.merge({ from, into, provenance });

@@ -6,7 +6,9 @@ import type { Home } from "../../store/home.ts";
 import { lockGroups } from "../failures/ingest-sql.ts";
 
 /** Changes of open messages that are not added up yet, by the group that they count in. A lookup each: joined, all groups would be read. */
-export const pendingOpen = (s: string) => `select coalesce((select m.merged_into from ${s}.recovery_group m where m.id = o.group_id), o.group_id) as id,
+export const pendingOpen = (
+  s: string,
+) => `select coalesce((select m.merged_into from ${s}.recovery_group m where m.id = o.group_id), o.group_id) as id,
     sum(o.n) as n from (select group_id, sum(n) as n from ${s}.recovery_open group by 1) o group by 1`;
 
 /** Names and sums: groups, occurrences, open (groups) and candidates by their states. */

@@ -64,7 +64,9 @@ describe("contention: ingest", () => {
       const same = await Promise.all(engines.map((engine) => engine.ingest([failure], scene.settings(0))));
       assert.deepEqual(tally(same.map(([answer]) => answer?.kind as string)), { accepted: 1, duplicate: 19 });
       const others = engines.map((_, i) => scene.failure(`kind-${i}`, { requestKey: "one-key", errorMessage: `text ${i}` }));
-      const mixed = await Promise.all(engines.map((engine, i) => engine.ingest([others[i] as typeof failure], scene.settings(1))));
+      const mixed = await Promise.all(
+        engines.map((engine, i) => engine.ingest([others[i] as typeof failure], scene.settings(1))),
+      );
       assert.deepEqual(tally(mixed.map(([answer]) => answer?.kind as string)), { accepted: 1, conflict: 19 });
       const { groups, occurrences } = await scene.recovery.stats([]);
       assert.deepEqual([groups, occurrences], [2, 2], "a conflict leaves no group behind");

@@ -7,7 +7,7 @@ import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import { INGEST_MAX } from "../../../src/recovery/candidates/candidate-state.ts";
 import type { Ingested } from "../../../src/recovery/failures/failure.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
-import { hashOf, definition, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
+import { definition, hashOf, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { died, EVALUATE, identity, play } from "./scene.ts";
 
 const first = (answers: readonly Ingested[]): Ingested => answers[0] as Ingested;

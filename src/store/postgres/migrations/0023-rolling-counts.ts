@@ -22,7 +22,9 @@ const openIn = (d: string) => `case when ${d}.resolution = 0 and ${d}.ingested_a
 const stateOf = (c: string) => `concat_ws('/', ${c}.decision, ${c}.evaluation_status, ${c}.execution_status)`;
 const definer = "language plpgsql security definer set search_path = pg_catalog, pg_temp";
 
-const counts = (s: string) => `-- open dead letters of the group and of those merged into it, without what is still in recovery_open
+const counts = (
+  s: string,
+) => `-- open dead letters of the group and of those merged into it, without what is still in recovery_open
 alter table ${s}.recovery_group add column open bigint not null default 0;
 create table ${s}.recovery_open (group_id bigint not null, n bigint not null)
   with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
@@ -72,7 +74,9 @@ create trigger count_candidate after update on ${s}.recovery_candidate for each 
   when (${stateOf("old")} is distinct from ${stateOf("new")}) execute function ${s}.count_candidate();`;
 
 /** What a list may filter by stands at the end of the index that orders it: rows that do not fit are passed over without being read. */
-const indexes = (s: string) => `create index recovery_group_recent on ${s}.recovery_group (last_at, id, first_at, open, topic, code)
+const indexes = (
+  s: string,
+) => `create index recovery_group_recent on ${s}.recovery_group (last_at, id, first_at, open, topic, code)
   where merged_into is null;
 create index recovery_group_size on ${s}.recovery_group (open, occurrences, id, last_at, first_at, topic, code) where merged_into is null;
 create index recovery_group_scope on ${s}.recovery_group (topic, code, last_at, id);
