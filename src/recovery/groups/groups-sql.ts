@@ -30,7 +30,7 @@ const ORDERS = {
     reads: [(n: string) => `timestamptz 'epoch' + ${n}::bigint * interval '1 microsecond'`, (n: string) => `${n}::bigint`],
   },
   size: {
-    by: ["open_now", "g.occurrences", "g.id"],
+    by: ["g.open_now", "g.occurrences", "g.id"],
     place: "g.open_now || '.' || g.occurrences || '.' || g.id",
     reads: [0, 1, 2].map(() => (n: string) => `${n}::bigint`),
   },
@@ -52,7 +52,7 @@ async function groupsOfTenant(s: string, run: Run, tenantId: string): Promise<st
 }
 
 function groupsSql(s: string, filter: GroupFilter, few: readonly string[] | null): { text: string; values: unknown[] } {
-  const values: unknown[] = [pageLimit(filter.limit) + 1];
+  const values: unknown[] = [];
   const param = (value: unknown) => `$${values.push(value)}`;
   const { by, place, reads } = ORDERS[filter.order ?? "recent"];
   const where = [filter.merged ? "true" : "g.merged_into is null"];
@@ -70,10 +70,10 @@ function groupsSql(s: string, filter: GroupFilter, few: readonly string[] | null
     where.push(`exists (select from ${membersOf(s, "g.id")} x join ${s}.recovery_occurrence o on o.group_id = x.id
       where o.tenant_id = ${param(filter.tenantId)} and o.tenant_id is not null)`);
   }
-  if (filter.open) where.push("g.merged_into is null and open_now > 0");
-  const order = `order by ${by.map((column) => `${column} desc`).join(", ")} limit $1::int`;
+  if (filter.open) where.push("g.merged_into is null and g.open_now > 0");
+  const order = `order by ${by.map((column) => `${column} desc`).join(", ")} limit ${pageLimit(filter.limit) + 1}`;
   const part = (from: string, open: string, more = "") => {
-    const now = (text: string) => text.replaceAll("open_now", `(${open})`);
+    const now = (text: string) => text.replaceAll("g.open_now", `(${open})`);
     return `(select g.*, ${open} as open_now from ${from} where ${now(where.join(" and "))} ${more} ${now(order)})`;
   };
   // Groups whose count is on its way are few and are read all; the others come from an index in their order, no more than asked for.
