@@ -8,6 +8,8 @@ import { parseArgs } from "node:util";
 import pg from "pg";
 import { fillRecovery, settleRecovery } from "./lib/fill-recovery.mjs";
 
+// A database that an earlier run with KEEP=1 has filled and left running.
+const again = process.env.REUSE;
 const options = { groups: 100_000, occurrences: 5_000_000, items: 500_000, redrives: 5_000, reads: 200 };
 const { values } = parseArgs({ options: Object.fromEntries(Object.keys(options).map((name) => [name, { type: "string" }])) });
 for (const name of Object.keys(values)) options[name] = Number(values[name]);
@@ -21,7 +23,7 @@ const { blastRadiusOf } = await import(new URL("recovery/candidates/found.js", d
 
 const root = mkdtempSync(join(tmpdir(), "makegood-size-"));
 chmodSync(root, 0o755);
-const server = await startEmbedded({ dataDir: join(root, "data") });
+const server = again ? { url: again, close: async () => {} } : await startEmbedded({ dataDir: join(root, "data") });
 const schema = "size";
 const store = createPostgresStore({ url: server.url, schema });
 const topics = Array.from({ length: 20 }, (_, i) => topic(`shop/topic${i}`, { sink: () => reject("refused") }));
@@ -36,9 +38,10 @@ const seconds = async (name, work) => {
   console.log(`${name}: ${((performance.now() - from) / 1000).toFixed(1)} s`);
   return result;
 };
-const { redriveId } = await seconds("filled", () => fillRecovery(client, schema, options));
+const redriveId = "ffffffff-0000-7000-8000-000000000001";
+if (!again) await seconds("filled", () => fillRecovery(client, schema, options));
 await seconds("counts added up", () => records.addUp());
-await seconds("vacuum", () => settleRecovery(client, schema));
+if (!again) await seconds("vacuum", () => settleRecovery(client, schema));
 
 let seed = 1;
 const any = (n) => {
@@ -53,7 +56,7 @@ const limit = 50;
 const ago = (hours) => new Date(Date.now() - hours * 3_600_000);
 const second = async (filter) => recovery.groups({ ...filter, cursor: (await recovery.groups(filter)).nextCursor });
 const READS = {
-  "groups": () => recovery.groups({ limit }),
+  groups: () => recovery.groups({ limit }),
   "groups, the next page": () => second({ limit }),
   "groups --open": () => recovery.groups({ limit, open: true }),
   "groups by size": () => recovery.groups({ limit, order: "size" }),
@@ -65,30 +68,30 @@ const READS = {
   "groups of no topic": () => recovery.groups({ limit, topic: "shop/none" }),
   "groups of a tenant": () => recovery.groups({ limit, tenantId: `tenant-${any(50)}` }),
   "groups of no tenant": () => recovery.groups({ limit, tenantId: "nobody" }),
-  "group": () => recovery.group(anyGroup()),
+  group: () => recovery.group(anyGroup()),
   "the largest group": () => recovery.group(first),
-  "occurrences": () => recovery.occurrences(anyGroup(), { limit }),
+  occurrences: () => recovery.occurrences(anyGroup(), { limit }),
   "occurrences of the largest": () => recovery.occurrences(first, { limit }),
   "open occurrences": () => recovery.occurrences(anyGroup(), { limit, open: true }),
-  "candidates": () => recovery.candidates({ limit }),
+  candidates: () => recovery.candidates({ limit }),
   "candidates, pending": () => recovery.candidates({ limit, decision: "pending" }),
   "candidates, rejected": () => recovery.candidates({ limit, decision: "rejected" }),
   "candidates, failed evaluation": () => recovery.candidates({ limit, evaluationStatus: "failed" }),
   "candidates, executing": () => recovery.candidates({ limit, executionStatus: "executing" }),
   "candidates of an action": () => recovery.candidates({ limit, action: "rollback" }),
-  "candidate": async () => {
+  candidate: async () => {
     const found = await records.candidateOf(anyGroup());
     return recovery.candidate(found.candidateId, { provenance: true });
   },
   "preview of a group": () => blastRadiusOf(records, anyGroup()),
   "preview of the largest": () => blastRadiusOf(records, first + ((10 - (first % 10)) % 10)),
-  "stats": () => recovery.stats(),
-  "redrives": () => recovery.redrives({ limit }),
+  stats: () => recovery.stats(),
+  redrives: () => recovery.redrives({ limit }),
   "redrives, running": () => recovery.redrives({ limit, status: "running" }),
   "redrive items": () => recovery.redriveItems(redriveId, { limit }),
   "redrive items, failed": () => recovery.redriveItems(redriveId, { limit, state: "failed" }),
   "redrive items, skipped": () => recovery.redriveItems(redriveId, { limit, state: "skipped" }),
-  "mv_top_pending limit 50": () => client.query(`select * from "${schema}".mv_top_pending limit 50`),
+  mv_top_pending: () => client.query(`select * from "${schema}".mv_top_pending order by confidence desc nulls last limit 50`),
 };
 
 console.log(`${"".padEnd(32)}${"p50".padStart(9)}${"p95".padStart(9)}`);

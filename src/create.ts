@@ -136,7 +136,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const { opened, whenOpened } = fallback;
   const accepting = { opened, whenOpened, keysMovedUp: ladder.keysMovedUp, acceptance, builder };
   const client = createClient({ store, ...accepting, events, clock, refuseCarried: refuseCarriedOf(store) });
-  recovery = openRecovery(options.recovery, { store, topics, builder, events, ids, clock });
+  recovery = openRecovery(options.recovery, { store, topics, builder, events, ids, clock, random });
   const breakers = new Breakers({ topicStore: store.topics, topics, owner: `process-${ids()}`, clock, random, events });
   const direct = createDeliver({ store, ladder, topics, breakers, builder, ids, clock, random, events });
   const pollMs = options.pollMs ?? DEFAULTS.pollMs;

@@ -19,7 +19,9 @@ export async function fillRecovery(client, schema, { groups, occurrences, items,
     select group_id, now() - (${occurrences} - i) * interval '100 ms', 'k' || i, md5(i::text)::uuid, case when id is null then 'api' else 'message' end, id,
       case when id is not null then 0 end, case when id is not null then 3 end, 'tenant-' || i % 50, 'CODE', 'order ' || i || ' was refused by the ledger'
     from filled`);
-  await run(`update ${s}.recovery_group g set occurrences = x.n from (select group_id, count(*) as n from filled group by 1) x where x.group_id = g.id`);
+  await run(
+    `update ${s}.recovery_group g set occurrences = x.n from (select group_id, count(*) as n from filled group by 1) x where x.group_id = g.id`,
+  );
   await run(`insert into ${s}.dead_letter (id, lane_id, attempts, resolution, died_at, settled_at, code, error, ingested_attempts, group_id, grouped_xid)
     select f.id, l.id, 3, case when group_id % 10 < 3 then 0 else 1 end, now() - (${occurrences} - i) * interval '100 ms',
       case when group_id % 10 < 3 then null else now() end, 'CODE', 'refused', 3, group_id, pg_current_xact_id()
@@ -53,5 +55,6 @@ export async function fillRecovery(client, schema, { groups, occurrences, items,
 export async function settleRecovery(client, schema) {
   for (const table of ["group", "occurrence", "candidate", "open", "tally"])
     await client.query(`vacuum analyze "${schema}".recovery_${table}`);
-  for (const table of ["dead_letter", "redrive", "redrive_item", "lane"]) await client.query(`vacuum analyze "${schema}".${table}`);
+  for (const table of ["dead_letter", "redrive", "redrive_item", "lane"])
+    await client.query(`vacuum analyze "${schema}".${table}`);
 }

@@ -4,9 +4,11 @@
  */
 import type { MessageBuilder } from "../client/build-message.ts";
 import type { RefuseCarried } from "../client/intervene.ts";
+import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { Random } from "../platform/random.ts";
 import { createRecovery } from "../recovery/engine.ts";
 import type { Recovery } from "../recovery/recovery.ts";
 import { createCarried } from "../recovery/redrive/carried.ts";
@@ -26,6 +28,7 @@ export interface RecoveryParts {
   readonly events: Events;
   readonly ids: () => string;
   readonly clock: Clock;
+  readonly random: Random;
 }
 
 export interface OpenedRecovery {
@@ -51,7 +54,7 @@ export function refuseCarriedOf(store: Store): RefuseCarried | undefined {
 export function openRecovery(options: RecoveryOptions | false | undefined, parts: RecoveryParts): OpenedRecovery | null {
   const home = homeOf(parts.store);
   if (home === null || options === false) return null;
-  const { store, topics, builder, events, ids, clock } = parts;
+  const { store, topics, builder, events, ids, clock, random } = parts;
   const { evaluate, ...settings } = options ?? {};
   const engine = createRecovery({
     home,
@@ -61,6 +64,7 @@ export function openRecovery(options: RecoveryOptions | false | undefined, parts
     clock,
     settings,
     evaluate,
+    maintain: (jobs) => startMaintenance({ store, owner: `recovery-${ids()}`, clock, random, events, jobs, name: "recovery" }),
     serves: (record) => {
       topics.learn(record);
       const entry = topics.entry(record.name);

@@ -5,10 +5,10 @@
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { MaintenanceJob } from "../platform/job.ts";
 import { startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
 import type { Store } from "../store/store.ts";
-import type { MaintenanceJob } from "./job.ts";
 import { startLeader } from "./leader.ts";
 
 export interface Maintenance {
@@ -32,19 +32,27 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
   const leader = ledOnes ? startLeader({ store, name, owner, clock, events }) : null;
   const loops = jobs.map((job) => {
     let first = job.firstEach ?? false;
-    return startLoop({
+    const loop = startLoop({
       clock,
       step: async (signal) => {
-        if (first || job.where === "each" || leader?.held) await job.run(signal);
+        const runs = first || job.where === "each" || leader?.held;
+        const nextMs = runs ? await job.run(signal) : undefined;
         first = false;
         // Processes that were started together drift apart.
-        return job.everyMs * (0.9 + random.next() * 0.2);
+        return nextMs ?? job.everyMs * (0.9 + random.next() * 0.2);
       },
       failed: (error, consecutive) => {
         events.emit({ type: "store_error", during: job.name, error: errorText(error), consecutive });
         return Math.min(Math.max(job.everyMs, 1_000), 60_000);
       },
     });
+    const deaf = job.hear?.(() => loop.nudge());
+    return {
+      stop() {
+        deaf?.();
+        return loop.stop();
+      },
+    };
   });
   events.emit({ type: "lifecycle", what: "maintenance_started", detail: { jobs: jobs.map(({ name }) => name) } });
   return {

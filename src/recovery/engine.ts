@@ -6,6 +6,7 @@ import { errorText } from "../message/errors.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { MaintenanceJob } from "../platform/job.ts";
 import type { Home } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import { createCatalogue } from "./actions/catalogue.ts";
@@ -22,7 +23,6 @@ import { candidateDetail, candidateList } from "./candidates/read.ts";
 import { suggest } from "./candidates/suggest.ts";
 import { createUpdate, release } from "./candidates/update.ts";
 import { whatIf } from "./candidates/what-if.ts";
-import { ingestRules } from "./candidates/when.ts";
 import { createIntake } from "./failures/intake.ts";
 import { createGroupJoins } from "./failures/join-groups.ts";
 import type { OccurrencePage } from "./failures/occurrences.ts";
@@ -44,12 +44,17 @@ import { createRuleBook } from "./rules/rule-documents.ts";
 import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./settings.ts";
 import { NOT_INGESTED } from "./topics.ts";
 
+/** How long changes of counts may gather before they are added up. */
+const COUNTS_MS = 5_000;
+
 export interface RecoveryDeps {
   readonly home: Home;
-  readonly store: Pick<Store, "topics" | "get" | "lead">;
+  readonly store: Pick<Store, "topics" | "get">;
   readonly events: Events;
   readonly ids: () => string;
   readonly clock: Clock;
+  /** Runs what the engine does without being asked, until it is stopped. */
+  readonly maintain: (jobs: readonly MaintenanceJob[]) => { stop(): Promise<void> };
   /** Whether this process has a sink for the topic. */
   readonly serves: (topic: TopicRecord) => boolean;
   /** Throws `payload_rejected_by_schema` when the text does not fit the topic's schema. */
@@ -78,20 +83,20 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const catalogue = createCatalogue({ documents, events });
   const ruleBook = createRuleBook({ documents, catalogue, events });
   const groupRules = createGroupRules(documents, events);
-  const rules = ingestRules(ids, settings.rejectedRestMs);
+  const ingesting = { ids, rejectedRestMs: settings.rejectedRestMs };
 
   const places = createFailurePlaces({ documents, groupRules });
-  const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, rules, clock });
-  const intake = createIntake({ recovery, places, joins, rules, joinFailed: failed("recovery_join") });
+  const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, settings: ingesting, clock });
+  const intake = createIntake({ recovery, places, joins, settings: ingesting, joinFailed: failed("recovery_join") });
   const { pollMs, failingOften, minConfidence, approvalMs } = settings;
-  const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften });
+  const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, pollMs, failingOften });
 
   const redrives = createRedrives({ ...deps, recovery, owner, settings: deps.redriveSettings });
   const candidates = { recovery, catalogue, clock, approvalMs };
   const execute = createExecute({ ...candidates, topics, ids, redrives, hooks, settings });
-  const completion = createCompletion({ recovery, rules, hooks, events, clock });
+  const completion = createCompletion({ recovery, ids, hooks, events, clock });
   const decisions = createDecisions(candidates);
-  const update = createUpdate({ ...candidates, topics, rules });
+  const update = createUpdate({ ...candidates, topics, ids });
 
   const evaluateFailure = createEvaluateFailure({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
   // An evaluation only asks whether there are more than may run without a person.
@@ -99,7 +104,7 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, settings, blastRadius });
   const note = (lines: Parameters<Records["note"]>[0]) => recovery.note(lines);
   const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });
-  const regroup = createRegroup({ recovery, groupRules, rules, ids });
+  const regroup = createRegroup({ recovery, groupRules, ids });
 
   const forPeople = { candidates, decisions, update, execute, redrives, regroup };
   const byItself = { intake, ownIngest, completion, evaluator, evaluateFailure, evaluateMessage, failed };
@@ -117,7 +122,15 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
   const parts = createParts(deps, records);
   const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
+  const addUp: MaintenanceJob = {
+    name: "recovery_counts",
+    everyMs: COUNTS_MS,
+    where: "leader",
+    firstEach: true,
+    run: recovery.addUp,
+  };
   let publishing: Promise<void> | undefined;
+  let maintained: { stop(): Promise<void> } | undefined;
 
   return {
     ...redrives,
@@ -182,12 +195,13 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     /** Ingest, completion and redrives of this process; while it works. */
     start(): void {
       publishing = catalogue.publish().catch(parts.failed("recovery_catalogue"));
-      ownIngest.start();
-      completion.start();
-      runner.start();
+      maintained ??= deps.maintain([...ownIngest.jobs, ...completion.jobs, ...runner.jobs, addUp]);
     },
     async stop(): Promise<void> {
-      await Promise.all([ownIngest.stop(), completion.stop(), runner.stop(), publishing]);
+      const stopping = maintained;
+      maintained = undefined;
+      await Promise.all([stopping?.stop(), publishing]);
+      await runner.release();
       await intake.rest();
     },
   };

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIds } from "../../src/platform/ids.ts";
-import type { IngestRules, NewOccurrence } from "../../src/recovery/failures/failure.ts";
+import type { NewOccurrence } from "../../src/recovery/failures/failure.ts";
 import { evaluateRules } from "../../src/recovery/rules/evaluate.ts";
 import { evaluationToJson } from "../../src/recovery/rules/evaluation-json.ts";
 import { createConnection, KERNEL_SET, migrateUp } from "../../src/store/postgres/index.ts";
@@ -20,17 +20,13 @@ const nextId = createIds();
 const schema = freshSchema();
 let store: Awaited<ReturnType<typeof openStore>>;
 
-const rules: IngestRules = {
-  reopens: () => true,
-  evaluation: ({ candidateId, evaluations }) =>
-    newMessage(nextId(), { topic: EVALUATE, payload: JSON.stringify({ candidate_id: candidateId, evaluation: evaluations }) }),
-};
+const settings = { ids: nextId, rejectedRestMs: 0 };
 
 const failure = (name: string, fields: Partial<NewOccurrence> = {}): NewOccurrence =>
   newOccurrence(name, nextId(), { failurePayload: `{"error_type":"${name}"}`, ...fields });
 
 async function candidateOf(name: string, fields: Partial<NewOccurrence> = {}): Promise<number> {
-  const [answer] = await store.recovery.ingest([failure(name, fields)], rules);
+  const [answer] = await store.recovery.ingest([failure(name, fields)], settings);
   return answer?.candidateId as number;
 }
 
@@ -147,7 +143,7 @@ describe("the seed's names", () => {
 
   it("REC-1, REC-5, REC-20: recovery_candidates has the seed's columns, one row for each failure_match_id (DR-20)", async () => {
     const id = await candidateOf("slow", { requestKey: "r-1", failureMatchId: "11111111-1111-4111-8111-111111111111" });
-    await store.recovery.ingest([failure("slow", { requestKey: "report:r-2" })], rules);
+    await store.recovery.ingest([failure("slow", { requestKey: "report:r-2" })], settings);
     const evaluation = JSON.stringify(evaluationToJson(evaluateRules("TIMEOUT", "slow took 1003 ms")));
     const done = async (patch: Parameters<typeof store.recovery.write>[0]["patch"]) =>
       expect((await store.recovery.write({ candidateId: id, patch, provenance: [] })).kind).toBe("done");
@@ -376,10 +372,11 @@ describe("a database that holds dead letters already", () => {
     const found = await upgraded.recovery.uningested(1_000, []);
     expect(found).toHaveLength(300);
     for (const batch of [found.slice(0, 200), found.slice(200)]) {
-      const quiet = { reopens: () => true, evaluation: () => null };
       await upgraded.recovery.ingest(
-        batch.map((message) => failure("old", { message, requestKey: `message:${message.id}`, source: "message" })),
-        quiet,
+        batch.map((message) =>
+          failure("old", { message, requestKey: `message:${message.id}`, source: "message", evaluate: false }),
+        ),
+        settings,
       );
     }
     expect(await upgraded.recovery.uningested(1_000, [])).toEqual([]);

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIds } from "../../src/platform/ids.ts";
-import type { IngestRules, NewOccurrence } from "../../src/recovery/failures/failure.ts";
+import type { NewOccurrence } from "../../src/recovery/failures/failure.ts";
 import { definition, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
 import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 import { startProxy, targetOf } from "../support/tcp-proxy.ts";
@@ -16,20 +16,16 @@ const nextId = createIds();
 const schema = freshSchema();
 let store: Awaited<ReturnType<typeof openStore>>;
 
-const rules: IngestRules = {
-  reopens: () => true,
-  evaluation: ({ candidateId, evaluations }) => {
-    const payload = JSON.stringify({ candidate_id: candidateId, evaluation: evaluations });
-    return newMessage(nextId(), { topic: EVALUATE, key: `${candidateId}/${evaluations}`, payload });
-  },
-};
+const settings = { ids: nextId, rejectedRestMs: 0 };
 
 const failure = (name: string, fields: Partial<NewOccurrence> = {}): NewOccurrence =>
   newOccurrence(name, nextId(), { failurePayload: null, ...fields });
 
 const groupOf = (name: string) => store.recovery.groupOf({ fingerprint: identity(name).fingerprint });
 const evaluationsOf = async (candidateId: number) =>
-  (await store.list({ topic: EVALUATE, limit: 1_000 })).data.filter(({ key }) => key?.startsWith(`${candidateId}/`)).length;
+  (await store.list({ topic: EVALUATE, limit: 1_000 })).data.filter(({ payload }) =>
+    payload.includes(`"candidate_id":${candidateId},`),
+  ).length;
 
 async function deadLetters(count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, nextId);
@@ -106,7 +102,7 @@ describe("an execution whose lease runs out while its list is being frozen", () 
     const message = (id: string) => ({ id, generation: 0, attempts: 0 });
     const [one] = await store.recovery.ingest(
       ids.map((id) => failure("frozen", { source: "message", message: message(id) })),
-      rules,
+      settings,
     );
     const { candidateId, groupId } = one as { candidateId: number; groupId: number };
     const executionId = nextId();
@@ -145,14 +141,14 @@ describe("a death that is ingested while its occurrence moves to another group",
     const [id] = (await deadLetters(1)) as [string];
     await withClient((client) => client.query(`update "${schema}".dead_letter set attempts = 5 where id = $1`, [id]));
     const early = failure("moving", { source: "message", message: { id, generation: 0, attempts: 4 } });
-    const [from] = await store.recovery.ingest([early], rules);
-    const [to] = await store.recovery.ingest([failure("moved to")], rules);
+    const [from] = await store.recovery.ingest([early], settings);
+    const [to] = await store.recovery.ingest([failure("moved to")], settings);
     const { tx, commit } = await beginTransaction();
     const move = `with g as (update "${schema}".recovery_group set occurrences = occurrences + case when id = $1 then -1 else 1 end where id in ($1, $2))
       update "${schema}".recovery_occurrence set group_id = $2 where request_key = $3`;
     await tx.query(move, [from?.groupId, to?.groupId, early.requestKey]);
     const death = { ...early, message: { id, generation: 0, attempts: 5 } };
-    const dying = store.recovery.ingest([death], rules);
+    const dying = store.recovery.ingest([death], settings);
     await waiting(1);
     await commit();
     expect(await dying).toMatchObject([{ kind: "duplicate", groupId: to?.groupId, occurrenceCount: 2 }]);
@@ -169,9 +165,9 @@ describe("a COMMIT whose answer is lost", () => {
       await cut.recovery.groups({ limit: 1 });
       const rule = proxy.rule({ match: COMMIT, act });
       const report = failure(`cut ${act}`);
-      await expect(cut.recovery.ingest([report], rules)).rejects.toMatchObject({ code: "outcome_unknown" });
+      await expect(cut.recovery.ingest([report], settings)).rejects.toMatchObject({ code: "outcome_unknown" });
       expect(rule.count()).toBe(1);
-      const [again] = await cut.recovery.ingest([report], rules);
+      const [again] = await cut.recovery.ingest([report], settings);
       expect(again).toMatchObject({ kind: act === "lose-reply" ? "duplicate" : "accepted", occurrenceCount: 1 });
       expect(await evaluationsOf(again?.candidateId as number)).toBe(1);
       await cut.close();
@@ -212,7 +208,7 @@ describe("a server that ends its backends", () => {
   async function report(one: NewOccurrence): Promise<void> {
     for (;;) {
       try {
-        await store.recovery.ingest([one], rules);
+        await store.recovery.ingest([one], settings);
         return;
       } catch (thrown) {
         if (!(thrown as { retryable?: boolean }).retryable) throw thrown;
@@ -249,13 +245,13 @@ describe("a server that ends its backends", () => {
 describe("many at once on few connections", () => {
   it("lanes that are not made yet do not make writes wait for each other's connections", async () => {
     const narrow = await openStore({ schema, poolMax: 1 });
-    const report = (i: number) => {
-      const evaluation = () => newMessage(nextId(), { topic: EVALUATE, tenantId: `narrow-${i}` });
-      return narrow.recovery.ingest([failure(`narrow ${i}`)], { ...rules, evaluation });
+    const failures = Array.from({ length: 5 }, (_, i) => failure(`narrow ${i}`));
+    const write = ({ candidateId }: { readonly candidateId: number }, i: number) => {
+      const messages = [newMessage(nextId(), { topic: EVALUATE, tenantId: `narrow-${i}` })];
+      return narrow.recovery.write({ candidateId, patch: {}, provenance: [], messages });
     };
-    const reports = Array.from({ length: 5 }, (_, i) => report(i));
-    const answers = await Promise.all(reports);
-    expect(answers.flat().every(({ evaluationQueued }) => evaluationQueued)).toBe(true);
+    const written = await Promise.all((await narrow.recovery.ingest(failures, settings)).map(write));
+    expect(written.every(({ kind }) => kind === "done")).toBe(true);
     await narrow.close();
   });
 });
@@ -265,7 +261,7 @@ describe("retention", () => {
     const [kept, gone] = (await deadLetters(2)) as [string, string];
     const death = (id: string) =>
       failure("pruned", { message: { id, generation: 0, attempts: 0 }, requestKey: id, source: "message" });
-    await store.recovery.ingest([death(kept), death(gone)], rules);
+    await store.recovery.ingest([death(kept), death(gone)], settings);
     const later = new Date(Date.now() + 30 * DAY_MS);
     await store.intervene({ id: gone, action: "resolve", actor: "ann", reason: "seen" });
     await store.prune({ keptMs: DAY_MS, limit: 100_000, now: later });

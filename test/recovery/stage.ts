@@ -5,9 +5,12 @@
  */
 import type pg from "pg";
 import { onTestFinished } from "vitest";
+import { startMaintenance } from "../../src/maintenance/maintenance.ts";
 import { createEvents, type MakegoodEvent } from "../../src/observe/events.ts";
 import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import { createIds } from "../../src/platform/ids.ts";
+import type { MaintenanceJob } from "../../src/platform/job.ts";
+import { systemRandom } from "../../src/platform/random.ts";
 import { createRecords } from "../../src/recovery/records.ts";
 import type { WithHome } from "../../src/store/home.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
@@ -66,8 +69,14 @@ export async function createStage() {
   const heard: MakegoodEvent[] = [];
   events.on((event) => heard.push(event));
   const recovery = createRecords(store.home);
+  const ids = createIds(clock);
   return {
-    ...{ clock, store, recovery, events, heard, ids: createIds(clock) },
+    ...{ clock, store, recovery, events, heard, ids },
+    /** The jobs of a process. All of each: a lease that is renewed every few seconds would make a day long. */
+    maintain: (jobs: readonly MaintenanceJob[]) => {
+      const each = jobs.map((job) => ({ ...job, where: "each" as const }));
+      return startMaintenance({ store, owner: "stage", clock, random: { ...systemRandom, next: () => 0.5 }, events, jobs: each });
+    },
     /** Whatever `recovery` has at the moment of a call: a test may put something else there. */
     records: live(recovery),
     /** A second store on the same data, as another process would have it. */

@@ -3,8 +3,8 @@
  * Without a policy nothing is ever dropped.
  */
 import type { Events } from "../../observe/events.ts";
+import type { MaintenanceJob } from "../../platform/job.ts";
 import type { AuditStore } from "../../store/audit.ts";
-import type { MaintenanceJob } from "../job.ts";
 
 export interface PruneAuditOptions {
   readonly audit: AuditStore;

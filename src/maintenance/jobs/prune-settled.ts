@@ -3,8 +3,8 @@
  * disk for long. Never anything else (I2): the store alone decides what is settled and since when.
  */
 import type { Events } from "../../observe/events.ts";
+import type { MaintenanceJob } from "../../platform/job.ts";
 import type { Store } from "../../store/store.ts";
-import type { MaintenanceJob } from "../job.ts";
 
 export interface PruneOptions {
   readonly store: Store;

@@ -7,9 +7,9 @@ import type { DecideRules } from "../../message/decide.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
 import type { Settle } from "../../message/settlement.ts";
 import type { Events } from "../../observe/events.ts";
+import type { MaintenanceJob } from "../../platform/job.ts";
 import type { Random } from "../../platform/random.ts";
 import type { Store } from "../../store/store.ts";
-import type { MaintenanceJob } from "../job.ts";
 
 export interface ReclaimOptions {
   readonly store: Pick<Store, "reclaim" | "settle">;

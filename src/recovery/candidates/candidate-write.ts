@@ -5,14 +5,14 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
-import type { IngestRules } from "../failures/failure.ts";
 import { latestOf, lockGroups } from "../failures/ingest-sql.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
 import type { Candidate, CandidatePatch, CandidateWrite, CandidateWritten } from "./candidate.ts";
 import { forbiddenMove, isClosed } from "./candidate-state.ts";
 import { readCandidate } from "./candidates-sql.ts";
-import { askEvaluation, openRounds } from "./rounds.ts";
+import { openRounds } from "./rounds.ts";
+import { type AskSettings, askEvaluation } from "./when.ts";
 
 /** Columns that a patch sets as they come. */
 const PLAIN: readonly (readonly [keyof CandidatePatch, string])[] = [
@@ -119,12 +119,12 @@ async function reopen(
   s: string,
   inside: Inside,
   groupId: number,
-  rules: IngestRules,
+  settings: AskSettings,
   provenance: readonly NewProvenance[],
 ): Promise<Candidate | null> {
   const { run } = inside;
   if (!Number.isSafeInteger(groupId)) return null;
-  const { now, rootOf } = await lockGroups(s, run, [String(groupId)], rules.now);
+  const { now, rootOf } = await lockGroups(s, run, [String(groupId)], settings.now);
   const group = rootOf.get(String(groupId));
   const latest = group && (await latestOf(s, run, [group])).get(group);
   if (!group || !latest) return null;
@@ -135,7 +135,7 @@ async function reopen(
     candidate = rounds.get(group) as Candidate;
   }
   const { candidateId } = candidate;
-  const asked = askEvaluation(rules, candidate, { occurrences: occurrenceCount, before: occurrenceCount, now });
+  const asked = askEvaluation(settings, candidate, { occurrences: occurrenceCount, before: occurrenceCount, now });
   if (asked) {
     const text = `update ${s}.recovery_candidate set evaluation_status = 'unevaluated', evaluations = evaluations + 1, version = version + 1,
       updated_at = ${clockSql(now)} where id = $1::bigint`;
@@ -143,7 +143,7 @@ async function reopen(
   }
   const lines = provenance.map((one) => ({ ...one, candidateId: one.candidateId ?? candidateId }));
   await record(s, run, lines, { now });
-  if (asked) await inside.enqueue([asked.message], { now: rules.now });
+  if (asked) await inside.enqueue([asked.message], { now: settings.now });
   return asked?.candidate ?? candidate;
 }
 
@@ -156,7 +156,7 @@ export function createCandidateWrites(home: Home) {
      * Opens the next round of a group whose latest candidate is closed, or its first; else the latest as it is. Lines of provenance without a
      * candidate get the one returned. Null: there is no such group, and nothing is written.
      */
-    reopen: (groupId: number, rules: IngestRules, provenance: readonly NewProvenance[]) =>
-      home.transaction("reopen a group", (inside) => reopen(s, inside, groupId, rules, provenance)),
+    reopen: (groupId: number, settings: AskSettings, provenance: readonly NewProvenance[]) =>
+      home.transaction("reopen a group", (inside) => reopen(s, inside, groupId, settings, provenance)),
   };
 }

@@ -9,7 +9,7 @@ import type { Paged } from "../pages.ts";
 import { idCursor, paged, pageLimit } from "../pages.ts";
 import { candidateColumns, candidateOf } from "../rows.ts";
 import type { Candidate, CandidateFilter } from "./candidate.ts";
-import { EXECUTION_STATUSES } from "./candidate-state.ts";
+import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "./candidate-state.ts";
 
 /** `lock`: no other transaction writes to it until this one ends. */
 export async function readCandidate(
@@ -25,19 +25,19 @@ export async function readCandidate(
 }
 
 function listSql(s: string, filter: CandidateFilter): { text: string; values: unknown[] } {
-  const values: unknown[] = [idCursor(filter.cursor), pageLimit(filter.limit) + 1];
+  const values: unknown[] = [idCursor(filter.cursor)];
   const where = ["c.id < $1::bigint"];
   const fits = (name: string, value: unknown) => {
     if (value !== undefined) where.push(`c.${name} = $${values.push(value)}`);
   };
-  fits("decision", filter.decision);
-  fits("evaluation_status", filter.evaluationStatus);
-  // In the text, so that every plan uses the index of executing ones.
-  if (filter.executionStatus !== undefined) {
-    const status = EXECUTION_STATUSES.find((each) => each === filter.executionStatus) ?? "";
-    where.push(`c.execution_status = '${status}'`);
-  }
-  fits("action", filter.action);
+  // In the text: whether an index leads there soon depends on how many there are of the one that is asked for.
+  const is = (name: string, value: string | undefined, known: readonly string[]) => {
+    if (value !== undefined) where.push(`c.${name} = '${known.find((each) => each === value) ?? ""}'`);
+  };
+  is("decision", filter.decision, DECISIONS);
+  is("evaluation_status", filter.evaluationStatus, EVALUATION_STATUSES);
+  is("execution_status", filter.executionStatus, EXECUTION_STATUSES);
+  is("action", filter.action, filter.action !== undefined && /^[\w.-]+$/.test(filter.action) ? [filter.action] : []);
   if (typeof filter.groupId === "object") where.push(`c.group_id = any ($${values.push(filter.groupId)}::bigint[])`);
   else fits("group_id", filter.groupId);
   const failed = (how: string, at: Date | undefined) => {
@@ -52,7 +52,7 @@ function listSql(s: string, filter: CandidateFilter): { text: string; values: un
     where.push(`not exists (select from ${s}.recovery_candidate n where n.group_id = c.group_id and n.round > c.round)`);
     where.push(`exists (select from ${s}.recovery_group g where g.id = c.group_id and g.merged_into is null)`);
   }
-  const text = `select ${candidateColumns(s)} from ${s}.recovery_candidate c where ${where.join(" and ")} order by c.id desc limit $2::int`;
+  const text = `select ${candidateColumns(s)} from ${s}.recovery_candidate c where ${where.join(" and ")} order by c.id desc limit ${pageLimit(filter.limit) + 1}`;
   return { text, values };
 }
 

@@ -3,12 +3,10 @@
  * process died before a redrive carried them on, as `unknown`. Looks now and then and when an event says that a redrive moved;
  * two processes that look at once end an execution once.
  */
-import { errorText, isMakegoodError } from "../../message/errors.ts";
-import type { Events, MakegoodEvent } from "../../observe/events.ts";
-import { backoffMs } from "../../platform/backoff.ts";
+import { isMakegoodError } from "../../message/errors.ts";
+import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { type Loop, startLoop } from "../../platform/loop.ts";
-import type { IngestRules } from "../failures/failure.ts";
+import type { MaintenanceJob } from "../../platform/job.ts";
 import type { Hooks } from "../hooks.ts";
 import { SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
@@ -20,7 +18,7 @@ import { reopenIfLeft } from "./reopen.ts";
 
 export interface CompletionDeps {
   readonly recovery: Records;
-  readonly rules: IngestRules;
+  readonly ids: () => string;
   readonly hooks: Hooks;
   readonly events: Events;
   readonly clock: Clock;
@@ -29,13 +27,11 @@ export interface CompletionDeps {
 export interface Completion {
   /** One look at all that executes. Returns how many ended. */
   step(): Promise<number>;
-  start(): void;
-  stop(): Promise<void>;
+  readonly jobs: readonly MaintenanceJob[];
 }
 
 const PAGE = 100;
 const EVERY_MS = 5_000;
-const AGAIN = { firstMs: 2_000, maxMs: 30_000 };
 /** Longer than a process that lives takes from the start of a redrive to its next write. */
 const GRACE_MS = 30_000;
 /** Once in so long it looks whether a process was killed between the end of an execution and what follows from it. */
@@ -56,11 +52,7 @@ export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" 
   return status === "done" && healed > 0 && healed >= failed ? "succeeded" : "failed";
 }
 
-export function createCompletion({ recovery, rules, hooks, events, clock }: CompletionDeps): Completion {
-  let loop: Loop | undefined;
-  let sweptMs = clock.monotonicMs();
-  let unhear: (() => void) | undefined;
-
+export function createCompletion({ recovery, ids, hooks, events, clock }: CompletionDeps): Completion {
   async function end(candidate: Candidate, status: ExecutionStatus, result: Record<string, unknown>): Promise<boolean> {
     const { candidateId, groupId, executionId, version, executedAt } = candidate;
     if (executionId === null) return false;
@@ -97,7 +89,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
       ...(breakers.length > 0 && { breakers }),
     };
     const ended = await end(candidate, status, result);
-    if (ended) await reopenIfLeft(recovery, rules, candidate);
+    if (ended) await reopenIfLeft(recovery, { ids }, candidate);
     return ended;
   }
 
@@ -111,15 +103,11 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     const since = clock.wallMs() - RECENT_MS;
     for (const executionStatus of ["succeeded", "failed", "skipped"] as const) {
       const { data } = await recovery.candidates({ executionStatus, limit: PAGE });
-      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfLeft(recovery, rules, each);
+      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfLeft(recovery, { ids }, each);
     }
   }
 
   async function step(): Promise<number> {
-    if (clock.monotonicMs() - sweptMs >= SWEEP_MS) {
-      sweptMs = clock.monotonicMs();
-      await sweep();
-    }
     let ended = 0;
     let broken: unknown;
     // An execution that cannot be ended does not stop the others; a store that is away stops them all.
@@ -142,32 +130,14 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     return ended;
   }
 
-  const heard = (event: MakegoodEvent): void => {
-    if (event.type === "redrive" && event.candidateId !== null) loop?.nudge();
-  };
+  const moved = (now: () => void) =>
+    events.on((event) => event.type === "redrive" && event.candidateId !== null && now(), { seldom: true });
 
   return {
     step,
-    start() {
-      unhear ??= events.on(heard, { seldom: true });
-      loop ??= startLoop({
-        clock,
-        step: async () => {
-          await step();
-          return EVERY_MS;
-        },
-        failed: (error, consecutive) => {
-          events.emit({ type: "store_error", during: "recovery_completion", error: errorText(error), consecutive });
-          return backoffMs(AGAIN, consecutive);
-        },
-      });
-    },
-    async stop() {
-      unhear?.();
-      unhear = undefined;
-      const stopping = loop;
-      loop = undefined;
-      await stopping?.stop();
-    },
+    jobs: [
+      { name: "recovery_completion", everyMs: EVERY_MS, where: "each", hear: moved, run: async () => void (await step()) },
+      { name: "recovery_reopen", everyMs: SWEEP_MS, where: "each", run: sweep },
+    ],
   };
 }

@@ -4,19 +4,19 @@
  * completes what a killed one left.
  */
 
-import type { IngestRules } from "../failures/failure.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { Candidate } from "./candidate.ts";
 import { isClosed } from "./candidate-state.ts";
 import { wasCancelled } from "./ending.ts";
+import type { AskSettings } from "./when.ts";
 
 type Reopens = Pick<Records, "group" | "candidateOf" | "reopen">;
 
 /** `why` there must be a suggestion again; null: only where failures came in while it was executing, or it was cancelled. */
 export async function reopenIfLeft(
   recovery: Reopens,
-  rules: IngestRules,
+  settings: AskSettings,
   { groupId, candidateId, executedAt }: Candidate,
   why: string | null = null,
 ): Promise<boolean> {
@@ -28,5 +28,5 @@ export async function reopenIfLeft(
   const meanwhile = newer ? "failures of this group came in while its candidate was executing" : null;
   const reason = why ?? meanwhile ?? (wasCancelled(latest) ? "its execution was cancelled, and dead letters are left" : null);
   if (reason === null) return false;
-  return (await recovery.reopen(groupId, rules, [line("reopened", SYSTEM, { groupId, reason })])) !== null;
+  return (await recovery.reopen(groupId, settings, [line("reopened", SYSTEM, { groupId, reason })])) !== null;
 }

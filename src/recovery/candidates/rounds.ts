@@ -1,10 +1,6 @@
-/**
- * Rounds of suggestion: the next candidate of a group, with its first line of provenance, and what asks for its evaluation.
- */
-import type { NewMessage } from "../../message/message.ts";
+/** Rounds of suggestion: the next candidate of a group, with its first line of provenance. */
 import type { Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
-import type { IngestRules } from "../failures/failure.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
 import { candidateColumns, candidateOf } from "../rows.ts";
@@ -34,21 +30,4 @@ export async function openRounds(s: string, run: Run, rounds: readonly NewRound[
     { now },
   );
   return new Map(made.map((c) => [String(c.groupId), c]));
-}
-
-/** The message that asks for an evaluation, and the candidate as it stands with it; null: none is due. */
-export function askEvaluation(
-  rules: IngestRules,
-  candidate: Candidate,
-  { occurrences, before, now }: { readonly occurrences: number; readonly before: number; readonly now: Date },
-): { readonly message: NewMessage; readonly candidate: Candidate } | null {
-  const asked: Candidate = {
-    ...candidate,
-    evaluationStatus: "unevaluated",
-    evaluations: candidate.evaluations + 1,
-    version: candidate.version + 1,
-    updatedAt: now,
-  };
-  const message = rules.evaluation(asked, occurrences, before);
-  return message ? { message, candidate: asked } : null;
 }

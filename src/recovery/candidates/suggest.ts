@@ -9,7 +9,6 @@ import type { Records } from "../records.ts";
 import type { Actor } from "../recovery.ts";
 import type { Candidate } from "./candidate.ts";
 import type { Evaluator } from "./evaluate-candidate.ts";
-import { askedRules } from "./when.ts";
 
 export interface SuggestDeps {
   readonly recovery: Pick<Records, "group" | "reopen">;
@@ -26,7 +25,7 @@ export async function suggest(
 ): Promise<Candidate> {
   await existingGroup(recovery, groupId);
   await prepare();
-  const asked = await recovery.reopen(groupId, askedRules(ids), [line("suggestion_asked", actor, { groupId })]);
+  const asked = await recovery.reopen(groupId, { ids, asked: true }, [line("suggestion_asked", actor, { groupId })]);
   if (asked === null) throw new MakegoodError("group_not_found", `There is no group ${groupId}.`, { groupId });
   // At once, because the person waits for it; the message that was queued with it finds it done.
   return (await evaluator.evaluate(asked.candidateId)).candidate;

@@ -6,7 +6,6 @@ import { MakegoodError } from "../../message/errors.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
 import { notFound } from "../actions/catalogue.ts";
-import type { IngestRules } from "../failures/failure.ts";
 import type { Group } from "../groups/group.ts";
 import { existingGroup } from "../groups/read.ts";
 import type { NewProvenance } from "../provenance.ts";
@@ -24,7 +23,7 @@ import { handMoveRefusal, isExecutionStatus } from "./transitions.ts";
 export interface UpdateDeps extends CandidateDeps {
   readonly catalogue: Pick<Catalogue, "get" | "all">;
   readonly topics: Pick<TopicStore, "reset">;
-  readonly rules: IngestRules;
+  readonly ids: () => string;
 }
 
 type Change = { readonly patch: CandidatePatch; readonly provenance: readonly NewProvenance[] };
@@ -124,7 +123,7 @@ export function createUpdate(deps: UpdateDeps): Update {
     const after = writtenOf(candidateId, written);
     const { executionStatus: now } = patch;
     const why = now === "failed" || now === "rolled_back" ? `its execution is ${now}` : released(group, patch);
-    if (why !== null || now === "succeeded") await reopenIfLeft(deps.recovery, deps.rules, after, why);
+    if (why !== null || now === "succeeded") await reopenIfLeft(deps.recovery, { ids: deps.ids }, after, why);
     return after;
   }
 

@@ -1,7 +1,4 @@
 /** A failure on its way in and as it is kept: an occurrence in a group, counted once. */
-import type { NewMessage } from "../../message/message.ts";
-import type { At } from "../../store/store.ts";
-import type { Candidate } from "../candidates/candidate.ts";
 import type { GroupIdentity } from "../groups/group.ts";
 
 export type FailureSource = "message" | "api" | "stream";
@@ -52,18 +49,6 @@ export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "
   readonly at: Date;
   /** Whether our own message is an open dead letter by this very death; null for outside failures. */
   readonly open: boolean | null;
-}
-
-export interface IngestRules extends At {
-  /** Whether a candidate that is closed (candidate-state.ts, `isClosed`) makes room for a new one. Pure; called inside the write. */
-  readonly reopens: (closed: Candidate, now: Date) => boolean;
-  /**
-   * The message that asks for an evaluation after this write raised the count to `occurrences` from `before`; null: none is due. Called
-   * inside the write (so pure), once per group and write, where at least one counted occurrence has `evaluate` and the candidate is not
-   * closed. The candidate is passed as it will stand when a message is returned: `unevaluated`, `evaluations` and `version` one
-   * more; so `evaluations` is 1 for the first of a round. Null leaves it as it was.
-   */
-  readonly evaluation: (candidate: Candidate, occurrences: number, before: number) => NewMessage | null;
 }
 
 /**

@@ -7,8 +7,9 @@ import type { NewMessage } from "../../message/message.ts";
 import type { Home, Inside } from "../../store/home.ts";
 import type { Candidate } from "../candidates/candidate.ts";
 import { INGEST_MAX, isClosed } from "../candidates/candidate-state.ts";
-import { askEvaluation, openRounds } from "../candidates/rounds.ts";
-import type { FailedMessage, Ingested, IngestRules, NewOccurrence } from "./failure.ts";
+import { openRounds } from "../candidates/rounds.ts";
+import { askEvaluation, type IngestSettings, makesRoom } from "../candidates/when.ts";
+import type { FailedMessage, Ingested, NewOccurrence } from "./failure.ts";
 import {
   type Counted,
   count,
@@ -41,13 +42,13 @@ interface Entry {
 }
 
 export function createIngest(home: Home) {
-  return async function ingest(occurrences: readonly NewOccurrence[], rules: IngestRules): Promise<Ingested[]> {
+  return async function ingest(occurrences: readonly NewOccurrence[], settings: IngestSettings): Promise<Ingested[]> {
     if (occurrences.length > INGEST_MAX) {
       const text = `${occurrences.length} occurrences in one call: at most ${INGEST_MAX}, send the rest in another`;
       throw new MakegoodError("invalid_request", text, { occurrences: occurrences.length });
     }
     if (occurrences.length === 0) return [];
-    return home.transaction("ingest", (inside) => ingestAll(home.s, inside, occurrences, rules));
+    return home.transaction("ingest", (inside) => ingestAll(home.s, inside, occurrences, settings));
   };
 }
 
@@ -55,7 +56,7 @@ async function ingestAll(
   s: string,
   inside: Inside,
   occurrences: readonly NewOccurrence[],
-  rules: IngestRules,
+  settings: IngestSettings,
 ): Promise<Ingested[]> {
   const { run } = inside;
   const entries = occurrences.map(
@@ -71,9 +72,9 @@ async function ingestAll(
   );
   const known = await lookUp(s, run, occurrences);
   matchLedger(entries, known.keys);
-  const made = await placeAll(s, inside, entries, known, rules.now);
+  const made = await placeAll(s, inside, entries, known, settings.now);
 
-  const fixed = rules.now;
+  const fixed = settings.now;
   const placed = entries.filter((e) => e.group !== "");
   const groups = placed.map((e) => e.group);
   const { now, rootOf } = await lockGroups(s, run, groups, fixed);
@@ -87,8 +88,8 @@ async function ingestAll(
   for (const entry of entries) repeatOf(entry);
 
   const latest = await latestOf(s, run, [...new Set(entries.map((e) => e.group))]);
-  const candidates = await candidatesOf(s, inside, entries, latest, rules, now);
-  const asked = ask(entries, latest, candidates, rules, now);
+  const candidates = await candidatesOf(s, inside, entries, latest, settings, now);
+  const asked = ask(entries, latest, candidates, settings, now);
   await inside.enqueue(asked.messages, { now: fixed });
   const counts = countsOf(entries);
   await dropGroups(
@@ -212,7 +213,7 @@ async function candidatesOf(
   { run }: Inside,
   entries: readonly Entry[],
   latest: ReadonlyMap<string, LatestOfGroup>,
-  rules: IngestRules,
+  settings: IngestSettings,
   now: Date,
 ): Promise<Map<string, Candidate>> {
   const candidates = new Map<string, Candidate>();
@@ -220,7 +221,7 @@ async function candidatesOf(
   const counted = new Set(fresh(entries).map((e) => e.group));
   const due = [...new Set(entries.map((e) => e.group))].filter((group) => {
     const candidate = candidates.get(group);
-    return !candidate || (counted.has(group) && isClosed(candidate) && rules.reopens(candidate, now));
+    return !candidate || (counted.has(group) && isClosed(candidate) && makesRoom(candidate, now, settings.rejectedRestMs));
   });
   const rounds = due.map((group) => ({
     group,
@@ -236,7 +237,7 @@ function ask(
   entries: readonly Entry[],
   latest: ReadonlyMap<string, LatestOfGroup>,
   candidates: ReadonlyMap<string, Candidate>,
-  rules: IngestRules,
+  settings: IngestSettings,
   now: Date,
 ): { messages: NewMessage[]; candidates: number[] } {
   const messages: NewMessage[] = [];
@@ -247,7 +248,7 @@ function ask(
     const before = latest.get(group)?.occurrenceCount ?? 0;
     const candidate = candidates.get(group) as Candidate;
     if (isClosed(candidate)) continue;
-    const due = askEvaluation(rules, candidate, { occurrences: before + (counts.get(group) ?? 0), before, now });
+    const due = askEvaluation(settings, candidate, { occurrences: before + (counts.get(group) ?? 0), before, now });
     if (!due) continue;
     messages.push(due.message);
     asked.push(candidate.candidateId);

@@ -4,9 +4,10 @@
  */
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
+import type { IngestSettings } from "../candidates/when.ts";
 import type { Failure } from "../fingerprint/fingerprint.ts";
 import type { Records } from "../records.ts";
-import type { Ingested, IngestRules, NewOccurrence } from "./failure.ts";
+import type { Ingested, NewOccurrence } from "./failure.ts";
 import type { GroupJoins } from "./join-groups.ts";
 import type { FailurePlaces, Scope } from "./place-failures.ts";
 
@@ -47,12 +48,12 @@ export interface IntakeOptions {
   readonly recovery: Pick<Records, "ingest">;
   readonly places: FailurePlaces;
   readonly joins: GroupJoins;
-  readonly rules: IngestRules;
+  readonly settings: IngestSettings;
   /** A join that failed; the failures are counted all the same, and the next look joins them. */
   readonly joinFailed: (error: unknown) => void;
 }
 
-export function createIntake({ recovery, places, joins, rules, joinFailed }: IntakeOptions): Intake {
+export function createIntake({ recovery, places, joins, settings, joinFailed }: IntakeOptions): Intake {
   const waiting: Waiting[] = [];
   let waitingCount = 0;
   let draining: Promise<void> | undefined;
@@ -77,7 +78,7 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
       const group = identities[i] as NewOccurrence["group"];
       return { ...rest, group, requestKey: requestKey(group.fingerprint) };
     });
-    const ingested = await recovery.ingest(occurrences, rules);
+    const ingested = await recovery.ingest(occurrences, settings);
     const scopes = new Map<string, Scope>(changed.map((scope) => [`${scope.topic}\n${scope.errorCode}`, scope]));
     // A group that is new may be what an older one has become.
     ingested.forEach(({ first }, i) => {

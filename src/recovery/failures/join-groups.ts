@@ -6,12 +6,12 @@
 import { isMakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
+import { type IngestSettings, makesRoom } from "../candidates/when.ts";
 import type { Fingerprints } from "../fingerprint/fingerprint.ts";
 import { scopeOf } from "../fingerprint/group-rules.ts";
 import type { Group } from "../groups/group.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
-import type { IngestRules } from "./failure.ts";
 import type { Scope } from "./place-failures.ts";
 
 const PAGE = 200;
@@ -26,22 +26,27 @@ export interface GroupJoins {
 export interface GroupJoinsOptions {
   readonly recovery: Pick<Records, "groups" | "groupOf" | "merge" | "candidateOf" | "reopen">;
   readonly fingerprints: Pick<Fingerprints, "resolve" | "learned">;
-  readonly rules: IngestRules;
+  readonly settings: IngestSettings;
   readonly clock: Clock;
 }
 
 /** Whether it must be tried again, or what was done. */
 type Done = "merged" | "stays" | "later";
 
-export function createGroupJoins({ recovery, fingerprints, rules, clock }: GroupJoinsOptions): GroupJoins {
+export function createGroupJoins({ recovery, fingerprints, settings, clock }: GroupJoinsOptions): GroupJoins {
   const again = new Map<string, Scope>();
 
   async function merge(from: number, into: number, reason: string): Promise<Done> {
     const [mine, theirs] = [await recovery.candidateOf(from), await recovery.candidateOf(into)];
     if (mine && isExecuting(mine)) return "later";
     // Before the merge: it ends the suggestion of `from`, and a process killed in between must not leave its failures without one.
-    const bare = mine && !isClosed(mine) && theirs && isClosed(theirs) && rules.reopens(theirs, new Date(clock.wallMs()));
-    if (bare) await recovery.reopen(into, rules, [line("reopened", SYSTEM, { groupId: into, reason })]);
+    const bare =
+      mine &&
+      !isClosed(mine) &&
+      theirs &&
+      isClosed(theirs) &&
+      makesRoom(theirs, new Date(clock.wallMs()), settings.rejectedRestMs);
+    if (bare) await recovery.reopen(into, settings, [line("reopened", SYSTEM, { groupId: into, reason })]);
     const provenance = [line("merged", SYSTEM, { groupId: into, reason, details: { from, into } })];
     const merged = await recovery.merge({ from, into, provenance });
     return merged.kind === "done" ? "merged" : merged.kind === "wrong_state" ? "later" : "stays";

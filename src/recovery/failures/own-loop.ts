@@ -1,12 +1,11 @@
 /**
- * The loop that ingests what died here, in batches, under a leadership that only saves work: what it does twice counts once. It is
- * nudged by each death in this process and looks by itself now and then, so nothing waits for an event that was lost.
+ * Ingests what died here, in batches, under a leadership that only saves work: what it does twice counts once. Each death in this process
+ * wakes it, and it looks by itself now and then, so nothing waits for an event that was lost.
  */
 import { errorText } from "../../message/errors.ts";
 import type { Events, MakegoodEvent } from "../../observe/events.ts";
-import { backoffMs } from "../../platform/backoff.ts";
 import type { Clock, Timer } from "../../platform/clock.ts";
-import { type Loop, startLoop } from "../../platform/loop.ts";
+import type { MaintenanceJob } from "../../platform/job.ts";
 import type { Store } from "../../store/store.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { Records } from "../records.ts";
@@ -19,44 +18,37 @@ export interface OwnLoopOptions {
   /** What must be there before anything is ingested. */
   readonly prepare: () => Promise<void>;
   readonly recovery: Pick<Records, "uningested">;
-  readonly store: Pick<Store, "topics" | "get" | "lead">;
+  readonly store: Pick<Store, "topics" | "get">;
   readonly intake: Intake;
   readonly events: Events;
   readonly clock: Clock;
-  readonly owner: string;
   readonly pollMs: number;
   readonly failingOften: number;
 }
 
 /** I10: failures that cannot be written; with more of them ingest stops and says why. */
 const UNWRITABLE_MAX = 1_000;
-const LEADERSHIP = "recovery-ingest";
-const LEAD_MS = 15_000;
 /** I10: messages that fail often and are not handed in yet; what does not fit is ingested when it dies. */
 const FAILING_MAX = 1_000;
+/** They are heard of; those that a store that was away refused are not asked for again. */
+const FAILING_MS = 60_000;
 /** Messages die in bursts: those of so long go into one batch. */
 const GATHER_MS = 50;
 /** Long after a write of another process has ended that was under way with ours. */
 const TIDY_MS = 5_000;
-const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 
 const deathOf = ({ id, attempts }: DeadFailure): string => `${id}:${attempts}`;
 
 export interface OwnIngest {
-  /** One look; how many were handed in. Only the leader looks for dead letters. */
+  /** One look; how many were handed in. */
   step(): Promise<number>;
-  start(): void;
-  stop(): Promise<void>;
+  readonly jobs: readonly MaintenanceJob[];
 }
 
 export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
-  const { prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften } = options;
+  const { prepare, recovery, store, intake, events, clock, pollMs, failingOften } = options;
   const failing = new Set<string>();
   const unwritable = new Set<string>();
-  let loop: Loop | undefined;
-  let unhear: (() => void) | undefined;
-  let gathering: Timer | undefined;
-  let tidiedMs = clock.monotonicMs();
 
   /** A failure that cannot be written is reported and skipped until the next process tries it: the others go on. */
   async function takeAll(failures: readonly DeadFailure[], incoming: readonly Incoming[]): Promise<Ingested[]> {
@@ -102,6 +94,8 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
 
   async function handFailing(): Promise<number> {
     const ids = [...failing].slice(0, INGEST_MAX);
+    if (ids.length === 0) return 0;
+    await prepare();
     for (const id of ids) failing.delete(id);
     const messages = await Promise.all(ids.map((id) => store.get(id)));
     const failures = messages.map(failingOf).filter((each) => each !== null);
@@ -109,55 +103,52 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
     return failures.length;
   }
 
-  async function step(): Promise<number> {
+  async function handDead(): Promise<number> {
     await prepare();
-    if (clock.monotonicMs() - tidiedMs >= TIDY_MS) {
-      tidiedMs = clock.monotonicMs();
-      await intake.tidy();
-    }
-    const early = await handFailing();
-    if (!(await store.lead(LEADERSHIP, owner, LEAD_MS)).held) return early;
     const found = await recovery.uningested(INGEST_MAX + unwritable.size, NOT_INGESTED);
     const dead = found.filter((each) => !unwritable.has(deathOf(each))).slice(0, INGEST_MAX);
     if (dead.length > 0) await hand(dead);
-    return early + dead.length;
+    return dead.length;
   }
 
-  function heard(event: MakegoodEvent): void {
-    if (event.type !== "attempt" || event.topic === RECOVERY_TOPIC) return;
-    const { status, attempt, id } = event;
+  /** What happens together wakes once. */
+  function heard(concerns: (event: MakegoodEvent & { readonly type: "attempt" }) => boolean) {
+    return (now: () => void): (() => void) => {
+      let gathering: Timer | undefined;
+      const deaf = events.on(
+        (event) => {
+          if (event.type !== "attempt" || event.topic === RECOVERY_TOPIC || !concerns(event)) return;
+          gathering ??= clock.after(GATHER_MS, () => {
+            gathering = undefined;
+            now();
+          });
+        },
+        { seldom: true },
+      );
+      return () => {
+        deaf();
+        gathering?.cancel();
+      };
+    };
+  }
+
+  const isDeath = heard(({ status }) => status === "dead");
+  const isFailing = heard(({ status, attempt, id }) => {
     const often = status === "pending" && attempt === failingOften && failing.size < FAILING_MAX;
     if (often) failing.add(id);
-    if (!often && status !== "dead") return;
-    gathering ??= clock.after(GATHER_MS, () => {
-      gathering = undefined;
-      loop?.nudge();
-    });
-  }
+    return often;
+  });
 
+  // A full batch means that there is more.
+  const again = (handed: number, restMs: number): number => (handed >= INGEST_MAX ? 0 : restMs);
+  const dead = async () => again(await handDead(), pollMs);
+  const soon = async () => again(await handFailing(), FAILING_MS);
   return {
-    step,
-    start() {
-      unhear ??= events.on(heard, { seldom: true });
-      loop ??= startLoop({
-        clock,
-        // A full batch means that there is more.
-        step: async () => ((await step()) >= INGEST_MAX ? 0 : pollMs),
-        failed: (error, consecutive) => {
-          events.emit({ type: "store_error", during: "recovery_ingest", error: errorText(error), consecutive });
-          return backoffMs(AGAIN, consecutive);
-        },
-      });
-    },
-    async stop() {
-      unhear?.();
-      unhear = undefined;
-      gathering?.cancel();
-      gathering = undefined;
-      const stopping = loop;
-      loop = undefined;
-      await stopping?.stop();
-      if (stopping) await store.lead(LEADERSHIP, owner, 0).catch(() => undefined);
-    },
+    step: async () => (await handFailing()) + (await handDead()),
+    jobs: [
+      { name: "recovery_ingest", everyMs: pollMs, where: "leader", firstEach: true, hear: isDeath, run: dead },
+      { name: "recovery_failing", everyMs: FAILING_MS, where: "each", hear: isFailing, run: soon },
+      { name: "recovery_tidy", everyMs: TIDY_MS, where: "each", run: () => intake.tidy() },
+    ],
   };
 }

@@ -5,7 +5,6 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { isClosed } from "../candidates/candidate-state.ts";
-import type { IngestRules } from "../failures/failure.ts";
 import { line } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { Actor } from "../recovery.ts";
@@ -19,7 +18,6 @@ import { templatesOf } from "./templates.ts";
 export interface RegroupDeps {
   readonly recovery: Records;
   readonly groupRules: () => Promise<GroupRuleBook>;
-  readonly rules: IngestRules;
   readonly ids: () => string;
 }
 
@@ -31,7 +29,7 @@ export interface Regroup {
 const MERGE_MAX = 100;
 
 export function createRegroup(deps: RegroupDeps): Regroup {
-  const { recovery, groupRules, rules, ids } = deps;
+  const { recovery, groupRules, ids } = deps;
 
   async function found(groupId: number, partOf?: number): Promise<Group> {
     const group = await recovery.group(groupId);
@@ -51,7 +49,7 @@ export function createRegroup(deps: RegroupDeps): Regroup {
       open ||= theirs !== null && !isClosed(theirs);
     }
     const { groupId } = into;
-    if (open) await recovery.reopen(groupId, rules, [line("reopened", actor, { groupId, reason: why })]);
+    if (open) await recovery.reopen(groupId, { ids }, [line("reopened", actor, { groupId, reason: why })]);
   }
 
   async function merge(into: Group, parts: readonly Group[], why: string, actor: Actor): Promise<Group> {

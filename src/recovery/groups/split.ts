@@ -35,7 +35,7 @@ interface Part {
   readonly undone: readonly string[];
 }
 
-export function createSplit({ recovery, groupRules, rules, found }: SplitDeps): Regroup["split"] {
+export function createSplit({ recovery, groupRules, ids, found }: SplitDeps): Regroup["split"] {
   async function partOf(group: Group, words: readonly string[], why: string, book: GroupRuleBook): Promise<Part> {
     // What was split off itself is split by its own words and these: the more particular rule wins.
     const own = group.groupRule === null ? undefined : book.byId.get(group.groupRule)?.rule;
@@ -102,7 +102,7 @@ export function createSplit({ recovery, groupRules, rules, found }: SplitDeps): 
     const moved = await move(recovery, group, part, takes);
     const latest = await recovery.candidateOf(part.groupId);
     if (latest === null || (isClosed(latest) && moved > 0)) {
-      await recovery.reopen(part.groupId, rules, [line("reopened", actor, { groupId: part.groupId, reason: why })]);
+      await recovery.reopen(part.groupId, { ids }, [line("reopened", actor, { groupId: part.groupId, reason: why })]);
     }
     return { group: (await recovery.group(part.groupId)) ?? part, moved };
   };

@@ -55,6 +55,9 @@ async function change(s: string, run: Run, id: string, request: Change, lines: r
   return { kind: "done", redrive: (await readRedrive(s, run, id)) as Redrive } as const;
 }
 
+/** After all: pages go from new to old. */
+const LAST_UUID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
 const claimSql = (
   s: string,
   clock: string,
@@ -77,9 +80,10 @@ export function createRedriveRun(home: Home) {
     /** Newest first, by id. */
     async list({ status, limit, cursor }: Page & { readonly status?: RedriveStatus | undefined }) {
       if (cursor !== undefined && !isUuid(cursor)) throw badCursor();
-      const text = `select ${REDRIVE_COLUMNS} from ${s}.redrive r where ($1::uuid is null or r.id < $1::uuid) and ($2::text is null or r.status = $2)
-        order by r.id desc limit $3::int`;
-      const rows = (await run(text, [cursor ?? null, status ?? null, pageLimit(limit) + 1])).map(redriveOf);
+      const values = [cursor ?? LAST_UUID, ...(status === undefined ? [] : [status])];
+      const text = `select ${REDRIVE_COLUMNS} from ${s}.redrive r where r.id < $1::uuid ${status === undefined ? "" : "and r.status = $2"}
+        order by r.id desc limit ${pageLimit(limit) + 1}`;
+      const rows = (await run(text, values)).map(redriveOf);
       return paged(rows, limit, (last) => last.redriveId);
     },
     /** In the order of the list. */
@@ -90,8 +94,8 @@ export function createRedriveRun(home: Home) {
       if (!isUuid(id)) return { data: [], nextCursor: null };
       const after = cursor === undefined ? "0" : idCursor(cursor);
       const fits = state === undefined ? "" : `and i.state = ${stateCode(state)}`;
-      const text = `select ${ITEM_COLUMNS} from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.n > $2::bigint ${fits} order by i.n limit $3::int`;
-      const rows = (await run(text, [id, after, pageLimit(limit) + 1])).map(itemOf);
+      const text = `select ${ITEM_COLUMNS} from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.n > $2::bigint ${fits} order by i.n limit ${pageLimit(limit) + 1}`;
+      const rows = (await run(text, [id, after])).map(itemOf);
       return paged(rows, limit, (last) => String(last.n));
     },
     /**

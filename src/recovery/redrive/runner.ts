@@ -1,37 +1,33 @@
 /**
- * Carries redrives out: one stoppable loop per process works on those that have work, each under a lease, so that a killed
- * runner's are continued by another and several processes share them. It also cancels dry runs that nobody came back for, and
- * resolves originals whose copies were delivered late.
+ * Carries redrives out: a job of each process works on those that have work, each under a lease, so that a killed process's are
+ * continued by another and several share them. Another one cancels dry runs that nobody came back for, and resolves originals whose
+ * copies were delivered late.
  */
-import { errorText } from "../../message/errors.ts";
-import { backoffMs } from "../../platform/backoff.ts";
-import { type Loop, startLoop } from "../../platform/loop.ts";
+import type { MaintenanceJob } from "../../platform/job.ts";
 import { announce } from "./announce.ts";
 import { type ClaimedRedrive, createWorkOnClaim } from "./claimed-redrive.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
 import { redriveLine } from "./provenance.ts";
 
 export interface RedriveRunner {
-  start(): void;
-  /** Waits for the step that is under way and lets others have what was held. */
-  stop(): Promise<void>;
+  readonly jobs: readonly MaintenanceJob[];
+  /** After its job has ended: lets others have what was held. */
+  release(): Promise<void>;
   /** Something was started or resumed: look now. */
   nudge(): void;
 }
 
 const TIDY_MS = 600_000;
 const TIDY_PAGES_MAX = 20;
-const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 
 export function createRunner(deps: RedriveDeps): RedriveRunner {
-  const { clock, events } = deps;
+  const { clock } = deps;
   const { redrives } = deps.recovery;
   const settings = { ...REDRIVE_SETTINGS, ...deps.settings };
   const workOn = createWorkOnClaim(deps);
   const claimed = new Map<string, ClaimedRedrive>();
-  let loop: Loop | null = null;
+  let wake = (): void => {};
   let claimMs = 0;
-  let tidyMs = 0;
 
   async function claim(): Promise<void> {
     claimMs = clock.wallMs() + settings.pollMs;
@@ -44,11 +40,6 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
 
   async function step(signal: AbortSignal): Promise<number> {
     const nowMs = clock.wallMs();
-    if (nowMs >= tidyMs || nowMs < tidyMs - TIDY_MS) {
-      tidyMs = nowMs + TIDY_MS;
-      await cancelForgotten(deps, nowMs - settings.plannedMs);
-      await lookAgain(deps);
-    }
     // Also when the wall clock was set back.
     if (nowMs >= claimMs || nowMs < claimMs - settings.pollMs) await claim();
     for (const redrive of [...claimed.values()].filter(({ dueMs }) => dueMs <= nowMs)) {
@@ -61,21 +52,24 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
     return Math.max(0, nextMs - clock.wallMs());
   }
 
+  function hear(now: () => void): () => void {
+    wake = now;
+    return () => {
+      wake = () => {};
+    };
+  }
+
+  async function tidy(): Promise<void> {
+    await cancelForgotten(deps, clock.wallMs() - settings.plannedMs);
+    await lookAgain(deps);
+  }
+
   return {
-    start() {
-      loop ??= startLoop({
-        clock,
-        step,
-        failed: (error, consecutive) => {
-          events.emit({ type: "store_error", during: "redrives", error: errorText(error), consecutive });
-          return backoffMs(AGAIN, consecutive);
-        },
-      });
-    },
-    async stop() {
-      const running = loop;
-      loop = null;
-      await running?.stop();
+    jobs: [
+      { name: "redrives", everyMs: settings.pollMs, where: "each", run: step, hear },
+      { name: "redrives_tidy", everyMs: TIDY_MS, where: "leader", firstEach: true, run: tidy },
+    ],
+    async release() {
       const held = [...claimed.values()];
       claimed.clear();
       // A store that is away lets the leases run out instead.
@@ -83,7 +77,7 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
     },
     nudge() {
       claimMs = 0;
-      loop?.nudge();
+      wake();
     },
   };
 }

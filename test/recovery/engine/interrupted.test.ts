@@ -27,8 +27,8 @@ function dying(scene: Scene, hangs: (name: string, argument: unknown) => boolean
         hangs(name, given[0]) ? new Promise(() => {}) : (member as (...all: unknown[]) => unknown).apply(target, given);
     },
   });
-  const { clock, store } = scene;
-  const own = { events: createEvents(), ids: createIds(clock), clock, store, home: store.home };
+  const { clock, store, maintain } = scene;
+  const own = { events: createEvents(), ids: createIds(clock), clock, store, home: store.home, maintain };
   return createRecovery({ ...own, serves: () => true, checkPayload: () => {} }, recovery);
 }
 
@@ -253,8 +253,7 @@ describe("the next round after an execution", () => {
         return ENDED as Candidate;
       },
     };
-    const rules = { reopens: () => true, evaluation: () => null };
-    expect(await reopenIfLeft(recovery, rules, { ...ENDED, ...ended } as Candidate)).toBe(expected);
+    expect(await reopenIfLeft(recovery, { ids: () => "" }, { ...ENDED, ...ended } as Candidate)).toBe(expected);
     expect(reopened).toBe(expected ? 1 : 0);
   });
 });

@@ -5,7 +5,6 @@
 import { describe, expect, it } from "vitest";
 import { createIds } from "../../../src/platform/ids.ts";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
-import { ingestRules } from "../../../src/recovery/candidates/when.ts";
 import { createGroupJoins } from "../../../src/recovery/failures/join-groups.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
 import { mergeDecision } from "../../../src/recovery/groups/merge-rule.ts";
@@ -13,7 +12,7 @@ import { groupRuleText, readGroupRule } from "../../../src/recovery/groups/rule-
 import type { Records } from "../../../src/recovery/records.ts";
 import { ANN, BO, createScene, type Scene, TOPIC } from "./scene.ts";
 
-const RULES = { reopens: () => true, evaluation: () => null };
+const SETTINGS = { ids: createIds(), rejectedRestMs: 0 };
 
 const groupOf = async ({ recovery }: Scene, messageId: string | undefined): Promise<number | undefined> =>
   (await recovery.groupOf({ messageId: messageId ?? "" }))?.groupId;
@@ -27,7 +26,7 @@ async function groups({ recovery }: Scene, count: number): Promise<number[]> {
     const group = { ...at, fingerprint: `f1.${word}.p`, failureMatchId: `m-${word}` };
     const rest = { requestKey: null, payloadHash: "0".repeat(32), failureMatchId: null, message: null, tenantId: null } as const;
     const text = { skillId: null, errorMessage: group.template, stackTrace: null, failurePayload: null, evaluate: false };
-    const [one] = await recovery.ingest([{ ...rest, ...text, source: "api", group }], RULES);
+    const [one] = await recovery.ingest([{ ...rest, ...text, source: "api", group }], SETTINGS);
     ids.push(one?.groupId ?? 0);
   }
   return ids;
@@ -86,8 +85,8 @@ describe("a merge", () => {
       const resolve = (_topic: string, _code: string, key: string) =>
         key === from?.fingerprint ? (into?.fingerprint ?? key) : key;
       const fingerprints = { resolve, learned: (_topic: string, _code: string, key: string) => key };
-      const rules = ingestRules(createIds(scene.clock), 1_000);
-      const joins = createGroupJoins({ recovery: scene.recovery, fingerprints, rules, clock: scene.clock });
+      const settings = { ids: createIds(scene.clock), rejectedRestMs: 1_000 };
+      const joins = createGroupJoins({ recovery: scene.recovery, fingerprints, settings, clock: scene.clock });
       expect(await joins.join([{ topic: TOPIC, errorCode: "TIMEOUT" }])).toBe(1);
       expect(await scene.recovery.candidateOf(first.groupId)).toMatchObject({ round });
     }

@@ -23,7 +23,7 @@ export interface SceneOptions {
   readonly compensation?: SinkConfig;
 }
 
-export interface Scene extends Pick<Stage, "clock" | "store" | "recovery"> {
+export interface Scene extends Pick<Stage, "clock" | "store" | "recovery" | "maintain"> {
   readonly engine: RecoveryEngine;
   readonly events: MakegoodEvent[];
   /** Another process on the same store. */
@@ -65,7 +65,7 @@ export function dead(error: string, code: string): Settlement {
 export const DELIVERED: Settlement = { kind: "delivered", outcome: "delivered" };
 
 export async function createScene({ settings, fallback, compensation }: SceneOptions = {}): Promise<Scene> {
-  const { clock, store, recovery, records, events: bus, heard: events, ids } = await createStage();
+  const { clock, store, recovery, records, events: bus, heard: events, ids, maintain } = await createStage();
   const sink: SinkConfig = { kind: "http", url: "https://pay.example/charges" };
   await store.topics.put(
     definition(TOPIC, sink, { ...(fallback && { fallback }), ...(compensation && { compensation }) }),
@@ -75,7 +75,7 @@ export async function createScene({ settings, fallback, compensation }: SceneOpt
   const make = (own: Partial<RecoverySettings> = {}): RecoveryEngine =>
     createRecovery(
       {
-        ...{ home: store.home, store, events: bus, ids, clock },
+        ...{ home: store.home, store, events: bus, ids, clock, maintain },
         serves: () => true,
         checkPayload: () => {},
         settings: { ...settings, ...own },
@@ -92,6 +92,7 @@ export async function createScene({ settings, fallback, compensation }: SceneOpt
 
   const scene: Scene = {
     clock,
+    maintain,
     store,
     recovery,
     engine,

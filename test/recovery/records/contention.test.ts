@@ -21,7 +21,7 @@ describe("contention: ingest", () => {
     "REC-44: 100 ingests of one failure at once count 100, in one group with one candidate",
     play(async (scene) => {
       const engines = await scene.instances(100);
-      const all = engines.map((engine, i) => engine.ingest([scene.failure("slow")], scene.rules(i)));
+      const all = engines.map((engine, i) => engine.ingest([scene.failure("slow")], scene.settings(i)));
       const answers = (await Promise.all(all)).map(([answer]) => answer as Ingested);
       assert.deepEqual(tally(answers.map(({ kind }) => kind)), { accepted: 100 });
       assert.equal(new Set(answers.map(({ groupId, candidateId }) => `${groupId}/${candidateId}`)).size, 1);
@@ -41,7 +41,7 @@ describe("contention: ingest", () => {
       const batches = [...failures.slice(0, 200).map((one) => [one])];
       for (let i = 200; i < 1_000; i += 20) batches.push(failures.slice(i, i + 20));
       const engines = await scene.instances(batches.length);
-      const all = shuffled(batches).map((batch, i) => (engines[i] as (typeof engines)[number]).ingest(batch, scene.rules(1)));
+      const all = shuffled(batches).map((batch, i) => (engines[i] as (typeof engines)[number]).ingest(batch, scene.settings(1)));
       const answers = (await Promise.all(all)).flat();
       assert.equal(answers.length, 1_000);
       assert.equal(answers.filter(({ first }) => first).length, 20);
@@ -61,10 +61,12 @@ describe("contention: ingest", () => {
     play(async (scene) => {
       const engines = await scene.instances(20);
       const failure = scene.failure("slow");
-      const same = await Promise.all(engines.map((engine) => engine.ingest([failure], scene.rules(0))));
+      const same = await Promise.all(engines.map((engine) => engine.ingest([failure], scene.settings(0))));
       assert.deepEqual(tally(same.map(([answer]) => answer?.kind as string)), { accepted: 1, duplicate: 19 });
       const others = engines.map((_, i) => scene.failure(`kind-${i}`, { requestKey: "one-key", errorMessage: `text ${i}` }));
-      const mixed = await Promise.all(engines.map((engine, i) => engine.ingest([others[i] as typeof failure], scene.rules(1))));
+      const mixed = await Promise.all(
+        engines.map((engine, i) => engine.ingest([others[i] as typeof failure], scene.settings(1))),
+      );
       assert.deepEqual(tally(mixed.map(([answer]) => answer?.kind as string)), { accepted: 1, conflict: 19 });
       const { groups, occurrences } = await scene.recovery.stats([]);
       assert.deepEqual([groups, occurrences], [2, 2], "a conflict leaves no group behind");
@@ -76,7 +78,7 @@ describe("contention: ingest", () => {
     play(async (scene) => {
       const engines = await scene.instances(10);
       const all = engines.map((engine, i) =>
-        engine.ingest([scene.failure(`kind-${i}`, { failureMatchId: "outside-1" })], scene.rules(0)),
+        engine.ingest([scene.failure(`kind-${i}`, { failureMatchId: "outside-1" })], scene.settings(0)),
       );
       const answers = (await Promise.all(all)).map(([answer]) => answer as Ingested);
       assert.equal(new Set(answers.map(({ groupId }) => groupId)).size, 1);
@@ -93,7 +95,7 @@ describe("contention: ingest", () => {
       const all = shuffled(engines).map((engine, i) => {
         if (i === 20) return engine.merge({ from: one.groupId, into: two.groupId, provenance: [], ...scene.at(5) });
         const both = shuffled([scene.failure("slow"), scene.failure("refused")]);
-        return engine.ingest(both, scene.rules(5));
+        return engine.ingest(both, scene.settings(5));
       });
       await Promise.all(all);
       const merged = await scene.recovery.group(two.groupId);

@@ -283,7 +283,7 @@ describe("groups: splits", () => {
       const again = (await split("very-slow")) as { group: Group };
       assert.deepEqual([again.group.groupId, again.group.version], [first.group.groupId, 2]);
       assert.equal((await scene.recovery.group(groupId))?.version, 3);
-      const candidate = await scene.recovery.reopen(first.group.groupId, scene.rules(2), []);
+      const candidate = await scene.recovery.reopen(first.group.groupId, scene.settings(2), []);
       assert.deepEqual([candidate?.round, candidate?.groupId], [1, first.group.groupId]);
       const [answer] = await scene.ingest(3, scene.failure("very-slow"));
       assert.deepEqual([answer?.candidateId, answer?.first], [candidate?.candidateId, false]);

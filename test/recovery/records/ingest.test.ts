@@ -7,7 +7,7 @@ import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import { INGEST_MAX } from "../../../src/recovery/candidates/candidate-state.ts";
 import type { Ingested } from "../../../src/recovery/failures/failure.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
-import { hashOf, newMessage, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
+import { definition, hashOf, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { died, EVALUATE, identity, play } from "./scene.ts";
 
 const first = (answers: readonly Ingested[]): Ingested => answers[0] as Ingested;
@@ -35,7 +35,7 @@ describe("ingest", () => {
       const { data } = await scene.store.list({ topic: EVALUATE, limit: 10 });
       assert.deepEqual(
         data.map(({ payload }) => payload),
-        [`{"candidate_id":${candidateId},"evaluation":1}`],
+        [`{"candidate_id":${candidateId},"group_id":${groupId},"evaluation":1}`],
       );
     }),
   );
@@ -43,11 +43,12 @@ describe("ingest", () => {
   it(
     "DR-26: an evaluation that cannot be queued leaves nothing behind",
     play(async (scene) => {
-      const evaluation = () => newMessage(scene.id(), { topic: "no/such" });
+      await scene.store.topics.delete(EVALUATE, "code");
       const failure = scene.failure("slow", { failureMatchId: "outside-1" });
-      await refused("unknown_topic", () => scene.recovery.ingest([failure], scene.rules(0, { evaluation })));
+      await refused("unknown_topic", () => scene.ingest(0, failure));
       assert.equal(await scene.recovery.groupOf({ fingerprint: failure.group.fingerprint }), null);
       assert.equal(await scene.recovery.groupOf({ failureMatchId: "outside-1" }), null);
+      await scene.store.topics.put(definition(EVALUATE), "code");
       const again = first(await scene.ingest(1, failure));
       assert.deepEqual([again.kind, again.occurrenceCount, again.first], ["accepted", 1, true]);
     }),
@@ -108,29 +109,21 @@ describe("ingest", () => {
   );
 
   it(
-    "an evaluation is asked for once per group and write, with the counts before and after",
+    "an evaluation is asked for once per group and write, and not for what asks for none",
     play(async (scene) => {
-      const calls: unknown[] = [];
-      const rules = scene.rules(0, {
-        evaluation: ({ evaluations, version, evaluationStatus }, occurrences, before) => {
-          calls.push([evaluations, version, evaluationStatus, occurrences, before]);
-          return null;
-        },
-      });
       const [a, b] = ["slow", "refused"];
       const quiet = scene.failure(b, { evaluate: false });
-      await scene.recovery.ingest([scene.failure(a), quiet, scene.failure(a), scene.failure(a)], rules);
-      const last = scene.failure(b, { evaluate: false });
-      await scene.recovery.ingest([quiet, scene.failure(b, { evaluate: false }), scene.failure(b), last], rules);
-      await scene.recovery.ingest([scene.failure(b, { evaluate: false })], rules);
-      assert.deepEqual(calls, [
-        [1, 2, "unevaluated", 3, 0],
-        [1, 2, "unevaluated", 4, 1],
-      ]);
+      await scene.ingest(0, scene.failure(a), quiet, scene.failure(a), scene.failure(a));
+      assert.equal(await scene.evaluations(), 1);
       const group = (await scene.recovery.groupOf({ fingerprint: identity(b).fingerprint })) as Group;
-      const candidate = await scene.recovery.candidateOf(group.groupId);
-      assert.deepEqual([candidate?.version, candidate?.evaluations], [1, 0], "null leaves the candidate as it was");
-      assert.equal(await scene.evaluations(), 0);
+      const before = await scene.recovery.candidateOf(group.groupId);
+      assert.deepEqual([before?.version, before?.evaluations], [1, 0], "what asks for none leaves the candidate as it was");
+      const last = scene.failure(b, { evaluate: false });
+      await scene.ingest(0, quiet, scene.failure(b, { evaluate: false }), scene.failure(b), last);
+      await scene.ingest(0, scene.failure(b, { evaluate: false }));
+      assert.equal(await scene.evaluations(), 2);
+      const after = await scene.recovery.candidateOf(group.groupId);
+      assert.deepEqual([after?.version, after?.evaluations, after?.evaluationStatus], [2, 1, "unevaluated"]);
     }),
   );
 
@@ -399,20 +392,17 @@ describe("rounds", () => {
   );
 
   it(
-    "a rejected candidate rests as long as the rules say",
+    "a rejected candidate rests as long as the settings say",
     play(async (scene) => {
-      const { candidateId, version } = await scene.open("slow");
+      const { candidateId } = await scene.open("slow");
       await scene.done({ candidateId, patch: { decision: "rejected" } }, 1);
-      const asked: unknown[] = [];
-      const reopens = (closed: Candidate, now: Date) => {
-        asked.push([closed.candidateId, closed.decision, closed.version, now]);
-        return false;
+      const at = async (ms: number) => {
+        const settings = scene.settings(ms, { rejectedRestMs: 10 });
+        return first(await scene.recovery.ingest([scene.failure("slow")], settings));
       };
-      const [resting] = await scene.recovery.ingest([scene.failure("slow")], scene.rules(5, { reopens }));
-      assert.deepEqual([resting?.candidateId, resting?.evaluationQueued, resting?.occurrenceCount], [candidateId, false, 2]);
-      assert.deepEqual(asked, [[candidateId, "rejected", version + 1, scene.at(5).now]]);
-      const [answer] = await scene.ingest(6, scene.failure("slow"));
-      assert.notEqual(answer?.candidateId, candidateId);
+      const resting = await at(5);
+      assert.deepEqual([resting.candidateId, resting.evaluationQueued, resting.occurrenceCount], [candidateId, false, 2]);
+      assert.notEqual((await at(11)).candidateId, candidateId);
     }),
   );
 
@@ -427,12 +417,12 @@ describe("rounds", () => {
   );
 
   it(
-    "reopen opens the next round of a closed candidate whatever the rules say, and asks for an evaluation",
+    "reopen opens the next round of a closed candidate however long it has to rest, and asks for an evaluation",
     play(async (scene) => {
       const { candidateId, groupId } = await scene.open("slow");
       await scene.done({ candidateId, patch: { decision: "rejected" } }, 1);
       const line = scene.line({ groupId, eventType: "asked" });
-      const next = await scene.recovery.reopen(groupId, scene.rules(2, { reopens: () => false }), [line]);
+      const next = await scene.recovery.reopen(groupId, scene.settings(2, { rejectedRestMs: 1e9 }), [line]);
       assert.deepEqual([next?.round, next?.evaluations, next?.decision], [2, 1, "pending"]);
       assert.deepEqual(next, await scene.recovery.candidateOf(groupId));
       assert.equal(await scene.evaluations(), 2);
@@ -442,21 +432,15 @@ describe("rounds", () => {
   );
 
   it(
-    "reopen leaves an open candidate as it is, unless an evaluation is due",
+    "reopen leaves an open candidate as it is, unless a person asks",
     play(async (scene) => {
       const before = await scene.open("slow");
       const { groupId } = before;
-      assert.deepEqual(await scene.recovery.reopen(groupId, scene.rules(2), []), before);
-      const counts: unknown[] = [];
-      const evaluation = (_: Candidate, ...args: [number, number]) => {
-        counts.push(args);
-        return newMessage(scene.id(), { topic: EVALUATE });
-      };
-      const asked = await scene.recovery.reopen(groupId, scene.rules(3, { evaluation }), []);
-      assert.deepEqual(counts, [[1, 1]]);
+      assert.deepEqual(await scene.recovery.reopen(groupId, scene.settings(2), []), before);
+      const asked = await scene.recovery.reopen(groupId, scene.settings(3, { asked: true }), []);
       assert.deepEqual([asked?.candidateId, asked?.evaluations, asked?.version], [before.candidateId, 2, before.version + 1]);
       assert.equal(await scene.evaluations(), 2);
-      assert.equal(await scene.recovery.reopen(987_654, scene.rules(4), [scene.line({ groupId: 987_654 })]), null);
+      assert.equal(await scene.recovery.reopen(987_654, scene.settings(4), [scene.line({ groupId: 987_654 })]), null);
       assert.deepEqual((await scene.recovery.provenance({ groupId: 987_654 }, { limit: 5 })).data, []);
     }),
   );

@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import type { ClaimedMessage, NewMessage } from "../../../src/message/message.ts";
 import type { Settlement } from "../../../src/message/settlement.ts";
 import type { Candidate, CandidateWrite } from "../../../src/recovery/candidates/candidate.ts";
-import type { Ingested, IngestRules, NewOccurrence } from "../../../src/recovery/failures/failure.ts";
+import type { IngestSettings } from "../../../src/recovery/candidates/when.ts";
+import type { Ingested, NewOccurrence } from "../../../src/recovery/failures/failure.ts";
 import { failureMatchId } from "../../../src/recovery/fingerprint/match-id.ts";
 import type { GroupIdentity } from "../../../src/recovery/groups/group.ts";
 import type { Paged } from "../../../src/recovery/pages.ts";
@@ -14,7 +15,7 @@ import type { NewProvenance } from "../../../src/recovery/provenance.ts";
 import { createRecords, type Records } from "../../../src/recovery/records.ts";
 import type { NewRedrive, Redrive, RedriveSelect } from "../../../src/recovery/redrive/redrive.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { DELIVERED, definition, hashOf, newMessage, TOPICS } from "../../../src/testing/store-conformance/fixtures.ts";
+import { DELIVERED, definition, hashOf, TOPICS } from "../../../src/testing/store-conformance/fixtures.ts";
 import { settles, verbs } from "../../../src/testing/store-conformance/scene.ts";
 import { createStage, type Stage } from "../stage.ts";
 
@@ -30,8 +31,8 @@ export interface RecoveryScene extends Pick<Verbs, "at" | "id" | "accept" | "tak
   instances(count: number): Promise<Records[]>;
   /** A failure of the kind `name`, under a request key of its own. */
   failure(name: string, fields?: Partial<NewOccurrence>): NewOccurrence;
-  /** Evaluations at 1, 2, 5, 10, 20, 50, … occurrences and at the first of a round; a closed candidate makes room. */
-  rules(ms: number, fields?: Partial<IngestRules>): IngestRules;
+  /** A closed candidate makes room at once. */
+  settings(ms: number, fields?: Partial<IngestSettings>): IngestSettings;
   ingest(ms: number, ...failures: NewOccurrence[]): Promise<Ingested[]>;
   /** The candidate of a new failure of this kind, opened at `ms`. */
   open(name: string, ms?: number): Promise<Candidate>;
@@ -98,26 +99,15 @@ export function identity(name: string, fields: Partial<GroupIdentity> = {}): Gro
   };
 }
 
-const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
-
 function sceneOf({ store, recovery, clock, another }: Stage): RecoveryScene {
   const { at, id, accept, take, settled } = verbs(store, clock);
 
   const failure: RecoveryScene["failure"] = (name, fields) => newOccurrence(name, `key-${id()}`, fields);
-  const rules: RecoveryScene["rules"] = (ms, fields = {}) => ({
-    ...at(ms),
-    reopens: () => true,
-    evaluation: ({ candidateId, evaluations }, occurrences, before) => {
-      if (evaluations > 1 && !STEPS.some((step) => before < step && step <= occurrences)) return null;
-      const payload = JSON.stringify({ candidate_id: candidateId, evaluation: evaluations });
-      return newMessage(id(), { topic: EVALUATE, key: `${candidateId}/${evaluations}`, payload });
-    },
-    ...fields,
-  });
-  const ingest: RecoveryScene["ingest"] = (ms, ...failures) => recovery.ingest(failures, rules(ms));
+  const settings: RecoveryScene["settings"] = (ms, fields = {}) => ({ ...at(ms), ids: id, rejectedRestMs: 0, ...fields });
+  const ingest: RecoveryScene["ingest"] = (ms, ...failures) => recovery.ingest(failures, settings(ms));
 
   return {
-    ...{ store, recovery, at, id, accept, take, settled, failure, rules, ingest },
+    ...{ store, recovery, at, id, accept, take, settled, failure, settings, ingest },
     async instances(count) {
       const second = createRecords((await another()).home);
       return Array.from({ length: count }, (_, i) => (i % 2 === 0 ? recovery : second));

@@ -3,14 +3,16 @@
  * it was, and every message is replayed exactly once, with the payload it had. Pressing twice is one; a broken receiver stops it.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startMaintenance } from "../../../src/maintenance/maintenance.ts";
 import { createEvents } from "../../../src/observe/events.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { createIds } from "../../../src/platform/ids.ts";
+import { systemRandom } from "../../../src/platform/random.ts";
 import { createRedrives } from "../../../src/recovery/redrive/redrives.ts";
 import { DELIVERED, dead, definition, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
 import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../../support/postgres.ts";
 import { startScript, until } from "../../support/processes.ts";
-import { ANN } from "./scene.ts";
+import { ANN, startable } from "./scene.ts";
 
 const TOPIC = "kills/redrive";
 const LEASE_MS = 400;
@@ -35,7 +37,9 @@ afterAll(async () => {
 
 function redrivesOn(on: Opened) {
   const fixed = { events: createEvents(), ids, clock: systemClock, serves: () => true, checkPayload: () => {} };
-  return createRedrives({ recovery: on.recovery, store: on, owner: `test-${ids()}`, settings, ...fixed });
+  const made = createRedrives({ recovery: on.recovery, store: on, owner: `test-${ids()}`, settings, ...fixed });
+  const parts = { store: on, owner: `test-${ids()}`, random: systemRandom, ...fixed };
+  return { ...made, runner: startable(made.runner, (jobs) => startMaintenance({ ...parts, jobs })) };
 }
 
 /** Dead letters from the start: a direct try was refused for good. */

@@ -40,7 +40,7 @@ async function counted(scene: Scene, ids: readonly string[]): Promise<{ candidat
       evaluate: false,
     }),
   );
-  const [first] = await scene.recovery.ingest(occurrences, { reopens: () => false, evaluation: () => null });
+  const [first] = await scene.recovery.ingest(occurrences, { ids: scene.ids, rejectedRestMs: 1e9 });
   return first as { candidateId: number; groupId: number };
 }
 

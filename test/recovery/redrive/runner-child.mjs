@@ -11,6 +11,8 @@ const { createRedrives } = await load("recovery/redrive/redrives.js");
 const { createEvents } = await load("observe/events.js");
 const { createIds } = await load("platform/ids.js");
 const { systemClock } = await load("platform/clock.js");
+const { systemRandom } = await load("platform/random.js");
+const { startMaintenance } = await load("maintenance/maintenance.js");
 
 const say = (fact) => process.stdout.write(`${JSON.stringify(fact)}\n`);
 const store = createPostgresStore({ url: options.url, schema: options.schema, poolMax: 2 });
@@ -39,9 +41,12 @@ const { runner } = createRedrives({
   checkPayload: () => {},
   settings: options.settings,
 });
-runner.start();
+const running = startMaintenance({
+  ...{ store, owner: `runner-${process.pid}`, clock: systemClock, random: systemRandom, events, jobs: runner.jobs },
+});
 say({ type: "ready" });
 process.on("SIGTERM", async () => {
-  await runner.stop();
+  await running.stop();
+  await runner.release();
   await store.close();
 });

@@ -5,9 +5,10 @@ import type { Settlement } from "../../../src/message/settlement.ts";
 import type { TopicDefinition } from "../../../src/message/topic.ts";
 import type { RedriveDeps } from "../../../src/recovery/redrive/deps.ts";
 import type { Redrive } from "../../../src/recovery/redrive/redrive.ts";
-import { createRedrives, type Redrives } from "../../../src/recovery/redrive/redrives.ts";
+import { createRedrives } from "../../../src/recovery/redrive/redrives.ts";
+import type { RedriveRunner } from "../../../src/recovery/redrive/runner.ts";
 import { DELIVERED, dead, definition, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
-import { createStage } from "../stage.ts";
+import { createStage, type Stage } from "../stage.ts";
 
 export const TOPIC = "billing/charge";
 export const ANN = { actor: "ann", actorType: "human" } as const;
@@ -17,14 +18,30 @@ const STEPS_MAX = 60;
 
 export type Answer = "delivered" | "dead" | "nothing";
 
+/** A runner by itself: its jobs, and what follows when they end. */
+export function startable(runner: RedriveRunner, maintain: Stage["maintain"]) {
+  let running: ReturnType<Stage["maintain"]> | undefined;
+  return {
+    ...runner,
+    start(): void {
+      running ??= maintain(runner.jobs);
+    },
+    async stop(): Promise<void> {
+      await running?.stop();
+      running = undefined;
+      await runner.release();
+    },
+  };
+}
+
 export type Scene = Awaited<ReturnType<typeof createScene>>;
 
 export async function createScene({ topics = [definition(TOPIC)] }: { readonly topics?: readonly TopicDefinition[] } = {}) {
-  const { clock, store, recovery, events, heard, ids } = await createStage();
+  const { clock, store, recovery, events, heard, ids, maintain } = await createStage();
   for (const topic of topics) await store.topics.put(topic, "code");
 
   /** One process: the operations and its runner. `lives.on = false`: it does nothing any more, as after kill -9. */
-  function process(change: Partial<RedriveDeps> = {}): Redrives & { readonly lives: { on: boolean } } {
+  function process(change: Partial<RedriveDeps> = {}) {
     const lives: { on: boolean } = { on: true };
     const redrives = new Proxy(recovery.redrives, {
       get: (target, name) => {
@@ -43,7 +60,7 @@ export async function createScene({ topics = [definition(TOPIC)] }: { readonly t
       checkPayload: () => {},
       ...change,
     });
-    return { ...made, lives };
+    return { ...made, runner: startable(made.runner, maintain), lives };
   }
 
   /** Attempts whatever is due, as a worker would. */

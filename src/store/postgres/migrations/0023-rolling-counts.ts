@@ -22,7 +22,9 @@ const openIn = (d: string) => `case when ${d}.resolution = 0 and ${d}.ingested_a
 const stateOf = (c: string) => `concat_ws('/', ${c}.decision, ${c}.evaluation_status, ${c}.execution_status)`;
 const definer = "language plpgsql security definer set search_path = pg_catalog, pg_temp";
 
-const counts = (s: string) => `-- open dead letters of the group and of those merged into it, without what is still in recovery_open
+const counts = (
+  s: string,
+) => `-- open dead letters of the group and of those merged into it, without what is still in recovery_open
 alter table ${s}.recovery_group add column open bigint not null default 0;
 create table ${s}.recovery_open (group_id bigint not null, n bigint not null)
   with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
@@ -72,7 +74,9 @@ create trigger count_candidate after update on ${s}.recovery_candidate for each 
   when (${stateOf("old")} is distinct from ${stateOf("new")}) execute function ${s}.count_candidate();`;
 
 /** What a list may filter by stands at the end of the index that orders it: rows that do not fit are passed over without being read. */
-const indexes = (s: string) => `create index recovery_group_recent on ${s}.recovery_group (last_at, id, first_at, open, topic, code)
+const indexes = (
+  s: string,
+) => `create index recovery_group_recent on ${s}.recovery_group (last_at, id, first_at, open, topic, code)
   where merged_into is null;
 create index recovery_group_size on ${s}.recovery_group (open, occurrences, id, last_at, first_at, topic, code) where merged_into is null;
 create index recovery_group_scope on ${s}.recovery_group (topic, code, last_at, id);
@@ -82,7 +86,8 @@ create index recovery_candidate_evaluation on ${s}.recovery_candidate (evaluatio
 create index recovery_candidate_execution on ${s}.recovery_candidate (execution_status, id);
 create index recovery_candidate_action on ${s}.recovery_candidate (action, id);
 drop index ${s}.recovery_candidate_executing, ${s}.recovery_candidate_top;
-create index recovery_candidate_top on ${s}.recovery_candidate (confidence desc nulls last, id) where decision = 'pending';
+create index recovery_candidate_top on ${s}.recovery_candidate (confidence desc, id) where decision = 'pending';
+create index recovery_candidate_best on ${s}.recovery_candidate (confidence desc nulls last, id) where decision = 'pending';
 
 create index redrive_status on ${s}.redrive (status, id);
 create index redrive_item_ended on ${s}.redrive_item (redrive_id, state, n) where state >= 2;`;
@@ -99,7 +104,10 @@ join ${s}.recovery_group g on g.id = c.group_id and g.merged_into is null
 left join lateral (select o.source, o.request_key from ${s}.recovery_occurrence o where o.group_id = g.id order by o.id desc limit 1) o on true
 left join lateral (select string_agg(a.actor, ', ' order by a.n) as actors, max(a.at) as at from ${s}.recovery_approval a
   where a.candidate_id = c.id) a on true
-where c.round = (select max(n.round) from ${s}.recovery_candidate n where n.group_id = c.group_id);`;
+where c.round = (select max(n.round) from ${s}.recovery_candidate n where n.group_id = c.group_id);
+
+-- in the order of its reader (DR-39): one of its own here would be done first, over all there is
+create or replace view ${s}.mv_top_pending as select * from ${s}.recovery_candidates where decision = 'pending';`;
 
 const firstCount = (s: string) => `-- after the triggers, which this update goes through as any other
 insert into ${s}.recovery_tally

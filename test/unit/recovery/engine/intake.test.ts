@@ -42,7 +42,7 @@ function intakeOver(ingest: (all: readonly NewOccurrence[]) => Promise<Ingested[
     recovery: { ingest },
     places: { place } as unknown as FailurePlaces,
     joins: { join: async () => 0 },
-    rules: { reopens: () => true, evaluation: () => null },
+    settings: { ids: () => "", rejectedRestMs: 0 },
     joinFailed: () => expect.fail("nothing is joined here"),
   });
 }

@@ -9,5 +9,8 @@ export interface MaintenanceJob {
   readonly where: "each" | "leader";
   /** Every process makes the first run: it often starts because the leader has just died, and that one's lease still runs. */
   readonly firstEach?: boolean | undefined;
-  run(signal: AbortSignal): Promise<void>;
+  /** A number: how long until the next run, where that is not `everyMs`; 0: at once. */
+  run(signal: AbortSignal): Promise<number | void>;
+  /** Calls `now` when there is something to do already. Returns how to end that. */
+  readonly hear?: ((now: () => void) => () => void) | undefined;
 }
