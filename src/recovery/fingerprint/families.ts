@@ -4,8 +4,8 @@
  * has shown enough words. What it concludes depends on the set of rows it was given, not on their order.
  */
 import { looksRandom } from "./random-word.ts";
-import { valuesNeeded, wordsNeeded } from "./thresholds.ts";
-import { type Kind, type Token, VARIABLE } from "./tokens.ts";
+import { aroundPair, NAMES_PROVING, valuesNeeded, wordsNeeded } from "./thresholds.ts";
+import { isNamePlace, type Kind, mayVary, type Token, VALUES, VARIABLE } from "./tokens.ts";
 
 /** I10: values of one place that are remembered; more are never needed. */
 const VALUES_MAX = 16;
@@ -28,6 +28,8 @@ export interface Family {
   readonly columns: Map<number, Column>;
   /** Places that have shown an id, a number or another masked value. */
   readonly idPlaces: Set<number>;
+  /** Names that its own rows have shown, by place, as many as prove that the place varies. */
+  readonly names: Map<number, Set<string>>;
 }
 
 interface Context {
@@ -37,7 +39,17 @@ interface Context {
   readonly words: Set<string>;
   besideValues: boolean;
   idSeen: boolean;
+  /** The place has shown what only a variable one shows: one odd word there is a value too, and so are two. */
+  proven: boolean;
   joined: boolean;
+  /** Rows with two tokens where this has one. */
+  readonly longer: Fold[];
+}
+
+/** A row that says the same as a shorter one: two of its tokens stand where that one has a value. */
+export interface Fold {
+  readonly row: readonly Token[];
+  readonly into: readonly Token[];
 }
 
 export interface Change {
@@ -46,6 +58,14 @@ export interface Change {
   /** Roots whose templates may read differently now; absorbed ones are named with the root that took them. */
   readonly redrawn: readonly Family[];
   readonly absorbed: readonly (readonly [from: Family, into: Family])[];
+  readonly folds: readonly Fold[];
+}
+
+/** What a row changed, while it is being looked at. */
+interface Pending {
+  readonly redrawn: Family[];
+  readonly absorbed: [Family, Family][];
+  readonly folds: Fold[];
 }
 
 export function rootOf(family: Family): Family {
@@ -96,34 +116,28 @@ export class Families {
 
   /** Takes a row as evidence. */
   add(tokens: readonly Token[]): Change {
-    const redrawn: Family[] = [];
-    const absorbed: [Family, Family][] = [];
-    let news = false;
+    const pending: Pending = { redrawn: [], absorbed: [], folds: [] };
     const pattern = patternOf(tokens);
     const key = pattern.join(" ");
     let family = this.byPattern.get(key);
+    let news = family === undefined;
     if (family === undefined) {
-      news = true;
-      family = {
-        words: tokens.filter(({ kind }) => kind === "word").length,
-        up: undefined,
-        opened: new Map(),
-        columns: new Map(),
-        idPlaces: new Set(),
-      };
+      const words = tokens.filter(({ kind }) => kind === "word").length;
+      family = { words, up: undefined, opened: new Map(), columns: new Map(), idPlaces: new Set(), names: new Map() };
       this.byPattern.set(key, family);
-      this.compare(tokens, pattern, family, redrawn, absorbed);
+      this.compare(tokens, pattern, family, pending);
+      this.seekShorter(tokens, family, pending);
     }
-    if (this.meetIds(tokens, pattern, family, news, redrawn, absorbed)) news = true;
+    if (this.meetValues(tokens, pattern, family, news, pending)) news = true;
     const root = rootOf(family);
     tokens.forEach((token, place) => {
       if (token.kind === "word") return;
       const column = columnOf(root, place);
       if (column.open || !put(column, token)) return;
       news = true;
-      if (openIfReady(column)) redrawn.push(root);
+      if (openIfReady(column)) pending.redrawn.push(root);
     });
-    return { news, redrawn: [...new Set(redrawn.map(rootOf))], absorbed };
+    return { ...pending, news, redrawn: [...new Set(pending.redrawn.map(rootOf))] };
   }
 
   /** Two families whose rows read alike are one from now on; says which was absorbed. */
@@ -133,33 +147,40 @@ export class Families {
     return [from, into];
   }
 
-  /** Ids without a digit belong to the ids: families that hold an id in one place, or a word there that looks like one, are one. */
-  private meetIds(
+  /**
+   * Looks at the values of a row. Ids without a digit belong to the ids: families that hold an id in one place, or a word there that
+   * looks like one, are one. And values prove that their place varies.
+   */
+  private meetValues(
     tokens: readonly Token[],
     pattern: readonly string[],
     family: Family,
     isNew: boolean,
-    redrawn: Family[],
-    absorbed: [Family, Family][],
+    pending: Pending,
   ): boolean {
     let keys: number[] | undefined;
     let news = false;
     const places = Math.min(tokens.length, CONTEXT_PLACES_MAX);
     for (let place = 0; place < places; place++) {
       const { kind, text } = tokens[place] as Token;
-      const isId = kind === "any" || kind === "id";
-      if (isId ? family.idPlaces.has(place) : !isNew || kind !== "word" || !looksRandom(text)) continue;
+      const isId = VALUES.has(kind);
+      const proves = isId ? kind === "sure" : kind !== "word" && shows(family, place, text);
+      news ||= proves && !isId;
+      if (isId ? family.idPlaces.has(place) : !proves && (!isNew || kind !== "word" || !looksRandom(text))) continue;
       if (isId) family.idPlaces.add(place);
       news ||= isId;
-      if (family.words - (kind === "word" ? 1 : 0) < 1) continue;
+      const wordsAround = family.words - (kind === "word" ? 1 : 0);
+      if (wordsAround < 1) continue;
       keys ??= contextKeys(pattern, places);
       const context = this.contextOf(keys[place] as number);
+      if (proves) this.prove(context, wordsAround, place, pending);
+      if (!isId && kind !== "word") continue;
       context.ids.push(family);
       context.idSeen ||= isId;
       if (!context.idSeen || context.ids.length < 2) continue;
-      for (const other of context.ids) join(family, other, place, [text], absorbed);
+      for (const other of context.ids) join(family, other, place, [text], pending.absorbed);
       context.ids.length = 1;
-      redrawn.push(family);
+      pending.redrawn.push(family);
     }
     return news;
   }
@@ -167,42 +188,65 @@ export class Families {
   private contextOf(key: number): Context {
     let context = this.contexts.get(key);
     if (context === undefined) {
-      context = { ids: [], families: [], words: new Set(), besideValues: false, idSeen: false, joined: false };
+      const flags = { besideValues: false, idSeen: false, proven: false, joined: false };
+      context = { ids: [], families: [], words: new Set(), longer: [], ...flags };
       this.contexts.set(key, context);
     }
     return context;
   }
 
   /** Looks at every place of a new family: do enough families differ from it there and nowhere else? */
-  private compare(
-    tokens: readonly Token[],
-    pattern: readonly string[],
-    family: Family,
-    redrawn: Family[],
-    absorbed: [Family, Family][],
-  ) {
+  private compare(tokens: readonly Token[], pattern: readonly string[], family: Family, pending: Pending): void {
     const places = Math.min(tokens.length, CONTEXT_PLACES_MAX);
     const keys = contextKeys(pattern, places);
     for (let place = 0; place < places; place++) {
       const isWord = tokens[place]?.kind === "word";
       const wordsAround = isWord ? family.words - 1 : family.words;
-      if (wordsAround < 1) continue;
+      if (wordsAround < 1 || (isWord && !mayVary(pattern[place] as string))) continue;
       const context = this.contextOf(keys[place] as number);
       context.words.add(pattern[place] as string);
-      if (!context.joined) context.families.push(family);
+      context.families.push(family);
       if (!isWord) context.besideValues = true;
-      if (context.joined) {
-        join(context.families[0] as Family, family, place, [pattern[place] as string], absorbed);
-        redrawn.push(family);
-      } else if (context.words.size >= wordsNeeded(wordsAround, context.besideValues)) {
-        context.joined = true;
-        const [first, ...others] = context.families as [Family, ...Family[]];
-        for (const other of others) join(first, other, place, context.words, absorbed);
-        context.families.length = 1;
-        redrawn.push(first);
-      }
+      this.joinIfReady(context, wordsAround, place, pending);
     }
   }
+
+  private joinIfReady(context: Context, wordsAround: number, place: number, { absorbed, redrawn }: Pending): void {
+    context.joined ||= context.words.size >= wordsNeeded(wordsAround, context.besideValues, context.proven);
+    if (!context.joined) return;
+    const [first, ...others] = context.families as [Family, ...Family[]];
+    for (const other of others) join(first, other, place, context.words, absorbed);
+    context.families.length = 1;
+    redrawn.push(first);
+  }
+
+  private prove(context: Context, wordsAround: number, place: number, pending: Pending): void {
+    if (context.proven) return;
+    context.proven = true;
+    this.joinIfReady(context, wordsAround, place, pending);
+    pending.folds.push(...context.longer.splice(0));
+  }
+
+  /** Looks at every two tokens of a new family where a name could stand: does a shorter row have a value there? */
+  private seekShorter(tokens: readonly Token[], family: Family, { folds }: Pending): void {
+    for (let place = 1; place < Math.min(tokens.length - 1, CONTEXT_PLACES_MAX); place++) {
+      const pair = [tokens[place], tokens[place + 1]] as [Token, Token];
+      const words = pair.filter(({ kind }) => kind === "word");
+      if (family.words - words.length < aroundPair(words.length) || !isNamePlace(tokens, place)) continue;
+      const into = [...tokens.slice(0, place), { kind: "any", text: VARIABLE } as const, ...tokens.slice(place + 2)];
+      const context = this.contextOf(contextKeys(patternOf(into), place + 1)[place] as number);
+      if (context.proven) folds.push({ row: tokens, into });
+      else context.longer.push({ row: tokens, into });
+    }
+  }
+}
+
+/** Whether a name is the one that proves that its place varies, in the rows of this family alone. */
+function shows({ names }: Family, place: number, name: string): boolean {
+  const seen = names.get(place) ?? new Set();
+  if (seen.size >= NAMES_PROVING || seen.has(name)) return false;
+  names.set(place, seen.add(name));
+  return seen.size === NAMES_PROVING;
 }
 
 function patternOf(tokens: readonly Token[]): string[] {
@@ -222,7 +266,7 @@ function columnOf(root: Family, place: number): Column {
 function put(column: Column, { kind, text }: Token): boolean {
   const before = column.values.size + column.kinds.size;
   if (column.values.size < VALUES_MAX) column.values.add(text);
-  if (kind === "any") column.besideValues = true;
+  if (text === VARIABLE) column.besideValues = true;
   else column.kinds.add(kind);
   return column.values.size + column.kinds.size > before;
 }
@@ -267,8 +311,8 @@ function open(family: Family, place: number, words: Iterable<string>): void {
 export function templateOf(root: Family, tokens: readonly Token[]): string {
   let out = "";
   for (let place = 0; place < tokens.length; place++) {
-    const { kind, text } = tokens[place] as Token;
-    const variable = kind === "any" || root.opened.has(place) || root.columns.get(place)?.open === true;
+    const { text } = tokens[place] as Token;
+    const variable = text === VARIABLE || root.opened.has(place) || root.columns.get(place)?.open === true;
     if (place > 0) out += " ";
     out += variable ? VARIABLE : text;
   }

@@ -5,7 +5,7 @@
  */
 import { classOf, DIGIT, isUpper, JOINT, LETTER, MARK, QUOTE, SPACE } from "./characters.ts";
 import { monthYearEnd, wordDateEnd } from "./dates.ts";
-import { type Joints, maskWord } from "./mask-word.ts";
+import { isHexWord, type Joints, maskWord } from "./mask-word.ts";
 import { placeholderAt, withoutDigits } from "./placeholders.ts";
 import { queryEnd, quotedNameEnd, urlEnd } from "./spans.ts";
 import { unitOf } from "./units.ts";
@@ -194,7 +194,7 @@ class Masker {
       this.put("<bool>", start);
       return;
     }
-    this.put(word, start);
+    this.put(word === "localhost" ? "<host>" : isHexWord(word) ? "<hex>" : word, start);
   }
 
   /** The number before was the beginning of something longer. */

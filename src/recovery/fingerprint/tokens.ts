@@ -8,7 +8,7 @@ import { placeholderAt } from "./placeholders.ts";
 export const VARIABLE = "<*>";
 
 /** What a token is. `word` is held for constant longest; the others are places where names and values stand. */
-export type Kind = "word" | "any" | "id" | "entity" | "slot" | "name" | "value";
+export type Kind = "word" | "any" | "sure" | "id" | "entity" | "slot" | "name" | "value" | "aside";
 
 export interface Token {
   readonly kind: Kind;
@@ -21,10 +21,43 @@ const TOKEN_CHARS_MAX = 128;
 const RANGE_CHARS_MAX = 400;
 
 const set = (text: string): ReadonlySet<string> => new Set(text.split(" "));
-const ENTITY_NOUNS = set("user username account tenant customer owner host hostname");
+/** What a name follows: "user ann", "thread main". */
+const NOUNS = set(
+  "user username account tenant customer owner member operator host hostname node server client peer machine device interface driver disk " +
+    "volume partition package process program thread daemon service module plugin component class bean job task queue topic channel bucket " +
+    "table database schema index cluster container pod image namespace region zone domain realm source",
+);
+/** What follows such a noun and makes one thing of the two: "host key", "thread pool". */
+const PARTS = set(
+  "name names key keys id ids type mode pool table tables system space list group password address count limit quota size state status error " +
+    "errors info data file files path port stack manager level version session connection request response access agent code",
+);
 /** Not "to": a verb follows it as often as a name. */
 const PREPOSITIONS = set("for from by at on in of with via");
-const ARTICLES = set("a an the this that these those all any some no not each every its their your my our is was");
+const CONJUNCTIONS = set("because while when after before since until and or to into within without during through as");
+const VERBS = set("is was are were has had have will would can could cannot may must did does do died exited");
+const ARTICLES = set("a an the this that these those all any some no not each every its their your my our to and or but if then than as be been");
+/** Placeholders that stand for what no sentence has: a word in their place is a name. */
+const SURE = set("<ip> <host> <uuid> <hex> <url> <email> <id>");
+
+/** Never a name, and never one of many values. */
+export function isFunctionWord(text: string): boolean {
+  return PREPOSITIONS.has(text) || ARTICLES.has(text) || VERBS.has(text);
+}
+
+/** Whether a sentence may have other words in its place and say the same: not where it says what happened. */
+export function mayVary(word: string): boolean {
+  return !isFunctionWord(word) && !word.endsWith("ed") && !saysWhat(word);
+}
+
+/** Whether the two tokens at `place` may be one name: a word and a value, or two words where a name is expected. */
+export function isNamePlace(tokens: readonly Token[], place: number): boolean {
+  const [before, one, other] = [tokens[place - 1], tokens[place], tokens[place + 1]];
+  if (one?.kind !== "word" || before?.kind !== "word" || isFunctionWord(one.text) || one.text.endsWith("ed")) return false;
+  if (other?.kind !== "word") return other !== undefined && VALUES.has(other.kind);
+  const lead = before.text.toLowerCase();
+  return (NOUNS.has(lead) || PREPOSITIONS.has(lead)) && mayVary(one.text) && mayVary(other.text);
+}
 
 interface Raw {
   text: string;
@@ -115,20 +148,33 @@ function isPlaceholder(text: string): boolean {
 }
 
 function kindOf(raw: Raw, previous: Raw | undefined, next: Raw | undefined, position: number): Kind {
-  const { text } = raw;
-  if (isPlaceholder(text)) return "any";
+  const { text, before, after } = raw;
+  if (isPlaceholder(text)) return SURE.has(text) ? "sure" : "any";
   if (text.includes("<")) return hasLetter(stems(text)) ? "id" : "any";
-  if (raw.after === "(" || raw.after === "=") return "word";
-  if (saysWhat(text)) return "word";
-  if (isName(text)) return "name";
-  if (raw.after === ":") return "word";
-  if (raw.before === "=") return "value";
-  if (previous === undefined || raw.before !== "" || isUpper(text.charCodeAt(1))) return "word";
-  if (PREPOSITIONS.has(text) || ARTICLES.has(text)) return "word";
-  const ends = next === undefined || raw.after !== " " || next.before !== "" || PREPOSITIONS.has(next.text);
-  const lead = previous.text.toLowerCase();
-  if (position > 1 && ENTITY_NOUNS.has(lead) && !isParticiple(text) && (ends || isPlaceholder(next.text))) return "entity";
-  return ends && next !== undefined && position > 1 && PREPOSITIONS.has(lead) ? "slot" : "word";
+  if (after === "(" || after === "=" || saysWhat(text)) return "word";
+  const bracketed = "([{".includes(before) && before !== "";
+  const lead = previous?.text.toLowerCase() ?? "";
+  const ends = next === undefined || after !== " " || next.before !== "" || PREPOSITIONS.has(next.text);
+  if (NOUNS.has(lead) && (before === "" || bracketed) && mayBeName(text)) {
+    if (position > 1 && (ends || isShaped(text) || isPlaceholder(next.text) || CONJUNCTIONS.has(next.text))) return "entity";
+    if (next !== undefined && (ends || VERBS.has(next.text) || isParticiple(next.text))) return "slot";
+  }
+  if (isName(text) || (after === "[" && next !== undefined && isPlaceholder(next.text))) return "name";
+  if (after === ":") return "word";
+  if (before === "=") return "value";
+  if (!mayBeName(text)) return "word";
+  if (bracketed) return ")]}".includes(after) ? "aside" : "word";
+  return before === "" && ends && next !== undefined && position > 1 && PREPOSITIONS.has(lead) ? "slot" : "word";
+}
+
+function mayBeName(text: string): boolean {
+  return !isUpper(text.charCodeAt(1)) && !isFunctionWord(text) && !PARTS.has(text) && !isParticiple(text);
+}
+
+/** Written as no word of a sentence is: with a joint or a capital inside. */
+function isShaped(text: string): boolean {
+  for (let i = 1; i < text.length - 1; i++) if (!isLetter(text.charCodeAt(i)) || isUpper(text.charCodeAt(i))) return true;
+  return false;
 }
 
 function hasLetter(text: string): boolean {
@@ -172,7 +218,10 @@ interface Placed extends Token {
   readonly before: string;
 }
 
-const isValue = (token: Token | undefined): boolean => token?.kind === "any" || token?.kind === "id";
+/** What the mask hid, whole or in part. */
+export const VALUES: ReadonlySet<Kind> = new Set<Kind>(["any", "sure", "id"]);
+
+const isValue = (token: Token | undefined): boolean => token !== undefined && VALUES.has(token.kind);
 
 /**
  * Values that stand side by side are one list, however long: it counts as its first member that has letters. A value in
@@ -184,7 +233,7 @@ function collapse(tokens: Placed[]): Token[] {
     const last = out[out.length - 1];
     if (last === undefined || !isValue(token)) out.push(token);
     else if (isValue(last)) {
-      if (last.kind === "any" && token.kind === "id") out[out.length - 1] = token;
+      if (last.kind !== "id" && token.kind !== "any") out[out.length - 1] = token;
     } else if (last.kind === "word" || !"([{".includes(token.before) || token.before === "") out.push(token);
     else if (last.kind === "value") out[out.length - 1] = { ...last, kind: "id", text: `${last.text}${VARIABLE}` };
   }
@@ -192,16 +241,29 @@ function collapse(tokens: Placed[]): Token[] {
 }
 
 /** The other words that a place of this kind needs beside it before it may vary: a line of two words says too little. */
-const CONTEXT: Readonly<Record<Kind, number>> = { word: 0, any: 0, id: 1, entity: 2, slot: 3, name: 2, value: 2 };
+const CONTEXT: Readonly<Record<Kind, number>> = {
+  word: 0,
+  any: 0,
+  sure: 0,
+  id: 3,
+  entity: 2,
+  slot: 3,
+  name: 2,
+  value: 2,
+  aside: 3,
+};
 
 export function tokenise(masked: string): Token[] {
   const raws = split(masked);
   const tokens = collapse(
     raws.map((raw, i) => {
       const kind = kindOf(raw, raws[i - 1], raws[i + 1], i);
-      return { kind, text: kind === "any" ? VARIABLE : kind === "id" ? stems(raw.text) : raw.text, before: raw.before };
+      return { kind, text: kind === "any" || kind === "sure" ? VARIABLE : kind === "id" ? stems(raw.text) : raw.text, before: raw.before };
     }),
   ).slice(0, TOKENS_MAX);
   const words = tokens.filter(({ kind }) => kind === "word").length;
-  return tokens.map((token) => ({ kind: words < CONTEXT[token.kind] ? "word" : token.kind, text: token.text }));
+  return tokens.map(({ kind, text }) => {
+    const fits = words >= CONTEXT[kind];
+    return { kind: fits ? kind : kind === "id" && words > 0 ? "name" : "word", text };
+  });
 }
