@@ -4,8 +4,8 @@
  * has shown enough words. What it concludes depends on the set of rows it was given, not on their order.
  */
 import { looksRandom } from "./random-word.ts";
-import { aroundPair, NAMES_PROVING, valuesNeeded, wordsNeeded } from "./thresholds.ts";
-import { isNamePlace, type Kind, mayVary, type Token, VALUES, VARIABLE } from "./tokens.ts";
+import { AROUND_PROVEN, NAMES, valuesNeeded, wordsNeeded } from "./thresholds.ts";
+import { isTelling, type Kind, NEGATIONS, type Token, VALUES, VARIABLE } from "./tokens.ts";
 
 /** I10: values of one place that are remembered; more are never needed. */
 const VALUES_MAX = 16;
@@ -36,20 +36,13 @@ interface Context {
   /** Those whose place holds an id, or a word that looks like one: one as soon as there is an id among them. */
   readonly ids: Family[];
   readonly families: Family[];
+  /** Those with a word that says what happened: it takes more to join them. */
+  readonly telling: Family[];
   readonly words: Set<string>;
   besideValues: boolean;
   idSeen: boolean;
-  /** The place has shown what only a variable one shows: one odd word there is a value too, and so are two. */
-  proven: boolean;
-  joined: boolean;
-  /** Rows with two tokens where this has one. */
-  readonly longer: Fold[];
-}
-
-/** A row that says the same as a shorter one: two of its tokens stand where that one has a value. */
-export interface Fold {
-  readonly row: readonly Token[];
-  readonly into: readonly Token[];
+  /** How many names, all else being the same, the place has shown; an address or an id counts for as many as prove something. */
+  names: number;
 }
 
 export interface Change {
@@ -58,14 +51,12 @@ export interface Change {
   /** Roots whose templates may read differently now; absorbed ones are named with the root that took them. */
   readonly redrawn: readonly Family[];
   readonly absorbed: readonly (readonly [from: Family, into: Family])[];
-  readonly folds: readonly Fold[];
 }
 
 /** What a row changed, while it is being looked at. */
 interface Pending {
   readonly redrawn: Family[];
   readonly absorbed: [Family, Family][];
-  readonly folds: Fold[];
 }
 
 export function rootOf(family: Family): Family {
@@ -116,7 +107,7 @@ export class Families {
 
   /** Takes a row as evidence. */
   add(tokens: readonly Token[]): Change {
-    const pending: Pending = { redrawn: [], absorbed: [], folds: [] };
+    const pending: Pending = { redrawn: [], absorbed: [] };
     const pattern = patternOf(tokens);
     const key = pattern.join(" ");
     let family = this.byPattern.get(key);
@@ -126,7 +117,6 @@ export class Families {
       family = { words, up: undefined, opened: new Map(), columns: new Map(), idPlaces: new Set(), names: new Map() };
       this.byPattern.set(key, family);
       this.compare(tokens, pattern, family, pending);
-      this.seekShorter(tokens, family, pending);
     }
     if (this.meetValues(tokens, pattern, family, news, pending)) news = true;
     const root = rootOf(family);
@@ -164,17 +154,20 @@ export class Families {
     for (let place = 0; place < places; place++) {
       const { kind, text } = tokens[place] as Token;
       const isId = VALUES.has(kind);
-      const proves = isId ? kind === "sure" : kind !== "word" && shows(family, place, text);
-      news ||= proves && !isId;
-      if (isId ? family.idPlaces.has(place) : !proves && (!isNew || kind !== "word" || !looksRandom(text))) continue;
+      const names = namesWith(family, place, kind, text);
+      const meets = isId ? !family.idPlaces.has(place) : isNew && kind === "word" && looksRandom(text);
+      if (names === 0 && !meets) continue;
       if (isId) family.idPlaces.add(place);
-      news ||= isId;
+      news ||= names > 0 || isId;
       const wordsAround = family.words - (kind === "word" ? 1 : 0);
       if (wordsAround < 1) continue;
       keys ??= contextKeys(pattern, places);
       const context = this.contextOf(keys[place] as number);
-      if (proves) this.prove(context, wordsAround, place, pending);
-      if (!isId && kind !== "word") continue;
+      if (names > context.names) {
+        context.names = names;
+        this.joinIfReady(context, wordsAround, place, pending);
+      }
+      if (!meets) continue;
       context.ids.push(family);
       context.idSeen ||= isId;
       if (!context.idSeen || context.ids.length < 2) continue;
@@ -188,8 +181,7 @@ export class Families {
   private contextOf(key: number): Context {
     let context = this.contexts.get(key);
     if (context === undefined) {
-      const flags = { besideValues: false, idSeen: false, proven: false, joined: false };
-      context = { ids: [], families: [], words: new Set(), longer: [], ...flags };
+      context = { ids: [], families: [], telling: [], words: new Set(), besideValues: false, idSeen: false, names: 0 };
       this.contexts.set(key, context);
     }
     return context;
@@ -202,51 +194,36 @@ export class Families {
     for (let place = 0; place < places; place++) {
       const isWord = tokens[place]?.kind === "word";
       const wordsAround = isWord ? family.words - 1 : family.words;
-      if (wordsAround < 1 || (isWord && !mayVary(pattern[place] as string))) continue;
+      if (wordsAround < 1 || (isWord && NEGATIONS.has(pattern[place] as string))) continue;
       const context = this.contextOf(keys[place] as number);
       context.words.add(pattern[place] as string);
-      context.families.push(family);
+      (isWord && isTelling(tokens, place) ? context.telling : context.families).push(family);
       if (!isWord) context.besideValues = true;
       this.joinIfReady(context, wordsAround, place, pending);
     }
   }
 
   private joinIfReady(context: Context, wordsAround: number, place: number, { absorbed, redrawn }: Pending): void {
-    context.joined ||= context.words.size >= wordsNeeded(wordsAround, context.besideValues, context.proven);
-    if (!context.joined) return;
-    const [first, ...others] = context.families as [Family, ...Family[]];
-    for (const other of others) join(first, other, place, context.words, absorbed);
-    context.families.length = 1;
+    const { families, telling, words, besideValues } = context;
+    if (words.size >= wordsNeeded(wordsAround, besideValues)) context.names = NAMES.many;
+    else if (wordsAround < AROUND_PROVEN) return;
+    if (context.names < NAMES.some) return;
+    if (context.names >= NAMES.many) families.push(...telling.splice(0));
+    const [first, ...others] = families;
+    if (first === undefined || others.length === 0) return;
+    for (const other of others) join(first, other, place, words, absorbed);
+    families.length = 1;
     redrawn.push(first);
-  }
-
-  private prove(context: Context, wordsAround: number, place: number, pending: Pending): void {
-    if (context.proven) return;
-    context.proven = true;
-    this.joinIfReady(context, wordsAround, place, pending);
-    pending.folds.push(...context.longer.splice(0));
-  }
-
-  /** Looks at every two tokens of a new family where a name could stand: does a shorter row have a value there? */
-  private seekShorter(tokens: readonly Token[], family: Family, { folds }: Pending): void {
-    for (let place = 1; place < Math.min(tokens.length - 1, CONTEXT_PLACES_MAX); place++) {
-      const pair = [tokens[place], tokens[place + 1]] as [Token, Token];
-      const words = pair.filter(({ kind }) => kind === "word");
-      if (family.words - words.length < aroundPair(words.length) || !isNamePlace(tokens, place)) continue;
-      const into = [...tokens.slice(0, place), { kind: "any", text: VARIABLE } as const, ...tokens.slice(place + 2)];
-      const context = this.contextOf(contextKeys(patternOf(into), place + 1)[place] as number);
-      if (context.proven) folds.push({ row: tokens, into });
-      else context.longer.push({ row: tokens, into });
-    }
   }
 }
 
-/** Whether a name is the one that proves that its place varies, in the rows of this family alone. */
-function shows({ names }: Family, place: number, name: string): boolean {
+/** How many names the place has shown with this one, in the rows of this family alone; 0 if that is nothing new. */
+function namesWith({ names }: Family, place: number, kind: Kind, name: string): number {
+  if (kind === "word" || (VALUES.has(kind) && kind !== "sure")) return 0;
   const seen = names.get(place) ?? new Set();
-  if (seen.size >= NAMES_PROVING || seen.has(name)) return false;
+  if (seen.size >= NAMES.many || seen.has(name)) return 0;
   names.set(place, seen.add(name));
-  return seen.size === NAMES_PROVING;
+  return seen.has(VARIABLE) ? Math.max(seen.size, NAMES.some) : seen.size;
 }
 
 function patternOf(tokens: readonly Token[]): string[] {

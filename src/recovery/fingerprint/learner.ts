@@ -48,8 +48,6 @@ interface Group {
   readonly family: Family | undefined;
   /** The group it became. */
   to: Group | undefined;
-  /** The groups that were folded into one, itself among them. */
-  fold: Set<Group> | undefined;
 }
 
 const LETTERS: Readonly<Record<Kind, string>> = {
@@ -57,11 +55,13 @@ const LETTERS: Readonly<Record<Kind, string>> = {
   any: "a",
   sure: "u",
   id: "i",
+  stem: "t",
   entity: "e",
   slot: "s",
   name: "n",
   value: "v",
   aside: "p",
+  call: "c",
 };
 const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as Kind]));
 
@@ -108,13 +108,12 @@ export class TemplateLearner {
   /** The template of a masked text; learns from it unless the scope is full. */
   learn(masked: string): Template {
     const known = this.known.get(masked);
-    if (known !== undefined) return shown(known).template;
+    if (known !== undefined) return follow(known).template;
     const group = this.place(tokenise(masked));
-    if (masked.length <= LEARNER_LIMITS.knownCharsMax) {
-      if (this.known.size >= LEARNER_LIMITS.knownMax) this.known.clear();
-      this.known.set(masked, group);
-    }
-    return shown(group).template;
+    if (masked.length > LEARNER_LIMITS.knownCharsMax) return group.template;
+    if (this.known.size >= LEARNER_LIMITS.knownMax) this.known.clear();
+    this.known.set(masked, group);
+    return group.template;
   }
 
   /** Whether nothing more is learned: what does not fit a template now goes to the overflow group. */
@@ -138,7 +137,7 @@ export class TemplateLearner {
     // No chain is longer than the record; the bound holds even if a foreign state leads in a circle.
     for (let steps = 0; steps <= LEARNER_LIMITS.mergesMax; steps++) {
       const group = this.byId.get(at);
-      if (group !== undefined) return shown(group).template;
+      if (group !== undefined) return follow(group).template;
       const merge = this.mergesByFrom.get(at);
       if (merge === undefined) return undefined;
       at = merge.to;
@@ -152,14 +151,7 @@ export class TemplateLearner {
 
   /** The live templates, by text. */
   templates(): Template[] {
-    const groups = [...this.byId.values()].filter((group) => shown(group) === group);
-    return groups.map(({ template }) => template).sort((a, b) => (a.text < b.text ? -1 : 1));
-  }
-
-  /** The templates that were folded into the one with this id. */
-  folded(id: string): string[] {
-    const others = [...(this.byId.get(id)?.fold ?? [])].filter(({ template }) => template.id !== id);
-    return others.map(({ template }) => template.text).sort();
+    return [...this.byId.values()].map(({ template }) => template).sort((a, b) => (a.text < b.text ? -1 : 1));
   }
 
   /** The values that each variable place of a masked text's group has shown. */
@@ -194,28 +186,20 @@ export class TemplateLearner {
     for (const { from, to, why } of state.merges) this.record(from, to, why);
     for (const { id, row } of state.groups) {
       const group = id === templateId(this.scope, OVERFLOW) ? this.overflowGroup() : this.place(decode(row));
-      const { template } = shown(group);
-      this.record(id, template.id, `learned elsewhere; here it is "${template.text}"`);
+      this.record(id, group.template.id, `learned elsewhere; here it is "${group.template.text}"`);
     }
   }
 
   private place(tokens: readonly Token[]): Group {
     if (this.full) return this.fit(tokens);
-    const { news, redrawn, absorbed, folds } = this.families.add(tokens);
+    const { news, redrawn, absorbed } = this.families.add(tokens);
     for (const [from, into] of absorbed) this.hand(from, into);
     for (const root of redrawn) this.redraw(rootOf(root));
     const root = this.families.find(tokens) as Family;
     const before = this.groups.size;
     const group = this.group(root, tokens);
     if (news || this.groups.size > before) this.rows.add(encode(tokens));
-    for (const { row, into } of folds) this.fold(row, into);
-    return follow(group);
-  }
-
-  private fold(row: readonly Token[], into: readonly Token[]): void {
-    const [one, other] = [this.place(row), this.place(into)];
-    // A scope that is full by now has no place for one of them.
-    if (one !== this.overflow && other !== this.overflow) unite(one, other);
+    return group;
   }
 
   /** Without learning. */
@@ -233,7 +217,6 @@ export class TemplateLearner {
         tokens: [],
         family: undefined,
         to: undefined,
-        fold: undefined,
       };
       this.byId.set(this.overflow.template.id, this.overflow);
     }
@@ -251,8 +234,7 @@ export class TemplateLearner {
       return this.group(rootOf(into), tokens);
     }
     if (found !== undefined) return found;
-    const template = { id: templateId(this.scope, text), text };
-    const group: Group = { template, tokens, family: root, to: undefined, fold: undefined };
+    const group: Group = { template: { id: templateId(this.scope, text), text }, tokens, family: root, to: undefined };
     this.groups.set(text, group);
     this.byId.set(group.template.id, group);
     const siblings = this.live.get(root) ?? new Set();
@@ -279,10 +261,6 @@ export class TemplateLearner {
       siblings.delete(group);
       const next = this.group(root, group.tokens);
       group.to = next;
-      if (group.fold !== undefined) {
-        unite(group, next);
-        group.fold.delete(group);
-      }
       this.groups.delete(group.template.text);
       this.byId.delete(group.template.id);
       this.record(group.template.id, next.template.id, `"${group.template.text}" became "${next.template.text}"`);
@@ -298,23 +276,6 @@ export class TemplateLearner {
     }
     this.mergesByFrom.set(from, { from, to, why });
   }
-}
-
-/** The two are one from now on, and stay templates of their own: a person can take it back. */
-function unite(a: Group, b: Group): void {
-  const all = a.fold ?? new Set([a]);
-  for (const each of b.fold ?? [b]) all.add(each);
-  for (const each of all) each.fold = all;
-}
-
-/** What a group is shown as: of those that were folded the shortest, which is the one with the values. */
-function shown(group: Group): Group {
-  let best = follow(group);
-  for (const each of best.fold ?? []) {
-    const shorter = each.tokens.length - best.tokens.length || (each.template.text < best.template.text ? -1 : 1);
-    if (shorter < 0) best = each;
-  }
-  return best;
 }
 
 function follow(group: Group): Group {

@@ -8,12 +8,14 @@ import type { Kind } from "./tokens.ts";
 const NEEDED: Readonly<Record<Kind, readonly [alone: number, besideValues: number]>> = {
   any: [1, 1],
   sure: [1, 1],
-  id: [2, 2],
+  id: [3, 2],
+  stem: [2, 2],
   entity: [2, 2],
   slot: [3, 2],
   name: [3, 2],
   value: [4, 2],
-  aside: [5, 2],
+  aside: [5, 5],
+  call: [Number.POSITIVE_INFINITY, 2],
   word: [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY],
 };
 
@@ -23,22 +25,19 @@ export function valuesNeeded(kinds: Iterable<Kind>, besideValues: boolean): numb
   return least;
 }
 
-/** So many names in one place, all else being the same, prove that it varies; so does one address or id. */
-export const NAMES_PROVING = 3;
+/**
+ * Names in one place, all else being the same, that prove that it varies: an odd word there is a name as well, and where there are many,
+ * also a word that would say what happened. One address or id proves as much as some names. Words must stand around it.
+ */
+export const NAMES = { some: 3, many: 5 } as const;
+export const AROUND_PROVEN = 3;
 
 /**
  * Plain words of a sentence: "started" and "stopped" are two events, twenty different words in one place are names. The
- * more words stand around the place, the fewer are needed; one where it is proven that the place varies. With one other word it varies only
- * where ids stand as well, alone never.
+ * more words stand around the place, the fewer are needed. With one other word it varies only where ids stand as well, alone never.
  */
-export function wordsNeeded(wordsAround: number, besideValues: boolean, proven: boolean): number {
-  if (proven && wordsAround >= 3) return 2;
+export function wordsNeeded(wordsAround: number, besideValues: boolean): number {
   if (wordsAround < 2) return wordsAround === 1 && besideValues ? 12 : Number.POSITIVE_INFINITY;
   const alone = wordsAround >= 6 ? 5 : wordsAround >= 4 ? 7 : wordsAround === 3 ? 10 : 16;
   return besideValues ? Math.max(3, alone - 3) : alone;
-}
-
-/** Words that must stand around two tokens before they count as one value: more where neither of the two is a value itself. */
-export function aroundPair(words: number): number {
-  return words > 1 ? 5 : 3;
 }

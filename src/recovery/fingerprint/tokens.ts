@@ -8,7 +8,7 @@ import { placeholderAt } from "./placeholders.ts";
 export const VARIABLE = "<*>";
 
 /** What a token is. `word` is held for constant longest; the others are places where names and values stand. */
-export type Kind = "word" | "any" | "sure" | "id" | "entity" | "slot" | "name" | "value" | "aside";
+export type Kind = "word" | "any" | "sure" | "id" | "stem" | "entity" | "slot" | "name" | "value" | "aside" | "call";
 
 export interface Token {
   readonly kind: Kind;
@@ -45,18 +45,15 @@ export function isFunctionWord(text: string): boolean {
   return PREPOSITIONS.has(text) || ARTICLES.has(text) || VERBS.has(text);
 }
 
-/** Whether a sentence may have other words in its place and say the same: not where it says what happened. */
-export function mayVary(word: string): boolean {
-  return !isFunctionWord(word) && !word.endsWith("ed") && !saysWhat(word);
-}
+/** The words after these are the cause itself. */
+const CAUSES = set("error code status reason cause exception failure result state signal errno with returned answered returns because due");
+export const NEGATIONS = set("no not never none cannot without");
 
-/** Whether the two tokens at `place` may be one name: a word and a value, or two words where a name is expected. */
-export function isNamePlace(tokens: readonly Token[], place: number): boolean {
-  const [before, one, other] = [tokens[place - 1], tokens[place], tokens[place + 1]];
-  if (one?.kind !== "word" || before?.kind !== "word" || isFunctionWord(one.text) || one.text.endsWith("ed")) return false;
-  if (other?.kind !== "word") return other !== undefined && VALUES.has(other.kind);
-  const lead = before.text.toLowerCase();
-  return (NOUNS.has(lead) || PREPOSITIONS.has(lead)) && mayVary(one.text) && mayVary(other.text);
+/** Whether the word at `place` says what happened, so that a sentence with another word there is another one. */
+export function isTelling(tokens: readonly Token[], place: number): boolean {
+  const { text } = tokens[place] as Token;
+  const lead = tokens[place - 1]?.text.toLowerCase() ?? "";
+  return CAUSES.has(lead) || isFunctionWord(text) || text.endsWith("ed") || saysWhat(text);
 }
 
 interface Raw {
@@ -151,17 +148,18 @@ function kindOf(raw: Raw, previous: Raw | undefined, next: Raw | undefined, posi
   const { text, before, after } = raw;
   if (isPlaceholder(text)) return SURE.has(text) ? "sure" : "any";
   if (text.includes("<")) return hasLetter(stems(text)) ? "id" : "any";
-  if (after === "(" || after === "=" || saysWhat(text)) return "word";
+  if (after === "(") return previous !== undefined && next !== undefined && isPlaceholder(next.text) ? "call" : "word";
+  if (after === "=" || saysWhat(text)) return "word";
   const bracketed = "([{".includes(before) && before !== "";
   const lead = previous?.text.toLowerCase() ?? "";
   const ends = next === undefined || after !== " " || next.before !== "" || PREPOSITIONS.has(next.text);
   if (NOUNS.has(lead) && (before === "" || bracketed) && mayBeName(text)) {
     if (position > 1 && (ends || isShaped(text) || isPlaceholder(next.text) || CONJUNCTIONS.has(next.text))) return "entity";
-    if (next !== undefined && (ends || VERBS.has(next.text) || isParticiple(next.text))) return "slot";
+    if (next !== undefined && (ends || isPlaceholder(next.text) || VERBS.has(next.text) || isParticiple(next.text))) return "slot";
   }
   if (isName(text) || (after === "[" && next !== undefined && isPlaceholder(next.text))) return "name";
   if (after === ":") return "word";
-  if (before === "=") return "value";
+  if (before === "=") return CAUSES.has(lead) ? "word" : "value";
   if (!mayBeName(text)) return "word";
   if (bracketed) return ")]}".includes(after) ? "aside" : "word";
   return before === "" && ends && next !== undefined && position > 1 && PREPOSITIONS.has(lead) ? "slot" : "word";
@@ -219,7 +217,7 @@ interface Placed extends Token {
 }
 
 /** What the mask hid, whole or in part. */
-export const VALUES: ReadonlySet<Kind> = new Set<Kind>(["any", "sure", "id"]);
+export const VALUES: ReadonlySet<Kind> = new Set<Kind>(["any", "sure", "id", "stem"]);
 
 const isValue = (token: Token | undefined): boolean => token !== undefined && VALUES.has(token.kind);
 
@@ -234,7 +232,8 @@ function collapse(tokens: Placed[]): Token[] {
     if (last === undefined || !isValue(token)) out.push(token);
     else if (isValue(last)) {
       if (last.kind !== "id" && token.kind !== "any") out[out.length - 1] = token;
-    } else if (last.kind === "word" || !"([{".includes(token.before) || token.before === "") out.push(token);
+    } else if (token.before === "" && (last.kind === "entity" || last.kind === "slot")) continue;
+    else if (last.kind === "word" || !"([{".includes(token.before) || token.before === "") out.push(token);
     else if (last.kind === "value") out[out.length - 1] = { ...last, kind: "id", text: `${last.text}${VARIABLE}` };
   }
   return out;
@@ -245,12 +244,14 @@ const CONTEXT: Readonly<Record<Kind, number>> = {
   word: 0,
   any: 0,
   sure: 0,
-  id: 3,
+  id: 1,
+  stem: 3,
   entity: 2,
   slot: 3,
   name: 2,
   value: 2,
   aside: 3,
+  call: 2,
 };
 
 export function tokenise(masked: string): Token[] {
@@ -263,7 +264,7 @@ export function tokenise(masked: string): Token[] {
   ).slice(0, TOKENS_MAX);
   const words = tokens.filter(({ kind }) => kind === "word").length;
   return tokens.map(({ kind, text }) => {
-    const fits = words >= CONTEXT[kind];
-    return { kind: fits ? kind : kind === "id" && words > 0 ? "name" : "word", text };
+    if (kind === "id" && words >= CONTEXT.stem) return { kind: "stem", text };
+    return { kind: words < CONTEXT[kind] ? "word" : kind, text };
   });
 }

@@ -25,6 +25,12 @@ const line = fc.oneof(
   fc
     .tuple(fc.constantFrom("x", "y", "z", "w", "v"), fc.constantFrom("a.B", "c.D", "e.F", "g5", "plain"))
     .map(([state, name]) => `plugin changed mode=${state} while loading class ${name} in folder`),
+  fc
+    .tuple(
+      fc.constantFrom("10.0.0.1", "printer", "DUP", "not", "big printer", "box 5", "eth0", "ann", "bo", "cy"),
+      fc.constantFrom("bo", "cy", "7", "dan", "old dan", "eve", "fay", "gus", "hal", "ida", "jo", "expired", "a.B"),
+    )
+    .map(([lease, user]) => `lease of ${lease} was given back to user ${user} on the second try`),
 );
 
 describe("families", () => {
