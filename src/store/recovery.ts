@@ -317,9 +317,9 @@ export interface RecoveryStore {
   split(split: GroupSplit): Promise<GroupChanged>;
   /**
    * Moves occurrences and their counts between two groups (or those they were merged into). Returns how many moved: what is there
-   * already, or was never in `from`, is not counted. Supplied match ids stay where they are.
+   * already, or was never in `from`, is not counted. Supplied match ids stay where they are. `left`: how `from` reads from now on.
    */
-  moveOccurrences(from: number, to: number, occurrenceIds: readonly number[], at?: At): Promise<number>;
+  moveOccurrences(from: number, to: number, occurrenceIds: readonly number[], at?: At & { left?: string }): Promise<number>;
 
   candidate(candidateId: number): Promise<Candidate | null>;
   /** The latest of a group (of the one it was merged into, if it was). */

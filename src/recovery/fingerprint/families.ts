@@ -4,8 +4,8 @@
  * has shown enough words. What it concludes depends on the set of rows it was given, not on their order.
  */
 import { looksRandom } from "./random-word.ts";
-import { AROUND_PROVEN, NAMES, valuesNeeded, wordsNeeded } from "./thresholds.ts";
-import { isTelling, type Kind, NEGATIONS, type Token, VALUES, VARIABLE } from "./tokens.ts";
+import { AROUND_PROVEN, type Kind, NAMES, valuesNeeded, wordsNeeded } from "./thresholds.ts";
+import { isTelling, NEGATIONS, type Token, VALUES, VARIABLE } from "./tokens.ts";
 
 /** I10: values of one place that are remembered; more are never needed. */
 const VALUES_MAX = 16;
@@ -45,18 +45,13 @@ interface Context {
   names: number;
 }
 
+/** What a row changed. */
 export interface Change {
-  /** Whether the row taught something new. */
-  readonly news: boolean;
+  /** Whether it taught something new. */
+  news: boolean;
   /** Roots whose templates may read differently now; absorbed ones are named with the root that took them. */
-  readonly redrawn: readonly Family[];
-  readonly absorbed: readonly (readonly [from: Family, into: Family])[];
-}
-
-/** What a row changed, while it is being looked at. */
-interface Pending {
-  readonly redrawn: Family[];
-  readonly absorbed: [Family, Family][];
+  redrawn: Family[];
+  readonly absorbed: (readonly [from: Family, into: Family])[];
 }
 
 export function rootOf(family: Family): Family {
@@ -107,27 +102,27 @@ export class Families {
 
   /** Takes a row as evidence. */
   add(tokens: readonly Token[]): Change {
-    const pending: Pending = { redrawn: [], absorbed: [] };
+    const change: Change = { news: false, redrawn: [], absorbed: [] };
     const pattern = patternOf(tokens);
     const key = pattern.join(" ");
-    let family = this.byPattern.get(key);
-    let news = family === undefined;
-    if (family === undefined) {
-      const words = tokens.filter(({ kind }) => kind === "word").length;
-      family = { words, up: undefined, opened: new Map(), columns: new Map(), idPlaces: new Set(), names: new Map() };
+    const known = this.byPattern.get(key);
+    const family = known ?? newFamily(tokens);
+    if (known === undefined) {
+      change.news = true;
       this.byPattern.set(key, family);
-      this.compare(tokens, pattern, family, pending);
+      this.compare(tokens, pattern, family, change);
     }
-    if (this.meetValues(tokens, pattern, family, news, pending)) news = true;
+    this.meetValues(tokens, pattern, family, known === undefined, change);
     const root = rootOf(family);
     tokens.forEach((token, place) => {
       if (token.kind === "word") return;
       const column = columnOf(root, place);
       if (column.open || !put(column, token)) return;
-      news = true;
-      if (openIfReady(column)) pending.redrawn.push(root);
+      change.news = true;
+      if (openIfReady(column)) change.redrawn.push(root);
     });
-    return { ...pending, news, redrawn: [...new Set(pending.redrawn.map(rootOf))] };
+    change.redrawn = [...new Set(change.redrawn.map(rootOf))];
+    return change;
   }
 
   /** Two families whose rows read alike are one from now on; says which was absorbed. */
@@ -141,15 +136,8 @@ export class Families {
    * Looks at the values of a row. Ids without a digit belong to the ids: families that hold an id in one place, or a word there that
    * looks like one, are one. And values prove that their place varies.
    */
-  private meetValues(
-    tokens: readonly Token[],
-    pattern: readonly string[],
-    family: Family,
-    isNew: boolean,
-    pending: Pending,
-  ): boolean {
+  private meetValues(tokens: readonly Token[], pattern: readonly string[], family: Family, isNew: boolean, change: Change): void {
     let keys: number[] | undefined;
-    let news = false;
     const places = Math.min(tokens.length, CONTEXT_PLACES_MAX);
     for (let place = 0; place < places; place++) {
       const { kind, text } = tokens[place] as Token;
@@ -158,24 +146,23 @@ export class Families {
       const meets = isId ? !family.idPlaces.has(place) : isNew && kind === "word" && looksRandom(text);
       if (names === 0 && !meets) continue;
       if (isId) family.idPlaces.add(place);
-      news ||= names > 0 || isId;
+      change.news ||= names > 0 || isId;
       const wordsAround = family.words - (kind === "word" ? 1 : 0);
       if (wordsAround < 1) continue;
       keys ??= contextKeys(pattern, places);
       const context = this.contextOf(keys[place] as number);
       if (names > context.names) {
         context.names = names;
-        this.joinIfReady(context, wordsAround, place, pending);
+        this.joinIfReady(context, wordsAround, place, change);
       }
       if (!meets) continue;
       context.ids.push(family);
       context.idSeen ||= isId;
       if (!context.idSeen || context.ids.length < 2) continue;
-      for (const other of context.ids) join(family, other, place, [text], pending.absorbed);
+      for (const other of context.ids) join(family, other, place, [text], change.absorbed);
       context.ids.length = 1;
-      pending.redrawn.push(family);
+      change.redrawn.push(family);
     }
-    return news;
   }
 
   private contextOf(key: number): Context {
@@ -188,7 +175,7 @@ export class Families {
   }
 
   /** Looks at every place of a new family: do enough families differ from it there and nowhere else? */
-  private compare(tokens: readonly Token[], pattern: readonly string[], family: Family, pending: Pending): void {
+  private compare(tokens: readonly Token[], pattern: readonly string[], family: Family, change: Change): void {
     const places = Math.min(tokens.length, CONTEXT_PLACES_MAX);
     const keys = contextKeys(pattern, places);
     for (let place = 0; place < places; place++) {
@@ -199,11 +186,11 @@ export class Families {
       context.words.add(pattern[place] as string);
       (isWord && isTelling(tokens, place) ? context.telling : context.families).push(family);
       if (!isWord) context.besideValues = true;
-      this.joinIfReady(context, wordsAround, place, pending);
+      this.joinIfReady(context, wordsAround, place, change);
     }
   }
 
-  private joinIfReady(context: Context, wordsAround: number, place: number, { absorbed, redrawn }: Pending): void {
+  private joinIfReady(context: Context, wordsAround: number, place: number, { absorbed, redrawn }: Change): void {
     const { families, telling, words, besideValues } = context;
     if (words.size >= wordsNeeded(wordsAround, besideValues)) context.names = NAMES.many;
     else if (wordsAround < AROUND_PROVEN) return;
@@ -224,6 +211,11 @@ function namesWith({ names }: Family, place: number, kind: Kind, name: string): 
   if (seen.size >= NAMES.many || seen.has(name)) return 0;
   names.set(place, seen.add(name));
   return seen.has(VARIABLE) ? Math.max(seen.size, NAMES.some) : seen.size;
+}
+
+function newFamily(tokens: readonly Token[]): Family {
+  const words = tokens.filter(({ kind }) => kind === "word").length;
+  return { words, up: undefined, opened: new Map(), columns: new Map(), idPlaces: new Set(), names: new Map() };
 }
 
 function patternOf(tokens: readonly Token[]): string[] {
@@ -255,7 +247,7 @@ function openIfReady(column: Column): boolean {
   return column.open;
 }
 
-function join(a: Family, b: Family, place: number, words: Iterable<string>, absorbed: [Family, Family][]): void {
+function join(a: Family, b: Family, place: number, words: Iterable<string>, absorbed: Change["absorbed"]): void {
   const into = rootOf(a);
   const from = rootOf(b);
   open(into, place, words);

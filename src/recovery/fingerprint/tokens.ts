@@ -2,13 +2,11 @@
  * A masked text as a row of tokens for the learner. Placeholders become "<*>", lists of values become one value, marks are left
  * out, and each remaining word says how readily it may turn out to be a value: a word of a sentence hardly, a name after "user" at once.
  */
-import { isLetter, isUpper } from "./characters.ts";
+import { classOf, DIGIT, isLetter, isUpper, JOINT, LETTER } from "./characters.ts";
 import { placeholderAt } from "./placeholders.ts";
+import { KINDS, type Kind } from "./thresholds.ts";
 
 export const VARIABLE = "<*>";
-
-/** What a token is. `word` is held for constant longest; the others are places where names and values stand. */
-export type Kind = "word" | "any" | "sure" | "id" | "stem" | "entity" | "slot" | "name" | "value" | "aside" | "call";
 
 export interface Token {
   readonly kind: Kind;
@@ -19,6 +17,7 @@ export interface Token {
 export const TOKENS_MAX = 64;
 const TOKEN_CHARS_MAX = 128;
 const RANGE_CHARS_MAX = 400;
+const COLON = 58;
 
 const set = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 /** What a name follows: "user ann", "thread main". */
@@ -34,19 +33,22 @@ const PARTS = set(
 );
 /** Not "to": a verb follows it as often as a name. */
 const PREPOSITIONS = set("for from by at on in of with via");
-const CONJUNCTIONS = set("because while when after before since until and or to into within without during through as");
-const VERBS = set("is was are were has had have will would can could cannot may must did does do died exited");
-const ARTICLES = set("a an the this that these those all any some no not each every its their your my our to and or but if then than as be been");
+const LITTLE = set(
+  "a an the this that these those all any some no not each every its their your my our to and or but if then than as be been is was are were " +
+    "has had have will would can could cannot may must did does do because while when after before since until into within without during through",
+);
 /** Placeholders that stand for what no sentence has: a word in their place is a name. */
 const SURE = set("<ip> <host> <uuid> <hex> <url> <email> <id>");
 
 /** Never a name, and never one of many values. */
 export function isFunctionWord(text: string): boolean {
-  return PREPOSITIONS.has(text) || ARTICLES.has(text) || VERBS.has(text);
+  return PREPOSITIONS.has(text) || LITTLE.has(text);
 }
 
 /** The words after these are the cause itself. */
-const CAUSES = set("error code status reason cause exception failure result state signal errno with returned answered returns because due");
+const CAUSES = set(
+  "error code status reason cause exception failure result state signal errno with returned answered returns because due",
+);
 export const NEGATIONS = set("no not never none cannot without");
 
 /** Whether the word at `place` says what happened, so that a sentence with another word there is another one. */
@@ -64,21 +66,8 @@ interface Raw {
 }
 
 function isWordCode(code: number): boolean {
-  return (
-    isLetter(code) ||
-    code === 95 ||
-    code === 45 ||
-    code === 46 ||
-    code === 36 ||
-    code === 47 ||
-    code === 92 ||
-    code === 64 ||
-    code === 43 ||
-    code === 37 ||
-    (code >= 48 && code <= 57) ||
-    code === 35 ||
-    code === 126
-  );
+  const kind = classOf(code);
+  return kind === LETTER || kind === DIGIT || (kind === JOINT && code !== COLON);
 }
 
 function trim(text: string): string {
@@ -154,14 +143,15 @@ function kindOf(raw: Raw, previous: Raw | undefined, next: Raw | undefined, posi
   const lead = previous?.text.toLowerCase() ?? "";
   const ends = next === undefined || after !== " " || next.before !== "" || PREPOSITIONS.has(next.text);
   if (NOUNS.has(lead) && (before === "" || bracketed) && mayBeName(text)) {
-    if (position > 1 && (ends || isShaped(text) || isPlaceholder(next.text) || CONJUNCTIONS.has(next.text))) return "entity";
-    if (next !== undefined && (ends || isPlaceholder(next.text) || VERBS.has(next.text) || isParticiple(next.text))) return "slot";
+    const left = ends || isPlaceholder(next.text) || isFunctionWord(next.text) || isParticiple(next.text);
+    if (position > 1 && (left || isShaped(text))) return "entity";
+    if (left && next !== undefined) return "slot";
   }
   if (isName(text) || (after === "[" && next !== undefined && isPlaceholder(next.text))) return "name";
   if (after === ":") return "word";
   if (before === "=") return CAUSES.has(lead) ? "word" : "value";
   if (!mayBeName(text)) return "word";
-  if (bracketed) return ")]}".includes(after) ? "aside" : "word";
+  if (bracketed) return ")]}".includes(after) ? "remark" : "word";
   return before === "" && ends && next !== undefined && position > 1 && PREPOSITIONS.has(lead) ? "slot" : "word";
 }
 
@@ -239,32 +229,21 @@ function collapse(tokens: Placed[]): Token[] {
   return out;
 }
 
-/** The other words that a place of this kind needs beside it before it may vary: a line of two words says too little. */
-const CONTEXT: Readonly<Record<Kind, number>> = {
-  word: 0,
-  any: 0,
-  sure: 0,
-  id: 1,
-  stem: 3,
-  entity: 2,
-  slot: 3,
-  name: 2,
-  value: 2,
-  aside: 3,
-  call: 2,
-};
-
 export function tokenise(masked: string): Token[] {
   const raws = split(masked);
   const tokens = collapse(
     raws.map((raw, i) => {
       const kind = kindOf(raw, raws[i - 1], raws[i + 1], i);
-      return { kind, text: kind === "any" || kind === "sure" ? VARIABLE : kind === "id" ? stems(raw.text) : raw.text, before: raw.before };
+      return {
+        kind,
+        text: kind === "any" || kind === "sure" ? VARIABLE : kind === "id" ? stems(raw.text) : raw.text,
+        before: raw.before,
+      };
     }),
   ).slice(0, TOKENS_MAX);
   const words = tokens.filter(({ kind }) => kind === "word").length;
   return tokens.map(({ kind, text }) => {
-    if (kind === "id" && words >= CONTEXT.stem) return { kind: "stem", text };
-    return { kind: words < CONTEXT[kind] ? "word" : kind, text };
+    if (kind === "id" && words >= KINDS.stem[1]) return { kind: "stem", text };
+    return { kind: words < KINDS[kind][1] ? "word" : kind, text };
   });
 }

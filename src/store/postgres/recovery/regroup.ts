@@ -5,6 +5,7 @@
 import { isClosed, isExecuting } from "../../candidate-state.ts";
 import type { GroupChanged, GroupMerge, GroupSplit } from "../../group-changes.ts";
 import type { Candidate, Group, NewProvenance, RecoveryStore } from "../../recovery.ts";
+import type { At } from "../../store.ts";
 import { clockSql } from "../clock-sql.ts";
 import { putDocument } from "./documents.ts";
 import { readGroup } from "./groups.ts";
@@ -99,7 +100,7 @@ async function make(s: string, run: Run, { identity }: GroupSplit, now: Date): P
   return Number(root);
 }
 
-/** $1 source, $2 target, $3 occurrences: those that are in the source or in what was merged into it. */
+/** $1 source, $2 target, $3 occurrences, $4 how the source reads from now on or null: those that are in the source or in what was merged into it. */
 const moveSql = (s: string) => `with m as (
     update ${s}.recovery_occurrence o set group_id = $2::bigint
     where o.id = any ($3::bigint[]) and o.group_id in (select x.id from ${membersOf(s, "$1::bigint")} x)
@@ -107,7 +108,8 @@ const moveSql = (s: string) => `with m as (
   d as (update ${s}.dead_letter d set group_id = $2::bigint, grouped_xid = pg_current_xact_id() from m
     where d.id = m.message_id and d.attempts = m.attempts and d.ingested_attempts = d.attempts),
   n as (select count(*) as n, min(at) as first_at, max(at) as last_at from m),
-  f as (update ${s}.recovery_group g set occurrences = g.occurrences - n.n from n where g.id = $1::bigint and n.n > 0),
+  f as (update ${s}.recovery_group g set occurrences = g.occurrences - n.n, template = coalesce($4::text, g.template) from n
+    where g.id = $1::bigint and (n.n > 0 or $4::text is not null)),
   t as (update ${s}.recovery_group g set occurrences = g.occurrences + n.n, first_at = least(g.first_at, n.first_at),
     last_at = greatest(g.last_at, n.last_at) from n where g.id = $2::bigint and n.n > 0)
   select n::text from n`;
@@ -118,12 +120,12 @@ async function move(
   from: number,
   to: number,
   ids: readonly number[],
-  now: Date | undefined,
+  { now, left }: At & { left?: string },
 ): Promise<number> {
   const { rootOf } = await lockGroups(s, run, known([from, to]), now);
   const [source, target] = [rootOf.get(String(from)), rootOf.get(String(to))];
   if (!source || !target || source === target) return 0;
-  const [row] = await run(moveSql(s), [source, target, known(ids)]);
+  const [row] = await run(moveSql(s), [source, target, known(ids), left ?? null]);
   return Number(row?.[0] ?? 0);
 }
 
@@ -132,7 +134,7 @@ export function createRegroup(db: RecoveryDb): Pick<RecoveryStore, "merge" | "sp
   return {
     merge: (request) => inTransaction(db, "merge groups", ({ run }) => merge(s, run, request)),
     split: (request) => inTransaction(db, "split a group", ({ run }) => split(s, run, request)),
-    moveOccurrences: (from, to, ids, at) =>
-      inTransaction(db, "move occurrences", ({ run }) => move(s, run, from, to, ids, at?.now)),
+    moveOccurrences: (from, to, ids, at = {}) =>
+      inTransaction(db, "move occurrences", ({ run }) => move(s, run, from, to, ids, at)),
   };
 }
