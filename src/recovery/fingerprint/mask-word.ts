@@ -19,6 +19,9 @@ const SOURCES = set(
 /** A dotted name that begins like this is a package or a class, whatever it ends with. */
 const PACKAGE = set("com net org edu gov io java javax android sun system dev app kernel sys http https");
 
+/** The one host that is written as a word. */
+export const LOCALHOST = "localhost";
+
 export interface Joints {
   digits: boolean;
   slashes: number;
@@ -28,7 +31,6 @@ export interface Joints {
 
 /** proxy.example.com, ns1.corp.example.de: ends in a domain, does not begin like a package. */
 export function isHost(word: string): boolean {
-  if (word === "localhost") return true;
   const last = word.lastIndexOf(".");
   const first = word.indexOf(".");
   if (last <= 0 || last === word.length - 1) return false;
@@ -71,7 +73,7 @@ function simple(word: string, digits: boolean): string {
     if (digits)
       return `${simple(word.slice(0, at), hasDigit(word, 0, at))}@${simple(word.slice(at + 1), hasDigit(word, at, word.length))}`;
   }
-  if (isHost(word)) return "<host>";
+  if (word === LOCALHOST || (word.includes(".") && isHost(word))) return "<host>";
   if (digits) return maskNumber(word);
   return isHexWord(word) ? "<hex>" : word;
 }
