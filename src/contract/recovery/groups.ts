@@ -71,9 +71,9 @@ const WORD_CHARS_MAX = 200;
 
 const isWord = (text: string): boolean =>
   text.trim() !== "" && text.length <= WORD_CHARS_MAX && !/\p{Cc}|\p{Surrogate}/u.test(text);
-const word = v.text().refine(isWord, { error: `must be a word of at most ${WORD_CHARS_MAX} characters` });
+const word = v.text().refine(isWord, { error: `must be a word or phrase of at most ${WORD_CHARS_MAX} characters` });
 const noWords = "is missing: what a failure must contain to go to the new group";
-const words = v.list(word, WORDS_MAX, `words of at most ${WORD_CHARS_MAX} characters`, noWords);
+const words = v.list(word, WORDS_MAX, `words or phrases of at most ${WORD_CHARS_MAX} characters`, noWords);
 const from = v.list(v.numberId(), MERGE_MAX, "group ids", "is missing: the ids of the groups that join this one");
 
 const groupDetail = group

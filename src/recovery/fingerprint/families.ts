@@ -4,8 +4,8 @@
  * has shown enough words. What it concludes depends on the set of rows it was given, not on their order.
  */
 import { looksRandom } from "./random-word.ts";
-import { valuesNeeded, wordsNeeded } from "./thresholds.ts";
-import { type Kind, type Token, VARIABLE } from "./tokens.ts";
+import { AROUND_PROVEN, type Kind, NAMES, valuesNeeded, wordsNeeded } from "./thresholds.ts";
+import { isTelling, NEGATIONS, type Token, VALUES, VARIABLE } from "./tokens.ts";
 
 /** I10: values of one place that are remembered; more are never needed. */
 const VALUES_MAX = 16;
@@ -28,24 +28,30 @@ export interface Family {
   readonly columns: Map<number, Column>;
   /** Places that have shown an id, a number or another masked value. */
   readonly idPlaces: Set<number>;
+  /** Names that its own rows have shown, by place, as many as prove that the place varies. */
+  readonly names: Map<number, Set<string>>;
 }
 
 interface Context {
   /** Those whose place holds an id, or a word that looks like one: one as soon as there is an id among them. */
   readonly ids: Family[];
   readonly families: Family[];
+  /** Those with a word that says what happened: it takes more to join them. */
+  readonly telling: Family[];
   readonly words: Set<string>;
   besideValues: boolean;
   idSeen: boolean;
-  joined: boolean;
+  /** How many names, all else being the same, the place has shown; an address or an id counts for as many as prove something. */
+  names: number;
 }
 
+/** What a row changed. */
 export interface Change {
-  /** Whether the row taught something new. */
-  readonly news: boolean;
+  /** Whether it taught something new. */
+  news: boolean;
   /** Roots whose templates may read differently now; absorbed ones are named with the root that took them. */
-  readonly redrawn: readonly Family[];
-  readonly absorbed: readonly (readonly [from: Family, into: Family])[];
+  redrawn: Family[];
+  readonly absorbed: (readonly [from: Family, into: Family])[];
 }
 
 export function rootOf(family: Family): Family {
@@ -96,34 +102,27 @@ export class Families {
 
   /** Takes a row as evidence. */
   add(tokens: readonly Token[]): Change {
-    const redrawn: Family[] = [];
-    const absorbed: [Family, Family][] = [];
-    let news = false;
+    const change: Change = { news: false, redrawn: [], absorbed: [] };
     const pattern = patternOf(tokens);
     const key = pattern.join(" ");
-    let family = this.byPattern.get(key);
-    if (family === undefined) {
-      news = true;
-      family = {
-        words: tokens.filter(({ kind }) => kind === "word").length,
-        up: undefined,
-        opened: new Map(),
-        columns: new Map(),
-        idPlaces: new Set(),
-      };
+    const known = this.byPattern.get(key);
+    const family = known ?? newFamily(tokens);
+    if (known === undefined) {
+      change.news = true;
       this.byPattern.set(key, family);
-      this.compare(tokens, pattern, family, redrawn, absorbed);
+      this.compare(tokens, pattern, family, change);
     }
-    if (this.meetIds(tokens, pattern, family, news, redrawn, absorbed)) news = true;
+    this.meetValues(tokens, pattern, family, known === undefined, change);
     const root = rootOf(family);
     tokens.forEach((token, place) => {
       if (token.kind === "word") return;
       const column = columnOf(root, place);
       if (column.open || !put(column, token)) return;
-      news = true;
-      if (openIfReady(column)) redrawn.push(root);
+      change.news = true;
+      if (openIfReady(column)) change.redrawn.push(root);
     });
-    return { news, redrawn: [...new Set(redrawn.map(rootOf))], absorbed };
+    change.redrawn = [...new Set(change.redrawn.map(rootOf))];
+    return change;
   }
 
   /** Two families whose rows read alike are one from now on; says which was absorbed. */
@@ -133,76 +132,90 @@ export class Families {
     return [from, into];
   }
 
-  /** Ids without a digit belong to the ids: families that hold an id in one place, or a word there that looks like one, are one. */
-  private meetIds(
-    tokens: readonly Token[],
-    pattern: readonly string[],
-    family: Family,
-    isNew: boolean,
-    redrawn: Family[],
-    absorbed: [Family, Family][],
-  ): boolean {
+  /**
+   * Looks at the values of a row. Ids without a digit belong to the ids: families that hold an id in one place, or a word there that
+   * looks like one, are one. And values prove that their place varies.
+   */
+  private meetValues(tokens: readonly Token[], pattern: readonly string[], family: Family, isNew: boolean, change: Change): void {
     let keys: number[] | undefined;
-    let news = false;
     const places = Math.min(tokens.length, CONTEXT_PLACES_MAX);
     for (let place = 0; place < places; place++) {
       const { kind, text } = tokens[place] as Token;
-      const isId = kind === "any" || kind === "id";
-      if (isId ? family.idPlaces.has(place) : !isNew || kind !== "word" || !looksRandom(text)) continue;
+      const isId = VALUES.has(kind);
+      const names = namesWith(family, place, kind, text);
+      const meets = isId ? !family.idPlaces.has(place) : isNew && kind === "word" && looksRandom(text);
+      if (names === 0 && !meets) continue;
       if (isId) family.idPlaces.add(place);
-      news ||= isId;
-      if (family.words - (kind === "word" ? 1 : 0) < 1) continue;
+      change.news ||= names > 0 || isId;
+      const wordsAround = family.words - (kind === "word" ? 1 : 0);
+      if (wordsAround < 1) continue;
       keys ??= contextKeys(pattern, places);
       const context = this.contextOf(keys[place] as number);
+      if (names > context.names) {
+        context.names = names;
+        this.joinIfReady(context, wordsAround, place, change);
+      }
+      if (!meets) continue;
       context.ids.push(family);
       context.idSeen ||= isId;
       if (!context.idSeen || context.ids.length < 2) continue;
-      for (const other of context.ids) join(family, other, place, [text], absorbed);
+      for (const other of context.ids) join(family, other, place, [text], change.absorbed);
       context.ids.length = 1;
-      redrawn.push(family);
+      change.redrawn.push(family);
     }
-    return news;
   }
 
   private contextOf(key: number): Context {
     let context = this.contexts.get(key);
     if (context === undefined) {
-      context = { ids: [], families: [], words: new Set(), besideValues: false, idSeen: false, joined: false };
+      context = { ids: [], families: [], telling: [], words: new Set(), besideValues: false, idSeen: false, names: 0 };
       this.contexts.set(key, context);
     }
     return context;
   }
 
   /** Looks at every place of a new family: do enough families differ from it there and nowhere else? */
-  private compare(
-    tokens: readonly Token[],
-    pattern: readonly string[],
-    family: Family,
-    redrawn: Family[],
-    absorbed: [Family, Family][],
-  ) {
+  private compare(tokens: readonly Token[], pattern: readonly string[], family: Family, change: Change): void {
     const places = Math.min(tokens.length, CONTEXT_PLACES_MAX);
     const keys = contextKeys(pattern, places);
     for (let place = 0; place < places; place++) {
       const isWord = tokens[place]?.kind === "word";
       const wordsAround = isWord ? family.words - 1 : family.words;
-      if (wordsAround < 1) continue;
+      if (wordsAround < 1 || (isWord && NEGATIONS.has(pattern[place] as string))) continue;
       const context = this.contextOf(keys[place] as number);
       context.words.add(pattern[place] as string);
-      if (!context.joined) context.families.push(family);
+      (isWord && isTelling(tokens, place) ? context.telling : context.families).push(family);
       if (!isWord) context.besideValues = true;
-      if (context.joined) {
-        join(context.families[0] as Family, family, place, [pattern[place] as string], absorbed);
-        redrawn.push(family);
-      } else if (context.words.size >= wordsNeeded(wordsAround, context.besideValues)) {
-        context.joined = true;
-        const [first, ...others] = context.families as [Family, ...Family[]];
-        for (const other of others) join(first, other, place, context.words, absorbed);
-        context.families.length = 1;
-        redrawn.push(first);
-      }
+      this.joinIfReady(context, wordsAround, place, change);
     }
   }
+
+  private joinIfReady(context: Context, wordsAround: number, place: number, { absorbed, redrawn }: Change): void {
+    const { families, telling, words, besideValues } = context;
+    if (words.size >= wordsNeeded(wordsAround, besideValues)) context.names = NAMES.many;
+    else if (wordsAround < AROUND_PROVEN) return;
+    if (context.names < NAMES.some) return;
+    if (context.names >= NAMES.many) families.push(...telling.splice(0));
+    const [first, ...others] = families;
+    if (first === undefined || others.length === 0) return;
+    for (const other of others) join(first, other, place, words, absorbed);
+    families.length = 1;
+    redrawn.push(first);
+  }
+}
+
+/** How many names the place has shown with this one, in the rows of this family alone; 0 if that is nothing new. */
+function namesWith({ names }: Family, place: number, kind: Kind, name: string): number {
+  if (kind === "word" || (VALUES.has(kind) && kind !== "sure")) return 0;
+  const seen = names.get(place) ?? new Set();
+  if (seen.size >= NAMES.many || seen.has(name)) return 0;
+  names.set(place, seen.add(name));
+  return seen.has(VARIABLE) ? Math.max(seen.size, NAMES.some) : seen.size;
+}
+
+function newFamily(tokens: readonly Token[]): Family {
+  const words = tokens.filter(({ kind }) => kind === "word").length;
+  return { words, up: undefined, opened: new Map(), columns: new Map(), idPlaces: new Set(), names: new Map() };
 }
 
 function patternOf(tokens: readonly Token[]): string[] {
@@ -222,7 +235,7 @@ function columnOf(root: Family, place: number): Column {
 function put(column: Column, { kind, text }: Token): boolean {
   const before = column.values.size + column.kinds.size;
   if (column.values.size < VALUES_MAX) column.values.add(text);
-  if (kind === "any") column.besideValues = true;
+  if (text === VARIABLE) column.besideValues = true;
   else column.kinds.add(kind);
   return column.values.size + column.kinds.size > before;
 }
@@ -234,7 +247,7 @@ function openIfReady(column: Column): boolean {
   return column.open;
 }
 
-function join(a: Family, b: Family, place: number, words: Iterable<string>, absorbed: [Family, Family][]): void {
+function join(a: Family, b: Family, place: number, words: Iterable<string>, absorbed: Change["absorbed"]): void {
   const into = rootOf(a);
   const from = rootOf(b);
   open(into, place, words);
@@ -267,8 +280,8 @@ function open(family: Family, place: number, words: Iterable<string>): void {
 export function templateOf(root: Family, tokens: readonly Token[]): string {
   let out = "";
   for (let place = 0; place < tokens.length; place++) {
-    const { kind, text } = tokens[place] as Token;
-    const variable = kind === "any" || root.opened.has(place) || root.columns.get(place)?.open === true;
+    const { text } = tokens[place] as Token;
+    const variable = text === VARIABLE || root.opened.has(place) || root.columns.get(place)?.open === true;
     if (place > 0) out += " ";
     out += variable ? VARIABLE : text;
   }

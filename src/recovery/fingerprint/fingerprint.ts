@@ -10,7 +10,7 @@ import { mask } from "./mask.ts";
 import { failureMatchId } from "./match-id.ts";
 import { syncTemplates, type TemplateStore } from "./template-store.ts";
 import { messageOf, topFrame as topFrameOf } from "./top-frame.ts";
-import { FINGERPRINT_VERSION } from "./version.ts";
+import { FINGERPRINT_VERSION, RULE_VERSION } from "./version.ts";
 
 /** I10. Past `scopesMax`, failures of new topics and codes are grouped by their mask alone; past `textCharsMax` a text is not read. */
 export const FINGERPRINT_LIMITS = { textCharsMax: 4_096, scopesMax: 1_000, madeMax: 2_000 } as const;
@@ -86,7 +86,8 @@ export class Fingerprints {
     const template = rule === undefined ? this.templateOf(scopeOf(topic, errorCode), masked) : ruleTemplate(rule);
     const last = this.made.get(template.id);
     if (last !== undefined && last.sink === sink && last.frame === frame) return last.fingerprint;
-    const key = `f${FINGERPRINT_VERSION}.${template.id}.${placeId(sink, frame)}`;
+    const version = rule === undefined ? FINGERPRINT_VERSION : RULE_VERSION;
+    const key = `f${version}.${template.id}.${placeId(sink, frame)}`;
     const fingerprint: Fingerprint = {
       key,
       failureMatchId: failureMatchId(key),
@@ -112,7 +113,7 @@ export class Fingerprints {
     const scope = scopeOf(topic, code);
     const now = this.learners.get(scope)?.resolve(id)?.id ?? id;
     const rule = this.rules.mergedInto(id) ?? this.rules.mergedInto(now);
-    return `${version}.${rule === undefined ? now : ruleTemplate(rule).id}.${place}`;
+    return rule === undefined ? `${version}.${now}.${place}` : ruleFingerprint(rule, place).key;
   }
 
   /** The key it has become by generalisation alone, without what people decided. */
@@ -122,8 +123,9 @@ export class Fingerprints {
     return version !== `f${FINGERPRINT_VERSION}` || now === undefined ? key : `${version}.${now}.${place}`;
   }
 
-  merges(topic: string, code: string): readonly Merge[] {
-    return this.learners.get(scopeOf(topic, code))?.merges() ?? [];
+  /** What the machine made one group of: the templates that became the one of this key, or were taken in by it. */
+  merges(topic: string, code: string, key: string): readonly Merge[] {
+    return this.learners.get(scopeOf(topic, code))?.merges(key.split(".")[1]) ?? [];
   }
 
   learner(topic: string, code: string): TemplateLearner | undefined {
@@ -166,10 +168,11 @@ export class Fingerprints {
 /** What a rule's own group is, at a place (the last part of a key). */
 export function ruleFingerprint(rule: GroupRule, place: string): Pick<Fingerprint, "key" | "failureMatchId" | "template"> {
   const { id, text } = ruleTemplate(rule);
-  const key = `f${FINGERPRINT_VERSION}.${id}.${place}`;
+  const key = `f${RULE_VERSION}.${id}.${place}`;
   return { key, failureMatchId: failureMatchId(key), template: text };
 }
 
 function ruleTemplate(rule: GroupRule): Template {
-  return { id: templateId(scopeOf(rule.topic, rule.errorCode), `rule ${rule.id}`), text: rule.templates.join(" | ") };
+  const id = templateId(scopeOf(rule.topic, rule.errorCode), `rule ${rule.id}`, RULE_VERSION);
+  return { id, text: rule.templates.join(" | ") };
 }

@@ -14,7 +14,7 @@ export interface GroupRule {
   readonly errorCode: string;
   /** Templates as groups show them; "<*>" stands for any one token. A text that fits one of them belongs to this rule. */
   readonly templates: readonly string[];
-  /** Words that must stand in the text itself, each as a whole: they can name what the mask hides, such as 503. */
+  /** Words or phrases that must stand in the text itself, each as a whole: they can name what the mask hides, such as 503. */
   readonly words?: readonly string[];
   readonly reason: string;
 }
@@ -59,9 +59,17 @@ interface Prepared {
   readonly weight: number;
 }
 
-/** Whole words of a raw text: runs of letters and digits, so that 500 is not found in 15000. */
-function wordsOf(text: string): Set<string> {
-  return new Set(text.split(/[^\p{L}\p{N}_]+/u));
+const INSIDE = /[\p{L}\p{N}_]/u;
+const spaced = (text: string): string => text.replace(/\s+/g, " ").trim();
+
+/** Whether a phrase stands in a text on its own: 500 is not in 15000, "read only" and 10.0.0.1:80 may be anywhere. */
+function says(text: string, phrase: string): boolean {
+  const ends = [phrase[0] ?? "", phrase.at(-1) ?? ""].map((c) => INSIDE.test(c));
+  for (let at = text.indexOf(phrase); at >= 0; at = text.indexOf(phrase, at + 1)) {
+    const glued = (ends[0] && INSIDE.test(text[at - 1] ?? "")) || (ends[1] && INSIDE.test(text[at + phrase.length] ?? ""));
+    if (!glued) return true;
+  }
+  return false;
 }
 
 /** The rules of one topic and code, ready to be asked. */
@@ -103,13 +111,13 @@ export class RuleTable {
     const list = this.byScope.get(scopeOf(topic, code));
     if (list === undefined) return undefined;
     const tokens = tokenise(masked);
-    let words: Set<string> | undefined;
+    let whole: string | undefined;
     for (const { rule, rows } of list) {
       if (!rows.some((row) => fits(row, tokens))) continue;
       if (rule.words === undefined || rule.words.length === 0) return rule;
-      words ??= wordsOf(text);
-      const seen = words;
-      if (rule.words.every((word) => seen.has(word))) return rule;
+      whole ??= spaced(text);
+      const said = whole;
+      if (rule.words.every((word) => says(said, spaced(word)))) return rule;
     }
     return undefined;
   }

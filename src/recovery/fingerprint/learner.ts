@@ -6,7 +6,8 @@
 import { createHash } from "node:crypto";
 import { MakegoodError } from "../../message/errors.ts";
 import { Families, type Family, rootOf, templateOf, valuesAt } from "./families.ts";
-import { type Kind, type Token, tokenise } from "./tokens.ts";
+import { KINDS, type Kind } from "./thresholds.ts";
+import { type Token, tokenise } from "./tokens.ts";
 import { FINGERPRINT_VERSION } from "./version.ts";
 
 /** What one scope may hold (I10). */
@@ -50,17 +51,16 @@ interface Group {
   to: Group | undefined;
 }
 
-const LETTERS: Readonly<Record<Kind, string>> = { word: "w", any: "a", id: "i", entity: "e", slot: "s", name: "n", value: "v" };
-const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as Kind]));
+const BY_LETTER = new Map(Object.entries(KINDS).map(([kind, [letter]]) => [letter as string, kind as Kind]));
 
 function encode(tokens: readonly Token[]): string {
-  return tokens.map(({ kind, text }) => LETTERS[kind] + text).join(" ");
+  return tokens.map(({ kind, text }) => KINDS[kind][0] + text).join(" ");
 }
 
 function decode(row: string): Token[] {
   if (row === "") return [];
   return row.split(" ").map((part) => {
-    const kind = KINDS.get(part[0] ?? "");
+    const kind = BY_LETTER.get(part[0] ?? "");
     if (kind === undefined) {
       throw new MakegoodError(
         "invalid_config",
@@ -71,8 +71,8 @@ function decode(row: string): Token[] {
   });
 }
 
-export function templateId(scope: string, text: string): string {
-  return createHash("sha256").update(`${FINGERPRINT_VERSION}\n${scope}\n${text}`).digest("hex").slice(0, 16);
+export function templateId(scope: string, text: string, version = FINGERPRINT_VERSION): string {
+  return createHash("sha256").update(`${version}\n${scope}\n${text}`).digest("hex").slice(0, 16);
 }
 
 export class TemplateLearner {
@@ -133,8 +133,10 @@ export class TemplateLearner {
     return undefined;
   }
 
-  merges(): readonly Merge[] {
-    return [...this.mergesByFrom.values()];
+  /** Those that led to the group of this id, or all. */
+  merges(id?: string): readonly Merge[] {
+    const all = [...this.mergesByFrom.values()];
+    return id === undefined ? all : all.filter(({ to }) => this.resolve(to)?.id === id);
   }
 
   /** The live templates, by text. */

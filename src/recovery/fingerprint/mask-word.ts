@@ -19,6 +19,9 @@ const SOURCES = set(
 /** A dotted name that begins like this is a package or a class, whatever it ends with. */
 const PACKAGE = set("com net org edu gov io java javax android sun system dev app kernel sys http https");
 
+/** The one host that is written as a word. */
+export const LOCALHOST = "localhost";
+
 export interface Joints {
   digits: boolean;
   slashes: number;
@@ -51,11 +54,14 @@ function isEmail(word: string): boolean {
   return at > 0 && word.indexOf(".", at + 2) > 0 && word.indexOf("@", at + 1) < 0 && isLetter(word.charCodeAt(word.length - 1));
 }
 
-/** A run of at least eight letters that are all hexadecimal is no word of a language. */
-function isHexWord(word: string): boolean {
-  if (word.length < 8) return false;
+const HEX_WORDS = set("accede acceded beaded decade deface defaced efface effaced facade");
+
+/** All letters, all hexadecimal, of one case: from six on, no word of a language but a few. */
+export function isHexWord(word: string): boolean {
+  if (word.length < 6) return false;
   for (let i = 0; i < word.length; i++) if (!isHexDigit(word.charCodeAt(i))) return false;
-  return true;
+  const lower = word.toLowerCase();
+  return (lower === word || lower.toUpperCase() === word) && !HEX_WORDS.has(lower);
 }
 
 /** Without colons: the last step. */
@@ -67,7 +73,7 @@ function simple(word: string, digits: boolean): string {
     if (digits)
       return `${simple(word.slice(0, at), hasDigit(word, 0, at))}@${simple(word.slice(at + 1), hasDigit(word, at, word.length))}`;
   }
-  if (word.includes(".") && isHost(word)) return "<host>";
+  if (word === LOCALHOST || (word.includes(".") && isHost(word))) return "<host>";
   if (digits) return maskNumber(word);
   return isHexWord(word) ? "<hex>" : word;
 }
@@ -97,7 +103,7 @@ function isTime(word: string): boolean {
 
 /** IPv6 or a hardware address: hexadecimal groups of at most four, three colons or more, or two that touch. */
 function isColonAddress(word: string, colons: number, digits: boolean): boolean {
-  if (colons < 2 || (colons < 3 && !word.includes("::")) || (!digits && word !== "::")) return false;
+  if (colons < 2 || (colons < 3 && !word.includes("::")) || (!digits && word !== "::" && colons !== 5)) return false;
   let group = 0;
   for (let i = 0; i < word.length; i++) {
     const code = word.charCodeAt(i);

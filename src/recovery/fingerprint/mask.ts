@@ -3,9 +3,9 @@
  * pass from left to right, no expression that could run back; a mask of a mask is itself. Spaces and control characters
  * become one space.
  */
-import { classOf, DIGIT, isUpper, JOINT, LETTER, MARK, QUOTE, SPACE } from "./characters.ts";
+import { classOf, DIGIT, isHexDigit, isUpper, JOINT, LETTER, MARK, QUOTE, SPACE } from "./characters.ts";
 import { monthYearEnd, wordDateEnd } from "./dates.ts";
-import { type Joints, maskWord } from "./mask-word.ts";
+import { isHexWord, type Joints, LOCALHOST, maskWord } from "./mask-word.ts";
 import { placeholderAt, withoutDigits } from "./placeholders.ts";
 import { queryEnd, quotedNameEnd, urlEnd } from "./spans.ts";
 import { unitOf } from "./units.ts";
@@ -194,7 +194,8 @@ class Masker {
       this.put("<bool>", start);
       return;
     }
-    this.put(word, start);
+    const hex = length >= 6 && isHexDigit(text.charCodeAt(end - 1)) && isHexWord(word);
+    this.put(word === LOCALHOST ? "<host>" : hex ? "<hex>" : word, start);
   }
 
   /** The number before was the beginning of something longer. */

@@ -2,13 +2,11 @@
  * A masked text as a row of tokens for the learner. Placeholders become "<*>", lists of values become one value, marks are left
  * out, and each remaining word says how readily it may turn out to be a value: a word of a sentence hardly, a name after "user" at once.
  */
-import { isLetter, isUpper } from "./characters.ts";
+import { classOf, DIGIT, isLetter, isUpper, JOINT, LETTER } from "./characters.ts";
 import { placeholderAt } from "./placeholders.ts";
+import { KINDS, type Kind } from "./thresholds.ts";
 
 export const VARIABLE = "<*>";
-
-/** What a token is. `word` is held for constant longest; the others are places where names and values stand. */
-export type Kind = "word" | "any" | "id" | "entity" | "slot" | "name" | "value";
 
 export interface Token {
   readonly kind: Kind;
@@ -19,12 +17,46 @@ export interface Token {
 export const TOKENS_MAX = 64;
 const TOKEN_CHARS_MAX = 128;
 const RANGE_CHARS_MAX = 400;
+const COLON = 58;
 
 const set = (text: string): ReadonlySet<string> => new Set(text.split(" "));
-const ENTITY_NOUNS = set("user username account tenant customer owner host hostname");
+/** What a name follows: "user ann", "thread main". */
+const NOUNS = set(
+  "user username account tenant customer owner member operator host hostname node server client peer machine device interface driver disk " +
+    "volume partition package process program thread daemon service module plugin component class bean job task queue topic channel bucket " +
+    "table database schema index cluster container pod image namespace region zone domain realm source",
+);
+/** What follows such a noun and makes one thing of the two: "host key", "thread pool". */
+const PARTS = set(
+  "name names key keys id ids type mode pool table tables system space list group password address count limit quota size state status error " +
+    "errors info data file files path port stack manager level version session connection request response access agent code",
+);
 /** Not "to": a verb follows it as often as a name. */
 const PREPOSITIONS = set("for from by at on in of with via");
-const ARTICLES = set("a an the this that these those all any some no not each every its their your my our is was");
+const LITTLE = set(
+  "a an the this that these those all any some no not each every its their your my our to and or but if then than as be been is was are were " +
+    "has had have will would can could cannot may must did does do because while when after before since until into within without during through",
+);
+/** Placeholders that stand for what no sentence has: a word in their place is a name. */
+const SURE = set("<ip> <host> <uuid> <hex> <url> <email> <id>");
+
+/** Never a name, and never one of many values. */
+export function isFunctionWord(text: string): boolean {
+  return PREPOSITIONS.has(text) || LITTLE.has(text);
+}
+
+/** The words after these are the cause itself. */
+const CAUSES = set(
+  "error code status reason cause exception failure result state signal errno with returned answered returns because due",
+);
+export const NEGATIONS = set("no not never none cannot without");
+
+/** Whether the word at `place` says what happened, so that a sentence with another word there is another one. */
+export function isTelling(tokens: readonly Token[], place: number): boolean {
+  const { text } = tokens[place] as Token;
+  const lead = tokens[place - 1]?.text.toLowerCase() ?? "";
+  return CAUSES.has(lead) || isFunctionWord(text) || text.endsWith("ed") || saysWhat(text);
+}
 
 interface Raw {
   text: string;
@@ -34,21 +66,8 @@ interface Raw {
 }
 
 function isWordCode(code: number): boolean {
-  return (
-    isLetter(code) ||
-    code === 95 ||
-    code === 45 ||
-    code === 46 ||
-    code === 36 ||
-    code === 47 ||
-    code === 92 ||
-    code === 64 ||
-    code === 43 ||
-    code === 37 ||
-    (code >= 48 && code <= 57) ||
-    code === 35 ||
-    code === 126
-  );
+  const kind = classOf(code);
+  return kind === LETTER || kind === DIGIT || (kind === JOINT && code !== COLON);
 }
 
 function trim(text: string): string {
@@ -115,20 +134,35 @@ function isPlaceholder(text: string): boolean {
 }
 
 function kindOf(raw: Raw, previous: Raw | undefined, next: Raw | undefined, position: number): Kind {
-  const { text } = raw;
-  if (isPlaceholder(text)) return "any";
+  const { text, before, after } = raw;
+  if (isPlaceholder(text)) return SURE.has(text) ? "sure" : "any";
   if (text.includes("<")) return hasLetter(stems(text)) ? "id" : "any";
-  if (raw.after === "(" || raw.after === "=") return "word";
-  if (saysWhat(text)) return "word";
-  if (isName(text)) return "name";
-  if (raw.after === ":") return "word";
-  if (raw.before === "=") return "value";
-  if (previous === undefined || raw.before !== "" || isUpper(text.charCodeAt(1))) return "word";
-  if (PREPOSITIONS.has(text) || ARTICLES.has(text)) return "word";
-  const ends = next === undefined || raw.after !== " " || next.before !== "" || PREPOSITIONS.has(next.text);
-  const lead = previous.text.toLowerCase();
-  if (position > 1 && ENTITY_NOUNS.has(lead) && !isParticiple(text) && (ends || isPlaceholder(next.text))) return "entity";
-  return ends && next !== undefined && position > 1 && PREPOSITIONS.has(lead) ? "slot" : "word";
+  if (after === "(") return previous !== undefined && next !== undefined && isPlaceholder(next.text) ? "call" : "word";
+  if (after === "=" || saysWhat(text)) return "word";
+  const bracketed = "([{".includes(before) && before !== "";
+  const lead = previous?.text.toLowerCase() ?? "";
+  const ends = next === undefined || after !== " " || next.before !== "" || PREPOSITIONS.has(next.text);
+  if (NOUNS.has(lead) && (before === "" || bracketed) && mayBeName(text)) {
+    const left = ends || isPlaceholder(next.text) || isFunctionWord(next.text) || isParticiple(next.text);
+    if (position > 1 && (left || isShaped(text))) return "entity";
+    if (left && next !== undefined) return "slot";
+  }
+  if (isName(text) || (after === "[" && next !== undefined && isPlaceholder(next.text))) return "name";
+  if (after === ":") return "word";
+  if (before === "=") return CAUSES.has(lead) ? "word" : "value";
+  if (!mayBeName(text)) return "word";
+  if (bracketed) return ")]}".includes(after) ? "remark" : "word";
+  return before === "" && ends && next !== undefined && position > 1 && PREPOSITIONS.has(lead) ? "slot" : "word";
+}
+
+function mayBeName(text: string): boolean {
+  return !isUpper(text.charCodeAt(1)) && !isFunctionWord(text) && !PARTS.has(text) && !isParticiple(text);
+}
+
+/** Written as no word of a sentence is: with a joint or a capital inside. */
+function isShaped(text: string): boolean {
+  for (let i = 1; i < text.length - 1; i++) if (!isLetter(text.charCodeAt(i)) || isUpper(text.charCodeAt(i))) return true;
+  return false;
 }
 
 function hasLetter(text: string): boolean {
@@ -172,7 +206,10 @@ interface Placed extends Token {
   readonly before: string;
 }
 
-const isValue = (token: Token | undefined): boolean => token?.kind === "any" || token?.kind === "id";
+/** What the mask hid, whole or in part. */
+export const VALUES: ReadonlySet<Kind> = new Set<Kind>(["any", "sure", "id", "stem"]);
+
+const isValue = (token: Token | undefined): boolean => token !== undefined && VALUES.has(token.kind);
 
 /**
  * Values that stand side by side are one list, however long: it counts as its first member that has letters. A value in
@@ -184,24 +221,29 @@ function collapse(tokens: Placed[]): Token[] {
     const last = out[out.length - 1];
     if (last === undefined || !isValue(token)) out.push(token);
     else if (isValue(last)) {
-      if (last.kind === "any" && token.kind === "id") out[out.length - 1] = token;
-    } else if (last.kind === "word" || !"([{".includes(token.before) || token.before === "") out.push(token);
+      if (last.kind !== "id" && token.kind !== "any") out[out.length - 1] = token;
+    } else if (token.before === "" && (last.kind === "entity" || last.kind === "slot")) continue;
+    else if (last.kind === "word" || !"([{".includes(token.before) || token.before === "") out.push(token);
     else if (last.kind === "value") out[out.length - 1] = { ...last, kind: "id", text: `${last.text}${VARIABLE}` };
   }
   return out;
 }
-
-/** The other words that a place of this kind needs beside it before it may vary: a line of two words says too little. */
-const CONTEXT: Readonly<Record<Kind, number>> = { word: 0, any: 0, id: 1, entity: 2, slot: 3, name: 2, value: 2 };
 
 export function tokenise(masked: string): Token[] {
   const raws = split(masked);
   const tokens = collapse(
     raws.map((raw, i) => {
       const kind = kindOf(raw, raws[i - 1], raws[i + 1], i);
-      return { kind, text: kind === "any" ? VARIABLE : kind === "id" ? stems(raw.text) : raw.text, before: raw.before };
+      return {
+        kind,
+        text: kind === "any" || kind === "sure" ? VARIABLE : kind === "id" ? stems(raw.text) : raw.text,
+        before: raw.before,
+      };
     }),
   ).slice(0, TOKENS_MAX);
   const words = tokens.filter(({ kind }) => kind === "word").length;
-  return tokens.map((token) => ({ kind: words < CONTEXT[token.kind] ? "word" : token.kind, text: token.text }));
+  return tokens.map(({ kind, text }) => {
+    if (kind === "id" && words >= KINDS.stem[1]) return { kind: "stem", text };
+    return { kind: words < KINDS[kind][1] ? "word" : kind, text };
+  });
 }

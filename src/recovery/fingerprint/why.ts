@@ -52,8 +52,7 @@ export function why(fingerprints: Fingerprints, a: Failure, b: Failure): Why {
   const learner = fingerprints.learner(a.topic, a.errorCode);
   const masked: [string, string] = [coarse(a).masked, coarse(b).masked];
   const seen = learner?.valuesSeen(masked[0]) ?? new Map<number, string[]>();
-  const id = first.key.split(".")[1];
-  const merges = together && learner !== undefined ? learner.merges().filter(({ to }) => learner.resolve(to)?.id === id) : [];
+  const merges = together ? fingerprints.merges(a.topic, a.errorCode, first.key) : [];
   const same = facts.filter(([, is]) => is).map(([name]) => name);
   const different = facts.filter(([, is]) => !is).map(([name]) => name);
   const variables = variablesOf(tokenise(masked[0]), tokenise(masked[1]), seen);

@@ -5,7 +5,7 @@
 
 import type { Occurrence } from "../failures/failure.ts";
 import type { Failure, Fingerprints } from "../fingerprint/fingerprint.ts";
-import { OVERFLOW } from "../fingerprint/learner.ts";
+import { type Merge, OVERFLOW } from "../fingerprint/learner.ts";
 import { why } from "../fingerprint/why.ts";
 import type { Group } from "./group.ts";
 import type { KeptGroupRule } from "./rule-documents.ts";
@@ -30,6 +30,7 @@ export function explainGroup(
   }
   if (group.topFrame !== null) sentences.push(`The topmost frame of their stack is ${group.topFrame}.`);
   if (rule !== undefined) sentences.push(`A person decided so (${rule.rule.kind} ${rule.rule.id}): ${rule.rule.reason}`);
+  sentences.push(...byMachine(fingerprints.merges(group.topic, group.errorCode, group.fingerprint)));
   const matchIds = [...new Set(occurrences.map(({ failureMatchId }) => failureMatchId).filter((id) => id !== null))];
   if (matchIds.length > 0) sentences.push(`Reported under ${matchIds.slice(0, VALUES_SHOWN).join(", ")}.`);
   const [one, ...others] = occurrences;
@@ -39,7 +40,7 @@ export function explainGroup(
 }
 
 function comparison(group: Group, one: Occurrence, other: Occurrence, fingerprints: Fingerprints): string[] {
-  const { variables, hidden, merges } = why(fingerprints, failureOf(group, one), failureOf(group, other));
+  const { variables, hidden } = why(fingerprints, failureOf(group, one), failureOf(group, other));
   const sentences: string[] = [];
   const differing = hidden.filter(({ values }) => values[0] !== values[1]);
   if (differing.length > 0) {
@@ -50,6 +51,14 @@ function comparison(group: Group, one: Occurrence, other: Occurrence, fingerprin
     const places = variables.slice(0, VALUES_SHOWN).map(({ values, seen }) => [...new Set([...values, ...seen])].join(", "));
     sentences.push(`Words that vary in the same place: ${places.join("; ")}.`);
   }
-  for (const merge of merges.slice(0, VALUES_SHOWN)) sentences.push(`Templates became one: ${merge.why}.`);
   return sentences;
+}
+
+/** Nobody decided it, so a person may take it back: a split is a rule, and rules come before what the machine learns. */
+function byMachine(merges: readonly Merge[]): string[] {
+  if (merges.length === 0) return [];
+  const shown = merges.slice(0, VALUES_SHOWN).map(({ why: text }) => text);
+  return [
+    `The machine made one group of several templates, no person did: ${shown.join("; ")}. A split takes one out again, and it stays out.`,
+  ];
 }

@@ -101,7 +101,7 @@ async function make(s: string, run: Run, { identity }: GroupSplit, now: Date): P
   return Number(root);
 }
 
-/** $1 source, $2 target, $3 occurrences: those that are in the source or in what was merged into it. */
+/** $1 source, $2 target, $3 occurrences, $4 how the source reads from now on or null: those that are in the source or in what was merged into it. */
 const moveSql = (s: string) => `with m as (
     update ${s}.recovery_occurrence o set group_id = $2::bigint
     where o.id = any ($3::bigint[]) and o.group_id in (select x.id from ${membersOf(s, "$1::bigint")} x)
@@ -109,7 +109,8 @@ const moveSql = (s: string) => `with m as (
   d as (update ${s}.dead_letter d set group_id = $2::bigint, grouped_xid = pg_current_xact_id() from m
     where d.id = m.message_id and d.attempts = m.attempts and d.ingested_attempts = d.attempts),
   n as (select count(*) as n, min(at) as first_at, max(at) as last_at from m),
-  f as (update ${s}.recovery_group g set occurrences = g.occurrences - n.n from n where g.id = $1::bigint and n.n > 0),
+  f as (update ${s}.recovery_group g set occurrences = g.occurrences - n.n, template = coalesce($4::text, g.template) from n
+    where g.id = $1::bigint and (n.n > 0 or $4::text is not null)),
   t as (update ${s}.recovery_group g set occurrences = g.occurrences + n.n, first_at = least(g.first_at, n.first_at),
     last_at = greatest(g.last_at, n.last_at) from n where g.id = $2::bigint and n.n > 0)
   select n::text from n`;
@@ -120,12 +121,12 @@ async function move(
   from: number,
   to: number,
   ids: readonly number[],
-  now: Date | undefined,
+  { now, left }: At & { readonly left?: string | undefined },
 ): Promise<number> {
   const { rootOf } = await lockGroups(s, run, known([from, to]), now);
   const [source, target] = [rootOf.get(String(from)), rootOf.get(String(to))];
   if (!source || !target || source === target) return 0;
-  const [row] = await run(moveSql(s), [source, target, known(ids)]);
+  const [row] = await run(moveSql(s), [source, target, known(ids), left ?? null]);
   return Number(row?.[0] ?? 0);
 }
 
@@ -134,8 +135,11 @@ export function createRegroup(home: Home) {
   return {
     merge: (request: GroupMerge) => home.transaction("merge groups", ({ run }) => merge(s, run, request)),
     split: (request: GroupSplit) => home.transaction("split a group", ({ run }) => split(s, run, request)),
-    /** Returns how many moved: what is there already, or was never in `from`, is not counted. Supplied match ids stay where they are. */
-    moveOccurrences: (from: number, to: number, ids: readonly number[], at?: At) =>
-      home.transaction("move occurrences", ({ run }) => move(s, run, from, to, ids, at?.now)),
+    /**
+     * Returns how many moved: what is there already, or was never in `from`, is not counted. Supplied match ids stay where they are. With
+     * `left`, a group whose own template left shows that one.
+     */
+    moveOccurrences: (from: number, to: number, ids: readonly number[], at: At & { readonly left?: string | undefined } = {}) =>
+      home.transaction("move occurrences", ({ run }) => move(s, run, from, to, ids, at)),
   };
 }

@@ -85,7 +85,7 @@ export function createSplit({ recovery, groupRules, ids, found }: SplitDeps): Re
     const takes = (occurrence: Occurrence): boolean => asked.of(failureOf(group, occurrence)).groupRule === rule.id;
     const sample = known === null ? await someTaken(recovery, group, takes) : [];
     if (known === null && sample.length === 0) {
-      throw noWords(`are in no text of group ${groupId} (whole words, as they are written there)`);
+      throw noWords(`are in no text of group ${groupId} (whole words or phrases, as they are written there)`);
     }
     const before = book.byId.get(rule.id);
     if (before === undefined) refuseFull(book);
@@ -100,6 +100,7 @@ export function createSplit({ recovery, groupRules, ids, found }: SplitDeps): Re
       await dropGroupRule(recovery.documents, old, `merged back, and split off again as ${rule.id}`, actor);
     }
     const moved = await move(recovery, group, part, takes);
+    await retitle(recovery, group, part);
     const latest = await recovery.candidateOf(part.groupId);
     if (latest === null || (isClosed(latest) && moved > 0)) {
       await recovery.reopen(part.groupId, { ids }, [line("reopened", actor, { groupId: part.groupId, reason: why })]);
@@ -131,6 +132,21 @@ async function move(
   } while (cursor !== undefined);
   return moved;
 }
+
+/** What stays behind after its own template left reads like what is there now, not like the part that went. */
+async function retitle(recovery: Pick<Records, "occurrences" | "moveOccurrences">, from: Group, to: Group): Promise<void> {
+  const { data } = await recovery.occurrences(from.groupId, { limit: PAGE });
+  const templates = from.template.split(" | ");
+  const asked = new Fingerprints({
+    rules: [{ ...PROBE, topic: from.topic, errorCode: from.errorCode, templates }],
+    scopesMax: 0,
+  });
+  if (data.some((each) => asked.of(failureOf(from, each)).groupRule === PROBE.id)) return;
+  const left = ownTemplate(from, data);
+  if (left !== null) await recovery.moveOccurrences(from.groupId, to.groupId, [], { left });
+}
+
+const PROBE = { id: "template", kind: "merge", reason: "" } as const;
 
 async function someTaken(
   recovery: Pick<Records, "occurrences">,

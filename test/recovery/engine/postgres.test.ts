@@ -148,4 +148,14 @@ describe("the engine on PostgreSQL", () => {
     }
     await dropSchema(store.schema);
   });
+
+  it("R10: a group that keeps only what was merged into it reads like that", async () => {
+    const [first, second] = ["the ledger is closed for the night", "no paper in the tray of the printer"];
+    const { groupId: into } = await one().ingest(report("E_R10", first as string), ANN);
+    const { groupId: from } = await one().ingest(report("E_R10", second as string), ANN);
+    await one().merge(into, [from], "one outage", ANN);
+    const { group, moved } = await one().split(into, ["ledger"], "not after all", ANN);
+    expect([moved, group.template]).toEqual([1, first]);
+    expect((await one().group(into)).group).toMatchObject({ template: second, occurrenceCount: 1 });
+  });
 });

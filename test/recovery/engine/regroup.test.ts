@@ -242,6 +242,45 @@ describe("a split", () => {
   });
 });
 
+describe("a split by more than a word", () => {
+  it.each([
+    ["read only", "the replica", "a phrase"],
+    ["db-eu-west", "the west", "a name with hyphens"],
+    ["10.0.0.7:5432", "one machine", "an address"],
+  ])("R10: takes %s (%s)", async (phrase) => {
+    const scene = await createScene();
+    const text = (host: string, why: string) => `write to ${host} refused for tenant ann: node is ${why}`;
+    const [first, second, third] = await scene.die(
+      [text("10.0.0.7:5432", "read  only"), text("10.0.0.70:5432", "db-eu-west"), text("10.0.0.7:54321", "db-eu-west-2")],
+      { code: "E_WRITE" },
+    );
+    const [first0, ...rest] = [
+      ...new Set([await groupOf(scene, first), await groupOf(scene, second), await groupOf(scene, third)]),
+    ];
+    if (rest.length > 0) await scene.engine.merge(first0 ?? 0, rest.map(Number), "one database", ANN);
+    const { moved } = await scene.engine.split(first0 ?? 0, [phrase], "another cause", ANN);
+    expect(moved).toBe(phrase.startsWith("db") ? 2 : 1);
+  });
+});
+
+describe("what the machine merged", () => {
+  const text = (name: string) => `lease of ${name} expired and was given back to the pool`;
+
+  it("is shown as such, and a split takes it back for good", async () => {
+    const scene = await createScene();
+    const [odd, one] = await scene.die(["printer", "10.0.0.1", "10.0.0.2"].map(text), { code: "E_LEASE" });
+    const whole = (await groupOf(scene, one)) ?? 0;
+    expect(await groupOf(scene, odd)).toBe(whole);
+    const { why } = await scene.engine.group(whole);
+    expect(why.join(" ")).toContain(`no person did: "${text("printer")}" became "${text("<*>")}"`);
+    const { group, moved } = await scene.engine.split(whole, ["printer"], "not a lease of ours", ANN);
+    expect([moved, group.template]).toEqual([1, text("printer")]);
+    const later = await scene.die(["10.0.0.3", "printer", "scanner"].map(text), { code: "E_LEASE" });
+    const where = await Promise.all(later.map((id) => groupOf(scene, id)));
+    expect(where).toEqual([whole, group.groupId, whole]);
+  });
+});
+
 describe("group rules", () => {
   it("are kept under the names they began with: what was decided before is read, and written so again", () => {
     const target = {

@@ -62,6 +62,13 @@ export const MEANINGFUL: readonly (readonly string[])[] = [
   ["GET /a/1 HTTP/1.1 returned 500", "POST /a/1 HTTP/1.1 returned 500"],
   ["card declined: insufficient funds", "card declined: stolen card"],
   ['{"error":"rate_limited","id":5}', '{"error":"invalid_key","id":5}'],
+  ["payment ended code=5 by the issuer bank", "payment ended code=timeout by the issuer bank"],
+  ["upstream request failed (504) on the second try", "upstream request failed (timeout) on the second try"],
+  ["write failed with 0x80070005 while saving the journal", "write failed with timeout while saving the journal"],
+  ["5 retries left before giving up on this message", "no retries left before giving up on this message"],
+  ["request was sent with invalid host key", "request was sent with invalid host name"],
+  ["thread pool is exhausted on this machine", "thread stack is exhausted on this machine"],
+  ["login of user ann from 10.0.0.1 port 5 failed", "login of invalid user ann from 10.0.0.1 port 5 failed"],
 ];
 
 /** Texts that must be one group although they do not have the same number of words. */
@@ -69,6 +76,13 @@ export const ONE_GROUP: readonly (readonly string[])[] = [
   ["close, 451 bytes sent, lifetime 00:01", "close, 18846 bytes (18.4 KB) sent, lifetime <1 sec"],
   ["delete blk_1", "delete blk_1 blk_-2 blk_3"],
   ["connection from 10.0.0.1 (a1.example.net) at 10:00:01", "connection from 10.0.0.2 () at 10:00:01"],
+  ["lease of 10.0.0.1 expired and was given back", "lease of printer expired and was given back"],
+  ["synchronized to 10.0.0.1, stratum 3", "synchronized to LOCAL(0), stratum 9"],
+  ["queue 4f5a6b7c is full and refuses messages", "queue orders 7 is full and refuses messages"],
+  ["object 4f5a6b is not reachable from root", "object fadeec is not reachable from root"],
+  ["lease given to 0a:1b:2c:3d:4e:5f via eth0", "lease given to aa:bb:cc:dd:ee:ff via eth0"],
+  ["no answer of thread main after 5 tries", "no answer of thread flusher after 9 tries"],
+  ["relay=10.0.0.1 took mail of tenant", "relay=local took mail of tenant"],
   ["rotate nodes:node-[1-5 7] now", "rotate nodes:node-3 now", "rotate nodes:node-[2,4] now"],
   ["auth failure; rhost=10.0.0.1 user=root", "auth failure; rhost=  user=root"],
   ['acquire tag="View Lock" name=x', 'acquire tag="other" name=x'],

@@ -23,6 +23,8 @@ const CASES: readonly (readonly [string, string])[] = [
   ["ready=true, ws=null but returned true", "ready=<bool>, ws=<bool> but returned true"],
   ["  tab\tand\u0000control\r\nspace  ", "tab and control space"],
   ["I/O on n/a, application/json", "I/O on n/a, application/json"],
+  ["object fadeec of DEADBEEF after a decade of Facade", "object <hex> of <hex> after a decade of Facade"],
+  ["localhost:8080 and localhost and aa:bb:cc:dd:ee:ff", "<host> and <host> and <ip>"],
   ["", ""],
 ];
 

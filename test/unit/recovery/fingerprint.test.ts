@@ -157,6 +157,28 @@ describe("rules made by hand", () => {
     expect(of("gateway answered 500").key).not.toBe(of("gateway answered 404").key);
   });
 
+  it("R10: a rule's phrase stands in the text on its own, whatever it is made of", () => {
+    const text = "10.0.0.7:80 db-eu-west (5) node is read  only";
+    const { template } = new Fingerprints().of(failure(text));
+    const takes = (phrase: string): boolean => {
+      const rules = [splitRule("r", "billing/charge", "TIMEOUT", template, [phrase], "")];
+      return new Fingerprints({ rules }).of(failure(text)).groupRule === "r";
+    };
+    for (const phrase of ["read only", "10.0.0.7", "10.0.0.7:80", "db-eu-west", "(5)", "node is read"]) {
+      expect(takes(phrase)).toBe(true);
+    }
+    for (const phrase of ["read on", "0.0.7:8", "10.0.0.70", "b-eu", "only read"]) {
+      expect(takes(phrase)).toBe(false);
+    }
+  });
+
+  it("the key of a rule does not depend on how fingerprints are made", () => {
+    const fingerprints = new Fingerprints({ rules: [merged] });
+    const { key } = fingerprints.of(failure("card declined by bank"));
+    expect(key).toMatch(/^f1\./);
+    expect(fingerprints.resolve("billing/charge", "TIMEOUT", key)).toBe(key);
+  });
+
   it("the more particular rule wins, whatever the order of the list", () => {
     const wide = mergeRule("a", "t", "c", ["x <*> <*>", "y <*> <*>"], "");
     const narrow = mergeRule("b", "t", "c", ["x y <*>", "x z <*>"], "");
