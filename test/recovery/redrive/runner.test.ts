@@ -168,6 +168,7 @@ describe("a redrive", () => {
     const process = start(scene, { settings: { pollMs: 20_000 } });
     const { redrive } = await process.startRedrive({ ...REQUEST, canary: 0 }, ANN);
     await scene.pass(2_000, () => "nothing");
+    await scene.clock.advance(60_000);
     await scene.clock.advance(DAY_MS);
     await scene.clock.advance(120_000);
     const { status, reason, sent } = await scene.counts(redrive);
