@@ -66,6 +66,9 @@ async function kernel(bench) {
   const take = async () => {
     const lanes = (await store.lanes()).map(({ lane }) => ({ lane, limit: readyMax }));
     claimed = await store.claim({ owner: "bench", leaseMs: 60_000, lanes });
+    // What was given back lies before the mark from which the store reads on; the first short batch ends the mark.
+    const more = lanes.map(({ lane }) => ({ lane, limit: readyMax - claimed.length }));
+    if (claimed.length < readyMax) claimed.push(...(await store.claim({ owner: "bench", leaseMs: 60_000, lanes: more })));
     if (claimed.length !== readyMax) throw new Error(`${claimed.length} of ${readyMax} were ready`);
   };
   const giveBack = async () => {

@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, Load>> = {
   "candidates approve reject execute": () => import("./commands/candidates.ts"),
   redrive: () => import("./commands/redrive.ts"),
   "evaluate rules actions": () => import("./commands/rules.ts"),
+  "whatif recovery": () => import("./commands/whatif.ts"),
   journal: () => import("./commands/journal.ts"),
   "import check-redis": () => import("./commands/redis.ts"),
   migrate: () => import("./commands/migrate.ts"),

@@ -44,6 +44,8 @@ export interface RouteCommand<Id extends RouteId> {
   readonly flags?: Readonly<Record<string, string | null>> | null;
   /** Further options, that only the command line has: flags and what they mean. */
   readonly options?: Readonly<Record<string, string>>;
+  /** Options, by field, that must be given although the address does without. */
+  readonly needs?: readonly string[];
   /** Instead of the address's summary. */
   readonly about?: string;
   readonly example?: string;
@@ -98,7 +100,11 @@ function argsOf(path: string): Readonly<Record<string, string>> {
 }
 
 /** Adds the arguments and options of an address; what comes back reads what was given, as the client takes it. */
-function takes(command: Command, id: RouteId, { args, flags }: Pick<RouteCommand<RouteId>, "args" | "flags">): () => object {
+function takes(
+  command: Command,
+  id: RouteId,
+  { args, flags, needs = [] }: Pick<RouteCommand<RouteId>, "args" | "flags" | "needs">,
+): () => object {
   const { query, body }: Route = ROUTES[id];
   const fields = [...fieldsOf(query), ...fieldsOf(body?.schema)];
   const [, address] = ADDRESSES[id];
@@ -108,7 +114,7 @@ function takes(command: Command, id: RouteId, { args, flags }: Pick<RouteCommand
   const optional = fields.filter(({ name }) => flags !== null && flags?.[name] !== null && !Object.hasOwn(named, name));
   const options = optional.map(({ name, within, schema, required }) => {
     const option = optionOf(flags?.[name] ?? FLAGS[name] ?? name.replaceAll("_", "-"), schema);
-    command.addOption(option.makeOptionMandatory(required));
+    command.addOption(option.makeOptionMandatory(required || needs.includes(name)));
     return { name, within, attribute: option.attributeName() };
   });
   return () => {

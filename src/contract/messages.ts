@@ -5,8 +5,7 @@
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
-import type { ProblemCode } from "./problem-codes.ts";
-import { body, created, exactBody, lists, okOrCreated, route, routes, shows } from "./route.ts";
+import { body, created, exactBody, lists, okOrCreated, type Rest, route, routes, shows } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
@@ -91,8 +90,14 @@ export const editBody = v
 const REFUSED = ["wrong_state", "revision_conflict"] as const;
 
 /** What a person does to one message, with a reason. */
-const intervenes = <S extends z.ZodType>(summary: string, schema: S, errors: readonly ProblemCode[] = []) =>
-  route("operate", summary, withPayload, { body: body("intervention", schema), errors: [...REFUSED, ...errors] });
+const intervenes = <S extends z.ZodType>(summary: string, schema: S, more: Pick<Rest, "errors" | "effect"> = {}) =>
+  route("operate", summary, withPayload, {
+    body: body("intervention", schema),
+    ...more,
+    errors: [...REFUSED, ...(more.errors ?? [])],
+  });
+/** No other call opens a message again that a person has closed. */
+const closes = (summary: string) => intervenes(summary, v.object(asked), { effect: "destroys" });
 
 const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
 const CONTRADICTED = ["payload_rejected_by_schema", "key_conflict"] as const;
@@ -126,11 +131,11 @@ export const MESSAGE_ROUTES = routes({
   replayMessage: intervenes(
     "Put a dead letter or a held message back, due now, with a new budget of attempts",
     v.object({ ...asked, ...force }),
-    ["carried", "nobody_delivers"],
+    { errors: ["carried", "nobody_delivers"] },
   ),
-  resolveMessage: intervenes("Close a dead letter that was taken care of by other means", v.object(asked)),
-  discardMessage: intervenes("Close a dead letter, or take back a pending message: it will not be delivered", v.object(asked)),
-  cancelMessage: intervenes("Take a pending message back: it is not attempted any more", v.object(asked)),
+  resolveMessage: closes("Close a dead letter that was taken care of by other means"),
+  discardMessage: closes("Close a dead letter, or take back a pending message: it will not be delivered"),
+  cancelMessage: closes("Take a pending message back: it is not attempted any more"),
   rescheduleMessage: intervenes(
     "Move the moment that a pending message is due",
     v.object({ ...asked, delay_ms: v.integer(0, LIMITS.delayMsMax).describe("milliseconds from now") }),

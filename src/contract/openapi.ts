@@ -64,7 +64,7 @@ const TAGS = {
 };
 
 function operation(id: RouteId, path: string, route: Route): Json {
-  const { permission, summary, headers = [], query, body } = route;
+  const { permission, effect, summary, headers = [], query, body } = route;
   const [, , , room = ""] = path.split("/");
   const { properties = {}, required = [] } = query
     ? (schemaOf(query, "input") as { properties?: Json; required?: string[] })
@@ -79,6 +79,7 @@ function operation(id: RouteId, path: string, route: Route): Json {
     tags: [Object.hasOwn(TAGS, room) ? room : "server"],
     summary,
     "x-permission": permission,
+    "x-makegood-effect": effect,
     ...(permission === "open" ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body ? { requestBody: { required: body.optional !== true, ...contentOf(body.schema, "input") } } : {}),

@@ -14,6 +14,12 @@ import * as v from "./values.ts";
  */
 export type Permission = "open" | "read" | "accept" | "operate" | "decide" | "configure";
 
+/**
+ * What a call does, so that a program can be let in without fear: `reads` leaves everything as it is; `changes` can be followed by another
+ * change; `destroys` ends or deletes what no other call brings back.
+ */
+export type Effect = "reads" | "changes" | "destroys";
+
 export type RequestHeader = "if-match" | "idempotency-key" | "x-actor-type";
 
 export interface Body<S extends z.ZodType = z.ZodType> {
@@ -67,9 +73,12 @@ export interface Rest {
   readonly headers?: readonly RequestHeader[];
   /** Beside those that follow from what it takes, and those that every address has. */
   readonly errors?: readonly ProblemCode[];
+  /** Said where it does not follow: who may read reads, a DELETE destroys, anything else changes. */
+  readonly effect?: Effect;
 }
 
 export interface Route extends Rest {
+  readonly effect: Effect;
   readonly summary: string;
   readonly permission: Permission;
   readonly answers: Answers;
@@ -112,20 +121,27 @@ export const listsAll = <A extends z.ZodType>(summary: string, one: A) =>
   route("read", summary, v.pageOf(one), { query: v.object({}) });
 
 /** Some of the routes, each with what follows from its address and body; TypeScript keeps each one's own schemas. */
-export const routes = <const R extends Partial<Record<RouteId, Route>>>(some: R): R =>
-  Object.fromEntries(Object.entries<Route>(some).map(([id, one]) => [id, whole(id as RouteId, one)])) as R;
+export const routes = <const R extends Partial<Record<RouteId, Described>>>(some: R) =>
+  Object.fromEntries(Object.entries<Described>(some).map(([id, one]) => [id, whole(id as RouteId, one)])) as unknown as {
+    readonly [Id in keyof R]: R[Id] & Pick<Route, "effect">;
+  };
+
+/** A route as it is written down. */
+type Described = Omit<Route, "effect"> & Rest;
 
 /** The recovery engine's addresses: each answers 501 where there is none, and takes who acts from a header. */
 export const isOfEngine = (id: RouteId): boolean => /^\/api\/v1\/re(covery|drives)\b/.test(ADDRESSES[id][1]);
 
-function whole(id: RouteId, { headers = [], errors = [], ...one }: Route): Route {
+function whole(id: RouteId, { headers = [], errors = [], ...one }: Described): Route {
   const [method, path] = ADDRESSES[id];
   // What is named in the path may not be there; what a PUT names is made.
   const [, thing] = method === "PUT" ? [] : (/([a-z]+)s\/\{/.exec(path) ?? []);
   const missing = thing === undefined ? [] : [`${thing}_not_found` as ProblemCode];
   const versioned = "version" in ((one.body?.schema as z.ZodObject | undefined)?.shape ?? {});
   const acts = isOfEngine(id);
+  const reads = one.permission === "open" || one.permission === "read";
   return {
+    effect: reads ? "reads" : method === "DELETE" ? "destroys" : "changes",
     ...one,
     headers: [...headers, ...(versioned ? ["if-match" as const] : []), ...(acts ? ["x-actor-type" as const] : [])],
     errors: [...missing, ...errors, ...(acts ? ["needs_postgres" as const] : [])],

@@ -103,6 +103,21 @@ export const uuid = () => text().regex(UUID, { error: "must be a UUID in lower c
 /** A number that the store gave: of a group, a candidate. */
 export const numberId = () => integer(1, Number.MAX_SAFE_INTEGER);
 
+const MOMENT = /^(?:([0-9]{1,6})([smhd])|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]{5,18}(?:Z|[+-][0-9]{2}:[0-9]{2}))?)$/;
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** An instant, or how long ago it was; `momentOf` reads it. */
+export const moment = () =>
+  text().refine((value) => MOMENT.test(value) && momentOf(value, 0) !== null, {
+    error: "must be an instant such as 2026-05-01T08:00:00Z, or how long ago: 90m, 24h, 7d",
+  });
+
+export function momentOf(value: string, nowMs: number): Date | null {
+  const [, count, unit = ""] = MOMENT.exec(value) ?? [];
+  const at = new Date(count === undefined ? value : nowMs - Number(count) * (UNIT_MS[unit] ?? 0));
+  return Number.isNaN(at.getTime()) ? null : at;
+}
+
 /** Of answers: an instant as ISO 8601 in UTC. */
 export const instant = () => z.iso.datetime();
 

@@ -15,27 +15,30 @@ import { createCompletion } from "./candidates/completion.ts";
 import { createDecisions } from "./candidates/decisions.ts";
 import { createEvaluator } from "./candidates/evaluate-candidate.ts";
 import { createEvaluateFailure } from "./candidates/evaluate-failure.ts";
-import { createEvaluateMessage, type EvaluateMessage } from "./candidates/evaluate-message.ts";
+import { createEvaluateMessage } from "./candidates/evaluate-message.ts";
 import { evaluateRequest } from "./candidates/evaluate-request.ts";
 import { createExecute } from "./candidates/execute.ts";
 import { blastRadiusOf } from "./candidates/found.ts";
 import { candidateDetail, candidateList } from "./candidates/read.ts";
 import { suggest } from "./candidates/suggest.ts";
-import { createUpdate } from "./candidates/update.ts";
+import { createUpdate, release } from "./candidates/update.ts";
+import { whatIf } from "./candidates/what-if.ts";
 import { createIntake } from "./failures/intake.ts";
 import { createGroupJoins } from "./failures/join-groups.ts";
+import type { OccurrencePage } from "./failures/occurrences.ts";
 import { createOwnIngest } from "./failures/own-loop.ts";
 import { createFailurePlaces } from "./failures/place-failures.ts";
 import { ingestReport } from "./failures/report.ts";
 import { existingGroup, groupDetail } from "./groups/read.ts";
-import { createRegroup } from "./groups/regroup.ts";
+import { createRegroup, type Regroup } from "./groups/regroup.ts";
 import { createGroupRules } from "./groups/rule-documents.ts";
 import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
 import { createHooks } from "./hooks.ts";
 import { createOwnTopics } from "./own-topics.ts";
 import { createRecords, type Records } from "./records.ts";
-import type { Recovery } from "./recovery.ts";
+import type { Actor, ExecuteOptions, FailureReport } from "./recovery.ts";
 import type { RedriveSettings } from "./redrive/deps.ts";
+import type { EditRequest } from "./redrive/edit.ts";
 import { createRedrives } from "./redrive/redrives.ts";
 import { createRuleBook } from "./rules/rule-documents.ts";
 import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./settings.ts";
@@ -62,15 +65,7 @@ export interface RecoveryDeps {
   readonly redriveSettings?: Partial<RedriveSettings> | undefined;
 }
 
-export interface RecoveryEngine extends Recovery {
-  /** The handler of topic `recovery/evaluate`; null while the evaluator is switched off: then its messages wait. */
-  readonly evaluateMessage: EvaluateMessage | null;
-  /** Its jobs in this process, while it works. */
-  start(): void;
-  stop(): Promise<void>;
-  /** One look of each, for a process in which no jobs run. */
-  readonly steps: { ingest(): Promise<number>; complete(): Promise<number> };
-}
+export type RecoveryEngine = ReturnType<typeof createRecovery>;
 
 /** The parts of the engine, each handed what it needs of the others. */
 function createParts(deps: RecoveryDeps, records: Records) {
@@ -117,7 +112,13 @@ function createParts(deps: RecoveryDeps, records: Records) {
   return { ids, clock, prepare, ...kept, ...forPeople, ...byItself };
 }
 
-export function createRecovery(deps: RecoveryDeps, records: Records = createRecords(deps.home)): RecoveryEngine {
+/** An operation of a folder, handed its parts. */
+const bound =
+  <D, A extends unknown[], R>(work: (parts: D, ...given: A) => R, parts: D) =>
+  (...given: A): R =>
+    work(parts, ...given);
+
+export function createRecovery(deps: RecoveryDeps, records: Records = createRecords(deps.home)) {
   const parts = createParts(deps, records);
   const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
@@ -133,51 +134,70 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
 
   return {
     ...redrives,
-    async edit(messageId, edit) {
+    /** A dead letter again with another payload, checked against its schema; the original is kept, resolved. */
+    async edit(messageId: string, edit: Omit<EditRequest, "groupId">) {
       const group = await recovery.groupOf({ messageId });
       return redrives.edit(messageId, { ...edit, groupId: group?.groupId ?? null });
     },
-    ingest: (report) => ingestReport(parts, report),
-    evaluate: (request) => evaluateRequest(parts, request),
+    ingest: (report: FailureReport, _actor: Actor) => ingestReport(parts, report),
+    evaluate: bound(evaluateRequest, parts),
 
-    groups: (filter) => recovery.groups(filter),
-    group: (groupId) => groupDetail(parts, groupId),
-    async occurrences(groupId, page) {
+    groups: recovery.groups,
+    group: bound(groupDetail, parts),
+    async occurrences(groupId: number, page: OccurrencePage) {
       await existingGroup(recovery, groupId);
       return recovery.occurrences(groupId, page);
     },
-    merge: (into, from, why, actor) => prepare().then(() => regroup.merge(into, from, why, actor)),
-    split: (groupId, words, why, actor) => prepare().then(() => regroup.split(groupId, words, why, actor)),
+    /** `from` join `into`; a rule for the future is kept with it. */
+    merge: (...given: Parameters<Regroup["merge"]>) => prepare().then(() => regroup.merge(...given)),
+    /** What fits the group's template and contains all these words becomes a group of its own. */
+    split: (...given: Parameters<Regroup["split"]>) => prepare().then(() => regroup.split(...given)),
     groupRules: () => listGroupRules(recovery, parts.groupRules),
-    deleteGroupRule: (id, from, actor) => deleteGroupRule(recovery, id, from, actor),
-    suggest: (groupId, actor) => suggest(parts, groupId, actor),
+    /**
+     * From now on a split takes nothing more. Groups that were merged stay merged: a split parts them. What was counted stays.
+     * `from`: its version; null: any.
+     */
+    deleteGroupRule: bound(deleteGroupRule, recovery),
+    /** Asks for a fresh suggestion: opens the next round where the last one is closed. */
+    suggest: bound(suggest, parts),
+    /** Nobody holds the group any more; where dead letters are open there is a suggestion again. */
+    release: bound(release, parts),
 
-    candidates: (filter) => candidateList(candidates, filter),
-    candidate: (candidateId, options) => candidateDetail(candidates, candidateId, options),
+    candidates: bound(candidateList, candidates),
+    candidate: bound(candidateDetail, candidates),
     update: parts.update,
     ...parts.decisions,
-    execute: (candidateId, options) => parts.execute(candidateId, options),
+    execute: (candidateId: number, options: ExecuteOptions) => parts.execute(candidateId, options),
 
-    actions: ({ actionType } = {}) => actionInfos(catalogue, recovery, actionType),
+    actions: ({ actionType }: { readonly actionType?: string | undefined } = {}) => actionInfos(catalogue, recovery, actionType),
     register: catalogue.register,
-    putAction: (code, text, from, actor) => putAction(catalogue, recovery, { code, text, from, actor }),
+    /** Its settings as JSON (enabled, approval, risk, priority, template; absent members stay as shipped), as `putRule` does. */
+    putAction: (code: string, text: string, from: number, actor: Actor) =>
+      putAction(catalogue, recovery, { code, text, from, actor }),
 
     rules: ruleBook.rules,
+    /** `from`: the version it was edited from, 0 for a new one. `text` is JSON; every fault is in `detail.errors`. */
     putRule: ruleBook.put,
     deleteRule: ruleBook.remove,
     ruleHistory: ruleBook.history,
+    /** What rules that are not in use would have suggested for the groups of the last days. */
+    whatIf: bound(whatIf, parts),
 
-    provenance: (of, page) => recovery.provenance(of, page),
+    provenance: recovery.provenance,
     stats: () => recovery.stats(NOT_INGESTED),
+    /** Returns a function that takes it off again. */
     on: parts.hooks.on,
 
+    /** The handler of topic `recovery/evaluate`; null while the evaluator is switched off: then its messages wait. */
     evaluateMessage: settings.evaluatorEnabled ? parts.evaluateMessage : null,
+    /** One look of each, for a process in which no jobs run. */
     steps: { ingest: ownIngest.step, complete: completion.step },
-    start() {
+    /** Its jobs in this process, while it works. */
+    start(): void {
       publishing = catalogue.publish().catch(parts.failed("recovery_catalogue"));
       maintained ??= deps.maintain([...ownIngest.jobs, ...completion.jobs, ...runner.jobs, addUp]);
     },
-    async stop() {
+    async stop(): Promise<void> {
       const stopping = maintained;
       maintained = undefined;
       await Promise.all([stopping?.stop(), publishing]);

@@ -35,27 +35,6 @@ export async function record(s: string, run: Run, lines: readonly NewProvenance[
   ]);
 }
 
-/** A line that only says who did what to what. */
-export function line(
-  eventType: string,
-  of: { readonly groupId: number | null; readonly candidateId: number | null },
-  by: Partial<Pick<NewProvenance, "actor" | "actorType" | "reason">> = {},
-): NewProvenance {
-  return {
-    ...of,
-    eventType,
-    actor: by.actor ?? "system",
-    actorType: by.actorType ?? "system",
-    reason: by.reason ?? null,
-    ruleId: null,
-    action: null,
-    confidenceBefore: null,
-    confidenceAfter: null,
-    durationMs: null,
-    details: null,
-  };
-}
-
 export interface ProvenanceOf {
   readonly groupId?: number;
   readonly candidateId?: number;

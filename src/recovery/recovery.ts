@@ -1,22 +1,16 @@
 /**
- * The operations of the recovery engine: what the server, the command line and a program may ask of it. The folders beside this
- * file each carry out one part; engine.ts puts them together. A refusal is thrown as a MakegoodError whose code and text say what
- * to do.
+ * What is given to the operations of the recovery engine, and what they answer. The folders beside this file each carry out one part;
+ * engine.ts puts them together. A refusal is thrown as a MakegoodError whose code and text say what to do.
  */
-import type { MessageView } from "../message/message.ts";
-import type { ActionInfo, RecoveryAction } from "./actions/action.ts";
-import type { Candidate, CandidateFilter } from "./candidates/candidate.ts";
-import type { RecoveryStats } from "./confidence/numbers.ts";
-import type { StoredDocument } from "./documents.ts";
+import type { ActionInfo } from "./actions/action.ts";
+import type { Candidate } from "./candidates/candidate.ts";
+import type { createRecovery } from "./engine.ts";
 import type { Occurrence } from "./failures/failure.ts";
-import type { Group, GroupFilter } from "./groups/group.ts";
-import type { HookName, HookOptions, RecoveryHooks } from "./hooks.ts";
-import type { Paged } from "./pages.ts";
+import type { Group } from "./groups/group.ts";
 import type { ActorType, Provenance } from "./provenance.ts";
-import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "./redrive/redrive.ts";
-import type { ExecutionRequest, RedriveRequest } from "./redrive/request.ts";
+import type { RedrivePreview } from "./redrive/redrive.ts";
+import type { ExecutionRequest } from "./redrive/request.ts";
 import type { Evaluation } from "./rules/evaluate.ts";
-import type { Rule } from "./rules/rule.ts";
 
 /** Who asks. A token's name, or a program's. */
 export interface Actor {
@@ -102,9 +96,7 @@ export interface CandidateInGroup {
   readonly group: Group;
 }
 
-export interface CandidateDetail {
-  readonly candidate: Candidate;
-  readonly group: Group;
+export interface CandidateDetail extends CandidateInGroup {
   /** The newest occurrences: what was known. */
   readonly inputs: readonly Occurrence[];
   readonly action: ActionInfo | null;
@@ -138,85 +130,5 @@ export interface ExecuteOptions extends Versioned {
   readonly redrive?: ExecutionRequest | undefined;
 }
 
-export interface Recovery {
-  ingest(report: FailureReport, actor: Actor): Promise<IngestAnswer>;
-  evaluate(request: EvaluateRequest): Promise<EvaluateAnswer>;
-
-  groups(filter: GroupFilter): Promise<Paged<Group>>;
-  group(groupId: number): Promise<GroupDetail>;
-  occurrences(
-    groupId: number,
-    page: {
-      readonly limit: number;
-      readonly cursor?: string | undefined;
-      readonly open?: boolean | undefined;
-      readonly tenantId?: string | undefined;
-    },
-  ): Promise<Paged<Occurrence>>;
-  /** `from` join `into`; a rule for the future is kept with it. */
-  merge(into: number, from: readonly number[], why: string, actor: Actor): Promise<Group>;
-  /** What fits the group's template and contains all these words becomes a group of its own. */
-  split(groupId: number, words: readonly string[], why: string, actor: Actor): Promise<{ group: Group; moved: number }>;
-  groupRules(): Promise<GroupRuleInfo[]>;
-  /**
-   * From now on a split takes nothing more. Groups that were merged stay merged: a split parts them. What was counted stays.
-   * `from`: its version; null: any.
-   */
-  deleteGroupRule(id: string, from: number | null, actor: Actor): Promise<void>;
-  /** Asks for a fresh suggestion: opens the next round where the last one is closed. */
-  suggest(groupId: number, actor: Actor): Promise<Candidate>;
-
-  candidates(filter: CandidateFilter): Promise<Paged<CandidateInGroup>>;
-  candidate(candidateId: number, options?: { readonly provenance?: boolean | undefined }): Promise<CandidateDetail>;
-  update(candidateId: number, update: CandidateUpdate): Promise<Candidate>;
-  approve(candidateId: number, by: Versioned): Promise<Candidate>;
-  reject(candidateId: number, by: Versioned): Promise<Candidate>;
-  execute(candidateId: number, options: ExecuteOptions): Promise<Candidate>;
-
-  actions(filter?: { readonly actionType?: string | undefined }): Promise<ActionInfo[]>;
-  register(action: RecoveryAction): void;
-  /** Its settings as JSON (enabled, approval, risk, priority, template; absent members stay as shipped), as `putRule` does. */
-  putAction(code: string, text: string, from: number, actor: Actor): Promise<ActionInfo>;
-
-  rules(): Promise<Rule[]>;
-  /** `from`: the version it was edited from, 0 for a new one. `text` is JSON; every fault is in `detail.errors`. */
-  putRule(id: string, text: string, from: number, actor: Actor): Promise<Rule>;
-  deleteRule(id: string, from: number, actor: Actor): Promise<void>;
-  ruleHistory(id: string): Promise<StoredDocument[]>;
-
-  /** With `dryRun` the list is frozen and shown, and waits for `resumeRedrive`. */
-  startRedrive(request: RedriveRequest, actor: Actor): Promise<{ readonly redrive: Redrive; readonly created: boolean }>;
-  redrives(filter: {
-    readonly status?: RedriveStatus | undefined;
-    readonly limit: number;
-    readonly cursor?: string | undefined;
-  }): Promise<Paged<Redrive>>;
-  redrive(id: string): Promise<Redrive>;
-  redriveItems(
-    id: string,
-    page: { readonly state?: RedriveItem["state"] | undefined; readonly limit: number; readonly cursor?: string | undefined },
-  ): Promise<Paged<RedriveItem>>;
-  pauseRedrive(id: string, by: Versioned): Promise<Redrive>;
-  resumeRedrive(id: string, by: Versioned): Promise<Redrive>;
-  cancelRedrive(id: string, by: Versioned): Promise<Redrive>;
-  /** A dead letter again with another payload, checked against its schema; the original is kept, resolved. */
-  edit(
-    messageId: string,
-    edit: {
-      readonly payload: string;
-      readonly key?: string | null | undefined;
-      readonly revision?: number | undefined;
-      readonly reason: string;
-      readonly force?: boolean | undefined;
-    } & Actor,
-  ): Promise<MessageView>;
-  origin(messageId: string): Promise<MessageOrigin | null>;
-
-  provenance(
-    of: { readonly groupId?: number; readonly candidateId?: number; readonly redriveId?: string },
-    page: { readonly limit: number; readonly cursor?: string | undefined },
-  ): Promise<Paged<Provenance>>;
-  stats(): Promise<RecoveryStats>;
-  /** Returns a function that takes it off again. */
-  on<N extends HookName>(name: N, hook: RecoveryHooks[N], options?: HookOptions): () => void;
-}
+/** What the server, the command line and a program may ask: the engine without what runs by itself. */
+export type Recovery = Omit<ReturnType<typeof createRecovery>, "evaluateMessage" | "steps" | "start" | "stop">;

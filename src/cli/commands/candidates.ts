@@ -1,6 +1,6 @@
 /**
- * `makegood candidates list|show`, `approve`, `reject` and `execute`. Each takes the number of a candidate; `execute --group` takes a
- * group's current one. Before an execution what it touches is shown, and a person is asked.
+ * `makegood candidates list|show|choose|settle|rollback|history`, `approve`, `reject` and `execute`. Each takes the number of a candidate;
+ * `execute --group` takes a group's current one. Before an execution what it touches is shown, and a person is asked.
  */
 import { ApiError } from "../../contract/http-client.ts";
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
@@ -8,6 +8,7 @@ import { ask, type Conversation, confirmed, family, type Options, WAIT } from ".
 import { EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
 import { age, listBelow, listing, percent, plural, sayFields, wrapped } from "../table.ts";
+import { history, provenanceList } from "./history.ts";
 import { watched } from "./redrive.ts";
 
 type Candidate = AnswerOf<"getCandidate">;
@@ -17,7 +18,7 @@ const GROUP_INSTEAD = "is the number of a candidate, as `makegood candidates lis
 type Listed = AnswerOf<"listCandidates">["data"][number];
 const sure = ["sure", ({ confidence }: Listed) => percent(confidence)] as const;
 const failure = ["failure", ({ error_code, topic }: Listed) => `${error_code}  ${topic}`] as const;
-const candidateList = listing<Listed>([
+const columns = [
   "candidate_id",
   "group_id",
   "selected_action",
@@ -25,13 +26,55 @@ const candidateList = listing<Listed>([
   "decision",
   "execution_status",
   "occurrence_count",
-  failure,
-]);
+] as const;
+const candidateList = listing<Listed>([...columns, failure]);
+const wideList = listing<Listed>([...columns, "owner", "note", failure]);
+
+/** A change of a candidate by one option; the fields that it is not about are not offered. */
+const NO_OTHER = { selected_action: null, execution_status: null, owner: null, note: null };
+const sayStatus = (io: Io, { candidate_id, execution_status }: Candidate): void =>
+  say(io, `candidate ${candidate_id} is ${execution_status} now`);
 
 export const commands = [
   family("candidates", "what is suggested for each group, and what became of it", [
-    routeCommand("listCandidates", { name: "list", isDefault: true, show: candidateList }),
+    routeCommand("listCandidates", {
+      name: "list",
+      isDefault: true,
+      example: "candidates list --decision pending --order size --since 24h",
+      options: { "--wide": "with owners and notes" },
+      show: (io, page, { options }) => (options.wide === true ? wideList : candidateList)(io, page),
+    }),
     routeCommand("getCandidate", { name: "show", show: showCandidate }),
+    routeCommand("updateCandidate", {
+      name: "choose",
+      about: "take another action than the one that is suggested; approvals that were given lapse",
+      flags: { ...NO_OTHER, selected_action: "action" },
+      needs: ["selected_action"],
+      example: 'candidates choose 12 --action retry_exponential --reason "the receiver is back"',
+      show: (io, { candidate_id, selected_action }) => say(io, `candidate ${candidate_id} is to do ${selected_action} now`),
+    }),
+    routeCommand("updateCandidate", {
+      name: "settle",
+      about: "say what became of an execution that is unknown, because its process died",
+      flags: NO_OTHER,
+      options: { "--as <outcome>": "succeeded or failed" },
+      example: 'candidates settle 12 --as failed --reason "looked: nothing was sent"',
+      async before(_, input, options) {
+        const { as } = options;
+        if (as !== "succeeded" && as !== "failed") throw new Stop("what became of it? Give --as succeeded or --as failed");
+        return { input: { ...input, execution_status: as } };
+      },
+      show: sayStatus,
+    }),
+    routeCommand("updateCandidate", {
+      name: "rollback",
+      about: "undo what an execution did, where something undoes it: closes breakers, releases the group",
+      flags: NO_OTHER,
+      example: 'candidates rollback 12 --reason "opened by mistake"',
+      before: async (_, input) => ({ input: { ...input, execution_status: "rolled_back" } }),
+      show: sayStatus,
+    }),
+    history("candidate"),
   ]),
   routeCommand("approveCandidate", { name: "approve", example: 'approve 12 --reason "the receiver is back"', show: sayDecision }),
   routeCommand("rejectCandidate", { name: "reject", example: 'reject 12 --reason "it was mended by hand"', show: sayDecision }),
@@ -115,7 +158,6 @@ const reasonList = listing<Reason>([
   ["speaks for", speaksFor],
   ["because", because],
 ]);
-const provenanceList = listing<NonNullable<Candidate["provenance"]>[number]>(["at", "actor", "event_type", "reason"]);
 
 /** What a rule adds to the evaluation. */
 export function speaksFor({ contribution }: Pick<Reason, "contribution">): string {
@@ -135,19 +177,20 @@ export function showCandidate(io: Io, candidate: Candidate): void {
     suggested: candidate.selected_action === null ? "nothing" : `${candidate.selected_action} (${percent(candidate.confidence)})`,
     risk: action && `${action.risk}; approval: ${action.approval}`,
     decision: candidate.decision,
-    approvals: approvals.map(({ actor, at }) => `${actor} ${age(at)} ago`).join(", "),
+    approvals: approvals.map(({ actor, at, note }) => `${actor} ${age(at)} ago${note === null ? "" : ` (${note})`}`).join(", "),
     missing: approvals_missing > 0 ? plural(approvals_missing, "approval") : null,
     lapsed: lapsed_reason && `${lapsed_reason}: approve again`,
-    execution: `${candidate.execution_status}${by === null ? "" : ` by ${by}`}`,
+    execution: `${candidate.execution_status}${candidate.execution_status === "unknown" ? " (end it: candidates settle)" : ""}${by === null ? "" : ` by ${by}`}`,
     redrive: candidate.redrive_id,
     owner: candidate.owner,
-    note: candidate.note,
   });
+  if (candidate.note !== null) say(io, "note", ...wrapped(io, candidate.note, "  "));
   say(io, "");
   sayRadius(io, candidate);
   const matched = candidate.rules_evaluated.filter((rule) => rule.matched);
   listBelow(io, reasonList, matched, "Why:");
   const others = evaluation?.alternatives ?? [];
   if (others.length > 0) say(io, "", ...wrapped(io, `Else: ${suggestions(others)}`, ""));
+  for (const note of evaluation?.notes ?? []) say(io, ...wrapped(io, `note: ${note}`, ""));
   listBelow(io, provenanceList, provenance ?? []);
 }

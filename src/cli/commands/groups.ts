@@ -1,5 +1,5 @@
 /**
- * `makegood groups list|show|occurrences|merge|split|rules`, and `makegood suggest <group>`. Each takes the number of a group.
+ * `makegood groups list|show|occurrences|merge|split|release|history|rules`, and `makegood suggest <group>`. Each takes the number of a group.
  */
 import type { AnswerOf } from "../../contract/table.ts";
 import { ask, confirmed, family, YES } from "../conversation.ts";
@@ -7,6 +7,7 @@ import { type Io, say, tell } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
 import { listBelow, listing, percent, plural, sayFields, wrapped } from "../table.ts";
 import { showCandidate } from "./candidates.ts";
+import { history } from "./history.ts";
 
 type Group = AnswerOf<"listGroups">["data"][number];
 const template = ({ held_by, template: text }: Group): string => (held_by === null ? text : `[held by ${held_by}] ${text}`);
@@ -32,7 +33,7 @@ export const commands = [
     routeCommand("listGroups", {
       name: "list",
       isDefault: true,
-      example: "groups list --open",
+      example: "groups list --open --order size --since 24h",
       show: listing(["group_id", "open_messages", "occurrence_count", "last_at", "error_code", "topic", ["template", template]]),
     }),
     routeCommand("getGroup", { name: "show", show: showGroup }),
@@ -50,6 +51,12 @@ export const commands = [
       show: (io, { group_id, moved }, { input }) =>
         say(io, `group ${group_id} has ${plural(moved, "occurrence")} of group ${input.id} now`),
     }),
+    routeCommand("releaseGroup", {
+      name: "release",
+      example: 'groups release 3 --reason "billing is looked after"',
+      show: (io, { group_id }) => say(io, `group ${group_id} is held by nobody now`),
+    }),
+    history("group"),
     routeCommand("deleteGroupRule", {
       name: "rules",
       args: {},
@@ -79,6 +86,7 @@ export const commands = [
 
 function showGroup(io: Io, { why, candidate, occurrences, ...group }: AnswerOf<"getGroup">): void {
   sayFields(io, group);
+  if (group.held_by !== null) say(io, `  release it: makegood groups release ${group.group_id}`);
   say(io, "", "Why they are together:", ...why.flatMap((line) => wrapped(io, line, "  ")));
   if (candidate !== null) {
     const { candidate_id: id, selected_action: action, confidence, decision, execution_status } = candidate;

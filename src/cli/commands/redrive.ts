@@ -1,5 +1,5 @@
 /**
- * `makegood redrive start|list|status|items|pause|resume|cancel`. On a terminal `start` freezes the list first, shows it, and asks. Following
+ * `makegood redrive start|list|status|items|history|pause|resume|cancel`. On a terminal `start` freezes the list first, shows it, and asks. Following
  * one to its end is a bar that redraws itself on a terminal, one line for each change elsewhere, silence with --json until the end; it never
  * waits without saying what for.
  */
@@ -9,6 +9,7 @@ import { ask, type Conversation, confirmed, family, NO_TERMINAL, type Options, W
 import { complain, EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
 import { listing, plural, sayFields } from "../table.ts";
+import { history } from "./history.ts";
 
 type Redrive = AnswerOf<"getRedrive">;
 const healed = ["healed", ({ counts }: Redrive) => `${counts.healed}/${counts.selected}`] as const;
@@ -49,6 +50,7 @@ export const commands = family("redrive", "put many dead letters back as one car
     },
   }),
   routeCommand("listRedriveItems", { name: "items", show: itemList }),
+  history("redrive"),
   routeCommand("pauseRedrive", { name: "pause", show: sayStatus }),
   routeCommand("resumeRedrive", { name: "resume", show: sayStatus }),
   routeCommand("cancelRedrive", { name: "cancel", show: sayStatus }),

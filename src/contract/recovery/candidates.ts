@@ -7,8 +7,9 @@ import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recove
 import type { ProblemCode } from "../problem-codes.ts";
 import { type Body, body, lists, listsAll, okOrCreated, optionalBody, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
+import { inOrder } from "./groups.ts";
 import { confirm, redrivePlan } from "./redrives.ts";
-import { action, candidate, candidateDetail } from "./shapes.ts";
+import { action, candidate, candidateDetail, group } from "./shapes.ts";
 
 /** A change of one candidate, under the version that was read. */
 const changes = <S extends z.ZodType>(permission: Permission, summary: string, body: Body<S>, ...errors: ProblemCode[]) =>
@@ -41,6 +42,7 @@ export const CANDIDATE_ROUTES = routes({
     evaluation_status: v.oneOf(EVALUATION_STATUSES),
     execution_status: v.oneOf(EXECUTION_STATUSES),
     action: v.text(),
+    ...inOrder,
     all: v.flag().describe("those of earlier rounds, too"),
   }),
   getCandidate: shows("One candidate with its reasons and what an execution would touch", candidateDetail, {
@@ -56,12 +58,16 @@ export const CANDIDATE_ROUTES = routes({
   deleteCandidate: decided("Reject a candidate"),
   approveCandidate: decided("Agree to what is suggested, under one's own name; two people are two tokens"),
   rejectCandidate: decided("Decline what is suggested; it rests for a day, or until a person asks"),
-  executeCandidate: changes(
-    "decide",
-    "Carry the action out, under a fence, on exactly what was seen",
-    optionalBody("recovery", v.object({ ...v.versioned(), redrive: v.optional(redrive) })),
-    ...NOT_EXECUTED,
-  ),
+  executeCandidate: {
+    ...changes(
+      "decide",
+      "Carry the action out, under a fence, on exactly what was seen",
+      optionalBody("recovery", v.object({ ...v.versioned(), redrive: v.optional(redrive) })),
+      ...NOT_EXECUTED,
+    ),
+    // Some actions close messages for good.
+    effect: "destroys",
+  },
   approve: changes(
     "decide",
     "Approve or reject the candidate that the body names",
@@ -71,6 +77,9 @@ export const CANDIDATE_ROUTES = routes({
   ),
 });
 
+/** One look takes a few reads for each group. */
+export const GROUPS_LOOKED_AT_MAX = 2_000;
+const RULES_TRIED_MAX = 100;
 const ACTION_TYPES = ["retry", "fallback", "escalate", "notify", "reconfigure", "rollback", "manual", "skip"] as const;
 
 const rule = v.shape("Rule", {
@@ -84,6 +93,46 @@ const rule = v.shape("Rule", {
 /** Its members are judged by the engine, all at once. */
 const document = z.looseObject({ version: v.optional(v.version()), id: v.optional(v.anyText()) }, "must be an object");
 const edit = body("rule", document);
+/** Rules as they would be used: new ones, and others in place of those with the same id. */
+const trial = v.object({
+  rules: v.list(document, RULES_TRIED_MAX, "rules"),
+  ...v.optionals({
+    days: v.integer(1, 365).describe("groups that failed in the last so many days; 7"),
+    limit: v.integer(1, GROUPS_LOOKED_AT_MAX).describe("how many groups are looked at, at most"),
+    cursor: v.text().describe("where the look before ended"),
+  }),
+});
+const ending = z.strictObject({
+  from: z.string().describe("own: of this group; else of what is like it"),
+  ...v.fields(z.number(), "weight", "mean"),
+});
+const supposed = z.strictObject({
+  action: z.string(),
+  confidence: z.number(),
+  ended: ending
+    .nullable()
+    .describe("what became of it before: so many observations, and which share of them healed; null: nothing is known"),
+});
+const other = group
+  .pick({
+    group_id: true,
+    topic: true,
+    error_code: true,
+    template: true,
+    occurrence_count: true,
+    open_messages: true,
+    last_at: true,
+  })
+  .extend({ before: supposed.nullable(), after: supposed.nullable() });
+export const whatIf = v.shape("WhatIf", {
+  days: z.int(),
+  groups: z.int().describe("how many were looked at"),
+  ...v.fields(z.int(), "changed", "open_messages"),
+  cut_off: z.boolean().describe("there are more groups than were looked at: go on with next_cursor"),
+  next_cursor: z.string().nullable(),
+  data: z.array(other).describe("those that would have got another suggestion, the latest failure first"),
+});
+
 const versionOnly = optionalBody("rule", v.object({ version: v.ifVersion() }));
 const pastVersion = z.strictObject({ version: z.int(), actor: z.string(), at: v.instant(), rule: z.unknown() });
 
@@ -91,6 +140,14 @@ export const RULE_ROUTES = routes({
   listRules: listsAll("The rules, in the order in which they are asked", rule),
   getRule: shows("One rule", rule),
   putRule: route("configure", "Make a rule, or replace it", okOrCreated(rule), { body: edit, errors: ["invalid_rule"] }),
+  whatIf: shows(
+    "Which groups would have got another suggestion by these rules, and how that ended before; nothing is kept",
+    whatIf,
+    {
+      body: body("recovery", trial),
+      errors: ["invalid_rule"],
+    },
+  ),
   deleteRule: route("configure", "Delete a rule; its history stays", null, { body: versionOnly }),
   getRuleHistory: shows("Every version of a rule, and who made it", v.pageOf(pastVersion)),
   listActions: shows("The catalogue of actions, with what is known about each", v.pageOf(action), {

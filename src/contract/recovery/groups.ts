@@ -81,9 +81,17 @@ const groupDetail = group
   .meta({ id: "GroupDetail" });
 const split = group.extend({ moved: z.int() }).meta({ id: "SplitGroup" });
 
+/** Of groups, and of what is suggested for them: in which order, and those that failed in a time. */
+export const inOrder = {
+  order: v.oneOf(["recent", "size"]).describe("the latest first, or the largest"),
+  since: v.moment().describe("only what failed since then: an instant, or 24h, 7d"),
+  until: v.moment().describe("only what failed before then"),
+};
+
 export const GROUP_ROUTES = routes({
   listGroups: lists("Groups of failures of one kind, the latest failure first", group, {
     ...v.fields(v.text(), "topic", "error_code", "tenant_id"),
+    ...inOrder,
     open: v.flag().describe("only those with open dead letters"),
     merged: v.flag().describe("those that were merged into others, too"),
   }),
@@ -102,6 +110,10 @@ export const GROUP_ROUTES = routes({
   suggestGroup: route("operate", "Evaluate a group afresh", candidateDetail, {
     body: optionalBody("recovery", v.object({})),
     errors: ["version_conflict"],
+  }),
+  releaseGroup: route("operate", "Let go of a group that is held for a person: a suggestion may be made for it again", group, {
+    body: optionalBody("recovery", v.object({ reason: v.versioned().reason })),
+    errors: ["wrong_state", "version_conflict"],
   }),
   listGroupRules: listsAll("What people decided about groups: merges and splits", groupRule),
   deleteGroupRule: route("operate", "Forget such a decision, for failures to come", null, {

@@ -15,8 +15,6 @@ export interface Standing {
   readonly lapsed: boolean;
   /** Why, in words. */
   readonly lapsedReason: string | null;
-  /** The group grew too much: none of them stands. */
-  readonly grown: boolean;
   readonly needed: number;
   readonly missing: number;
 }
@@ -39,7 +37,7 @@ export function standingOf(
   const lapsed = approvals.length < people.length;
   const needed = action === null ? 1 : approvalsNeeded(action);
   const missing = Math.max(0, needed - approvals.length);
-  return { approvals, lapsed, lapsedReason: lapsed ? whyLapsed(same, grown ? seen : null, group) : null, grown, needed, missing };
+  return { approvals, lapsed, lapsedReason: lapsed ? whyLapsed(same, grown ? seen : null, group) : null, needed, missing };
 }
 
 function whyLapsed(same: boolean, seen: number | null, { occurrenceCount }: Pick<Group, "occurrenceCount">): string {

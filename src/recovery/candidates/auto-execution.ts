@@ -14,7 +14,7 @@ import { isRecoveryTopic } from "../topics.ts";
 
 export interface AutoExecutionRecord {
   readonly allowed: boolean;
-  readonly refusals: readonly (AutoExecutionRefusal | "no_action")[];
+  readonly refusals: readonly (AutoExecutionRefusal | "no_action" | "cancelled_before")[];
 }
 
 export function autoExecutionOf(given: {

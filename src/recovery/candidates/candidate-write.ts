@@ -45,7 +45,10 @@ async function update(s: string, run: Run, candidateId: number, patch: Candidate
   else if (patch.leaseMs !== undefined)
     sets.push(`lease_until = ${clock} + $${values.push(patch.leaseMs)}::float8 * interval '1 ms'`);
   await run(`update ${s}.recovery_candidate set ${sets.join(", ")} where id = $1::bigint`, values);
-  if (patch.clearApprovals) await run(`delete from ${s}.recovery_approval where candidate_id = $1::bigint`, [candidateId]);
+  if (patch.clearApprovals) {
+    const text = `delete from ${s}.recovery_approval where candidate_id = $1::bigint and ($2::text[] is null or actor = any ($2::text[]))`;
+    await run(text, [candidateId, patch.clearApprovals === true ? null : patch.clearApprovals]);
+  }
   if (patch.approval) {
     const { actor, note, occurrenceCount = null } = patch.approval;
     const text = `insert into ${s}.recovery_approval (candidate_id, actor, at, note, occurrences)

@@ -1,6 +1,7 @@
 /** A candidate: the suggestion for a group, what was decided about it and what became of it. */
 import type { NewMessage } from "../../message/message.ts";
 import type { At } from "../../store/store.ts";
+import type { GroupFilter } from "../groups/group.ts";
 import type { NewProvenance } from "../provenance.ts";
 import type { Approval } from "./candidate-state.ts";
 
@@ -54,7 +55,8 @@ export interface CandidatePatch {
   readonly decision?: Decision | undefined;
   /** Adds one, after `clearApprovals`; the same actor twice is one, as first written. */
   readonly approval?: (Pick<Approval, "actor" | "note"> & Partial<Pick<Approval, "occurrenceCount">>) | undefined;
-  readonly clearApprovals?: boolean | undefined;
+  /** All of them, or those of these people. */
+  readonly clearApprovals?: boolean | readonly string[] | undefined;
   readonly evaluationStatus?: EvaluationStatus | undefined;
   /** Sets `evaluatedAt` to the store's now. */
   readonly evaluated?: boolean | undefined;
@@ -100,14 +102,16 @@ export type CandidateWritten =
   | { readonly kind: "not_found" }
   | { readonly kind: "version_conflict" | "group_changed" | "over_budget"; readonly candidate: Candidate };
 
-export interface CandidateFilter {
-  readonly groupId?: number | undefined;
+export interface CandidateFilter extends Pick<GroupFilter, "since" | "until"> {
+  readonly groupId?: number | readonly number[] | undefined;
   readonly decision?: Decision | undefined;
   readonly evaluationStatus?: EvaluationStatus | undefined;
   readonly executionStatus?: ExecutionStatus | undefined;
   readonly action?: string | undefined;
   /** True (default): only the latest of each group, and none of groups that were merged into others. */
   readonly current?: boolean | undefined;
+  /** `size`: by that of their groups, the latest candidate of each. A page may then hold fewer than there are, with a cursor to go on. */
+  readonly order?: GroupFilter["order"];
   readonly limit: number;
   readonly cursor?: string | undefined;
 }

@@ -38,7 +38,16 @@ function listSql(s: string, filter: CandidateFilter): { text: string; values: un
   is("evaluation_status", filter.evaluationStatus, EVALUATION_STATUSES);
   is("execution_status", filter.executionStatus, EXECUTION_STATUSES);
   is("action", filter.action, filter.action !== undefined && /^[\w.-]+$/.test(filter.action) ? [filter.action] : []);
-  fits("group_id", filter.groupId);
+  if (typeof filter.groupId === "object") where.push(`c.group_id = any ($${values.push(filter.groupId)}::bigint[])`);
+  else fits("group_id", filter.groupId);
+  const failed = (how: string, at: Date | undefined) => {
+    if (at)
+      where.push(
+        `exists (select from ${s}.recovery_group g where g.id = c.group_id and g.${how} $${values.push(at)}::timestamptz)`,
+      );
+  };
+  failed("last_at >=", filter.since);
+  failed("first_at <", filter.until);
   if (filter.current ?? true) {
     where.push(`not exists (select from ${s}.recovery_candidate n where n.group_id = c.group_id and n.round > c.round)`);
     where.push(`exists (select from ${s}.recovery_group g where g.id = c.group_id and g.merged_into is null)`);
@@ -61,7 +70,7 @@ export function createCandidates(home: Home) {
       return row ? candidateOf(row) : null;
     },
     async candidates(filter: CandidateFilter): Promise<Paged<Candidate>> {
-      if (filter.groupId !== undefined && !Number.isSafeInteger(filter.groupId)) return { data: [], nextCursor: null };
+      if (typeof filter.groupId === "number" && !Number.isSafeInteger(filter.groupId)) return { data: [], nextCursor: null };
       const { text, values } = listSql(s, filter);
       return paged((await run(text, values)).map(candidateOf), filter.limit, (last) => String(last.candidateId));
     },

@@ -14,7 +14,7 @@ import type { Redrive } from "../redrive/redrive.ts";
 import type { Candidate, ExecutionStatus } from "./candidate.ts";
 import { confidenceNow } from "./confidence-now.ts";
 import { breakersOf, ending, plannedHold } from "./ending.ts";
-import { reopenIfNewer } from "./reopen.ts";
+import { reopenIfLeft } from "./reopen.ts";
 
 export interface CompletionDeps {
   readonly recovery: Records;
@@ -71,12 +71,14 @@ export function createCompletion({ recovery, ids, hooks, events, clock }: Comple
   async function endByRedrive(candidate: Candidate): Promise<boolean> {
     if (candidate.redriveId === null) return false;
     const redrive = await recovery.redrives.get(candidate.redriveId);
-    const status = redrive && endOf(redrive);
+    const breakers = breakersOf(candidate);
+    const came = redrive && endOf(redrive);
+    // A breaker that was opened is something that can be rolled back.
+    const status = came === "skipped" && breakers.length > 0 ? "failed" : came;
     if (!redrive || status === null) return false;
     // The process that began to watch ends it at once, unless it was killed.
     if (redrive.mode === "watch" && clock.wallMs() - redrive.createdAt.getTime() < GRACE_MS) return false;
     const { redriveId: id, mode, counts, statusReason } = redrive;
-    const breakers = breakersOf(candidate);
     const result = {
       action: candidate.selectedAction,
       mode,
@@ -87,7 +89,7 @@ export function createCompletion({ recovery, ids, hooks, events, clock }: Comple
       ...(breakers.length > 0 && { breakers }),
     };
     const ended = await end(candidate, status, result);
-    if (ended) await reopenIfNewer(recovery, { ids }, candidate);
+    if (ended) await reopenIfLeft(recovery, { ids }, candidate);
     return ended;
   }
 
@@ -101,7 +103,7 @@ export function createCompletion({ recovery, ids, hooks, events, clock }: Comple
     const since = clock.wallMs() - RECENT_MS;
     for (const executionStatus of ["succeeded", "failed", "skipped"] as const) {
       const { data } = await recovery.candidates({ executionStatus, limit: PAGE });
-      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfNewer(recovery, { ids }, each);
+      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfLeft(recovery, { ids }, each);
     }
   }
 

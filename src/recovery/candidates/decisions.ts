@@ -9,12 +9,7 @@ import type { Versioned } from "../recovery.ts";
 import type { Candidate } from "./candidate.ts";
 import { actionOf, type CandidateDeps, type Found, untilWritten, writtenOf, wrongState } from "./found.ts";
 
-export interface Decisions {
-  approve(candidateId: number, by: Versioned): Promise<Candidate>;
-  reject(candidateId: number, by: Versioned): Promise<Candidate>;
-}
-
-export function createDecisions(deps: CandidateDeps): Decisions {
+export function createDecisions(deps: CandidateDeps) {
   const { recovery } = deps;
 
   async function approveOnce(found: Found, by: Versioned): Promise<Candidate | "again"> {
@@ -29,18 +24,17 @@ export function createDecisions(deps: CandidateDeps): Decisions {
     }
     const action = actionOf(found);
     if (standing.approvals.some(({ actor }) => actor === by.actor)) return candidate;
-    const mine = candidate.approvals.some(({ actor }) => actor === by.actor);
-    // Those of an older or smaller group all go; one's own that is too old makes room for the new one.
-    const clear = candidate.approvals.length > 0 && (candidate.groupVersion !== group.version || standing.grown || mine);
-    const kept = clear ? 0 : standing.approvals.length;
+    // What does not stand any more goes, one's own that is too old too; another person's that stands is theirs.
+    const gone = candidate.approvals.filter((one) => !standing.approvals.includes(one)).map(({ actor }) => actor);
+    const kept = standing.approvals.length;
     const enough = kept + 1 >= Math.max(1, standing.needed);
     const said = { candidateId, groupId, action: action.actionCode };
     const provenance: NewProvenance[] = [
-      ...(clear ? [line("approval_lapsed", by, { ...said, reason: standing.lapsedReason })] : []),
+      ...(gone.length > 0 ? [line("approval_lapsed", by, { ...said, reason: standing.lapsedReason })] : []),
       line("approved", by, { ...said, reason: by.reason ?? null, details: { approvals: kept + 1, needed: standing.needed } }),
     ];
     const approval = { actor: by.actor, note: by.reason ?? null, occurrenceCount: group.occurrenceCount };
-    const patch = { decision: decisionFor(candidate, enough), approval, clearApprovals: clear, groupVersion: group.version };
+    const patch = { decision: decisionFor(candidate, enough), approval, clearApprovals: gone, groupVersion: group.version };
     const written = await recovery.write({ candidateId, version, groupVersion: group.version, patch, provenance });
     return written.kind === "version_conflict" || written.kind === "group_changed" ? "again" : writtenOf(candidateId, written);
   }
@@ -58,14 +52,14 @@ export function createDecisions(deps: CandidateDeps): Decisions {
   }
 
   return {
-    async approve(candidateId, by) {
+    async approve(candidateId: number, by: Versioned): Promise<Candidate> {
       if (by.actorType !== "human" || by.actor === "system") {
         const text = `Candidate ${candidateId} can be approved by people only; ${by.actor} came as ${by.actorType}.`;
         throw new MakegoodError("approval_needed", text, { candidateId, actor: by.actor });
       }
       return untilWritten(deps, candidateId, by.version, (found) => approveOnce(found, by));
     },
-    reject: (candidateId, by) => untilWritten(deps, candidateId, by.version, (found) => rejectOnce(found, by)),
+    reject: (candidateId: number, by: Versioned) => untilWritten(deps, candidateId, by.version, (found) => rejectOnce(found, by)),
   };
 }
 

@@ -30,6 +30,11 @@ export function breakersOf({ executionResult }: Pick<Candidate, "executionResult
   return executionResult === null ? [] : ((JSON.parse(executionResult) as { breakers?: string[] }).breakers ?? []);
 }
 
+/** A person ended its redrive: what comes next on this group is a person's too. */
+export function wasCancelled({ executionResult }: Pick<Candidate, "executionResult">): boolean {
+  return executionResult !== null && (JSON.parse(executionResult) as { redrive_status?: string }).redrive_status === "cancelled";
+}
+
 /** The hold that was planned when this execution was claimed. */
 export function plannedHold({ executionStatus, executionResult }: Candidate): Hold | undefined {
   if (executionStatus !== "executing" || executionResult === null) return undefined;

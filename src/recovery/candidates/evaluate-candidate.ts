@@ -8,19 +8,20 @@ import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Group } from "../groups/group.ts";
 import type { Hooks } from "../hooks.ts";
-import { line, SYSTEM } from "../provenance.ts";
+import { line, type NewProvenance, SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { RedrivePreview } from "../redrive/redrive.ts";
 import { evaluationToJson } from "../rules/evaluation-json.ts";
 import type { RecoverySettings } from "../settings.ts";
-import { autoExecutionOf } from "./auto-execution.ts";
-import type { Candidate } from "./candidate.ts";
+import { type AutoExecutionRecord, autoExecutionOf } from "./auto-execution.ts";
+import type { Candidate, EvaluationStatus } from "./candidate.ts";
 import { chooserOf } from "./chosen.ts";
-import type { EvaluatedFailure, EvaluateFailure } from "./evaluate-failure.ts";
+import { wasCancelled } from "./ending.ts";
+import { type EvaluatedFailure, type EvaluateFailure, failureOf } from "./evaluate-failure.ts";
 import { isEvaluable } from "./when.ts";
 
 export interface EvaluatorDeps {
-  readonly recovery: Pick<Records, "candidate" | "group" | "occurrences" | "write">;
+  readonly recovery: Pick<Records, "candidate" | "candidates" | "group" | "occurrences" | "write">;
   readonly evaluateFailure: EvaluateFailure;
   readonly hooks: Hooks;
   readonly events: Events;
@@ -46,6 +47,7 @@ export interface Evaluator {
 /** I10: how often it is evaluated anew because the candidate was written meanwhile. */
 const ROUNDS_MAX = 5;
 const ALTERNATIVES_MAX = 5;
+const CANCELLED: AutoExecutionRecord = { allowed: false, refusals: ["cancelled_before"] };
 
 export function createEvaluator(deps: EvaluatorDeps): Evaluator {
   const { recovery, hooks, clock, settings } = deps;
@@ -57,22 +59,41 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
   }
 
-  /** The candidate as it is claimed, or null when there is nothing to claim. */
-  async function claim(candidate: Candidate): Promise<Candidate | null> {
-    if (candidate.evaluationStatus === "evaluating") return candidate;
-    if (candidate.evaluationStatus === "evaluated") return null;
-    const { candidateId, version } = candidate;
-    const written = await recovery.write({ candidateId, version, patch: { evaluationStatus: "evaluating" }, provenance: [] });
+  /** Decided about or executed meanwhile: what was evaluated before stands, and nothing is under way any more. Null: look again. */
+  async function settled(candidate: Candidate): Promise<Candidate | null> {
+    const { evaluationStatus: from, evaluatedAt } = candidate;
+    const to = evaluatedAt === null ? "unevaluated" : "evaluated";
+    return from === to || from === "failed" ? candidate : moved(candidate, to);
+  }
+
+  /** Null: another wrote to it meanwhile. Appendix E: what was asked for and not begun ends by way of evaluating. */
+  async function moved(
+    candidate: Candidate,
+    evaluationStatus: EvaluationStatus,
+    provenance: NewProvenance[] = [],
+  ): Promise<Candidate | null> {
+    const begins = candidate.evaluationStatus === "unevaluated" && evaluationStatus !== "evaluating";
+    const from = begins ? await moved(candidate, "evaluating") : candidate;
+    if (from === null) return null;
+    const { candidateId, version } = from;
+    const written = await recovery.write({ candidateId, version, patch: { evaluationStatus }, provenance });
     return written.kind === "done" ? written.candidate : null;
   }
 
+  /** The candidate as it is claimed, or null when there is nothing to claim. */
+  async function claim(candidate: Candidate): Promise<Candidate | null> {
+    if (candidate.evaluationStatus === "evaluating") return candidate;
+    return candidate.evaluationStatus === "evaluated" ? null : moved(candidate, "evaluating");
+  }
+
+  async function cancelledBefore({ groupId, round, candidateId }: Candidate): Promise<boolean> {
+    if (round === 1) return false;
+    const { data } = await recovery.candidates({ groupId, current: false, limit: 2 });
+    return data.some((one) => one.candidateId !== candidateId && wasCancelled(one));
+  }
+
   async function evaluated(candidate: Candidate, group: Group): Promise<EvaluatedFailure> {
-    const { data } = await recovery.occurrences(group.groupId, { limit: 1 });
-    const newest = data[0];
-    const { errorCode, topic, template, occurrenceCount } = group;
-    const { errorMessage = template, stackTrace = null, skillId = null } = newest ?? {};
-    const failure = { errorCode, topic, occurrenceCount, errorMessage, stackTrace, skillId };
-    const result = await deps.evaluateFailure(failure, group);
+    const result = await deps.evaluateFailure(await failureOf(recovery, group), group);
     if (settings.ruleDebug) {
       const rules = result.evaluation.rulesEvaluated.map(({ ruleId, ...rest }) => ({ rule: ruleId, ...rest }));
       const detail = { candidateId: candidate.candidateId, rules };
@@ -90,7 +111,8 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     const confidence = chooser === null ? evaluation.confidence : (ranked?.confidence ?? 0);
     const blastRadius = await deps.blastRadius(groupId);
     // What a person chose instead is theirs to execute.
-    const auto = autoExecutionOf({ settings, action: chooser === null ? action : null, confidence, group, blastRadius });
+    const gates = autoExecutionOf({ settings, action: chooser === null ? action : null, confidence, group, blastRadius });
+    const auto = gates.allowed && (await cancelledBefore(before)) ? CANCELLED : gates;
     const json = evaluationToJson({ ...evaluation, alternatives: evaluation.alternatives.slice(0, ALTERNATIVES_MAX) });
     const said = {
       candidateId,
@@ -138,7 +160,11 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
       const startedMs = clock.monotonicMs();
       for (let round = 0; round < ROUNDS_MAX; round++) {
         const { candidate, group } = await load(candidateId);
-        if (!isEvaluable(candidate)) return { candidate, group, done: false };
+        if (!isEvaluable(candidate)) {
+          const rests = await settled(candidate);
+          if (rests === null) continue;
+          return { candidate: rests, group, done: false };
+        }
         const claimed = await claim(candidate);
         if (claimed === null) {
           if (candidate.evaluationStatus === "evaluated") return { candidate, group, done: false };
@@ -163,22 +189,9 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
 
     async fail(candidateId, reason) {
       const { candidate } = await load(candidateId);
-      const { evaluationStatus, version, groupId } = candidate;
+      const { evaluationStatus, groupId } = candidate;
       if (evaluationStatus !== "evaluating" && evaluationStatus !== "unevaluated") return;
-      const provenance = [line("evaluation_failed", SYSTEM, { candidateId, groupId, reason })];
-      // Appendix E: what was never begun cannot fail.
-      if (evaluationStatus === "unevaluated") {
-        const begun = await recovery.write({ candidateId, version, patch: { evaluationStatus: "evaluating" }, provenance: [] });
-        if (begun.kind !== "done") return;
-        await recovery.write({
-          candidateId,
-          version: begun.candidate.version,
-          patch: { evaluationStatus: "failed" },
-          provenance,
-        });
-        return;
-      }
-      await recovery.write({ candidateId, version, patch: { evaluationStatus: "failed" }, provenance });
+      await moved(candidate, "failed", [line("evaluation_failed", SYSTEM, { candidateId, groupId, reason })]);
     },
   };
 }

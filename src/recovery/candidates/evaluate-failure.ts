@@ -14,6 +14,7 @@ import type { Records } from "../records.ts";
 import { type Evaluation, evaluate } from "../rules/evaluate.ts";
 import type { ActionOutcomes } from "../rules/input.ts";
 import type { RuleBook } from "../rules/rule-documents.ts";
+import type { RuleSet } from "../rules/rule-set.ts";
 
 export interface FailureFacts {
   readonly errorCode: string;
@@ -39,13 +40,21 @@ export interface EvaluateFailureDeps {
   readonly minConfidence: number;
 }
 
-/** `group`: the one it belongs to; null: it would be a new one, of which nothing is known. */
-export type EvaluateFailure = (failure: FailureFacts, group: Group | null) => Promise<EvaluatedFailure>;
+/** `group`: the one it belongs to; null: it would be a new one, of which nothing is known. `rules`: instead of those in use. */
+export type EvaluateFailure = (failure: FailureFacts, group: Group | null, rules?: RuleSet) => Promise<EvaluatedFailure>;
+
+/** The failure that a group stands for: its newest. */
+export async function failureOf(recovery: Pick<Records, "occurrences">, group: Group): Promise<FailureFacts> {
+  const { errorCode, topic, template, occurrenceCount } = group;
+  const [newest] = (await recovery.occurrences(group.groupId, { limit: 1 })).data;
+  const { errorMessage = template, stackTrace = null, skillId = null } = newest ?? {};
+  return { errorCode, topic, occurrenceCount, errorMessage, stackTrace, skillId };
+}
 
 export function createEvaluateFailure(deps: EvaluateFailureDeps): EvaluateFailure {
   const { recovery, topics, ruleBook, catalogue, clock, minConfidence } = deps;
-  return async (failure, group) => {
-    const set = await ruleBook.set();
+  return async (failure, group, rules) => {
+    const set = rules ?? (await ruleBook.set());
     const outcomes = group === null ? [] : outcomesOf(await recovery.outcomes(group.groupId, HALF_LIFE_MS));
     const { errorCode, errorMessage, stackTrace, topic, skillId, occurrenceCount } = failure;
     const input = { errorCode, errorMessage, topic, occurrenceCount, outcomes, at: clock.wallMs() };

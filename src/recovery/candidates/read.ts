@@ -2,6 +2,7 @@
 
 import { actionInfo } from "../actions/info.ts";
 import type { Paged } from "../pages.ts";
+import type { Records } from "../records.ts";
 import type { CandidateDetail, CandidateInGroup } from "../recovery.ts";
 import type { Candidate, CandidateFilter } from "./candidate.ts";
 import { blastRadiusOf, type CandidateDeps, find } from "./found.ts";
@@ -39,8 +40,35 @@ export async function candidateList(
   { recovery }: Pick<CandidateDeps, "recovery">,
   filter: CandidateFilter,
 ): Promise<Paged<CandidateInGroup>> {
+  if (filter.order === "size" && filter.groupId === undefined) return largestFirst(recovery, filter);
   const { data, nextCursor } = await recovery.candidates(filter);
   const groups = await recovery.groupsById([...new Set(data.map(({ groupId }) => groupId))]);
   const pairs = data.map((candidate: Candidate) => ({ candidate, group: groups.get(candidate.groupId) }));
   return { data: pairs.filter((pair): pair is CandidateInGroup => pair.group !== undefined), nextCursor };
+}
+
+/** Groups that are looked at for one page, where few of them fit the rest of the filter. */
+const LOOKED_MAX = 2_000;
+
+async function largestFirst(
+  recovery: Records,
+  { order, cursor: from, limit, ...filter }: CandidateFilter,
+): Promise<Paged<CandidateInGroup>> {
+  const data: CandidateInGroup[] = [];
+  let cursor = from;
+  let looked = 0;
+  do {
+    const { since, until } = filter;
+    const page = await recovery.groups({ order, since, until, limit: limit - data.length, cursor });
+    const groupId = page.data.map((group) => group.groupId);
+    const found = await recovery.candidates({ ...filter, current: true, groupId, limit });
+    const byGroup = new Map(found.data.map((candidate) => [candidate.groupId, candidate]));
+    for (const group of page.data) {
+      const candidate = byGroup.get(group.groupId);
+      if (candidate) data.push({ candidate, group });
+    }
+    looked += page.data.length;
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined && data.length < limit && looked < LOOKED_MAX);
+  return { data, nextCursor: cursor ?? null };
 }

@@ -6,15 +6,18 @@ import { MakegoodError } from "../../message/errors.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Catalogue } from "../actions/catalogue.ts";
 import { notFound } from "../actions/catalogue.ts";
+import type { Group } from "../groups/group.ts";
+import { existingGroup } from "../groups/read.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { line } from "../provenance.ts";
-import type { CandidateUpdate } from "../recovery.ts";
+import type { Records } from "../records.ts";
+import type { CandidateUpdate, Versioned } from "../recovery.ts";
 import type { Candidate, CandidatePatch, ExecutionStatus } from "./candidate.ts";
 import { EXECUTION_STATUSES } from "./candidate-state.ts";
 import { chosenBy } from "./chosen.ts";
 import { breakersOf } from "./ending.ts";
 import { type CandidateDeps, type Found, untilWritten, writtenOf, wrongState } from "./found.ts";
-import { reopenIfNewer } from "./reopen.ts";
+import { reopenIfLeft } from "./reopen.ts";
 import { handMoveRefusal, isExecutionStatus } from "./transitions.ts";
 
 export interface UpdateDeps extends CandidateDeps {
@@ -25,7 +28,9 @@ export interface UpdateDeps extends CandidateDeps {
 
 type Change = { readonly patch: CandidatePatch; readonly provenance: readonly NewProvenance[] };
 
-export function createUpdate(deps: UpdateDeps): (candidateId: number, update: CandidateUpdate) => Promise<Candidate> {
+export type Update = (candidateId: number, update: CandidateUpdate) => Promise<Candidate>;
+
+export function createUpdate(deps: UpdateDeps): Update {
   async function select(found: Found, code: string, by: CandidateUpdate): Promise<Change> {
     const { candidate, group } = found;
     const { candidateId, groupId } = candidate;
@@ -116,12 +121,33 @@ export function createUpdate(deps: UpdateDeps): (candidateId: number, update: Ca
     const written = await deps.recovery.write({ candidateId, version, patch, provenance });
     if (written.kind === "version_conflict") return "again";
     const after = writtenOf(candidateId, written);
-    if (candidate.executionStatus === "unknown" && patch.executionStatus)
-      await reopenIfNewer(deps.recovery, { ids: deps.ids }, after);
+    const { executionStatus: now } = patch;
+    const why = now === "failed" || now === "rolled_back" ? `its execution is ${now}` : released(group, patch);
+    if (why !== null || now === "succeeded") await reopenIfLeft(deps.recovery, { ids: deps.ids }, after, why);
     return after;
   }
 
   return (candidateId, update) => untilWritten(deps, candidateId, update.version, (found) => once(found, update));
 }
+
+/** A hold is taken off the way it came: as a change of the group's candidate. */
+export async function release(
+  { recovery, update }: { readonly recovery: Pick<Records, "group" | "candidateOf">; readonly update: Update },
+  groupId: number,
+  by: Omit<Versioned, "version">,
+): Promise<Group> {
+  const asked = await existingGroup(recovery, groupId);
+  const { heldBy } = asked.mergedInto === null ? asked : await existingGroup(recovery, asked.mergedInto);
+  const latest = heldBy === null ? null : await recovery.candidateOf(groupId);
+  if (latest === null) {
+    const text = `Group ${groupId} is held by nobody: there is nothing to release.`;
+    throw new MakegoodError("wrong_state", text, { groupId });
+  }
+  await update(latest.candidateId, { ...by, owner: null });
+  return existingGroup(recovery, latest.groupId);
+}
+
+const released = ({ heldBy }: Group, patch: CandidatePatch): string | null =>
+  patch.heldBy === null && heldBy !== null ? `${heldBy} does not hold it any more` : null;
 
 const EVENTS: Partial<Record<ExecutionStatus, string>> = { succeeded: "executed", failed: "executed" };

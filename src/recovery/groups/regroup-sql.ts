@@ -10,8 +10,8 @@ import type { Candidate } from "../candidates/candidate.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
 import { putDocument } from "../documents.ts";
 import { latestOf, lockGroups, makeGroups, makeMatches } from "../failures/ingest-sql.ts";
-import type { NewProvenance } from "../provenance.ts";
-import { line, record } from "../provenance-sql.ts";
+import { line, SYSTEM } from "../provenance.ts";
+import { record } from "../provenance-sql.ts";
 import { membersOf } from "../rows.ts";
 import type { Group } from "./group.ts";
 import type { GroupChanged, GroupMerge, GroupSplit } from "./group-changes.ts";
@@ -65,12 +65,10 @@ async function endCandidate(s: string, run: Run, { candidate }: Taken, request: 
       updated_at = ${clockSql(now)} where id = $1::bigint`,
     [candidate.candidateId],
   );
-  const [by] = request.provenance;
-  const ended: NewProvenance = {
-    ...line(approved ? "skipped" : "rejected", candidate, { ...by, reason: `merged into group ${request.into}` }),
-    action: candidate.selectedAction,
-  };
-  await record(s, run, [ended], { now });
+  const [by = SYSTEM] = request.provenance;
+  const { groupId, candidateId, selectedAction: action } = candidate;
+  const said = { groupId, candidateId, action, reason: `merged into group ${request.into}` };
+  await record(s, run, [line(approved ? "skipped" : "rejected", by, said)], { now });
 }
 
 async function split(s: string, run: Run, request: GroupSplit): Promise<GroupChanged> {

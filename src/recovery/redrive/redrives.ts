@@ -3,28 +3,18 @@
  * change nothing. The runner that carries redrives out is started in processes that work.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import type { MessageView } from "../../message/message.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { Actor, Recovery, Versioned } from "../recovery.ts";
+import type { Actor, Versioned } from "../recovery.ts";
 import { announce } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
 import { type EditRequest, editMessage } from "./edit.ts";
 import { redriveLine } from "./provenance.ts";
 import type { Redrive, RedriveStatus } from "./redrive.ts";
-import { createRunner, type RedriveRunner } from "./runner.ts";
+import type { RedriveRequest } from "./request.ts";
+import { createRunner } from "./runner.ts";
 import { type ExecutionRedrive, startForExecution, startRedrive } from "./start.ts";
 
-export type RedriveOperations = Pick<
-  Recovery,
-  "startRedrive" | "redrives" | "redrive" | "redriveItems" | "pauseRedrive" | "resumeRedrive" | "cancelRedrive" | "origin"
->;
-
-export interface Redrives extends RedriveOperations {
-  edit(messageId: string, edit: EditRequest): Promise<MessageView>;
-  /** Null: the candidate is no longer executing under this execution, and nothing was done. */
-  startForExecution(execution: ExecutionRedrive, actor: Actor): Promise<Redrive | null>;
-  readonly runner: RedriveRunner;
-}
+export type Redrives = ReturnType<typeof createRedrives>;
 
 interface Move {
   readonly word: string;
@@ -36,7 +26,7 @@ const PAUSE: Move = { word: "paused", to: "paused", from: ["running"] };
 const RESUME: Move = { word: "resumed", to: "running", from: ["planned", "paused", "stopped"] };
 const CANCEL: Move = { word: "cancelled", to: "cancelled", from: ["planned", "running", "paused", "stopped"] };
 
-export function createRedrives(deps: RedriveDeps): Redrives {
+export function createRedrives(deps: RedriveDeps) {
   const { redrives } = deps.recovery;
   const runner = createRunner(deps);
 
@@ -79,27 +69,29 @@ export function createRedrives(deps: RedriveDeps): Redrives {
   }
 
   return {
-    async startRedrive(request, actor) {
+    /** With `dryRun` the list is frozen and shown, and waits for `resumeRedrive`. */
+    async startRedrive(request: RedriveRequest, actor: Actor) {
       const started = await startRedrive(deps, request, actor);
       runner.nudge();
       return started;
     },
-    async startForExecution(execution, actor) {
+    /** Null: the candidate is no longer executing under this execution, and nothing was done. */
+    async startForExecution(execution: ExecutionRedrive, actor: Actor) {
       const started = await startForExecution(deps, execution, actor);
       runner.nudge();
       return started;
     },
-    redrives: (filter) => redrives.list(filter),
+    redrives: redrives.list,
     redrive: found,
-    async redriveItems(id, page) {
+    async redriveItems(id: string, page: Parameters<typeof redrives.items>[1]) {
       await found(id);
       return redrives.items(id, page);
     },
-    pauseRedrive: (id, by) => move(id, PAUSE, by),
-    resumeRedrive: (id, by) => move(id, RESUME, by),
-    cancelRedrive: (id, by) => move(id, CANCEL, by),
-    edit: (messageId, edit) => editMessage(deps, messageId, edit),
-    origin: async (messageId) => (isUuid(messageId) ? redrives.origin(messageId) : null),
+    pauseRedrive: (id: string, by: Versioned) => move(id, PAUSE, by),
+    resumeRedrive: (id: string, by: Versioned) => move(id, RESUME, by),
+    cancelRedrive: (id: string, by: Versioned) => move(id, CANCEL, by),
+    edit: (messageId: string, edit: EditRequest) => editMessage(deps, messageId, edit),
+    origin: async (messageId: string) => (isUuid(messageId) ? redrives.origin(messageId) : null),
     runner,
   };
 }

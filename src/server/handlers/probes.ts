@@ -135,7 +135,7 @@ interface Content {
   readonly content?: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>;
 }
 
-interface Operation extends Record<"operationId" | "summary" | "x-permission", string> {
+interface Operation extends Record<"operationId" | "summary" | "x-permission" | "x-makegood-effect", string> {
   readonly tags: readonly string[];
   readonly parameters?: readonly (Record<"name" | "in", string> & { readonly description?: string; readonly schema: object })[];
   readonly requestBody?: Content;
@@ -170,13 +170,13 @@ function docsOf({ tags, paths, components }: Document, base: string): string {
 <main>${sections.join("\n")}<section><h2>Shapes</h2>${shapes.join("\n")}</section></main>`;
 }
 
-function operationOf({ parameters = [], requestBody, responses, "x-permission": permission }: Operation): string {
+function operationOf({ parameters = [], requestBody, responses, ...one }: Operation): string {
   const rows = parameters.map(({ name, in: place, description = "", schema }) =>
     row(`<code>${name}</code>`, place, `${escaped(description)} ${linked(schema)}`),
   );
   const body = requestBody ? `<h4>Body</h4>${contentOf(requestBody)}` : "";
   const answers = Object.entries(responses).map(([status, one]) => row(status, escaped(one.description ?? ""), contentOf(one)));
-  return `<p>For: ${permission}</p>${table(rows)}${body}${table(answers)}`;
+  return `<p>For: ${one["x-permission"]}; it ${one["x-makegood-effect"]}</p>${table(rows)}${body}${table(answers)}`;
 }
 
 const contentOf = ({ content = {} }: Content): string =>

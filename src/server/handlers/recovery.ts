@@ -3,16 +3,18 @@
  * under the token's name and may insist on the version that was read; which moves there are, and what a rule may say, is the engine's business.
  */
 import { editBody } from "../../contract/messages.ts";
-import type { CANDIDATE_ROUTES, RULE_ROUTES } from "../../contract/recovery/candidates.ts";
+import { type CANDIDATE_ROUTES, type RULE_ROUTES, whatIf } from "../../contract/recovery/candidates.ts";
 import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/groups.ts";
 import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
 import { groupRule } from "../../contract/recovery/shapes.ts";
+import { momentOf } from "../../contract/values.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import type { Redrive } from "../../recovery/redrive/redrive.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import { DONE, identified, json, jsonText, notFound, numbered, page, pageText, type Reply, spliced, tagged } from "../http.ts";
 import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
+import type { Kernel } from "../kernel.ts";
 import { type Asked, limited, readExact, refusalOf } from "../read-request.ts";
 import type { RecoveryHandlers } from "./handlers.ts";
 import { headerKey, shownMessage } from "./messages.ts";
@@ -21,8 +23,16 @@ import { headerKey, shownMessage } from "./messages.ts";
 export const NAMES_HINT =
   "this server asks for no token, so everybody has one name here: set MAKEGOOD_TOKENS (name:secret,…) to give each person their own";
 
+/** The moments of a query as instants. */
+function inTime<Q extends Asked<"listGroups" | "listCandidates">["query"]>({ since, until, ...query }: Q, { clock }: Kernel) {
+  const instant = (moment: string | undefined) =>
+    moment === undefined ? undefined : (momentOf(moment, clock.wallMs()) ?? undefined);
+  return { ...query, since: instant(since), until: instant(until) };
+}
+
 export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
-  listGroups: async (recovery, { query }) => page(await recovery.groups(limited(query)), shape.groupJson),
+  listGroups: async (recovery, { query }, _, kernel) =>
+    page(await recovery.groups(limited(inTime(query, kernel))), shape.groupJson),
   async getGroup(recovery, asked) {
     const { group, candidate, occurrences, why } = await recovery.group(numbered("group", asked));
     const shown = candidate && shape.candidateJson({ candidate, group });
@@ -47,6 +57,9 @@ export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   async suggestGroup(recovery, asked, actor) {
     const { candidateId } = await recovery.suggest(numbered("group", asked), actor);
     return json(200, shape.candidateDetailJson(await recovery.candidate(candidateId)));
+  },
+  async releaseGroup(recovery, asked, actor) {
+    return json(200, shape.groupJson(await recovery.release(numbered("group", asked), { ...actor, reason: asked.body.reason })));
   },
   listGroupRules: async (recovery) => page({ data: await recovery.groupRules() }, (one) => wireOf(groupRule, one)),
   async deleteGroupRule(recovery, { params, version }, actor) {
@@ -77,8 +90,9 @@ const decides = (decide: "approve" | "reject") => (recovery: Recovery, asked: Ch
   changed(recovery, asked, actor, (id, by) => recovery[decide](id, by));
 
 export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
-  async listCandidates(recovery, { query: { all = false, ...filter } }) {
-    return page(await recovery.candidates({ ...limited(filter), current: !all }), shape.candidateJson);
+  async listCandidates(recovery, { query }, _, kernel) {
+    const { all = false, ...filter } = limited(inTime(query, kernel));
+    return page(await recovery.candidates({ ...filter, current: !all }), shape.candidateJson);
   },
   getCandidate: (recovery, asked) => shownCandidate(recovery, asked, numbered("candidate", asked), asked.query.includeProvenance),
   updateCandidate: (recovery, asked, actor) =>
@@ -115,6 +129,7 @@ export const RULES: RecoveryHandlers<keyof typeof RULE_ROUTES> = {
     const rule = await recovery.putRule(id, documentText(asked, id), from, actor);
     return tagged(from === 0 ? 201 : 200, ruleToJson(rule), rule.version);
   },
+  whatIf: async (recovery, { body }) => json(200, wireOf(whatIf, await recovery.whatIf(body))),
   async deleteRule(recovery, { params: { id }, version }, actor) {
     const known = (await recovery.rules()).find((rule) => rule.id === id);
     await recovery.deleteRule(id, version ?? known?.version ?? 0, actor);

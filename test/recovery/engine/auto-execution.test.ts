@@ -41,6 +41,22 @@ describe("auto-execution", () => {
     expect(line).toMatchObject({ actor: "system", actorType: "system", reason: "suggested with confidence 0.85" });
   });
 
+  it("R11: what a person cancelled is suggested again, and does not run again by itself", async () => {
+    const scene = await createScene(ON);
+    const { candidateId, redriveId } = await scene.timeout(3);
+    await scene.engine.cancelRedrive(redriveId as string, ANN);
+    expect(await scene.engine.steps.complete()).toBe(1);
+    await scene.work();
+    const next = await scene.candidate();
+    expect(next).toMatchObject({ round: 2, evaluationStatus: "evaluated", executionStatus: "pending" });
+    expect(next).toMatchObject({ selectedAction: "retry_exponential" });
+    expect(next.candidateId).not.toBe(candidateId);
+    expect(refusals(next)).toEqual(["cancelled_before"]);
+    // A person can.
+    expect(await scene.engine.execute(next.candidateId, ANN)).toMatchObject({ executionStatus: "executing" });
+    expect(await scene.engine.steps.complete()).toBe(0);
+  });
+
   it("what retries by itself waits first, twice as long in each round; a person's does not, unless asked", async () => {
     const scene = await createScene(ON);
     const plan = async (): Promise<number> => {

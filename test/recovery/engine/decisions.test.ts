@@ -214,8 +214,8 @@ describe("approval", () => {
     expect(given("two", "risky")).toMatchObject({ needed: 2, missing: 1, lapsed: false });
     expect(given("one", "safe", 2)).toMatchObject({ missing: 1, lapsed: true });
     expect(approvalRefusal(7, given("two", "safe"))).toContain("two different people");
-    expect(given("one", "safe", 1, 33)).toMatchObject({ missing: 0, lapsed: false, grown: false, lapsedReason: null });
-    expect(given("one", "safe", 1, 34)).toMatchObject({ missing: 1, lapsed: true, grown: true });
+    expect(given("one", "safe", 1, 33)).toMatchObject({ missing: 0, lapsed: false, lapsedReason: null });
+    expect(given("one", "safe", 1, 34)).toMatchObject({ missing: 1, lapsed: true });
     expect(approvalRefusal(7, given("one", "safe", 1, 34))).toContain("had 30 failures then and has 34 now");
   });
 });

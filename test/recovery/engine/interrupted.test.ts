@@ -7,7 +7,7 @@ import { createEvents } from "../../../src/observe/events.ts";
 import { createIds } from "../../../src/platform/ids.ts";
 import type { Candidate, CandidateWrite } from "../../../src/recovery/candidates/candidate.ts";
 import { endOf } from "../../../src/recovery/candidates/completion.ts";
-import { reopenIfNewer } from "../../../src/recovery/candidates/reopen.ts";
+import { reopenIfLeft } from "../../../src/recovery/candidates/reopen.ts";
 import { carrierTopicName } from "../../../src/recovery/carrier.ts";
 import { createRecovery, type RecoveryEngine } from "../../../src/recovery/engine.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
@@ -223,7 +223,14 @@ describe("what an execution touches, and what it came to", () => {
 
 describe("the next round after an execution", () => {
   const at = (ms: number): Date => new Date(ms);
-  const ENDED = { candidateId: 7, groupId: 1, decision: "approved", executionStatus: "succeeded", executedAt: at(1_000) };
+  const ENDED = {
+    candidateId: 7,
+    groupId: 1,
+    decision: "approved",
+    executionStatus: "succeeded",
+    executedAt: at(1_000),
+    executionResult: null,
+  };
   const GROUP = { groupId: 1, mergedInto: null, openMessages: 2, lastAt: at(1_001) };
 
   it.each<[string, Partial<Group>, Partial<Candidate>, Partial<Candidate>, boolean]>([
@@ -234,6 +241,8 @@ describe("the next round after an execution", () => {
     ["a later round is there, also when that has ended", {}, {}, { candidateId: 8 }, false],
     ["nobody knows yet what became of it", {}, {}, { executionStatus: "unknown" }, false],
     ["it never began", {}, { executedAt: null }, {}, false],
+    ["a person cancelled it", { lastAt: at(1_000) }, {}, { executionResult: '{"redrive_status":"cancelled"}' }, true],
+    ["it ended as planned", { lastAt: at(1_000) }, {}, { executionResult: '{"redrive_status":"done"}' }, false],
   ])("where %s", async (_what, group, ended, latest, expected) => {
     let reopened = 0;
     const recovery = {
@@ -244,7 +253,7 @@ describe("the next round after an execution", () => {
         return ENDED as Candidate;
       },
     };
-    expect(await reopenIfNewer(recovery, { ids: () => "" }, { ...ENDED, ...ended } as Candidate)).toBe(expected);
+    expect(await reopenIfLeft(recovery, { ids: () => "" }, { ...ENDED, ...ended } as Candidate)).toBe(expected);
     expect(reopened).toBe(expected ? 1 : 0);
   });
 });

@@ -1,0 +1,79 @@
+/**
+ * What other rules would have suggested: every group that failed lately is evaluated by the rules in use and by those that are tried, with
+ * what is known today. Nothing is written, and it ends after so many groups.
+ */
+import { errorText, MakegoodError } from "../../message/errors.ts";
+import type { Fault } from "../../message/fault.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Records } from "../records.ts";
+import type { Evaluation } from "../rules/evaluate.ts";
+import { parseRule } from "../rules/parse-rule.ts";
+import { prepareRules, type RuleSet } from "../rules/rule-set.ts";
+import { type EvaluateFailure, failureOf } from "./evaluate-failure.ts";
+
+export interface WhatIfDeps {
+  readonly recovery: Pick<Records, "groups" | "occurrences">;
+  readonly ruleBook: { set(): Promise<RuleSet> };
+  readonly evaluateFailure: EvaluateFailure;
+  readonly clock: Clock;
+}
+
+export interface WhatIfRequest {
+  /** As `putRule` takes them, parsed; each has its id. */
+  readonly rules: readonly unknown[];
+  /** Groups that failed in the last so many days; default 7. */
+  readonly days?: number | undefined;
+  /** How many groups are looked at, at most; default 500. */
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+const DAY_MS = 86_400_000;
+const PAGE = 100;
+
+export async function whatIf({ recovery, ruleBook, evaluateFailure, clock }: WhatIfDeps, request: WhatIfRequest) {
+  const { days = 7, limit = 500 } = request;
+  const inUse = await ruleBook.set();
+  const tried = rulesWith(inUse, request.rules);
+  const since = new Date(clock.wallMs() - days * DAY_MS);
+  const data = [];
+  let groups = 0;
+  let cursor = request.cursor;
+  do {
+    const page = await recovery.groups({ since, limit: Math.min(PAGE, limit - groups), cursor });
+    for (const group of page.data) {
+      const failure = await failureOf(recovery, group);
+      const [now, then] = [await evaluateFailure(failure, group, inUse), await evaluateFailure(failure, group, tried)];
+      const [before, after] = [supposed(now.evaluation), supposed(then.evaluation)];
+      if (before?.action !== after?.action) data.push({ ...group, before, after });
+    }
+    groups += page.data.length;
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined && groups < limit);
+  const openMessages = data.reduce((sum, one) => sum + one.openMessages, 0);
+  return { days, groups, changed: data.length, openMessages, cutOff: cursor !== undefined, nextCursor: cursor ?? null, data };
+}
+
+/** With what became of the action before, on the nearest level that knows; null: nothing is known. */
+function supposed({ recommended }: Evaluation) {
+  if (recommended === undefined) return null;
+  const { action, confidence, contributions } = recommended;
+  return { action, confidence, ended: contributions.find(({ from }) => from !== "prior") ?? null };
+}
+
+/** The rules in use with these, new or in place of those with the same id. */
+function rulesWith(inUse: RuleSet, documents: readonly unknown[]): RuleSet {
+  const rules = new Map(inUse.rules.map(({ rule }) => [rule.id, rule]));
+  const errors: Fault[] = [];
+  for (const [i, document] of documents.entries()) {
+    const parsed = parseRule(document, inUse.actions);
+    if (parsed.ok) rules.set(parsed.rule.id, parsed.rule);
+    else errors.push(...parsed.mistakes.map(({ field, detail }) => ({ field: `rules.${i}.${field}`, detail })));
+  }
+  try {
+    if (errors.length === 0) return { ...inUse, ...prepareRules([...rules.values()], inUse.actions) };
+  } catch (error) {
+    errors.push({ field: "rules", detail: errorText(error) });
+  }
+  throw new MakegoodError("invalid_rule", errors.map(({ field, detail }) => `${field} ${detail}`).join("; "), { errors });
+}
