@@ -44,9 +44,6 @@ import { createRuleBook } from "./rules/rule-documents.ts";
 import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./settings.ts";
 import { NOT_INGESTED } from "./topics.ts";
 
-/** How long changes of counts may gather before they are added up. */
-const COUNTS_MS = 5_000;
-
 export interface RecoveryDeps {
   readonly home: Home;
   readonly store: Pick<Store, "topics" | "get">;
@@ -122,13 +119,6 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
   const parts = createParts(deps, records);
   const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
-  const addUp: MaintenanceJob = {
-    name: "recovery_counts",
-    everyMs: COUNTS_MS,
-    where: "leader",
-    firstEach: true,
-    run: recovery.addUp,
-  };
   let publishing: Promise<void> | undefined;
   let maintained: { stop(): Promise<void> } | undefined;
 
@@ -195,7 +185,7 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     /** Its jobs in this process, while it works. */
     start(): void {
       publishing = catalogue.publish().catch(parts.failed("recovery_catalogue"));
-      maintained ??= deps.maintain([...ownIngest.jobs, ...completion.jobs, ...runner.jobs, addUp]);
+      maintained ??= deps.maintain([...ownIngest.jobs, ...completion.jobs, ...runner.jobs, recovery.addUpJob]);
     },
     async stop(): Promise<void> {
       const stopping = maintained;
