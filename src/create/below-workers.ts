@@ -69,7 +69,10 @@ export function startBelowWorkers(options: BelowWorkersOptions): { close(drainMs
     const rulesOf = (topic: string) => topics.entry(topic)?.rules;
     const store = { reclaim: secondary.reclaim.bind(secondary), settle: secondary.settle.bind(secondary) };
     const reclaim = reclaimExpired({ store, owner, random, events, rulesOf, everyMs: RECLAIM_MS });
-    const whenAway = { ...reclaim, run: async (signal: AbortSignal) => (away() ? reclaim.run(signal) : undefined) };
+    const run = async (signal: AbortSignal): Promise<void> => {
+      if (away()) await reclaim.run(signal);
+    };
+    const whenAway = { ...reclaim, run };
     reclaiming = startMaintenance({ store: secondary, owner, clock, random, events, jobs: [whenAway] });
   }
 

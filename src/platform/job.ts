@@ -10,7 +10,7 @@ export interface MaintenanceJob {
   /** Every process makes the first run: it often starts because the leader has just died, and that one's lease still runs. */
   readonly firstEach?: boolean | undefined;
   /** A number: how long until the next run, where that is not `everyMs`; 0: at once. */
-  run(signal: AbortSignal): Promise<number | void>;
+  run(signal: AbortSignal): Promise<void> | Promise<number>;
   /** Calls `now` when there is something to do already. Returns how to end that. */
   readonly hear?: ((now: () => void) => () => void) | undefined;
 }

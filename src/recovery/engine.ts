@@ -44,9 +44,6 @@ import { createRuleBook } from "./rules/rule-documents.ts";
 import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./settings.ts";
 import { NOT_INGESTED } from "./topics.ts";
 
-/** How long changes of counts may gather before they are added up. */
-const COUNTS_MS = 5_000;
-
 export interface RecoveryDeps {
   readonly home: Home;
   readonly store: Pick<Store, "topics" | "get">;
@@ -122,13 +119,6 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
   const parts = createParts(deps, records);
   const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
-  const addUp: MaintenanceJob = {
-    name: "recovery_counts",
-    everyMs: COUNTS_MS,
-    where: "leader",
-    firstEach: true,
-    run: recovery.addUp,
-  };
   let publishing: Promise<void> | undefined;
   let maintained: { stop(): Promise<void> } | undefined;
 
@@ -190,12 +180,12 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
 
     /** The handler of topic `recovery/evaluate`; null while the evaluator is switched off: then its messages wait. */
     evaluateMessage: settings.evaluatorEnabled ? parts.evaluateMessage : null,
-    /** One look of each loop, for a process that has no loops running. */
+    /** One look of each, for a process in which no jobs run. */
     steps: { ingest: ownIngest.step, complete: completion.step },
-    /** Ingest, completion and redrives of this process; while it works. */
+    /** Its jobs in this process, while it works. */
     start(): void {
       publishing = catalogue.publish().catch(parts.failed("recovery_catalogue"));
-      maintained ??= deps.maintain([...ownIngest.jobs, ...completion.jobs, ...runner.jobs, addUp]);
+      maintained ??= deps.maintain([...ownIngest.jobs, ...completion.jobs, ...runner.jobs, recovery.addUpJob]);
     },
     async stop(): Promise<void> {
       const stopping = maintained;

@@ -40,7 +40,7 @@ it("who asks for executing candidates reads those alone, whatever was executed b
   const plan = await planOf(
     "select c.* from $s.recovery_candidate c where c.execution_status = 'executing' order by c.id desc limit 10",
   );
-  expect(plan).toContain("recovery_candidate_executing");
+  expect(plan).toContain("recovery_candidate_execution");
 });
 
 it("who asks which messages are carried looks up their items and carriers, and reads no table whole", async () => {

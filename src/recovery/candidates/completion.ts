@@ -24,12 +24,6 @@ export interface CompletionDeps {
   readonly clock: Clock;
 }
 
-export interface Completion {
-  /** One look at all that executes. Returns how many ended. */
-  step(): Promise<number>;
-  readonly jobs: readonly MaintenanceJob[];
-}
-
 const PAGE = 100;
 const EVERY_MS = 5_000;
 /** Longer than a process that lives takes from the start of a redrive to its next write. */
@@ -52,7 +46,7 @@ export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" 
   return status === "done" && healed > 0 && healed >= failed ? "succeeded" : "failed";
 }
 
-export function createCompletion({ recovery, ids, hooks, events, clock }: CompletionDeps): Completion {
+export function createCompletion({ recovery, ids, hooks, events, clock }: CompletionDeps) {
   async function end(candidate: Candidate, status: ExecutionStatus, result: Record<string, unknown>): Promise<boolean> {
     const { candidateId, groupId, executionId, version, executedAt } = candidate;
     if (executionId === null) return false;
@@ -107,6 +101,7 @@ export function createCompletion({ recovery, ids, hooks, events, clock }: Comple
     }
   }
 
+  /** One look at all that executes. Returns how many ended. */
   async function step(): Promise<number> {
     let ended = 0;
     let broken: unknown;
@@ -138,6 +133,6 @@ export function createCompletion({ recovery, ids, hooks, events, clock }: Comple
     jobs: [
       { name: "recovery_completion", everyMs: EVERY_MS, where: "each", hear: moved, run: async () => void (await step()) },
       { name: "recovery_reopen", everyMs: SWEEP_MS, where: "each", run: sweep },
-    ],
+    ] satisfies MaintenanceJob[],
   };
 }

@@ -39,13 +39,7 @@ const TIDY_MS = 5_000;
 
 const deathOf = ({ id, attempts }: DeadFailure): string => `${id}:${attempts}`;
 
-export interface OwnIngest {
-  /** One look; how many were handed in. */
-  step(): Promise<number>;
-  readonly jobs: readonly MaintenanceJob[];
-}
-
-export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
+export function createOwnIngest(options: OwnLoopOptions) {
   const { prepare, recovery, store, intake, events, clock, pollMs, failingOften } = options;
   const failing = new Set<string>();
   const unwritable = new Set<string>();
@@ -144,11 +138,12 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
   const dead = async () => again(await handDead(), pollMs);
   const soon = async () => again(await handFailing(), FAILING_MS);
   return {
+    /** One look; how many were handed in. */
     step: async () => (await handFailing()) + (await handDead()),
     jobs: [
       { name: "recovery_ingest", everyMs: pollMs, where: "leader", firstEach: true, hear: isDeath, run: dead },
       { name: "recovery_failing", everyMs: FAILING_MS, where: "each", hear: isFailing, run: soon },
       { name: "recovery_tidy", everyMs: TIDY_MS, where: "each", run: () => intake.tidy() },
-    ],
+    ] satisfies MaintenanceJob[],
   };
 }

@@ -37,7 +37,7 @@ const ORDERS = {
 } as const;
 
 /** A tenant that failed in fewer groups is looked up; one in more is met soon by who goes through all of them. */
-const FEW = 1_000;
+const FEW = 300;
 
 async function groupsOfTenant(s: string, run: Run, tenantId: string): Promise<string[] | null> {
   const next = (more: string) => `(select o.group_id from ${s}.recovery_occurrence o

@@ -2,6 +2,7 @@
  * Counts that cost the same at any size: what was added up, and the changes since, which triggers write as rows of their own. Both are read
  * in one statement, so a number is exact at every moment; the job here only keeps the changes few. Two at once add up different ones.
  */
+import type { MaintenanceJob } from "../../platform/job.ts";
 import type { Home } from "../../store/home.ts";
 import { lockGroups } from "../failures/ingest-sql.ts";
 
@@ -17,6 +18,8 @@ export const tallySql = (s: string) => `select name, n from ${s}.recovery_tally
     join ${s}.recovery_group g on g.id = p.id where g.merged_into is null`;
 
 const BATCH = 20_000;
+/** How long changes may gather before they are added up. */
+const EVERY_MS = 5_000;
 
 const takeSql = (s: string) => `with d as (delete from ${s}.recovery_open where ctid = any (array(
     select ctid from ${s}.recovery_open limit ${BATCH} for update skip locked)) returning group_id, n)
@@ -47,10 +50,10 @@ export function createRollingCounts(home: Home) {
       return taken.reduce((sum, [, , changes]) => sum + Number(changes), 0);
     });
 
-  return {
-    async addUp(signal?: AbortSignal): Promise<void> {
-      while ((await addOpen()) >= BATCH) if (signal?.aborted) return;
-      await home.write("add up counts")(tidySql(s));
-    },
-  };
+  async function addUp(signal?: AbortSignal): Promise<void> {
+    while ((await addOpen()) >= BATCH) if (signal?.aborted) return;
+    await home.write("add up counts")(tidySql(s));
+  }
+  const addUpJob: MaintenanceJob = { name: "recovery_counts", everyMs: EVERY_MS, where: "leader", firstEach: true, run: addUp };
+  return { addUp, addUpJob };
 }
