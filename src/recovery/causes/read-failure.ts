@@ -17,6 +17,7 @@ export interface ReadFailure {
   readonly words: string;
   /** Codes in their one spelling → where they stand. */
   readonly codes: ReadonlyMap<string, "code" | "text">;
+  /** Where the code says nothing of it that the seeds' rules know. */
   readonly status: number | undefined;
 }
 
@@ -50,7 +51,7 @@ function saidIn(text: string): string {
 
 const lined = (text: string): string =>
   text
-    .replace(/"[\w.$@-]+"\s*:/g, "\n")
+    .replace(/"[\w.$@-]+"\s*:(?:\s*(?:null|true|false|[\d.]+)\b)?/g, "\n")
     .replace(/['’`]/g, "")
     .split(/\n|[.;!?]\s|",\s*"|",\s*\{/)
     .map((line) => wordsOf(line, INPUT_LIMITS.messageChars).join(" "))
@@ -72,5 +73,5 @@ export function readFailure({ errorCode, errorMessage = "", stackTrace }: Failur
   codes.set(spelled(code), "code");
   const raised = (text.match(EXCEPTION) ?? []).slice(0, MEMBERS_MAX).map((name) => `raised ${name}`);
   const words = lined([...(codeSpeaks ? [code] : []), text, ...raised].join("\n"));
-  return { words, codes, status: statusIn(code) ?? statusIn(message) };
+  return { words, codes, status: codeSpeaks ? (statusIn(code) ?? statusIn(message)) : undefined };
 }

@@ -5,8 +5,11 @@ export const PAYLOAD: readonly Signature[] = [
   sign("too_large", "bad_payload", 0.965, "it is larger than the receiver takes", {
     codes: ["PAYLOAD_TOO_LARGE", "ENTITY_TOO_LARGE", "EMSGSIZE", "MESSAGE_TOO_LARGE", "RECORD_TOO_LARGE", "REQUEST_TOO_LARGE"],
     words: [
-      "(payload|entity|message|body|request|record|content|file|attachment|packet|document|header|headers|item|event|batch|image|string|uri|url|row|frame|data|object) (\\w+ ){0,3}(too|is too|are too|was too) (large|big|long)|(larger|greater|bigger|longer) than (the )?(max\\w*|allowed|limit|permitted|\\d+|supported)|too ?large",
-      "(size|length|bytes|payload|message|body|file|content) … (exceeds?|exceeded|exceeding|over|above|greater than) … (max\\w*|limit|allowed|size|fixed|\\d+)|(exceeds?|exceeded) … (max\\w* (allowed )?(size|length|payload|message|request|item|document|packet|body)|size limit|maximum size|message size|size|length limit)|max allowed packet|item size|message size|context (length|window)|maximum context|too many tokens|prompt is too long",
+      "(payload|entity|message|body|request|record|content|file|attachment|packet|document|header|headers|item|event|batch|image|string|uri|url|row|frame|data|object) (\\w+ ){0,3}(too|is too|are too|was too) (large|big|long)",
+      "(larger|greater|bigger|longer) than (the )?(max\\w*|allowed|limit|permitted|\\d+|supported)|too ?large",
+      "(size|length|bytes|payload|message|body|file|content) … (exceeds?|exceeded|exceeding|over|above|greater than) … (max\\w*|limit|allowed|size|fixed|\\d+)",
+      "(exceeds?|exceeded) … (max\\w* (allowed )?(size|length|payload|message|request|item|document|packet|body)|size limit|maximum size|message size|size|length limit)",
+      "max allowed packet|item size|message size|context (length|window)|maximum context|prompt is too long",
     ],
   }),
   sign("syntax", "bad_payload", 0.94, "the receiver cannot read what was sent", {
@@ -21,9 +24,17 @@ export const PAYLOAD: readonly Signature[] = [
       "JSON_PARSE_ERROR",
     ],
     words: [
-      "(json|xml|yaml|csv|avro|proto|protobuf|soap|html|graphql|edi|hl7|msgpack|multipart|form data) … (parse|parsing|pars\\w+|error|invalid|decode|decoding|deseriali\\w+|malformed|syntax|exception|well formed|format)|(invalid|malformed|bad|illegal|unparsable|unparseable|not (a )?valid|not well formed) … (json|xml|yaml|csv|avro|proto\\w*|utf ?8|base64|multipart|soap)",
-      "(failed|unable|can ?not|cant|could ?n[o]?t|error|problem|fail|exception|not) (to |while |when |be )?(pars|decod|deseriali|unmarshal|decrypt|interpret|unpack|decompress|read json|read the request body|process the json|cast)\\w*|pars(e|er|ing) (error|exception|failed|failure)|error (pars|decod|deseriali|unmarshal)\\w+|unexpected (token|character|end of (json|input|data)|field|symbol|identifier|element|byte|indent)|unterminated|was expecting|expecting value|seriali[sz]ation exception|wire format|magic byte|not readable|message not readable|well formed|syntax error|unrecogni[sz]ed (field|property|token)|unknown (field|property|attribute|parameter|argument)|extra (inputs|fields|data)|premature end of (document|file)",
-      "poison|corrupt(ed)? (message|record|data|payload|file)|checksum (mismatch|error|failed)|crc|unsupported media|content type|media type|charset|encoding (error|not supported)|invalid utf",
+      "(json|xml|yaml|csv|avro|proto|protobuf|soap|html|graphql|edi|hl7|msgpack|multipart|form data) … (parse|parsing|pars\\w+|error|invalid|decode|decoding|deseriali\\w+|malformed|syntax|exception|well formed|format)",
+      "(invalid|malformed|bad|illegal|unparsable|unparseable|not (a )?valid|not well formed) … (json|xml|yaml|csv|avro|proto\\w*|utf ?8|base64|multipart|soap)",
+      "(failed|unable|can ?not|cant|could ?n[o]?t|error|problem|fail|exception|not) (to |while |when |be )?(pars|decod|deseriali|unmarshal|decrypt|interpret|unpack|decompress|read json|read the request body|process the json|cast)\\w*",
+      "pars(e|er|ing) (error|exception|failed|failure)|error (pars|decod|deseriali|unmarshal)\\w+",
+      "unexpected (token|character|end of (json|input|data)|field|symbol|identifier|element|byte|indent)|unterminated",
+      "was expecting|expecting value|seriali[sz]ation exception|wire format|magic byte|not readable",
+      "message not readable|well formed|syntax error|unrecogni[sz]ed (field|property|token)",
+      "unknown (field|property|attribute|parameter|argument)|extra (inputs|fields|data)",
+      "premature end of (document|file)|poison|corrupt(ed)? (message|record|data|payload|file)",
+      "checksum (mismatch|error|failed)|crc|unsupported media|content type|media type|charset",
+      "encoding (error|not supported)|invalid utf",
     ],
   }),
   sign("schema_of_message", "bad_payload", 0.92, "fields are missing or do not fit", {
@@ -42,10 +53,19 @@ export const PAYLOAD: readonly Signature[] = [
       "FIELD_CUSTOM_VALIDATION_EXCEPTION",
     ],
     words: [
-      "validation (failed|failure|error|errors|exception|problem)s?|(failed|not pass|fails|invalid) … validation|(is|are|was) (a )?required( field| property| parameter)?|(required|missing|mandatory) (\\w+ ){0,3}(field|parameter|property|attribute|argument|value|header|param|key|element|member|column|variable|properties|data|input|information|inputs)s?|(field|value|property|parameter|argument|attribute|key)s? (\\w+ ){0,2}(required|missing|is missing|cannot be (empty|null|blank)|must not be)",
-      "(can ?not|cant|must not|should not|may not|not) be (blank|empty|null|negative|zero|none|undefined|in the (past|future)|longer|greater|less|more|set|omitted)|must (be|have|contain|match|start|not|provide|specify|include|consist|supply|equal|conform)|should (be|have|match|contain)|(does ?n[o]?t|not|did not|do not) (match|conform|satisfy|comply|meet|contain)|not (a )?valid|is not (a|an|one of) |not an allowed|expected … (got|but|received|found|to be)|(got|received) … (expected|instead)|schema (validation|violation|mismatch|error|registry)|incompatible schema|type mismatch|value error|type error \\w+ not|unprocessable|invalid content was found|cvc \\w+",
-      "(outside|out) (of )?(the )?(range|allowed|permitted)|at (least|most) \\d+|between \\d+ and|(min|max)imum (length|value|of|is)",
-      "(less|greater|lower|higher|more|fewer) than (or equal|\\d+|the (min|max))|cannot be set|appropriate screen|too (long|short|small|big|few|many)",
+      "validation (failed|failure|error|errors|exception|problem)s?|(failed|not pass|fails|invalid) … validation",
+      "(is|are) (a )?required( field| property| parameter| when| for| if| in| and| but| by)|(is|are) required$",
+      "(required|missing|mandatory) (\\w+ ){0,3}(field|parameter|property|attribute|argument|value|header|param|key|element|member|column|variable|properties|data|input|information|inputs)s?",
+      "(field|value|property|parameter|argument|attribute|key)s? (\\w+ ){0,2}(required|missing|is missing|cannot be (empty|null|blank)|must not be)",
+      "(can ?not|cant|must not|should not|may not|not) be (blank|empty|null|negative|zero|none|undefined|in the (past|future)|longer|greater|less|more|set|omitted)",
+      "must (be|have|contain|match|start|not|provide|specify|include|consist|supply|equal|conform)",
+      "should (be|have|match|contain)|(does ?n[o]?t|not|did not|do not) (match|conform|satisfy|comply|meet|contain)",
+      "not (a )?valid|is not (a|an|one of) |not an allowed|expected … (got|but|received|found|to be)",
+      "(got|received) … (expected|instead)|schema (validation|violation|mismatch|error|registry)|incompatible schema",
+      "type mismatch|value error|type error \\w+ not|unprocessable|invalid content was found|cvc \\w+",
+      "(outside|out) (of )?(the )?(range|allowed|permitted)|at (least|most) \\d+|between \\d+ and",
+      "(min|max)imum (length|value|of|is)|(less|greater|lower|higher|more|fewer) than (or equal|\\d+|the (min|max))",
+      "cannot be set|too (long|short|small|big|few|many)",
     ],
   }),
   sign("invalid", "bad_payload", 0.8, "a part of it is not as the receiver wants it", {
@@ -57,7 +77,8 @@ export const PAYLOAD: readonly Signature[] = [
   sign("bad_request_word", "bad_payload", 0.58, "the receiver refuses the request as it is", {
     codes: ["BAD_REQUEST", "INVALID_REQUEST", "INVALID_REQUEST_ERROR", "VALIDATION_EXCEPTION"],
     words: [
-      "bad request|invalid \\w+|malformed|invalid|illegal|unacceptable|not acceptable|unsupported|not supported|not valid|decrypt",
+      "mismatch(es|ed)?|bad request|invalid \\w+|malformed|invalid|illegal|unacceptable|not acceptable|unsupported",
+      "not supported|not valid|decrypt",
     ],
   }),
 ];
