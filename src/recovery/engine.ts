@@ -16,6 +16,7 @@ import { createExecute } from "./candidate/execute.ts";
 import { blastRadiusOf } from "./candidate/found.ts";
 import { candidateDetail, candidateList } from "./candidate/read.ts";
 import { createUpdate } from "./candidate/update.ts";
+import { createSignatureBook } from "./causes/signature-documents.ts";
 import { createEvaluator } from "./evaluation/evaluate-candidate.ts";
 import { createEvaluateFailure } from "./evaluation/evaluate-failure.ts";
 import { createEvaluateMessage, type EvaluateMessage } from "./evaluation/evaluate-message.ts";
@@ -80,7 +81,8 @@ function createParts(deps: RecoveryDeps) {
 
   const hooks = createHooks({ clock, events });
   const catalogue = createCatalogue({ documents, events });
-  const ruleBook = createRuleBook({ documents, catalogue, events });
+  const signatures = createSignatureBook(documents, events);
+  const ruleBook = createRuleBook({ documents, catalogue, finder: signatures.finder, events });
   const groupRules = createGroupRules(documents, events);
   const rules = ingestRules(ids, settings.rejectedRestMs);
 
@@ -107,13 +109,14 @@ function createParts(deps: RecoveryDeps) {
 
   const forPeople = { candidates, decisions, update, execute, redrives, regroup };
   const byItself = { intake, ownIngest, completion, evaluator, evaluateFailure, evaluateMessage, failed };
-  const kept = { recovery, topics, settings, hooks, catalogue, ruleBook, groupRules, places };
+  const kept = { recovery, topics, settings, hooks, catalogue, ruleBook, signatures, groupRules, places };
   return { ids, clock, prepare, ...kept, ...forPeople, ...byItself };
 }
 
 export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
   const parts = createParts(deps);
-  const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
+  const { prepare, recovery, settings, catalogue, ruleBook, signatures, candidates, regroup, intake, ownIngest, completion } =
+    parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
   let publishing: Promise<void> | undefined;
 
@@ -148,10 +151,13 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
     register: catalogue.register,
     putAction: (code, text, from, actor) => putAction(catalogue, recovery, { code, text, from, actor }),
 
-    rules: ruleBook.rules,
+    rules: ruleBook.all,
     putRule: ruleBook.put,
     deleteRule: ruleBook.remove,
     ruleHistory: ruleBook.history,
+    causes: signatures.all,
+    putCause: signatures.put,
+    deleteCause: signatures.remove,
 
     provenance: (of, page) => recovery.provenance(of, page),
     stats: () => recovery.stats(NOT_INGESTED),

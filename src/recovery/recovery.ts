@@ -18,6 +18,7 @@ import type {
 import type { RecoveryStats } from "../store/recovery-numbers.ts";
 import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "../store/redrive.ts";
 import type { ActionInfo, RecoveryAction } from "./actions/action.ts";
+import type { Signature } from "./causes/signature.ts";
 import type { HookName, HookOptions, RecoveryHooks } from "./hooks.ts";
 import type { ExecutionRequest, RedriveRequest } from "./redrive/request.ts";
 import type { Evaluation } from "./rules/evaluate.ts";
@@ -183,11 +184,15 @@ export interface Recovery {
   /** Its settings as JSON (enabled, approval, risk, priority, template; absent members stay as shipped), as `putRule` does. */
   putAction(code: string, text: string, from: number, actor: Actor): Promise<ActionInfo>;
 
-  rules(): Promise<Rule[]>;
+  rules(): Promise<readonly Rule[]>;
   /** `from`: the version it was edited from, 0 for a new one. `text` is JSON; every fault is in `detail.errors`. */
   putRule(id: string, text: string, from: number, actor: Actor): Promise<Rule>;
   deleteRule(id: string, from: number, actor: Actor): Promise<void>;
   ruleHistory(id: string): Promise<StoredDocument[]>;
+  /** The catalogue of causes, the most certain first; changed as rules are. */
+  causes(): Promise<readonly Signature[]>;
+  putCause(id: string, text: string, from: number, actor: Actor): Promise<Signature>;
+  deleteCause(id: string, from: number, actor: Actor): Promise<void>;
 
   /** With `dryRun` the list is frozen and shown, and waits for `resumeRedrive`. */
   startRedrive(request: RedriveRequest, actor: Actor): Promise<{ readonly redrive: Redrive; readonly created: boolean }>;

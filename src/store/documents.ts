@@ -1,12 +1,12 @@
 /**
- * The documents of the recovery seam: what people and the engine decide once and read often (rules, group rules, the catalogue,
+ * The documents of the recovery seam: what people and the engine decide once and read often (rules, signatures of causes, group rules, the catalogue,
  * templates), as JSON texts under a version. Written by compare-and-set, so that two editors never overwrite each other.
  */
 import type { NewProvenance } from "./recovery.ts";
 import type { At } from "./store.ts";
 
-/** Rules, group rules, catalogue entries, templates: JSON texts under a version, written by compare-and-set; every version is kept. */
-export type DocumentKind = "rule" | "group_rule" | "action" | "templates";
+/** Rules, signatures, group rules, catalogue entries, templates: JSON texts under a version, written by compare-and-set; every version is kept. */
+export type DocumentKind = "rule" | "cause" | "group_rule" | "action" | "templates";
 
 export interface DocumentWrite {
   readonly kind: DocumentKind;

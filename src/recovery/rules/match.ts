@@ -92,7 +92,7 @@ function causeMatcher({ is, certainty = 0 }: CauseCondition, path: string, inNot
     const name = detail === null ? cause : `${cause}.${detail}`;
     const matched = certain >= certainty && is.some((each) => each === cause || each === name);
     if (matched && !inNot && certain < SURE) asking.share = Math.min(asking.share, certain);
-    asking.facts.push({ path, field: "cause", wanted, found: `${name} (${certain}): ${evidence}`, matched });
+    asking.facts.push({ path, field: "cause", wanted, found: matched ? `${name}: ${evidence}` : name, matched });
     return matched;
   };
 }

@@ -17,7 +17,7 @@ export const NETWORK: readonly Signature[] = [
       ],
       ...["ECONNABORTED", "EPIPE", "UND_ERR_SOCKET", "ERR_HTTP2_STREAM_ERROR", "ERR_STREAM_PREMATURE_CLOSE", "WSAECONNRESET"],
     ],
-    words: ["fetch failed|failed to fetch"],
+    words: ["fetch failed|failed to fetch|cut short|could not be sent"],
   }),
   sign("errno_late", "timeout", 0.985, "no answer came in time", {
     codes: [
@@ -63,8 +63,8 @@ export const NETWORK: readonly Signature[] = [
     words: [
       "(request|read|write|connect|connection|socket|gateway|response|upstream|operation|client|server|session|handshake|consistency|replica|poll|idle|http ?client|header|headers|body|call|rpc) … (time ?out|time ?outs|timed ?out)",
       "(time ?out|time ?outs|timed ?out) … (exceeded|expired|elapsed|reached|after|waiting|while|during|of|error|exception|awaiting)",
-      "(http ?client|read|write|connect|socket) time ?out|etimedout|timed ?out|deadline (was )?exceeded|took too long",
-      "taking too (long|much)|did ?n[o]?t (respond|reply|answer|complete)( \\w+){0,3}|exceeded … (time ?out|deadline)",
+      "(http ?client|read|write|connect|socket) time ?out|etimedout|timed ?out|deadline (was )?exceeded|no (answer|response|reply) (came|within|in|after) \\w+|before (its|the) deadline|took too long",
+      "taking too (long|much)|did ?n[o]?t (respond|reply|answer|complete|finish)( \\w+){0,3}|exceeded … (time ?out|deadline)",
       "time limit exceeded|context deadline|request aborted due to time|function … timed|no heartbeat",
     ],
   }),
