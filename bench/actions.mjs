@@ -6,18 +6,20 @@ import { evaluateRules } from "../dist/recovery/rules/evaluate.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: "boolean" }, misses: { type: "boolean" } },
+  options: { json: { type: "boolean" }, misses: { type: "boolean" }, "no-status": { type: "boolean" } },
 });
 const [file] = positionals;
 if (file === undefined) {
-  console.error("usage: npm run bench:actions -- FILE.jsonl [--json] [--misses]");
+  console.error("usage: npm run bench:actions -- FILE.jsonl [--json] [--misses] [--no-status]");
   process.exit(2);
 }
 
-/** A status beside a code of the receiver's own is said in front of the text, as a sink says it. */
 function asked({ http_status: status, error_code: code, text, stack }) {
   const errorCode = code ?? (status === null ? "" : `http_${status}`);
-  const { recommended, cause, confidence } = evaluateRules(errorCode, text, stack ? { stackTrace: stack } : {});
+  const { recommended, cause, confidence } = evaluateRules(errorCode, text, {
+    ...(stack ? { stackTrace: stack } : {}),
+    httpStatus: values["no-status"] ? undefined : (status ?? undefined),
+  });
   return { action: recommended?.action ?? null, confidence, cause };
 }
 

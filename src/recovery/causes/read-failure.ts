@@ -10,6 +10,8 @@ export interface FailureText {
   readonly errorCode: string;
   readonly errorMessage?: string;
   readonly stackTrace?: string | null;
+  /** Where the reporter knows it beside a code of the receiver's own. */
+  readonly httpStatus?: number | undefined;
 }
 
 export interface ReadFailure {
@@ -62,7 +64,10 @@ const lined = (text: string): string =>
 /** A class of an exception by its name: `Acme::ParseError` raises parse error. */
 const EXCEPTION = /\b[A-Z][A-Za-z0-9]*(?:Error|Exception)\b/g;
 
-export function readFailure({ errorCode, errorMessage = "", stackTrace }: FailureText, codeSpeaks: boolean): ReadFailure {
+export function readFailure(
+  { errorCode, errorMessage = "", stackTrace, httpStatus }: FailureText,
+  codeSpeaks: boolean,
+): ReadFailure {
   const code = errorCode.slice(0, INPUT_LIMITS.codeChars);
   const message = errorMessage.slice(0, INPUT_LIMITS.messageChars);
   const text = saidIn(`${message}\n${(stackTrace ?? "").slice(0, INPUT_LIMITS.stackChars)}`);
@@ -73,5 +78,5 @@ export function readFailure({ errorCode, errorMessage = "", stackTrace }: Failur
   codes.set(spelled(code), "code");
   const raised = (text.match(EXCEPTION) ?? []).slice(0, MEMBERS_MAX).map((name) => `raised ${name}`);
   const words = lined([...(codeSpeaks ? [code] : []), text, ...raised].join("\n"));
-  return { words, codes, status: codeSpeaks ? (statusIn(code) ?? statusIn(message)) : undefined };
+  return { words, codes, status: codeSpeaks ? (statusIn(code) ?? httpStatus ?? statusIn(message)) : undefined };
 }

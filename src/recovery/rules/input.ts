@@ -20,6 +20,7 @@ export interface RuleInput {
   readonly errorCode: string;
   readonly errorMessage?: string;
   readonly stackTrace?: string;
+  readonly httpStatus?: number | undefined;
   readonly topic?: string;
   readonly skillId?: string;
   /** How often this failure has happened, this time included; absent: once. */

@@ -56,6 +56,7 @@ export const ACCESS: readonly Signature[] = [
       "INVALID_SESSION_ID",
     ],
     words: [
+      "(token|key|credentials|api ?key|password|authorization|app|client) … (blocked|must be|not provided|not supplied|not specified|was not sent)|grant ?type|(you|your ip|your request|your address) … blocked",
       "(invalid|bad|incorrect|wrong|expired|revoked|missing|no|unknown|malformed|inactive|unrecogni[sz]ed|rejected|invalidated|deactivated) … (credentials?|password|token|api ?key|access key|apikey|secret|session|jwt|login|signature|bearer|oauth|authentication|client id|client secret|key id|license key|user ?name|certificate credentials|refresh token|auth\\w*)",
       "(token|session|credentials?|api ?key|access key|key|password|secret|grant|jwt|assertion|cookie|signature|login|authorization code) … (expired|revoked|invalid|not valid|inactive|rejected|incorrect|disabled|not match|mismatch|not accepted|not recogni[sz]ed|deleted|missing|required|wrong|not found|does not exist|has been used)",
       "authenticat(ion|e|ing) … (failed|failure|error|required|is required|invalid|credentials|rejected|unsuccessful|exception|refused|denied|mechanism)",
@@ -98,6 +99,7 @@ export const ACCESS: readonly Signature[] = [
   }),
   sign("not_enabled", "config_or_tls", 0.95, "something is not switched on, verified or set up for us", {
     words: [
+      "(only|not|never) approved|(sign|accept|agree to) … terms|terms of service",
       "(not|isnt|arent|has ?n[o]?t|never) (been |currently |yet )*(enabled|configured|activated|verified|provisioned|set ?up|onboarded|whitelisted|allow ?listed|initiali[sz]ed for|approved for|live|certified|installed)",
       "(must|needs to|should|has to) be (enabled|configured|activated|verified|whitelisted|registered)",
       "(enable|activate|configure|turn on|switch on) (it|this|the) \\w+",
@@ -132,6 +134,6 @@ export const ACCESS: readonly Signature[] = [
     ],
   }),
   sign("denied_word", "auth_or_permission", 0.62, "the receiver does not allow it", {
-    words: ["forbidden|denied|unauthori[sz]ed|not allowed|security|permissions?|credentials?"],
+    words: ["disallowed", "forbidden|denied|unauthori[sz]ed|not allowed|security|permissions?|credentials?"],
   }),
 ];

@@ -8,7 +8,7 @@ export const CAPACITY: readonly Signature[] = [
       "(calls|requests|queries|messages|tokens|operations|writes|reads|emails|transactions|tps|qps|rpm|tpm) (per|a|in a) (few )?(second|sec|minute|min)s?",
       "secondary rate|token rate",
       "rate ?limit(s|ed|ing|er)?( was| is| has been)? (exceeded|reached|hit|error|exception|policy)",
-      "exceeded … rate ?limits?|retry (after|in) \\d+|try again in \\d+|spike arrest|provisioned throughput",
+      "exceeded … rate ?limits?|retry (after|in) \\d+|spike arrest|provisioned throughput",
       "maximum sending rate|reduce (your )?(\\w+ )?rates?",
     ],
   }),
@@ -34,8 +34,11 @@ export const CAPACITY: readonly Signature[] = [
       "(exceed(s|ed|ing)?|reached|hit|over) … (concurrency|concurrent|request|frequency|throughput|api) … limits?",
       "limit exceeded for … requests|too (quickly|fast|frequently|often)|faster than|flood(ing)?|please wait",
       "wait (\\d+|a|and|before) \\w+|simultaneous connections|throughput … exceed(s|ed)?|enhance your calm",
-      "wait … before (you )?(try|retry|send|mak|request)\\w*|back ?off",
+      "wait … before (you )?(try|retry|send|mak|request)\\w*",
     ],
+  }),
+  sign("limit_word", "overload_or_quota", 0.72, "a limit was reached", {
+    words: ["limits? (was |has been |is )?(exceeded|reached|hit)|exceeded … limits?"],
   }),
   sign("overloaded", "overload_or_quota", 0.93, "the receiver has more work than it can do", {
     codes: ["OVERLOADED", "OVERLOADED_ERROR", "SERVER_BUSY", "SERVER_IS_BUSY", "SERVICE_BUSY"],
@@ -76,6 +79,7 @@ export const CAPACITY: readonly Signature[] = [
   sign("full", "resource_exhausted", 0.96, "it runs full: somebody has to make room", {
     codes: ["53100", "ENOSPC", "EDQUOT", "EROFS"],
     words: [
+      "write protect(ed)?|read only (media|volume|disk)|(not able|unable|can ?not|failed) … (persist|save|write) … (disk|storage|file)",
       "no space left|enospc",
       "(disk|storage|drive|volume|file ?system|tablespace|table|partition|database) … (is |was |are )?(full|exhausted|quota|space exceeded)",
       "(not enough|insufficient|out of|low on|lack of|no( more)?|free) (\\w+ ){0,2}(disk|storage|space|drive|inodes)",

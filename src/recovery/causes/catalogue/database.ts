@@ -62,6 +62,7 @@ export const DATABASE: readonly Signature[] = [
   }),
   sign("not_yet", "conflict_or_duplicate", 0.88, "it is not so far yet: later it is", {
     words: [
+      "has not been (processed|settled|completed|captured|approved|confirmed|paid|shipped|batched|indexed|published|finali[sz]ed|received)",
       "not (\\w+ )?yet|not yet \\w+|too early|not ready|(is|are|was|still|currently) pending",
       "once (it|the \\w+) (is|has been) (ready|completed|processed|finished|settled)",
     ],
@@ -97,9 +98,16 @@ export const DATABASE: readonly Signature[] = [
       "invalid identifier|column … does not exist",
     ],
   }),
+  sign("constraint", "bad_payload", 0.75, "the data does not fit what the database demands", {
+    codes: ["23000"],
+    words: [
+      "(data )?integrity (constraint )?violation|constraint (violation|violated|failed|error)|violates? (a |the )?(\\w+ )?constraint",
+    ],
+  }),
   sign("leader", "outage.passing", 0.94, "it is starting, stopping or choosing a leader: soon it answers again", {
     codes: ["57P03", "57P01", "57P02", "25006"],
     words: [
+      "^shut ?down$|sigterm|terminating|draining|drained|graceful\\w*|evicted|pre ?empt(ed|ion)",
       "starting up|start(ing)? in progress|not yet (accepting|ready|started|available|initiali[sz]ed)",
       "(is|are|currently) (loading|starting|restarting|booting|initiali[sz]ing|warming up|bootstrapping)|shutting down",
       "shut ?down (in progress|is in progress)|administrator command|recovery mode|in recovery|fail(ing)? ?over",

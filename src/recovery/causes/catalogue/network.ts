@@ -17,7 +17,7 @@ export const NETWORK: readonly Signature[] = [
       ],
       ...["ECONNABORTED", "EPIPE", "UND_ERR_SOCKET", "ERR_HTTP2_STREAM_ERROR", "ERR_STREAM_PREMATURE_CLOSE", "WSAECONNRESET"],
     ],
-    words: ["fetch failed|failed to fetch|cut short|could not be sent"],
+    words: ["^fetch failed|error fetch failed", "failed to fetch|cut short|could not be sent"],
   }),
   sign("errno_late", "timeout", 0.985, "no answer came in time", {
     codes: [
@@ -46,6 +46,7 @@ export const NETWORK: readonly Signature[] = [
   }),
   sign("broken", "network", 0.9, "the connection broke before an answer came", {
     words: [
+      "(http ?2|h2|protocol|framing|stream) error",
       "connection (\\w+ ){0,2}(reset|aborted|closed|terminated|lost|dropped|broken|interrupted|shut ?down|ended|disconnected|forcibly)",
       "reset by peer|econnreset|econnaborted|epipe|broken pipe",
       "socket (hang ?up|closed|error|disconnected|exception|is closed)|hang ?up|other side closed",
@@ -84,6 +85,7 @@ export const NETWORK: readonly Signature[] = [
   }),
   sign("back_soon", "outage.passing", 0.93, "the receiver says that it will be back in a moment", {
     words: [
+      "try again in \\d+",
       "brief(ly)? (unavailable|interrupt\\w+|outage|maintenance)",
       "(back|again) (in|within) a (few )?(second|minute|moment)s?",
       "(try|check) (again|back) (in|within) (a |\\d+ )(few )?(second|minute|moment)s?|momentarily",

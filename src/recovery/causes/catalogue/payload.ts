@@ -53,6 +53,7 @@ export const PAYLOAD: readonly Signature[] = [
       "FIELD_CUSTOM_VALIDATION_EXCEPTION",
     ],
     words: [
+      "(can ?not|cant|must not|may not|should not) (contain|include|have|exceed|start|end|use)",
       "validation (failed|failure|error|errors|exception|problem)s?|(failed|not pass|fails|invalid) … validation",
       "(is|are) (a )?required( field| property| parameter| when| for| if| in| and| but| by)|(is|are) required$",
       "(required|missing|mandatory) (\\w+ ){0,3}(field|parameter|property|attribute|argument|value|header|param|key|element|member|column|variable|properties|data|input|information|inputs)s?",

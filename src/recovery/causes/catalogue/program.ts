@@ -47,12 +47,13 @@ export const PROGRAM: readonly Signature[] = [
   }),
   sign("release", "bug_in_receiver.release", 0.95, "a part of the program is missing: the release is not whole", {
     words: [
+      "no … bean|no such bean \\w+",
       "no module named|(find|load|resolve|import) … (module|class|package|symbol|library|assembly|bundle)",
       "module not found|import error|no class def|class … not found|class ?not ?found|classnotfound",
       "(class|method|function|assembly|library|gem|package|autoload\\w*) … (could not be (found|loaded)|missing)",
       "no such method error|undefined symbol",
-      "(template|partial|view|layout|asset) … (does not exist|missing|not found|error)",
-      "template (does not exist|missing|error|not found)|bean … (create|creation|not)|unsatisfied dependency",
+      "(template|partial|view|layout|asset) … (does not exist|missing|not found)",
+      "template (does not exist|missing|not found)|bean … (create|creation|not)|unsatisfied dependency",
       "no suitable (driver|constructor)|shared object|abi|dependency … (missing|not (found|resolved|satisfied))",
       "target class",
     ],
