@@ -53,7 +53,7 @@ export const CAPACITY: readonly Signature[] = [
       "too many … (parts|segments|tasks|jobs|threads)|slower than|lagging",
     ],
   }),
-  sign("spent", "overload_or_quota.spent", 0.95, "what was paid for or allowed is used up: somebody has to raise it", {
+  sign("spent", "overload_or_quota.spent", 0.95, "what was paid for or allowed is used up: it has to be raised", {
     codes: [
       "INSUFFICIENT_QUOTA",
       "QUOTA_EXCEEDED",
@@ -76,7 +76,7 @@ export const CAPACITY: readonly Signature[] = [
       "trial … (expired|ended|over)|unpaid|overdue|hard limit|license … (expired|limit|exceeded)",
     ],
   }),
-  sign("full", "resource_exhausted", 0.96, "it runs full: somebody has to make room", {
+  sign("full", "resource_exhausted", 0.96, "it runs full: room has to be made", {
     codes: ["53100", "ENOSPC", "EDQUOT", "EROFS"],
     words: [
       "write protect(ed)?|read only (media|volume|disk)|(not able|unable|can ?not|failed) … (persist|save|write) … (disk|storage|file)",

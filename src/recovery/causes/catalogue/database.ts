@@ -29,7 +29,7 @@ export const DATABASE: readonly Signature[] = [
       "operation conflict(ed)?",
     ],
   }),
-  sign("lock", "transient_db", 0.95, "somebody else holds the lock for now", {
+  sign("lock", "transient_db", 0.95, "another one holds the lock for now", {
     codes: ["55P03", "SQLITE_BUSY", "SQLITE_LOCKED"],
     words: [
       "lock (wait |request )?(time ?out|timed out)|lock wait|lock not available|lock (has |was )?(lost|expired)",
@@ -40,7 +40,7 @@ export const DATABASE: readonly Signature[] = [
       "locked by (another|other)|resource busy",
     ],
   }),
-  sign("version", "conflict_or_duplicate", 0.94, "somebody else changed it in between: what is read afresh can be written", {
+  sign("version", "conflict_or_duplicate", 0.94, "it was changed in between: what is read afresh can be written", {
     words: [
       "optimistic (lock|concurrency)\\w*|stale (object|element|state|version|data|record|revision)\\w*|edit conflict",
       "(modified|updated|changed|deleted|edited) by (another|other|someone|a different)",

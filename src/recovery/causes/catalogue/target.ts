@@ -1,8 +1,11 @@
 /** What it was meant for is not there: gone for good, not known, or never set up. */
 import { type Signature, sign } from "../signature.ts";
 
-const THINGS_SET_UP =
-  "bucket|queue|topic|exchange|index|container|stream|route|endpoint|webhook|hook|namespace|deployment|function|method|action|path|url|uri|page|service|project|workspace|vhost|application|app|tenant|partition|repository|file|directory|folder|template|channel|secret|cluster|collection|zone|domain|handler|lambda|instance|view|operation|environment|connector|integration";
+const THINGS_SET_UP = [
+  "bucket|queue|topic|exchange|index|container|stream|route|endpoint|webhook|hook|namespace|deployment|function|method|path|url",
+  "uri|page|service|project|workspace|vhost|application|app|tenant|partition|repository|file|directory|folder|template",
+  "channel|secret|cluster|collection|zone|domain|handler|lambda|instance|operation|environment|connector|integration",
+].join("|");
 
 export const TARGET: readonly Signature[] = [
   sign("record_of_model", "missing_target", 0.97, "the record it refers to is not there", {
@@ -43,14 +46,15 @@ export const TARGET: readonly Signature[] = [
     words: [
       `(${THINGS_SET_UP}) … (not found|does ?n[o]?t exist|not exist|is missing|unknown|(could ?n[o]?t|can ?not|cant) be found|is ?n[o]?t found|not available|undefined)`,
       `(unknown|no such|non ?existent|nonexistent|no matching|undefined) (\\w+ )?(${THINGS_SET_UP})`,
-      `(find|locate|resolve|load|open) (\\w+ ){0,2}(${THINGS_SET_UP})|no (${THINGS_SET_UP})\\w*( \\w+)? (\\w+ )?(found|matched|defined|in|with|for|exists|named|configured|bound|registered)`,
+      `(find|locate|resolve|load|open) (\\w+ ){0,2}(${THINGS_SET_UP})`,
+      `no (${THINGS_SET_UP})\\w*( \\w+)? (\\w+ )?(found|matched|defined|in|with|for|exists|named|configured|bound|registered)`,
       "can ?not (post|get|put|patch|delete) |no route matched|does not host this|index not found|no mapping|no service$",
       "not hosted|(html|doctype|title|h1|nginx|apache|iis) … (404|not found|page not found)",
       "page … (looking for|not be found|doesnt exist)|the requested url|there is nothing here|no handler found",
       "no static resource",
     ],
   }),
-  sign("recipient", "missing_target", 0.9, "whoever or whatever it is about is not known there", {
+  sign("recipient", "missing_target", 0.9, "what it is about is not known there", {
     codes: ["RESOURCE_MISSING", "NOT_FOUND", "RESOURCE_NOT_FOUND", "OBJECT_NOT_FOUND", "NO_SUCH_KEY"],
     words: [
       "(no such|unknown|non ?existent|invalid|missing|cant find|cannot find|find) (\\w+ )?(user|customer|recipient|contact|account|chat|member|person|employee|order|invoice|payment|charge|record|object|entity|item|product|document|subscription|message|ticket|issue|lead|mailbox|address|key|token|id|resource|device|subscriber|transaction|card|list|group|row|conversation)",
