@@ -15,6 +15,7 @@ export const ACCESS: readonly Signature[] = [
       "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
     ],
     words: [
+      "look like … (tls|ssl)|envelope routines|openssl",
       "(certificate|cert|certs|certificates|x509) … (expired|expire|verif\\w+|invalid|untrusted|trusted|revoked|unknown|mismatch|validation|signed|required|not valid|not yet valid|rejected|error|problem|authority|chain|path|has|is|name|common name|altnames?)",
       "(verify|verifying|validate|trust|bad|invalid|expired|untrusted|unknown|wrong|missing|no required) … (certificate|cert|ca|issuer|x509)",
       "self signed|issuer certificate|altnames?|trust anchor|pkix|certificate unknown|x509|tls … verif\\w+",
@@ -120,6 +121,7 @@ export const ACCESS: readonly Signature[] = [
   }),
   sign("switched_off", "config_or_tls", 0.82, "something is switched off", {
     words: [
+      "inhibited|quarantined",
       "(is|was|has been|are|been|currently) (suspended|disabled|paused|deactivated|turned off|switched off|not enabled|de ?provisioned)",
     ],
   }),

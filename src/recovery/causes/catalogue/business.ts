@@ -64,6 +64,7 @@ export const BUSINESS: readonly Signature[] = [
   }),
   sign("not_in_this_state", "business_refusal", 0.9, "what it is about is in a state that does not allow this", {
     words: [
+      "(become|be|go|goes) negative|negative balance|overdrawn",
       "(add|post|append|write|send|reply|modify|update|change|attach|assign) … (closed|locked|archived|completed|cancell?ed|finished|finali[sz]ed) \\w+|(is|was) (closed|finali[sz]ed|locked for editing|cancell?ed)$|does ?n[o]?t accept|not accept(ed)? (this|the|such)",
       "(can ?not|cant|could not|may not|unable to|is not|not) (be )?(refund|cancel|captur|void|modif|updat|chang|complet|edit|revers|delet|amend|process|fulfil|ship|transition|reopen|settl|proceed|book|reserv|schedul)\\w* … (because|since|when|after|as|in|while|due|anymore|any more|until|unless|once|order|payment|transaction|invoice|record|with)",
       "(invalid|illegal|wrong|incorrect|unexpected|current|not in a|not in an|in its current) … (state|status|transition|stage|phase)",

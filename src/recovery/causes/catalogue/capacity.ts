@@ -91,7 +91,7 @@ export const CAPACITY: readonly Signature[] = [
   sign("mailbox_full", "resource_exhausted.passing", 0.97, "the mailbox is full for now", {
     words: [
       "(mailbox|inbox|account|recipient|user) … (full|over (its |their )?quota)|over ?quota",
-      "exceeded (storage|mailbox) \\w+|45[0-2] 4 2 \\d|insufficient system (storage|resources)",
+      "exceeded (storage|mailbox) \\w+|45[0-2] 4 2 2|insufficient system (storage|resources)",
     ],
   }),
   sign("memory", "resource_exhausted.process", 0.96, "the receiver's process has no memory, threads or files left", {

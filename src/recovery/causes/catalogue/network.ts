@@ -72,6 +72,7 @@ export const NETWORK: readonly Signature[] = [
   sign("late_word", "timeout", 0.72, "no answer came in time", { words: ["time ?out|time ?outs|gateway time ?out"] }),
   sign("down", "outage", 0.91, "the receiver as a whole is down", {
     words: [
+      "(process|worker|container|instance|agent|server) … (terminated|exited|died|killed|crashed)( unexpectedly)?",
       "no (\\w+ )?(process(es)?|instances?|workers?|consumers?|responders?|listeners?|subscribers?) (is |are |was |were )?(running|available|alive|connected|listening|responding|online)",
       "no (healthy|available|live|active|running|ready) (\\w+ )?(upstream|host|backend|server|node|instance|target|worker|endpoint|peer|replica|connection|member)s?",
       "no (server|upstream|backend|node|instance|worker|host|target)s? (is|are|was|were|could be)? ?(available|found|online|reachable|ready)",
@@ -85,6 +86,7 @@ export const NETWORK: readonly Signature[] = [
   }),
   sign("back_soon", "outage.passing", 0.93, "the receiver says that it will be back in a moment", {
     words: [
+      "4\\d\\d 4 \\d \\d|grey ?list(ed|ing)?",
       "try again in \\d+",
       "brief(ly)? (unavailable|interrupt\\w+|outage|maintenance)",
       "(back|again) (in|within) a (few )?(second|minute|moment)s?",
@@ -95,6 +97,7 @@ export const NETWORK: readonly Signature[] = [
   sign("unavailable", "outage", 0.75, "the receiver does not serve now", {
     codes: ["UNAVAILABLE", "SERVICE_UNAVAILABLE", "SERVER_UNAVAILABLE", "BACKEND_ERROR", "UPSTREAM_ERROR"],
     words: [
+      "(invalid|bad|malformed) (\\w+ )?response|upstream server",
       "(service|server|system|site|resource|host|backend|upstream|gateway|provider|processor|issuer|api|database|node|instance|application|it) (is |was )?(\\w+ ){0,2}(unavailable|not available|inaccessible|unreachable)",
       "is (currently |temporarily )?unavailable|not available (right now|at (this|the) (time|moment))",
       "unavailable service|backend error|upstream (error|failure|connect error|request failed)|bad gateway",

@@ -12,6 +12,9 @@ export const PAYLOAD: readonly Signature[] = [
       "max allowed packet|item size|message size|context (length|window)|maximum context|prompt is too long",
     ],
   }),
+  sign("other_type", "bad_payload", 0.96, "a field has another type there", {
+    words: ["(type|schema|mapping) conflict|type mismatch|mismatched (input|type)s?|incompatible (types?|schema)"],
+  }),
   sign("syntax", "bad_payload", 0.94, "the receiver cannot read what was sent", {
     codes: [
       "INVALID_JSON",

@@ -37,7 +37,7 @@ export const PROGRAM: readonly Signature[] = [
       "index … out of|out of bounds|(array|slice|string) index|class ?cast|invalid cast|can ?not be cast|illegal state",
       "panic\\w*|segmentation fault|segfault|sigsegv|core dumped|assert(ion)? (failed|failure)",
       "(division|divide|divided) by (zero|0)|stack ?overflow|stack level too deep|maximum call stack|recursion",
-      "unhandled|uncaught|fatal error|call to (a member|undefined|unknown)|unsupported operand|invariant|not callable",
+      "call to (a member|undefined|unknown)|unsupported operand|invariant|not callable",
       "infinite loop|sequence contains no|key not found|given key was not present|collection was modified|bad ?match",
       "case clause|function clause|wrong number of arguments|missing \\d+ required positional|takes \\d+ positional",
       "too few arguments|unexpected keyword|must be of type \\w+ (null|string|int|array)|argument \\d+ … must be",
@@ -59,6 +59,9 @@ export const PROGRAM: readonly Signature[] = [
     ],
   }),
   sign("raised", "bug_in_receiver", 0.56, "the program raised an exception", {
-    words: ["^raised \\w+.*|traceback|stack ?trace|caused by|nested exception|exception|in … line \\d+|on line \\d+"],
+    words: [
+      "unhandled|uncaught|fatal error",
+      "^raised \\w+.*|traceback|stack ?trace|caused by|nested exception|exception|in … line \\d+|on line \\d+",
+    ],
   }),
 ];

@@ -44,7 +44,7 @@ export const TARGET: readonly Signature[] = [
       "RESOURCE_NOT_FOUND_EXCEPTION",
     ],
     words: [
-      `(${THINGS_SET_UP}) … (not found|does ?n[o]?t exist|not exist|is missing|unknown|(could ?n[o]?t|can ?not|cant) be found|is ?n[o]?t found|not available|undefined)`,
+      `(${THINGS_SET_UP}) … (not found|does ?n[o]?t exist|not exist|is missing|unknown|(could ?n[o]?t|can ?not|cant) be found|is ?n[o]?t found|not available)`,
       `(unknown|no such|non ?existent|nonexistent|no matching|undefined) (\\w+ )?(${THINGS_SET_UP})`,
       `(find|locate|resolve|load|open) (\\w+ ){0,2}(${THINGS_SET_UP})`,
       `no (${THINGS_SET_UP})\\w*( \\w+)? (\\w+ )?(found|matched|defined|in|with|for|exists|named|configured|bound|registered)`,
