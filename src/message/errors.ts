@@ -34,10 +34,12 @@ export const ERROR_CODES = {
   /** A request of the recovery engine that does not fit; `detail.errors` has every fault as { field, detail }. */
   invalid_request: { status: 400, retryable: false },
   invalid_rule: { status: 400, retryable: false },
+  invalid_cause: { status: 400, retryable: false },
   invalid_action: { status: 400, retryable: false },
   group_not_found: { status: 404, retryable: false },
   candidate_not_found: { status: 404, retryable: false },
   rule_not_found: { status: 404, retryable: false },
+  cause_not_found: { status: 404, retryable: false },
   action_not_found: { status: 404, retryable: false },
   redrive_not_found: { status: 404, retryable: false },
   /** A candidate, rule, action or redrive has moved on since it was read. */

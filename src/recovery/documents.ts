@@ -9,7 +9,7 @@ import type { NewProvenance } from "./provenance.ts";
 import { record } from "./provenance-sql.ts";
 
 /** Rules, group rules, catalogue entries, templates: JSON texts under a version, written by compare-and-set; every version is kept. */
-export type DocumentKind = "rule" | "group_rule" | "action" | "templates";
+export type DocumentKind = "rule" | "cause" | "group_rule" | "action" | "templates";
 
 export interface DocumentWrite {
   readonly kind: DocumentKind;

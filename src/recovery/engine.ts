@@ -23,6 +23,7 @@ import { candidateDetail, candidateList } from "./candidates/read.ts";
 import { suggest } from "./candidates/suggest.ts";
 import { createUpdate, release } from "./candidates/update.ts";
 import { whatIf } from "./candidates/what-if.ts";
+import { createSignatureBook } from "./causes/signature-documents.ts";
 import { createIntake } from "./failures/intake.ts";
 import { createGroupJoins } from "./failures/join-groups.ts";
 import type { OccurrencePage } from "./failures/occurrences.ts";
@@ -78,7 +79,8 @@ function createParts(deps: RecoveryDeps, records: Records) {
 
   const hooks = createHooks({ clock, events });
   const catalogue = createCatalogue({ documents, events });
-  const ruleBook = createRuleBook({ documents, catalogue, events });
+  const signatures = createSignatureBook(documents, events);
+  const ruleBook = createRuleBook({ documents, catalogue, finder: signatures.finder, events });
   const groupRules = createGroupRules(documents, events);
   const ingesting = { ids, rejectedRestMs: settings.rejectedRestMs };
 
@@ -105,7 +107,7 @@ function createParts(deps: RecoveryDeps, records: Records) {
 
   const forPeople = { candidates, decisions, update, execute, redrives, regroup };
   const byItself = { intake, ownIngest, completion, evaluator, evaluateFailure, evaluateMessage, failed };
-  const kept = { recovery, topics, settings, hooks, catalogue, ruleBook, groupRules, places };
+  const kept = { recovery, topics, settings, hooks, catalogue, ruleBook, signatures, groupRules, places };
   return { ids, clock, prepare, ...kept, ...forPeople, ...byItself };
 }
 
@@ -117,7 +119,8 @@ const bound =
 
 export function createRecovery(deps: RecoveryDeps, records: Records = createRecords(deps.home)) {
   const parts = createParts(deps, records);
-  const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
+  const { prepare, recovery, settings, catalogue, ruleBook, signatures, candidates, regroup, intake, ownIngest, completion } =
+    parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
   let publishing: Promise<void> | undefined;
   let maintained: { stop(): Promise<void> } | undefined;
@@ -165,13 +168,16 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     putAction: (code: string, text: string, from: number, actor: Actor) =>
       putAction(catalogue, recovery, { code, text, from, actor }),
 
-    rules: ruleBook.rules,
+    rules: ruleBook.all,
     /** `from`: the version it was edited from, 0 for a new one. `text` is JSON; every fault is in `detail.errors`. */
     putRule: ruleBook.put,
     deleteRule: ruleBook.remove,
     ruleHistory: ruleBook.history,
     /** What rules that are not in use would have suggested for the groups of the last days. */
     whatIf: bound(whatIf, parts),
+    causes: signatures.all,
+    putCause: signatures.put,
+    deleteCause: signatures.remove,
 
     provenance: recovery.provenance,
     stats: () => recovery.stats(NOT_INGESTED),

@@ -49,6 +49,7 @@ export interface EvaluateRequest {
   readonly errorCode: string;
   readonly errorMessage?: string | undefined;
   readonly stackTrace?: string | undefined;
+  readonly httpStatus?: number | undefined;
   readonly topic?: string | undefined;
   readonly sink?: string | undefined;
   readonly skillId?: string | undefined;

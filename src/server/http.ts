@@ -143,5 +143,7 @@ export function problemOf(thrown: unknown, status?: number): Reply | undefined {
 }
 
 /** An id in a path that names nothing. */
-export const notFound = (what: "message" | "topic" | "group" | "candidate" | "rule" | "action" | "redrive", id: string) =>
-  refused(`${what}_not_found`, `there is no ${what} ${id.slice(0, 250)}`);
+export const notFound = (
+  what: "message" | "topic" | "group" | "candidate" | "rule" | "cause" | "action" | "redrive",
+  id: string,
+) => refused(`${what}_not_found`, `there is no ${what} ${id.slice(0, 250)}`);

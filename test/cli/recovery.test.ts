@@ -236,6 +236,14 @@ describe("rules and actions", () => {
   });
 });
 
+describe("causes", () => {
+  it("are listed, and a text is tested", async () => {
+    expect((await words("causes")).stdout).toMatch(/deadlock +transient_db +97%/);
+    const told = await run(["causes", "test", "--error-code", "http_500", "--message", "deadlock detected"]);
+    expect(told.stdout).toMatch(/transient_db \(97%\)[\s\S]*deadlock/);
+  });
+});
+
 describe("wrong arguments and unknown ids", () => {
   it.each<[string, number, RegExp]>([
     ["groups show 999999", 3, /group_not_found/],
@@ -247,6 +255,7 @@ describe("wrong arguments and unknown ids", () => {
     ["redrive status 018f0000-0000-7000-8000-000000000000", 3, /redrive_not_found/],
     ["redrive pause nope", 3, /redrive_not_found/],
     ["rules show nope", 3, /rule_not_found/],
+    ["causes show nope", 3, /cause_not_found/],
     ["actions show nope", 3, /action_not_found/],
     ["candidates list --decision perhaps", 2, /Allowed choices/],
     ["redrive start --reason x --yes", 2, /select/],

@@ -52,11 +52,35 @@ describe("group rules", () => {
   });
 });
 
+describe("causes", () => {
+  it("a signature is made, tested, edited by version and deleted; a shipped one is switched off", async () => {
+    const address = "/api/v1/recovery/causes/flux";
+    const mine = { cause: "network", certainty: 0.99, says: "the flux was interrupted", words: ["flux … gone"] };
+    const made = await scene.as("alice", "PUT", address, mine);
+    expect([made.status, made.body]).toMatchObject([201, { id: "flux", version: 1, ...mine }]);
+    const told = await evaluate({ error_code: "http_500", error_message: "the flux is gone" });
+    expect(told).toMatchObject({ cause: "network", cause_signature: "flux", recommended_action: "retry_exponential" });
+    expect((await scene.as("bob", "PUT", address, mine)).body.code).toBe("version_conflict");
+    expect((await scene.as("bob", "PUT", address, { ...mine, cause: "weather", version: 1 })).body.code).toBe("invalid_cause");
+    expect((await scene.as("bob", "DELETE", address)).status).toBe(204);
+    expect((await scene.as("alice", "GET", address)).body.code).toBe("cause_not_found");
+    expect((await scene.as("alice", "DELETE", "/api/v1/recovery/causes/deadlock")).status).toBe(204);
+    const listed = dataOf(await scene.as("alice", "GET", "/api/v1/recovery/causes"));
+    expect(listed.find(({ id }) => id === "deadlock")).toMatchObject({ enabled: false, version: 2 });
+    expect(await evaluate({ error_code: "E1", error_message: "lorem", http_status: 401 })).toMatchObject({
+      cause: "auth_or_permission",
+    });
+  });
+});
+
 describe("rules", () => {
   it("the ten that are shipped are there, in their order", async () => {
     const rules = dataOf(await scene.as("alice", "GET", RULES));
-    expect(rules.map(({ id }) => id).slice(0, 3)).toEqual(["timeout_retry", "rate_limit_backoff", "server_error_fallback"]);
-    expect(rules).toHaveLength(10);
+    const ids = rules.map(({ id }) => String(id));
+    const seeds = ids.filter((id) => !id.startsWith("cause_"));
+    expect(seeds.slice(0, 3)).toEqual(["timeout_retry", "rate_limit_backoff", "server_error_fallback"]);
+    expect(seeds).toHaveLength(10);
+    expect(ids.indexOf("timeout_retry")).toBe(ids.length - 10);
   });
 
   it("a new one works at once, is edited by version, and its versions stay", async () => {

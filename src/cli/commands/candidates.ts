@@ -167,12 +167,19 @@ export function speaksFor({ contribution }: Pick<Reason, "contribution">): strin
 export const suggestions = (some: readonly { readonly action: string; readonly confidence: number }[]): string =>
   some.map(({ action, confidence }) => `${action} (${percent(confidence)})`).join(", ");
 
+type Caused = Partial<Pick<AnswerOf<"evaluateFailure">, "cause" | "cause_detail" | "cause_certainty">>;
+/** What is wrong, and how certain that is; a candidate of before has none. */
+export const shownCause = ({ cause, cause_detail, cause_certainty }: Caused): string | null =>
+  cause === undefined ? null : `${cause}${cause_detail ? `.${cause_detail}` : ""} (${percent(cause_certainty ?? 0)})`;
+
 export function showCandidate(io: Io, candidate: Candidate): void {
   const { group, action, evaluation, approvals, approvals_missing, lapsed_reason, provenance, executed_by: by } = candidate;
   sayFields(io, {
     candidate: `${candidate.candidate_id}, round ${candidate.round} of group ${candidate.group_id}, version ${candidate.version}`,
     failure: `${group.error_code} in ${group.topic}: ${group.template}`,
     seen: plural(candidate.occurrence_count, "occurrence"),
+    cause: shownCause(evaluation ?? {}),
+    because: evaluation?.cause_evidence,
     evaluation: candidate.evaluation_status,
     suggested: candidate.selected_action === null ? "nothing" : `${candidate.selected_action} (${percent(candidate.confidence)})`,
     risk: action && `${action.risk}; approval: ${action.approval}`,

@@ -1,9 +1,10 @@
 /**
- * The addresses of candidates: look, change, decide, execute; and of the rules and the catalogue of actions that they come from. A change may insist on
+ * The addresses of candidates: look, change, decide, execute; and of the rules, causes and actions that they come from. A change may insist on
  * the version that was read. What a rule may say is the engine's business (src/recovery/rules); its faults have the shape of all others.
  */
 import { z } from "zod";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recovery/candidates/candidate-state.ts";
+import { CAUSES } from "../../recovery/causes/cause.ts";
 import type { ProblemCode } from "../problem-codes.ts";
 import { type Body, body, lists, listsAll, okOrCreated, optionalBody, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
@@ -90,6 +91,19 @@ const rule = v.shape("Rule", {
   condition: z.record(z.string(), z.unknown()),
 });
 
+const signature = v.shape("CauseSignature", {
+  id: z.string(),
+  version: z.int(),
+  enabled: z.boolean(),
+  cause: z.enum(CAUSES),
+  detail: z.string().optional().describe("which kind of the cause, where the remedy differs"),
+  certainty: z.number(),
+  says: z.string().describe("what it means when it fits"),
+  codes: z.array(z.string()).readonly().optional(),
+  words: z.array(z.string()).readonly().optional().describe("RE2 on the words of the text"),
+  status: z.array(z.int()).readonly().optional(),
+});
+
 /** Its members are judged by the engine, all at once. */
 const document = z.looseObject({ version: v.optional(v.version()), id: v.optional(v.anyText()) }, "must be an object");
 const edit = body("rule", document);
@@ -150,6 +164,13 @@ export const RULE_ROUTES = routes({
   ),
   deleteRule: route("configure", "Delete a rule; its history stays", null, { body: versionOnly }),
   getRuleHistory: shows("Every version of a rule, and who made it", v.pageOf(pastVersion)),
+  listCauses: listsAll("The signatures by which causes are found, the most certain first", signature),
+  getCause: shows("One signature of a cause", signature),
+  putCause: route("configure", "Make a signature of a cause, or replace it", okOrCreated(signature), {
+    body: edit,
+    errors: ["invalid_cause"],
+  }),
+  deleteCause: route("configure", "Delete a signature; a shipped one is switched off", null, { body: versionOnly }),
   listActions: shows("The catalogue of actions, with what is known about each", v.pageOf(action), {
     query: v.object({ action_type: v.optional(v.oneOf(ACTION_TYPES)) }),
   }),

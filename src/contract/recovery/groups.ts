@@ -19,7 +19,10 @@ const GIVEN = Object.keys(said) as (keyof typeof said)[];
 export const NOTHING_SAID = "is missing: error_type or error_code, and what was said in raw or error_message";
 
 const failure = v
-  .object({ ...said, ...v.optionals({ ...where, occurrence_count: v.integer(1, OCCURRENCES_MAX) }) })
+  .object({
+    ...said,
+    ...v.optionals({ ...where, http_status: v.integer(100, 599), occurrence_count: v.integer(1, OCCURRENCES_MAX) }),
+  })
   .refine((given) => GIVEN.some((name) => given[name] !== undefined), { error: NOTHING_SAID, path: ["error_type"] })
   .meta({ id: "Failure" });
 

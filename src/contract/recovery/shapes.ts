@@ -3,6 +3,7 @@
  */
 import { z } from "zod";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recovery/candidates/candidate-state.ts";
+import { CAUSES } from "../../recovery/causes/cause.ts";
 import * as v from "../values.ts";
 
 export const group = v.shape("Group", {
@@ -109,6 +110,11 @@ export const evaluation = v.shape("Evaluation", {
   alternatives: z.array(suggestion).readonly(),
   error_code: z.string().describe("what was read as the error code"),
   ...v.fields(texts, "error_classes", "notes"),
+  cause: z.enum(CAUSES).describe("what is wrong and where"),
+  cause_detail: z.string().nullable().describe("which kind of it, where that is known"),
+  cause_certainty: z.number(),
+  cause_evidence: z.string().describe("why, in a sentence"),
+  cause_signature: z.string().nullable().describe("the signature that found it"),
   rules_evaluated: z.array(ruleResult).readonly(),
 });
 

@@ -20,6 +20,7 @@ export interface FailureFacts {
   readonly errorCode: string;
   readonly errorMessage: string;
   readonly stackTrace: string | null;
+  readonly httpStatus?: number | undefined;
   readonly topic: string;
   readonly skillId: string | null;
   readonly occurrenceCount: number;
@@ -56,8 +57,8 @@ export function createEvaluateFailure(deps: EvaluateFailureDeps): EvaluateFailur
   return async (failure, group, rules) => {
     const set = rules ?? (await ruleBook.set());
     const outcomes = group === null ? [] : outcomesOf(await recovery.outcomes(group.groupId, HALF_LIFE_MS));
-    const { errorCode, errorMessage, stackTrace, topic, skillId, occurrenceCount } = failure;
-    const input = { errorCode, errorMessage, topic, occurrenceCount, outcomes, at: clock.wallMs() };
+    const { errorCode, errorMessage, stackTrace, httpStatus, topic, skillId, occurrenceCount } = failure;
+    const input = { errorCode, errorMessage, httpStatus, topic, occurrenceCount, outcomes, at: clock.wallMs() };
     const more = { ...(stackTrace === null ? {} : { stackTrace }), ...(skillId === null ? {} : { skillId }) };
     const actions = new Map((await catalogue.all()).map((action) => [action.actionCode, action]));
     const evaluation = fitting(evaluate(set, { ...input, ...more }, minConfidence), actions, failure, minConfidence);

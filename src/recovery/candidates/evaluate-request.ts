@@ -41,7 +41,7 @@ export async function evaluateRequest(
   const group = await recovery.groupOf({ fingerprint });
   const occurrenceCount = request.occurrenceCount ?? (group === null ? 1 : group.occurrenceCount + 1);
   const { evaluation } = await evaluateFailure(
-    { ...failure, stackTrace, skillId: request.skillId ?? null, occurrenceCount },
+    { ...failure, stackTrace, skillId: request.skillId ?? null, occurrenceCount, httpStatus: request.httpStatus },
     group,
   );
   const durationMs = clock.monotonicMs() - startedMs;

@@ -67,7 +67,7 @@ function rulesWith(inUse: RuleSet, documents: readonly unknown[]): RuleSet {
   const errors: Fault[] = [];
   for (const [i, document] of documents.entries()) {
     const parsed = parseRule(document, inUse.actions);
-    if (parsed.ok) rules.set(parsed.rule.id, parsed.rule);
+    if (parsed.ok) rules.set(parsed.value.id, parsed.value);
     else errors.push(...parsed.mistakes.map(({ field, detail }) => ({ field: `rules.${i}.${field}`, detail })));
   }
   try {

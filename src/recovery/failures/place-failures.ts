@@ -15,6 +15,7 @@ import {
 import { scopeOf } from "../fingerprint/group-rules.ts";
 import type { GroupIdentity } from "../groups/group.ts";
 import { type GroupRuleBook, placeOf } from "../groups/rule-documents.ts";
+import { groupedCode } from "../rules/code-words.ts";
 import { createTemplateDocuments } from "./template-documents.ts";
 
 export interface Scope {
@@ -61,6 +62,11 @@ async function masksOf(failures: readonly Failure[]): Promise<Coarse[]> {
   }
   return masks;
 }
+
+const inOneSpelling = (failure: Failure): Failure => {
+  const errorCode = groupedCode(failure.errorCode);
+  return errorCode === failure.errorCode ? failure : { ...failure, errorCode };
+};
 
 export interface FailurePlacesOptions {
   readonly documents: Documents;
@@ -119,8 +125,9 @@ export function createFailurePlaces({ documents, groupRules }: FailurePlacesOpti
 
   return {
     fingerprints,
-    async place(failures) {
+    async place(given) {
       await useRules();
+      const failures = given.map(inOneSpelling);
       const scopes = new Map(failures.map(({ topic, errorCode }) => [scopeOf(topic, errorCode), { topic, errorCode }]));
       const changed = new Map<string, Scope>();
       // Groups follow from the set of texts, in any order of learning; the keys that count are made when all processes agree.
@@ -139,7 +146,8 @@ export function createFailurePlaces({ documents, groupRules }: FailurePlacesOpti
       for (const scope of scopes) await alignOne(scope, revision);
     },
     trial,
-    async look(failure) {
+    async look(given) {
+      const failure = inOneSpelling(given);
       const asked = await trial(failure);
       return identity(failure, asked.of(failure));
     },

@@ -133,6 +133,11 @@ export function codeMeant(value: string): string {
   return words.join("_");
 }
 
+/** The code of a failure's group: the many spellings of "too many requests" are one, any other code stays as it was said. */
+export function groupedCode(code: string): string {
+  return /429|rate|many/i.test(code) && codeMeant(code) === "RATE_LIMIT" ? "http_429" : code;
+}
+
 /** A code, a class by its name, or the whole code word for word. UNKNOWN is meant as a code here, not as "none of the classes". */
 export function isCode(code: Code, meant: string): boolean {
   return code.codes.has(meant) || code.name === meant || (meant !== "UNKNOWN" && code.classes.has(meant));

@@ -1,14 +1,15 @@
 /**
- * The ten rules that are shipped. Ids and priorities are those of the seeds where the seeds give them; a score
+ * The rules that are shipped: the ten of the seeds, and above them those of causes. Ids and priorities are those of the seeds where the seeds give them; a score
  * is our first guess at how often the action heals, and outcomes correct it.
  */
+import { CAUSE_RULES } from "./cause-rules.ts";
 import { type Condition, FROM_HISTORY, type Rule, type Rules } from "./rule.ts";
 
 function rule(id: string, name: string, priority: number, condition: Condition, action: string, score: number): Rule {
   return { id, version: 1, name, priority, enabled: true, condition, action, score };
 }
 
-export const DEFAULT_RULES: Rules = [
+export const SEED_RULES: Rules = [
   rule("timeout_retry", "A timeout passes: retry with backoff", 90, { code: { is: ["TIMEOUT"] } }, "retry_exponential", 0.85),
   rule(
     "rate_limit_backoff",
@@ -56,3 +57,5 @@ export const DEFAULT_RULES: Rules = [
     0.35,
   ),
 ];
+
+export const DEFAULT_RULES: Rules = [...CAUSE_RULES, ...SEED_RULES];

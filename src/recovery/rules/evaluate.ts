@@ -3,6 +3,8 @@
  * rule whether it matched, on which fields, and what it contributed. Pure: the same rules and the same input give the same
  * answer, whatever order the rules were given in.
  */
+
+import type { FoundCause } from "../causes/cause-of.ts";
 import type { Evidence } from "../confidence/confidence.ts";
 import { CONFIDENCE_GATES, isSelectable } from "../confidence/gates.ts";
 import { type Proposal, type Ranked, rankActions } from "../confidence/rank.ts";
@@ -50,13 +52,14 @@ export interface Evaluation {
   /** What was read as the error code. */
   readonly errorCode: string;
   readonly errorClasses: readonly string[];
+  readonly cause: FoundCause;
   readonly notes: readonly string[];
 }
 
 const NO_EVIDENCE: Evidence = {};
 
 export function evaluate(set: RuleSet, given: RuleInput, minConfidence: number = CONFIDENCE_GATES.select): Evaluation {
-  const input = prepareInput(given, set.actions);
+  const input = prepareInput(given, set.actions, set.causes);
   const proposers = new Map<string, string[]>();
   const proposals: Proposal[] = [];
   const rulesEvaluated = set.rules.map((prepared) => ask(prepared, input, proposers, proposals));
@@ -75,6 +78,7 @@ export function evaluate(set: RuleSet, given: RuleInput, minConfidence: number =
     rulesEvaluated,
     errorCode: input.code.name,
     errorClasses: [...input.code.classes],
+    cause: input.cause,
     notes: input.notes,
   };
 }
@@ -85,17 +89,18 @@ function ask(
   proposers: Map<string, string[]>,
   proposals: Proposal[],
 ): RuleResult {
-  const asking: Asking = { input, facts: [], fromHistory: undefined };
+  const asking: Asking = { input, facts: [], fromHistory: undefined, share: 1 };
   const holds: boolean = matches === undefined ? false : matches(asking);
   const action = rule.action === FROM_HISTORY ? asking.fromHistory : rule.action;
   const matched: boolean = holds && action !== undefined;
   let contribution: RuleContribution = { kind: "none" };
   if (holds && action !== undefined) {
     const before = proposers.get(action);
-    contribution = { kind: before === undefined ? "prior" : "supports", action, score: rule.score };
+    const score = rule.score * asking.share;
+    contribution = { kind: before === undefined ? "prior" : "supports", action, score };
     if (before === undefined) {
       proposers.set(action, [rule.id]);
-      proposals.push({ action, score: rule.score });
+      proposals.push({ action, score });
     } else before.push(rule.id);
   }
   const { id, version, priority } = rule;

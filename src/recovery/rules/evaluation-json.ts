@@ -2,6 +2,7 @@
  * An evaluation as JSON, in the snake_case of the API: what is recommended and how sure that is, the alternatives, and of each rule
  * whether it matched, on which fields, and what it contributed. The same form is kept with a candidate and shown by the server.
  */
+import type { Cause } from "../causes/cause.ts";
 import type { Evaluation, RuleResult, Suggestion } from "./evaluate.ts";
 
 export interface SuggestionJson {
@@ -33,11 +34,17 @@ export interface EvaluationJson {
   /** What was read as the error code, and its classes. */
   readonly error_code: string;
   readonly error_classes: readonly string[];
+  /** What is wrong and where, how certain that is, and by which signature. */
+  readonly cause: Cause;
+  readonly cause_detail: string | null;
+  readonly cause_certainty: number;
+  readonly cause_evidence: string;
+  readonly cause_signature: string | null;
   readonly notes: readonly string[];
 }
 
 export function evaluationToJson(evaluation: Evaluation): EvaluationJson {
-  const { recommended, confidence, alternatives, rulesEvaluated, errorCode, errorClasses, notes } = evaluation;
+  const { recommended, confidence, alternatives, rulesEvaluated, errorCode, errorClasses, cause, notes } = evaluation;
   return {
     recommended_action: recommended?.action ?? null,
     confidence,
@@ -46,6 +53,11 @@ export function evaluationToJson(evaluation: Evaluation): EvaluationJson {
     rules_evaluated: rulesEvaluated.map(ruleJson),
     error_code: errorCode,
     error_classes: errorClasses,
+    cause: cause.cause,
+    cause_detail: cause.detail,
+    cause_certainty: cause.certainty,
+    cause_evidence: cause.evidence,
+    cause_signature: cause.signature,
     notes,
   };
 }

@@ -2,6 +2,8 @@
  * What rules are asked about: one failure, with what became of earlier actions on it. Texts are cut to their limits once, the
  * code is read once, and outcomes of actions that no catalogue knows are left out and named.
  */
+
+import { type CauseFinder, causeOf, type FoundCause } from "../causes/cause-of.ts";
 import type { Evidence } from "../confidence/confidence.ts";
 import { merged, type OutcomeCounts } from "../confidence/outcome-counts.ts";
 import { type Code, readCode } from "./code-words.ts";
@@ -18,6 +20,7 @@ export interface RuleInput {
   readonly errorCode: string;
   readonly errorMessage?: string;
   readonly stackTrace?: string;
+  readonly httpStatus?: number | undefined;
   readonly topic?: string;
   readonly skillId?: string;
   /** How often this failure has happened, this time included; absent: once. */
@@ -29,6 +32,7 @@ export interface RuleInput {
 
 export interface PreparedInput {
   readonly code: Code;
+  readonly cause: FoundCause;
   readonly fields: Readonly<Record<PatternField, string>>;
   readonly occurrences: number;
   readonly evidence: ReadonlyMap<string, Evidence>;
@@ -41,7 +45,7 @@ const OUTCOMES_MAX = 1_000;
 const NOTES_MAX = 20;
 const NONE: Evidence = {};
 
-export function prepareInput(input: RuleInput, actions: KnownActions): PreparedInput {
+export function prepareInput(input: RuleInput, actions: KnownActions, find: CauseFinder = causeOf): PreparedInput {
   const fields = {
     code: input.errorCode.slice(0, INPUT_LIMITS.codeChars),
     message: (input.errorMessage ?? "").slice(0, INPUT_LIMITS.messageChars),
@@ -66,7 +70,8 @@ export function prepareInput(input: RuleInput, actions: KnownActions): PreparedI
     });
   }
   const code = readCode(fields.code, fields.message);
-  return { code, fields, occurrences: input.occurrenceCount ?? 1, evidence, at: input.at ?? latest, notes };
+  const cause = find(input);
+  return { code, cause, fields, occurrences: input.occurrenceCount ?? 1, evidence, at: input.at ?? latest, notes };
 }
 
 function together(a: OutcomeCounts | undefined, b: OutcomeCounts | undefined): OutcomeCounts | undefined {

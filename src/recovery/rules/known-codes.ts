@@ -46,6 +46,15 @@ export const KNOWN_CODES: readonly KnownCode[] = [
       "READ TIMEOUT",
     ],
   },
+  // A timeout that was not given, or given wrongly, is no timeout that passed.
+  {
+    code: "TIMEOUT_SETTING",
+    classes: [],
+    phrases: [
+      ...["NO TIMEOUT", "WITHOUT TIMEOUT", "INVALID TIMEOUT", "BAD TIMEOUT", "MISSING TIMEOUT", "UNKNOWN TIMEOUT", "SET TIMEOUT"],
+      ...["TIMEOUT NOT SET", "TIMEOUT INVALID", "TIMEOUT MISSING", "TIMEOUT REQUIRED", "TIMEOUT UNSET", "TIMEOUT OUT OF RANGE"],
+    ],
+  },
   { code: "CONNECT_TIMEOUT", classes: ["TIMEOUT"], phrases: ["CONNECT TIMEOUT", "CONNECTION TIMEOUT", "CONNECTION TIMED OUT"] },
   {
     code: "CONNECTION_REFUSED",

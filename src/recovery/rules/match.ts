@@ -3,12 +3,13 @@
  * it found. Parts that can no longer change the answer are not looked at. Each part is visited at most once.
  */
 import { MakegoodError } from "../../message/errors.ts";
+import { SURE } from "../causes/signature.ts";
 import { decayed, successShare, weightOf } from "../confidence/outcome-counts.ts";
 import { beginsWith, codeMeant, isCode, wordsOf } from "./code-words.ts";
 import { fitsGlob } from "./glob.ts";
 import type { PreparedInput } from "./input.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
-import type { CodeCondition, Condition, HistoryCondition, PatternField } from "./rule.ts";
+import type { CauseCondition, CodeCondition, Condition, HistoryCondition, PatternField } from "./rule.ts";
 
 /** One part of a condition and what it met. */
 export interface Fact {
@@ -25,6 +26,8 @@ export interface Asking {
   readonly facts: Fact[];
   /** The action that the first history condition without an action found; nothing under a `not` sets it. */
   fromHistory: string | undefined;
+  /** How much of a rule's score is left where it hangs on a cause that is vague. */
+  share: number;
 }
 
 export type Matcher = (asking: Asking) => boolean;
@@ -49,6 +52,7 @@ export function matcherOf(condition: Condition, patterns: Pattern[], path = "", 
     return (asking) => !part(asking);
   }
   if ("code" in condition) return codeMatcher(condition.code, at("code"));
+  if ("cause" in condition) return causeMatcher(condition.cause, at("cause"), inNot);
   if ("pattern" in condition) return patternMatcher(condition.pattern.field, condition.pattern.matches, patterns, at("pattern"));
   if ("topic" in condition) return globMatcher("topic", condition.topic, at("topic"));
   if ("skill" in condition) return globMatcher("skill", condition.skill, at("skill"));
@@ -77,6 +81,18 @@ function codeMatcher({ is = [], prefix = [], class: classes = [] }: CodeConditio
     const read = [...code.codes, ...code.classes].filter((each, i, all) => each !== code.name && all.indexOf(each) === i);
     const found = `${code.name === "" ? "no code" : code.name}${read.length > 0 ? ` (${read.join(", ")})` : ""}`;
     facts.push({ path, field: code.from, wanted, found, matched });
+    return matched;
+  };
+}
+
+function causeMatcher({ is, certainty = 0 }: CauseCondition, path: string, inNot: boolean): Matcher {
+  const wanted = `${is.join(", ")}${certainty > 0 ? `, at least ${certainty}` : ""}`;
+  return (asking) => {
+    const { cause, detail, certainty: certain, evidence } = asking.input.cause;
+    const name = detail === null ? cause : `${cause}.${detail}`;
+    const matched = certain >= certainty && is.some((each) => each === cause || each === name);
+    if (matched && !inNot && certain < SURE) asking.share = Math.min(asking.share, certain);
+    asking.facts.push({ path, field: "cause", wanted, found: matched ? `${name}: ${evidence}` : name, matched });
     return matched;
   };
 }

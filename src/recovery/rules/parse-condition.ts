@@ -2,13 +2,21 @@
  * Reads the condition of a rule from untrusted JSON (fields in snake_case). A tree deeper or larger than the limits is refused without
  * being walked to its end, and so is a pattern that RE2 does not take or that compiles to a large program.
  */
+import { CAUSES } from "../causes/cause.ts";
 import { wordsOf } from "./code-words.ts";
 import { CODE_CLASSES } from "./known-codes.ts";
 import { type Mistakes, shown } from "./mistakes.ts";
 import { compilePattern } from "./pattern.ts";
-import { type CodeCondition, type Condition, type HistoryCondition, type PatternField, RULE_LIMITS } from "./rule.ts";
+import {
+  type CauseCondition,
+  type CodeCondition,
+  type Condition,
+  type HistoryCondition,
+  type PatternField,
+  RULE_LIMITS,
+} from "./rule.ts";
 
-const KINDS = ["code", "pattern", "topic", "skill", "occurrences", "history", "all", "any", "not"] as const;
+const KINDS = ["code", "cause", "pattern", "topic", "skill", "occurrences", "history", "all", "any", "not"] as const;
 const PATTERN_FIELDS: readonly string[] = ["code", "message", "stack", "topic", "skill"] satisfies PatternField[];
 
 export class ConditionReader {
@@ -49,6 +57,8 @@ export class ConditionReader {
     switch (kind) {
       case "code":
         return some(this.code(value, path), (code) => ({ code }));
+      case "cause":
+        return some(this.cause(value, path), (cause) => ({ cause }));
       case "pattern":
         return this.pattern(value, path);
       case "topic":
@@ -93,6 +103,19 @@ export class ConditionReader {
       if (values !== undefined) code[name] = values;
     }
     return code;
+  }
+
+  private cause(value: unknown, path: string): CauseCondition | undefined {
+    const { mistakes } = this;
+    const given = mistakes.object(value, path, ["is", "certainty"]);
+    const is = given && mistakes.texts(given.is, `${path}.is`);
+    is?.forEach((each, i) => {
+      if ((CAUSES as readonly string[]).includes(each.split(".")[0] ?? "")) return;
+      mistakes.add(`${path}.is[${i}]`, `${shown(each)} is no cause; known are ${CAUSES.join(", ")}`);
+    });
+    if (is === undefined || given?.certainty === undefined) return is && { is };
+    const certainty = mistakes.number(given.certainty, `${path}.certainty`, 0, 1, false);
+    return certainty === undefined ? undefined : { is, certainty };
   }
 
   private pattern(value: unknown, path: string): Condition | undefined {

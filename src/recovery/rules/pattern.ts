@@ -16,6 +16,11 @@ export interface Pattern {
 
 export type Compiled = { readonly ok: true; readonly pattern: Pattern } | { readonly ok: false; readonly error: string };
 
+interface PatternLimits {
+  readonly patternCharsMax: number;
+  readonly programMax: number;
+}
+
 /** A count above this is refused unread: `(x{1000}){1000}` is a short text and a huge program. */
 const REPEAT_MAX = 64;
 
@@ -40,10 +45,10 @@ function repeatTooLarge(source: string): boolean {
 }
 
 /** Not sensitive to case: many authors write error texts. `(?-i)` in the pattern turns that off. */
-export function compilePattern(source: string): Compiled {
+export function compilePattern(source: string, limits: PatternLimits = RULE_LIMITS): Compiled {
   if (source === "") return { ok: false, error: "an empty pattern matches everything; leave the condition out" };
-  if (source.length > RULE_LIMITS.patternCharsMax) {
-    return { ok: false, error: `a pattern has at most ${RULE_LIMITS.patternCharsMax} characters` };
+  if (source.length > limits.patternCharsMax) {
+    return { ok: false, error: `a pattern has at most ${limits.patternCharsMax} characters` };
   }
   if (repeatTooLarge(source))
     return { ok: false, error: `a repetition counts to at most ${REPEAT_MAX}, and a pattern has at most ${REPEATS_MAX} of them` };
@@ -54,8 +59,8 @@ export function compilePattern(source: string): Compiled {
     return { ok: false, error: `not a pattern of RE2 (no back-references, no look-around): ${textOf(thrown)}` };
   }
   const size = compiled.programSize();
-  if (size > RULE_LIMITS.programMax) {
-    return { ok: false, error: `compiles to ${size} steps, at most ${RULE_LIMITS.programMax}: make it shorter or repeat less` };
+  if (size > limits.programMax) {
+    return { ok: false, error: `compiles to ${size} steps, at most ${limits.programMax}: make it shorter or repeat less` };
   }
   const matcher = new RE2Set(RE2Set.UNANCHORED, FLAGS, CACHE_BYTES_MAX);
   matcher.add(source);

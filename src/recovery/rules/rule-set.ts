@@ -4,6 +4,7 @@
  * others.
  */
 import { errorText, MakegoodError } from "../../message/errors.ts";
+import type { CauseFinder } from "../causes/cause-of.ts";
 import { type ActionPriorities, actionOrder } from "./actions.ts";
 import { type Matcher, matcherOf } from "./match.ts";
 import { shown } from "./mistakes.ts";
@@ -25,6 +26,8 @@ export interface RuleSet {
   readonly actions: ActionPriorities;
   /** Codes of the catalogue, in their order. */
   readonly actionOrder: readonly string[];
+  /** How causes are found; absent: by the shipped catalogue. */
+  readonly causes?: CauseFinder;
 }
 
 /** For saving a rule: throws what speaks against using them all together. */

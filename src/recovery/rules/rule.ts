@@ -36,6 +36,13 @@ export interface CodeCondition {
   readonly class?: readonly string[];
 }
 
+export interface CauseCondition {
+  /** Causes, or one kind of a cause: `outage` is also `outage.passing`, and not the other way round. */
+  readonly is: readonly string[];
+  /** At least so certain; absent: however vague it is. */
+  readonly certainty?: number;
+}
+
 export interface HistoryCondition {
   /** Absent: any action of the catalogue that meets the rest. */
   readonly action?: string;
@@ -47,6 +54,7 @@ export interface HistoryCondition {
 /** Each has exactly one member. Lists inside one mean "one of these". */
 export type Condition =
   | { readonly code: CodeCondition }
+  | { readonly cause: CauseCondition }
   | { readonly pattern: { readonly field: PatternField; readonly matches: string } }
   | { readonly topic: readonly string[] }
   | { readonly skill: readonly string[] }

@@ -139,6 +139,23 @@ export const RULES: RecoveryHandlers<keyof typeof RULE_ROUTES> = {
     const data = await recovery.ruleHistory(id);
     return page({ data }, ({ version, text, actor, at }) => ({ version, actor, at, rule: shape.parsedText(text || null) }));
   },
+  listCauses: async (recovery) => page({ data: await recovery.causes() }, (one) => one),
+  async getCause(recovery, { params: { id } }) {
+    const signature = (await recovery.causes()).find((one) => one.id === id);
+    if (!signature) throw notFound("cause", id);
+    return tagged(200, signature, signature.version);
+  },
+  async putCause(recovery, asked, actor) {
+    const { id } = asked.params;
+    const from = asked.version ?? 0;
+    const signature = await recovery.putCause(id, documentText(asked, id), from, actor);
+    return tagged(from === 0 ? 201 : 200, signature, signature.version);
+  },
+  async deleteCause(recovery, { params: { id }, version }, actor) {
+    const known = (await recovery.causes()).find((one) => one.id === id);
+    await recovery.deleteCause(id, version ?? known?.version ?? 0, actor);
+    return DONE;
+  },
   listActions: async (recovery, { query }) => page({ data: await recovery.actions(query) }, shape.actionJson),
   async getAction(recovery, { params: { id } }) {
     const action = (await recovery.actions()).find((one) => one.actionCode === id);

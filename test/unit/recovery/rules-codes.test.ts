@@ -1,6 +1,6 @@
 /** Error codes: which spellings are one code, which are not, and when the message is read. */
 import { describe, expect, it } from "vitest";
-import { beginsWith, codeMeant, isCode, readCode, wordsOf } from "../../../src/recovery/rules/code-words.ts";
+import { beginsWith, codeMeant, groupedCode, isCode, readCode, wordsOf } from "../../../src/recovery/rules/code-words.ts";
 
 const is = (code: string, value: string, message = ""): boolean => isCode(readCode(code, message), codeMeant(value));
 
@@ -128,5 +128,21 @@ describe("the message", () => {
       expect(readCode(code).classes).toEqual(new Set(["UNKNOWN"]));
       expect(codeMeant(code)).not.toBe("");
     }
+  });
+});
+
+describe("R15", () => {
+  it("R15: RATE_LIMITED and 429 are one code of a group; other codes stay as they were said", () => {
+    for (const code of ["RATE_LIMITED", "RATE_LIMIT", "429", "http_429", "TOO_MANY_REQUESTS", "rateLimitExceeded"])
+      expect([code, groupedCode(code)]).toEqual([code, "http_429"]);
+    for (const code of ["PRORATE_LIMIT", "http_503", "TIMEOUT", "ORATE", "E4290", "card_declined"])
+      expect(groupedCode(code)).toBe(code);
+  });
+
+  it("R15: NO_TIMEOUT_SET is no timeout", () => {
+    for (const code of ["NO_TIMEOUT_SET", "TIMEOUT_NOT_SET", "InvalidTimeout", "timeout_missing"])
+      expect([code, [...readCode(code).classes]]).toEqual([code, ["UNKNOWN"]]);
+    for (const code of ["TIMEOUT", "SET_FAILED_TIMEOUT", "NO_ANSWER_TIMEOUT"])
+      expect([...readCode(code).classes]).toEqual(["TIMEOUT"]);
   });
 });

@@ -133,7 +133,7 @@ describe("the hostile zoo", () => {
       expect([source, parsed.ok]).toEqual([source, true]);
       if (!parsed.ok) continue;
       // It comes back at all: a backtracking engine would not, within the life of this test.
-      const { rulesEvaluated } = evaluate(prepareRules([parsed.rule], SHIPPED_ACTIONS), { errorCode: "X", errorMessage: text });
+      const { rulesEvaluated } = evaluate(prepareRules([parsed.value], SHIPPED_ACTIONS), { errorCode: "X", errorMessage: text });
       expect(rulesEvaluated[0]?.facts).toHaveLength(1);
     }
   });
@@ -168,7 +168,7 @@ describe("the hostile zoo", () => {
       { ...base, name: "{{constructor.constructor('return 1')()}}", condition: { occurrences: 1 } },
       SHIPPED_ACTIONS,
     );
-    expect(parsed.ok && parsed.rule.name).toBe("{{constructor.constructor('return 1')()}}");
+    expect(parsed.ok && parsed.value.name).toBe("{{constructor.constructor('return 1')()}}");
   });
 
   it("a set whose patterns are too large together is refused as a whole", () => {
@@ -194,7 +194,7 @@ describe("the hostile zoo", () => {
 describe("the way back", () => {
   it("what is written is what is read", () => {
     for (const rule of DEFAULT_RULES) {
-      expect(parseRule(JSON.parse(JSON.stringify(ruleToJson(rule))), SHIPPED_ACTIONS)).toEqual({ ok: true, rule });
+      expect(parseRule(JSON.parse(JSON.stringify(ruleToJson(rule))), SHIPPED_ACTIONS)).toEqual({ ok: true, value: rule });
     }
     const leaf = fc.oneof(
       fc.record({ occurrences: fc.integer({ min: 1, max: 1_000 }) }),
@@ -217,7 +217,7 @@ describe("the way back", () => {
         const rule = { ...DEFAULT_RULES[0]!, condition: condition as never };
         const again = parseRule(JSON.parse(JSON.stringify(ruleToJson(rule))), SHIPPED_ACTIONS);
         // More than four patterns in one tree are refused, and rightly so.
-        if (again.ok) expect(again.rule).toEqual(rule);
+        if (again.ok) expect(again.value).toEqual(rule);
         else expect(again.mistakes.every(({ detail }) => detail.includes("patterns"))).toBe(true);
       }),
     );

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { actionOrder, SHIPPED_ACTIONS } from "../../../src/recovery/rules/actions.ts";
-import { DEFAULT_RULES } from "../../../src/recovery/rules/defaults.ts";
+import { DEFAULT_RULES, SEED_RULES } from "../../../src/recovery/rules/defaults.ts";
 import { evaluate, evaluateRules } from "../../../src/recovery/rules/evaluate.ts";
 import type { RuleInput } from "../../../src/recovery/rules/input.ts";
 import { type Condition, FROM_HISTORY, type Rule, type Rules } from "../../../src/recovery/rules/rule.ts";
@@ -36,7 +36,7 @@ describe("the shipped rules", () => {
     const result = evaluateRules("TIMEOUT", "Connection timed out", { skillId: "http_call", occurrenceCount: 3 });
     expect(result.recommended?.action).toBe("retry_exponential");
     expect(result.confidence).toBe(0.85);
-    expect(result.rulesEvaluated).toHaveLength(10);
+    expect(result.rulesEvaluated).toHaveLength(DEFAULT_RULES.length);
   });
 
   it("EV-47: are ten, each with its action", () => {
@@ -49,10 +49,11 @@ describe("the shipped rules", () => {
       [{ errorCode: "http_401" }, "auth_notify", "notify_ops"],
       [{ errorCode: "X", outcomes: [own("fallback_model", 4, 0)], at: NOW }, "historical_success", "fallback_model"],
       [{ errorCode: "X", occurrenceCount: 5 }, "escalate_repeated", "notify_ops"],
-      [{ errorCode: "http_404", occurrenceCount: 10 }, "manual_review_high", "manual_intervention"],
+      [{ errorCode: "X", occurrenceCount: 10 }, "manual_review_high", "manual_intervention"],
       [{ errorCode: "X" }, "unknown_manual", "manual_intervention"],
     ];
-    expect(new Set(cases.map(([, id]) => id))).toEqual(new Set(DEFAULT_RULES.map(({ id }) => id)));
+    expect(new Set(cases.map(([, id]) => id))).toEqual(new Set(SEED_RULES.map(({ id }) => id)));
+    expect(SEED_RULES).toHaveLength(10);
     for (const [input, id, action] of cases) {
       const result = evaluate(SHIPPED, input);
       expect([id, result.rulesEvaluated.find((each) => each.ruleId === id)?.contribution]).toMatchObject([
@@ -187,7 +188,7 @@ describe("DR-29: the order", () => {
     const expected = evaluate(SHIPPED, { ...input, outcomes });
     fc.assert(
       fc.property(
-        fc.shuffledSubarray([...DEFAULT_RULES], { minLength: 10 }),
+        fc.shuffledSubarray([...DEFAULT_RULES], { minLength: DEFAULT_RULES.length }),
         fc.shuffledSubarray(outcomes, { minLength: 3 }),
         (rules, shuffled) => {
           const result = evaluate(prepareRules(rules, SHIPPED_ACTIONS), { ...input, outcomes: shuffled });
@@ -245,7 +246,11 @@ describe("the explanation", () => {
       ],
       contribution: { kind: "supports", action: "retry_exponential", score: 0.6 },
     });
-    expect(result.recommended).toMatchObject({ action: "retry_exponential", rules: ["timeout_retry", "mine"], prior: 0.85 });
+    expect(result.recommended).toMatchObject({
+      action: "retry_exponential",
+      rules: ["cause_late", "timeout_retry", "mine"],
+      prior: 0.85,
+    });
     expect(result.rulesEvaluated.find((each) => each.ruleId === "auth_notify")).toMatchObject({
       matched: false,
       contribution: { kind: "none" },
@@ -268,7 +273,7 @@ describe("the explanation", () => {
       outcomes: [own("restarted the pod by hand", 50, 0), own("__proto__", 50, 0)],
       at: NOW,
     });
-    expect(result.recommended).toBeUndefined();
+    expect(result.recommended).toMatchObject({ action: "manual_intervention", confidence: 0.3, rules: ["cause_person"] });
     expect(result.notes).toHaveLength(2);
     expect(result.notes[0]).toContain("restarted the pod by hand");
   });
@@ -302,7 +307,7 @@ describe("the explanation", () => {
     const mebibyte = "x\u0000timeout ".repeat(104_858);
     expect(
       evaluate(SHIPPED, { errorCode: mebibyte, errorMessage: mebibyte, stackTrace: mebibyte, topic: mebibyte }).rulesEvaluated,
-    ).toHaveLength(10);
+    ).toHaveLength(DEFAULT_RULES.length);
   });
 });
 

@@ -18,6 +18,7 @@ import { order, orderIndexes } from "./0014-order.ts";
 import { failedHeads } from "./0016-failed-heads.ts";
 import { retiredLanes } from "./0017-retired-lanes.ts";
 import { laneHome } from "./0018-lane-home.ts";
+import { causes } from "./0019-causes.ts";
 import { rollingCounts } from "./0023-rolling-counts.ts";
 import type { Migration } from "./migration.ts";
 
@@ -40,5 +41,6 @@ export const MIGRATIONS: readonly Migration[] = [
   failedHeads,
   retiredLanes,
   laneHome,
+  causes,
   rollingCounts,
 ];
