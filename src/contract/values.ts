@@ -100,6 +100,15 @@ export const topicName = () =>
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const uuid = () => text().regex(UUID, { error: "must be a UUID in lower case" });
 
+const MOMENT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
+/** A moment of a request, with its zone; a date is its beginning in UTC. */
+export const moment = () =>
+  text()
+    .refine((value) => MOMENT.test(value) && Number.isFinite(Date.parse(value)), {
+      error: "must be a moment in ISO 8601 with its zone, such as 2026-01-31T09:00Z, or a date",
+    })
+    .transform((value) => new Date(value));
+
 /** A number that the store gave: of a group, a candidate. */
 export const numberId = () => integer(1, Number.MAX_SAFE_INTEGER);
 

@@ -13,7 +13,7 @@ import type { Group, GroupFilter } from "./groups/group.ts";
 import type { HookName, HookOptions, RecoveryHooks } from "./hooks.ts";
 import type { Paged } from "./pages.ts";
 import type { ActorType, Provenance } from "./provenance.ts";
-import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "./redrive/redrive.ts";
+import type { MessageOrigin, Redrive, RedriveDetail, RedriveItem, RedrivePreview, RedriveStatus } from "./redrive/redrive.ts";
 import type { ExecutionRequest, RedriveRequest } from "./redrive/request.ts";
 import type { Evaluation } from "./rules/evaluate.ts";
 import type { Rule } from "./rules/rule.ts";
@@ -185,20 +185,20 @@ export interface Recovery {
   ruleHistory(id: string): Promise<StoredDocument[]>;
 
   /** With `dryRun` the list is frozen and shown, and waits for `resumeRedrive`. */
-  startRedrive(request: RedriveRequest, actor: Actor): Promise<{ readonly redrive: Redrive; readonly created: boolean }>;
+  startRedrive(request: RedriveRequest, actor: Actor): Promise<{ readonly redrive: RedriveDetail; readonly created: boolean }>;
   redrives(filter: {
     readonly status?: RedriveStatus | undefined;
     readonly limit: number;
     readonly cursor?: string | undefined;
   }): Promise<Paged<Redrive>>;
-  redrive(id: string): Promise<Redrive>;
+  redrive(id: string): Promise<RedriveDetail>;
   redriveItems(
     id: string,
     page: { readonly state?: RedriveItem["state"] | undefined; readonly limit: number; readonly cursor?: string | undefined },
   ): Promise<Paged<RedriveItem>>;
-  pauseRedrive(id: string, by: Versioned): Promise<Redrive>;
-  resumeRedrive(id: string, by: Versioned): Promise<Redrive>;
-  cancelRedrive(id: string, by: Versioned): Promise<Redrive>;
+  pauseRedrive(id: string, by: Versioned): Promise<RedriveDetail>;
+  resumeRedrive(id: string, by: Versioned): Promise<RedriveDetail>;
+  cancelRedrive(id: string, by: Versioned): Promise<RedriveDetail>;
   /** A dead letter again with another payload, checked against its schema; the original is kept, resolved. */
   edit(
     messageId: string,

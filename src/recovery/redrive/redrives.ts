@@ -9,8 +9,10 @@ import type { Actor, Recovery, Versioned } from "../recovery.ts";
 import { announce } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
 import { type EditRequest, editMessage } from "./edit.ts";
+import { planOf } from "./kept-text.ts";
 import { redriveLine } from "./provenance.ts";
-import type { Redrive, RedriveStatus } from "./redrive.ts";
+import { heldReceivers } from "./receivers.ts";
+import { type Redrive, type RedriveDetail, type RedriveStatus, sends } from "./redrive.ts";
 import { createRunner, type RedriveRunner } from "./runner.ts";
 import { type ExecutionRedrive, startForExecution, startRedrive } from "./start.ts";
 
@@ -54,6 +56,15 @@ export function createRedrives(deps: RedriveDeps): Redrives {
     throw new MakegoodError("wrong_state", text, { id, candidateId, groupId: candidate.groupId });
   }
 
+  /** With what one needs to understand how it stands. */
+  async function detailed(redrive: Redrive): Promise<RedriveDetail> {
+    const { openTopics, ...standing } = await redrives.standing(redrive);
+    const waits = redrive.status === "running" && sends(redrive.mode);
+    const topics = waits ? await deps.store.topics.list() : [];
+    const receivers = { mode: redrive.mode, carrier: planOf(redrive.plan).carrier };
+    return { ...redrive, ...standing, heldReceivers: heldReceivers(topics, openTopics, receivers, deps.clock.wallMs()) };
+  }
+
   async function move(id: string, { word, to, from }: Move, by: Versioned): Promise<Redrive> {
     const before = await found(id);
     if (to === "running" && from.includes(before.status)) await refuseClosed(before);
@@ -80,9 +91,9 @@ export function createRedrives(deps: RedriveDeps): Redrives {
 
   return {
     async startRedrive(request, actor) {
-      const started = await startRedrive(deps, request, actor);
+      const { redrive, created } = await startRedrive(deps, request, actor);
       runner.nudge();
-      return started;
+      return { redrive: await detailed(redrive), created };
     },
     async startForExecution(execution, actor) {
       const started = await startForExecution(deps, execution, actor);
@@ -90,14 +101,14 @@ export function createRedrives(deps: RedriveDeps): Redrives {
       return started;
     },
     redrives: (filter) => redrives.list(filter),
-    redrive: found,
+    redrive: async (id) => detailed(await found(id)),
     async redriveItems(id, page) {
       await found(id);
       return redrives.items(id, page);
     },
-    pauseRedrive: (id, by) => move(id, PAUSE, by),
-    resumeRedrive: (id, by) => move(id, RESUME, by),
-    cancelRedrive: (id, by) => move(id, CANCEL, by),
+    pauseRedrive: async (id, by) => detailed(await move(id, PAUSE, by)),
+    resumeRedrive: async (id, by) => detailed(await move(id, RESUME, by)),
+    cancelRedrive: async (id, by) => detailed(await move(id, CANCEL, by)),
     edit: (messageId, edit) => editMessage(deps, messageId, edit),
     origin: async (messageId) => (isUuid(messageId) ? redrives.origin(messageId) : null),
     runner,
