@@ -72,9 +72,10 @@ export function listSql(
 ): string {
   const selected = selectSql(s, select, values);
   const cap = `$${values.push(select.generationMax)}::int`;
-  const carried = carriedSql(s, "(select id from a)", `$${values.push(carrier)}::text`);
+  const none = "select null::text as message_id where false";
+  const carried = sends(mode) ? carriedSql(s, "(select id from a)", `$${values.push(carrier)}::text`) : none;
   return `a as materialized (${selected}),
-    c as materialized (${sends(mode) ? carried : `select null::text where false`}),
+    c as materialized (${carried}),
     q as materialized (select a.*, case when a.generation >= ${cap} then '${SKIPPED.generationCap}'
       when a.held and ${select.includeHeld !== true} then '${SKIPPED.held}'
       when exists (select from c where c.message_id = a.id::text) then '${SKIPPED.carried}' end as why from a)`;
