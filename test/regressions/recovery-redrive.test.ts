@@ -4,10 +4,17 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMakegood, type Makegood, type Outcome, reject, topic } from "../../src/index.ts";
+import type { TopicDefinition, TopicRecord } from "../../src/message/topic.ts";
+import { createIds } from "../../src/platform/ids.ts";
+import { carrierDefinition, carrierTopicName } from "../../src/recovery/carrier.ts";
+import { createRecords } from "../../src/recovery/records.ts";
 import type { Recovery } from "../../src/recovery/recovery.ts";
+import { REDRIVE_DEFAULTS } from "../../src/recovery/redrive/request.ts";
+import { type Home, homeOf } from "../../src/store/home.ts";
 import { dropSchema, freshSchema, openStore } from "../support/postgres.ts";
 import { until } from "../unit/delivery/support.ts";
 
+const newIds = createIds();
 const ANN = { actor: "ann", actorType: "human" } as const;
 
 describe("redrives", () => {
@@ -20,7 +27,7 @@ describe("redrives", () => {
     if (answer === undefined) taken.push(text);
     return answer;
   };
-  const names = ["mixed", "down", "held", "bulk", "sides"] as const;
+  const names = ["mixed", "down", "held", "bulk", "sides", "tripped", "raced"] as const;
   const topics = names.map((name) =>
     topic<string>(`shop/${name}`, {
       sink: (text) => sink(text) ?? undefined,
@@ -134,5 +141,82 @@ describe("redrives", () => {
     await expect(engine.startRedrive({ ...undo, select: { redriveId: again.redriveId } }, ANN)).rejects.toMatchObject({
       code: "wrong_state",
     });
+  });
+
+  it("R4: circuit_breaker on an open breaker gives it the reason and the cool-down, and no probe is granted before that", async () => {
+    await die("tripped", { amps: 3 });
+    const [group] = await groupsOf("tripped");
+    await mg.store.topics.trip("shop/tripped", 100, "five failures");
+    const { candidateId } = await engine.suggest(group?.groupId as number, ANN);
+    await engine.update(candidateId, { ...ANN, selectedAction: "circuit_breaker" });
+    await engine.approve(candidateId, ANN);
+    await engine.execute(candidateId, ANN);
+    const { breaker } = (await mg.store.topics.get("shop/tripped")) ?? {};
+    expect(breaker).toMatchObject({ state: "open", reason: `opened by ann for candidate ${candidateId}` });
+    expect(breaker?.probeInMs).toBeGreaterThan(30_000);
+    expect(await mg.store.topics.probe("shop/tripped", "another", 1_000)).toBe(false);
+  });
+
+  /** A copy of these dead letters to a carrier that does not deliver. */
+  async function copied(carrier: "fallback" | "compensation", ids: readonly string[]): Promise<string> {
+    const record = (await mg.store.topics.get("shop/sides")) as TopicRecord;
+    const name = carrierTopicName(carrier, "shop/sides");
+    await mg.store.topics.put(carrierDefinition(carrier, record) as TopicDefinition, "api");
+    await mg.store.topics.pause(name, true);
+    const redriveId = newIds();
+    const select = { ids, limit: 10, generationMax: 10 };
+    const about = { idempotencyKey: null, requestHash: "", status: "running", mode: "copy", action: null, candidateId: null } as const;
+    const plan = JSON.stringify({ ...REDRIVE_DEFAULTS, canary: 0, carrier });
+    const redrives = createRecords(homeOf(mg.store) as Home).redrives;
+    await redrives.start({ ...about, redriveId, actor: "ann", reason: "x", select, plan, carrier, provenance: [] });
+    await until(async () => (await engine.redrive(redriveId)).counts.waiting === 0);
+    return redriveId;
+  }
+
+  it("R15: while a copy goes to the fallback a compensation of it is left alone, and the other way round", async () => {
+    await die("sides", { left: 1, right: 1 });
+    const { data } = await mg.store.list({ topic: "shop/sides", limit: 10 });
+    const [one, two] = data.map(({ id }) => id) as [string, string];
+    for (const [id, first, second] of [
+      [one, "fallback", "compensation"],
+      [two, "compensation", "fallback"],
+    ] as const) {
+      expect(await engine.redrive(await copied(first, [id]))).toMatchObject({ counts: { sent: 1 } });
+      expect(await engine.redrive(await copied(second, [id]))).toMatchObject({ leftOut: { carried: 1 } });
+      expect(await engine.redrive(await copied(first, [id])), "the same effect once more").toMatchObject({ counts: { sent: 1 } });
+    }
+    await expect(mg.replay(one, { actor: "ann" })).rejects.toMatchObject({ code: "carried" });
+    expect(await mg.replay(one, { actor: "ann", force: true })).toMatchObject({ generation: 1 });
+  });
+
+  it("R15: a replay by hand sees a copy that began while it waited for the row", async () => {
+    await die("raced", { pair: 1 });
+    const { data } = await mg.store.list({ topic: "shop/raced", limit: 10 });
+    const [dead] = data;
+    await mg.store.topics.pause("shop/mixed", true);
+    const carrier = await mg.enqueue(topics[0] as (typeof topics)[number], "carries it");
+    const home = homeOf(mg.store) as Home;
+    let replay: Promise<unknown> = Promise.resolve();
+    await home.transaction("send a copy", async ({ run }) => {
+      await run(`select 1 from ${home.s}.dead_letter where id = $1::uuid for no key update`, [dead?.id]);
+      replay = mg.replay(dead?.id as string, { actor: "ann" }).catch((error) => error);
+      await until(async () => {
+        const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%dead_letter%for no key update%'";
+        return (await home.read("look")(waits)).length > 0;
+      });
+      const id = newIds();
+      await run(
+        `insert into ${home.s}.redrive (id, request_hash, status, mode, actor, reason, selection, plan, created_at, selected, sent)
+          values ($1::uuid, '', 'paused', 'copy', 'bo', 'x', '{}', '{"carrier":"fallback"}', now(), 1, 1)`,
+        [id],
+      );
+      await run(
+        `insert into ${home.s}.redrive_item (redrive_id, n, message_id, generation, revision, state, carrier_id, sent_at)
+          values ($1::uuid, 1, $2::uuid, 0, 1, 1, $3::uuid, now())`,
+        [id, dead?.id, carrier.id],
+      );
+    });
+    expect(await replay).toMatchObject({ code: "carried" });
+    expect(await mg.store.get(dead?.id as string)).toMatchObject({ status: "dead", resolution: "open" });
   });
 });

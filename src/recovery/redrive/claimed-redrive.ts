@@ -192,7 +192,10 @@ class ClaimWork implements ClaimedRedrive {
     if (result.kind !== "done") return this.#readAgain();
     // A runner of another version does not count by group.
     if (items.length === 0) await this.#store.recount(this.id);
-    this.#redrive = { ...this.#redrive, counts: result.counts };
+    const { waiting, sent, skipped, ...counts } = this.#redrive.counts;
+    const left = Math.max(0, waiting - result.sent - result.skipped);
+    const now = { ...counts, waiting: left, sent: sent + result.sent, skipped: skipped + result.skipped };
+    this.#redrive = { ...this.#redrive, counts: now };
     return true;
   }
 

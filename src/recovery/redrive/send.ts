@@ -10,11 +10,11 @@ import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { carriedAmong } from "./carried.ts";
 import { planOf } from "./kept-text.ts";
-import { type Redrive, type RedriveCounts, SKIPPED, sends } from "./redrive.ts";
+import { type Redrive, SKIPPED, sends } from "./redrive.ts";
 import { addCounts, takeUnder } from "./rows.ts";
 
 type Sent =
-  | { readonly kind: "done"; readonly counts: RedriveCounts; readonly sent: number; readonly skipped: number }
+  | { readonly kind: "done"; readonly sent: number; readonly skipped: number }
   | { readonly kind: "lost" | "not_running" };
 
 export interface ToSend {
@@ -160,8 +160,8 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
   ];
   if (waiting.length > 0) await run(markSql(s, clock), values, at.now ? {} : { name: "mg_redrive_sent" });
   const moves = waiting.map(({ groupNo, skipped }) => ({ groupNo, from: "waiting", to: skipped ? "skipped" : "sent" }) as const);
-  const counts = await addCounts(s, run, id, moves);
-  return { kind: "done", counts, sent: fit().length, skipped: waiting.length - fit().length } as const;
+  await addCounts(s, run, id, moves);
+  return { kind: "done", sent: fit().length, skipped: waiting.length - fit().length } as const;
 }
 
 export function createRedriveSend(home: Home) {
