@@ -10,7 +10,6 @@ const HOUSE = ["test/house-rules/*.test.ts", "test/docs/docs.test.ts"];
 const MEMORY = [
   "test/conformance/memory.test.ts",
   "test/conformance/test-store.test.ts",
-  "test/recovery/conformance-memory.test.ts",
   "test/property/memory.test.ts",
   "test/simulation/simulation.test.ts",
 ];

@@ -140,7 +140,7 @@ export function lastingOptions(
 /** Whether this process has the engine, in words for the start. */
 export function recoveryWords({ recovery_options: options }: Config, store: Store): string {
   if (options === false) return "off (MAKEGOOD_RECOVERY)";
-  if (homeOf(store) === null) return `off: the store ${store.traits.name} keeps no such records`;
+  if (homeOf(store) === null) return `off: it needs PostgreSQL, and the store is ${store.traits.name}`;
   return options.autoExecute ? "on; safe actions run by themselves (RECOVERY_AUTO_EXECUTE)" : "on; nothing runs without a person";
 }
 

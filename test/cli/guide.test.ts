@@ -9,6 +9,7 @@ import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, it, vi } from "vitest";
+import { createRecords } from "../../src/recovery/records.ts";
 import type { WithHome } from "../../src/store/home.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -58,10 +59,10 @@ async function listenForCommands(url: string, rest: () => Promise<void>): Promis
 }
 
 /** Nothing is under way: every message has been attempted, every dead letter is grouped and evaluated. */
-async function atRest(store: Store & WithRecovery): Promise<void> {
+async function atRest(store: Store & WithHome): Promise<void> {
   // In this order: what dies between the two is seen by the second.
   const counts = await store.counts();
-  const { uningested, evaluations } = await store.recovery.stats([]);
+  const { uningested, evaluations } = await createRecords(store.home).stats([]);
   const moving = counts.filter(({ status }) => status === "pending" || status === "processing");
   expect([uningested, evaluations.unevaluated, evaluations.evaluating, moving]).toEqual([0, 0, 0, []]);
 }

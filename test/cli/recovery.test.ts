@@ -1,6 +1,6 @@
 /**
  * The recovery commands: what they print for a person and for a program, what they ask before they touch anything, and which exit code
- * says what. A running server on the memory store; the store itself, without a server, at the end.
+ * says what. A running server; the store itself, without a server, at the end.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

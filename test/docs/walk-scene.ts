@@ -7,10 +7,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createMakegood, topic } from "../../src/index.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
-import type { Records, RedriveRecords } from "../../src/recovery/records.ts";
 import type { Recovery } from "../../src/recovery/recovery.ts";
 import { createApp } from "../../src/server/app.ts";
 import { kernelOf } from "../../src/server/kernel.ts";
+import type { Home, WithHome } from "../../src/store/home.ts";
 import type { Store, WakeHint } from "../../src/store/store.ts";
 import { dropSchema, openStore } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -47,6 +47,10 @@ class Walk {
     if (this.#step === from) this.enter(to);
   }
 
+  at(step: string): boolean {
+    return this.#step === step;
+  }
+
   enter(step: string | null): void {
     this.trace.enter(step);
     this.#step = step;
@@ -73,31 +77,54 @@ function around<T extends object>(
   return wrapped as T;
 }
 
-function walkedStore(store: Store & { readonly recovery: Records }, walk: Walk): Store {
+interface Border {
+  before?(): unknown;
+  after?(): unknown;
+}
+
+/** The same home; before and after what it does under these names something is done. */
+function walkedHome(home: Home, walk: Walk): Home {
   const { gates } = walk;
   const border = (from: string, to: string | null) => () => walk.border(from, to);
-  const redrives = around<RedriveRecords>(store.recovery.redrives, {
-    start: { before: border("execute", "freeze"), after: border("freeze", "execute") },
-    claim: { before: () => gates.takes.passed },
-    send: {
-      after: () => {
+  let judged = 0;
+  const borders: Record<string, Border | undefined> = {
+    "read groups": { after: border("find", "place") },
+    ingest: { before: border("place", "count"), after: border("count", "evaluate") },
+    "write a candidate": {
+      before() {
+        // The first says that it is being evaluated.
+        if (walk.at("evaluate") && ++judged === 2) walk.border("evaluate", "suggest");
+      },
+      after: border("suggest", null),
+    },
+    "start a redrive": { before: border("execute", "freeze"), after: border("freeze", "execute") },
+    "claim a redrive": { before: () => gates.takes.passed },
+    "send items of a redrive": {
+      after() {
         gates.endings.shut();
         walk.border("send", "again");
       },
     },
-    look: { before: () => gates.endings.passed },
-    change: { before: border("heal", "end") },
-  });
-  const recovery = around<Records>(store.recovery, {
-    uningested: { before: border("hear", "find"), after: border("find", "place") },
-    ingest: { before: border("place", "count"), after: border("count", "evaluate") },
-    write: {
-      before({ patch }: { readonly patch: { readonly evaluationStatus?: string } }) {
-        if (patch.evaluationStatus === "evaluated") walk.border("evaluate", "suggest");
-      },
-      after: border("suggest", null),
-    },
-  });
+    "look at a redrive": { before: () => gates.endings.passed },
+    "change a redrive": { before: border("heal", "end") },
+  };
+  async function walked<T>(during: string, call: () => Promise<T>): Promise<T> {
+    await borders[during]?.before?.();
+    const result = await call();
+    await borders[during]?.after?.();
+    return result;
+  }
+  return {
+    ...home,
+    read: (during) => (text, values, how) => walked(during, () => home.read(during)(text, values, how)),
+    write: (during) => (text, values, how) => walked(during, () => home.write(during)(text, values, how)),
+    transaction: (during, work) => walked(during, () => home.transaction(during, work)),
+  };
+}
+
+function walkedStore(store: Store & WithHome, walk: Walk): Store {
+  const { gates } = walk;
+  const border = (from: string, to: string | null) => () => walk.border(from, to);
   const walked = around<Store>(store, {
     enqueue: { before: border("accept", "write"), after: border("write", "accept") },
     lanes: { before: () => gates.looks.passed, after: border("look", "plan") },
@@ -109,6 +136,7 @@ function walkedStore(store: Store & { readonly recovery: Records }, walk: Walk):
       },
       after: border("claim", "attempt"),
     },
+    lead: { after: border("hear", "find") },
     settle: {
       before: border("answer", "settle"),
       after() {
@@ -122,7 +150,7 @@ function walkedStore(store: Store & { readonly recovery: Records }, walk: Walk):
   const wake = (listener: (hint: WakeHint) => void) => store.wake((hint) => void gates.hints.passed.then(() => listener(hint)));
   return Object.defineProperties(walked, {
     wake: { value: wake },
-    recovery: { value: Object.defineProperty(recovery, "redrives", { value: redrives }) },
+    home: { value: walkedHome(store.home, walk) },
   });
 }
 

@@ -7,14 +7,21 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { readConfig } from "../../src/server/config/config.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
+import { onPostgres } from "../server/recovery-support.ts";
 import { rawExchange, startTestServer, type TestServer } from "../server/support.ts";
 
 let server: TestServer;
+let drop: () => Promise<void>;
 beforeAll(async () => {
-  server = await startTestServer();
+  const made = await onPostgres();
+  drop = made.drop;
+  server = await startTestServer({}, { store: made.store });
   await server.send("PUT", "/api/v1/topics/a/b", { sink: { kind: "notify" }, paused: true });
 });
-afterAll(() => server.close({ drainMs: 100 }));
+afterAll(async () => {
+  await server.close({ drainMs: 100 });
+  await drop();
+});
 
 interface Problem {
   readonly code: string;

@@ -4,8 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ADDRESSES } from "../../src/contract/addresses.ts";
-import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
-import type { Store } from "../../src/store/store.ts";
+import { onPostgres } from "./recovery-support.ts";
 import { startTestServer, type TestServer } from "./support.ts";
 
 const TOKENS = "alice:alice-secret-0123456789";
@@ -16,14 +15,19 @@ const ROUTES = Object.values(ADDRESSES)
 let closed: TestServer;
 let without: TestServer;
 let off: TestServer;
+const made: Awaited<ReturnType<typeof onPostgres>>[] = [];
 
 beforeAll(async () => {
-  closed = await startTestServer({ MAKEGOOD_TOKENS: TOKENS });
-  const { recovery: _none, ...kernelOnly } = createMemoryStore() as Store & { recovery: unknown };
-  without = await startTestServer({}, { store: kernelOnly as Store });
-  off = await startTestServer({ MAKEGOOD_RECOVERY: "off" });
+  for (let i = 0; i < 2; i++) made.push(await onPostgres());
+  const [one, other] = made;
+  closed = await startTestServer({ MAKEGOOD_TOKENS: TOKENS }, { store: one?.store });
+  without = await startTestServer();
+  off = await startTestServer({ MAKEGOOD_RECOVERY: "off" }, { store: other?.store });
 });
-afterAll(() => Promise.all([closed, without, off].map((server) => server.close({ drainMs: 100 }))));
+afterAll(async () => {
+  await Promise.all([closed, without, off].map((server) => server.close({ drainMs: 100 })));
+  for (const { drop } of made) await drop();
+});
 
 const ask = (server: TestServer, method: string, path: string, headers: Record<string, string> = {}) =>
   server.api(path, {

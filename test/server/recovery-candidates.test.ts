@@ -4,7 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { HALF_LIFE_MS } from "../../src/recovery/confidence/outcome-counts.ts";
-import { homeOf } from "../../src/store/home.ts";
+import { createRecords } from "../../src/recovery/records.ts";
+import type { WithHome } from "../../src/store/home.ts";
+import type { Store } from "../../src/store/store.ts";
 import { dataOf, inOrder, type Json, type RecoveryServer, startRecoveryServer } from "./recovery-support.ts";
 
 let scene: RecoveryServer;
@@ -73,7 +75,7 @@ describe("from a dead letter to a healed group", () => {
   it("DR-3: shows a confidence as it is in every answer, not rounded up to a gate, and what was learned to three places", async () => {
     const { group, candidate } = await scene.deadGroup("heal/digits", 1);
     const learned = { groupId: group.group_id as number, action: "retry_exponential", healed: 5.027, failed: 1.073 };
-    await homeOf(scene.server.store)?.learn([learned], HALF_LIFE_MS);
+    await createRecords((scene.server.store as Store & WithHome).home).learn([learned], HALF_LIFE_MS);
     const rule = { name: "x", priority: 99, condition: { topic: ["heal/digits"] }, action: "retry_exponential", score: 0.75 };
     expect((await scene.as("alice", "PUT", `${BASE}/rules/digits`, rule)).status).toBe(201);
     const shown = (await scene.as("alice", "POST", `${BASE}/groups/${group.group_id}/suggest`)).body;

@@ -1,11 +1,11 @@
 /**
- * A server with two people's tokens, and a receiver whose answer a test chooses: what the recovery tests over HTTP have in common.
+ * A server on PostgreSQL with two people's tokens, and a receiver whose answer a test chooses: what the recovery tests over HTTP have in common.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, vi } from "vitest";
 import type { ServeOptions } from "../../src/server/serve.ts";
-import { startTestServer, type TestServer } from "./support.ts";
+import { STORES, type StoreChoice, startTestServer, type TestServer } from "./support.ts";
 
 export interface Json {
   readonly [name: string]: unknown;
@@ -63,12 +63,17 @@ export const inOrder = (a: unknown, b: unknown): number => String(a).localeCompa
 /** Members of a list answer. */
 export const dataOf = ({ body }: Answered): Json[] => body.data as Json[];
 
+/** A store in a schema of its own, for a server to open and to close. */
+export const onPostgres = () => (STORES.find(({ name }) => name === "postgres") as StoreChoice).make();
+
 export async function startRecoveryServer(
   env: Record<string, string> = {},
   more: Partial<ServeOptions> = {},
 ): Promise<RecoveryServer> {
   const tokens = Object.entries(TOKENS).map(([name, secret]) => `${name}:${secret}`);
-  const server = await startTestServer({ MAKEGOOD_TOKENS: tokens.join(","), MAKEGOOD_POLL_MS: "20", ...env }, more);
+  const made = more.store ? null : await onPostgres();
+  const own = made ? { ...more, store: made.store } : more;
+  const server = await startTestServer({ MAKEGOOD_TOKENS: tokens.join(","), MAKEGOOD_POLL_MS: "20", ...env }, own);
   const receiver = await startReceiver();
   const as: RecoveryServer["as"] = async (person, method, path, body, headers = {}) => {
     const response = await server.api(path, {
@@ -115,6 +120,7 @@ export async function startRecoveryServer(
     async close() {
       await server.close({ drainMs: 100 });
       receiver.close();
+      await made?.drop();
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The engine on PostgreSQL, in two processes' worth of stores: what the memory store gives for nothing (one write at a time) must hold
- * between connections, and every move of the engine must pass the database's own fence.
+ * The engine in two processes' worth of stores, at work by itself on the real clock: what is one must be one between connections, and
+ * every move of the engine must pass the database's own fence.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMakegood, type Makegood, reject, topic } from "../../../src/index.ts";
@@ -129,5 +129,23 @@ describe("the engine on PostgreSQL", () => {
     expect(await at(1, b)).toBe(split.group.groupId);
     for (const { id } of await one().groupRules()) await one().deleteGroupRule(id, null, ANN);
     expect(await engines[1]?.groupRules()).toEqual([]);
+  });
+
+  it("makes no event of each delivery, and is still told of each failure", async () => {
+    const quiet = topic<string>("a/quiet", {
+      sink: (payload) => {
+        if (payload === "bad") throw new Error("no");
+      },
+      retry: { attemptsMax: 1 },
+    });
+    const store = await openStore();
+    {
+      await using mg = await createMakegood({ store, topics: [quiet], pollMs: 50 });
+      mg.work();
+      await mg.enqueueMany(quiet, [{ payload: "good" }, { payload: "bad" }]);
+      await until(async () => (await mg.recovery?.groups({ limit: 5 }))?.data.length === 1);
+      expect(mg.events.heard).toBe(false);
+    }
+    await dropSchema(store.schema);
   });
 });

@@ -7,8 +7,6 @@ import { createEvents } from "../../../src/observe/events.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { createIds } from "../../../src/platform/ids.ts";
 import { createRedrives } from "../../../src/recovery/redrive/redrives.ts";
-import { homeOf } from "../../../src/store/home.ts";
-import type { Store } from "../../../src/store/store.ts";
 import { DELIVERED, dead, definition, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
 import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../../support/postgres.ts";
 import { startScript, until } from "../../support/processes.ts";
@@ -16,10 +14,11 @@ import { ANN } from "./scene.ts";
 
 const TOPIC = "kills/redrive";
 const LEASE_MS = 400;
+type Opened = Awaited<ReturnType<typeof openStore>>;
 const CHILD = new URL("./runner-child.mjs", import.meta.url).pathname;
 
 let schema: string;
-let store: Store;
+let store: Opened;
 const ids = createIds();
 const settings = { leaseMs: LEASE_MS, pollMs: 50 };
 
@@ -34,11 +33,9 @@ afterAll(async () => {
   await dropSchema(schema);
 });
 
-function redrivesOn(on: Store) {
-  const recovery = homeOf(on);
-  if (!recovery) throw new Error("this store has no recovery records");
+function redrivesOn(on: Opened) {
   const fixed = { events: createEvents(), ids, clock: systemClock, serves: () => true, checkPayload: () => {} };
-  return createRedrives({ recovery, store: on, owner: `test-${ids()}`, settings, ...fixed });
+  return createRedrives({ recovery: on.recovery, store: on, owner: `test-${ids()}`, settings, ...fixed });
 }
 
 /** Dead letters from the start: a direct try was refused for good. */

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 const options = JSON.parse(process.argv[2]);
 const load = (path) => import(pathToFileURL(join(options.dist, path)).href);
 const { createPostgresStore } = await load("store/postgres/index.js");
+const { createRecords } = await load("recovery/records.js");
 const { createRedrives } = await load("recovery/redrive/redrives.js");
 const { createEvents } = await load("observe/events.js");
 const { createIds } = await load("platform/ids.js");
@@ -14,7 +15,7 @@ const { systemClock } = await load("platform/clock.js");
 const say = (fact) => process.stdout.write(`${JSON.stringify(fact)}\n`);
 const store = createPostgresStore({ url: options.url, schema: options.schema, poolMax: 2 });
 await store.open();
-const inner = store.recovery.redrives;
+const inner = createRecords(store.home).redrives;
 const redrives = {
   ...inner,
   async send(...args) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMakegood, createMemoryStore, topic } from "../../../src/index.ts";
+import { createMemoryStore, topic } from "../../../src/index.ts";
 import { fastClock, setUp, until, wrap } from "./support.ts";
 
 describe("wiring (DX-10: what is built is started)", () => {
@@ -78,20 +78,5 @@ describe("wiring (DX-10: what is built is started)", () => {
     await until(async () => (await serving.count("delivered")) === 1);
     await sending.mg.close();
     await serving.mg.close();
-  });
-
-  it("the recovery engine makes no event of each delivery, and is still told of each failure", async () => {
-    const quiet = topic<string>("a/quiet", {
-      sink: (payload) => {
-        if (payload === "bad") throw new Error("no");
-      },
-      retry: { attemptsMax: 1 },
-    });
-    const store = createMemoryStore();
-    await using mg = await createMakegood({ store, topics: [quiet], pollMs: 50 });
-    mg.work();
-    await mg.enqueueMany(quiet, [{ payload: "good" }, { payload: "bad" }]);
-    await until(async () => (await mg.recovery?.groups({ limit: 5 }))?.data.length === 1);
-    expect(mg.events.heard).toBe(false);
   });
 });

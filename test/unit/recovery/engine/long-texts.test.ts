@@ -2,7 +2,8 @@
  * Long texts do not hold up the process: a batch of them is masked in many turns of the event loop, an ordinary one in a single turn.
  */
 import { expect, it } from "vitest";
-import { ANN, createScene } from "./scene.ts";
+import type { Documents } from "../../../../src/recovery/documents.ts";
+import { createFailurePlaces } from "../../../../src/recovery/failures/place-failures.ts";
 
 /** How many turns others had while `work` was done. */
 async function turnsDuring(work: Promise<unknown>): Promise<number> {
@@ -19,14 +20,11 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 }
 
 async function turnsOf(texts: readonly string[]): Promise<number> {
-  const { engine, report } = await createScene();
-  await engine.ingest(report(), ANN);
-  const turns = await turnsDuring(
-    Promise.all(texts.map((text, n) => engine.ingest(report({ errorMessage: text, idempotencyKey: `n-${n}` }), ANN))),
-  );
-  const { data } = await engine.groups({ limit: 10 });
-  expect(data.reduce((sum, { occurrenceCount }) => sum + occurrenceCount, 0)).toBe(texts.length + 1);
-  return turns;
+  const nothing = { revision: async () => 0, get: async () => null, put: async () => ({ kind: "done", version: 1 }) };
+  const groupRules = async () => ({ rules: [], byId: new Map() });
+  const places = createFailurePlaces({ documents: nothing as unknown as Documents, groupRules });
+  const failures = texts.map((errorMessage) => ({ topic: "t/x", sink: "x", errorCode: "E", errorMessage }));
+  return turnsDuring(places.place(failures).then(({ identities }) => expect(identities).toHaveLength(texts.length)));
 }
 
 it("lets others run between the texts of a batch when they are long", async () => {
