@@ -51,9 +51,12 @@ export async function createStage() {
   const { clock, calls } = place;
   const store = calls.counted(place.store);
   const others: Store[] = [];
-  onTestFinished(async () => {
-    await calls.idle();
+  onTestFinished(async ({ task }) => {
+    // What failed may still be running, after a timeout for instance: it keeps its schema, and nobody else gets it.
+    const failed = task.result?.state === "fail";
+    if (!failed) await calls.idle();
     for (const other of others) await other.close();
+    if (failed) return place.store.close();
     await place.clear();
     if (clock.wallMs() > OLD_MS) await place.close();
     else places.push(place);
