@@ -55,7 +55,9 @@ describe("redrives", () => {
 
   /** So many dead letters of each word, ingested. */
   async function die(name: (typeof names)[number], words: Readonly<Record<string, number>>): Promise<void> {
-    const payloads = Object.entries(words).flatMap(([word, n]) => Array.from({ length: n }, (_, i) => ({ payload: `${word} ${i}` })));
+    const payloads = Object.entries(words).flatMap(([word, n]) =>
+      Array.from({ length: n }, (_, i) => ({ payload: `${word} ${i}` })),
+    );
     for (const word of Object.keys(words)) refuses(word, `E_${word.toUpperCase()}`);
     await mg.enqueueMany(topics[names.indexOf(name)] as (typeof topics)[number], payloads);
     await until(async () => {
@@ -82,7 +84,12 @@ describe("redrives", () => {
       verdicts: { healed: 1, failed: 1, inconclusive: 0, undecided: 0 },
     });
     expect(after.statusReason).toContain("1 of 2 groups failed");
-    expect(after.groups[0]).toMatchObject({ verdict: "failed", waiting: 35, failed: 5, reason: expect.stringContaining("5 of 5") });
+    expect(after.groups[0]).toMatchObject({
+      verdict: "failed",
+      waiting: 35,
+      failed: 5,
+      reason: expect.stringContaining("5 of 5"),
+    });
     const held = (await engine.redriveItems(redrive.redriveId, { state: "waiting", limit: 100 })).data;
     expect(held.map(({ reason }) => reason)).toEqual(Array.from({ length: 35 }, () => "group_failed"));
     answers.delete("poison");
@@ -114,7 +121,10 @@ describe("redrives", () => {
     await die("down", { line: 20 });
     await mg.store.topics.trip("shop/down", 3_600_000, "connect ECONNREFUSED");
     answers.delete("line");
-    const { redrive } = await engine.startRedrive({ select: { topic: "shop/down" }, reason: "is it back", canary: 5, rampFrom: 100 }, ANN);
+    const { redrive } = await engine.startRedrive(
+      { select: { topic: "shop/down" }, reason: "is it back", canary: 5, rampFrom: 100 },
+      ANN,
+    );
     await until(async () => (await engine.redrive(redrive.redriveId)).counts.sent === 5);
     const waits = await engine.redrive(redrive.redriveId);
     expect(waits).toMatchObject({ status: "running", counts: { waiting: 15, sent: 5 }, runner: expect.any(String) });
@@ -165,7 +175,14 @@ describe("redrives", () => {
     await mg.store.topics.pause(name, true);
     const redriveId = newIds();
     const select = { ids, limit: 10, generationMax: 10 };
-    const about = { idempotencyKey: null, requestHash: "", status: "running", mode: "copy", action: null, candidateId: null } as const;
+    const about = {
+      idempotencyKey: null,
+      requestHash: "",
+      status: "running",
+      mode: "copy",
+      action: null,
+      candidateId: null,
+    } as const;
     const plan = JSON.stringify({ ...REDRIVE_DEFAULTS, canary: 0, carrier });
     const redrives = createRecords(homeOf(mg.store) as Home).redrives;
     await redrives.start({ ...about, redriveId, actor: "ann", reason: "x", select, plan, carrier, provenance: [] });
@@ -201,7 +218,8 @@ describe("redrives", () => {
       await run(`select 1 from ${home.s}.dead_letter where id = $1::uuid for no key update`, [dead?.id]);
       replay = mg.replay(dead?.id as string, { actor: "ann" }).catch((error) => error);
       await until(async () => {
-        const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%dead_letter%for no key update%'";
+        const waits =
+          "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%dead_letter%for no key update%'";
         return (await home.read("look")(waits)).length > 0;
       });
       const id = newIds();

@@ -74,7 +74,8 @@ describe("where there is no engine", () => {
   });
 
   it("says at start which addresses answer 501, and that it is the store or the switch", async () => {
-    expect(without.lines.some((line) => line.includes("/api/v1/recovery") && line.includes("501"))).toBe(true);
+    const said = without.lines.find((line) => line.includes("/api/v1/recovery") && line.includes("501"));
+    expect(said).toContain("it needs PostgreSQL, and the store is memory");
     expect(off.lines.some((line) => line.includes("MAKEGOOD_RECOVERY"))).toBe(true);
     const response = await off.api("/api/v1/recovery/stats");
     expect([response.status, await response.json()]).toMatchObject([

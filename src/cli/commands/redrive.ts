@@ -93,8 +93,10 @@ async function afterAsking(asking: Conversation, planned: Redrive) {
   const { redrive_id: id, counts, version, mode } = planned;
   showRedrive(asking.io, planned);
   try {
-    const verb = DONE[mode] === undefined ? "Put back" : mode.charAt(0).toUpperCase() + mode.slice(1);
-    await confirmed(asking.io, `${verb} ${plural(counts.selected - counts.skipped, "message")}?`);
+    const messages = plural(counts.selected - counts.skipped, "message");
+    const put =
+      DONE[mode] === undefined ? `Put ${messages} back?` : `${mode.charAt(0).toUpperCase()}${mode.slice(1)} ${messages}?`;
+    await confirmed(asking.io, put);
   } catch (error) {
     await ask(asking, "cancelRedrive", { id, reason: "not confirmed" });
     throw error;

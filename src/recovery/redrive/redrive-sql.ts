@@ -105,11 +105,11 @@ const roomSql = (
     min(g.reason) filter (where g.verdict = 'failed' and g.waiting > 0)
   from ${s}.redrive_group g where g.redrive_id = $1::uuid`;
 
-/** Canaries of all groups first, in the order of the list. $4 limit. */
+/** Canaries first, then group by group, each in the order of the list; no further than the limit. $4 limit. */
 const nextSql = (s: string) => `select ${ITEM_COLUMNS} from (select g.no, ${ALLOWED} as allowed from ${s}.redrive_group g
       where g.redrive_id = $1::uuid and g.waiting > 0 and ${ALLOWED} > 0 order by g.verdict nulls first, g.no limit $4::int) g
     cross join lateral (select i.* from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.group_no = g.no and i.state = 0
-      order by i.n limit least(g.allowed, $4::int)) i order by i.n limit $4::int`;
+      order by i.n limit least(g.allowed, $4::int)) i limit $4::int`;
 
 /** A group's counts as its items have them. */
 const recountSql = (

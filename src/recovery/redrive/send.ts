@@ -143,12 +143,12 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
   const waiting = await take(s, run, redrive, [...asked.keys()]);
   const { mode } = redrive;
   const clock = clockSql(at.now);
-  const fit = () => waiting.filter((one) => !one.skipped);
-  if (sends(mode)) await leaveCarried(s, run, redrive, fit());
-  if (mode === "new_key" || mode === "copy") await carry(inside, redrive, fit(), asked, at);
-  if (mode === "copy") await tryAgain(s, inside, fit(), redrive, at);
+  const fitting = () => waiting.filter((one) => !one.skipped);
+  if (sends(mode)) await leaveCarried(s, run, redrive, fitting());
+  if (mode === "new_key" || mode === "copy") await carry(inside, redrive, fitting(), asked, at);
+  if (mode === "copy") await tryAgain(s, inside, fitting(), redrive, at);
   const done = mode === "new_key" ? "resolve" : mode;
-  if (done !== "copy" && done !== "watch") await inside.intervene(done, fit(), redrive, at);
+  if (done !== "copy" && done !== "watch") await inside.intervene(done, fitting(), redrive, at);
   const column = (pick: (one: Waiting) => unknown) => waiting.map(pick);
   const values = [
     id,
@@ -161,7 +161,7 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
   if (waiting.length > 0) await run(markSql(s, clock), values, at.now ? {} : { name: "mg_redrive_sent" });
   const moves = waiting.map(({ groupNo, skipped }) => ({ groupNo, from: "waiting", to: skipped ? "skipped" : "sent" }) as const);
   await addCounts(s, run, id, moves);
-  return { kind: "done", sent: fit().length, skipped: waiting.length - fit().length } as const;
+  return { kind: "done", sent: fitting().length, skipped: waiting.length - fitting().length } as const;
 }
 
 export function createRedriveSend(home: Home) {

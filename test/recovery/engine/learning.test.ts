@@ -1,5 +1,5 @@
 /**
- * What is learned from executions, end to end on the memory store: one message that was healed once teaches once.
+ * What is learned from executions, end to end: one message that was healed once teaches once.
  */
 import { describe, expect, it } from "vitest";
 import { PRIOR_WITHOUT_RULE } from "../../../src/recovery/confidence/confidence.ts";

@@ -20,25 +20,27 @@ const groupOf = async ({ recovery }: Scene, messageId: string | undefined): Prom
 
 /** Groups of one topic and code with templates of their own; their ids. */
 async function groups({ recovery }: Scene, count: number): Promise<number[]> {
-  const ids: number[] = [];
-  for (let i = 0; i < count; i++) {
+  const failures = Array.from({ length: count }, (_, i) => {
     const word = String.fromCharCode(97 + (i % 26)) + String.fromCharCode(97 + Math.floor(i / 26));
     const at = { topic: TOPIC, sink: "x", errorCode: "E", template: `the ${word} thing broke`, topFrame: null, groupRule: null };
     const group = { ...at, fingerprint: `f1.${word}.p`, failureMatchId: `m-${word}` };
     const rest = { requestKey: null, payloadHash: "0".repeat(32), failureMatchId: null, message: null, tenantId: null } as const;
     const text = { skillId: null, errorMessage: group.template, stackTrace: null, failurePayload: null, evaluate: false };
-    const [one] = await recovery.ingest([{ ...rest, ...text, source: "api", group }], RULES);
-    ids.push(one?.groupId ?? 0);
-  }
-  return ids;
+    return { ...rest, ...text, source: "api" as const, group };
+  });
+  return (await recovery.ingest(failures, RULES)).map(({ groupId }) => groupId);
 }
 
-async function fillRules({ recovery }: Scene, count: number): Promise<void> {
-  for (let i = 0; i < count; i++) {
+async function fillRules({ recovery, store }: Scene, count: number): Promise<void> {
+  const [last, ...more] = Array.from({ length: count }, (_, i) => {
     const rule = { id: `split-${i}`, kind: "split", topic: "t", code: "c", templates: ["a b"], words: [`w${i}`], why: "x" };
-    const text = JSON.stringify({ rule, target: null, places: [] });
-    await recovery.documents.put({ kind: "group_rule", id: rule.id, text, version: 0, actor: "ann" });
-  }
+    return { kind: "group_rule", id: rule.id, text: JSON.stringify({ rule, target: null, places: [] }), actor: "ann" } as const;
+  }).reverse();
+  const text = `insert into ${store.home.s}.recovery_document (kind, id, version, text, actor, at)
+    select kind, id, 1, text, actor, statement_timestamp() from json_to_recordset($1::json) x(kind text, id text, text text, actor text)`;
+  await store.home.write("fill rules")(text, [JSON.stringify(more)]);
+  // The last one as everybody writes it, so that all hear of them.
+  if (last) await recovery.documents.put({ ...last, version: 0 });
 }
 
 describe("a merge", () => {

@@ -36,7 +36,9 @@ describe("a redrive", () => {
     await scene.pass(1_500, () => "nothing");
     expect(await scene.counts(redrive)).toMatchObject({ status: "running", sent: 5, waiting: 55 });
     // What a held message waits for is a person: here, the receiver's answer.
-    const canary = (await process.redriveItems(redrive.redriveId, { state: "sent", limit: 10 })).data.map(({ messageId }) => messageId);
+    const canary = (await process.redriveItems(redrive.redriveId, { state: "sent", limit: 10 })).data.map(
+      ({ messageId }) => messageId,
+    );
     for (const id of canary) await scene.store.intervene({ id, action: "resolve", actor: "test", reason: null });
     await scene.pass(8_000);
     expect(await scene.counts(redrive)).toMatchObject({
@@ -169,6 +171,7 @@ describe("a redrive", () => {
     const process = start(scene, { settings: { pollMs: 20_000 } });
     const { redrive } = await process.startRedrive({ ...REQUEST, canary: 0 }, ANN);
     await scene.pass(2_000, () => "nothing");
+    await scene.clock.advance(60_000);
     await scene.clock.advance(DAY_MS);
     await scene.clock.advance(120_000);
     const { status, reason, sent } = await scene.counts(redrive);
@@ -352,9 +355,9 @@ describe("several processes and redrives", () => {
 
   it("many redrives get on together, more than one process may hold", async () => {
     const scene = await createScene();
-    const all = await scene.die(360);
-    const batches = Array.from({ length: 12 }, (_, i) => all.slice(i * 30, i * 30 + 30));
-    const processes = [start(scene, { settings: { heldMax: 3 } }), start(scene, { settings: { heldMax: 3 } })];
+    const all = await scene.die(160);
+    const batches = Array.from({ length: 8 }, (_, i) => all.slice(i * 20, i * 20 + 20));
+    const processes = [start(scene, { settings: { heldMax: 2 } }), start(scene, { settings: { heldMax: 2 } })];
     const started = await Promise.all(
       batches.map(async (ids, i) => {
         const process = processes[i % 2] as Redrives;
@@ -363,8 +366,8 @@ describe("several processes and redrives", () => {
     );
     await scene.pass(14_000);
     for (const { redrive } of started) expect((await scene.counts(redrive)).healed, redrive.redriveId).toBeGreaterThan(2);
-    await scene.pass(40_000);
-    for (const { redrive } of started) expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 30 });
+    await scene.pass(30_000);
+    for (const { redrive } of started) expect(await scene.counts(redrive)).toMatchObject({ status: "done", healed: 20 });
   });
 
   it("one process holds no more of them than it may: the others are free for the next", async () => {

@@ -69,7 +69,9 @@ function roomOf(groups: readonly RedriveGroup[]): Room {
   const sum = (pick: (one: RedriveGroup) => number) => groups.reduce((total, one) => total + pick(one), 0);
   const left = (verdict: RedriveGroup["verdict"]) => groups.filter((one) => one.verdict === verdict && one.waiting > 0).length;
   return {
-    open: sum(({ verdict, waiting, canary }) => (verdict === "healed" ? waiting : verdict === null ? Math.min(canary, waiting) : 0)),
+    open: sum(({ verdict, waiting, canary }) =>
+      verdict === "healed" ? waiting : verdict === null ? Math.min(canary, waiting) : 0,
+    ),
     healed: groups.filter(({ verdict }) => verdict === "healed").length,
     groups: groups.length,
     undecided: left(null),
@@ -306,7 +308,9 @@ describe("R7: what a group is judged by", () => {
     const all = counts({ waiting: 14, failed: 2 });
     expect(nextStep(PLAN, all, roomOf([failed, good]), state, START_MS).step.kind).toBe("send");
     const under = group(counts({ sent: 5 }), { verdict: "healed" });
-    expect(nextStep(PLAN, counts({ waiting: 9, failed: 2, sent: 5 }), roomOf([failed, under]), state, START_MS).step.kind).toBe("wait");
+    expect(nextStep(PLAN, counts({ waiting: 9, failed: 2, sent: 5 }), roomOf([failed, under]), state, START_MS).step.kind).toBe(
+      "wait",
+    );
     const done = group(counts({ healed: 5 }), { verdict: "healed" });
     const last = counts({ waiting: 9, failed: 2, healed: 5 });
     const stop = nextStep(PLAN, last, roomOf([failed, done]), state, START_MS).step;
