@@ -51,7 +51,7 @@ export interface TopicStore {
 
   /**
    * Opens the breaker for `cooldownMs`; one that is open and may not be probed yet stays as it is. Of a tenant: holds that one alone, unless
-   * the topic is held already, or too many tenants are: then it opens the topic's. The topic's takes the tenants' place. `byHand`: somebody
+   * the topic is held already, or too many tenants are: then it opens the topic's. The topic's takes the tenants' place. `byHand`: a person
    * wants the receiver left alone for so long: also one that is open or probed gets this reason, and no probe before that.
    */
   trip(

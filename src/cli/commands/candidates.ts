@@ -79,10 +79,10 @@ async function execute(asking: Conversation, input: InputOf<"executeCandidate">,
 }
 
 /** What an action that needs no delivery came to. */
-function cameTo({ execution_status, action, owner, group: { group_id, open_messages } }: Candidate): string {
+function cameTo({ execution_status, selected_action, action, owner, group: { group_id, open_messages } }: Candidate): string {
   if (execution_status !== "succeeded") return "";
   const still = open_messages > 0 ? `; ${plural(open_messages, "message")} of group ${group_id} still wait` : "";
-  if (action?.action_type === "notify") return `: operators were told${still}`;
+  if (selected_action === "notify_ops") return `: operators were told${still}`;
   return action?.action_type === "manual" ? `: group ${group_id} is held for ${owner ?? "operators"}` : "";
 }
 
