@@ -10,7 +10,7 @@ import type { StoreWatch } from "./client/store-watch.ts";
 import { startBelowWorkers } from "./create/below-workers.ts";
 import { withCarriers } from "./create/carrier-topics.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
-import { type OpenedRecovery, openRecovery, refuseCarriedOf } from "./create/open-recovery.ts";
+import { type OpenedRecovery, openRecovery, replayUncarriedOf } from "./create/open-recovery.ts";
 import { tick } from "./create/tick.ts";
 import { createWatches } from "./create/watches.ts";
 import { workOff } from "./create/work-off.ts";
@@ -135,7 +135,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const builder = createMessageBuilder({ topics, declared, ids });
   const { opened, whenOpened } = fallback;
   const accepting = { opened, whenOpened, keysMovedUp: ladder.keysMovedUp, acceptance, builder };
-  const client = createClient({ store, ...accepting, events, clock, refuseCarried: refuseCarriedOf(store) });
+  const client = createClient({ store, ...accepting, events, clock, replayUncarried: replayUncarriedOf(store) });
   recovery = openRecovery(options.recovery, { store, topics, builder, events, ids, clock, random });
   const breakers = new Breakers({ topicStore: store.topics, topics, owner: `process-${ids()}`, clock, random, events });
   const direct = createDeliver({ store, ladder, topics, breakers, builder, ids, clock, random, events });

@@ -14,7 +14,7 @@ import type { ListFilter, Store, Transaction } from "../store/store.ts";
 import type { AnyTopic, TopicFor } from "../topic/topic.ts";
 import type { Acceptance } from "./acceptance.ts";
 import type { Made, MessageBuilder, TextMessage } from "./build-message.ts";
-import { createInterventions, type Interventions, type RefuseCarried } from "./intervene.ts";
+import { createInterventions, type Interventions, type ReplayUncarried } from "./intervene.ts";
 import { type ShownMessage, shown, standingOf, standings } from "./standing.ts";
 
 export interface Enqueued {
@@ -75,7 +75,7 @@ export interface Client extends Interventions {
 }
 
 export interface ClientOptions {
-  readonly refuseCarried?: RefuseCarried | undefined;
+  readonly replayUncarried?: ReplayUncarried | undefined;
   readonly store: Store;
   /** Whether the store is open; where it is not, a call waits for it a moment. */
   readonly opened: () => boolean;
@@ -187,7 +187,7 @@ export function createClient(options: ClientOptions): Client {
     },
     pause: (topic) => setPaused(topic, true),
     resume: (topic) => setPaused(topic, false),
-    ...createInterventions(store, events, options.refuseCarried),
+    ...createInterventions(store, events, options.replayUncarried),
   };
 }
 

@@ -49,17 +49,18 @@ export interface Interventions {
   reschedule(message: string | KeyedMessage, options: RescheduleOptions): Promise<MessageView>;
 }
 
-/** Throws where a copy of the message is on its way to another receiver. */
-export type RefuseCarried = (id: string) => Promise<void>;
+/** As the store's own; throws where a copy of the message is on its way to another receiver. */
+export type ReplayUncarried = Store["intervene"];
 
-export function createInterventions(store: Store, events: Events, refuseCarried?: RefuseCarried): Interventions {
+export function createInterventions(store: Store, events: Events, replayUncarried?: ReplayUncarried): Interventions {
   async function intervene(
     action: InterventionAction,
     id: string,
     { actor, reason = null, revision }: InterveneOptions,
     delayMs?: number,
+    write: Store["intervene"] = (one) => store.intervene(one),
   ): Promise<MessageView> {
-    const result = await store.intervene({ id, action, actor, reason, revision, delayMs });
+    const result = await write({ id, action, actor, reason, revision, delayMs });
     if (result.kind !== "done") throw refusal(action, id, result);
     events.emit({ type: "intervened", id, action, actor, reason });
     return result.message;
@@ -69,10 +70,7 @@ export function createInterventions(store: Store, events: Events, refuseCarried?
     typeof message === "string" ? message : idOfKey(store, message);
 
   return {
-    async replay(id, call) {
-      if (!call.force) await refuseCarried?.(id);
-      return intervene("replay", id, call);
-    },
+    replay: (id, call) => intervene("replay", id, call, undefined, call.force ? undefined : replayUncarried),
     resolve: (id, call) => intervene("resolve", id, call),
     discard: (id, call) => intervene("discard", id, call),
     cancel: async (message, call) => intervene("cancel", await idOf(message), call),

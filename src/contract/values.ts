@@ -112,6 +112,14 @@ export const moment = () =>
     error: "must be an instant such as 2026-05-01T08:00:00Z, or how long ago: 90m, 24h, 7d",
   });
 
+/** A fixed one, for what must mean the same when it is asked again. */
+export const fixedMoment = () =>
+  text()
+    .refine((value) => value.includes("-") && MOMENT.test(value) && momentOf(value, 0) !== null, {
+      error: "must be an instant such as 2026-05-01T08:00:00Z, or a date",
+    })
+    .transform((value) => new Date(value));
+
 export function momentOf(value: string, nowMs: number): Date | null {
   const [, count, unit = ""] = MOMENT.exec(value) ?? [];
   const at = new Date(count === undefined ? value : nowMs - Number(count) * (UNIT_MS[unit] ?? 0));

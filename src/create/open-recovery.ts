@@ -3,7 +3,7 @@
  * plain functions, and gives the kernel the sink of its own topic.
  */
 import type { MessageBuilder } from "../client/build-message.ts";
-import type { RefuseCarried } from "../client/intervene.ts";
+import type { ReplayUncarried } from "../client/intervene.ts";
 import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
@@ -11,7 +11,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import { createRecovery } from "../recovery/engine.ts";
 import type { Recovery } from "../recovery/recovery.ts";
-import { createCarried } from "../recovery/redrive/carried.ts";
+import { carriedAmong } from "../recovery/redrive/carried.ts";
 import { carriedError } from "../recovery/redrive/redrive.ts";
 import type { RecoveryOptions } from "../recovery/settings.ts";
 import { RECOVERY_TOPIC } from "../recovery/topics.ts";
@@ -40,14 +40,14 @@ export interface OpenedRecovery {
 }
 
 /** Also where the engine itself is switched off: another process may have sent the copy. */
-export function refuseCarriedOf(store: Store): RefuseCarried | undefined {
+export function replayUncarriedOf(store: Store): ReplayUncarried | undefined {
   const home = homeOf(store);
   if (home === null) return undefined;
-  const { carried } = createCarried(home);
-  return async (id) => {
-    const [found] = await carried([id]);
-    if (found) throw carriedError(found);
-  };
+  return (one) =>
+    home.intervene(one, async (run) => {
+      const [found] = await carriedAmong(home.s, run, [one.id]);
+      if (found) throw carriedError(found);
+    });
 }
 
 /** Null where the store keeps no such records, or nobody wants them. */

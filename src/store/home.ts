@@ -3,7 +3,7 @@
  * enqueues messages and intervenes in dead letters. How a message is written stays the store's.
  */
 import type { Accepted, MessageView, NewMessage } from "../message/message.ts";
-import type { At, Store } from "./store.ts";
+import type { At, Intervention, InterventionResult, Store } from "./store.ts";
 
 /** Everything comes back as text. */
 export type Row = readonly (string | null)[];
@@ -18,10 +18,10 @@ export interface How {
 /** One statement. */
 export type Run = (text: string, values?: unknown[], how?: How) => Promise<Row[]>;
 
-/** An open dead letter and the revision that it must still have. */
+/** A message and the revision that it must still have; absent: any. */
 export interface Named {
   readonly id: string;
-  readonly revision: number;
+  readonly revision?: number | undefined;
 }
 
 /** One transaction; tried again as a whole after a short conflict. */
@@ -31,9 +31,9 @@ export interface Inside {
   enqueue(messages: readonly NewMessage[], at: At): Promise<void>;
   /** As `enqueue`, but says what became of each; with one conflict nothing of the call is written. */
   tryEnqueue(messages: readonly NewMessage[], at: At): Promise<Accepted[]>;
-  /** Those that still stand as named; each leaves its line of provenance. */
+  /** Those that still stand as named; each leaves its line of provenance. reopen: what was resolved or discarded. */
   intervene(
-    action: "replay" | "resolve",
+    action: "replay" | "resolve" | "discard" | "reopen",
     named: readonly Named[],
     by: { readonly actor: string; readonly reason: string | null },
     at: At,
@@ -48,6 +48,8 @@ export interface Home {
   write(during: string): Run;
   transaction<T>(during: string, work: (inside: Inside) => Promise<T>): Promise<T>;
   messages(run: Run, ids: readonly string[]): Promise<MessageView[]>;
+  /** As the store's own, in one transaction with what goes first, once the dead letter's row was taken; what that throws undoes it. */
+  intervene(intervention: Intervention, first: (run: Run) => Promise<void>): Promise<InterventionResult>;
 }
 
 /** A store that gives such rooms a place. */

@@ -51,9 +51,15 @@ export interface TopicStore {
 
   /**
    * Opens the breaker for `cooldownMs`; one that is open and may not be probed yet stays as it is. Of a tenant: holds that one alone, unless
-   * the topic is held already, or too many tenants are: then it opens the topic's. The topic's takes the tenants' place.
+   * the topic is held already, or too many tenants are: then it opens the topic's. The topic's takes the tenants' place. `byHand`: a person
+   * wants the receiver left alone for so long: also one that is open or probed gets this reason, and no probe before that.
    */
-  trip(name: string, cooldownMs: number, reason: string, of?: BreakerOf): Promise<BreakerState>;
+  trip(
+    name: string,
+    cooldownMs: number,
+    reason: string,
+    of?: BreakerOf & { readonly byHand?: boolean | undefined },
+  ): Promise<BreakerState>;
   /**
    * Asks to try one message of what is held once the cool-down has passed: true for exactly one owner until `leaseMs` is over, over the
    * topic and all its tenants. `restMs`: for one that failed before; the next of those after this time.

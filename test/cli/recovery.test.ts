@@ -156,7 +156,52 @@ describe("executing", () => {
   });
 });
 
+describe("R9: execute --wait", () => {
+  it("returns for what delivers nothing, and says what was done", async () => {
+    for (const [action, said] of [
+      ["notify_ops", /is succeeded: operators were told; 3 messages of group \d+ still wait/],
+      ["manual_intervention", /is succeeded: group \d+ is held for operators/],
+      ["skip_task", /is done: 3 resolved\n/],
+    ] as const) {
+      const { candidate } = await scene.deadGroup(`cli/${action.replaceAll("_", "-")}`, 3);
+      const id = String(candidate.candidate_id);
+      await scene.as("alice", "PATCH", `/api/v1/recovery/candidates/${id}`, { selected_action: action });
+      await words(`approve ${id}`);
+      const told = await words(`execute ${id} --yes --wait`);
+      expect([action, told.code, told.stderr]).toEqual([action, 0, ""]);
+      expect(told.stdout).toMatch(said);
+      expect(told.stdout).not.toContain("healed");
+    }
+  });
+});
+
 describe("redriving", () => {
+  it("R8: says what is left alone, ends in bulk, and opens it again", async () => {
+    const { group } = await scene.deadGroup("cli/bulk", 3);
+    const start = ["redrive", "start", "--groups", String(group.group_id), "--since", "2020-01-01", "--reason", "tests"];
+    const done = await run([...start, "--mode", "discard", "--yes", "--wait"]);
+    expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/redrive [0-9a-f-]{36} is done: 3 discarded\n/)]);
+    const [, id = ""] = /redrive ([0-9a-f-]{36}) is done/.exec(done.stdout) ?? [];
+    const undo = await run([
+      "redrive",
+      "start",
+      "--mode",
+      "reopen",
+      "--redrive",
+      id,
+      "--reason",
+      "they count",
+      "--yes",
+      "--wait",
+    ]);
+    expect([undo.code, undo.stdout]).toEqual([0, expect.stringContaining("3 reopened")]);
+    expect(await run([...start, "--mode", "reopen", "--yes"])).toMatchObject({ code: 2 });
+    expect(await run([...start.slice(0, 5), "yesterday", "--reason", "x"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("ISO 8601"),
+    });
+  });
+
   it("freezes the list, asks, and cancels when the answer is no", async () => {
     const { group } = await scene.deadGroup("cli/drive", 4);
     const start = ["redrive", "start", "--group", String(group.group_id), "--reason", "mended", ...QUICK.split(" ")];

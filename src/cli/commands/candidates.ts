@@ -112,12 +112,21 @@ async function execute(asking: Conversation, input: InputOf<"executeCandidate">,
   }
   const { value, text } = await ask(asking, "executeCandidate", body);
   const { redrive_id, execution_status } = value;
-  if (options.wait === true && redrive_id !== null) return watched(asking, redrive_id);
+  // What is only watched from now on is done.
+  if (options.wait === true && redrive_id !== null && execution_status === "executing") return watched(asking, redrive_id);
   tell(asking, text, () => {
-    say(io, `candidate ${id} is ${execution_status}`);
+    say(io, `candidate ${id} is ${execution_status}${cameTo(value)}`);
     if (redrive_id !== null) say(io, `  follow it: makegood redrive status ${redrive_id} --watch`);
   });
   return execution_status === "failed" ? EXIT.failed : EXIT.ok;
+}
+
+/** What an action that needs no delivery came to. */
+function cameTo({ execution_status, selected_action, action, owner, group: { group_id, open_messages } }: Candidate): string {
+  if (execution_status !== "succeeded") return "";
+  const still = open_messages > 0 ? `; ${plural(open_messages, "message")} of group ${group_id} still wait` : "";
+  if (selected_action === "notify_ops") return `: operators were told${still}`;
+  return action?.action_type === "manual" ? `: group ${group_id} is held for ${owner ?? "operators"}` : "";
 }
 
 /** The candidate that is meant. A number that only a group has is said to be one. */
@@ -139,12 +148,18 @@ async function wanted({ client }: Conversation, id: string | undefined, group: s
   }
 }
 
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  generation_cap: "replayed often enough",
+  carried: "a copy is on its way to another receiver",
+};
+
 function sayRadius(io: Io, { selected_action, blast_radius }: Candidate): void {
-  const { messages, over_generation, topics, tenants, oldest_at } = blast_radius;
+  const { messages, over_generation, left_out, topics, tenants, oldest_at } = blast_radius;
   const old = oldest_at === null ? "" : `, the oldest ${age(oldest_at)} old`;
   say(io, `${selected_action ?? "no action"} touches ${plural(messages, "message")} of ${plural(tenants, "tenant")}${old}`);
   for (const { topic, messages: count } of topics) say(io, `  ${String(count).padStart(8)}  ${topic}`);
-  if (over_generation > 0) say(io, `  ${String(over_generation).padStart(8)}  left out: replayed often enough`);
+  const left = Object.entries({ ...left_out, generation_cap: over_generation }).filter(([, count]) => count > 0);
+  for (const [why, count] of left) say(io, `  ${String(count).padStart(8)}  left out: ${LEFT_OUT[why] ?? why}`);
 }
 
 type Reason = Candidate["rules_evaluated"][number];

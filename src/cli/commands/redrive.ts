@@ -8,15 +8,32 @@ import { sleep, systemClock } from "../../platform/clock.ts";
 import { ask, type Conversation, confirmed, family, NO_TERMINAL, type Options, WAIT } from "../conversation.ts";
 import { complain, EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
-import { listing, plural, sayFields } from "../table.ts";
+import { listBelow, listing, plural, sayFields } from "../table.ts";
 import { history } from "./history.ts";
 
 type Redrive = AnswerOf<"getRedrive">;
-const healed = ["healed", ({ counts }: Redrive) => `${counts.healed}/${counts.selected}`] as const;
-const failed = ["failed", ({ counts }: Redrive) => counts.failed] as const;
-const redriveList = listing<Redrive>(["redrive_id", "status", healed, failed, ["ago", "created_at"], "reason"]);
+type Listed = AnswerOf<"listRedrives">["data"][number];
+const healed = ["healed", ({ counts }: Listed) => `${counts.healed}/${counts.selected}`] as const;
+const failed = ["failed", ({ counts }: Listed) => counts.failed] as const;
+const redriveList = listing<Listed>(["redrive_id", "status", healed, failed, ["ago", "created_at"], "reason"]);
 const itemList = listing<AnswerOf<"listRedriveItems">["data"][number]>(["n", "message_id", "state", "reason"]);
 const sayStatus = (io: Io, { redrive_id, status }: Redrive): void => say(io, `redrive ${redrive_id} is ${status}`);
+
+const groupList = listing<Redrive["groups"][number]>([
+  ["group", ({ group_id, error_code }) => group_id ?? error_code],
+  "topic",
+  ["verdict", ({ verdict }) => verdict ?? "not known yet"],
+  ...["healed" as const, "failed" as const, "sent" as const, "waiting" as const],
+  "reason",
+]);
+
+/** What becomes of a message, by mode; where no receiver is asked it is done once it was touched. */
+const DONE: Readonly<Record<string, string>> = {
+  resolve: "resolved",
+  discard: "discarded",
+  reopen: "reopened",
+  watch: "watched",
+};
 
 const LOOK_MS = 500;
 const BAR_CHARS = 24;
@@ -27,10 +44,11 @@ const ENDED: readonly Redrive["status"][] = ["done", "stopped", "cancelled"];
 export const commands = family("redrive", "put many dead letters back as one careful operation", [
   routeCommand("startRedrive", {
     name: "start",
-    flags: { mode: null, delay_ms: "delay" },
+    flags: { delay_ms: "delay", group_ids: "groups", redrive_id: "redrive" },
     about: "freeze the list of dead letters that fit, show it, ask, and begin",
-    example: 'redrive start --group 3 --reason "billing is back" --canary 10 --rate 100 --wait',
-    options: { "--new-key": "as new messages under new keys: for receivers that remember the old key wrongly", ...WAIT },
+    example:
+      'redrive start --group 3 --reason "billing is back" --canary 10 --rate 100 --wait\n  $ makegood redrive start --topic shop/order --since 2026-01-31T09:00Z --mode discard --reason "test orders"',
+    options: { "--new-key": "as --mode new_key: for receivers that remember the old key wrongly", ...WAIT },
     act: start,
   }),
   routeCommand("listRedrives", { name: "list", show: redriveList }),
@@ -58,7 +76,7 @@ export const commands = family("redrive", "put many dead letters back as one car
 
 async function start(asking: Conversation, input: InputOf<"startRedrive">, options: Options): Promise<ExitCode> {
   const { io, json } = asking;
-  const body = { ...input, mode: options.newKey === true ? ("new_key" as const) : undefined };
+  const body = { ...input, ...(options.newKey === true && { mode: "new_key" as const }) };
   const sure = options.yes === true || body.confirm !== undefined || body.dry_run === true;
   if (!sure && !(io.tty && !json))
     throw new Stop(`${NO_TERMINAL}, --confirm with the number of messages you expect, or --dry-run`);
@@ -74,10 +92,13 @@ async function start(asking: Conversation, input: InputOf<"startRedrive">, optio
 
 /** The list is frozen already, so what is begun is exactly what was shown. */
 async function afterAsking(asking: Conversation, planned: Redrive) {
-  const { redrive_id: id, counts, version } = planned;
+  const { redrive_id: id, counts, version, mode } = planned;
   showRedrive(asking.io, planned);
   try {
-    await confirmed(asking.io, `Put ${plural(counts.selected - counts.skipped, "message")} back?`);
+    const messages = plural(counts.selected - counts.skipped, "message");
+    const put =
+      DONE[mode] === undefined ? `Put ${messages} back?` : `${mode.charAt(0).toUpperCase()}${mode.slice(1)} ${messages}?`;
+    await confirmed(asking.io, put);
   } catch (error) {
     await ask(asking, "cancelRedrive", { id, reason: "not confirmed" });
     throw error;
@@ -97,20 +118,60 @@ function showRedrive(io: Io, one: Redrive): void {
     plan: words(plan),
     reason: one.reason,
     actor: one.actor,
-    "left out": one.counts.skipped > 0 && one.status === "planned" ? `${one.counts.skipped}: replayed often enough` : null,
+    "left out": numbers(one.left_out),
+    groups: one.groups.length > 1 ? numbers(one.verdicts) : null,
     why: one.status_reason,
   });
-  say(io, progressLine(one));
+  say(io, `${progressLine(one)}${probeWords(one)}`);
+  const judged = one.groups.filter(({ verdict }) => verdict === "failed" || verdict === "inconclusive");
+  if (one.groups.length > 1) listBelow(io, groupList, judged, "Groups that do not heal:");
 }
 
-/** One line: how far it is and what became of the messages. */
-function progressLine({ status, progress, counts }: Redrive): string {
-  const { selected, healed, failed, skipped, sent, waiting } = counts;
+const numbers = (some: Readonly<Record<string, number>>): string =>
+  Object.entries(some)
+    .filter(([, n]) => n > 0)
+    .map(([name, n]) => `${n} ${name.replaceAll("_", " ")}`)
+    .join(", ");
+
+/** How many are done, as their mode means it. */
+function doneOf({ mode, counts: { healed, sent } }: Redrive): { readonly done: number; readonly word: string } {
+  const word = DONE[mode];
+  return word === undefined ? { done: healed, word: "healed" } : { done: healed + sent, word };
+}
+
+/** One line: how far it is, how fast, what became of the messages, and which receiver they wait for. */
+function progressLine(one: Redrive): string {
+  const { status, mode, counts, rate_per_second, eta_seconds } = one;
+  const { selected, failed, skipped, sent, waiting } = counts;
+  const { done, word } = doneOf(one);
+  const progress = mode in DONE ? 1 - waiting / Math.max(1, selected) : one.progress;
   const full = Math.round(Math.min(1, Math.max(0, progress)) * BAR_CHARS);
-  const others = Object.entries({ failed, skipped, "under way": sent, waiting }).filter(([, count]) => count > 0);
-  const parts = [`${healed} of ${selected} healed`, ...others.map(([words, count]) => `${count} ${words}`)];
+  const others = Object.entries({ failed, skipped, "under way": mode in DONE ? 0 : sent, waiting }).filter(
+    ([, count]) => count > 0,
+  );
+  const parts = [`${done} of ${selected} ${word}`, ...others.map(([words, count]) => `${count} ${words}`)];
+  if (eta_seconds !== null) parts.push(`${Math.round(rate_per_second * 10) / 10} a second, ${eta_seconds} s to go`);
   const bar = `[${"#".repeat(full)}${".".repeat(BAR_CHARS - full)}]`;
-  return `${bar} ${String(Math.floor(progress * 100)).padStart(3)}% ${status}: ${parts.join(", ")}`;
+  return `${bar} ${String(Math.floor(progress * 100)).padStart(3)}% ${status}: ${parts.join(", ")}${downWords(one)}`;
+}
+
+function downWords({ held_receivers: [first, ...more] }: Redrive): string {
+  if (first === undefined) return "";
+  const whose = first.tenant_id === null ? "" : ` for tenant ${first.tenant_id}`;
+  const others = more.length > 0 ? `, and ${more.length} more` : "";
+  return `; the receiver of ${first.topic}${whose} is down (${first.reason ?? "no reason known"})${others}`;
+}
+
+/** Changes all the time, so it is no part of the line. */
+function probeWords({ held_receivers: [first] }: Redrive): string {
+  if (first === undefined) return "";
+  const inMs = Date.parse(first.next_probe_at) - systemClock.wallMs();
+  return inMs > 0 ? `, next probe in ${Math.ceil(inMs / 1_000)} s` : ", being probed now";
+}
+
+/** What needs no receiver has ended once all of it was touched; what is only watched, as soon as it was begun. */
+function hasEnded({ status, mode, counts }: Redrive): boolean {
+  return ENDED.includes(status) || mode === "watch" || (status === "running" && mode in DONE && counts.waiting === 0);
 }
 
 /** Until it has ended. Done without a failure is 0, everything else is for a person to look at. What is shown in between depends on who reads. */
@@ -123,18 +184,19 @@ export async function watched(asking: Conversation, id: string): Promise<ExitCod
     const { value, text } = await ask(asking, "getRedrive", { id });
     const line = progressLine(value);
     const nowMs = systemClock.monotonicMs();
-    if (line !== before) {
-      movedAtMs = nowMs;
-      if (!json) io.out(io.tty ? `\r\u001b[K${line}` : `${line}\n`);
-    } else if (!warned && nowMs - movedAtMs > STILL_MS) {
+    const moved = line !== before;
+    if (moved || (value.status === "running" && value.runner !== null)) movedAtMs = nowMs;
+    if (!json && (moved || io.tty)) io.out(`${io.tty ? "\r\u001b[K" : ""}${line}${probeWords(value)}${io.tty ? "" : "\n"}`);
+    if (!warned && nowMs - movedAtMs > STILL_MS) {
       warned = true;
       complain(io, `${io.tty ? "\n" : ""}makegood: ${stillWords(value)}`);
     }
     before = line;
-    if (ENDED.includes(value.status)) {
+    if (hasEnded(value)) {
       if (!json && io.tty) io.out("\n");
       tell(asking, text, () => sayEnd(io, value));
-      return value.status === "done" && value.counts.failed === 0 ? EXIT.ok : EXIT.failed;
+      const whole = value.status === "done" || value.mode in DONE;
+      return whole && value.counts.failed === 0 ? EXIT.ok : EXIT.failed;
     }
     await sleep(systemClock, LOOK_MS);
   }
@@ -143,12 +205,25 @@ export async function watched(asking: Conversation, id: string): Promise<ExitCod
 function stillWords({ status, redrive_id }: Redrive): string {
   if (status === "paused") return `it is paused: makegood redrive resume ${redrive_id}`;
   if (status === "planned") return `it is only planned: makegood redrive resume ${redrive_id} starts it`;
-  return "nothing moves: a running `makegood serve` or `makegood work` carries redrives out, is one there?";
+  return "no process carries it out: a running `makegood serve` or `makegood work` would, is one there?";
 }
 
-function sayEnd(io: Io, { status, status_reason, counts, redrive_id }: Redrive): void {
-  const { healed, failed, skipped, selected } = counts;
-  const touched = `${healed} of ${plural(selected, "message")} healed, ${failed} failed, ${skipped} skipped`;
-  say(io, `redrive ${redrive_id} is ${status}: ${touched}${status_reason === null ? "" : ` (${status_reason})`}`);
+function sayEnd(io: Io, one: Redrive): void {
+  const { status, status_reason, counts, redrive_id, mode, groups } = one;
+  const { failed, skipped, selected } = counts;
+  const { done, word } = doneOf(one);
+  const others = [
+    ...(mode in DONE && failed === 0 ? [] : [`${failed} failed`]),
+    ...(mode in DONE && skipped === 0 ? [] : [`${skipped} skipped`]),
+  ];
+  const touched = [mode in DONE ? `${done} ${word}` : `${done} of ${plural(selected, "message")} healed`, ...others].join(", ");
+  say(
+    io,
+    `redrive ${redrive_id} is ${mode in DONE ? "done" : status}: ${touched}${status_reason === null ? "" : ` (${status_reason})`}`,
+  );
+  const broken = groups.filter(({ verdict }) => verdict === "failed");
+  if (groups.length > 1) listBelow(io, groupList, broken, "Groups that failed:");
   if (failed > 0) say(io, `  what failed: makegood redrive items ${redrive_id} --state failed`);
+  if (status === "stopped")
+    say(io, `  try those again: makegood redrive resume ${redrive_id}; leave them: makegood redrive cancel ${redrive_id}`);
 }

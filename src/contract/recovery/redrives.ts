@@ -3,8 +3,8 @@
  */
 import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
-import { ITEM_STATES, REDRIVE_STATUSES } from "../../recovery/redrive/redrive.ts";
-import { REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
+import { ITEM_STATES, REDRIVE_STATUSES, VERDICTS } from "../../recovery/redrive/redrive.ts";
+import { PERSONS_MODES, REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
 import { body, lists, okOrCreated, optionalBody, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 
@@ -13,10 +13,10 @@ const rate = () => v.number(ratePerSecondMin, ratePerSecondMax);
 
 /** How carefully a redrive goes, also that of an execution. What is absent is left to the defaults; the ranges are the engine's. */
 export const redrivePlan = v.optionals({
-  canary: v.integer(0, canaryMax).describe("so many first, the rest once they have healed; 0: no canary"),
+  canary: v.integer(0, canaryMax).describe("so many of each group first, the rest of it once they have healed; 0: no canary"),
   rate_per_second: rate().describe("messages a second at most"),
   ramp_from: rate().describe("messages a second to begin with; doubles each second"),
-  failure_share_max: v.number(0, 1).describe("stop by itself when more than this share failed; 1: never"),
+  failure_share_max: v.number(0, 1).describe("a group stops by itself when more than this share of it failed; 1: never"),
   failure_min: v.integer(1, messagesMax).describe("and at least so many failed"),
   delay_ms: v.integer(0, delayMsMax).describe("send nothing before so many milliseconds have passed"),
 });
@@ -37,9 +37,39 @@ export const redrive = v.shape("Redrive", {
   plan: z.unknown(),
   counts,
   progress: z.number().describe("the share of the list whose ending is known, 0 to 1"),
+  rate_per_second: z.number().describe("messages a second that were sent lately"),
+  eta_seconds: z.int().nullable().describe("until the last one is sent, at this rate; null: not known"),
+  runner: z.string().nullable().describe("the process that carries it out now; null: none does"),
   version: z.int(),
   created_at: v.instant(),
   ...v.instantsOrNull("started_at", "ended_at"),
+});
+
+const redriveGroup = v.shape("RedriveGroup", {
+  group_id: z.int().nullable(),
+  topic: z.string(),
+  error_code: z.string().nullable(),
+  verdict: z.enum(VERDICTS).nullable().describe("what its canary says of it; null: not known yet"),
+  reason: z.string().nullable(),
+  ...counts.shape,
+});
+
+const heldReceiver = v.shape("HeldReceiver", {
+  topic: z.string(),
+  ...v.textsOrNull("tenant_id", "reason"),
+  next_probe_at: v.instant(),
+});
+
+export const redriveDetail = v.shape("RedriveDetail", {
+  ...redrive.shape,
+  groups: z.array(redriveGroup).describe("each is judged by itself; those that failed first, at most 50"),
+  verdicts: z.strictObject(v.integers(...VERDICTS, "undecided")).describe("how many groups have which verdict"),
+  left_out: z
+    .record(z.string(), z.int())
+    .describe("how many are left alone, by reason: held, carried, generation_cap, moved_on, …"),
+  held_receivers: z
+    .array(heldReceiver)
+    .describe("receivers that are down: their breakers hold the messages until a probe succeeds"),
 });
 
 export const redriveItem = v.shape("RedriveItem", {
@@ -52,15 +82,20 @@ export const redriveItem = v.shape("RedriveItem", {
   ...v.instantsOrNull("sent_at", "ended_at"),
 });
 
-const CHOICES = ["group_id", "topic", "tenant_id", "error_code", "ids"] as const;
+const CHOICES = ["group_id", "group_ids", "topic", "tenant_id", "error_code", "since", "until", "redrive_id", "ids"] as const;
 
 const select = v
   .object(
     v.optionals({
       group_id: v.numberId(),
+      group_ids: v.list(v.numberId(), REDRIVE_LIMITS.groupsMax, "numbers of groups").describe("in one of these groups"),
       topic: v.topicName(),
       tenant_id: v.line(LIMITS.tenantIdBytesMax),
       error_code: v.line(LIMITS.errorBytesMax),
+      since: v.fixedMoment().describe("died at or after this moment"),
+      until: v.fixedMoment().describe("died before this moment"),
+      redrive_id: v.uuid().describe("for mode reopen: what this redrive resolved or discarded"),
+      include_held: v.flag().describe("also what is held for a person"),
       ids: v.list(v.uuid(), REDRIVE_LIMITS.idsMax, "message ids").describe("exactly these messages"),
       seen: v.text().describe("only what was seen: the mark of a blast radius"),
       limit: v.integer(1, REDRIVE_LIMITS.messagesMax).describe("so many at most, the oldest first"),
@@ -78,7 +113,7 @@ const newRedrive = v
     reason: v.reason(),
     confirm: confirm(),
     ...v.optionals({
-      mode: v.oneOf(["replay", "new_key"]),
+      mode: v.oneOf(PERSONS_MODES).describe("what is done to each; reopen undoes a resolve or discard"),
       idempotency_key: v.line(LIMITS.keyBytesMax).describe("two starts with one key are one redrive"),
       dry_run: v.flag().describe("only freeze the list and show it; resuming it begins"),
       generation_max: v.integer(1, REDRIVE_LIMITS.generationCapMax).describe("also what was replayed so often already"),
@@ -89,16 +124,19 @@ const newRedrive = v
   .meta({ id: "NewRedrive" });
 
 const change = optionalBody("recovery", v.object(v.versioned()));
-const moves = (summary: string) => route("operate", summary, redrive, { body: change, errors: ["wrong_state"] });
+const moves = (summary: string) => route("operate", summary, redriveDetail, { body: change, errors: ["wrong_state"] });
 
 export const REDRIVE_ROUTES = routes({
   listRedrives: lists("Redrives, newest first", redrive, { status: v.oneOf(REDRIVE_STATUSES) }),
-  startRedrive: route("operate", "Put many dead letters back; twice under one key is one redrive", okOrCreated(redrive), {
+  startRedrive: route("operate", "Put many dead letters back; twice under one key is one redrive", okOrCreated(redriveDetail), {
     headers: ["idempotency-key"],
     body: body("recovery", newRedrive),
-    errors: ["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"],
+    errors: [
+      ...["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"],
+      ...["redrive_not_found", "wrong_state"],
+    ] as const,
   }),
-  getRedrive: shows("One redrive and how far it is", redrive),
+  getRedrive: shows("One redrive, how far it is and why it stands as it does", redriveDetail),
   listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }),
   pauseRedrive: moves("Send no more until it is resumed; what is under way goes on"),
   resumeRedrive: moves("Go on, or begin what was only planned"),

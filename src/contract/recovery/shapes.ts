@@ -137,6 +137,7 @@ export const action = v.shape("Action", {
 export const blastRadius = v.shape("BlastRadius", {
   messages: z.int(),
   over_generation: z.int().describe("left out, because they were replayed often enough"),
+  left_out: z.record(z.string(), z.int()).describe("how many would be left alone, by reason: generation_cap, held, carried"),
   topics: z.array(z.strictObject({ topic: z.string(), messages: z.int() })).readonly(),
   tenants: z.int(),
   oldest_at: v.instant().nullable(),

@@ -138,7 +138,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
     const { candidateId, groupId } = found.candidate;
     const cooldownMs = typeof action.template.cooldown_ms === "number" ? action.template.cooldown_ms : 60_000;
     for (const topic of planned.breakers) {
-      await deps.topics.trip(topic, cooldownMs, `opened by ${options.actor} for candidate ${candidateId}`);
+      await deps.topics.trip(topic, cooldownMs, `opened by ${options.actor} for candidate ${candidateId}`, { byHand: true });
     }
     if (planned.breakers.length > 0) result.breakers = planned.breakers;
     if (mode === null) return null;

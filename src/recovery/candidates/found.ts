@@ -92,7 +92,7 @@ export function blastRadiusOf(
   groupId: number,
   { limit = REDRIVE_LIMITS.messagesMax, seen }: { readonly limit?: number; readonly seen?: string | undefined } = {},
 ): Promise<RedrivePreview> {
-  return redrives.preview({ groupId, limit, seen, generationMax: REDRIVE_LIMITS.generationMax });
+  return redrives.preview({ groupId, limit, seen, includeHeld: true, generationMax: REDRIVE_LIMITS.generationMax });
 }
 
 /** I10: how often a write is tried again because another one came in between. */

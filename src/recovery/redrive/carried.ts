@@ -2,20 +2,23 @@
  * CARRIED: which dead letters have a copy on its way to another receiver. Asked where such a message is to be sent itself: inside the
  * write, after its row was taken, which a transaction that sends a copy of it takes as well.
  */
+import type { Carrier } from "../../message/topic.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Home, Run } from "../../store/home.ts";
 import type { CarriedBy } from "./redrive.ts";
 
 /**
- * $1 messages. Delivered counts until the original is resolved, which happens only to one that stands as it was copied. `offset 0`: each
- * carrier is looked up by itself, and no table is read whole for many.
+ * `ids`: messages; `beside`: a carrier whose own copies are none of it, or null. Delivered counts until the original is resolved, which
+ * happens only to one that stands as it was copied. `offset 0`: each carrier is looked up by itself, and no table is read whole for many.
  */
 export const carriedSql = (
   s: string,
+  ids = "($1::uuid[])",
+  beside = "$2::text",
 ) => `select distinct on (i.message_id) i.message_id::text, i.carrier_id::text, i.redrive_id::text
   from ${s}.redrive_item i
-  where i.message_id = any ($1::uuid[]) and i.sent_at is not null and i.carrier_id is not null
-    and (select r.mode from ${s}.redrive r where r.id = i.redrive_id) = 'copy'
+  where i.message_id = any ${ids} and i.sent_at is not null and i.carrier_id is not null
+    and exists (select from ${s}.redrive r where r.id = i.redrive_id and r.mode = 'copy' and r.plan::json ->> 'carrier' is distinct from ${beside})
     and case when exists (select from ${s}.attempt a where a.message_id = i.carrier_id and a.outcome in (1, 2) offset 0)
       then exists (select from ${s}.dead_letter d where d.id = i.message_id and d.resolution = 0 and d.revision = i.revision offset 0)
       else not exists (select from ${s}.dead_letter d where d.id = i.carrier_id and d.resolution < 3 offset 0)
@@ -23,9 +26,15 @@ export const carriedSql = (
           or exists (select from ${s}.message_kept m where m.id = i.carrier_id offset 0)) end
   order by i.message_id, i.sent_at`;
 
-export async function carriedAmong(s: string, run: Run, ids: readonly string[]): Promise<CarriedBy[]> {
+/** `beside`: this carrier's own copies do not count, as those are the same effect once more. */
+export async function carriedAmong(
+  s: string,
+  run: Run,
+  ids: readonly string[],
+  beside: Carrier | null = null,
+): Promise<CarriedBy[]> {
   if (ids.length === 0) return [];
-  return (await run(carriedSql(s), [ids], { name: "mg_redrive_carried" })).map((row) => {
+  return (await run(carriedSql(s), [ids, beside], { name: "mg_redrive_carried" })).map((row) => {
     const [messageId, carrierId, redriveId] = row as string[];
     return { messageId, carrierId, redriveId } as CarriedBy;
   });

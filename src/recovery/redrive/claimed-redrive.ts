@@ -10,9 +10,10 @@ import { announce } from "./announce.ts";
 import { carrierFor } from "./carriers.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps, type RedriveSettings } from "./deps.ts";
 import { planOf, stateOf, stateText } from "./kept-text.ts";
-import { nextStep, type Step, type StepState } from "./next-step.ts";
+import { nextStep, type Room, type Step, type StepState } from "./next-step.ts";
 import { redriveLine } from "./provenance.ts";
-import type { Redrive, RedriveClaim } from "./redrive.ts";
+import { downTopics } from "./receivers.ts";
+import { type Redrive, type RedriveClaim, sends } from "./redrive.ts";
 import type { StoredPlan } from "./request.ts";
 
 const LOOK_ITEMS = 1_000;
@@ -21,6 +22,8 @@ const LOOK_MS = { canary: 100, sending: 500 } as const;
 /** A message that is only watched is given up after so long without news, and nothing is learned from it. */
 const WATCH_MS_MAX = 30 * 24 * 3_600_000;
 const ANNOUNCE_MS = 1_000;
+/** How often it is asked which receivers are down. */
+const DOWN_MS = 1_000;
 const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 /** How long one that does not run is left alone between two looks; resuming it takes as long at most. */
 const REST_MS = { min: 2_000, resumable: 10_000, ended: 600_000 } as const;
@@ -64,6 +67,10 @@ class ClaimWork implements ClaimedRedrive {
   #announced: Pick<Redrive, "status" | "counts">;
   #failures = 0;
   #lookMs = 0;
+  /** Topics whose receivers are down, and when that was asked. */
+  #down: readonly string[] = [];
+  #downMs = Number.NEGATIVE_INFINITY;
+  #room: Room | null = null;
   /** The last look ended some and had no room for all: there is more to be seen at once. */
   #more: boolean;
   /** Something was asked for and not answered: what was counted here may be old. */
@@ -86,7 +93,7 @@ class ClaimWork implements ClaimedRedrive {
     this.#untilMs = nowMs + settings.workMs;
     this.#redrive = redrive;
     const startedMs = (redrive.startedAt ?? redrive.createdAt).getTime();
-    this.#state = stateOf(redrive.state, redrive.counts, nowMs, startedMs + this.#plan.delayMs);
+    this.#state = stateOf(redrive.state, nowMs, startedMs + this.#plan.delayMs);
     this.#keptMs = nowMs;
     this.#announcedMs = nowMs;
     this.#announced = redrive;
@@ -118,10 +125,13 @@ class ClaimWork implements ClaimedRedrive {
 
   async #step(nowMs: number): Promise<boolean> {
     if (this.#stale && !(await this.#readAgain())) return false;
+    await this.#askReceivers(nowMs);
     if (!(await this.#look(nowMs))) return false;
     this.dueMs = nowMs;
     if (this.#redrive.status !== "running") return this.#more || this.#rest(nowMs);
-    const { step, state } = nextStep(this.#plan, this.#redrive.counts, this.#state, nowMs);
+    const room = await this.#store.room(this.id, this.#bounds);
+    this.#room = room;
+    const { step, state } = nextStep(this.#plan, this.#redrive.counts, room, this.#state, nowMs);
     if (step.kind === "stop" || step.kind === "done") return this.#end(step, state, nowMs);
     if (!(await this.#keep(nowMs))) return false;
     if (step.kind === "wait") {
@@ -133,12 +143,30 @@ class ClaimWork implements ClaimedRedrive {
     return true;
   }
 
+  /** What may be sent of each group. Without a canary nobody wants it to be held back. */
+  get #bounds() {
+    const { canary } = this.#plan;
+    return { canary, down: canary === 0 ? [] : this.#down };
+  }
+
+  async #askReceivers(nowMs: number): Promise<void> {
+    const { mode } = this.#redrive;
+    if (!sends(mode) || (nowMs >= this.#downMs && nowMs < this.#downMs + DOWN_MS)) return;
+    this.#downMs = nowMs;
+    this.#down = downTopics(await this.#deps.store.topics.list(), mode, this.#plan.carrier);
+  }
+
   async #look(nowMs: number): Promise<boolean> {
-    const { mode, counts: before } = this.#redrive;
+    const { mode, counts: before, action } = this.#redrive;
     this.#more = false;
-    if (before.sent === 0 || nowMs < this.#lookMs) return true;
-    const quietMs = mode === "watch" ? WATCH_MS_MAX : this.#settings.quietMs;
-    const counts = await this.#store.look(this.id, this.#token, { limit: LOOK_ITEMS, halfLifeMs: HALF_LIFE_MS, quietMs });
+    const judges = before.sent > 0 || (this.#room?.inconclusive ?? 0) + (this.#room?.undecided ?? 0) > 0;
+    if (!judges || nowMs < this.#lookMs) return true;
+    // What a person resolved is not tried out: nothing is learned from it.
+    const resolvedMs = action === null ? 0 : this.#settings.quietMs;
+    const quietMs = mode === "watch" ? WATCH_MS_MAX : resolvedMs;
+    const judge = { plan: this.#plan, down: this.#down };
+    const how = { limit: LOOK_ITEMS, halfLifeMs: HALF_LIFE_MS, quietMs, judge };
+    const counts = await this.#store.look(this.id, this.#token, how);
     if (!counts) return false;
     this.#redrive = { ...this.#redrive, counts };
     const ramps = this.#state.rampMs !== null && counts.waiting > 0;
@@ -152,7 +180,7 @@ class ClaimWork implements ClaimedRedrive {
     const { mode } = this.#redrive;
     const bodies = mode === "new_key" || mode === "copy";
     const items = await Promise.all(
-      (await this.#store.next(this.id, n, bodies)).map(async ({ item, message }) => ({
+      (await this.#store.next(this.id, n, bodies, this.#bounds)).map(async ({ item, message }) => ({
         n: item.n,
         carrier: message ? await carrierFor(mode, this.#plan.carrier, message, this.#carriers) : undefined,
       })),
@@ -161,13 +189,13 @@ class ClaimWork implements ClaimedRedrive {
     this.#state = state;
     const result = await this.#store.send(this.id, this.#token, items);
     if (result.kind === "lost") return false;
-    if (result.kind !== "done" || items.length === 0) return this.#readAgain();
+    if (result.kind !== "done") return this.#readAgain();
+    // A runner of another version does not count by group.
+    if (items.length === 0) await this.#store.recount(this.id);
     const { waiting, sent, skipped, ...counts } = this.#redrive.counts;
     const left = Math.max(0, waiting - result.sent - result.skipped);
-    this.#redrive = {
-      ...this.#redrive,
-      counts: { ...counts, waiting: left, sent: sent + result.sent, skipped: skipped + result.skipped },
-    };
+    const now = { ...counts, waiting: left, sent: sent + result.sent, skipped: skipped + result.skipped };
+    this.#redrive = { ...this.#redrive, counts: now };
     return true;
   }
 
@@ -180,7 +208,6 @@ class ClaimWork implements ClaimedRedrive {
   }
 
   async #end(step: Extract<Step, { kind: "stop" | "done" }>, state: StepState, nowMs: number): Promise<boolean> {
-    // The state goes first: a process that resumes a stopped one must find that it stopped.
     this.#state = state;
     if (!(await this.#store.keep(this.id, this.#token, { leaseMs: this.#settings.leaseMs, state: stateText(state) })))
       return false;
@@ -241,7 +268,6 @@ class ClaimWork implements ClaimedRedrive {
     this.#deps.events.emit({ type: "store_error", during: "redrive", error: text, consecutive: this.#failures });
     this.dueMs = nowMs + backoffMs(AGAIN, this.#failures);
     if (!isMakegoodError(error) || error.retryable || error.code === "closed") return true;
-    const state = { ...this.#state, stopped: true };
-    return this.#end({ kind: "stop", reason: errorText(error) }, state, nowMs).catch(() => true);
+    return this.#end({ kind: "stop", reason: errorText(error) }, this.#state, nowMs).catch(() => true);
   }
 }

@@ -1,88 +1,71 @@
 /**
- * PREVIEW and START: which open dead letters a selection means, oldest death first, and the frozen list of them. By group it reads the
- * index of open, ingested dead letters alone; otherwise that of open ones.
+ * PREVIEW and START: what a selection would be, and the frozen list of it. Of each group a few stand at the head of the list, one for each
+ * slice of its time, of different tenants where there are some: what they come to is what the group is judged by.
  */
-
-import { isUuid } from "../../platform/ids.ts";
 import type { Home, Run } from "../../store/home.ts";
 import { clockSql, epoch, fromEpoch } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { record } from "../provenance-sql.ts";
-import { membersOf, OPEN_IN_GROUP } from "../rows.ts";
-import type { NewRedrive, Redrive, RedrivePreview, RedriveSelect, RedriveStarted } from "./redrive.ts";
+import type { NewRedrive, Redrive, RedriveMode, RedrivePreview, RedriveSelect, RedriveStarted } from "./redrive.ts";
 import { keptSelect, SKIPPED, writtenSelect } from "./redrive.ts";
-import { LIST_MS_MAX, REDRIVE_COLUMNS, readRedrive, redriveOf } from "./rows.ts";
-import { groupSeen, lastSeen, readSnapshotMark, rootAsSeen, seenBy } from "./seen.ts";
+import { ALL, LIST_MS_MAX, REDRIVE_COLUMNS, readRedrive, redriveOf } from "./rows.ts";
+import { groupSeen, lastSeen } from "./seen.ts";
 import { seenText } from "./seen-mark.ts";
-
-/**
- * Parameters are added to `values`; yields id, generation, revision, died_at, group_id, topic, tenant. Of a group and each that was merged
- * into it the oldest are read, no more than asked for.
- */
-function selectSql(s: string, select: RedriveSelect, values: unknown[]): string {
-  const param = (value: unknown) => `$${values.push(value)}`;
-  const where = ["d.resolution = 0"];
-  const mark = readSnapshotMark(select.seen);
-  const limit = `order by d.died_at, d.id limit ${param(Math.max(0, select.limit))}::bigint`;
-  if (select.ids !== undefined) where.push(`d.id = any (${param(select.ids.filter(isUuid))}::uuid[])`);
-  if (select.topic !== undefined) where.push(`t.name = ${param(select.topic)}`);
-  if (select.tenantId !== undefined) where.push(`l.tenant = ${param(select.tenantId)}`);
-  if (select.errorCode !== undefined) where.push(`d.code = ${param(select.errorCode)}`);
-  if (mark) where.push(...seenBy(mark, select.groupId === undefined ? "d.died_xid" : "d.grouped_xid", param));
-  const from = `${s}.dead_letter d join ${s}.lane l on l.id = d.lane_id join ${s}.topic t on t.id = l.topic_id`;
-  const columns = "d.id, d.generation, d.revision, d.died_at";
-  if (select.groupId === undefined) {
-    return `select ${columns}, case when d.ingested_attempts = d.attempts then coalesce(k.merged_into, k.id) end as group_id, t.name as topic, l.tenant
-      from ${from} left join ${s}.recovery_group k on k.id = d.group_id where ${where.join(" and ")} ${limit}`;
-  }
-  const groupId = Number.isSafeInteger(select.groupId) ? select.groupId : 0;
-  const root = rootAsSeen(s, mark, param(groupId), param);
-  return `select ${columns}, d.root as group_id, d.topic, d.tenant from ${membersOf(s, root)} x cross join lateral (
-      select ${columns}, ${root} as root, t.name as topic, l.tenant from ${from}
-      where d.group_id = x.id and ${OPEN_IN_GROUP} and ${where.join(" and ")} ${limit}) d ${limit}`;
-}
+import { listSql } from "./select-sql.ts";
 
 /** The row of a preview that saw nothing has a mark and no topic. The last one is looked for only where the limit cut something off. */
-async function preview(s: string, run: Run, select: RedriveSelect): Promise<RedrivePreview> {
-  const values: unknown[] = [
-    select.generationMax,
-    Math.max(0, select.limit),
-    Number.isSafeInteger(select.groupId) ? select.groupId : null,
-  ];
-  const text = `with q as materialized (${selectSql(s, select, values)})
-    select t.topic, t.messages::text, t.over::text, t.oldest, (select count(distinct tenant) from q)::text,
+async function preview(s: string, run: Run, select: RedriveSelect, mode: RedriveMode): Promise<RedrivePreview> {
+  const values: unknown[] = [Math.max(0, select.limit), Number.isSafeInteger(select.groupId) ? select.groupId : null];
+  const text = `with ${listSql(s, select, { mode }, values)}
+    select t.topic, t.messages::text, t.oldest, (select count(distinct tenant) from q)::text,
       pg_current_snapshot()::text, (select r.id || '.' || r.version from ${s}.recovery_group g
-        join ${s}.recovery_group r on r.id = coalesce(g.merged_into, g.id) where g.id = $3::bigint),
-      case when sum(t.messages) over () >= $2::bigint then (select (extract(epoch from q.died_at) * 1000000)::bigint || '.' || q.id from q
-        order by q.died_at desc, q.id desc limit 1) end
-    from (select 1) x left join (
-      select q.topic, count(*) as messages, count(*) filter (where q.generation >= $1::int) as over, ${epoch("min(q.died_at)")} as oldest
-      from q group by q.topic) t on true order by t.messages desc, t.topic`;
+        join ${s}.recovery_group r on r.id = coalesce(g.merged_into, g.id) where g.id = $2::bigint),
+      case when sum(t.messages) over () >= $1::bigint then (select (extract(epoch from q.died_at) * 1000000)::bigint || '.' || q.id from q
+        order by q.died_at desc, q.id desc limit 1) end,
+      (select json_object_agg(w.why, w.n) from (select q.why, count(*) as n from q where q.why is not null group by q.why) w)::text
+    from (select 1) x left join (select q.topic, count(*) as messages, ${epoch("min(q.died_at)")} as oldest from q group by q.topic) t on true
+    order by t.messages desc, t.topic`;
   const found = await run(text, values, { patienceMs: LIST_MS_MAX });
   const rows = found.filter(([topic]) => topic !== null);
-  const [, , , , , snapshot, group, last] = found[0] as (string | null)[];
-  const sum = (column: number) => rows.reduce((total, row) => total + Number(row[column]), 0);
-  const oldest = rows.length > 0 ? Math.min(...rows.map((row) => Number(row[3]))) : null;
+  const [, , , , snapshot, group, last, why] = found[0] as (string | null)[];
+  const oldest = rows.length > 0 ? Math.min(...rows.map((row) => Number(row[2]))) : null;
+  const leftOut = JSON.parse(why ?? "{}") as Record<string, number>;
   return {
-    messages: sum(1),
-    overGeneration: sum(2),
+    messages: rows.reduce((total, row) => total + Number(row[1]), 0),
+    overGeneration: leftOut[SKIPPED.generationCap] ?? 0,
+    leftOut,
     topics: rows.map(([topic, messages]) => ({ topic: topic as string, messages: Number(messages) })),
-    tenants: Number(rows[0]?.[4] ?? 0),
+    tenants: Number(rows[0]?.[3] ?? 0),
     oldestAt: oldest === null ? null : fromEpoch(String(oldest)),
     seen: select.seen ?? seenText({ position: snapshot as string, group: groupSeen(group), last: lastSeen(last) }),
   };
 }
 
-/** The list, and the redrive's counts of it, in one statement. */
-async function freeze(s: string, run: Run, { redriveId: id, select }: NewRedrive, clock: string): Promise<Redrive> {
-  const values: unknown[] = [id, select.generationMax];
-  const text = `with q as materialized (${selectSql(s, select, values)}),
-    i as (insert into ${s}.redrive_item (redrive_id, n, message_id, generation, revision, group_id, state, reason, ended_at)
-      select $1::uuid, row_number() over (order by q.died_at, q.id), q.id, q.generation, q.revision, q.group_id, case when o.ver then 4 else 0 end,
-        case when o.ver then '${SKIPPED.generationCap}' end, case when o.ver then ${clock} end
-      from q cross join lateral (select q.generation >= $2::int as ver) o returning state)
+/** $2: the canary of a group. Each of its slices of time prefers another tenant. */
+const ORDERED = `b as (select q.*, dense_rank() over (order by q.group_id, q.topic, case when q.group_id is null then q.code end) as no from q),
+  e as (select b.*, row_number() over (partition by no, why is null order by died_at, id) - 1 as age,
+    count(*) over (partition by no, why is null) as size, dense_rank() over (partition by no order by tenant) as t from b),
+  f as (select e.*, age * $2::bigint / size as slice, max(t) over (partition by no) as tenants from e),
+  h as (select f.*, why is null and 1 = row_number() over (partition by no, why is null, slice
+    order by mod(t - 1 - slice + $2::bigint * tenants, tenants), died_at, id) as first from f),
+  o as materialized (select h.*, row_number() over (order by first desc, case when first then slice end, died_at, id) as n from h)`;
+
+const PLAIN = `b as (select q.*, dense_rank() over (order by q.group_id, q.topic, case when q.group_id is null then q.code end) as no from q),
+  o as materialized (select b.*, row_number() over (order by died_at, id) as n from b)`;
+
+/** The list, its groups, and the redrive's counts of it, in one statement. Without a canary all of a group may go. */
+async function freeze(s: string, run: Run, request: NewRedrive, clock: string): Promise<Redrive> {
+  const { redriveId: id, select, canary = 0 } = request;
+  const values: unknown[] = [id, canary];
+  const text = `with ${listSql(s, select, request, values)}, ${canary > 0 ? ORDERED : PLAIN},
+    i as (insert into ${s}.redrive_item (redrive_id, n, message_id, generation, revision, group_id, state, reason, ended_at, group_no)
+      select $1::uuid, o.n, o.id, o.generation, o.revision, o.group_id, case when o.why is null then 0 else 4 end,
+        o.why, case when o.why is not null then ${clock} end, o.no from o),
+    g as (insert into ${s}.redrive_group (redrive_id, no, group_id, topic, code, canary, waiting, sent, healed, failed, skipped)
+      select $1::uuid, o.no, min(o.group_id), min(o.topic), min(o.code), case when $2::bigint = 0 then ${ALL} else $2::bigint end,
+        count(*) filter (where o.why is null), 0, 0, 0, count(o.why) from o group by o.no)
     update ${s}.redrive r set selected = c.n, waiting = c.n - c.skipped, skipped = c.skipped
-    from (select count(*) as n, count(*) filter (where state = 4) as skipped from i) c where r.id = $1::uuid returning ${REDRIVE_COLUMNS}`;
+    from (select count(*) as n, count(o.why) as skipped from o) c where r.id = $1::uuid returning ${REDRIVE_COLUMNS}`;
   const [row] = await run(text, values, { patienceMs: LIST_MS_MAX });
   return redriveOf(row as string[]);
 }
@@ -139,7 +122,7 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At): Pro
 export function createRedriveStart(home: Home) {
   const { s } = home;
   return {
-    preview: (select: RedriveSelect) => preview(s, home.read("preview a redrive"), select),
+    preview: (select: RedriveSelect, mode: RedriveMode = "replay") => preview(s, home.read("preview a redrive"), select, mode),
     start: (request: NewRedrive, at: At = {}) => home.transaction("start a redrive", ({ run }) => start(s, run, request, at)),
   };
 }

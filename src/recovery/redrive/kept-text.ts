@@ -5,8 +5,7 @@
  */
 
 import { CARRIERS } from "../../message/topic.ts";
-import { firstState, restarted, type StepState } from "./next-step.ts";
-import type { RedriveCounts } from "./redrive.ts";
+import { firstState, type StepState } from "./next-step.ts";
 import { checkPlan, REDRIVE_DEFAULTS, type StoredPlan } from "./request.ts";
 
 export function planText(plan: StoredPlan): string {
@@ -23,22 +22,19 @@ export function planOf(text: string): StoredPlan {
   }
 }
 
-/** The state to go on from; in one that stopped and runs again, failures count from now. */
-export function stateOf(text: string | null, counts: RedriveCounts, nowMs: number, notBeforeMs = 0): StepState {
+/** The state to go on from. */
+export function stateOf(text: string | null, nowMs: number, notBeforeMs = 0): StepState {
   const found = text === null ? {} : object(text);
-  if (found.stopped === true) return restarted(counts, nowMs);
   const fresh = firstState(nowMs, notBeforeMs);
   const number = (value: unknown, otherwise: number): number =>
     typeof value === "number" && Number.isFinite(value) ? value : otherwise;
-  const base = (found.base ?? {}) as Record<string, unknown>;
   return {
     tokens: Math.max(0, number(found.tokens, fresh.tokens)),
     atMs: number(found.atMs, nowMs),
     rampMs: typeof found.rampMs === "number" ? found.rampMs : null,
     lastSentMs: number(found.lastSentMs, nowMs),
-    base: { sent: number(base.sent, 0), healed: number(base.healed, 0), failed: number(base.failed, 0) },
+    rate: Math.max(0, number(found.rate, 0)),
     notBeforeMs,
-    stopped: false,
   };
 }
 

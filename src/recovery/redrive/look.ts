@@ -10,17 +10,22 @@ import type { At } from "../../store/store.ts";
 import type { Learned } from "../confidence/numbers.ts";
 import { learnIn } from "../confidence/outcomes-sql.ts";
 import { number } from "../rows.ts";
+import { verdictOf } from "./next-step.ts";
 import { type Ending, endingOf, type Redrive, type RedriveCounts } from "./redrive.ts";
-import { addCounts, readRedrive, stateCode, takeUnder } from "./rows.ts";
+import type { RedrivePlan } from "./request.ts";
+import { ALL, addCounts, GROUP_COLUMNS, readRedrive, redriveGroupOf, stateCode, takeUnder } from "./rows.ts";
 
 export interface LookHow {
   readonly limit: number;
   readonly halfLifeMs: number;
   readonly quietMs: number;
+  /** How the groups are judged by what was seen, and the topics whose receivers are down; absent: they are not. */
+  readonly judge?: { readonly plan: RedrivePlan; readonly down: readonly string[] } | undefined;
 }
 
 interface Looked {
   readonly n: number;
+  readonly groupNo: number;
   readonly messageId: string;
   readonly revision: number;
   readonly groupId: number | null;
@@ -39,7 +44,7 @@ const lookSql = (s: string, clock: string, watches: boolean) => `with i as mater
       when exists (select from ${s}.ready r where r.id = x.id) or exists (select from ${s}.ready_ordered r where r.id = x.id) then 'pending'
       when exists (select from ${s}.attempt a where a.message_id = x.id and a.outcome in (1, 2)) then 'delivered'
       when d.resolution < 3 then 'dead' else 'processing' end,
-    case when d.resolution < 3 then d.resolution end::text, coalesce(d.generation, 0)::text, ${watches ? taken(s) : "false"}::text
+    case when d.resolution < 3 then d.resolution end::text, coalesce(d.generation, 0)::text, ${watches ? taken(s) : "false"}::text, i.group_no::text
   from i cross join lateral (select coalesce(i.carrier_id, i.message_id) as id) x left join lateral (select d.resolution, d.generation from ${s}.dead_letter d where d.id = x.id offset 0) d on true order by i.n`;
 
 async function read(
@@ -55,6 +60,7 @@ async function read(
     const seen = status === null ? null : { status, resolution: name, generation: Number(row[8]) };
     return {
       n: Number(row[0]),
+      groupNo: Number(row[10]),
       messageId: row[1] as string,
       revision: Number(row[2]),
       groupId: number(row[4]),
@@ -80,19 +86,44 @@ function learnedFrom({ action }: Redrive, looked: readonly Looked[]): Learned[] 
   return [...sums.values()];
 }
 
-async function look(
-  s: string,
-  { run, intervene }: Inside,
-  id: string,
-  token: string,
-  how: LookHow,
-  at: At,
-): Promise<RedriveCounts | null> {
+/**
+ * Judges the groups of what was seen, and those whose canary was whole while their receiver was down. One that was inconclusive gets
+ * another canary once its receiver is back.
+ */
+async function judge(s: string, run: Run, id: string, seen: readonly number[], { plan, down }: NonNullable<LookHow["judge"]>) {
+  await run(
+    `update ${s}.redrive_group set verdict = null, reason = null, canary = $3::int, base_healed = healed, base_failed = failed
+      where redrive_id = $1::uuid and verdict = 'inconclusive' and waiting > 0 and topic <> all ($2::text[])`,
+    [id, down, plan.canary === 0 ? ALL : plan.canary],
+  );
+  const text = `select ${GROUP_COLUMNS} from ${s}.redrive_group g where g.redrive_id = $1::uuid
+    and (g.no = any ($2::int[]) or (g.verdict is null and g.canary = 0 and g.sent = 0))`;
+  const judged = (await run(text, [id, seen])).map(redriveGroupOf).flatMap((group) => {
+    const verdict = verdictOf(plan, group, down.includes(group.topic));
+    return verdict === null ? [] : [{ no: group.no, ...verdict }];
+  });
+  if (judged.length === 0) return;
+  await run(
+    `update ${s}.redrive_group g set verdict = j.verdict, reason = j.reason from unnest($2::int[], $3::text[], $4::text[]) j(no, verdict, reason)
+      where g.redrive_id = $1::uuid and g.no = j.no`,
+    [id, judged.map(({ no }) => no), judged.map(({ verdict }) => verdict), judged.map(({ reason }) => reason)],
+  );
+}
+
+async function look(s: string, inside: Inside, id: string, token: string, how: LookHow, at: At): Promise<RedriveCounts | null> {
+  const { run } = inside;
   const redrive = await takeUnder(s, run, id, token);
   if (!redrive) return null;
   const clock = clockSql(at.now);
-  const looked = await read(s, run, redrive, how, clock);
-  if (looked.length === 0) return redrive.counts;
+  const looked = redrive.counts.sent === 0 ? [] : await read(s, run, redrive, how, clock);
+  const counts = looked.length === 0 ? redrive.counts : await end(s, inside, redrive, looked, how, at);
+  if (how.judge) await judge(s, run, id, [...new Set(looked.map(({ groupNo }) => groupNo))], how.judge);
+  return counts;
+}
+
+async function end(s: string, { run, intervene }: Inside, redrive: Redrive, looked: readonly Looked[], how: LookHow, at: At) {
+  const { redriveId: id } = redrive;
+  const clock = clockSql(at.now);
   const ended = (state: Ending["state"]) => looked.filter(({ ending }) => ending?.state === state);
   await run(markSql(s, clock), [
     id,
@@ -105,8 +136,8 @@ async function look(
     await intervene("resolve", originals, redrive, at);
   }
   await learnIn(s, run, learnedFrom(redrive, looked), how.halfLifeMs, at.now);
-  const [healed, failed, skipped] = [ended("healed").length, ended("failed").length, ended("skipped").length];
-  return addCounts(s, run, id, { sent: -(healed + failed + skipped), healed, failed, skipped });
+  const moves = looked.flatMap(({ groupNo, ending }) => (ending ? [{ groupNo, from: "sent" as const, to: ending.state }] : []));
+  return addCounts(s, run, id, moves);
 }
 
 /**

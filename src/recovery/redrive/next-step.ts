@@ -1,9 +1,10 @@
 /**
- * What a redrive does next, as one pure function of its plan, its counts, its state and the time: send so many, wait, stop, or be
- * done. The canary goes before all others; no window of time sees more than the rate allows and a tenth of a second's worth; the rate
- * doubles each second, and starts over after a gap; more failures than the plan bears stop it.
+ * What a redrive does next, as pure functions of its plan, its counts, its state and the time: whether a group is judged, and whether to
+ * send so many, wait, stop, or be done. The canary of a group goes before its other messages; no window of time sees more than the rate
+ * allows and a tenth of a second's worth; the rate doubles each second, and starts over after a gap; a group of which more fail than
+ * the plan bears stops alone.
  */
-import type { RedriveCounts } from "./redrive.ts";
+import type { RedriveCounts, RedriveGroup, Verdict } from "./redrive.ts";
 import type { RedrivePlan } from "./request.ts";
 
 /** What is remembered between steps, also for another process that continues it. Times are wall clock milliseconds. */
@@ -11,15 +12,30 @@ export interface StepState {
   /** Messages that may be sent now, as of `atMs`. */
   readonly tokens: number;
   readonly atMs: number;
-  /** When the ramp began; null: the canary is not over. */
+  /** When the ramp began; null: no group is judged yet. */
   readonly rampMs: number | null;
   readonly lastSentMs: number;
-  /** What had been sent, healed and failed when this run of it began: a resumed one stops by what it does from there on. */
-  readonly base: { readonly sent: number; readonly healed: number; readonly failed: number };
-  /** Nothing is sent before this time; what stopped and was resumed does not wait again. */
+  /** Messages a second that were sent lately, as of `lastSentMs`. */
+  readonly rate: number;
+  /** Nothing is sent before this time. */
   readonly notBeforeMs: number;
-  /** It stopped by itself; if it runs again, a person wanted that and a new canary goes first. */
-  readonly stopped: boolean;
+}
+
+/** What its groups leave to be done. */
+export interface Room {
+  /** So many may be sent: of canaries, and of groups that healed. */
+  readonly open: number;
+  /** How many groups have this verdict, and how many there are. */
+  readonly healed: number;
+  readonly groups: number;
+  /** Of groups with messages left: whose canary is under way, whose receiver went down, that failed. */
+  readonly undecided: number;
+  readonly inconclusive: number;
+  readonly failed: number;
+  /** Messages under way in groups that did not fail. */
+  readonly underWay: number;
+  /** Why the first of those that failed did. */
+  readonly reason: string | null;
 }
 
 export type Step =
@@ -40,51 +56,65 @@ const GAP_MS = 5_000;
 /** Messages whose ending is still unknown after this long are not waited for. */
 export const UNKNOWN_MS_MAX = 24 * 3_600_000;
 const LOOK_MS = { min: 100, max: 30_000 } as const;
+/** While a receiver is down: its breaker lets one message a second be tried. */
+const DOWN_MS = 1_000;
+/** The rate that is shown is that of about so long. */
+const RATE_MS = 5_000;
 
 export function firstState(nowMs: number, notBeforeMs = 0): StepState {
-  const base = { sent: 0, healed: 0, failed: 0 };
-  return { tokens: 1, atMs: nowMs, rampMs: null, lastSentMs: nowMs, base, notBeforeMs, stopped: false };
+  return { tokens: 1, atMs: nowMs, rampMs: null, lastSentMs: nowMs, rate: 0, notBeforeMs };
 }
 
-/** The state of one that stopped and was resumed: failures count from here. */
-export function restarted(counts: RedriveCounts, nowMs: number): StepState {
-  const { healed, failed } = counts;
-  return { ...firstState(nowMs), base: { sent: sentOf(counts), healed, failed } };
+/** Null: it stays as it is judged now. `down`: the receiver's breaker holds its messages, so what failed says nothing about them. */
+export function verdictOf(
+  { failureShareMax, failureMin, canary }: RedrivePlan,
+  group: RedriveGroup,
+  down: boolean,
+): { readonly verdict: Verdict; readonly reason: string | null } | null {
+  const healed = group.healed - group.base.healed;
+  const failed = group.failed - group.base.failed;
+  const known = healed + failed;
+  // The whole canary counts: a message that heals at once says little about one that times out.
+  const isWhole = group.verdict === null && group.sent === 0 && (group.canary === 0 || group.waiting === 0);
+  if (known === 0 || (group.waiting === 0 && group.sent > 0) || group.verdict === "failed") return null;
+  if (failureShareMax < 1 && (known >= failureMin || isWhole) && failed / known > failureShareMax) {
+    const of = isWhole && canary > 0 ? "of the canary" : "whose ending is known";
+    const reason = `${failed} of ${known} ${of} failed, more than the share of ${failureShareMax} that was allowed`;
+    return { verdict: down ? "inconclusive" : "failed", reason };
+  }
+  return isWhole && !down ? { verdict: "healed", reason: null } : null;
 }
 
-export function nextStep(plan: RedrivePlan, counts: RedriveCounts, before: StepState, nowMs: number): NextStep {
-  const reason = failureReason(plan, counts, before);
-  if (reason !== null) return { step: { kind: "stop", reason }, state: { ...before, stopped: true } };
+export function nextStep(plan: RedrivePlan, counts: RedriveCounts, room: Room, before: StepState, nowMs: number): NextStep {
   if (counts.waiting === 0) return { step: end(counts, before, nowMs), state: before };
-
   const delayMs = before.notBeforeMs - nowMs;
   if (delayMs > 0) return { step: { kind: "wait", ms: Math.min(LOOK_MS.max, Math.ceil(delayMs)) }, state: before };
+  if (room.open === 0) return { step: blocked(plan, counts, room, before, nowMs), state: before };
 
-  const canaryLeft = plan.canary - (sentOf(counts) - before.base.sent);
-  const inCanary = before.rampMs === null && canaryLeft > 0;
-  // The whole canary counts: a message that heals at once says little about one that times out.
-  if (before.rampMs === null && !inCanary && plan.canary > 0 && counts.sent > 0) {
-    if (nowMs - before.lastSentMs < UNKNOWN_MS_MAX) return { step: { kind: "wait", ms: lookMs(before, nowMs) }, state: before };
-    const unknown = `of the ${plan.canary} of the canary, ${counts.sent} have no known ending after 24 hours`;
-    return { step: { kind: "stop", reason: unknown }, state: { ...before, stopped: true } };
-  }
-  const state = refilled(plan, before, inCanary, nowMs);
+  const state = refilled(plan, before, plan.canary > 0 && room.healed === 0, nowMs);
   const rate = rateOf(plan, state, nowMs);
-  const room = inCanary ? canaryLeft : counts.waiting;
-  const wanted = Math.min(quantum(rate), room, counts.waiting);
-  const n = Math.min(Math.floor(state.tokens + 1e-9), room, counts.waiting);
+  const most = Math.min(room.open, counts.waiting);
+  const wanted = Math.min(quantum(rate), most);
+  const n = Math.min(Math.floor(state.tokens + 1e-9), most);
   if (n < wanted) {
     const ms = Math.min(1_000, Math.max(1, Math.ceil(((wanted - state.tokens) * 1_000) / rate)));
     return { step: { kind: "wait", ms }, state };
   }
-  return { step: { kind: "send", n }, state: { ...state, tokens: Math.max(0, state.tokens - n), lastSentMs: nowMs } };
+  const lately = measured(before, nowMs) + (n * 1_000) / RATE_MS;
+  return {
+    step: { kind: "send", n },
+    state: { ...state, tokens: Math.max(0, state.tokens - n), lastSentMs: nowMs, rate: lately },
+  };
 }
 
-const sentOf = ({ sent, healed, failed }: RedriveCounts): number => sent + healed + failed;
+/** Messages a second that were sent lately, as it is now. */
+export function measured({ rate, lastSentMs }: Pick<StepState, "rate" | "lastSentMs">, nowMs: number): number {
+  return rate * Math.exp(-Math.max(0, nowMs - lastSentMs) / RATE_MS);
+}
 
 const quantum = (rate: number): number => Math.max(1, Math.floor((rate * QUANTUM_MS) / 1_000));
 
-/** Doubles each second; the canary goes at the pace the ramp begins with. */
+/** Doubles each second; the first canary goes at the pace the ramp begins with. */
 function rateOf({ rampFrom, ratePerSecond }: RedrivePlan, { rampMs }: StepState, nowMs: number): number {
   const seconds = rampMs === null ? 0 : Math.min(30, Math.floor(Math.max(0, nowMs - rampMs) / 1_000));
   return Math.min(ratePerSecond, rampFrom * 2 ** seconds);
@@ -100,20 +130,19 @@ function refilled(plan: RedrivePlan, before: StepState, inCanary: boolean, nowMs
   return { ...state, tokens, atMs: nowMs };
 }
 
-function failureReason(
-  { failureShareMax, failureMin, canary }: RedrivePlan,
-  counts: RedriveCounts,
-  state: StepState,
-): string | null {
-  const healed = counts.healed - state.base.healed;
-  const failed = counts.failed - state.base.failed;
-  const known = healed + failed;
-  if (known === 0 || failureShareMax >= 1) return null;
-  const canaryIsWhole = canary > 0 && counts.sent === 0 && state.rampMs === null && known >= canary;
-  if (known < failureMin && !canaryIsWhole) return null;
-  if (failed / known <= failureShareMax || counts.waiting === 0) return null;
-  const of = canaryIsWhole ? "of the canary" : "whose ending is known";
-  return `${failed} of ${known} ${of} failed, more than the share of ${failureShareMax} that was allowed`;
+/** Nothing may be sent: a canary is under way, a receiver is down, or every group that is left has failed. */
+function blocked(plan: RedrivePlan, counts: RedriveCounts, room: Room, before: StepState, nowMs: number): Step {
+  const { undecided, inconclusive, failed, groups, underWay, reason } = room;
+  if (nowMs - before.lastSentMs >= UNKNOWN_MS_MAX && undecided > 0) {
+    return { kind: "stop", reason: `of the canary of ${plan.canary}, ${counts.sent} have no known ending after 24 hours` };
+  }
+  if (undecided > 0 || underWay > 0) return { kind: "wait", ms: lookMs(before, nowMs) };
+  if (inconclusive > 0) return { kind: "wait", ms: DOWN_MS };
+  if (groups <= 1 && reason !== null) return { kind: "stop", reason };
+  return {
+    kind: "stop",
+    reason: `${failed} of ${groups} groups failed, the others are done; the first: ${reason ?? "not known"}`,
+  };
 }
 
 function end(counts: RedriveCounts, state: StepState, nowMs: number): Step {

@@ -4,14 +4,27 @@
  */
 
 import { isUuid } from "../../platform/ids.ts";
-import type { Home, Run } from "../../store/home.ts";
+import type { Home, Row, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { badCursor, idCursor, type Page, type Paged, paged, pageLimit } from "../pages.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
+import { planOf } from "./kept-text.ts";
+import type { Room } from "./next-step.ts";
 import { type ItemState, type Redrive, type RedriveClaim, type RedriveItem, type RedriveStatus, SKIPPED } from "./redrive.ts";
-import { ITEM_COLUMNS, itemOf, LIST_MS_MAX, REDRIVE_COLUMNS, readRedrive, redriveOf, stateCode } from "./rows.ts";
+import {
+  ALL,
+  GROUP_COLUMNS,
+  ITEM_COLUMNS,
+  itemOf,
+  LIST_MS_MAX,
+  REDRIVE_COLUMNS,
+  readRedrive,
+  redriveGroupOf,
+  redriveOf,
+  stateCode,
+} from "./rows.ts";
 
 /** Only from one of `from`; `version` (asked first): only from that one. */
 export interface Change {
@@ -41,9 +54,18 @@ async function change(s: string, run: Run, id: string, request: Change, lines: r
   const { status, reason } = request;
   if (status === "cancelled") {
     const text = `with i as (update ${s}.redrive_item set state = 4, reason = '${SKIPPED.cancelled}', ended_at = ${clock}
-        where redrive_id = $1::uuid and state = 0 returning 1)
+        where redrive_id = $1::uuid and state = 0 returning 1),
+      g as (update ${s}.redrive_group set skipped = skipped + waiting, waiting = 0 where redrive_id = $1::uuid)
       update ${s}.redrive r set waiting = r.waiting - c.n, skipped = r.skipped + c.n from (select count(*) as n from i) c where r.id = $1::uuid`;
     await run(text, [id], { patienceMs: LIST_MS_MAX });
+  }
+  // A person wants what stopped to go on: each group is judged anew, by what it does from here on.
+  if (status === "running" && redrive.status === "stopped") {
+    await run(
+      `update ${s}.redrive_group set verdict = null, reason = null, canary = $2::int, base_healed = healed, base_failed = failed
+        where redrive_id = $1::uuid and waiting > 0`,
+      [id, planOf(redrive.plan).canary || ALL],
+    );
   }
   const ended = status === "done" || status === "cancelled";
   await run(
@@ -66,6 +88,50 @@ const claimSql = (
   where r.id = (select w.id from ${s}.redrive w where (w.status = 'running' or w.sent > 0) and w.status <> 'planned'
       and (w.token is null or w.lease_until <= ${clock}) order by w.worked_at nulls first, w.id limit 1 for no key update skip locked)
   returning ${REDRIVE_COLUMNS}, r.token::text`;
+
+/** What may be sent of `redrive_group g`: $2 topics whose receivers are down, $3 the canary of each group. A receiver that is down gets a canary's worth to be tried. */
+const ALLOWED = `case when g.verdict = 'healed' and g.topic = any ($2::text[]) then greatest(0, least(g.waiting, $3::bigint - g.sent))
+    when g.verdict = 'healed' then g.waiting when g.verdict is null then least(g.canary, g.waiting) else 0 end`;
+
+/** What the groups of a redrive are held to. */
+export interface Bounds {
+  readonly down: readonly string[];
+  readonly canary: number;
+}
+const FREE: Bounds = { down: [], canary: 0 };
+
+const roomSql = (
+  s: string,
+) => `select coalesce(sum(${ALLOWED}), 0)::text, count(*) filter (where g.verdict = 'healed')::text, count(*)::text,
+    count(*) filter (where g.verdict is null and g.waiting > 0)::text, count(*) filter (where g.verdict = 'inconclusive' and g.waiting > 0)::text,
+    count(*) filter (where g.verdict = 'failed' and g.waiting > 0)::text, coalesce(sum(g.sent) filter (where g.verdict is distinct from 'failed'), 0)::text,
+    min(g.reason) filter (where g.verdict = 'failed' and g.waiting > 0)
+  from ${s}.redrive_group g where g.redrive_id = $1::uuid`;
+
+/** Canaries first, then group by group, each in the order of the list; no further than the limit. $4 limit. */
+const nextSql = (s: string) => `select ${ITEM_COLUMNS} from (select g.no, ${ALLOWED} as allowed from ${s}.redrive_group g
+      where g.redrive_id = $1::uuid and g.waiting > 0 and ${ALLOWED} > 0 order by g.verdict nulls first, g.no limit $4::int) g
+    cross join lateral (select i.* from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.group_no = g.no and i.state = 0
+      order by i.n limit least(g.allowed, $4::int)) i limit $4::int`;
+
+/** A group's counts as its items have them. */
+const recountSql = (
+  s: string,
+) => `update ${s}.redrive_group g set waiting = c.waiting, sent = c.sent, healed = c.healed, failed = c.failed, skipped = c.skipped
+  from (select i.group_no, count(*) filter (where i.state = 0) as waiting, count(*) filter (where i.state = 1) as sent,
+      count(*) filter (where i.state = 2) as healed, count(*) filter (where i.state = 3) as failed, count(*) filter (where i.state = 4) as skipped
+    from ${s}.redrive_item i where i.redrive_id = $1::uuid group by i.group_no) c
+  where g.redrive_id = $1::uuid and g.no = c.group_no`;
+
+/** What waits in a group that failed says so. */
+const shownSql = (s: string) =>
+  ITEM_COLUMNS.replace(
+    "i.reason",
+    `case when i.state = 0 and exists (select from ${s}.redrive_group g
+  where g.redrive_id = i.redrive_id and g.no = i.group_no and g.verdict = 'failed') then '${SKIPPED.groupFailed}' else i.reason end`,
+  );
+
+const GROUPS_SHOWN = 50;
 
 export function createRedriveRun(home: Home) {
   const { s } = home;
@@ -94,7 +160,7 @@ export function createRedriveRun(home: Home) {
       if (!isUuid(id)) return { data: [], nextCursor: null };
       const after = cursor === undefined ? "0" : idCursor(cursor);
       const fits = state === undefined ? "" : `and i.state = ${stateCode(state)}`;
-      const text = `select ${ITEM_COLUMNS} from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.n > $2::bigint ${fits} order by i.n limit ${pageLimit(limit) + 1}`;
+      const text = `select ${shownSql(s)} from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.n > $2::bigint ${fits} order by i.n limit ${pageLimit(limit) + 1}`;
       const rows = (await run(text, [id, after])).map(itemOf);
       return paged(rows, limit, (last) => String(last.n));
     },
@@ -124,11 +190,16 @@ export function createRedriveRun(home: Home) {
       const values = [id, token, state ?? null, leaseMs ?? null];
       return (await home.write("keep a redrive")(text, values)).length > 0;
     },
-    /** The next waiting items in order, with their messages where asked for. */
-    async next(id: string, limit: number, bodies: boolean) {
+    /** What its groups leave to be done. */
+    async room(id: string, { down, canary }: Bounds = FREE): Promise<Room> {
+      const [row = []] = await run(roomSql(s), [id, down, canary], { name: "mg_redrive_room" });
+      const [open, healed, groups, undecided, inconclusive, failed, underWay] = row.map(Number) as [number, ...number[]];
+      return { open, healed, groups, undecided, inconclusive, failed, underWay, reason: row[7] ?? null } as Room;
+    },
+    /** The next waiting items that may be sent, with their messages where asked for. */
+    async next(id: string, limit: number, bodies: boolean, { down, canary }: Bounds = FREE) {
       if (!isUuid(id)) return [];
-      const text = `select ${ITEM_COLUMNS} from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.state = 0 order by i.n limit $2::int`;
-      const items = (await run(text, [id, Math.max(0, limit)])).map(itemOf);
+      const items = (await run(nextSql(s), [id, down, canary, Math.max(0, limit)])).map(itemOf);
       const views = bodies
         ? await home.messages(
             run,
@@ -137,6 +208,22 @@ export function createRedriveRun(home: Home) {
         : [];
       const byId = new Map(views.map((view) => [view.id, view]));
       return items.map((item) => ({ item, message: byId.get(item.messageId) ?? null }));
+    },
+    recount: async (id: string) => void (await home.write("count a redrive again")(recountSql(s), [id])),
+    /** What one needs beside a redrive to understand how it stands: its groups, those that failed first, and what was left alone. */
+    async standing({ redriveId: id, counts: { skipped } }: Redrive) {
+      const shown = `select ${GROUP_COLUMNS} from ${s}.redrive_group g where g.redrive_id = $1::uuid
+        order by g.verdict = 'failed' desc nulls last, g.verdict = 'inconclusive' desc nulls last, g.waiting + g.sent desc, g.no limit ${GROUPS_SHOWN}`;
+      const summed = `select coalesce(verdict, 'undecided'), count(*)::text from ${s}.redrive_group where redrive_id = $1::uuid group by 1`;
+      const left = `select reason, count(*)::text from ${s}.redrive_item where redrive_id = $1::uuid and state = 4 group by reason order by reason`;
+      const open = `select distinct topic from ${s}.redrive_group where redrive_id = $1::uuid and waiting + sent > 0`;
+      const numbers = (rows: Row[]) => Object.fromEntries(rows.map(([name, n]) => [name ?? "", Number(n)]));
+      return {
+        groups: (await run(shown, [id])).map(redriveGroupOf),
+        verdicts: { healed: 0, failed: 0, inconclusive: 0, undecided: 0, ...numbers(await run(summed, [id])) },
+        leftOut: skipped === 0 ? {} : numbers(await run(left, [id])),
+        openTopics: (await run(open, [id])).map(([topic]) => topic as string),
+      };
     },
   };
 }

@@ -6,15 +6,19 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { withNames } from "../../message/json.ts";
 import type { MessageView, NewMessage, Resolution, Status } from "../../message/message.ts";
+import type { Carrier } from "../../message/topic.ts";
 import type { At } from "../../store/store.ts";
 import type { NewProvenance } from "../provenance.ts";
 
 /**
  * replay: the same message, same key, next generation. new_key: a new message under a new key, the old one resolved. copy: a message to
- * another topic carries the effect; once that is delivered, the old one is resolved. resolve: ended with the reason. watch:
- * nothing is done to it, only what becomes of it is recorded.
+ * another topic carries the effect; once that is delivered, the old one is resolved. resolve, discard: ended with the reason. reopen: what
+ * another redrive resolved or discarded is open again. watch: nothing is done to it, only what becomes of it is recorded.
  */
-export type RedriveMode = "replay" | "new_key" | "copy" | "resolve" | "watch";
+export type RedriveMode = "replay" | "new_key" | "copy" | "resolve" | "discard" | "reopen" | "watch";
+
+/** Whether a mode sends something to a receiver; the others are done at once. */
+export const sends = (mode: RedriveMode): boolean => mode === "replay" || mode === "new_key" || mode === "copy";
 
 /** planned: frozen and shown (dry run), waits for a person. stopped: by itself, because too much failed. */
 export const REDRIVE_STATUSES = ["planned", "running", "paused", "stopped", "cancelled", "done"] as const;
@@ -22,10 +26,18 @@ export type RedriveStatus = (typeof REDRIVE_STATUSES)[number];
 
 /**
  * Open dead letters that fit all members given; `ids`: exactly these, of those that fit. `groupId`: those that are open in it (or in the
- * one it was merged into) by their present death. `errorCode`: of the death.
+ * one it was merged into) by their present death; `groupIds`: in one of these. `errorCode`: of the death.
  */
 export interface RedriveSelect {
   readonly groupId?: number | undefined;
+  readonly groupIds?: readonly number[] | undefined;
+  /** They died at or after this moment, and before that one. */
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  /** For mode reopen: what this redrive resolved or discarded, and what stands as it left it. */
+  readonly redriveId?: string | undefined;
+  /** Also what is held for a person; else that is listed as skipped (`held`). */
+  readonly includeHeld?: boolean | undefined;
   readonly topic?: string | undefined;
   readonly tenantId?: string | undefined;
   readonly errorCode?: string | undefined;
@@ -59,7 +71,8 @@ export function writtenSelect(select: Omit<RedriveSelect, "seen"> | KeptSelect):
 }
 
 export function readSelect(text: string): KeptSelect {
-  return withNames(JSON.parse(text) as object, { code: "errorCode" }) as unknown as KeptSelect;
+  const dated = (name: string, value: unknown) => (name === "since" || name === "until" ? new Date(String(value)) : value);
+  return withNames(JSON.parse(text, dated) as object, { code: "errorCode" }) as unknown as KeptSelect;
 }
 
 export interface NewRedrive {
@@ -75,6 +88,10 @@ export interface NewRedrive {
   readonly actor: string;
   readonly reason: string;
   readonly select: RedriveSelect;
+  /** So many of each group are judged before the rest of it; absent: none. */
+  readonly canary?: number | undefined;
+  /** What a copy goes to, for mode copy. */
+  readonly carrier?: Carrier | undefined;
   /** The runner's policy (canary, rate, bound), JSON text. */
   readonly plan: string;
   /** With the write: the candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
@@ -93,18 +110,61 @@ export interface RedriveCounts {
   readonly skipped: number;
 }
 
-export interface Redrive extends Omit<NewRedrive, "provenance" | "select" | "status" | "executionId" | "requestHash"> {
+type OfStart = "provenance" | "select" | "status" | "executionId" | "requestHash" | "canary" | "carrier";
+
+export interface Redrive extends Omit<NewRedrive, OfStart> {
   readonly select: KeptSelect;
   readonly status: RedriveStatus;
   /** Why it stands as it does: who paused it, why it stopped. */
   readonly statusReason: string | null;
   readonly version: number;
   readonly counts: RedriveCounts;
-  /** The runner's own state between steps (canary passed, ramp), JSON text. */
+  /** The runner's own state between steps (ramp, rate), JSON text. */
   readonly state: string | null;
+  /** The process that carries it out now; null: none does. */
+  readonly runner: string | null;
   readonly createdAt: Date;
   readonly startedAt: Date | null;
   readonly endedAt: Date | null;
+}
+
+/** inconclusive: its receiver went down meanwhile; judged anew once that is back. */
+export const VERDICTS = ["healed", "failed", "inconclusive"] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** A part of a redrive that is judged by itself: the messages of one group in one topic. */
+export interface RedriveGroup extends RedriveCounts {
+  readonly no: number;
+  /** Null: not ingested yet; then they are of one code. */
+  readonly groupId: number | null;
+  readonly topic: string;
+  readonly errorCode: string | null;
+  /** Null: not judged yet. */
+  readonly verdict: Verdict | null;
+  readonly reason: string | null;
+  /** How many are still to be sent before it is judged, and what was known when that began. */
+  readonly canary: number;
+  readonly base: Pick<RedriveCounts, "healed" | "failed">;
+}
+
+/** A receiver that its breaker holds. */
+export interface HeldReceiver {
+  readonly topic: string;
+  /** Null: all of the topic. */
+  readonly tenantId: string | null;
+  readonly reason: string | null;
+  readonly nextProbeAt: Date;
+}
+
+/** A redrive with what one needs to understand why it stands as it does. */
+export interface RedriveDetail extends Redrive {
+  /** Failed ones first; at most a few. */
+  readonly groups: readonly RedriveGroup[];
+  /** How many groups have which verdict. */
+  readonly verdicts: Readonly<Record<Verdict | "undecided", number>>;
+  /** How many were left alone, by reason. */
+  readonly leftOut: Readonly<Record<string, number>>;
+  readonly heldReceivers: readonly HeldReceiver[];
 }
 
 export type RedriveStarted =
@@ -145,9 +205,11 @@ export interface RedriveClaim {
 
 /** What a list would be, `limit` applied. */
 export interface RedrivePreview {
-  /** All that would be listed, those over the generation cap included. */
+  /** All that would be listed, those that would be left alone included. */
   readonly messages: number;
   readonly overGeneration: number;
+  /** How many would be left alone, by reason: those over the generation cap, of held groups, with a copy under way. */
+  readonly leftOut: Readonly<Record<string, number>>;
   /** Most messages first, then by name. */
   readonly topics: readonly { readonly topic: string; readonly messages: number }[];
   /** Different ones; no tenant is one of its own. */
@@ -215,6 +277,10 @@ export const SKIPPED = {
   keyConflict: "key_conflict",
   /** A copy of it is on its way to another receiver: sent as well, both would get it. */
   carried: "carried",
+  /** Its group is held for a person. */
+  held: "held",
+  /** Shown of what waits in a group that was judged as failed. */
+  groupFailed: "group_failed",
 } as const;
 
 /** What became of one message, as `look` sees it. */
@@ -246,8 +312,12 @@ export function endingOf(mode: RedriveMode, generation: number, seen: Seen | nul
   return ending;
 }
 
+const DONE_AS = { discard: "discarded", reopen: "reopened" } as const;
+
 function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean): Ending | null {
   if (seen === null) return { state: "healed", reason: "pruned", learned: false };
+  // What a person ended or opened is done; only what an action resolved may still show that it should not have been.
+  if (mode === "discard" || mode === "reopen") return { state: "healed", reason: DONE_AS[mode], learned: false };
   if (mode === "resolve") {
     if (seen.status !== "dead" || seen.resolution !== "resolved") return { state: "failed", reason: "reverted", learned: true };
     return quiet ? { state: "healed", reason: "resolved", learned: true } : null;

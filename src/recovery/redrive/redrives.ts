@@ -8,8 +8,10 @@ import type { Actor, Versioned } from "../recovery.ts";
 import { announce } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
 import { type EditRequest, editMessage } from "./edit.ts";
+import { planOf } from "./kept-text.ts";
 import { redriveLine } from "./provenance.ts";
-import type { Redrive, RedriveStatus } from "./redrive.ts";
+import { heldReceivers } from "./receivers.ts";
+import { type Redrive, type RedriveDetail, type RedriveStatus, sends } from "./redrive.ts";
 import type { RedriveRequest } from "./request.ts";
 import { createRunner } from "./runner.ts";
 import { type ExecutionRedrive, startForExecution, startRedrive } from "./start.ts";
@@ -44,6 +46,15 @@ export function createRedrives(deps: RedriveDeps) {
     throw new MakegoodError("wrong_state", text, { id, candidateId, groupId: candidate.groupId });
   }
 
+  /** With what one needs to understand how it stands. */
+  async function detailed(redrive: Redrive): Promise<RedriveDetail> {
+    const { openTopics, ...standing } = await redrives.standing(redrive);
+    const waits = redrive.status === "running" && sends(redrive.mode);
+    const topics = waits ? await deps.store.topics.list() : [];
+    const receivers = { mode: redrive.mode, carrier: planOf(redrive.plan).carrier };
+    return { ...redrive, ...standing, heldReceivers: heldReceivers(topics, openTopics, receivers, deps.clock.wallMs()) };
+  }
+
   async function move(id: string, { word, to, from }: Move, by: Versioned): Promise<Redrive> {
     const before = await found(id);
     if (to === "running" && from.includes(before.status)) await refuseClosed(before);
@@ -71,9 +82,9 @@ export function createRedrives(deps: RedriveDeps) {
   return {
     /** With `dryRun` the list is frozen and shown, and waits for `resumeRedrive`. */
     async startRedrive(request: RedriveRequest, actor: Actor) {
-      const started = await startRedrive(deps, request, actor);
+      const { redrive, created } = await startRedrive(deps, request, actor);
       runner.nudge();
-      return started;
+      return { redrive: await detailed(redrive), created };
     },
     /** Null: the candidate is no longer executing under this execution, and nothing was done. */
     async startForExecution(execution: ExecutionRedrive, actor: Actor) {
@@ -82,14 +93,14 @@ export function createRedrives(deps: RedriveDeps) {
       return started;
     },
     redrives: redrives.list,
-    redrive: found,
+    redrive: async (id: string) => detailed(await found(id)),
     async redriveItems(id: string, page: Parameters<typeof redrives.items>[1]) {
       await found(id);
       return redrives.items(id, page);
     },
-    pauseRedrive: (id: string, by: Versioned) => move(id, PAUSE, by),
-    resumeRedrive: (id: string, by: Versioned) => move(id, RESUME, by),
-    cancelRedrive: (id: string, by: Versioned) => move(id, CANCEL, by),
+    pauseRedrive: async (id: string, by: Versioned) => detailed(await move(id, PAUSE, by)),
+    resumeRedrive: async (id: string, by: Versioned) => detailed(await move(id, RESUME, by)),
+    cancelRedrive: async (id: string, by: Versioned) => detailed(await move(id, CANCEL, by)),
     edit: (messageId: string, edit: EditRequest) => editMessage(deps, messageId, edit),
     origin: async (messageId: string) => (isUuid(messageId) ? redrives.origin(messageId) : null),
     runner,

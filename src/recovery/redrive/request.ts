@@ -7,7 +7,7 @@ import { LIMITS } from "../../message/limits.ts";
 import type { Carrier } from "../../message/topic.ts";
 import { isTopicName, isWellFormed } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { RedriveMode, RedriveSelect } from "./redrive.ts";
+import { type RedriveMode, type RedriveSelect, sends } from "./redrive.ts";
 
 export interface RedrivePlan {
   /** So many first; the rest follows once these are known to have healed. 0: no canary. */
@@ -33,6 +33,13 @@ export const REDRIVE_DEFAULTS: RedrivePlan = {
   delayMs: 0,
 };
 
+/** Without a receiver there is no need for a canary or a rate. */
+export function defaultsOf(mode: RedriveMode): RedrivePlan {
+  if (sends(mode)) return REDRIVE_DEFAULTS;
+  const ratePerSecond = REDRIVE_LIMITS.ratePerSecondMax;
+  return { ...REDRIVE_DEFAULTS, canary: 0, ratePerSecond, rampFrom: ratePerSecond, failureShareMax: 1 };
+}
+
 export const REDRIVE_LIMITS = {
   messagesMax: 1_000_000,
   /** More than this needs `confirm`. */
@@ -44,11 +51,18 @@ export const REDRIVE_LIMITS = {
   canaryMax: 10_000,
   delayMsMax: 24 * 3_600_000,
   generationCapMax: 30_000,
+  /** Above all generations: no cap. */
+  generationNone: 32_767,
+  groupsMax: 1_000,
 } as const;
+
+/** What a person may ask for; reopen undoes a resolve or discard, and needs `select.redriveId`. */
+export const PERSONS_MODES = ["replay", "new_key", "resolve", "discard", "reopen"] as const satisfies RedriveMode[];
+export type PersonsMode = (typeof PERSONS_MODES)[number];
 
 export interface RedriveRequest extends Partial<RedrivePlan> {
   readonly select: Partial<Omit<RedriveSelect, "generationMax">>;
-  readonly mode?: Extract<RedriveMode, "replay" | "new_key"> | undefined;
+  readonly mode?: PersonsMode | undefined;
   readonly reason: string;
   /** Pressing twice under one key is one redrive. */
   readonly idempotencyKey?: string | null | undefined;
@@ -71,7 +85,7 @@ export interface ExecutionRequest extends Partial<RedrivePlan>, Pick<RedriveRequ
 /** A request whose every member is known and in its range. */
 export interface CheckedRequest {
   readonly select: RedriveSelect;
-  readonly mode: "replay" | "new_key";
+  readonly mode: PersonsMode;
   readonly plan: RedrivePlan;
   readonly reason: string;
   readonly idempotencyKey: string | null;
@@ -88,10 +102,17 @@ export interface StoredPlan extends RedrivePlan {
 /** Throws `invalid_request` with every fault in `detail.errors`. */
 export function checkRequest(request: RedriveRequest): CheckedRequest {
   const faults: Fault[] = [];
-  const plan = readPlan(request, faults);
-  const select = readSelect(request, faults);
-  const { mode = "replay", reason, idempotencyKey = null, confirm } = request;
-  if (mode !== "replay" && mode !== "new_key") faults.push({ field: "mode", detail: "must be replay or new_key" });
+  const { mode = "replay" } = request;
+  const plan = readPlan(request, faults, defaultsOf(mode));
+  const read = readSelect(request, faults);
+  // The cap is for what is sent again; what was replayed too often may still be ended.
+  const select = sends(mode) ? read : { ...read, generationMax: REDRIVE_LIMITS.generationNone };
+  const { reason, idempotencyKey = null, confirm } = request;
+  if (!PERSONS_MODES.includes(mode)) faults.push({ field: "mode", detail: `must be one of ${PERSONS_MODES.join(", ")}` });
+  if ((mode === "reopen") !== (select.redriveId !== undefined)) {
+    const detail = "goes with mode reopen, and that with it: the redrive that resolved or discarded what is to be open again";
+    faults.push({ field: "select.redriveId", detail });
+  }
   checkText("reason", reason, LIMITS.reasonBytesMax, faults);
   if (idempotencyKey !== null) checkText("idempotencyKey", idempotencyKey, LIMITS.keyBytesMax, faults);
   if (confirm !== undefined) checkNumber("confirm", confirm, 0, REDRIVE_LIMITS.messagesMax, true, faults);
@@ -153,13 +174,22 @@ function readPlan(asked: Partial<RedrivePlan>, faults: Fault[], defaults: Redriv
 }
 
 function readSelect({ select = {}, generationMax }: Partial<RedriveRequest>, faults: Fault[]): RedriveSelect {
-  const { groupId, topic, tenantId, errorCode, ids, seen, limit = REDRIVE_LIMITS.messagesMax } = select;
-  if ([groupId, topic, tenantId, errorCode, ids].every((member) => member === undefined)) {
-    faults.push({
-      field: "select",
-      detail: "must name a groupId, topic, tenantId, errorCode or ids: nothing selects everything",
-    });
+  const { groupId, groupIds, topic, tenantId, errorCode, ids, since, until, redriveId, includeHeld, seen } = select;
+  const { limit = REDRIVE_LIMITS.messagesMax } = select;
+  const named = { groupId, groupIds, topic, tenantId, errorCode, since, until, redriveId, ids };
+  if (Object.values(named).every((member) => member === undefined)) {
+    const names = Object.keys(named).slice(0, -1).join(", ");
+    faults.push({ field: "select", detail: `must name a ${names} or ids: nothing selects everything` });
   }
+  if (groupIds !== undefined) checkGroups(groupIds, groupId, faults);
+  for (const [field, moment] of Object.entries({ since, until })) {
+    if (moment !== undefined && !(moment instanceof Date && Number.isFinite(moment.getTime())))
+      faults.push({ field: `select.${field}`, detail: "must be a moment: a Date" });
+  }
+  if (redriveId !== undefined && !(typeof redriveId === "string" && isUuid(redriveId)))
+    faults.push({ field: "select.redriveId", detail: "must be the id of a redrive: a UUID in lower case" });
+  if (includeHeld !== undefined && typeof includeHeld !== "boolean")
+    faults.push({ field: "select.includeHeld", detail: "must be true or false" });
   if (groupId !== undefined) checkNumber("select.groupId", groupId, 1, Number.MAX_SAFE_INTEGER, true, faults);
   if (topic !== undefined && !(typeof topic === "string" && isTopicName(topic))) {
     faults.push({ field: "select.topic", detail: "must be namespace/name" });
@@ -172,7 +202,15 @@ function readSelect({ select = {}, generationMax }: Partial<RedriveRequest>, fau
   const cap = generationMax ?? REDRIVE_LIMITS.generationMax;
   checkNumber("generationMax", cap, 1, REDRIVE_LIMITS.generationCapMax, true, faults);
   const unique = Array.isArray(ids) ? [...new Set(ids)] : undefined;
-  return { groupId, topic, tenantId, errorCode, ids: unique, seen, limit, generationMax: cap };
+  return { ...named, includeHeld: includeHeld || undefined, ids: unique, seen, limit, generationMax: cap };
+}
+
+function checkGroups(groupIds: readonly number[], groupId: number | undefined, faults: Fault[]): void {
+  const { groupsMax } = REDRIVE_LIMITS;
+  const fits =
+    Array.isArray(groupIds) && groupIds.length >= 1 && groupIds.length <= groupsMax && groupIds.every(Number.isSafeInteger);
+  if (!fits) faults.push({ field: "select.groupIds", detail: `must be a list of 1 to ${groupsMax} numbers of groups` });
+  if (groupId !== undefined) faults.push({ field: "select.groupIds", detail: "goes instead of groupId, not with it" });
 }
 
 /** The store made the mark: it alone knows what it means and whether it is one of its own. */

@@ -5,7 +5,7 @@
 import type { Row, Run } from "../../store/home.ts";
 import { epoch, fromEpoch } from "../../store/shared/clock-sql.ts";
 import { number } from "../rows.ts";
-import { type ItemState, type Redrive, type RedriveCounts, type RedriveItem, readSelect } from "./redrive.ts";
+import { type ItemState, type Redrive, type RedriveCounts, type RedriveGroup, type RedriveItem, readSelect } from "./redrive.ts";
 
 /** A list of a million is frozen or cancelled in one statement. */
 export const LIST_MS_MAX = 10 * 60_000;
@@ -16,7 +16,8 @@ export const stateCode = (state: ItemState): number => ITEM_STATES.indexOf(state
 /** Of `redrive r`. */
 export const REDRIVE_COLUMNS = `r.id::text, r.request_key, r.status, r.status_reason, r.mode, r.action, r.candidate_id::text, r.actor, r.reason, r.selection,
   r.plan, r.version::text, r.state, ${epoch("r.created_at")}, ${epoch("r.started_at")}, ${epoch("r.ended_at")},
-  r.selected::text, r.waiting::text, r.sent::text, r.healed::text, r.failed::text, r.skipped::text`;
+  r.selected::text, r.waiting::text, r.sent::text, r.healed::text, r.failed::text, r.skipped::text,
+  case when r.token is not null and r.lease_until > statement_timestamp() then r.owner end`;
 
 const countsOf = (row: Row): RedriveCounts => ({
   selected: Number(row[0]),
@@ -46,12 +47,13 @@ export function redriveOf(row: Row): Redrive {
     startedAt: fromEpoch(row[14]),
     endedAt: fromEpoch(row[15]),
     counts: countsOf(row.slice(16)),
+    runner: row[22] as string | null,
   };
 }
 
 /** Of `redrive_item i`. */
 export const ITEM_COLUMNS = `i.n::text, i.message_id::text, i.generation::text, i.revision::text, i.group_id::text, i.state::text, i.reason,
-  i.carrier_id::text, ${epoch("i.sent_at")}, ${epoch("i.ended_at")}`;
+  i.carrier_id::text, ${epoch("i.sent_at")}, ${epoch("i.ended_at")}, i.group_no::text`;
 
 export function itemOf(row: Row): RedriveItem {
   return {
@@ -80,14 +82,57 @@ export async function takeUnder(s: string, run: Run, id: string, token: string):
   return row ? redriveOf(row) : null;
 }
 
-/** Adds to the counts of a redrive; returns them all. */
-export async function addCounts(s: string, run: Run, id: string, more: Partial<RedriveCounts>): Promise<RedriveCounts> {
-  const { waiting = 0, sent = 0, healed = 0, failed = 0, skipped = 0 } = more;
+/** What stands as the canary of a group that needs none. */
+export const ALL = 2_147_483_647;
+
+/** Of `redrive_group g`. */
+export const GROUP_COLUMNS = `(g.waiting + g.sent + g.healed + g.failed + g.skipped)::text, g.waiting::text, g.sent::text, g.healed::text,
+  g.failed::text, g.skipped::text, g.no::text, g.group_id::text, g.topic, g.code, g.verdict, g.reason, g.canary::text, g.base_healed::text, g.base_failed::text`;
+
+export function redriveGroupOf(row: Row): RedriveGroup {
+  return {
+    ...countsOf(row),
+    no: Number(row[6]),
+    groupId: number(row[7]),
+    topic: row[8] as string,
+    errorCode: row[9] as string | null,
+    verdict: row[10] as RedriveGroup["verdict"],
+    reason: row[11] as string | null,
+    canary: Number(row[12]),
+    base: { healed: Number(row[13]), failed: Number(row[14]) },
+  };
+}
+
+/** An item of a group that went from one state to another. */
+export interface Move {
+  readonly groupNo: number;
+  readonly from: ItemState;
+  readonly to: ItemState;
+}
+
+/** Changes the counts of a redrive and of its groups; returns the redrive's. What is sent before a group is judged is of its canary. */
+export async function addCounts(s: string, run: Run, id: string, moves: readonly Move[]): Promise<RedriveCounts> {
+  const sums = new Map<number, Record<ItemState, number>>();
+  for (const { groupNo, from, to } of moves) {
+    const sum = sums.get(groupNo) ?? { waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 0 };
+    sum[from]--;
+    sum[to]++;
+    sums.set(groupNo, sum);
+  }
+  const columns = ITEM_STATES.map((state) => [...sums.values()].map((sum) => sum[state]));
   const [row] = await run(
-    `update ${s}.redrive r set waiting = r.waiting + $2::bigint, sent = r.sent + $3::bigint, healed = r.healed + $4::bigint,
-        failed = r.failed + $5::bigint, skipped = r.skipped + $6::bigint where r.id = $1::uuid
+    `with d as materialized (select * from unnest($2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+        d(no, waiting, sent, healed, failed, skipped)),
+      g as (update ${s}.redrive_group g set waiting = g.waiting + d.waiting, sent = g.sent + d.sent, healed = g.healed + d.healed,
+        failed = g.failed + d.failed, skipped = g.skipped + d.skipped, canary = greatest(0, g.canary - greatest(0, d.sent))
+        from d where g.redrive_id = $1::uuid and g.no = d.no)
+      update ${s}.redrive r set waiting = r.waiting + t.waiting, sent = r.sent + t.sent, healed = r.healed + t.healed,
+        failed = r.failed + t.failed, skipped = r.skipped + t.skipped
+      from (select coalesce(sum(waiting), 0) as waiting, coalesce(sum(sent), 0) as sent, coalesce(sum(healed), 0) as healed,
+        coalesce(sum(failed), 0) as failed, coalesce(sum(skipped), 0) as skipped from d) t where r.id = $1::uuid
       returning r.selected::text, r.waiting::text, r.sent::text, r.healed::text, r.failed::text, r.skipped::text`,
-    [id, waiting, sent, healed, failed, skipped],
+    [id, [...sums.keys()], ...columns],
+    { name: "mg_redrive_counts" },
   );
   return countsOf(row as Row);
 }

@@ -3,13 +3,14 @@
  * Only a dead letter that stands exactly as it was frozen is touched: no message is replayed twice for one generation.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import type { NewMessage } from "../../message/message.ts";
+import { type NewMessage, RESOLUTIONS } from "../../message/message.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { carriedAmong } from "./carried.ts";
-import { type Redrive, SKIPPED } from "./redrive.ts";
+import { planOf } from "./kept-text.ts";
+import { type Redrive, SKIPPED, sends } from "./redrive.ts";
 import { addCounts, takeUnder } from "./rows.ts";
 
 type Sent =
@@ -23,6 +24,7 @@ export interface ToSend {
 
 interface Waiting {
   readonly n: number;
+  readonly groupNo: number;
   readonly id: string;
   readonly revision: number;
   /** Why it is left alone. */
@@ -38,16 +40,20 @@ interface Waiting {
  */
 const takeSql = (
   s: string,
-) => `with i as materialized (select i.n, i.message_id, i.generation, i.revision from ${s}.redrive_item i
+) => `with i as materialized (select i.n, i.message_id, i.generation, i.revision, i.group_no from ${s}.redrive_item i
     where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = 0 order by i.message_id)
   select i.n::text, i.message_id::text, i.revision::text, case when d.id is null then '${SKIPPED.gone}'
-      when d.resolution <> 0 or d.revision <> i.revision or d.generation <> i.generation then '${SKIPPED.movedOn}' end
+      when d.resolution <> all ($3::smallint[]) or d.revision <> i.revision or d.generation <> i.generation then '${SKIPPED.movedOn}' end,
+    i.group_no::text
   from i left join lateral (select d.id, d.resolution, d.generation, d.revision from ${s}.dead_letter d
     where d.id = i.message_id for no key update) d on true`;
 
-async function take(s: string, run: Run, id: string, ns: readonly number[]): Promise<Waiting[]> {
-  return (await run(takeSql(s), [id, ns], { name: "mg_redrive_take" })).map(([n, messageId, revision, skipped]) => ({
+async function take(s: string, run: Run, { redriveId, mode }: Redrive, ns: readonly number[]): Promise<Waiting[]> {
+  const open = mode === "reopen" ? [RESOLUTIONS.indexOf("resolved"), RESOLUTIONS.indexOf("discarded")] : [0];
+  const rows = await run(takeSql(s), [redriveId, ns, open], { name: "mg_redrive_take" });
+  return rows.map(([n, messageId, revision, skipped, groupNo]) => ({
     n: Number(n),
+    groupNo: Number(groupNo),
     id: messageId as string,
     revision: Number(revision),
     skipped: skipped as string | null,
@@ -56,10 +62,14 @@ async function take(s: string, run: Run, id: string, ns: readonly number[]): Pro
   }));
 }
 
-/** What a copy brings to another receiver is not sent as well. Their rows are taken, so no copy of them begins meanwhile. */
-async function leaveCarried(s: string, run: Run, fit: readonly Waiting[]): Promise<void> {
+/**
+ * What a copy brings to another receiver is not sent as well, nor to a third one: what a fallback does, a compensation undoes. Their rows
+ * are taken, so no copy of them begins meanwhile.
+ */
+async function leaveCarried(s: string, run: Run, { mode, plan }: Redrive, fit: readonly Waiting[]): Promise<void> {
   const ids = fit.map(({ id }) => id);
-  const carried = new Set((await carriedAmong(s, run, ids)).map(({ messageId }) => messageId));
+  const beside = mode === "copy" ? planOf(plan).carrier : undefined;
+  const carried = new Set((await carriedAmong(s, run, ids, beside)).map(({ messageId }) => messageId));
   for (const item of fit) if (carried.has(item.id)) item.skipped = SKIPPED.carried;
 }
 
@@ -130,28 +140,15 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
   if (!redrive) return { kind: "lost" } as const;
   if (redrive.status !== "running") return { kind: "not_running" } as const;
   const asked = new Map(requested.map(({ n, carrier }) => [n, carrier]));
-  const waiting = await take(s, run, id, [...asked.keys()]);
+  const waiting = await take(s, run, redrive, [...asked.keys()]);
   const { mode } = redrive;
   const clock = clockSql(at.now);
-  if (mode === "new_key" || mode === "replay")
-    await leaveCarried(
-      s,
-      run,
-      waiting.filter((one) => !one.skipped),
-    );
-  if (mode === "new_key" || mode === "copy")
-    await carry(
-      inside,
-      redrive,
-      waiting.filter((one) => !one.skipped),
-      asked,
-      at,
-    );
-  let fit = waiting.filter((one) => !one.skipped);
-  if (mode === "copy") await tryAgain(s, inside, fit, redrive, at);
-  fit = fit.filter((one) => !one.skipped);
-  if (mode === "replay") await inside.intervene("replay", fit, redrive, at);
-  if (mode === "resolve" || mode === "new_key") await inside.intervene("resolve", fit, redrive, at);
+  const fitting = () => waiting.filter((one) => !one.skipped);
+  if (sends(mode)) await leaveCarried(s, run, redrive, fitting());
+  if (mode === "new_key" || mode === "copy") await carry(inside, redrive, fitting(), asked, at);
+  if (mode === "copy") await tryAgain(s, inside, fitting(), redrive, at);
+  const done = mode === "new_key" ? "resolve" : mode;
+  if (done !== "copy" && done !== "watch") await inside.intervene(done, fitting(), redrive, at);
   const column = (pick: (one: Waiting) => unknown) => waiting.map(pick);
   const values = [
     id,
@@ -162,9 +159,9 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
     column((w) => w.known),
   ];
   if (waiting.length > 0) await run(markSql(s, clock), values, at.now ? {} : { name: "mg_redrive_sent" });
-  const [sent, skipped] = [fit.length, waiting.length - fit.length];
-  await addCounts(s, run, id, { waiting: -waiting.length, sent, skipped });
-  return { kind: "done", sent, skipped } as const;
+  const moves = waiting.map(({ groupNo, skipped }) => ({ groupNo, from: "waiting", to: skipped ? "skipped" : "sent" }) as const);
+  await addCounts(s, run, id, moves);
+  return { kind: "done", sent: fitting().length, skipped: waiting.length - fitting().length } as const;
 }
 
 export function createRedriveSend(home: Home) {

@@ -18,13 +18,15 @@ import {
   type RedriveMode,
   type RedrivePreview,
   type RedriveSelect,
+  SKIPPED,
+  sends,
   writtenSelect,
 } from "./redrive.ts";
 import {
   type CheckedRequest,
   checkPlan,
   checkRequest,
-  REDRIVE_DEFAULTS,
+  defaultsOf,
   REDRIVE_LIMITS,
   type RedrivePlan,
   type RedriveRequest,
@@ -49,21 +51,13 @@ export interface ExecutionRedrive {
   readonly plan?: (Partial<RedrivePlan> & Partial<Pick<RedriveSelect, "generationMax" | "limit" | "seen">>) | undefined;
 }
 
-/** Neither touches a receiver, so neither needs a canary or a rate. */
-const AT_ONCE: RedrivePlan = {
-  ...REDRIVE_DEFAULTS,
-  canary: 0,
-  ratePerSecond: REDRIVE_LIMITS.ratePerSecondMax,
-  rampFrom: REDRIVE_LIMITS.ratePerSecondMax,
-  failureShareMax: 1,
-};
-
 export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, actor: Actor): Promise<Started> {
   const checked = checkRequest(request);
   const { redrives } = deps.recovery;
   const again = checked.idempotencyKey !== null && (await redrives.find(checked.idempotencyKey)) !== null;
   // The second time, the messages of the first are no longer there to be selected: only the first request is checked.
-  const preview = again ? null : await redrives.preview(checked.select);
+  const preview = again ? null : await redrives.preview(checked.select, checked.mode);
+  if (checked.select.redriveId !== undefined) await refuseUndoing(deps, checked.select.redriveId);
   if (preview) await refuseHopeless(deps, checked, preview);
   const redrive = newRedrive(deps, checked, preview, actor);
   const started = await redrives.start(redrive);
@@ -89,7 +83,7 @@ function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: Redr
   // A person who presses twice has looked twice: the mark is no part of what was asked for.
   const { seen: _, ...asked } = checked.select;
   const select = { ...asked, seen: preview?.seen };
-  const about = { redriveId: ids(), select, candidateId: null, action: PERSONS_ACTION };
+  const about = { redriveId: ids(), select, candidateId: null, action: sends(mode) ? PERSONS_ACTION : null };
   // With a number to compare, the list is frozen first: between counting and freezing, messages may move on.
   const status = dryRun || confirm !== null ? "planned" : "running";
   const line = redriveLine(status, about, actor, reason, { mode, plan, select: writtenSelect(keptSelect(select)) });
@@ -101,31 +95,50 @@ function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: Redr
     mode,
     actor: actor.actor,
     reason,
+    canary: plan.canary,
     plan: planText(plan),
     provenance: [line],
   };
 }
 
+/** What was sent to a receiver cannot be taken back. */
+async function refuseUndoing({ recovery }: RedriveDeps, id: string): Promise<void> {
+  const before = await recovery.redrives.get(id);
+  if (before?.mode === "resolve" || before?.mode === "discard") return;
+  if (!before) throw new MakegoodError("redrive_not_found", `there is no redrive ${id}`, { id });
+  const text = `redrive ${id} did ${before.mode} its messages, and nothing undoes that: only what was resolved or discarded can be reopened`;
+  throw new MakegoodError("wrong_state", text, { id, mode: before.mode });
+}
+
 /** What a person redrives teaches what the same action of the engine would (decision 0019). */
 const PERSONS_ACTION = "retry_exponential";
 
+/** Why messages are left alone, and what to do about it. */
+const WHY: Readonly<Record<string, string>> = {
+  [SKIPPED.generationCap]: "were replayed as often as may be (mend the cause, or raise generationMax)",
+  [SKIPPED.held]: "are held for a person (release their group, or say includeHeld, --include-held)",
+  [SKIPPED.carried]: "have a copy on its way to another receiver (wait until that is known)",
+};
+
 async function refuseHopeless(
   deps: RedriveDeps,
-  { select, confirm, dryRun, elsewhere }: CheckedRequest,
+  { select, mode, confirm, dryRun, elsewhere }: CheckedRequest,
   preview: RedrivePreview,
 ) {
-  const { messages, overGeneration, seen } = preview;
+  const { messages, leftOut, seen } = preview;
   if (messages === 0) {
     const which = select.seen === undefined ? "no open dead letter" : "none of the open dead letters that were seen";
     throw new MakegoodError("nothing_selected", `${which} fits the selection: there is nothing to redrive`, { select });
   }
-  if (messages === overGeneration) {
-    const text = `all ${messages} messages were replayed ${select.generationMax} times or more: mend the cause, or raise generationMax`;
-    throw new MakegoodError("nothing_selected", text, { messages, overGeneration, generationMax: select.generationMax });
+  if (messages === Object.values(leftOut).reduce((sum, n) => sum + n, 0)) {
+    const why = Object.entries(leftOut).map(([reason, n]) => `${n} ${WHY[reason]}`);
+    const text = `none of the ${messages} messages would be touched: ${why.join("; ")}`;
+    throw new MakegoodError("nothing_selected", text, { messages, leftOut, generationMax: select.generationMax });
   }
   if (confirm !== null && confirm !== messages) throw unconfirmed({ messages, seen }, confirm, null);
   if (confirm === null && !dryRun && messages > REDRIVE_LIMITS.messagesUnconfirmed)
     throw unconfirmed({ messages, seen }, null, null);
+  if (!sends(mode)) return;
   await refuseUndelivered(
     deps,
     preview.topics.map(({ topic }) => topic),
@@ -173,15 +186,16 @@ function keyTaken(idempotencyKey: string | null, id: string): MakegoodError {
 /** Null: the candidate is no longer executing under this execution, and nothing was done. */
 export async function startForExecution(deps: RedriveDeps, execution: ExecutionRedrive, actor: Actor): Promise<Redrive | null> {
   const { candidateId, executionId, groupId, action, mode, carrier, reason, plan: asked = {} } = execution;
-  const touches = mode !== "resolve" && mode !== "watch";
-  const plan = touches ? checkPlan(asked, REDRIVE_DEFAULTS) : AT_ONCE;
+  const plan = sends(mode) ? checkPlan(asked) : defaultsOf(mode);
   const { limit = REDRIVE_LIMITS.messagesMax, generationMax = REDRIVE_LIMITS.generationMax, seen } = asked;
   // The cap is for what is sent again; a message that was replayed too often may still be resolved, watched, or go elsewhere once.
   const select: RedriveSelect = {
     groupId,
+    // Who executes a candidate of a held group has its hold before them.
+    includeHeld: true,
     seen,
     limit,
-    generationMax: mode === "replay" || mode === "new_key" ? generationMax : 32_767,
+    generationMax: mode === "replay" || mode === "new_key" ? generationMax : REDRIVE_LIMITS.generationNone,
     copyGenerationMax: mode === "copy" ? generationMax : undefined,
   };
   const about = { redriveId: deps.ids(), select, candidateId, action };
@@ -193,6 +207,8 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
     mode,
     actor: actor.actor,
     reason,
+    canary: plan.canary,
+    carrier,
     plan: planText({ ...plan, carrier }),
     executionId,
     provenance: [redriveLine("running", about, actor, reason, { mode, carrier, plan })],

@@ -9,7 +9,7 @@ import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redriv
 import { groupRule } from "../../contract/recovery/shapes.ts";
 import { momentOf } from "../../contract/values.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
-import type { Redrive } from "../../recovery/redrive/redrive.ts";
+import type { RedriveDetail } from "../../recovery/redrive/redrive.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import { DONE, identified, json, jsonText, notFound, numbered, page, pageText, type Reply, spliced, tagged } from "../http.ts";
 import * as shape from "../json/recovery-json.ts";
@@ -206,6 +206,6 @@ export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessa
   },
 };
 
-function shownRedrive(redrive: Redrive, status = 200): Reply {
-  return tagged(status, shape.redriveJson(redrive), redrive.version, { location: `/api/v1/redrives/${redrive.redriveId}` });
+function shownRedrive(redrive: RedriveDetail, status = 200): Reply {
+  return tagged(status, shape.redriveDetailJson(redrive), redrive.version, { location: `/api/v1/redrives/${redrive.redriveId}` });
 }

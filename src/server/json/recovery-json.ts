@@ -3,9 +3,10 @@
  * the reasons, who has approved, and what an execution would touch.
  */
 import type { z } from "zod";
-import { redrive } from "../../contract/recovery/redrives.ts";
+import { redrive, redriveDetail } from "../../contract/recovery/redrives.ts";
 import * as shapes from "../../contract/recovery/shapes.ts";
 import { isObject } from "../../message/json.ts";
+import { systemClock } from "../../platform/clock.ts";
 import type { ActionInfo } from "../../recovery/actions/action.ts";
 import { approvalsNeeded } from "../../recovery/actions/applies.ts";
 import type { RecoveryStats } from "../../recovery/confidence/numbers.ts";
@@ -13,7 +14,9 @@ import type { Occurrence } from "../../recovery/failures/failure.ts";
 import type { Group } from "../../recovery/groups/group.ts";
 import type { Provenance } from "../../recovery/provenance.ts";
 import type { CandidateDetail, CandidateInGroup, EvaluateAnswer } from "../../recovery/recovery.ts";
-import type { Redrive } from "../../recovery/redrive/redrive.ts";
+import { stateOf } from "../../recovery/redrive/kept-text.ts";
+import { measured } from "../../recovery/redrive/next-step.ts";
+import type { Redrive, RedriveDetail } from "../../recovery/redrive/redrive.ts";
 import { evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
 import { inWireNames, wireOf } from "./wire.ts";
 
@@ -89,13 +92,21 @@ export function evaluateJson({ evaluation, durationMs, ...found }: EvaluateAnswe
 /** Shown also where they were not given. */
 const SELECT = { group_id: null, topic: null, tenant_id: null, error_code: null, ids_given: null };
 
-export function redriveJson(found: Redrive) {
-  const { select, counts, plan } = found;
+function redriveFields(found: Redrive, nowMs: number) {
+  const { select, counts, plan, status, state } = found;
   const known = counts.healed + counts.failed + counts.skipped;
-  return wireOf(redrive, {
+  const rate = status === "running" ? measured(stateOf(state, nowMs), nowMs) : 0;
+  return {
     ...found,
     select: { ...SELECT, ...inWireNames(select) },
     plan: inWireNames(parsedText(plan)),
     progress: counts.selected === 0 ? 1 : known / counts.selected,
-  });
+    ratePerSecond: rounded(rate),
+    etaSeconds: rate < 0.001 || counts.waiting === 0 ? null : Math.ceil(counts.waiting / rate),
+  };
 }
+
+export const redriveJson = (found: Redrive) => wireOf(redrive, redriveFields(found, systemClock.wallMs()));
+
+export const redriveDetailJson = (found: RedriveDetail) =>
+  wireOf(redriveDetail, { ...found, ...redriveFields(found, systemClock.wallMs()) });

@@ -18,9 +18,11 @@ type SourceOf<O> = { readonly [K in keyof O as Camel<K & string>]: Source<O[K]> 
 /** What was read of a request, in the kernel's words. */
 export type Own<T> = T extends readonly (infer E)[]
   ? Own<E>[]
-  : T extends object
-    ? { [K in keyof T as Camel<K & string>]: Own<T[K]> }
-    : T;
+  : T extends Date
+    ? T
+    : T extends object
+      ? { [K in keyof T as Camel<K & string>]: Own<T[K]> }
+      : T;
 
 const ownName = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 export const wireName = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -111,12 +111,18 @@ function disable(state: State, name: string, reason: string): void {
   changed(state);
 }
 
-function trip(state: State, name: string, cooldownMs: number, reason: string, of?: BreakerOf): BreakerState {
+function trip(
+  state: State,
+  name: string,
+  cooldownMs: number,
+  reason: string,
+  of?: BreakerOf & { readonly byHand?: boolean | undefined },
+): BreakerState {
   const topic = state.topics.get(name);
   if (!topic) return BREAKER_CLOSED;
   const now = nowMs(state, of);
-  const { tenantId = null } = of ?? {};
-  if (tenantId === null || mustOpen(topic, tenantId)) open(topic, now, cooldownMs, reason);
+  const { tenantId = null, byHand = false } = of ?? {};
+  if (tenantId === null || mustOpen(topic, tenantId)) open(topic, now, cooldownMs, reason, byHand);
   else if (topic.breaker === null && !topic.heldTenants.has(tenantId)) {
     topic.heldTenants.set(tenantId, reason.slice(0, LIMITS.heldReasonCharsMax));
     topic.probeUntilMs = Math.max(topic.probeUntilMs ?? now, now + cooldownMs);
@@ -130,12 +136,13 @@ function mustOpen({ breaker, heldTenants }: TopicState, tenantId: string): boole
   return breaker === null && !heldTenants.has(tenantId) && heldTenants.size >= LIMITS.heldTenantsMax;
 }
 
-function open(topic: TopicState, now: number, cooldownMs: number, reason: string): void {
+function open(topic: TopicState, now: number, cooldownMs: number, reason: string, byHand: boolean): void {
   const untilMs = topic.probeUntilMs ?? topic.breaker?.openUntilMs ?? now;
+  const longerMs = byHand && topic.probeUntilMs === null ? untilMs : now;
   // Two workers that saw the same failures open it once.
-  if (topic.breaker !== null && untilMs > now && (topic.probeUntilMs === null || now + cooldownMs <= untilMs)) return;
+  if (!byHand && topic.breaker !== null && untilMs > now && (topic.probeUntilMs === null || now + cooldownMs <= untilMs)) return;
   topic.trips++;
-  topic.breaker = { openUntilMs: now + cooldownMs, reason };
+  topic.breaker = { openUntilMs: Math.max(now + cooldownMs, longerMs), reason };
   topic.probeUntilMs = null;
   topic.heldTenants.clear();
 }

@@ -19,20 +19,20 @@ export function createBreakers({ connection, s }: Db, change: Change, read: Read
       and (select count(*) from jsonb_object_keys(held_tenants)) < ${LIMITS.heldTenantsMax} returning 1`;
   const openSql = (
     clock: string,
-  ) => `update ${s}.topic set breaker_state = 1, breaker_until = ${clock} + $2::bigint * interval '1 ms',
+  ) => `update ${s}.topic set breaker_state = 1, breaker_until = greatest(${clock} + $2::bigint * interval '1 ms', case when $4::boolean and breaker_state = 1 then breaker_until end),
       breaker_trips = breaker_trips + 1, breaker_reason = $3, probe_owner = null, probe_until = null, held_tenants = '{}'
-    where name = $1 and case breaker_state when 0 then true when 1 then breaker_until <= ${clock}
-      else probe_until <= ${clock} or probe_until < ${clock} + $2::bigint * interval '1 ms' end returning 1`;
+    where name = $1 and case when $4::boolean then true else case breaker_state when 0 then true when 1 then breaker_until <= ${clock}
+      else probe_until <= ${clock} or probe_until < ${clock} + $2::bigint * interval '1 ms' end end returning 1`;
 
   return {
     async trip(name, cooldownMs, reason, of) {
-      const { tenantId = null, now } = of ?? {};
+      const { tenantId = null, now, byHand = false } = of ?? {};
       const shortened = reason.slice(0, LIMITS.heldReasonCharsMax);
       const held =
         tenantId !== null && (await change(holdSql(clockSql(now)), [name, tenantId, shortened, cooldownMs])).length > 0;
       const before = held || tenantId === null ? null : (await read(name, now))[0]?.breaker;
       const covered = before && (before.state !== "closed" || before.tenants.some((one) => one.tenantId === tenantId));
-      if (!held && !covered) await change(openSql(clockSql(now)), [name, cooldownMs, reason]);
+      if (!held && !covered) await change(openSql(clockSql(now)), [name, cooldownMs, reason, byHand]);
       return (await read(name, now))[0]?.breaker ?? BREAKER_CLOSED;
     },
     async probe(name, owner, leaseMs, of) {

@@ -10,11 +10,12 @@ import type { At, Transaction } from "../store.ts";
 import type { Queryable } from "./connection.ts";
 import type { Db } from "./db.ts";
 import type { Enqueue } from "./enqueue.ts";
-import { interveneIn } from "./statements/intervene-many.ts";
+import { type createIntervene, interveneIn } from "./statements/intervene.ts";
 import { messageView, viewSql } from "./statements/view.ts";
 
 export interface HomeParts {
   readonly enqueue: Enqueue;
+  readonly intervene: ReturnType<typeof createIntervene>;
   /** Hears of lanes where something became claimable, after the commit. */
   readonly onWork: (lanes: Iterable<string>) => void;
 }
@@ -54,13 +55,13 @@ function insideOf(db: Db, { enqueue }: HomeParts, client: Queryable, lanes: Set<
       throw new MakegoodError("key_conflict", text, { topic: refused.topic, key: refused.key });
     },
     async intervene(action, named, by, at) {
-      for (const lane of await interveneIn(db.s, run, action, named, by, at)) lanes.add(lane);
+      for (const [, lane] of await interveneIn(db.s, run, action, named, { ...by, now: at.now })) if (lane) lanes.add(lane);
     },
   };
 }
 
 export function createHome(db: Db, parts: HomeParts): Home {
-  return {
+  const home: Home = {
     s: db.s,
     read:
       (during) =>
@@ -89,7 +90,16 @@ export function createHome(db: Db, parts: HomeParts): Home {
       }
     },
     messages: async (run, ids) => (await run(viewSql(db.s), [ids])).map(messageView),
+    intervene: (one, first) =>
+      parts.intervene(one, (write) =>
+        home.transaction(one.action, async ({ run }) => {
+          await run(`select 1 from ${db.s}.dead_letter where id = $1::uuid for no key update`, [one.id]);
+          await first(run);
+          await write(run);
+        }),
+      ),
   };
+  return home;
 }
 
 /** What the database's own fences refuse, in our code. */

@@ -63,6 +63,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
   const watermarks = createWatermarks(() => clock.monotonicMs());
   const claim = createClaim(db, watermarks);
   const reclaim = createReclaim(db);
+  const intervene = createIntervene(db, reads, work);
   const warmUp = createWarmUp(connection, s, clock);
   let closed = false;
   const traits: { -readonly [K in keyof StoreTraits]: StoreTraits[K] } = {
@@ -94,7 +95,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     traits,
     topics: createTopics(db, () => wake.topics()),
     audit: createPostgresAudit(db),
-    home: createHome(db, { enqueue, onWork: work }),
+    home: createHome(db, { enqueue, intervene, onWork: work }),
     async open() {
       await connection.open();
       if (options.migrate === "check" || options.migrate === "look") await requireSchema();
@@ -135,7 +136,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     list: createList(db),
     counts: (which) => reads.counts(which),
     history: (id) => reads.history(id),
-    intervene: createIntervene(db, reads, work),
+    intervene: (one) => intervene(one),
     prune: createPrune(db),
     lead: createLead(db),
   };

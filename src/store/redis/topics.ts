@@ -100,7 +100,15 @@ export function createTopics(db: Db, onChange: () => void, epoch: Pick<Epoch, "l
     disable: async (name, reason) => void (await change(db.run(DISABLE_TOPIC, keys(name), [name, reason]))),
     async trip(name, cooldownMs, reason, of) {
       const { heldReasonCharsMax, heldTenantsMax } = LIMITS;
-      const args = [name, cooldownMs, reason, of?.tenantId ?? "", reason.slice(0, heldReasonCharsMax), heldTenantsMax];
+      const args = [
+        name,
+        cooldownMs,
+        reason,
+        of?.tenantId ?? "",
+        reason.slice(0, heldReasonCharsMax),
+        heldTenantsMax,
+        of?.byHand ? 1 : 0,
+      ];
       const [now, row] = (await change(db.run(TRIP_TOPIC, keys(name), args, of))) as [number?, Row?];
       return row ? breakerOf(row, now as number) : BREAKER_CLOSED;
     },

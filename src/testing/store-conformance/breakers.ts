@@ -72,6 +72,23 @@ export const breakerCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual([during.state, during.trips, during.reason], ["half_open", 1, "down"]);
   },
 
+  "R4: by hand one that is open or probed gets the reason and the cool-down from now on; no probe before that": async (scene) => {
+    const { topics } = scene.store;
+    await topics.trip(PLAIN, 100, "down", scene.at(0));
+    const longer = await topics.trip(PLAIN, 60_000, "ann: let it rest", { byHand: true, ...scene.at(50) });
+    assert.deepEqual([longer.state, longer.reason, longer.probeInMs], ["open", "ann: let it rest", 60_000]);
+    assert.equal(await topics.probe(PLAIN, "a", 1_000, scene.at(60_000)), false);
+    const shorter = await topics.trip(PLAIN, 1_000, "bo: a moment", { byHand: true, ...scene.at(60_000) });
+    assert.deepEqual([shorter.reason, shorter.probeInMs], ["bo: a moment", 1_000]);
+    const kept = await topics.trip(PLAIN, 10, "shorter", { byHand: true, ...scene.at(60_100) });
+    assert.deepEqual([kept.reason, kept.probeInMs], ["shorter", 900], "what was asked for stands");
+    assert.equal(await topics.probe(PLAIN, "a", 1_000, scene.at(61_000)), true);
+    const probed = await topics.trip(PLAIN, 5_000, "again", { byHand: true, ...scene.at(61_100) });
+    assert.deepEqual([probed.state, probed.reason, probed.probeInMs], ["open", "again", 5_000]);
+    assert.equal(await topics.probe(PLAIN, "a", 1_000, scene.at(66_000)), false);
+    assert.equal(await topics.probe(PLAIN, "a", 1_000, scene.at(66_100)), true);
+  },
+
   "N1: one probe a second over all workers, whether or not the one before came back": async (scene) => {
     const [a, b] = await scene.instances(2);
     await scene.store.topics.trip(PLAIN, 100, "down", scene.at(0));

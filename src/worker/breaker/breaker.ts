@@ -78,6 +78,7 @@ export class Breaker {
   admits(nowMs: number, tenantId: string | null = null): "all" | "one" | "none" {
     const held = this.heldAs(tenantId);
     if (held === undefined) return "all";
+    if (this.#isLeftAlone(nowMs)) return "none";
     const chain = this.#chains.get(held);
     return chain && (chain.room(nowMs, false) > 0 || chain.room(nowMs, true) > 0) ? "one" : "none";
   }
@@ -85,7 +86,14 @@ export class Breaker {
   /** How many messages may be tried as probes now; the caller that starts them says so with take(). */
   room(nowMs: number, tenantId: string | null, retried: boolean): number {
     const held = this.heldAs(tenantId);
-    return held === undefined ? 0 : (this.#chains.get(held)?.room(nowMs, retried) ?? 0);
+    return held === undefined || this.#isLeftAlone(nowMs) ? 0 : (this.#chains.get(held)?.room(nowMs, retried) ?? 0);
+  }
+
+  /** Opened by hand: longer than this process would. What was under way when that happened neither closes it nor calls for more. */
+  #isLeftAlone(nowMs: number): boolean {
+    const entry = this.#deps.entry(this.#name);
+    const { state, probeInMs } = entry?.record.breaker ?? BREAKER_CLOSED;
+    return entry !== undefined && state === "open" && entry.seenMs + probeInMs - nowMs > COOLDOWN_MS;
   }
 
   /** Uses up what room() gave, and says from where they are to be taken. */
@@ -111,7 +119,7 @@ export class Breaker {
   proved(tenantId: string | null, nowMs: number): void {
     this.#evidence.lived(tenantId);
     const held = this.heldAs(tenantId);
-    if (held === undefined || this.#calls.has(held)) return;
+    if (held === undefined || this.#calls.has(held) || this.#isLeftAlone(nowMs)) return;
     const chain = this.#chain(held);
     chain.wins++;
     chain.losses = 0;
@@ -219,7 +227,8 @@ export class Breaker {
 
   #calm(held: string | null): void {
     const chain = this.#chains.get(held);
-    if (chain && chain.wins > 0 && this.heldAs(held) === held) this.#reset(held);
+    if (!chain || this.#isLeftAlone(this.#deps.clock.monotonicMs())) chain?.end();
+    else if (chain.wins > 0 && this.heldAs(held) === held) this.#reset(held);
   }
 
   #trip(tenantId: string | null, reason: string): void {

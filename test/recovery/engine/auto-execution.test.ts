@@ -229,7 +229,7 @@ describe("auto-execution", () => {
     const group = await other.recovery.group(groupId);
     const [action] = (await other.engine.actions()).filter(({ actionCode }) => actionCode === "retry_exponential");
     const settings = { autoExecute: true, autoMessagesMax: 10 } as RecoverySettings;
-    const blastRadius = { messages: 1, overGeneration: 0, topics: [], tenants: 1, oldestAt: null, seen: "1" };
+    const blastRadius = { messages: 1, overGeneration: 0, leftOut: {}, topics: [], tenants: 1, oldestAt: null, seen: "1" };
     const overflow = autoExecutionOf({
       settings,
       action: action as never,

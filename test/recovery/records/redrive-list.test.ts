@@ -93,6 +93,7 @@ describe("redrives: selections", () => {
       assert.deepEqual(all, {
         messages: 5,
         overGeneration: 0,
+        leftOut: {},
         topics: [
           { topic: PLAIN, messages: 3 },
           { topic: OTHER, messages: 2 },
@@ -102,7 +103,7 @@ describe("redrives: selections", () => {
       });
       const two = await redrives.preview({ ...ANY, limit: 2, generationMax: 0 });
       assert.deepEqual([two.messages, two.overGeneration, two.topics.length], [2, 2, 1]);
-      const none = { messages: 0, overGeneration: 0, topics: [], tenants: 0, oldestAt: null };
+      const none = { messages: 0, overGeneration: 0, leftOut: {}, topics: [], tenants: 0, oldestAt: null };
       const { seen: _, ...nobody } = await redrives.preview({ ...ANY, tenantId: "nobody" });
       assert.deepEqual(nobody, none);
       assert.deepEqual((await redrives.list({ limit: 5 })).data, []);
@@ -125,7 +126,7 @@ describe("redrives: starts", () => {
       await scene.die(6);
       const { requestHash: _, provenance: __, ...fields } = request;
       const counts = { selected: 2, waiting: 2, sent: 0, healed: 0, failed: 0, skipped: 0 };
-      const state = { statusReason: null, version: 1, state: null, createdAt: scene.at(5).now };
+      const state = { statusReason: null, version: 1, state: null, runner: null, createdAt: scene.at(5).now };
       const expected = { ...fields, ...state, counts, startedAt: scene.at(5).now, endedAt: null };
       assert.deepEqual(started, { kind: "started", redrive: expected });
       assert.deepEqual(await scene.recovery.redrives.get(request.redriveId), expected);

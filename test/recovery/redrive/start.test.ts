@@ -66,7 +66,7 @@ describe("a request", () => {
     await scene.die(2);
     const { code, message } = await refusal(scene.process().startRedrive({ select: {}, reason: "all of it" }, ANN));
     expect(code).toBe("invalid_request");
-    expect(message).toContain("must name a groupId, topic, tenantId, errorCode or ids");
+    expect(message).toContain("must name a groupId, groupIds, topic, tenantId, errorCode, since, until, redriveId or ids");
   });
 });
 
@@ -194,7 +194,7 @@ describe("refused at start", () => {
     const { code, message } = await refusal(process.startRedrive(REQUEST, ANN));
     expect([code, message]).toEqual([
       "nothing_selected",
-      expect.stringContaining("all 1 messages were replayed 10 times or more"),
+      expect.stringContaining("none of the 1 messages would be touched: 1 were replayed as often as may be"),
     ]);
     await scene.die(2);
     const { redrive } = await process.startRedrive(REQUEST, ANN);

@@ -19,6 +19,7 @@ import { failedHeads } from "./0016-failed-heads.ts";
 import { retiredLanes } from "./0017-retired-lanes.ts";
 import { laneHome } from "./0018-lane-home.ts";
 import { causes } from "./0019-causes.ts";
+import { redriveGroups } from "./0020-redrive-groups.ts";
 import { rollingCounts } from "./0023-rolling-counts.ts";
 import type { Migration } from "./migration.ts";
 
@@ -42,5 +43,6 @@ export const MIGRATIONS: readonly Migration[] = [
   retiredLanes,
   laneHome,
   causes,
+  redriveGroups,
   rollingCounts,
 ];

@@ -100,8 +100,8 @@ end
 `;
 
 /**
- * Topic, cool-down, reason, tenant (empty: the topic), reason of a tenant, how many of those. A breaker that is open already is not opened
- * twice by two workers that saw the same failures.
+ * Topic, cool-down, reason, tenant (empty: the topic), reason of a tenant, how many of those, 1 if by hand. A breaker that is open already is
+ * not opened twice by two workers that saw the same failures.
  */
 export const TRIP_TOPIC = script(
   "trip a breaker",
@@ -116,7 +116,8 @@ if tenant ~= '' and (open or held[tenant] or holds() < tonumber(ARGV[9])) then
     call('HSET', key, 'probe', math.floor(math.max(probe or 0, until_ms)))
     changed()
   end
-elseif not open or (probe or open) <= now or (probe and until_ms > probe) then
+elseif not open or ARGV[10] == '1' or (probe or open) <= now or (probe and until_ms > probe) then
+  if ARGV[10] == '1' and open and not probe then until_ms = math.max(until_ms, open) end
   call('HSET', key, 'open', math.floor(until_ms), 'reason', ARGV[6], 'trips', (tonumber(known[8]) or 0) + 1)
   call('HDEL', key, 'probe', 'held')
   changed()

@@ -6,8 +6,16 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planOf, planText, stateOf, stateText } from "../../../../src/recovery/redrive/kept-text.ts";
-import { firstState, nextStep, restarted, type StepState, UNKNOWN_MS_MAX } from "../../../../src/recovery/redrive/next-step.ts";
-import type { RedriveCounts } from "../../../../src/recovery/redrive/redrive.ts";
+import {
+  firstState,
+  measured,
+  nextStep,
+  type Room,
+  type StepState,
+  UNKNOWN_MS_MAX,
+  verdictOf,
+} from "../../../../src/recovery/redrive/next-step.ts";
+import type { RedriveCounts, RedriveGroup } from "../../../../src/recovery/redrive/redrive.ts";
 import { REDRIVE_DEFAULTS, type RedrivePlan } from "../../../../src/recovery/redrive/request.ts";
 
 const START_MS = 1_700_000_000_000;
@@ -50,7 +58,31 @@ interface Run {
   readonly steps: number;
 }
 
-/** Plays a redrive through, as the runner would. */
+/** One group, as far as its verdict needs it; `canary`: how many of it are still to be sent. */
+const group = (counts: RedriveCounts, more: Partial<RedriveGroup> = {}): RedriveGroup => ({
+  ...{ ...counts, no: 1, groupId: 1, topic: "t/a", errorCode: null, verdict: null, reason: null, canary: 0 },
+  ...{ base: { healed: 0, failed: 0 }, ...more },
+});
+
+/** What the store says of groups, as its statement does. */
+function roomOf(groups: readonly RedriveGroup[]): Room {
+  const sum = (pick: (one: RedriveGroup) => number) => groups.reduce((total, one) => total + pick(one), 0);
+  const left = (verdict: RedriveGroup["verdict"]) => groups.filter((one) => one.verdict === verdict && one.waiting > 0).length;
+  return {
+    open: sum(({ verdict, waiting, canary }) =>
+      verdict === "healed" ? waiting : verdict === null ? Math.min(canary, waiting) : 0,
+    ),
+    healed: groups.filter(({ verdict }) => verdict === "healed").length,
+    groups: groups.length,
+    undecided: left(null),
+    inconclusive: left("inconclusive"),
+    failed: left("failed"),
+    underWay: sum(({ verdict, sent }) => (verdict === "failed" ? 0 : sent)),
+    reason: groups.find(({ verdict }) => verdict === "failed")?.reason ?? null,
+  };
+}
+
+/** Plays a redrive of one group through, as the runner would. */
 function play(plan: RedrivePlan, { endings, lateMs }: World): Run {
   const sends: Run["sends"] = [];
   let nowMs = START_MS;
@@ -58,13 +90,16 @@ function play(plan: RedrivePlan, { endings, lateMs }: World): Run {
   let position = 0;
   const counts = { selected: endings.length, waiting: endings.length, sent: 0, healed: 0, failed: 0, skipped: 0 };
   const open: { knownMs: number; fails: boolean }[] = [];
+  let canary = plan.canary || Number.POSITIVE_INFINITY;
+  let judged: Pick<RedriveGroup, "verdict" | "reason"> = { verdict: null, reason: null };
   for (let steps = 1; steps <= 100_000; steps++) {
     for (const one of open.filter(({ knownMs }) => knownMs <= nowMs)) {
       open.splice(open.indexOf(one), 1);
       counts.sent--;
       counts[one.fails ? "failed" : "healed"]++;
     }
-    const next = nextStep(plan, counts, state, nowMs);
+    judged = verdictOf(plan, group(counts, { canary, ...judged }), false) ?? judged;
+    const next = nextStep(plan, counts, roomOf([group(counts, { canary, ...judged })]), state, nowMs);
     state = next.state;
     const { step } = next;
     if (step.kind === "stop" || step.kind === "done") return { sends, end: step, counts, steps };
@@ -86,6 +121,7 @@ function play(plan: RedrivePlan, { endings, lateMs }: World): Run {
       }
     }
     position += step.n;
+    canary = Math.max(0, canary - sent);
     if (sent > 0) sends.push({ ms: nowMs, n: sent, before, state });
   }
   throw new Error("it did not end");
@@ -178,18 +214,22 @@ const counts = (some: Partial<RedriveCounts>): RedriveCounts => {
   return { selected: all.waiting + all.sent + all.healed + all.failed + all.skipped, ...all };
 };
 
+/** All of it in one group that healed. */
+const running = (some: RedriveCounts): Room => roomOf([group(some, { verdict: "healed" })]);
+
 describe("the plan, step by step", () => {
-  it("ramps by doubling each second, up to the rate", () => {
+  it("ramps by doubling each second, up to the rate, and measures it", () => {
     const state = { ...firstState(START_MS), rampMs: START_MS, tokens: 0 };
     const perSecond = [0, 0, 0, 0, 0, 0];
     let at: StepState = state;
     let waiting = 10_000;
-    for (let ms = START_MS; ms < START_MS + 6_000; ) {
-      const { step, state: after } = nextStep({ ...PLAN, canary: 0 }, counts({ waiting }), at, ms);
+    for (let ms = START_MS; ms < START_MS + 30_000; ) {
+      const left = counts({ waiting });
+      const { step, state: after } = nextStep({ ...PLAN, canary: 0 }, left, running(left), at, ms);
       at = after;
       if (step.kind === "send") {
         const second = Math.floor((ms - START_MS) / 1_000);
-        perSecond[second] = (perSecond[second] as number) + step.n;
+        perSecond[second] = (perSecond[second] ?? 0) + step.n;
         waiting -= step.n;
       } else ms += step.kind === "wait" ? step.ms : 1_000;
     }
@@ -197,64 +237,93 @@ describe("the plan, step by step", () => {
       expect(perSecond[second], `second ${second}`).toBeGreaterThanOrEqual(expected * 0.75);
       expect(perSecond[second], `second ${second}`).toBeLessThanOrEqual(expected + 4);
     }
+    expect(measured(at, at.lastSentMs)).toBeGreaterThan(36);
+    expect(measured(at, at.lastSentMs)).toBeLessThan(44);
+    expect(measured(at, at.lastSentMs + 60_000)).toBeLessThan(0.01);
   });
 
   it("starts the ramp over after a gap, and a gap is no credit", () => {
     const long = { ...firstState(START_MS), rampMs: START_MS - 60_000, tokens: 4 };
-    const { state } = nextStep(PLAN, counts({ waiting: 100, healed: 50 }), long, START_MS + 3_600_000);
+    const left = counts({ waiting: 100, healed: 50 });
+    const { state } = nextStep(PLAN, left, running(left), long, START_MS + 3_600_000);
     expect(state.rampMs).toBe(START_MS + 3_600_000);
     expect(state.tokens).toBeLessThanOrEqual(1);
   });
 
-  it("stops when the whole canary failed, although fewer than failureMin are known", () => {
-    const { step, state } = nextStep(PLAN, counts({ waiting: 10, failed: 2 }), firstState(START_MS), START_MS + 500);
-    expect(step).toEqual({
-      kind: "stop",
-      reason: "2 of 2 of the canary failed, more than the share of 0.5 that was allowed",
-    });
-    expect(state.stopped).toBe(true);
-  });
-
-  it("goes on at the share that is allowed, and stops above it", () => {
-    const running = { ...firstState(START_MS), rampMs: START_MS };
-    const half = counts({ waiting: 10, healed: 50, failed: 50 });
-    expect(nextStep(PLAN, half, running, START_MS + 500).step.kind).not.toBe("stop");
-    expect(nextStep(PLAN, { ...half, healed: 49, failed: 51 }, running, START_MS + 500).step.kind).toBe("stop");
-  });
-
-  it("judges a resumed one from where it stood, with a new canary", () => {
-    const before = counts({ waiting: 10, failed: 2 });
-    const state = restarted(before, START_MS);
-    expect(nextStep(PLAN, before, state, START_MS).step).toEqual({ kind: "send", n: 1 });
-    expect(nextStep(PLAN, counts({ waiting: 8, sent: 2, failed: 2 }), state, START_MS + 900).step.kind).toBe("wait");
-    expect(nextStep(PLAN, counts({ waiting: 8, healed: 2, failed: 2 }), state, START_MS + 900).step.kind).toBe("send");
-    expect(nextStep(PLAN, counts({ waiting: 8, failed: 4 }), state, START_MS + 900).step.kind).toBe("stop");
-  });
-
   it("does not wait for ever: neither for the canary nor for the rest", () => {
     const late = START_MS + UNKNOWN_MS_MAX;
-    const stuck = nextStep(PLAN, counts({ waiting: 5, sent: 2 }), firstState(START_MS), late).step;
+    const canary = counts({ waiting: 5, sent: 2 });
+    const stuck = nextStep(PLAN, canary, roomOf([group(canary)]), firstState(START_MS), late).step;
     expect(stuck).toMatchObject({ kind: "stop", reason: expect.stringContaining("no known ending after 24 hours") });
-    const rest = nextStep(PLAN, counts({ sent: 3, healed: 4 }), firstState(START_MS), late).step;
+    const all = counts({ sent: 3, healed: 4 });
+    const rest = nextStep(PLAN, all, running(all), firstState(START_MS), late).step;
     expect(rest).toMatchObject({ kind: "done", reason: expect.stringContaining("3 were sent 24 hours ago") });
-    expect(nextStep(PLAN, counts({ sent: 3 }), firstState(START_MS), late - 1).step.kind).toBe("wait");
+    expect(nextStep(PLAN, all, running(all), firstState(START_MS), late - 1).step.kind).toBe("wait");
   });
 
   it("survives a clock that was set back", () => {
     const state = { ...firstState(START_MS), rampMs: START_MS, tokens: 0 };
-    const back = nextStep({ ...PLAN, canary: 0 }, counts({ waiting: 9 }), state, START_MS - 3_600_000);
+    const left = counts({ waiting: 9 });
+    const back = nextStep({ ...PLAN, canary: 0 }, left, running(left), state, START_MS - 3_600_000);
     expect(back.step.kind).toBe("wait");
-    const on = nextStep({ ...PLAN, canary: 0 }, counts({ waiting: 9 }), back.state, START_MS - 3_600_000 + 300);
+    const on = nextStep({ ...PLAN, canary: 0 }, left, running(left), back.state, START_MS - 3_600_000 + 300);
     expect(on.step.kind).toBe("send");
+  });
+});
+
+describe("R7: what a group is judged by", () => {
+  it("its whole canary, although fewer than failureMin are known", () => {
+    expect(verdictOf(PLAN, group(counts({ waiting: 10, failed: 1, sent: 1 })), false)).toBeNull();
+    expect(verdictOf(PLAN, group(counts({ waiting: 10, failed: 2 })), false)).toEqual({
+      verdict: "failed",
+      reason: "2 of 2 of the canary failed, more than the share of 0.5 that was allowed",
+    });
+    expect(verdictOf(PLAN, group(counts({ waiting: 10, healed: 1, failed: 1 })), false)).toMatchObject({ verdict: "healed" });
+    expect(verdictOf(PLAN, group(counts({ waiting: 10, failed: 2 }), { canary: 3 }), false)).toBeNull();
+  });
+
+  it("afterwards the share that is allowed, and from where it stood when it was resumed", () => {
+    const half = counts({ waiting: 10, healed: 50, failed: 50 });
+    expect(verdictOf(PLAN, group(half, { verdict: "healed" }), false)).toBeNull();
+    const worse = { ...half, healed: 49, failed: 51 };
+    expect(verdictOf(PLAN, group(worse, { verdict: "healed" }), false)).toMatchObject({ verdict: "failed" });
+    const resumed = group(counts({ waiting: 8, healed: 2, failed: 2 }), { base: { healed: 0, failed: 2 } });
+    expect(verdictOf(PLAN, resumed, false)).toMatchObject({ verdict: "healed" });
+  });
+
+  it("a group that fits into its canary has a verdict in the end", () => {
+    expect(verdictOf(PLAN, group(counts({ healed: 1, failed: 3 }), { canary: 1 }), false)).toMatchObject({ verdict: "failed" });
+    expect(verdictOf(PLAN, group(counts({ healed: 1 }), { canary: 1 }), false)).toMatchObject({ verdict: "healed" });
+  });
+
+  it("R8: while its receiver is down it is neither healed nor failed", () => {
+    expect(verdictOf(PLAN, group(counts({ waiting: 10, failed: 2 })), true)).toMatchObject({ verdict: "inconclusive" });
+    expect(verdictOf(PLAN, group(counts({ waiting: 10, healed: 2 })), true)).toBeNull();
+  });
+
+  it("one that failed stops alone: the others go on, and all stops once nothing else is left", () => {
+    const failed = group(counts({ waiting: 9, failed: 2 }), { verdict: "failed", reason: "2 of 2 failed" });
+    const good = group(counts({ waiting: 5 }), { verdict: "healed" });
+    const state = { ...firstState(START_MS), tokens: 1 };
+    const all = counts({ waiting: 14, failed: 2 });
+    expect(nextStep(PLAN, all, roomOf([failed, good]), state, START_MS).step.kind).toBe("send");
+    const under = group(counts({ sent: 5 }), { verdict: "healed" });
+    expect(nextStep(PLAN, counts({ waiting: 9, failed: 2, sent: 5 }), roomOf([failed, under]), state, START_MS).step.kind).toBe(
+      "wait",
+    );
+    const done = group(counts({ healed: 5 }), { verdict: "healed" });
+    const last = counts({ waiting: 9, failed: 2, healed: 5 });
+    const stop = nextStep(PLAN, last, roomOf([failed, done]), state, START_MS).step;
+    expect(stop).toMatchObject({ kind: "stop", reason: expect.stringContaining("1 of 2 groups failed") });
+    const down = group(counts({ waiting: 9, failed: 2 }), { verdict: "inconclusive" });
+    expect(nextStep(PLAN, last, roomOf([down, done]), state, START_MS).step.kind).toBe("wait");
   });
 });
 
 describe("what a redrive carries from one process to the next", () => {
   it("is read back as it was written, so that the ramp goes on where it was", () => {
     const state = { ...firstState(START_MS, 7), tokens: 3.5, rampMs: START_MS - 4_000, lastSentMs: START_MS - 90 };
-    const known = counts({ waiting: 10, healed: 40 });
-    expect(stateOf(stateText(state), known, START_MS + 50, 7)).toEqual(state);
-    expect(stateOf(stateText({ ...state, stopped: true }), known, START_MS + 50, 7)).toEqual(restarted(known, START_MS + 50));
+    expect(stateOf(stateText(state), START_MS + 50, 7)).toEqual(state);
     expect(planOf(planText({ ...PLAN, carrier: "fallback" }))).toEqual({ ...PLAN, carrier: "fallback" });
   });
 
@@ -262,7 +331,7 @@ describe("what a redrive carries from one process to the next", () => {
     "that cannot be read (%s) is the careful default",
     (text) => {
       expect(planOf(text)).toEqual({ ...REDRIVE_DEFAULTS, carrier: undefined });
-      expect(stateOf(text, counts({ waiting: 10 }), START_MS)).toEqual(firstState(START_MS));
+      expect(stateOf(text, START_MS)).toEqual(firstState(START_MS));
     },
   );
 });

@@ -1,0 +1,45 @@
+/**
+ * A redrive judges its messages by group: each has its own canary, its own verdict and its own counts. What was begun before is one group
+ * of its own. A runner of the version before does not keep these counts; the next one counts them again where they do not fit.
+ */
+import type { Migration } from "./migration.ts";
+
+export const redriveGroups: Migration = {
+  version: 20,
+  name: "redrive-groups",
+  sql: (s) => `
+alter table ${s}.redrive drop constraint redrive_mode_check, add constraint redrive_mode_check
+  check (mode in ('replay', 'new_key', 'copy', 'resolve', 'discard', 'reopen', 'watch'));
+
+-- canary: how many of it are still to be sent before the group is judged; base: what was known when that began
+create table ${s}.redrive_group (
+  redrive_id uuid not null,
+  no int not null,
+  group_id bigint,
+  topic text not null,
+  code text,
+  verdict text check (verdict in ('healed', 'failed', 'inconclusive')),
+  reason text,
+  canary int not null,
+  waiting bigint not null,
+  sent bigint not null,
+  healed bigint not null,
+  failed bigint not null,
+  skipped bigint not null,
+  base_healed bigint not null default 0,
+  base_failed bigint not null default 0,
+  primary key (redrive_id, no));
+insert into ${s}.redrive_group (redrive_id, no, topic, verdict, canary, waiting, sent, healed, failed, skipped)
+  select id, 1, '', case when state like '%"rampMs":_%' and state not like '%"rampMs":null%' then 'healed' end,
+    greatest(0, coalesce((plan::json ->> 'canary')::int, 0) - (sent + healed + failed)), waiting, sent, healed, failed, skipped
+  from ${s}.redrive where waiting + sent > 0;
+
+alter table ${s}.redrive_item add column group_no int not null default 1;
+create index redrive_item_next on ${s}.redrive_item (redrive_id, group_no, n) where state = 0;
+drop index ${s}.redrive_item_waiting;
+-- why items were left alone, counted by reason
+create index redrive_item_left on ${s}.redrive_item (redrive_id, reason) where state = 4;
+-- what another message carried on: few, and asked for in every list
+create index redrive_item_copied on ${s}.redrive_item (message_id) where carrier_id is not null;
+`,
+};
