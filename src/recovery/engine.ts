@@ -10,6 +10,7 @@ import type { Home } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import { createCatalogue } from "./actions/catalogue.ts";
 import { actionInfos, putAction } from "./actions/info.ts";
+import { createClaims } from "./candidates/claim.ts";
 import { createCompletion } from "./candidates/completion.ts";
 import { createDecisions } from "./candidates/decisions.ts";
 import { createEvaluator } from "./candidates/evaluate-candidate.ts";
@@ -19,9 +20,11 @@ import { evaluateRequest } from "./candidates/evaluate-request.ts";
 import { createExecute } from "./candidates/execute.ts";
 import { blastRadiusOf } from "./candidates/found.ts";
 import { candidateDetail, candidateList } from "./candidates/read.ts";
+import { createResend } from "./candidates/resend.ts";
 import { suggest } from "./candidates/suggest.ts";
 import { createUpdate } from "./candidates/update.ts";
 import { ingestRules } from "./candidates/when.ts";
+import type { Ingested } from "./failures/failure.ts";
 import { createIntake } from "./failures/intake.ts";
 import { createGroupJoins } from "./failures/join-groups.ts";
 import { createOwnIngest } from "./failures/own-loop.ts";
@@ -29,6 +32,7 @@ import { createFailurePlaces } from "./failures/place-failures.ts";
 import { ingestReport } from "./failures/report.ts";
 import { existingGroup, groupDetail } from "./groups/read.ts";
 import { createRegroup } from "./groups/regroup.ts";
+import { resolveGroup } from "./groups/resolve.ts";
 import { createGroupRules } from "./groups/rule-documents.ts";
 import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
 import { createHooks } from "./hooks.ts";
@@ -88,14 +92,18 @@ function createParts(deps: RecoveryDeps) {
 
   const places = createFailurePlaces({ documents, groupRules });
   const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, rules, clock });
-  const intake = createIntake({ recovery, places, joins, rules, joinFailed: failed("recovery_join") });
-  const { pollMs, failingOften, minConfidence, approvalMs } = settings;
-  const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften });
+  const regressed = ({ groupId, candidateId }: Ingested) =>
+    events.emit({ type: "lifecycle", what: "recovery_regression", detail: { group: groupId, candidate: candidateId } });
+  const intake = createIntake({ recovery, places, joins, rules, joinFailed: failed("recovery_join"), regressed });
+  const { pollMs, failingOften, appVersion, minConfidence, approvalMs } = settings;
+  const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften, appVersion });
 
   const redrives = createRedrives({ ...deps, recovery, owner, settings: deps.redriveSettings });
   const candidates = { recovery, catalogue, clock, approvalMs };
-  const execute = createExecute({ ...candidates, topics, ids, redrives, hooks, settings });
-  const completion = createCompletion({ recovery, rules, hooks, events, clock });
+  const resend = createResend({ recovery, ids, clock });
+  const execute = createExecute({ ...candidates, topics, ids, redrives, resend, hooks, settings });
+  const claims = createClaims({ ...candidates, ids, hooks, rules });
+  const completion = createCompletion({ recovery, resend, rules, hooks, events, clock });
   const decisions = createDecisions(candidates);
   const update = createUpdate({ ...candidates, topics, rules });
 
@@ -107,7 +115,7 @@ function createParts(deps: RecoveryDeps) {
   const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });
   const regroup = createRegroup({ recovery, groupRules, rules, ids });
 
-  const forPeople = { candidates, decisions, update, execute, redrives, regroup };
+  const forPeople = { candidates, decisions, update, execute, claims, redrives, regroup };
   const byItself = { intake, ownIngest, completion, evaluator, evaluateFailure, evaluateMessage, failed };
   const kept = { recovery, topics, settings, hooks, catalogue, ruleBook, groupRules, places };
   return { ids, clock, prepare, ...kept, ...forPeople, ...byItself };
@@ -136,6 +144,7 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
     },
     merge: (into, from, why, actor) => prepare().then(() => regroup.merge(into, from, why, actor)),
     split: (groupId, words, why, actor) => prepare().then(() => regroup.split(groupId, words, why, actor)),
+    resolveGroup: (groupId, request) => resolveGroup(recovery, groupId, request),
     groupRules: () => listGroupRules(recovery, parts.groupRules),
     deleteGroupRule: (id, from, actor) => deleteGroupRule(recovery, id, from, actor),
     suggest: (groupId, actor) => suggest(parts, groupId, actor),
@@ -144,6 +153,7 @@ export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
     candidate: (candidateId, options) => candidateDetail(candidates, candidateId, options),
     update: parts.update,
     ...parts.decisions,
+    ...parts.claims,
     execute: (candidateId, options) => parts.execute(candidateId, options),
 
     actions: ({ actionType } = {}) => actionInfos(catalogue, recovery, actionType),

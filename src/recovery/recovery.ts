@@ -40,6 +40,10 @@ export interface FailureReport {
   /** The whole failure_payload, exact text: what the ledger's hash is made of. */
   readonly failurePayload: string;
   readonly enqueueEvaluation: boolean;
+  /** Of the program that failed. */
+  readonly version?: string | null | undefined;
+  /** A topic of ours: the failure payload can be sent again through it. */
+  readonly redriveTopic?: string | null | undefined;
 }
 
 export interface IngestAnswer {
@@ -49,9 +53,13 @@ export interface IngestAnswer {
   readonly status: "accepted" | "duplicate";
   readonly occurrenceCount: number;
   readonly evaluationQueued: boolean;
+  /** It brought a resolved group back. */
+  readonly regression: boolean;
 }
 
 export interface EvaluateRequest {
+  /** Known already: its group, whatever the fingerprint says. */
+  readonly failureMatchId?: string | undefined;
   readonly errorCode: string;
   readonly errorMessage?: string | undefined;
   readonly stackTrace?: string | undefined;
@@ -138,6 +146,28 @@ export interface ExecuteOptions extends Versioned {
   readonly redrive?: ExecutionRequest | undefined;
 }
 
+export interface ClaimRequest extends Versioned {
+  readonly leaseMs?: number | undefined;
+  /** Of the claim that is to run longer; absent: a new one. */
+  readonly executionId?: string | undefined;
+}
+
+/** What became of an execution that was claimed. */
+export interface OutcomeReport extends Actor {
+  readonly executionId: string;
+  readonly healed: number;
+  readonly failed: number;
+  readonly note?: string | null | undefined;
+}
+
+export interface ResolveRequest extends Actor {
+  /** Failures of earlier versions do not bring it back; absent: every failure does. */
+  readonly inVersion?: string | undefined;
+  readonly reason: string;
+  /** What becomes of its open dead letters; absent: they are left. */
+  readonly messages?: "leave" | "resolve" | undefined;
+}
+
 export interface Recovery {
   ingest(report: FailureReport, actor: Actor): Promise<IngestAnswer>;
   evaluate(request: EvaluateRequest): Promise<EvaluateAnswer>;
@@ -153,6 +183,8 @@ export interface Recovery {
       readonly tenantId?: string | undefined;
     },
   ): Promise<Paged<Occurrence>>;
+  /** Nothing more is suggested for it until it fails again, in this version or a later one. */
+  resolveGroup(groupId: number, request: ResolveRequest): Promise<Group>;
   /** `from` join `into`; a rule for the future is kept with it. */
   merge(into: number, from: readonly number[], why: string, actor: Actor): Promise<Group>;
   /** What fits the group's template and contains all these words becomes a group of its own. */
@@ -172,6 +204,9 @@ export interface Recovery {
   approve(candidateId: number, by: Versioned): Promise<Candidate>;
   reject(candidateId: number, by: Versioned): Promise<Candidate>;
   execute(candidateId: number, options: ExecuteOptions): Promise<Candidate>;
+  /** Who reported the failures carries it out; fenced by the execution id, under a lease. */
+  claim(candidateId: number, by: ClaimRequest): Promise<Candidate>;
+  reportOutcome(candidateId: number, by: OutcomeReport): Promise<Candidate>;
 
   actions(filter?: { readonly actionType?: string | undefined }): Promise<ActionInfo[]>;
   register(action: RecoveryAction): void;

@@ -1,5 +1,5 @@
 /**
- * `makegood groups list|show|occurrences|merge|split|rules`, and `makegood suggest <group>`. Each takes the number of a group.
+ * `makegood groups list|show|occurrences|merge|split|resolve|rules`, and `makegood suggest <group>`. Each takes the number of a group, or a failure_match_id.
  */
 import type { AnswerOf } from "../../contract/table.ts";
 import { ask, confirmed, family, YES } from "../conversation.ts";
@@ -9,7 +9,14 @@ import { listBelow, listing, percent, plural, sayFields, wrapped } from "../tabl
 import { showCandidate } from "./candidates.ts";
 
 type Group = AnswerOf<"listGroups">["data"][number];
-const template = ({ held_by, template: text }: Group): string => (held_by === null ? text : `[held by ${held_by}] ${text}`);
+function template({ held_by, resolved_at, resolved_in, regression, template: text }: Group): string {
+  const resolved =
+    resolved_at === null ? null : regression ? "regression" : `resolved${resolved_in === null ? "" : ` in ${resolved_in}`}`;
+  const marks = [held_by && `held by ${held_by}`, resolved].filter((mark) => mark !== null);
+  return [...marks.map((mark) => `[${mark}]`), text].join(" ");
+}
+
+const open = ({ open_messages, open_reports }: Group): number => open_messages + open_reports;
 
 const occurrenceList = listing<AnswerOf<"listOccurrences">["data"][number]>([
   ["ago", "at"],
@@ -33,9 +40,13 @@ export const commands = [
       name: "list",
       isDefault: true,
       example: "groups list --open",
-      show: listing(["group_id", "open_messages", "occurrence_count", "last_at", "error_code", "topic", ["template", template]]),
+      show: listing(["group_id", ["open", open], "occurrence_count", "last_at", "error_code", "topic", ["template", template]]),
     }),
-    routeCommand("getGroup", { name: "show", show: showGroup }),
+    routeCommand("getGroup", {
+      name: "show",
+      example: "groups show 3\n  $ makegood groups show 6f0b2c1e-9f6d-4c53-8a55-0d1f3c6b7a90",
+      show: showGroup,
+    }),
     routeCommand("listOccurrences", { name: "occurrences", show: occurrenceList }),
     routeCommand("mergeGroups", {
       name: "merge",
@@ -49,6 +60,15 @@ export const commands = [
       example: 'groups split 3 "read only" --reason "a replica, not the primary"',
       show: (io, { group_id, moved }, { input }) =>
         say(io, `group ${group_id} has ${plural(moved, "occurrence")} of group ${input.id} now`),
+    }),
+    routeCommand("resolveGroup", {
+      name: "resolve",
+      example: 'groups resolve 3 --in-version 1.4.2 --reason "the date is parsed now"',
+      show: (io, { group_id, resolved_in, open_messages }) => {
+        say(io, `group ${group_id} is resolved${resolved_in === null ? "" : ` in version ${resolved_in}`}`);
+        if (open_messages > 0)
+          say(io, `  ${plural(open_messages, "dead letter")} left open: makegood redrive --group ${group_id}`);
+      },
     }),
     routeCommand("deleteGroupRule", {
       name: "rules",

@@ -18,30 +18,47 @@ const where = { topic: v.line(), sink: v.line(), skill_id: v.line() };
 const GIVEN = Object.keys(said) as (keyof typeof said)[];
 export const NOTHING_SAID = "is missing: error_type or error_code, and what was said in raw or error_message";
 
-const failure = v
-  .object({ ...said, ...v.optionals({ ...where, occurrence_count: v.integer(1, OCCURRENCES_MAX) }) })
-  .refine((given) => GIVEN.some((name) => given[name] !== undefined), { error: NOTHING_SAID, path: ["error_type"] })
-  .meta({ id: "Failure" });
-
-/** What of a reported failure is read; the rest is kept as it came. */
-export const failurePayload = z.looseObject({ ...said, ...v.optionals({ ...where, tenant_id: v.line() }) });
-
 const matchId = v.anyText().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, {
   error: "must be a UUID; absent: it is made from the fingerprint",
 });
+export const matchedBy = { failure_match_id: matchId.describe("a group's own, or one that was supplied with a failure") };
+
+const failure = v
+  .object({ ...said, ...v.optionals({ ...where, ...matchedBy, occurrence_count: v.integer(1, OCCURRENCES_MAX) }) })
+  .refine((given) => GIVEN.some((name) => given[name] !== undefined), { error: NOTHING_SAID, path: ["error_type"] })
+  .meta({ id: "Failure" });
+
+const version = v.line().describe("of the program that failed, such as 1.4.2");
+const outside = {
+  version,
+  redrive_topic: v.topicName().describe("a topic of ours through which the failure payload can be sent again"),
+};
+
+/** What of a reported failure is read; the rest is kept as it came. A `version` that is no text may be of something else. */
+export const failurePayload = z.looseObject({
+  ...said,
+  ...v.optionals({ ...where, tenant_id: v.line(), redrive_topic: outside.redrive_topic }),
+  version: version.optional().catch(undefined),
+});
+
 const { keyBytesMax } = LIMITS;
 
 export const failureEnvelope = v
   .object({
     failure_payload: failurePayload,
-    ...v.optionals({ failure_match_id: matchId, idempotency_key: v.keyText(keyBytesMax), enqueue_evaluation: v.flag() }),
+    ...v.optionals({
+      failure_match_id: matchId,
+      idempotency_key: v.keyText(keyBytesMax),
+      enqueue_evaluation: v.flag(),
+      ...outside,
+    }),
   })
   .meta({ id: "FailureReport" });
 
 export const counted = v.shape("Counted", {
   ...v.integers("candidate_id", "group_id", "occurrence_count"),
   ...v.texts("failure_match_id", "status"),
-  ...v.fields(z.boolean(), "is_duplicate", "evaluation_queued"),
+  ...v.fields(z.boolean(), "is_duplicate", "evaluation_queued", "regression"),
 });
 
 const evaluated = evaluation.extend({
@@ -79,18 +96,22 @@ const from = v.list(v.numberId(), MERGE_MAX, "group ids", "is missing: the ids o
 const groupDetail = group
   .extend({ why: z.array(z.string()).readonly(), candidate: candidate.nullable(), occurrences: z.array(occurrence) })
   .meta({ id: "GroupDetail" });
+const inVersion = v.line().describe("failures of earlier versions do not bring it back; absent: every failure does");
+const letters = v.oneOf(["leave", "resolve"]).describe("what becomes of its open dead letters; absent: they are left");
 const split = group.extend({ moved: z.int() }).meta({ id: "SplitGroup" });
 
 export const GROUP_ROUTES = routes({
   listGroups: lists("Groups of failures of one kind, the latest failure first", group, {
     ...v.fields(v.text(), "topic", "error_code", "tenant_id"),
+    ...matchedBy,
     open: v.flag().describe("only those with open dead letters"),
+    reported: v.flag().describe("only those with open failures that other services reported"),
     merged: v.flag().describe("those that were merged into others, too"),
   }),
   getGroup: shows("One group, why its failures are together, its candidate and its newest occurrences", groupDetail),
   listOccurrences: lists("The failures of a group, one by one, newest first", occurrence, {
     payload: v.flag().describe("with what was reported"),
-    open: v.flag().describe("only messages that are open dead letters"),
+    open: v.flag().describe("only open dead letters, and reported failures that have not ended"),
     tenant_id: v.text(),
   }),
   mergeGroups: route("operate", "Join other groups to this one, for what comes as well", group, {
@@ -99,6 +120,15 @@ export const GROUP_ROUTES = routes({
   splitGroup: route("operate", "Take the failures that contain these words out into a group of their own", created(split), {
     body: body("recovery", v.object({ words, reason: v.reason() })),
   }),
+  resolveGroup: route(
+    "operate",
+    "Say that it is mended: nothing is suggested until it fails again in that version or a later one",
+    group,
+    {
+      body: body("recovery", v.object({ reason: v.reason(), ...v.optionals({ in_version: inVersion, messages: letters }) })),
+      errors: ["wrong_state"],
+    },
+  ),
   suggestGroup: route("operate", "Evaluate a group afresh", candidateDetail, {
     body: optionalBody("recovery", v.object({})),
     errors: ["version_conflict"],

@@ -5,8 +5,11 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
+import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
+import { learnIn } from "../confidence/outcomes-sql.ts";
 import type { IngestRules } from "../failures/failure.ts";
 import { latestOf, lockGroups } from "../failures/ingest-sql.ts";
+import { closeReports } from "../failures/reports-sql.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
 import type { Candidate, CandidatePatch, CandidateWrite, CandidateWritten } from "./candidate.ts";
@@ -29,6 +32,7 @@ const PLAIN: readonly (readonly [keyof CandidatePatch, string])[] = [
   ["redriveId", "redrive_id"],
   ["owner", "owner"],
   ["note", "note"],
+  ["reportsThrough", "reports_through"],
 ];
 
 async function update(s: string, run: Run, candidateId: number, patch: CandidatePatch, now: Date): Promise<void> {
@@ -71,6 +75,8 @@ async function refusal(s: string, run: Run, candidate: Candidate, request: Candi
   const { version, executionId, groupVersion, budget } = request;
   if (version !== undefined && version !== candidate.version) return "version_conflict";
   if (executionId !== undefined && executionId !== candidate.executionId) return "version_conflict";
+  const { executionStatus, leaseUntil } = candidate;
+  if (request.leased && !(executionStatus === "executing" && leaseUntil && leaseUntil > now)) return "lease_over";
   if (groupVersion !== undefined) {
     const [row] = await run(`select version::text from ${s}.recovery_group where id = $1::bigint`, [candidate.groupId]);
     if (Number(row?.[0]) !== groupVersion) return "group_changed";
@@ -107,6 +113,10 @@ async function write(s: string, inside: Inside, request: CandidateWrite): Promis
   if (forbidden) throw new MakegoodError("wrong_state", `candidate ${candidateId}: ${forbidden}`, { candidateId });
   await update(s, run, candidateId, patch, now);
   if (patch.heldBy !== undefined) await hold(s, run, candidate.groupId, patch.heldBy);
+  const through = patch.reportsThrough ?? candidate.reportsThrough;
+  if (patch.executionStatus === "succeeded" && through !== null) await closeReports(s, run, candidate.groupId, through);
+  const { groupId, selectedAction: action } = candidate;
+  if (request.learned && action !== null) await learnIn(s, run, [{ groupId, action, ...request.learned }], HALF_LIFE_MS, now);
   await record(s, run, request.provenance, { now });
   await inside.enqueue(request.messages ?? [], { now: request.now });
   return { kind: "done", candidate: (await readCandidate(s, run, candidateId)) as Candidate };

@@ -47,6 +47,8 @@ export interface Candidate {
   readonly redriveId: string | null;
   readonly owner: string | null;
   readonly note: string | null;
+  /** When this execution succeeds, reported failures of its group up to this occurrence have ended; null: it is not about them. */
+  readonly reportsThrough: number | null;
 }
 
 /** Absent members stay as they are. */
@@ -75,6 +77,7 @@ export interface CandidatePatch {
   readonly note?: string | null | undefined;
   /** Written to the group (the one it was merged into, if it was), raising its version when it changes. */
   readonly heldBy?: string | null | undefined;
+  readonly reportsThrough?: number | undefined;
 }
 
 export interface CandidateWrite extends At {
@@ -82,6 +85,8 @@ export interface CandidateWrite extends At {
   /** Refused as `version_conflict` unless the candidate still has this version and this execution; absent: not asked. Asked first. */
   readonly version?: number | undefined;
   readonly executionId?: string | undefined;
+  /** Refused as `lease_over` unless it is executing under a lease that still runs. */
+  readonly leased?: boolean | undefined;
   /** Refused unless its group still has this version. */
   readonly groupVersion?: number | undefined;
   /**
@@ -93,15 +98,18 @@ export interface CandidateWrite extends At {
   readonly provenance: readonly NewProvenance[];
   /** Enqueued in the same write; a key that is taken by another payload throws `key_conflict`, and nothing is written. */
   readonly messages?: readonly NewMessage[] | undefined;
+  /** What became of failures that this execution was about, to be learned in the same write. */
+  readonly learned?: { readonly healed: number; readonly failed: number } | undefined;
 }
 
 export type CandidateWritten =
   | { readonly kind: "done"; readonly candidate: Candidate }
   | { readonly kind: "not_found" }
-  | { readonly kind: "version_conflict" | "group_changed" | "over_budget"; readonly candidate: Candidate };
+  | { readonly kind: "version_conflict" | "lease_over" | "group_changed" | "over_budget"; readonly candidate: Candidate };
 
 export interface CandidateFilter {
   readonly groupId?: number | undefined;
+  readonly failureMatchId?: string | undefined;
   readonly decision?: Decision | undefined;
   readonly evaluationStatus?: EvaluationStatus | undefined;
   readonly executionStatus?: ExecutionStatus | undefined;

@@ -4,6 +4,7 @@
  */
 
 import type { IngestRules } from "../failures/failure.ts";
+import { isResolved } from "../groups/group.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { Candidate } from "./candidate.ts";
@@ -14,7 +15,7 @@ type Reopens = Pick<Records, "group" | "candidateOf" | "reopen">;
 export async function reopenIfNewer(recovery: Reopens, rules: IngestRules, ended: Candidate): Promise<boolean> {
   const { groupId, candidateId, executedAt } = ended;
   const group = await recovery.group(groupId);
-  if (!group || group.mergedInto !== null || group.openMessages === 0) return false;
+  if (!group || group.mergedInto !== null || group.openMessages + group.openReports === 0 || isResolved(group)) return false;
   if (executedAt === null || group.lastAt <= executedAt) return false;
   const latest = await recovery.candidateOf(groupId);
   if (latest?.candidateId !== candidateId || !isClosed(latest)) return false;

@@ -50,9 +50,11 @@ export interface IntakeOptions {
   readonly rules: IngestRules;
   /** A join that failed; the failures are counted all the same, and the next look joins them. */
   readonly joinFailed: (error: unknown) => void;
+  /** A resolved group failed again. */
+  readonly regressed: (ingested: Ingested) => void;
 }
 
-export function createIntake({ recovery, places, joins, rules, joinFailed }: IntakeOptions): Intake {
+export function createIntake({ recovery, places, joins, rules, joinFailed, regressed }: IntakeOptions): Intake {
   const waiting: Waiting[] = [];
   let waitingCount = 0;
   let draining: Promise<void> | undefined;
@@ -78,6 +80,7 @@ export function createIntake({ recovery, places, joins, rules, joinFailed }: Int
       return { ...rest, group, requestKey: requestKey(group.fingerprint) };
     });
     const ingested = await recovery.ingest(occurrences, rules);
+    for (const one of ingested) if (one.regression) regressed(one);
     const scopes = new Map<string, Scope>(changed.map((scope) => [`${scope.topic}\n${scope.errorCode}`, scope]));
     // A group that is new may be what an older one has become.
     ingested.forEach(({ first }, i) => {

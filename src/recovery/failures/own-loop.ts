@@ -26,6 +26,7 @@ export interface OwnLoopOptions {
   readonly owner: string;
   readonly pollMs: number;
   readonly failingOften: number;
+  readonly appVersion: string | null;
 }
 
 /** I10: failures that cannot be written; with more of them ingest stops and says why. */
@@ -50,7 +51,7 @@ export interface OwnIngest {
 }
 
 export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
-  const { prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften } = options;
+  const { prepare, recovery, store, intake, events, clock, owner, pollMs, failingOften, appVersion } = options;
   const failing = new Set<string>();
   const unwritable = new Set<string>();
   let loop: Loop | undefined;
@@ -88,7 +89,7 @@ export function createOwnIngest(options: OwnLoopOptions): OwnIngest {
     );
     const ingested = await takeAll(
       failures,
-      failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown")),
+      failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown", appVersion)),
     );
     const ms = clock.monotonicMs() - startedMs;
     for (const status of ["accepted", "duplicate"] as const) {

@@ -31,14 +31,35 @@ export interface Group extends GroupIdentity {
    * message is open in one group at most. 0 for a group that was merged into another.
    */
   readonly openMessages: number;
+  /**
+   * Failures that other services reported and that have not ended: nobody sent them again through a topic of ours, none that they came
+   * before was executed with success by who reported them, and no person resolved them.
+   */
+  readonly openReports: number;
+  /** Where a person resolved it: in which version (null: in any), when and who. */
+  readonly resolvedIn: string | null;
+  readonly resolvedAt: Date | null;
+  readonly resolvedBy: string | null;
+  /** A failure of that version or a later one brought it back: which version, and when. */
+  readonly regressedIn: string | null;
+  readonly regressedAt: Date | null;
+  readonly regression: boolean;
 }
+
+/** Nothing is suggested for it until a failure brings it back. */
+export const isResolved = ({ resolvedAt, regressedAt }: Pick<Group, "resolvedAt" | "regressedAt">): boolean =>
+  resolvedAt !== null && regressedAt === null;
 
 export interface GroupFilter {
   readonly topic?: string | undefined;
   readonly errorCode?: string | undefined;
+  /** The group's own, or one that was supplied with a failure of it. */
+  readonly failureMatchId?: string | undefined;
   readonly tenantId?: string | undefined;
   /** True: only groups with open dead letters of ours. */
   readonly open?: boolean | undefined;
+  /** True: only groups with open failures that other services reported. */
+  readonly reported?: boolean | undefined;
   /** True: those that were merged into others too. */
   readonly merged?: boolean | undefined;
   /** False: `openMessages` is not counted (it costs more than the rest) but 0. */

@@ -11,7 +11,7 @@ import type { OccurrencePage } from "../failures/occurrences.ts";
 import { listOccurrences } from "../failures/occurrences.ts";
 import type { Paged } from "../pages.ts";
 import { badCursor, paged, pageLimit } from "../pages.ts";
-import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP } from "../rows.ts";
+import { groupColumns, groupOf, membersOf, OPEN_IN_GROUP, openReportsOf } from "../rows.ts";
 import type { Group, GroupFilter } from "./group.ts";
 
 /** A group by its number; text that PostgreSQL does not read as a number finds no group. */
@@ -42,6 +42,8 @@ function groupsSql(s: string, filter: GroupFilter): { text: string; values: unkn
   }
   if (filter.topic !== undefined) where.push(`g.topic = ${param(filter.topic)}`);
   if (filter.errorCode !== undefined) where.push(`g.code = ${param(filter.errorCode)}`);
+  if (filter.failureMatchId !== undefined) where.push(`g.id = ${matchedGroup(s, param(filter.failureMatchId.toLowerCase()))}`);
+  if (filter.reported) where.push(`exists (select from ${openReportsOf(s, "g.id")})`);
   if (filter.tenantId !== undefined) {
     where.push(`exists (select from ${membersOf(s, "g.id")} x join ${s}.recovery_occurrence o on o.group_id = x.id
       where o.tenant_id = ${param(filter.tenantId)} and o.tenant_id is not null)`);
@@ -55,6 +57,10 @@ function groupsSql(s: string, filter: GroupFilter): { text: string; values: unkn
     order by g.last_at desc, g.id desc limit $1::int`;
   return { text, values };
 }
+
+/** The group that a match id leads to now. */
+export const matchedGroup = (s: string, matchId: string) => `(select coalesce(f.merged_into, f.id) from ${s}.recovery_match m
+    join ${s}.recovery_group f on f.id = m.group_id where m.match_id = ${matchId})`;
 
 const BY = {
   fingerprint: (s: string) => `select id from ${s}.recovery_group where fingerprint = $1`,

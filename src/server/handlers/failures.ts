@@ -75,6 +75,7 @@ export function counting(handler: Handler<"ingestFailure">): Handler<"ingestFail
 export function readFailure(body: string, headerKey: string | null): FailureReport {
   const { value, text } = readExact(failureEnvelope, body, "failure_payload", "invalid_request", takePayload);
   const { failureMatchId, idempotencyKey = headerKey, enqueueEvaluation = true } = value;
+  const { version = value.failurePayload.version, redriveTopic = value.failurePayload.redriveTopic } = value;
   const { topic = null, sink = null, skillId = null, tenantId = null, stackTrace = null, ...said } = value.failurePayload;
   const { errorType = "", errorCode = errorType, raw = "", errorMessage = raw } = said;
   if (Buffer.byteLength(text) > FAILURE_PAYLOAD_BYTES)
@@ -83,7 +84,7 @@ export function readFailure(body: string, headerKey: string | null): FailureRepo
     throw refusalOf("invalid_request", "failure_payload.error_type", NOTHING_SAID);
   return {
     ...{ failureMatchId: failureMatchId?.toLowerCase() ?? null, idempotencyKey, enqueueEvaluation, source: "api" },
-    ...{ failurePayload: text, errorCode, errorMessage, stackTrace, topic, sink, skillId, tenantId },
+    ...{ failurePayload: text, errorCode, errorMessage, stackTrace, topic, sink, skillId, tenantId, version, redriveTopic },
   };
 }
 
