@@ -72,11 +72,10 @@ export interface RecoveryEngine extends Recovery {
 }
 
 /** The parts of the engine, each handed what it needs of the others. */
-function createParts(deps: RecoveryDeps) {
+function createParts(deps: RecoveryDeps, records: Records) {
   const { store, events, ids, clock } = deps;
   const { topics } = store;
   const { prepare, again } = createOwnTopics(topics, deps.evaluate);
-  const records = createRecords(deps.home);
   const recovery: Records = { ...records, ingest: again(records.ingest), reopen: again(records.reopen) };
   const { documents } = recovery;
   const settings = withDefaults(deps.settings);
@@ -121,8 +120,8 @@ function createParts(deps: RecoveryDeps) {
   return { ids, clock, prepare, ...kept, ...forPeople, ...byItself };
 }
 
-export function createRecovery(deps: RecoveryDeps): RecoveryEngine {
-  const parts = createParts(deps);
+export function createRecovery(deps: RecoveryDeps, records: Records = createRecords(deps.home)): RecoveryEngine {
+  const parts = createParts(deps, records);
   const { prepare, recovery, settings, catalogue, ruleBook, candidates, regroup, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
   let publishing: Promise<void> | undefined;

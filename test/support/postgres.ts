@@ -86,7 +86,7 @@ export async function beginTransaction() {
 
 export async function openStore(
   options: Partial<PostgresStoreOptions> = {},
-): Promise<Store & WithAudit & WithRecovery & { schema: string }> {
+): Promise<Store & WithAudit & WithHome & { schema: string }> {
   const schema = options.schema ?? freshSchema();
   const store = createPostgresStore({ url: databaseUrl(), ...options, schema });
   await store.open();

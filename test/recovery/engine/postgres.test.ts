@@ -7,7 +7,7 @@ import { createMakegood, type Makegood, reject, topic } from "../../../src/index
 import type { Recovery } from "../../../src/recovery/recovery.ts";
 import { dropSchema, freshSchema, openStore } from "../../support/postgres.ts";
 import { until } from "../../unit/delivery/support.ts";
-import { ANN, BO } from "../../unit/recovery/engine/scene.ts";
+import { ANN, BO } from "./scene.ts";
 
 describe("the engine on PostgreSQL", () => {
   const schema = freshSchema();

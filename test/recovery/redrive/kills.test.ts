@@ -12,7 +12,7 @@ import type { Store } from "../../../src/store/store.ts";
 import { DELIVERED, dead, definition, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
 import { databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../../support/postgres.ts";
 import { startScript, until } from "../../support/processes.ts";
-import { ANN } from "../../unit/recovery/redrive/scene.ts";
+import { ANN } from "./scene.ts";
 
 const TOPIC = "kills/redrive";
 const LEASE_MS = 400;

@@ -3,15 +3,15 @@
  * meanwhile. What was confirmed is what is touched, what nobody knows is not a success, and the record says how long it took.
  */
 import { describe, expect, it } from "vitest";
-import { createEvents } from "../../../../src/observe/events.ts";
-import { createIds } from "../../../../src/platform/ids.ts";
-import type { Candidate, CandidateWrite } from "../../../../src/recovery/candidates/candidate.ts";
-import { endOf } from "../../../../src/recovery/candidates/completion.ts";
-import { reopenIfNewer } from "../../../../src/recovery/candidates/reopen.ts";
-import { carrierTopicName } from "../../../../src/recovery/carrier.ts";
-import { createRecovery, type RecoveryEngine } from "../../../../src/recovery/engine.ts";
-import type { Group } from "../../../../src/recovery/groups/group.ts";
-import type { Records } from "../../../../src/recovery/records.ts";
+import { createEvents } from "../../../src/observe/events.ts";
+import { createIds } from "../../../src/platform/ids.ts";
+import type { Candidate, CandidateWrite } from "../../../src/recovery/candidates/candidate.ts";
+import { endOf } from "../../../src/recovery/candidates/completion.ts";
+import { reopenIfNewer } from "../../../src/recovery/candidates/reopen.ts";
+import { carrierTopicName } from "../../../src/recovery/carrier.ts";
+import { createRecovery, type RecoveryEngine } from "../../../src/recovery/engine.ts";
+import type { Group } from "../../../src/recovery/groups/group.ts";
+import type { Records } from "../../../src/recovery/records.ts";
 import { ANN, createScene, DELIVERED, dead, type Scene, TOPIC } from "./scene.ts";
 
 const MINUTE_MS = 60_000;
@@ -27,8 +27,9 @@ function dying(scene: Scene, hangs: (name: string, argument: unknown) => boolean
         hangs(name, given[0]) ? new Promise(() => {}) : (member as (...all: unknown[]) => unknown).apply(target, given);
     },
   });
-  const own = { events: createEvents(), ids: createIds(scene.clock), clock: scene.clock };
-  return createRecovery({ recovery, store: scene.store, ...own, serves: () => true, checkPayload: () => {} });
+  const { clock, store } = scene;
+  const own = { events: createEvents(), ids: createIds(clock), clock, store, home: store.home };
+  return createRecovery({ ...own, serves: () => true, checkPayload: () => {} }, recovery);
 }
 
 const ends = (name: string, argument: unknown): boolean =>

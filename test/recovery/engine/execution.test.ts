@@ -3,13 +3,13 @@
  * unknown until a person says. Then the seven actions, each seen in the store.
  */
 import { describe, expect, it } from "vitest";
-import { MakegoodError } from "../../../../src/message/errors.ts";
-import type { RecoveryAction } from "../../../../src/recovery/actions/action.ts";
-import type { Candidate } from "../../../../src/recovery/candidates/candidate.ts";
-import { endOf } from "../../../../src/recovery/candidates/completion.ts";
-import { carrierTopicName } from "../../../../src/recovery/carrier.ts";
-import type { RedriveCounts } from "../../../../src/recovery/redrive/redrive.ts";
-import { NOTIFY_TOPIC } from "../../../../src/recovery/topics.ts";
+import { MakegoodError } from "../../../src/message/errors.ts";
+import type { RecoveryAction } from "../../../src/recovery/actions/action.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import { endOf } from "../../../src/recovery/candidates/completion.ts";
+import { carrierTopicName } from "../../../src/recovery/carrier.ts";
+import type { RedriveCounts } from "../../../src/recovery/redrive/redrive.ts";
+import { NOTIFY_TOPIC } from "../../../src/recovery/topics.ts";
 import { ANN, BO, createScene, DELIVERED, dead, ROBOT, type Scene, type SceneOptions, TOPIC } from "./scene.ts";
 
 const MINUTE_MS = 60_000;

@@ -3,13 +3,13 @@
  * patterns and templates are refused where they are saved.
  */
 import { describe, expect, it } from "vitest";
-import type { RecoveryAction } from "../../../../src/recovery/actions/action.ts";
-import { rendered, renderedTemplate, TEMPLATE_NAMES, templateFault } from "../../../../src/recovery/actions/template.ts";
-import type { Candidate } from "../../../../src/recovery/candidates/candidate.ts";
-import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts.ts";
-import type { Group } from "../../../../src/recovery/groups/group.ts";
-import { ruleToJson } from "../../../../src/recovery/rules/parse-rule.ts";
-import type { Rule } from "../../../../src/recovery/rules/rule.ts";
+import type { RecoveryAction } from "../../../src/recovery/actions/action.ts";
+import { rendered, renderedTemplate, TEMPLATE_NAMES, templateFault } from "../../../src/recovery/actions/template.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
+import type { Group } from "../../../src/recovery/groups/group.ts";
+import { ruleToJson } from "../../../src/recovery/rules/parse-rule.ts";
+import type { Rule } from "../../../src/recovery/rules/rule.ts";
 import { ANN, BO, createScene } from "./scene.ts";
 
 const RULE = {

@@ -3,8 +3,8 @@
  * a candidate ends evaluated or failed, never in between.
  */
 import { describe, expect, it } from "vitest";
-import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts.ts";
-import { RECOVERY_TOPIC } from "../../../../src/recovery/topics.ts";
+import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
+import { RECOVERY_TOPIC } from "../../../src/recovery/topics.ts";
 import { ANN, createScene, type Scene } from "./scene.ts";
 
 const events = async (scene: Scene, candidateId: number): Promise<string[]> =>

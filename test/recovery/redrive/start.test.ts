@@ -3,10 +3,10 @@
  * and pressing twice.
  */
 import { describe, expect, it } from "vitest";
-import { isMakegoodError } from "../../../../src/message/errors.ts";
-import { readSelect, writtenSelect } from "../../../../src/recovery/redrive/redrive.ts";
-import type { RedriveRequest } from "../../../../src/recovery/redrive/request.ts";
-import { definition } from "../../../../src/testing/store-conformance/fixtures.ts";
+import { isMakegoodError } from "../../../src/message/errors.ts";
+import { readSelect, writtenSelect } from "../../../src/recovery/redrive/redrive.ts";
+import type { RedriveRequest } from "../../../src/recovery/redrive/request.ts";
+import { definition } from "../../../src/testing/store-conformance/fixtures.ts";
 import { ANN, createScene, TOPIC } from "./scene.ts";
 
 const REQUEST = { select: { topic: TOPIC }, reason: "mended" } as const;

@@ -3,14 +3,14 @@
  * it is done again and again; and a decision can be looked up and taken back.
  */
 import { describe, expect, it } from "vitest";
-import { createIds } from "../../../../src/platform/ids.ts";
-import type { Candidate } from "../../../../src/recovery/candidates/candidate.ts";
-import { ingestRules } from "../../../../src/recovery/candidates/when.ts";
-import { createGroupJoins } from "../../../../src/recovery/failures/join-groups.ts";
-import type { Group } from "../../../../src/recovery/groups/group.ts";
-import { mergeDecision } from "../../../../src/recovery/groups/merge-rule.ts";
-import { groupRuleText, readGroupRule } from "../../../../src/recovery/groups/rule-documents.ts";
-import type { Records } from "../../../../src/recovery/records.ts";
+import { createIds } from "../../../src/platform/ids.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import { ingestRules } from "../../../src/recovery/candidates/when.ts";
+import { createGroupJoins } from "../../../src/recovery/failures/join-groups.ts";
+import type { Group } from "../../../src/recovery/groups/group.ts";
+import { mergeDecision } from "../../../src/recovery/groups/merge-rule.ts";
+import { groupRuleText, readGroupRule } from "../../../src/recovery/groups/rule-documents.ts";
+import type { Records } from "../../../src/recovery/records.ts";
 import { ANN, BO, createScene, type Scene, TOPIC } from "./scene.ts";
 
 const RULES = { reopens: () => true, evaluation: () => null };

@@ -3,9 +3,9 @@
  * once, and its evaluation is queued with it.
  */
 import { describe, expect, it } from "vitest";
-import type { MakegoodError } from "../../../../src/message/errors.ts";
-import { evaluationIsDue } from "../../../../src/recovery/candidates/when.ts";
-import { NOTIFY_TOPIC, RECOVERY_TOPIC } from "../../../../src/recovery/topics.ts";
+import type { MakegoodError } from "../../../src/message/errors.ts";
+import { evaluationIsDue } from "../../../src/recovery/candidates/when.ts";
+import { NOTIFY_TOPIC, RECOVERY_TOPIC } from "../../../src/recovery/topics.ts";
 import { ANN, createScene, dead, definition, type Scene, TOPIC } from "./scene.ts";
 
 const queued = async ({ store }: Scene): Promise<number> =>

@@ -3,7 +3,7 @@
  * counted twice.
  */
 import { describe, expect, it } from "vitest";
-import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts.ts";
+import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 
 const total = async ({ engine }: Scene): Promise<number> =>

@@ -2,7 +2,7 @@
  * A group whose messages are in several topics, because groups were merged: an action is done in each of them, or refused before it begins.
  */
 import { describe, expect, it } from "vitest";
-import type { SinkConfig } from "../../../../src/message/topic.ts";
+import type { SinkConfig } from "../../../src/message/topic.ts";
 import { ANN, BO, createScene, DELIVERED, definition, type Scene, TOPIC } from "./scene.ts";
 
 const OTHER = "shop/refund";

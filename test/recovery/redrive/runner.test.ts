@@ -3,9 +3,9 @@
  * from a killed process to the next, and what is told of it all.
  */
 import { afterEach, describe, expect, it } from "vitest";
-import { MakegoodError } from "../../../../src/message/errors.ts";
-import type { Redrive } from "../../../../src/recovery/redrive/redrive.ts";
-import type { Redrives } from "../../../../src/recovery/redrive/redrives.ts";
+import { MakegoodError } from "../../../src/message/errors.ts";
+import type { Redrive } from "../../../src/recovery/redrive/redrive.ts";
+import type { Redrives } from "../../../src/recovery/redrive/redrives.ts";
 import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 
 const REQUEST = { select: { topic: TOPIC }, reason: "the receiver is back" };

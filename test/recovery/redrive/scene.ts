@@ -1,67 +1,27 @@
 /**
- * A memory store with a clock that only moves when told to, dead letters in it, receivers that answer as a test says, and redrives over
- * them: what takes a day takes no time.
+ * Dead letters on the stage's store, receivers that answer as a test says, and redrives over them: what takes a day takes no time.
  */
-import type { Settlement } from "../../../../src/message/settlement.ts";
-import type { TopicDefinition } from "../../../../src/message/topic.ts";
-import { createEvents, type MakegoodEvent } from "../../../../src/observe/events.ts";
-import type { Clock } from "../../../../src/platform/clock.ts";
-import { createIds } from "../../../../src/platform/ids.ts";
-import type { RedriveDeps } from "../../../../src/recovery/redrive/deps.ts";
-import type { Redrive } from "../../../../src/recovery/redrive/redrive.ts";
-import { createRedrives, type Redrives } from "../../../../src/recovery/redrive/redrives.ts";
-import { createMemoryStore } from "../../../../src/store/memory/memory-store.ts";
-import { DELIVERED, dead, definition, newMessage } from "../../../../src/testing/store-conformance/fixtures.ts";
+import type { Settlement } from "../../../src/message/settlement.ts";
+import type { TopicDefinition } from "../../../src/message/topic.ts";
+import type { RedriveDeps } from "../../../src/recovery/redrive/deps.ts";
+import type { Redrive } from "../../../src/recovery/redrive/redrive.ts";
+import { createRedrives, type Redrives } from "../../../src/recovery/redrive/redrives.ts";
+import { DELIVERED, dead, definition, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
+import { createStage } from "../stage.ts";
 
 export const TOPIC = "billing/charge";
 export const ANN = { actor: "ann", actorType: "human" } as const;
 
-export interface ManualClock extends Clock {
-  /** Runs every timer that falls due on the way, and everything they start. */
-  advance(ms: number): Promise<void>;
-}
-
-export function manualClock(startMs = 1_750_000_000_000): ManualClock {
-  let nowMs = startMs;
-  const timers = new Set<{ readonly atMs: number; readonly run: () => void }>();
-  const idle = () => new Promise<void>((resolve) => setImmediate(resolve));
-  return {
-    wallMs: () => nowMs,
-    monotonicMs: () => nowMs,
-    after(ms, run) {
-      const timer = { atMs: nowMs + Math.max(0, ms), run };
-      timers.add(timer);
-      return { cancel: () => timers.delete(timer) };
-    },
-    async advance(ms) {
-      const endMs = nowMs + ms;
-      for (;;) {
-        await idle();
-        const [next] = [...timers].sort((a, b) => a.atMs - b.atMs);
-        if (!next || next.atMs > endMs) break;
-        timers.delete(next);
-        nowMs = Math.max(nowMs, next.atMs);
-        next.run();
-      }
-      nowMs = endMs;
-      await idle();
-    },
-  };
-}
+/** Each asks the store what a worker asks it. */
+const STEPS_MAX = 60;
 
 export type Answer = "delivered" | "dead" | "nothing";
 
 export type Scene = Awaited<ReturnType<typeof createScene>>;
 
 export async function createScene({ topics = [definition(TOPIC)] }: { readonly topics?: readonly TopicDefinition[] } = {}) {
-  const clock = manualClock();
-  const store = createMemoryStore({ clock });
-  const { recovery } = store;
+  const { clock, store, recovery, events, heard, ids } = await createStage();
   for (const topic of topics) await store.topics.put(topic, "code");
-  const ids = createIds(clock);
-  const events = createEvents();
-  const heard: MakegoodEvent[] = [];
-  events.on((event) => heard.push(event));
 
   /** One process: the operations and its runner. `lives.on = false`: it does nothing any more, as after kill -9. */
   function process(change: Partial<RedriveDeps> = {}): Redrives & { readonly lives: { on: boolean } } {
@@ -90,7 +50,9 @@ export async function createScene({ topics = [definition(TOPIC)] }: { readonly t
   async function attempt(answer: (message: { readonly id: string; readonly topic: string }) => Answer): Promise<number> {
     let count = 0;
     for (;;) {
-      const lanes = (await store.lanes()).map(({ lane }) => ({ lane, limit: 1_000 }));
+      const due = (await store.lanes()).filter(({ dueInMs }) => dueInMs <= 0);
+      if (due.length === 0) return count;
+      const lanes = due.map(({ lane }) => ({ lane, limit: 1_000 }));
       const claimed = await store.claim({ owner: "worker", leaseMs: 30_000, lanes });
       if (claimed.length === 0) return count;
       count += claimed.length;
@@ -122,9 +84,10 @@ export async function createScene({ topics = [definition(TOPIC)] }: { readonly t
       return messages.map(({ id }) => id);
     },
     /** Lets time pass in small steps, with workers that attempt what the runner sends. */
-    async pass(ms: number, answer: Parameters<typeof attempt>[0] = () => "delivered", stepMs = 50): Promise<void> {
-      for (let passed = 0; passed < ms; passed += stepMs) {
-        await clock.advance(stepMs);
+    async pass(ms: number, answer: Parameters<typeof attempt>[0] = () => "delivered", stepMs?: number): Promise<void> {
+      const step = stepMs ?? Math.max(50, Math.ceil(ms / STEPS_MAX));
+      for (let passed = 0; passed < ms; passed += step) {
+        await clock.advance(step);
         await attempt(answer);
       }
     },

@@ -1,66 +1,21 @@
 /**
- * What the engine's tests share: a memory store and an engine on one clock that only moves when told, messages that die on demand, and a
- * worker for the engine's own topic that runs when asked. Nothing happens by itself, so every order of things can be played.
+ * What the engine's tests share: an engine on the stage's store and clock, messages that die on demand, and a worker for the engine's own topic
+ * that runs when asked. Nothing happens by itself, so every order of things can be played.
  */
-import type { ClaimedMessage } from "../../../../src/message/message.ts";
-import type { Settlement } from "../../../../src/message/settlement.ts";
-import type { SinkConfig, TopicDefinition } from "../../../../src/message/topic.ts";
-import { payloadHash } from "../../../../src/message/validate.ts";
-import { createEvents, type MakegoodEvent } from "../../../../src/observe/events.ts";
-import type { Clock } from "../../../../src/platform/clock.ts";
-import { createIds } from "../../../../src/platform/ids.ts";
-import type { Candidate } from "../../../../src/recovery/candidates/candidate.ts";
-import { createRecovery, type RecoveryEngine } from "../../../../src/recovery/engine.ts";
-import type { Records } from "../../../../src/recovery/records.ts";
-import type { Actor, FailureReport } from "../../../../src/recovery/recovery.ts";
-import type { RecoverySettings } from "../../../../src/recovery/settings.ts";
-import { EVALUATION_ATTEMPTS_MAX, RECOVERY_TOPIC } from "../../../../src/recovery/topics.ts";
-import { homeOf } from "../../../../src/store/home.ts";
-import { createMemoryStore } from "../../../../src/store/memory/memory-store.ts";
-import type { Store } from "../../../../src/store/store.ts";
+import type { ClaimedMessage } from "../../../src/message/message.ts";
+import type { Settlement } from "../../../src/message/settlement.ts";
+import type { SinkConfig, TopicDefinition } from "../../../src/message/topic.ts";
+import type { MakegoodEvent } from "../../../src/observe/events.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import { createRecovery, type RecoveryEngine } from "../../../src/recovery/engine.ts";
+import type { Actor, FailureReport } from "../../../src/recovery/recovery.ts";
+import type { RecoverySettings } from "../../../src/recovery/settings.ts";
+import { EVALUATION_ATTEMPTS_MAX, RECOVERY_TOPIC } from "../../../src/recovery/topics.ts";
+import { createStage, type Stage } from "../stage.ts";
 
 export const ANN: Actor = { actor: "ann", actorType: "human" };
 export const BO: Actor = { actor: "bo", actorType: "human" };
 export const ROBOT: Actor = { actor: "robot", actorType: "agent" };
-
-export interface ManualClock extends Clock {
-  /** Moves time, running what falls due on the way, each with all that follows from it. */
-  advance(ms: number): Promise<void>;
-}
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-async function quiet(): Promise<void> {
-  for (let i = 0; i < 20; i++) await turn();
-}
-
-export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
-  let now = startMs;
-  const timers = new Set<{ at: number; run: () => void }>();
-  return {
-    wallMs: () => now,
-    monotonicMs: () => now - startMs,
-    after(ms, run) {
-      const timer = { at: now + Math.max(0, ms), run };
-      timers.add(timer);
-      return { cancel: () => void timers.delete(timer) };
-    },
-    async advance(ms) {
-      const end = now + ms;
-      await quiet();
-      for (;;) {
-        const next = [...timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
-        if (next === undefined) break;
-        timers.delete(next);
-        now = Math.max(now, next.at);
-        next.run();
-        await quiet();
-      }
-      now = end;
-      await quiet();
-    },
-  };
-}
 
 export interface SceneOptions {
   readonly settings?: Partial<RecoverySettings>;
@@ -68,10 +23,7 @@ export interface SceneOptions {
   readonly compensation?: SinkConfig;
 }
 
-export interface Scene {
-  readonly clock: ManualClock;
-  readonly store: Store;
-  readonly recovery: Records;
+export interface Scene extends Pick<Stage, "clock" | "store" | "recovery"> {
   readonly engine: RecoveryEngine;
   readonly events: MakegoodEvent[];
   /** Another process on the same store. */
@@ -113,14 +65,7 @@ export function dead(error: string, code: string): Settlement {
 export const DELIVERED: Settlement = { kind: "delivered", outcome: "delivered" };
 
 export async function createScene({ settings, fallback, compensation }: SceneOptions = {}): Promise<Scene> {
-  const clock = manualClock();
-  const store = createMemoryStore({ clock });
-  const recovery = homeOf(store);
-  if (recovery === null) throw new Error("the memory store has the recovery seam");
-  const bus = createEvents();
-  const events: MakegoodEvent[] = [];
-  bus.on((event) => events.push(event));
-  const ids = createIds(clock);
+  const { clock, store, recovery, records, events: bus, heard: events, ids } = await createStage();
   const sink: SinkConfig = { kind: "http", url: "https://pay.example/charges" };
   await store.topics.put(
     definition(TOPIC, sink, { ...(fallback && { fallback }), ...(compensation && { compensation }) }),
@@ -128,22 +73,21 @@ export async function createScene({ settings, fallback, compensation }: SceneOpt
   );
 
   const make = (own: Partial<RecoverySettings> = {}): RecoveryEngine =>
-    createRecovery({
-      recovery,
-      store,
-      events: bus,
-      ids,
-      clock,
-      serves: () => true,
-      checkPayload: () => {},
-      settings: { ...settings, ...own },
-    });
+    createRecovery(
+      {
+        ...{ home: store.home, store, events: bus, ids, clock },
+        serves: () => true,
+        checkPayload: () => {},
+        settings: { ...settings, ...own },
+      },
+      records,
+    );
   const engine = make();
 
-  async function settle(of: readonly string[], settlement: Settlement): Promise<void> {
+  async function settleEach(of: readonly string[], settlement: (i: number) => Settlement): Promise<void> {
     const claimed = await store.claim({ owner: "test", leaseMs: 30_000, lanes: [], ids: of });
     if (claimed.length !== of.length) throw new Error(`${claimed.length} of ${of.length} could be claimed`);
-    await store.settle(claimed.map((message) => settleOf(message, settlement)));
+    await store.settle(claimed.map((message) => settleOf(message, settlement(of.indexOf(message.id)))));
   }
 
   const scene: Scene = {
@@ -153,16 +97,17 @@ export async function createScene({ settings, fallback, compensation }: SceneOpt
     engine,
     events,
     another: make,
-    settle,
+    settle: (of, settlement) => settleEach(of, () => settlement),
     async die(texts, { topic = TOPIC, code = "TIMEOUT", ingest = true, tenantId = null as unknown as string } = {}) {
       const messages = texts.map((_, i) => {
         const payload = JSON.stringify({ n: i });
         return { id: ids(), topic, tenantId, key: null, payload, payloadHash: "", ...PLAIN };
       });
       await store.enqueue(messages);
-      for (const [i, { id }] of messages.entries()) await settle([id], dead(texts[i] ?? "", code));
+      const own = messages.map(({ id }) => id);
+      await settleEach(own, (i) => dead(texts[i] ?? "", code));
       if (ingest) while ((await engine.steps.ingest()) > 0);
-      return messages.map(({ id }) => id);
+      return own;
     },
     async work(by = engine) {
       const outcomes: string[] = [];
@@ -229,5 +174,3 @@ function settlementOf(outcome: string, { attempt }: ClaimedMessage): Settlement 
     error: "not now",
   };
 }
-
-export { payloadHash };

@@ -2,7 +2,7 @@
  * What is learned from executions, end to end on the memory store: one message that was healed once teaches once.
  */
 import { describe, expect, it } from "vitest";
-import { PRIOR_WITHOUT_RULE } from "../../../../src/recovery/confidence/confidence.ts";
+import { PRIOR_WITHOUT_RULE } from "../../../src/recovery/confidence/confidence.ts";
 import { ANN, createScene, DELIVERED, TOPIC } from "./scene.ts";
 
 const MINUTE_MS = 60_000;

@@ -3,14 +3,14 @@
  * in a circle.
  */
 import { describe, expect, it } from "vitest";
-import type { ActionContext } from "../../../../src/recovery/actions/action.ts";
-import { ACTIONS } from "../../../../src/recovery/actions/shipped.ts";
-import { autoExecutionOf } from "../../../../src/recovery/candidates/auto-execution.ts";
-import type { Candidate } from "../../../../src/recovery/candidates/candidate.ts";
-import { HALF_LIFE_MS } from "../../../../src/recovery/confidence/outcome-counts.ts";
-import { OVERFLOW } from "../../../../src/recovery/fingerprint/learner.ts";
-import type { RecoverySettings } from "../../../../src/recovery/settings.ts";
-import { NOTIFY_TOPIC } from "../../../../src/recovery/topics.ts";
+import type { ActionContext } from "../../../src/recovery/actions/action.ts";
+import { ACTIONS } from "../../../src/recovery/actions/shipped.ts";
+import { autoExecutionOf } from "../../../src/recovery/candidates/auto-execution.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
+import { OVERFLOW } from "../../../src/recovery/fingerprint/learner.ts";
+import type { RecoverySettings } from "../../../src/recovery/settings.ts";
+import { NOTIFY_TOPIC } from "../../../src/recovery/topics.ts";
 import { ANN, createScene, dead, type Scene, TOPIC } from "./scene.ts";
 
 const ON = { settings: { autoExecute: true } } as const;
