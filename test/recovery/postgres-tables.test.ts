@@ -14,7 +14,7 @@ import { createConnection, KERNEL_SET, migrateUp } from "../../src/store/postgre
 import { daysAround, ensurePartitions } from "../../src/store/postgres/partitions.ts";
 import { definition, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
 import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
-import { EVALUATE, identity, newOccurrence } from "./conformance/scene.ts";
+import { EVALUATE, identity, newOccurrence } from "./records/scene.ts";
 
 const nextId = createIds();
 const schema = freshSchema();

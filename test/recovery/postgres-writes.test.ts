@@ -8,7 +8,7 @@ import type { IngestRules, NewOccurrence } from "../../src/recovery/failures/fai
 import { definition, newMessage } from "../../src/testing/store-conformance/fixtures.ts";
 import { beginTransaction, databaseUrl, dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 import { startProxy, targetOf } from "../support/tcp-proxy.ts";
-import { EVALUATE, identity, newOccurrence } from "./conformance/scene.ts";
+import { EVALUATE, identity, newOccurrence } from "./records/scene.ts";
 
 const COMMIT = /Q....commit\0/s;
 const DAY_MS = 24 * 3_600_000;

@@ -2,6 +2,7 @@
  * Stores and clients on the test run's PostgreSQL, each in a schema of its own.
  */
 import pg from "pg";
+import { createRecords, type Records } from "../../src/recovery/records.ts";
 import type { WithAudit } from "../../src/store/audit.ts";
 import type { WithHome } from "../../src/store/home.ts";
 import { createPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres/index.ts";
@@ -86,9 +87,9 @@ export async function beginTransaction() {
 
 export async function openStore(
   options: Partial<PostgresStoreOptions> = {},
-): Promise<Store & WithAudit & WithHome & { schema: string }> {
+): Promise<Store & WithAudit & WithHome & { schema: string; recovery: Records }> {
   const schema = options.schema ?? freshSchema();
   const store = createPostgresStore({ url: databaseUrl(), ...options, schema });
   await store.open();
-  return Object.assign(store, { schema });
+  return Object.assign(store, { schema, recovery: createRecords(store.home) });
 }

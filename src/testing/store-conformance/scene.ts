@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { ClaimedMessage, NewMessage } from "../../message/message.ts";
 import type { Settlement } from "../../message/settlement.ts";
-import { sleep, systemClock } from "../../platform/clock.ts";
+import { type Clock, sleep, systemClock } from "../../platform/clock.ts";
 import { createIds } from "../../platform/ids.ts";
 import type { At, Lane, SettleResult, Store } from "../../store/store.ts";
 import { newMessage, TOPICS } from "./fixtures.ts";
@@ -81,10 +81,10 @@ function stores(
 }
 
 /** The part of a scene that needs nothing but a store; other suites build on it. */
-export function verbs(store: Store): Omit<Scene, "harness" | "store" | "instances" | "reopen"> {
-  const start = systemClock.wallMs();
+export function verbs(store: Store, clock: Clock = systemClock): Omit<Scene, "harness" | "store" | "instances" | "reopen"> {
+  const start = clock.wallMs();
   const at = (ms: number) => ({ now: new Date(start + ms) });
-  const id = createIds();
+  const id = createIds(clock);
   const message = (fields?: Partial<NewMessage>) => newMessage(id(), fields);
   const claim = (ms: number, options: ClaimOptions = {}) => claimOnce(options.store ?? store, at(ms), options);
   const settle: Scene["settle"] = (ms, messages, settlement, by = store) => by.settle(settles(messages, settlement), at(ms));

@@ -1,6 +1,6 @@
 /**
- * What an engine of the recovery seam must bring to be tested, and the stage of one case: failures to ingest, messages that die,
- * candidates and redrives in short words. Time is the case's own and only moves forward. Nothing here depends on a test runner.
+ * The stage of what recovery keeps: failures to ingest, messages that die, candidates and redrives in short words, each write at a time of its
+ * own that only moves forward.
  */
 import assert from "node:assert/strict";
 import type { ClaimedMessage, NewMessage } from "../../../src/message/message.ts";
@@ -11,25 +11,12 @@ import { failureMatchId } from "../../../src/recovery/fingerprint/match-id.ts";
 import type { GroupIdentity } from "../../../src/recovery/groups/group.ts";
 import type { Paged } from "../../../src/recovery/pages.ts";
 import type { NewProvenance } from "../../../src/recovery/provenance.ts";
-import type { Records } from "../../../src/recovery/records.ts";
+import { createRecords, type Records } from "../../../src/recovery/records.ts";
 import type { NewRedrive, Redrive, RedriveSelect } from "../../../src/recovery/redrive/redrive.ts";
-import type { WithHome } from "../../../src/store/home.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { DELIVERED, definition, hashOf, newMessage, TOPICS } from "../../../src/testing/store-conformance/fixtures.ts";
 import { settles, verbs } from "../../../src/testing/store-conformance/scene.ts";
-
-export interface RecoveryRig {
-  /** Open, empty, shares nothing with any other. */
-  readonly store: Store & WithRecovery;
-  /** A second open instance on the same data, as another process would have it; closed by the rig. */
-  another?(): Promise<Store & WithRecovery>;
-  close(): Promise<void>;
-}
-
-export interface RecoveryHarness {
-  readonly name: string;
-  open(): Promise<RecoveryRig>;
-}
+import { createStage, type Stage } from "../stage.ts";
 
 export const EVALUATE = "recovery/evaluate";
 export const COPIES = "recovery/copies";
@@ -39,7 +26,7 @@ type Verbs = ReturnType<typeof verbs>;
 export interface RecoveryScene extends Pick<Verbs, "at" | "id" | "accept" | "take" | "settled"> {
   readonly store: Store;
   readonly recovery: Records;
-  /** `count` ways to the same data, alternating between two instances where the engine allows it. */
+  /** `count` ways to the same data, alternating between two stores. */
   instances(count: number): Promise<Records[]>;
   /** A failure of the kind `name`, under a request key of its own. */
   failure(name: string, fields?: Partial<NewOccurrence>): NewOccurrence;
@@ -67,14 +54,13 @@ export interface RecoveryScene extends Pick<Verbs, "at" | "id" | "accept" | "tak
   evaluations(): Promise<number>;
 }
 
-export async function playRecovery(harness: RecoveryHarness, run: (scene: RecoveryScene) => Promise<void>): Promise<void> {
-  const rig = await harness.open();
-  try {
-    for (const topic of [...TOPICS, definition(EVALUATE), definition(COPIES)]) await rig.store.topics.put(topic, "code");
-    await run(sceneOf(rig));
-  } finally {
-    await rig.close();
-  }
+/** A case: run on empty tables. */
+export function play(run: (scene: RecoveryScene) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const stage = await createStage();
+    for (const topic of [...TOPICS, definition(EVALUATE), definition(COPIES)]) await stage.store.topics.put(topic, "code");
+    await run(sceneOf(stage));
+  };
 }
 
 /** A failure that was reported, as ingest() takes it. */
@@ -114,10 +100,8 @@ export function identity(name: string, fields: Partial<GroupIdentity> = {}): Gro
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
-function sceneOf(rig: RecoveryRig): RecoveryScene {
-  const { store } = rig;
-  const { recovery } = store;
-  const { at, id, accept, take, settled } = verbs(store);
+function sceneOf({ store, recovery, clock, another }: Stage): RecoveryScene {
+  const { at, id, accept, take, settled } = verbs(store, clock);
 
   const failure: RecoveryScene["failure"] = (name, fields) => newOccurrence(name, `key-${id()}`, fields);
   const rules: RecoveryScene["rules"] = (ms, fields = {}) => ({
@@ -135,7 +119,7 @@ function sceneOf(rig: RecoveryRig): RecoveryScene {
   return {
     ...{ store, recovery, at, id, accept, take, settled, failure, rules, ingest },
     async instances(count) {
-      const second = (await rig.another?.())?.recovery ?? recovery;
+      const second = createRecords((await another()).home);
       return Array.from({ length: count }, (_, i) => (i % 2 === 0 ? recovery : second));
     },
     async open(name, ms = 0) {
