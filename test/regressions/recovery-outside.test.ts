@@ -234,15 +234,8 @@ describe("resolved in a version", () => {
       { resolved_in: "1.4.2", resolved_by: "alice", regression: false, open_reports: 0, occurrence_count: 1 },
     ]);
     expect(await scene.candidate(candidate_id)).toMatchObject({ decision: "rejected" });
-    expect(await report("E_FIXED", "fixed-2", { version: "1.4.1" })).toMatchObject({
-      regression: false,
-      candidate_id,
-      occurrence_count: 2,
-    });
-    expect(await report("E_FIXED", "fixed-3", { version: "1.4.2-rc.1" })).toMatchObject({
-      regression: false,
-      evaluation_queued: false,
-    });
+    expect(await report("E_FIXED", "fixed-2", { version: "1.4.1" })).toMatchObject({ candidate_id, occurrence_count: 2 });
+    expect(await report("E_FIXED", "fixed-3", { version: "1.4.2-rc.1" })).not.toHaveProperty("regression");
     const back = await report("E_FIXED", "fixed-4", { version: "1.10.0" });
     expect(back).toMatchObject({ regression: true, evaluation_queued: true, occurrence_count: 4 });
     expect(back.candidate_id).not.toBe(candidate_id);
@@ -259,7 +252,7 @@ describe("resolved in a version", () => {
         ["regression", "system"],
       ]),
     );
-    expect(await report("E_FIXED", "fixed-5", { version: "1.10.0" })).toMatchObject({ regression: false });
+    expect(await report("E_FIXED", "fixed-5", { version: "1.10.0" })).not.toHaveProperty("regression");
     const again = await ask("POST", `/groups/${group_id}/resolve`, { in_version: "1.11.0", reason: "now it is" });
     expect(again.body).toMatchObject({ regression: false, regressed_at: null, resolved_in: "1.11.0" });
   });

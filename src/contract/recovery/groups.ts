@@ -58,7 +58,8 @@ export const failureEnvelope = v
 export const counted = v.shape("Counted", {
   ...v.integers("candidate_id", "group_id", "occurrence_count"),
   ...v.texts("failure_match_id", "status"),
-  ...v.fields(z.boolean(), "is_duplicate", "evaluation_queued", "regression"),
+  ...v.fields(z.boolean(), "is_duplicate", "evaluation_queued"),
+  regression: z.literal(true).optional().describe("where it brought a resolved group back"),
 });
 
 const evaluated = evaluation.extend({

@@ -12,35 +12,21 @@ import { latestOf, lockGroups } from "../failures/ingest-sql.ts";
 import { closeReports } from "../failures/reports-sql.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
-import type { Candidate, CandidatePatch, CandidateWrite, CandidateWritten } from "./candidate.ts";
+import { type Candidate, type CandidatePatch, type CandidateWrite, type CandidateWritten, PLAIN } from "./candidate.ts";
 import { forbiddenMove, isClosed } from "./candidate-state.ts";
 import { readCandidate } from "./candidates-sql.ts";
 import { askEvaluation, openRounds } from "./rounds.ts";
 
-/** Columns that a patch sets as they come. */
-const PLAIN: readonly (readonly [keyof CandidatePatch, string])[] = [
-  ["decision", "decision"],
-  ["evaluationStatus", "evaluation_status"],
-  ["selectedAction", "action"],
-  ["confidence", "confidence"],
-  ["evaluation", "evaluation"],
-  ["groupVersion", "group_version"],
-  ["executionStatus", "execution_status"],
-  ["executionId", "execution_id"],
-  ["executedBy", "executed_by"],
-  ["executionResult", "execution_result"],
-  ["redriveId", "redrive_id"],
-  ["owner", "owner"],
-  ["note", "note"],
-  ["reportsThrough", "reports_through"],
-];
+/** The action is what is selected; the other columns have the names of their fields. */
+const columnOf = (name: string): string =>
+  name === "selectedAction" ? "action" : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 async function update(s: string, run: Run, candidateId: number, patch: CandidatePatch, now: Date): Promise<void> {
   const values: unknown[] = [candidateId];
   const clock = clockSql(now);
   const sets = ["version = version + 1", `updated_at = ${clock}`];
-  for (const [name, column] of PLAIN) {
-    if (patch[name] !== undefined) sets.push(`${column} = $${values.push(patch[name])}`);
+  for (const name of PLAIN) {
+    if (patch[name] !== undefined) sets.push(`${columnOf(name)} = $${values.push(patch[name])}`);
   }
   if (patch.evaluated) sets.push(`evaluated_at = ${clock}`);
   if (patch.executed) sets.push(`executed_at = ${clock}`);

@@ -51,33 +51,26 @@ export interface Candidate {
   readonly reportsThrough: number | null;
 }
 
+/** Written as they come. */
+export const PLAIN = [
+  ...(["decision", "evaluationStatus", "selectedAction", "confidence", "evaluation", "groupVersion", "executionStatus"] as const),
+  ...(["executionId", "executedBy", "executionResult", "redriveId", "owner", "note", "reportsThrough"] as const),
+];
+type Plain = { readonly [K in (typeof PLAIN)[number]]?: Candidate[K] | undefined };
+
 /** Absent members stay as they are. */
-export interface CandidatePatch {
-  readonly decision?: Decision | undefined;
+export interface CandidatePatch extends Plain {
   /** Adds one, after `clearApprovals`; the same actor twice is one, as first written. */
   readonly approval?: (Pick<Approval, "actor" | "note"> & Partial<Pick<Approval, "occurrenceCount">>) | undefined;
   readonly clearApprovals?: boolean | undefined;
-  readonly evaluationStatus?: EvaluationStatus | undefined;
   /** Sets `evaluatedAt` to the store's now. */
   readonly evaluated?: boolean | undefined;
-  readonly selectedAction?: string | null | undefined;
-  readonly confidence?: number | null | undefined;
-  readonly evaluation?: string | null | undefined;
-  readonly groupVersion?: number | undefined;
-  readonly executionStatus?: ExecutionStatus | undefined;
-  readonly executionId?: string | null | undefined;
-  readonly executedBy?: string | null | undefined;
   /** From the store's now; null takes the lease away. */
   readonly leaseMs?: number | null | undefined;
   /** Sets `executedAt` to the store's now. */
   readonly executed?: boolean | undefined;
-  readonly executionResult?: string | null | undefined;
-  readonly redriveId?: string | null | undefined;
-  readonly owner?: string | null | undefined;
-  readonly note?: string | null | undefined;
   /** Written to the group (the one it was merged into, if it was), raising its version when it changes. */
   readonly heldBy?: string | null | undefined;
-  readonly reportsThrough?: number | undefined;
 }
 
 export interface CandidateWrite extends At {

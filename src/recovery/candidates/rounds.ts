@@ -5,7 +5,8 @@ import type { NewMessage } from "../../message/message.ts";
 import type { Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { IngestRules } from "../failures/failure.ts";
-import { line, record } from "../provenance-sql.ts";
+import { line, SYSTEM } from "../provenance.ts";
+import { record } from "../provenance-sql.ts";
 import { candidateColumns, candidateOf } from "../rows.ts";
 import type { Candidate } from "./candidate.ts";
 
@@ -29,7 +30,7 @@ export async function openRounds(s: string, run: Run, rounds: readonly NewRound[
   await record(
     s,
     run,
-    made.map((c) => line("created", c, { reason: `round ${c.round}` })),
+    made.map(({ groupId, candidateId, round }) => line("created", SYSTEM, { groupId, candidateId, reason: `round ${round}` })),
     { now },
   );
   return new Map(made.map((c) => [String(c.groupId), c]));

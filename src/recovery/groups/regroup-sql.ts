@@ -10,8 +10,9 @@ import type { Candidate } from "../candidates/candidate.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
 import { putDocument } from "../documents.ts";
 import { latestOf, lockGroups, makeGroups, makeMatches } from "../failures/ingest-sql.ts";
-import type { NewProvenance } from "../provenance.ts";
-import { line, record } from "../provenance-sql.ts";
+import { line, SYSTEM } from "../provenance.ts";
+import { record } from "../provenance-sql.ts";
+import type { Actor } from "../recovery.ts";
 import { membersOf } from "../rows.ts";
 import type { Group } from "./group.ts";
 import type { GroupChanged, GroupMerge, GroupSplit } from "./group-changes.ts";
@@ -62,7 +63,7 @@ export async function endCandidate(
   s: string,
   run: Run,
   { candidate }: Taken,
-  by: NewProvenance | undefined,
+  by: Actor | undefined,
   reason: string,
   now: Date,
 ): Promise<void> {
@@ -73,10 +74,8 @@ export async function endCandidate(
       updated_at = ${clockSql(now)} where id = $1::bigint`,
     [candidate.candidateId],
   );
-  const ended: NewProvenance = {
-    ...line(approved ? "skipped" : "rejected", candidate, { ...by, reason }),
-    action: candidate.selectedAction,
-  };
+  const { candidateId, groupId, selectedAction: action } = candidate;
+  const ended = line(approved ? "skipped" : "rejected", by ?? SYSTEM, { candidateId, groupId, action, reason });
   await record(s, run, [ended], { now });
 }
 

@@ -27,7 +27,11 @@ export const FAILURES: RecoveryHandlers<keyof typeof FAILURE_ROUTES> = {
     const answer = await recovery.ingest(report, actor);
     const isDuplicate = answer.status === "duplicate";
     const location = `/api/v1/recovery/candidates/${answer.candidateId}`;
-    return json(isDuplicate ? 200 : 201, wireOf(counted, { ...answer, isDuplicate }), { location });
+    return json(
+      isDuplicate ? 200 : 201,
+      wireOf(counted, { ...answer, isDuplicate, regression: answer.regression || undefined }),
+      { location },
+    );
   },
   evaluateFailure: async (recovery, { body }) => json(200, evaluateJson(await recovery.evaluate(askedFor(body)))),
   async suggestFailure(recovery, { body }) {
