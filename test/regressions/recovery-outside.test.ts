@@ -6,7 +6,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Home, homeOf } from "../../src/store/home.ts";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
-import { dataOf, inOrder, type Json, type RecoveryServer, startRecoveryServer } from "../server/recovery-support.ts";
+import { terminal } from "../cli/terminal.ts";
+import { dataOf, inOrder, type Json, type RecoveryServer, startRecoveryServer, TOKENS } from "../server/recovery-support.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 
 const BASE = "/api/v1/recovery";
@@ -263,5 +264,41 @@ describe("resolved in a version", () => {
     expect((await ask("POST", path, { reason: "later" })).body).toMatchObject({ open_messages: 3, resolved_in: null });
     expect((await ask("POST", path, { reason: "now", messages: "resolve" })).body).toMatchObject({ open_messages: 0 });
     expect(codeOf(await ask("POST", "/groups/999999/resolve", { reason: "x" }))).toEqual([404, "group_not_found"]);
+  });
+});
+
+describe("on the command line", () => {
+  const run = (...args: string[]) =>
+    terminal(args, { env: { MAKEGOOD_URL: scene.server.url, MAKEGOOD_TOKEN: TOKENS.alice }, cwd: ".", width: 250 });
+
+  it("R6: a match id stands for its group", async () => {
+    const mine = "6f0b2c1e-9f6d-4c53-8a55-0d1f3c6b7a91";
+    const { group_id } = await report("E_CLI", "cli-1", { failure_match_id: mine });
+    expect(await run("groups", "show", mine)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`Reported under ${mine}`),
+    });
+    expect((await run("groups", "list", "--failure-match-id", mine)).stdout).toMatch(new RegExp(`^${group_id} `, "m"));
+    expect((await run("candidates", "list", "--failure-match-id", mine)).stdout).toContain("E_CLI");
+    expect(await run("groups", "show", "seven")).toMatchObject({ code: 2, stderr: expect.stringContaining("failure_match_id") });
+  });
+
+  it("R5: claim says how to report, and outcome reports", async () => {
+    const { candidate_id: id } = await reported("E_HAND", 2);
+    const claimed = await run("candidates", "claim", String(id));
+    expect(claimed).toMatchObject({ code: 0, stdout: expect.stringContaining("of 2 reported failures is yours until") });
+    const [, execution = ""] = /--execution-id (\S+)/.exec(claimed.stdout) ?? [];
+    const told = await run("candidates", "outcome", String(id), "--execution-id", execution, "--healed", "2", "--failed", "0");
+    expect([told.code, told.stdout]).toEqual([0, `candidate ${id} is succeeded\n`]);
+  });
+
+  it("a group is resolved in a version, and shown as such and as a regression", async () => {
+    const { group_id } = await report("E_SHOWN", "shown-1");
+    const told = await run("groups", "resolve", String(group_id), "--in-version", "2.0.0", "--reason", "mended");
+    expect([told.code, told.stdout]).toEqual([0, `group ${group_id} is resolved in version 2.0.0\n`]);
+    expect((await run("groups", "list")).stdout).toContain("[resolved in 2.0.0]");
+    await report("E_SHOWN", "shown-2", { version: "2.0.1" });
+    expect((await run("groups", "list")).stdout).toContain("[regression]");
+    expect((await run("groups", "show", String(group_id))).stdout).toContain("failed again in version 2.0.1");
   });
 });
