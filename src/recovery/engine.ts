@@ -30,9 +30,9 @@ import { createGroupJoins } from "./failures/join-groups.ts";
 import { createOwnIngest } from "./failures/own-loop.ts";
 import { createFailurePlaces } from "./failures/place-failures.ts";
 import { ingestReport } from "./failures/report.ts";
+import { changedGroup } from "./groups/changed.ts";
 import { existingGroup, groupDetail } from "./groups/read.ts";
 import { createRegroup } from "./groups/regroup.ts";
-import { resolveGroup } from "./groups/resolve.ts";
 import { createGroupRules } from "./groups/rule-documents.ts";
 import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
 import { createHooks } from "./hooks.ts";
@@ -143,7 +143,7 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     },
     merge: (into, from, why, actor) => prepare().then(() => regroup.merge(into, from, why, actor)),
     split: (groupId, words, why, actor) => prepare().then(() => regroup.split(groupId, words, why, actor)),
-    resolveGroup: (groupId, request) => resolveGroup(recovery, groupId, request),
+    resolveGroup: (groupId, request) => recovery.resolveGroup(groupId, request).then(changedGroup),
     groupRules: () => listGroupRules(recovery, parts.groupRules),
     deleteGroupRule: (id, from, actor) => deleteGroupRule(recovery, id, from, actor),
     suggest: (groupId, actor) => suggest(parts, groupId, actor),

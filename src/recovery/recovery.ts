@@ -9,10 +9,12 @@ import type { Candidate, CandidateFilter } from "./candidates/candidate.ts";
 import type { RecoveryStats } from "./confidence/numbers.ts";
 import type { StoredDocument } from "./documents.ts";
 import type { Occurrence } from "./failures/failure.ts";
+import type { OccurrencePage } from "./failures/occurrences.ts";
 import type { Group, GroupFilter } from "./groups/group.ts";
 import type { HookName, HookOptions, RecoveryHooks } from "./hooks.ts";
-import type { Paged } from "./pages.ts";
+import type { Page, Paged } from "./pages.ts";
 import type { ActorType, Provenance } from "./provenance.ts";
+import type { ProvenanceOf } from "./provenance-sql.ts";
 import type { MessageOrigin, Redrive, RedriveItem, RedrivePreview, RedriveStatus } from "./redrive/redrive.ts";
 import type { ExecutionRequest, RedriveRequest } from "./redrive/request.ts";
 import type { Evaluation } from "./rules/evaluate.ts";
@@ -174,15 +176,7 @@ export interface Recovery {
 
   groups(filter: GroupFilter): Promise<Paged<Group>>;
   group(groupId: number): Promise<GroupDetail>;
-  occurrences(
-    groupId: number,
-    page: {
-      readonly limit: number;
-      readonly cursor?: string | undefined;
-      readonly open?: boolean | undefined;
-      readonly tenantId?: string | undefined;
-    },
-  ): Promise<Paged<Occurrence>>;
+  occurrences(groupId: number, page: OccurrencePage): Promise<Paged<Occurrence>>;
   /** Nothing more is suggested for it until it fails again, in this version or a later one. */
   resolveGroup(groupId: number, request: ResolveRequest): Promise<Group>;
   /** `from` join `into`; a rule for the future is kept with it. */
@@ -221,16 +215,9 @@ export interface Recovery {
 
   /** With `dryRun` the list is frozen and shown, and waits for `resumeRedrive`. */
   startRedrive(request: RedriveRequest, actor: Actor): Promise<{ readonly redrive: Redrive; readonly created: boolean }>;
-  redrives(filter: {
-    readonly status?: RedriveStatus | undefined;
-    readonly limit: number;
-    readonly cursor?: string | undefined;
-  }): Promise<Paged<Redrive>>;
+  redrives(filter: Page & { readonly status?: RedriveStatus | undefined }): Promise<Paged<Redrive>>;
   redrive(id: string): Promise<Redrive>;
-  redriveItems(
-    id: string,
-    page: { readonly state?: RedriveItem["state"] | undefined; readonly limit: number; readonly cursor?: string | undefined },
-  ): Promise<Paged<RedriveItem>>;
+  redriveItems(id: string, page: Page & { readonly state?: RedriveItem["state"] | undefined }): Promise<Paged<RedriveItem>>;
   pauseRedrive(id: string, by: Versioned): Promise<Redrive>;
   resumeRedrive(id: string, by: Versioned): Promise<Redrive>;
   cancelRedrive(id: string, by: Versioned): Promise<Redrive>;
@@ -247,10 +234,7 @@ export interface Recovery {
   ): Promise<MessageView>;
   origin(messageId: string): Promise<MessageOrigin | null>;
 
-  provenance(
-    of: { readonly groupId?: number; readonly candidateId?: number; readonly redriveId?: string },
-    page: { readonly limit: number; readonly cursor?: string | undefined },
-  ): Promise<Paged<Provenance>>;
+  provenance(of: ProvenanceOf, page: Page): Promise<Paged<Provenance>>;
   stats(): Promise<RecoveryStats>;
   /** Returns a function that takes it off again. */
   on<N extends HookName>(name: N, hook: RecoveryHooks[N], options?: HookOptions): () => void;

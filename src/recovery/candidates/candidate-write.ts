@@ -13,7 +13,7 @@ import { closeReports } from "../failures/reports-sql.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
 import { type Candidate, type CandidatePatch, type CandidateWrite, type CandidateWritten, PLAIN } from "./candidate.ts";
-import { forbiddenMove, isClosed } from "./candidate-state.ts";
+import { isClosed } from "./candidate-state.ts";
 import { readCandidate } from "./candidates-sql.ts";
 import { askEvaluation, openRounds } from "./rounds.ts";
 
@@ -42,16 +42,6 @@ async function update(s: string, run: Run, candidateId: number, patch: Candidate
       values ($1::bigint, $2, ${clock}, $3, $4::bigint) on conflict (candidate_id, actor) do nothing`;
     await run(text, [candidateId, actor, note, occurrenceCount]);
   }
-}
-
-/** Where a candidate would stand; the tables refuse the same moves once more. */
-function moved(candidate: Candidate, patch: CandidatePatch) {
-  return {
-    decision: patch.decision ?? candidate.decision,
-    evaluationStatus: patch.evaluationStatus ?? candidate.evaluationStatus,
-    executionStatus: patch.executionStatus ?? candidate.executionStatus,
-    executionId: patch.executionId === undefined ? candidate.executionId : patch.executionId,
-  };
 }
 
 type Refusal = Exclude<CandidateWritten["kind"], "done" | "not_found">;
@@ -95,8 +85,11 @@ async function write(s: string, inside: Inside, request: CandidateWrite): Promis
   const candidate = (await readCandidate(s, run, candidateId, "for no key update")) as Candidate;
   const refused = await refusal(s, run, candidate, request, now);
   if (refused) return { kind: refused, candidate };
-  const forbidden = forbiddenMove(candidate, moved(candidate, patch));
-  if (forbidden) throw new MakegoodError("wrong_state", `candidate ${candidateId}: ${forbidden}`, { candidateId });
+  if (patch.executionStatus === "executing" && !(patch.executionId ?? candidate.executionId)) {
+    throw new MakegoodError("wrong_state", `candidate ${candidateId} cannot be executed without an execution id`, {
+      candidateId,
+    });
+  }
   await update(s, run, candidateId, patch, now);
   if (patch.heldBy !== undefined) await hold(s, run, candidate.groupId, patch.heldBy);
   const through = patch.reportsThrough ?? candidate.reportsThrough;
@@ -143,7 +136,7 @@ async function reopen(
 export function createCandidateWrites(home: Home) {
   const { s } = home;
   return {
-    /** A move that no policy may make (candidate-state.ts, `forbiddenMove`) throws `wrong_state`, and nothing is written. */
+    /** A move that nobody may make is refused by the table (`wrong_state`), and nothing is written. */
     write: (request: CandidateWrite) => home.transaction("write a candidate", (inside) => write(s, inside, request)),
     /**
      * Opens the next round of a group whose latest candidate is closed, or its first; else the latest as it is. Lines of provenance without a

@@ -1,6 +1,7 @@
 /** A candidate: the suggestion for a group, what was decided about it and what became of it. */
 import type { NewMessage } from "../../message/message.ts";
 import type { At } from "../../store/store.ts";
+import type { Page } from "../pages.ts";
 import type { NewProvenance } from "../provenance.ts";
 import type { Approval } from "./candidate-state.ts";
 
@@ -100,7 +101,7 @@ export type CandidateWritten =
   | { readonly kind: "not_found" }
   | { readonly kind: "version_conflict" | "lease_over" | "group_changed" | "over_budget"; readonly candidate: Candidate };
 
-export interface CandidateFilter {
+export interface CandidateFilter extends Page {
   readonly groupId?: number | undefined;
   readonly failureMatchId?: string | undefined;
   readonly decision?: Decision | undefined;
@@ -109,6 +110,4 @@ export interface CandidateFilter {
   readonly action?: string | undefined;
   /** True (default): only the latest of each group, and none of groups that were merged into others. */
   readonly current?: boolean | undefined;
-  readonly limit: number;
-  readonly cursor?: string | undefined;
 }

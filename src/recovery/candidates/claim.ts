@@ -34,7 +34,8 @@ export function createClaims(deps: ClaimDeps): Claims {
   async function extend({ candidate }: Found, by: ClaimRequest, leaseMs: number): Promise<Candidate | "again"> {
     const { candidateId, version } = candidate;
     const { executionId } = by;
-    if (candidate.executionId !== executionId) throw replaced(candidate, executionId);
+    const mine = candidate.executionId === executionId && startedOf(candidate).reports !== undefined;
+    if (!mine) throw replaced(candidate, executionId);
     const written = await recovery.write({ candidateId, executionId, version, leased: true, patch: { leaseMs }, provenance: [] });
     return written.kind === "version_conflict" ? "again" : writtenOf(candidateId, written);
   }
@@ -49,11 +50,8 @@ export function createClaims(deps: ClaimDeps): Claims {
     const { actionCode } = actionOf(found);
     const { open, through } = await recovery.openReports(groupId, REPORTS_MAX);
     const against = whyNot(found, open);
-    if (against !== null)
-      throw new MakegoodError("action_refused", `Candidate ${candidateId} cannot be claimed: ${against}.`, {
-        candidateId,
-        groupId,
-      });
+    const refused = `Candidate ${candidateId} cannot be claimed: ${against}.`;
+    if (against !== null) throw new MakegoodError("action_refused", refused, { candidateId, groupId });
     await refuseUnapproved(recovery, found, by);
     const executionId = deps.ids();
     const said = { candidateId, groupId, action: actionCode, confidenceBefore: candidate.confidence, reason: by.reason ?? null };
@@ -62,14 +60,9 @@ export function createClaims(deps: ClaimDeps): Claims {
       version,
       groupVersion: group.version,
       patch: {
-        ...{
-          decision: decision === "pending" ? "approved" : undefined,
-          executionStatus: "executing",
-          executionId,
-          executed: true,
-        },
-        ...{ executedBy: by.actor, leaseMs, executionResult: startText({ reports: open }), reportsThrough: through },
-        groupVersion: group.version,
+        ...{ decision: decision === "pending" ? "approved" : undefined, executionStatus: "executing", executionId },
+        ...{ executed: true, executedBy: by.actor, leaseMs, executionResult: startText({ reports: open }) },
+        ...{ reportsThrough: through, groupVersion: group.version },
       },
       provenance: [line("executing", by, { ...said, details: { execution_id: executionId, reports: open, claimed: true } })],
     });
@@ -87,10 +80,8 @@ export function createClaims(deps: ClaimDeps): Claims {
     // The answer to the first report was lost: the same once more.
     if (candidate.executionStatus !== "executing" && before.healed === healed && before.failed === failed) return candidate;
     if (candidate.executionStatus === "executing" && reports === undefined) {
-      throw wrongState(
-        candidate,
-        `Candidate ${candidateId} is executed here, by ${candidate.executedBy}: nothing is to be reported for it.`,
-      );
+      const text = `Candidate ${candidateId} is executed here, by ${candidate.executedBy}: nothing is to be reported for it.`;
+      throw wrongState(candidate, text);
     }
     if (reports !== undefined && healed + failed > reports) {
       const detail = `must add up to at most ${reports}, the failures that were claimed`;
@@ -100,14 +91,8 @@ export function createClaims(deps: ClaimDeps): Claims {
     const result = { action: candidate.selectedAction, reports, healed, failed, note: by.note ?? null };
     const durationMs = executedAt && Math.max(0, deps.clock.wallMs() - executedAt.getTime());
     const end = ending(candidate, status, by, { result, durationMs, confidenceAfter: null });
-    const written = await recovery.write({
-      candidateId,
-      executionId,
-      version,
-      leased: true,
-      learned: { healed, failed },
-      ...end,
-    });
+    const under = { candidateId, executionId, version, leased: true };
+    const written = await recovery.write({ ...under, learned: { healed, failed }, ...end });
     if (written.kind === "version_conflict") return "again";
     const after = writtenOf(candidateId, written);
     await hooks.tell("on_execution_complete", { candidate: after, group, result: status });

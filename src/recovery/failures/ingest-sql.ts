@@ -207,7 +207,11 @@ export async function insertOccurrences(
   now: Date,
 ): Promise<Set<string>> {
   if (entries.length === 0) return new Set();
-  const column = (pick: (o: NewOccurrence) => unknown) => entries.map(({ occurrence }) => pick(occurrence));
+  const rowOf = (group: string, { message, ...o }: NewOccurrence): unknown[] => [
+    ...[group, o.requestKey, o.payloadHash, o.source, o.failureMatchId, message?.id, message?.generation, message?.attempts],
+    ...[o.tenantId, o.skillId, o.group.errorCode, o.errorMessage, o.stackTrace, o.failurePayload, o.version, o.redriveTopic],
+  ];
+  const values = entries.map(({ group, occurrence }) => rowOf(group, occurrence));
   const rows = await run(
     `insert into ${s}.recovery_occurrence
         (at, group_id, request_key, hash, source, match_id, message_id, generation, attempts, tenant_id, skill, code, text, stack, payload,
@@ -215,24 +219,7 @@ export async function insertOccurrences(
       select ${clockSql(now)}, x.* from unnest($1::bigint[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::smallint[],
         $8::smallint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[]) x
       on conflict (request_key) do nothing returning request_key`,
-    [
-      entries.map(({ group }) => group),
-      column((o) => o.requestKey),
-      column((o) => o.payloadHash),
-      column((o) => o.source),
-      column((o) => o.failureMatchId),
-      column((o) => o.message?.id ?? null),
-      column((o) => o.message?.generation ?? null),
-      column((o) => o.message?.attempts ?? null),
-      column((o) => o.tenantId),
-      column((o) => o.skillId),
-      column((o) => o.group.errorCode),
-      column((o) => o.errorMessage),
-      column((o) => o.stackTrace),
-      column((o) => o.failurePayload),
-      column((o) => o.version ?? null),
-      column((o) => o.redriveTopic ?? null),
-    ],
+    Array.from({ length: 16 }, (_, i) => values.map((row) => row[i] ?? null)),
   );
   const inserted = new Set(rows.map((row) => row[0]));
   return new Set(

@@ -1,4 +1,6 @@
 /** A group: failures that are the same one, and what people see of it. */
+import type { Page } from "../pages.ts";
+
 /** What a group is: the fingerprint and what people see of it. */
 export interface GroupIdentity {
   /** Versioned key of recovery/fingerprint; unique. */
@@ -50,7 +52,7 @@ export interface Group extends GroupIdentity {
 export const isResolved = ({ resolvedAt, regressedAt }: Pick<Group, "resolvedAt" | "regressedAt">): boolean =>
   resolvedAt !== null && regressedAt === null;
 
-export interface GroupFilter {
+export interface GroupFilter extends Page {
   readonly topic?: string | undefined;
   readonly errorCode?: string | undefined;
   /** The group's own, or one that was supplied with a failure of it. */
@@ -64,6 +66,4 @@ export interface GroupFilter {
   readonly merged?: boolean | undefined;
   /** False: `openMessages` is not counted (it costs more than the rest) but 0. */
   readonly counts?: boolean | undefined;
-  readonly limit: number;
-  readonly cursor?: string | undefined;
 }
