@@ -123,7 +123,8 @@ export const occurrenceColumns = (
   s: string,
 ) => `o.id::text, o.group_id::text, ${epoch("o.at")}, o.request_key, o.source, o.match_id, o.message_id::text,
   o.generation::text, o.attempts::text, o.tenant_id, o.skill, o.text, o.stack, o.payload,
-  case when o.message_id is not null then ${openBy(s)} else ${reportIsOpen(s, "o")} end::text, o.code, o.version, o.redrive_topic, o.sent_id::text`;
+  case when o.message_id is not null then ${openBy(s)} end::text, o.code, o.version, o.redrive_topic, o.sent_id::text,
+  case when o.message_id is null then ${reportIsOpen(s, "o")} end::text`;
 
 /** Whether the reported failure `o` has not ended. */
 export const reportIsOpen = (s: string, o: string) =>
@@ -148,11 +149,12 @@ export function occurrenceOf(row: Row): Occurrence {
     errorMessage: row[11] as string,
     stackTrace: row[12] as string | null,
     failurePayload: row[13] as string | null,
-    open: row[14] === "true",
+    open: row[14] === null ? null : row[14] === "true",
     errorCode: row[15] as string,
     version: row[16] as string | null,
     redriveTopic: row[17] as string | null,
     sentId: row[18] as string | null,
+    openReport: row[19] === null ? null : row[19] === "true",
   };
 }
 

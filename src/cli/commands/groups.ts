@@ -22,7 +22,7 @@ const occurrenceList = listing<AnswerOf<"listOccurrences">["data"][number]>([
   ["ago", "at"],
   "source",
   "message_id",
-  ["state", ({ open }) => (open === null ? "" : open ? "open" : "moved on")],
+  ["state", ({ open, open_report }) => ((open ?? open_report) ? "open" : "moved on")],
   "error_message",
 ]);
 

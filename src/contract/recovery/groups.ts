@@ -112,7 +112,7 @@ export const GROUP_ROUTES = routes({
   getGroup: shows("One group, why its failures are together, its candidate and its newest occurrences", groupDetail),
   listOccurrences: lists("The failures of a group, one by one, newest first", occurrence, {
     payload: v.flag().describe("with what was reported"),
-    open: v.flag().describe("only open dead letters, and reported failures that have not ended"),
+    open: v.flag().describe("only messages that are open dead letters"),
     tenant_id: v.text(),
   }),
   mergeGroups: route("operate", "Join other groups to this one, for what comes as well", group, {

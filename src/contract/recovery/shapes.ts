@@ -29,6 +29,7 @@ export const occurrence = v.shape("Occurrence", {
   ...v.textsOrNull("version", "redrive_topic", "sent_id"),
   generation: z.int().nullable(),
   open: z.boolean().nullable(),
+  open_report: z.boolean().nullable().describe("of a reported failure: whether it has not ended"),
   failure_payload: z.unknown().optional().describe("as it was reported, where it was asked for"),
 });
 

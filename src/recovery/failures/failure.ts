@@ -54,8 +54,10 @@ export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "
   /** Of the identity it was ingested with: a supplied match id may have put it into a group of another code. */
   readonly errorCode: string;
   readonly at: Date;
-  /** Whether our own message is an open dead letter by this very death; of an outside failure, whether it has not ended. */
+  /** Whether our own message is an open dead letter by this very death; null for outside failures. */
   readonly open: boolean | null;
+  /** Whether an outside failure has not ended; null for our own. */
+  readonly openReport: boolean | null;
   readonly version: string | null;
   readonly redriveTopic: string | null;
   /** The message that carries an outside failure since it was sent again. */

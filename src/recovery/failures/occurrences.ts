@@ -7,7 +7,7 @@
 import type { Run } from "../../store/home.ts";
 import type { Page, Paged } from "../pages.ts";
 import { idCursor, paged, pageLimit } from "../pages.ts";
-import { membersOf, occurrenceColumns, occurrenceOf, reportIsOpen } from "../rows.ts";
+import { membersOf, occurrenceColumns, occurrenceOf } from "../rows.ts";
 import type { Occurrence } from "./failure.ts";
 
 /** Occurrences that are looked at for a page of open ones, or of others. */
@@ -37,12 +37,11 @@ export async function listOccurrences(
     return paged(rows.map(occurrenceOf), limit, last);
   }
   // One look at a dead letter for each, by its id: joined, all dead letters of all groups would be read. One row at least says how far it looked.
-  const isOpen = `case when k.message_id is null then ${reportIsOpen(s, "k")} else
-    (select d.resolution = 0 and d.attempts = k.attempts from ${s}.dead_letter d where d.id = k.message_id) end`;
-  const text = `with k as materialized (${newest("o.id, o.group_id, o.message_id, o.attempts, o.sent_id", String(LOOKED_MAX))})
+  const isOpen = `(select d.resolution = 0 and d.attempts = k.attempts from ${s}.dead_letter d where d.id = k.message_id)`;
+  const text = `with k as materialized (${newest("o.id, o.message_id, o.attempts", String(LOOKED_MAX))})
     select ${occurrenceColumns(s)}, (select case when count(*) = ${LOOKED_MAX} then min(k.id)::text end from k)
     from (select) one left join lateral (select o.* from k join ${s}.recovery_occurrence o on o.id = k.id
-      where (${isOpen}) is ${open ? "" : "not "}true order by k.id desc limit $2::int) o on true
+      where k.message_id is not null and ${isOpen} is ${open ? "" : "not "}true order by k.id desc limit $2::int) o on true
     order by o.id desc`;
   const rows = await run(text, values);
   const lookedTo = rows[0]?.at(-1) ?? null;
