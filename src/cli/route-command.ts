@@ -184,8 +184,10 @@ function readerOf(schema: z.ZodType): Reader {
 function argumentReader(field: string, shown: string, schema: z.ZodType | undefined): Reader {
   if (field === "topic") return insist(isTopicName, "A topic's name is namespace/name, such as billing/finalize, in lower case.");
   const kind = /candidate/.test(shown) ? "candidate" : "group";
-  const words = `The id of a ${kind} is a number: \`makegood ${kind}s list\` shows them.`;
-  if (field === "id" && /group|candidate|into/.test(shown)) return insist((text) => /^[0-9]{1,15}$/.test(text), words);
+  const also = kind === "group" ? ", or a failure_match_id" : "";
+  const words = `The id of a ${kind} is a number${also}: \`makegood ${kind}s list\` shows them.`;
+  const form = kind === "group" ? /^([0-9]{1,15}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i : /^[0-9]{1,15}$/;
+  if (field === "id" && /group|candidate|into/.test(shown)) return insist((text) => form.test(text), words);
   return schema === undefined ? (text) => text : readerOf(schema);
 }
 

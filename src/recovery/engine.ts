@@ -11,6 +11,7 @@ import type { Home } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import { createCatalogue } from "./actions/catalogue.ts";
 import { actionInfos, putAction } from "./actions/info.ts";
+import { createClaims } from "./candidates/claim.ts";
 import { createCompletion } from "./candidates/completion.ts";
 import { createDecisions } from "./candidates/decisions.ts";
 import { createEvaluator } from "./candidates/evaluate-candidate.ts";
@@ -20,16 +21,19 @@ import { evaluateRequest } from "./candidates/evaluate-request.ts";
 import { createExecute } from "./candidates/execute.ts";
 import { blastRadiusOf } from "./candidates/found.ts";
 import { candidateDetail, candidateList } from "./candidates/read.ts";
+import { createResend } from "./candidates/resend.ts";
 import { suggest } from "./candidates/suggest.ts";
 import { createUpdate, release } from "./candidates/update.ts";
 import { whatIf } from "./candidates/what-if.ts";
 import { createSignatureBook } from "./causes/signature-documents.ts";
+import type { Ingested } from "./failures/failure.ts";
 import { createIntake } from "./failures/intake.ts";
 import { createGroupJoins } from "./failures/join-groups.ts";
 import type { OccurrencePage } from "./failures/occurrences.ts";
 import { createOwnIngest } from "./failures/own-loop.ts";
 import { createFailurePlaces } from "./failures/place-failures.ts";
 import { ingestReport } from "./failures/report.ts";
+import { changedGroup } from "./groups/changed.ts";
 import { existingGroup, groupDetail } from "./groups/read.ts";
 import { createRegroup, type Regroup } from "./groups/regroup.ts";
 import { createGroupRules } from "./groups/rule-documents.ts";
@@ -37,7 +41,7 @@ import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
 import { createHooks } from "./hooks.ts";
 import { createOwnTopics } from "./own-topics.ts";
 import { createRecords, type Records } from "./records.ts";
-import type { Actor, ExecuteOptions, FailureReport } from "./recovery.ts";
+import type { Actor, ExecuteOptions, FailureReport, ResolveRequest } from "./recovery.ts";
 import type { RedriveSettings } from "./redrive/deps.ts";
 import type { EditRequest } from "./redrive/edit.ts";
 import { createRedrives } from "./redrive/redrives.ts";
@@ -86,14 +90,18 @@ function createParts(deps: RecoveryDeps, records: Records) {
 
   const places = createFailurePlaces({ documents, groupRules });
   const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, settings: ingesting, clock });
-  const intake = createIntake({ recovery, places, joins, settings: ingesting, joinFailed: failed("recovery_join") });
-  const { pollMs, failingOften, minConfidence, approvalMs } = settings;
-  const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, pollMs, failingOften });
+  const regressed = ({ groupId, candidateId }: Ingested) =>
+    events.emit({ type: "lifecycle", what: "recovery_regression", detail: { group: groupId, candidate: candidateId } });
+  const intake = createIntake({ recovery, places, joins, settings: ingesting, joinFailed: failed("recovery_join"), regressed });
+  const { pollMs, failingOften, appVersion, minConfidence, approvalMs } = settings;
+  const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, pollMs, failingOften, appVersion });
 
   const redrives = createRedrives({ ...deps, recovery, owner, settings: deps.redriveSettings });
   const candidates = { recovery, catalogue, clock, approvalMs };
-  const execute = createExecute({ ...candidates, topics, ids, redrives, hooks, settings });
-  const completion = createCompletion({ recovery, ids, hooks, events, clock });
+  const resend = createResend({ recovery, ids, clock });
+  const execute = createExecute({ ...candidates, topics, ids, redrives, resend, hooks, settings });
+  const claims = createClaims({ ...candidates, ids, hooks });
+  const completion = createCompletion({ recovery, resend, ids, hooks, events, clock });
   const decisions = createDecisions(candidates);
   const update = createUpdate({ ...candidates, topics, ids });
 
@@ -105,7 +113,7 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });
   const regroup = createRegroup({ recovery, groupRules, ids });
 
-  const forPeople = { candidates, decisions, update, execute, redrives, regroup };
+  const forPeople = { candidates, decisions, update, execute, claims, redrives, regroup };
   const byItself = { intake, ownIngest, completion, evaluator, evaluateFailure, evaluateMessage, failed };
   const kept = { recovery, topics, settings, hooks, catalogue, ruleBook, signatures, groupRules, places };
   return { ids, clock, prepare, ...kept, ...forPeople, ...byItself };
@@ -145,6 +153,8 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     merge: (...given: Parameters<Regroup["merge"]>) => prepare().then(() => regroup.merge(...given)),
     /** What fits the group's template and contains all these words becomes a group of its own. */
     split: (...given: Parameters<Regroup["split"]>) => prepare().then(() => regroup.split(...given)),
+    /** Nothing more is suggested for it until it fails again, in this version or a later one. */
+    resolveGroup: (groupId: number, request: ResolveRequest) => recovery.resolveGroup(groupId, request).then(changedGroup),
     groupRules: () => listGroupRules(recovery, parts.groupRules),
     /**
      * From now on a split takes nothing more. Groups that were merged stay merged: a split parts them. What was counted stays.
@@ -160,6 +170,7 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     candidate: bound(candidateDetail, candidates),
     update: parts.update,
     ...parts.decisions,
+    ...parts.claims,
     execute: (candidateId: number, options: ExecuteOptions) => parts.execute(candidateId, options),
 
     actions: ({ actionType }: { readonly actionType?: string | undefined } = {}) => actionInfos(catalogue, recovery, actionType),

@@ -15,24 +15,15 @@ const insertSql = (s: string, now: Date | undefined) => `insert into ${s}.recove
   select ${clockSql(now)}, x.* from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
     $9::text[], $10::float8[], $11::float8[], $12::float8[], $13::text[]) x`;
 
+const FIELDS = [
+  ...(["groupId", "candidateId", "redriveId", "eventType", "actor", "actorType", "reason", "ruleId", "action"] as const),
+  ...(["confidenceBefore", "confidenceAfter", "durationMs", "details"] as const),
+];
+
 export async function record(s: string, run: Run, lines: readonly NewProvenance[], { now }: At): Promise<void> {
   if (lines.length === 0) return;
-  const column = (pick: (line: NewProvenance) => unknown) => lines.map(pick);
-  await run(insertSql(s, now), [
-    column((l) => l.groupId),
-    column((l) => l.candidateId),
-    column((l) => l.redriveId ?? null),
-    column((l) => l.eventType),
-    column((l) => l.actor),
-    column((l) => l.actorType),
-    column((l) => l.reason),
-    column((l) => l.ruleId),
-    column((l) => l.action),
-    column((l) => l.confidenceBefore),
-    column((l) => l.confidenceAfter),
-    column((l) => l.durationMs),
-    column((l) => l.details),
-  ]);
+  const columns = FIELDS.map((name) => lines.map((line) => line[name] ?? null));
+  await run(insertSql(s, now), columns);
 }
 
 export interface ProvenanceOf {

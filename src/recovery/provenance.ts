@@ -1,13 +1,15 @@
-/** One line of the record, with what is not said left empty: who did what to which group or candidate, and why. */
+/** One line of the record: who did what to which group or candidate, and why. */
 import type { Actor } from "./recovery.ts";
 
 export type ActorType = "system" | "human" | "agent";
 
 /** One line of the append-only record. Nothing ever changes or deletes it (DR-40). */
-export interface NewProvenance {
+export interface Provenance {
+  readonly provenanceId: number;
+  readonly at: Date;
   readonly groupId: number | null;
   readonly candidateId: number | null;
-  readonly redriveId?: string | null | undefined;
+  readonly redriveId: string | null;
   /** created, rule_evaluated, action_selected, approved, rejected, executing, executed, … */
   readonly eventType: string;
   readonly actor: string;
@@ -22,32 +24,19 @@ export interface NewProvenance {
   readonly details: string | null;
 }
 
-export interface Provenance extends NewProvenance {
-  readonly provenanceId: number;
-  readonly at: Date;
-}
+type Who = "eventType" | "actor" | "actorType";
+type Said = { readonly [K in Exclude<keyof Provenance, Who | "provenanceId" | "at">]?: Provenance[K] | undefined };
+
+/** A line to be written; what is not said stays empty. */
+export interface NewProvenance extends Pick<Provenance, Who>, Said {}
 
 export const SYSTEM: Actor = { actor: "system", actorType: "system" };
 
-type Said = Partial<Omit<NewProvenance, "eventType" | "actor" | "actorType" | "details">> & {
-  /** Written as JSON. */
-  readonly details?: Readonly<Record<string, unknown>> | undefined;
-};
-
-export function line(eventType: string, by: Actor, said: Said = {}): NewProvenance {
-  return {
-    groupId: said.groupId ?? null,
-    candidateId: said.candidateId ?? null,
-    redriveId: said.redriveId ?? null,
-    eventType,
-    actor: by.actor,
-    actorType: by.actorType,
-    reason: said.reason ?? null,
-    ruleId: said.ruleId ?? null,
-    action: said.action ?? null,
-    confidenceBefore: said.confidenceBefore ?? null,
-    confidenceAfter: said.confidenceAfter ?? null,
-    durationMs: said.durationMs ?? null,
-    details: said.details === undefined ? null : JSON.stringify(said.details),
-  };
+/** `details` are written as JSON. */
+export function line(
+  eventType: string,
+  { actor, actorType }: Actor,
+  { details, ...said }: Omit<Said, "details"> & { readonly details?: Readonly<Record<string, unknown>> | undefined } = {},
+): NewProvenance {
+  return { ...said, eventType, actor, actorType, details: details && JSON.stringify(details) };
 }

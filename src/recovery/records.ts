@@ -8,8 +8,10 @@ import { createCandidates } from "./candidates/candidates-sql.ts";
 import { createOutcomes } from "./confidence/outcomes-sql.ts";
 import { createDocuments } from "./documents.ts";
 import { createIngest } from "./failures/ingest.ts";
+import { createReports } from "./failures/reports-sql.ts";
 import { createGroups } from "./groups/groups-sql.ts";
 import { createRegroup } from "./groups/regroup-sql.ts";
+import { createResolve } from "./groups/resolve-sql.ts";
 import { createRollingCounts } from "./groups/rolling-counts.ts";
 import { createProvenance } from "./provenance-sql.ts";
 import { createCarried } from "./redrive/carried.ts";
@@ -34,8 +36,10 @@ export function createRecords(home: Home) {
       ...createCarried(home),
     },
     ingest: createIngest(home),
+    ...createReports(home),
     ...createGroups(home),
     ...createRollingCounts(home),
+    ...createResolve(home),
     ...createRegroup(home),
     ...createCandidates(home),
     ...createCandidateWrites(home),

@@ -34,6 +34,10 @@ export interface FailureReport {
   /** The whole failure_payload, exact text: what the ledger's hash is made of. */
   readonly failurePayload: string;
   readonly enqueueEvaluation: boolean;
+  /** Of the program that failed. */
+  readonly version?: string | null | undefined;
+  /** A topic of ours: the failure payload can be sent again through it. */
+  readonly redriveTopic?: string | null | undefined;
 }
 
 export interface IngestAnswer {
@@ -43,9 +47,13 @@ export interface IngestAnswer {
   readonly status: "accepted" | "duplicate";
   readonly occurrenceCount: number;
   readonly evaluationQueued: boolean;
+  /** It brought a resolved group back. */
+  readonly regression: boolean;
 }
 
 export interface EvaluateRequest {
+  /** Known already: its group, whatever the fingerprint says. */
+  readonly failureMatchId?: string | undefined;
   readonly errorCode: string;
   readonly errorMessage?: string | undefined;
   readonly stackTrace?: string | undefined;
@@ -129,6 +137,28 @@ export interface CandidateUpdate extends Versioned {
 export interface ExecuteOptions extends Versioned {
   /** In place of the action's own: canary, rate, … */
   readonly redrive?: ExecutionRequest | undefined;
+}
+
+export interface ClaimRequest extends Versioned {
+  readonly leaseMs?: number | undefined;
+  /** Of the claim that is to run longer; absent: a new one. */
+  readonly executionId?: string | undefined;
+}
+
+/** What became of an execution that was claimed. */
+export interface OutcomeReport extends Actor {
+  readonly executionId: string;
+  readonly healed: number;
+  readonly failed: number;
+  readonly note?: string | null | undefined;
+}
+
+export interface ResolveRequest extends Actor {
+  /** Failures of earlier versions do not bring it back; absent: every failure does. */
+  readonly inVersion?: string | undefined;
+  readonly reason: string;
+  /** What becomes of its open dead letters; absent: they are left. */
+  readonly messages?: "leave" | "resolve" | undefined;
 }
 
 /** What the server, the command line and a program may ask: the engine without what runs by itself. */

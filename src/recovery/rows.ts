@@ -26,12 +26,18 @@ const openOf = (
 ) => `case when g.merged_into is null then g.open + coalesce((select sum(o.n) from ${membersOf(s, "g.id")} x
     join ${s}.recovery_open o on o.group_id = x.id), 0) else 0 end`;
 
+/** Of group `g` and what was merged into it: failures that other services reported and that have not ended, as `o`. */
+export const openReportsOf = (s: string, g: string) => `${membersOf(s, g)} x join ${s}.recovery_group k on k.id = x.id
+    join ${s}.recovery_occurrence o on o.group_id = x.id and o.message_id is null and o.sent_id is null and o.id > k.reports_closed`;
+const reportsOf = (s: string) => `(select count(*) from ${openReportsOf(s, "g.id")} where g.merged_into is null)`;
+
 /** Of `recovery_group g`; `open`: where it is known how many of its messages are. */
 export const groupColumns = (
   s: string,
   open = openOf(s),
 ) => `g.id::text, g.fingerprint, g.match_id, g.topic, g.sink, g.code, g.template, g.frame, g.rule,
-  g.occurrences::text, ${epoch("g.first_at")}, ${epoch("g.last_at")}, g.version::text, g.merged_into::text, g.held_by, (${open})::text`;
+  g.occurrences::text, ${epoch("g.first_at")}, ${epoch("g.last_at")}, g.version::text, g.merged_into::text, g.held_by, (${open})::text,
+  ${reportsOf(s)}::text, g.resolved_in, ${epoch("g.resolved_at")}, g.resolved_by, g.regressed_in, ${epoch("g.regressed_at")}`;
 
 export function groupOf(row: Row): Group {
   return {
@@ -51,6 +57,13 @@ export function groupOf(row: Row): Group {
     mergedInto: number(row[13]),
     heldBy: row[14] as string | null,
     openMessages: Number(row[15]),
+    openReports: Number(row[16]),
+    resolvedIn: row[17] as string | null,
+    resolvedAt: fromEpoch(row[18]),
+    resolvedBy: row[19] as string | null,
+    regressedIn: row[20] as string | null,
+    regressedAt: fromEpoch(row[21]),
+    regression: row[21] !== null,
   };
 }
 
@@ -75,7 +88,7 @@ export const candidateColumns = (
   c.evaluation, c.group_version::text, c.execution_status, c.execution_id, c.executed_by, ${epoch("c.lease_until")}, ${epoch("c.executed_at")},
   c.execution_result, c.redrive_id, c.owner, c.note,
   (select json_agg(json_build_array(a.actor, extract(epoch from a.at), a.note, a.occurrences) order by a.n)::text from ${s}.recovery_approval a
-    where a.candidate_id = c.id)`;
+    where a.candidate_id = c.id), c.reports_through::text`;
 
 export function candidateOf(row: Row): Candidate {
   const approvals = JSON.parse(row[23] ?? "[]") as [string, number, string | null, number | null][];
@@ -104,6 +117,7 @@ export function candidateOf(row: Row): Candidate {
     redriveId: row[20] as string | null,
     owner: row[21] as string | null,
     note: row[22] as string | null,
+    reportsThrough: number(row[24]),
   };
 }
 
@@ -112,7 +126,12 @@ export const occurrenceColumns = (
   s: string,
 ) => `o.id::text, o.group_id::text, ${epoch("o.at")}, o.request_key, o.source, o.match_id, o.message_id::text,
   o.generation::text, o.attempts::text, o.tenant_id, o.skill, o.text, o.stack, o.payload,
-  case when o.message_id is not null then ${openBy(s)} end::text, o.code`;
+  case when o.message_id is not null then ${openBy(s)} end::text, o.code, o.version, o.redrive_topic, o.sent_id::text,
+  case when o.message_id is null then ${reportIsOpen(s, "o")} end::text`;
+
+/** Whether the reported failure `o` has not ended. */
+export const reportIsOpen = (s: string, o: string) =>
+  `(select ${o}.sent_id is null and ${o}.id > h.reports_closed from ${s}.recovery_group h where h.id = ${o}.group_id)`;
 
 /** Whether the message of `recovery_occurrence o` is an open dead letter by this very death. */
 export const openBy = (s: string) =>
@@ -135,6 +154,10 @@ export function occurrenceOf(row: Row): Occurrence {
     failurePayload: row[13] as string | null,
     open: row[14] === null ? null : row[14] === "true",
     errorCode: row[15] as string,
+    version: row[16] as string | null,
+    redriveTopic: row[17] as string | null,
+    sentId: row[18] as string | null,
+    openReport: row[19] === null ? null : row[19] === "true",
   };
 }
 

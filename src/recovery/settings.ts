@@ -34,6 +34,8 @@ export interface RecoverySettings {
   readonly runTimeoutMs: number;
   /** A message whose attempt of this number fails in this process is ingested before it is dead. */
   readonly failingOften: number;
+  /** MAKEGOOD_APP_VERSION: of the program whose messages die here; a group resolved in a version is brought back by it or a later one. */
+  readonly appVersion: string | null;
   /** How often dead letters are looked for when no event tells of them. */
   readonly pollMs: number;
 }
@@ -52,6 +54,7 @@ export const RECOVERY_DEFAULTS: RecoverySettings = {
   executionLeaseMs: 60_000,
   runTimeoutMs: 30_000,
   failingOften: 5,
+  appVersion: null,
   pollMs: 1_000,
 };
 

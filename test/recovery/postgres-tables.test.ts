@@ -158,7 +158,7 @@ describe("the seed's names", () => {
     await done({ decision: "approved", approval: { actor: "ann", note: null } });
     await done({ approval: { actor: "bob", note: null } });
     await done({ executionStatus: "skipped", executionResult: `{"status":"skipped"}` });
-    const [row] = await sql("select * from $s.recovery_candidates where id = $1", [id]);
+    const [row] = await sql("select * from $s.recovery_candidates where id = $1 order by failure_match_id desc", [id]);
     expect(row).toMatchObject({
       ...{
         failure_match_id: identity("slow").failureMatchId,

@@ -75,6 +75,19 @@ export const commands = [
       show: sayStatus,
     }),
     history("candidate"),
+    routeCommand("claimCandidate", {
+      name: "claim",
+      example: "candidates claim 12",
+      show: (io, { candidate_id, selected_action, execution_id, lease_until, group }) => {
+        say(io, `${selected_action} of ${plural(group.open_reports, "reported failure")} is yours until ${lease_until}`);
+        say(io, `  then: makegood candidates outcome ${candidate_id} --execution-id ${execution_id} --healed N --failed N`);
+      },
+    }),
+    routeCommand("reportOutcome", {
+      name: "outcome",
+      example: "candidates outcome 12 --execution-id 0193… --healed 5 --failed 0",
+      show: (io, { candidate_id, execution_status }) => say(io, `candidate ${candidate_id} is ${execution_status}`),
+    }),
   ]),
   routeCommand("approveCandidate", { name: "approve", example: 'approve 12 --reason "the receiver is back"', show: sayDecision }),
   routeCommand("rejectCandidate", { name: "reject", example: 'reject 12 --reason "it was mended by hand"', show: sayDecision }),

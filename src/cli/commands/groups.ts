@@ -1,5 +1,6 @@
 /**
- * `makegood groups list|show|occurrences|merge|split|release|history|rules`, and `makegood suggest <group>`. Each takes the number of a group.
+ * `makegood groups list|show|occurrences|merge|split|release|resolve|history|rules`, and `makegood suggest <group>`. Each takes the number of a group, or a
+ * failure_match_id.
  */
 import type { AnswerOf } from "../../contract/table.ts";
 import { ask, confirmed, family, YES } from "../conversation.ts";
@@ -10,13 +11,20 @@ import { showCandidate } from "./candidates.ts";
 import { history } from "./history.ts";
 
 type Group = AnswerOf<"listGroups">["data"][number];
-const template = ({ held_by, template: text }: Group): string => (held_by === null ? text : `[held by ${held_by}] ${text}`);
+function template({ held_by, resolved_at, resolved_in, regression, template: text }: Group): string {
+  const resolved =
+    resolved_at === null ? null : regression ? "regression" : `resolved${resolved_in === null ? "" : ` in ${resolved_in}`}`;
+  const marks = [held_by && `held by ${held_by}`, resolved].filter((mark) => mark !== null);
+  return [...marks.map((mark) => `[${mark}]`), text].join(" ");
+}
+
+const open = ({ open_messages, open_reports }: Group): number => open_messages + open_reports;
 
 const occurrenceList = listing<AnswerOf<"listOccurrences">["data"][number]>([
   ["ago", "at"],
   "source",
   "message_id",
-  ["state", ({ open }) => (open === null ? "" : open ? "open" : "moved on")],
+  ["state", ({ open, open_report }) => ((open ?? open_report) ? "open" : "moved on")],
   "error_message",
 ]);
 
@@ -34,9 +42,13 @@ export const commands = [
       name: "list",
       isDefault: true,
       example: "groups list --open --order size --since 24h",
-      show: listing(["group_id", "open_messages", "occurrence_count", "last_at", "error_code", "topic", ["template", template]]),
+      show: listing(["group_id", ["open", open], "occurrence_count", "last_at", "error_code", "topic", ["template", template]]),
     }),
-    routeCommand("getGroup", { name: "show", show: showGroup }),
+    routeCommand("getGroup", {
+      name: "show",
+      example: "groups show 3\n  $ makegood groups show 6f0b2c1e-9f6d-4c53-8a55-0d1f3c6b7a90",
+      show: showGroup,
+    }),
     routeCommand("listOccurrences", { name: "occurrences", show: occurrenceList }),
     routeCommand("mergeGroups", {
       name: "merge",
@@ -57,6 +69,15 @@ export const commands = [
       show: (io, { group_id }) => say(io, `group ${group_id} is held by nobody now`),
     }),
     history("group"),
+    routeCommand("resolveGroup", {
+      name: "resolve",
+      example: 'groups resolve 3 --in-version 1.4.2 --reason "the date is parsed now"',
+      show: (io, { group_id, resolved_in, open_messages }) => {
+        say(io, `group ${group_id} is resolved${resolved_in === null ? "" : ` in version ${resolved_in}`}`);
+        if (open_messages > 0)
+          say(io, `  ${plural(open_messages, "dead letter")} left open: makegood redrive --group ${group_id}`);
+      },
+    }),
     routeCommand("deleteGroupRule", {
       name: "rules",
       args: {},

@@ -4,11 +4,13 @@
  */
 import { z } from "zod";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recovery/candidates/candidate-state.ts";
+import { CLAIM_LEASE_MS } from "../../recovery/candidates/claim.ts";
+import { REPORTS_MAX } from "../../recovery/candidates/execution-plan.ts";
 import { CAUSES } from "../../recovery/causes/cause.ts";
 import type { ProblemCode } from "../problem-codes.ts";
 import { type Body, body, lists, listsAll, okOrCreated, optionalBody, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
-import { inOrder } from "./groups.ts";
+import { inOrder, matchedBy } from "./groups.ts";
 import { confirm, redrivePlan } from "./redrives.ts";
 import { action, candidate, candidateDetail, group } from "./shapes.ts";
 
@@ -34,11 +36,16 @@ const update = v
 const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
 const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
 const named = v.object({ ...v.versioned(), candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
+const lease = v
+  .integer(CLAIM_LEASE_MS.min, CLAIM_LEASE_MS.max)
+  .describe("how long nobody else has it; then its outcome is unknown");
+const touched = () => v.integer(0, REPORTS_MAX);
 const NOT_EXECUTED = ["approval_needed", "over_budget", "confirmation_needed", "nothing_selected", "nobody_delivers"] as const;
 
 export const CANDIDATE_ROUTES = routes({
   listCandidates: lists("What is suggested for each group, newest first, the latest of each", candidate, {
     group_id: v.numberId(),
+    ...matchedBy,
     decision: v.oneOf(DECISIONS),
     evaluation_status: v.oneOf(EVALUATION_STATUSES),
     execution_status: v.oneOf(EXECUTION_STATUSES),
@@ -69,6 +76,17 @@ export const CANDIDATE_ROUTES = routes({
     // Some actions close messages for good.
     effect: "destroys",
   },
+  claimCandidate: changes(
+    "decide",
+    "Carry the action out oneself, for failures that one reported: a fence and a lease; again with its execution id: a longer lease",
+    optionalBody("recovery", v.object({ ...v.versioned(), ...v.optionals({ lease_ms: lease, execution_id: v.uuid() }) })),
+    "approval_needed",
+  ),
+  reportOutcome: changes(
+    "operate",
+    "What became of an execution that was claimed; refused after its lease, or when it was replaced",
+    body("recovery", v.object({ execution_id: v.uuid(), healed: touched(), failed: touched(), note: v.optional(v.note()) })),
+  ),
   approve: changes(
     "decide",
     "Approve or reject the candidate that the body names",

@@ -18,26 +18,43 @@ const where = { topic: v.line(), sink: v.line(), skill_id: v.line() };
 const GIVEN = Object.keys(said) as (keyof typeof said)[];
 export const NOTHING_SAID = "is missing: error_type or error_code, and what was said in raw or error_message";
 
+const matchId = v.anyText().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, {
+  error: "must be a UUID; absent: it is made from the fingerprint",
+});
+export const matchedBy = { failure_match_id: matchId.describe("a group's own, or one that was supplied with a failure") };
+
 const failure = v
   .object({
     ...said,
-    ...v.optionals({ ...where, http_status: v.integer(100, 599), occurrence_count: v.integer(1, OCCURRENCES_MAX) }),
+    ...v.optionals({ ...where, ...matchedBy, http_status: v.integer(100, 599), occurrence_count: v.integer(1, OCCURRENCES_MAX) }),
   })
   .refine((given) => GIVEN.some((name) => given[name] !== undefined), { error: NOTHING_SAID, path: ["error_type"] })
   .meta({ id: "Failure" });
 
-/** What of a reported failure is read; the rest is kept as it came. */
-export const failurePayload = z.looseObject({ ...said, ...v.optionals({ ...where, tenant_id: v.line() }) });
+const version = v.line().describe("of the program that failed, such as 1.4.2");
+const outside = {
+  version,
+  redrive_topic: v.topicName().describe("a topic of ours through which the failure payload can be sent again"),
+};
 
-const matchId = v.anyText().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, {
-  error: "must be a UUID; absent: it is made from the fingerprint",
+/** What of a reported failure is read; the rest is kept as it came. A `version` that is no text may be of something else. */
+export const failurePayload = z.looseObject({
+  ...said,
+  ...v.optionals({ ...where, tenant_id: v.line(), redrive_topic: outside.redrive_topic }),
+  version: version.optional().catch(undefined),
 });
+
 const { keyBytesMax } = LIMITS;
 
 export const failureEnvelope = v
   .object({
     failure_payload: failurePayload,
-    ...v.optionals({ failure_match_id: matchId, idempotency_key: v.keyText(keyBytesMax), enqueue_evaluation: v.flag() }),
+    ...v.optionals({
+      failure_match_id: matchId,
+      idempotency_key: v.keyText(keyBytesMax),
+      enqueue_evaluation: v.flag(),
+      ...outside,
+    }),
   })
   .meta({ id: "FailureReport" });
 
@@ -45,6 +62,7 @@ export const counted = v.shape("Counted", {
   ...v.integers("candidate_id", "group_id", "occurrence_count"),
   ...v.texts("failure_match_id", "status"),
   ...v.fields(z.boolean(), "is_duplicate", "evaluation_queued"),
+  regression: z.literal(true).optional().describe("where it brought a resolved group back"),
 });
 
 const evaluated = evaluation.extend({
@@ -82,6 +100,8 @@ const from = v.list(v.numberId(), MERGE_MAX, "group ids", "is missing: the ids o
 const groupDetail = group
   .extend({ why: z.array(z.string()).readonly(), candidate: candidate.nullable(), occurrences: z.array(occurrence) })
   .meta({ id: "GroupDetail" });
+const inVersion = v.line().describe("failures of earlier versions do not bring it back; absent: every failure does");
+const letters = v.oneOf(["leave", "resolve"]).describe("what becomes of its open dead letters; absent: they are left");
 const split = group.extend({ moved: z.int() }).meta({ id: "SplitGroup" });
 
 /** Of groups, and of what is suggested for them: in which order, and those that failed in a time. */
@@ -95,7 +115,9 @@ export const GROUP_ROUTES = routes({
   listGroups: lists("Groups of failures of one kind, the latest failure first", group, {
     ...v.fields(v.text(), "topic", "error_code", "tenant_id"),
     ...inOrder,
+    ...matchedBy,
     open: v.flag().describe("only those with open dead letters"),
+    reported: v.flag().describe("only those with open failures that other services reported"),
     merged: v.flag().describe("those that were merged into others, too"),
   }),
   getGroup: shows("One group, why its failures are together, its candidate and its newest occurrences", groupDetail),
@@ -110,6 +132,15 @@ export const GROUP_ROUTES = routes({
   splitGroup: route("operate", "Take the failures that contain these words out into a group of their own", created(split), {
     body: body("recovery", v.object({ words, reason: v.reason() })),
   }),
+  resolveGroup: route(
+    "operate",
+    "Say that it is mended: nothing is suggested until it fails again in that version or a later one",
+    group,
+    {
+      body: body("recovery", v.object({ reason: v.reason(), ...v.optionals({ in_version: inVersion, messages: letters }) })),
+      errors: ["wrong_state"],
+    },
+  ),
   suggestGroup: route("operate", "Evaluate a group afresh", candidateDetail, {
     body: optionalBody("recovery", v.object({})),
     errors: ["version_conflict"],

@@ -12,6 +12,10 @@ export const group = v.shape("Group", {
   ...v.textsOrNull("top_frame", "held_by", "group_rule"),
   occurrence_count: z.int(),
   open_messages: z.int().describe("messages of ours in it that are open dead letters now"),
+  open_reports: z.int().describe("failures that other services reported and that have not ended"),
+  ...v.textsOrNull("resolved_in", "resolved_by", "regressed_in"),
+  ...v.instantsOrNull("resolved_at", "regressed_at"),
+  regression: z.boolean().describe("it was resolved and failed again, in that version or a later one"),
   ...v.fields(v.instant(), "first_at", "last_at"),
   version: z.int(),
   merged_into: z.int().nullable(),
@@ -23,8 +27,10 @@ export const occurrence = v.shape("Occurrence", {
   at: v.instant(),
   ...v.texts("source", "error_code", "error_message"),
   ...v.textsOrNull("stack_trace", "failure_match_id", "idempotency_key", "tenant_id", "skill_id", "message_id"),
+  ...v.textsOrNull("version", "redrive_topic", "sent_id"),
   generation: z.int().nullable(),
   open: z.boolean().nullable(),
+  open_report: z.boolean().nullable().describe("of a reported failure: whether it has not ended"),
   failure_payload: z.unknown().optional().describe("as it was reported, where it was asked for"),
 });
 
@@ -76,8 +82,8 @@ export const candidate = v.shape("Candidate", {
   execution_status: z.enum(EXECUTION_STATUSES),
   execution_result: z.unknown(),
   confidence: z.number().nullable(),
-  ...v.textsOrNull("selected_action", "executed_by", "redrive_id", "owner", "note"),
-  ...v.instantsOrNull("evaluated_at", "executed_at"),
+  ...v.textsOrNull("selected_action", "executed_by", "execution_id", "redrive_id", "owner", "note"),
+  ...v.instantsOrNull("evaluated_at", "executed_at", "lease_until"),
   ...v.fields(v.instant(), "created_at", "updated_at"),
 });
 

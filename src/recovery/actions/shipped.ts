@@ -32,8 +32,12 @@ function action(actionCode: string, shipped: Shipped): RecoveryAction {
   return { actionCode, priority, appliesToErrorCodes: [], appliesToTopics: [], inverse: null, ...shipped };
 }
 
+/** The way out for failures that other services reported. */
+export const CLAIM_INSTEAD =
+  "claim the candidate, carry it out there and report its outcome, or report such failures with a redrive_topic";
+
 const noTopic = ({ topic, group }: Pick<ActionContext, "topic" | "group">): string | null =>
-  topic === null ? `${group.topic} is no topic of ours: nothing can be sent to it from here` : null;
+  topic === null ? `${group.topic} is no topic of ours: nothing can be sent to it from here (${CLAIM_INSTEAD})` : null;
 
 const noSink =
   (kind: "fallback" | "compensation"): RecoveryAction["refusal"] =>

@@ -5,38 +5,28 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
+import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
+import { learnIn } from "../confidence/outcomes-sql.ts";
 import { latestOf, lockGroups } from "../failures/ingest-sql.ts";
+import { closeReports } from "../failures/reports-sql.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
-import type { Candidate, CandidatePatch, CandidateWrite, CandidateWritten } from "./candidate.ts";
-import { forbiddenMove, isClosed } from "./candidate-state.ts";
+import { type Candidate, type CandidatePatch, type CandidateWrite, type CandidateWritten, PLAIN } from "./candidate.ts";
+import { isClosed } from "./candidate-state.ts";
 import { readCandidate } from "./candidates-sql.ts";
 import { openRounds } from "./rounds.ts";
 import { type AskSettings, askEvaluation } from "./when.ts";
 
-/** Columns that a patch sets as they come. */
-const PLAIN: readonly (readonly [keyof CandidatePatch, string])[] = [
-  ["decision", "decision"],
-  ["evaluationStatus", "evaluation_status"],
-  ["selectedAction", "action"],
-  ["confidence", "confidence"],
-  ["evaluation", "evaluation"],
-  ["groupVersion", "group_version"],
-  ["executionStatus", "execution_status"],
-  ["executionId", "execution_id"],
-  ["executedBy", "executed_by"],
-  ["executionResult", "execution_result"],
-  ["redriveId", "redrive_id"],
-  ["owner", "owner"],
-  ["note", "note"],
-];
+/** The action is what is selected; the other columns have the names of their fields. */
+const columnOf = (name: string): string =>
+  name === "selectedAction" ? "action" : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 async function update(s: string, run: Run, candidateId: number, patch: CandidatePatch, now: Date): Promise<void> {
   const values: unknown[] = [candidateId];
   const clock = clockSql(now);
   const sets = ["version = version + 1", `updated_at = ${clock}`];
-  for (const [name, column] of PLAIN) {
-    if (patch[name] !== undefined) sets.push(`${column} = $${values.push(patch[name])}`);
+  for (const name of PLAIN) {
+    if (patch[name] !== undefined) sets.push(`${columnOf(name)} = $${values.push(patch[name])}`);
   }
   if (patch.evaluated) sets.push(`evaluated_at = ${clock}`);
   if (patch.executed) sets.push(`executed_at = ${clock}`);
@@ -57,16 +47,6 @@ async function update(s: string, run: Run, candidateId: number, patch: Candidate
   }
 }
 
-/** Where a candidate would stand; the tables refuse the same moves once more. */
-function moved(candidate: Candidate, patch: CandidatePatch) {
-  return {
-    decision: patch.decision ?? candidate.decision,
-    evaluationStatus: patch.evaluationStatus ?? candidate.evaluationStatus,
-    executionStatus: patch.executionStatus ?? candidate.executionStatus,
-    executionId: patch.executionId === undefined ? candidate.executionId : patch.executionId,
-  };
-}
-
 type Refusal = Exclude<CandidateWritten["kind"], "done" | "not_found">;
 
 /** DR-1, DR-2: what was read may be old; what is compared here is under the locks of the group and the candidate. */
@@ -74,6 +54,8 @@ async function refusal(s: string, run: Run, candidate: Candidate, request: Candi
   const { version, executionId, groupVersion, budget } = request;
   if (version !== undefined && version !== candidate.version) return "version_conflict";
   if (executionId !== undefined && executionId !== candidate.executionId) return "version_conflict";
+  const { executionStatus, leaseUntil } = candidate;
+  if (request.leased && !(executionStatus === "executing" && leaseUntil && leaseUntil > now)) return "lease_over";
   if (groupVersion !== undefined) {
     const [row] = await run(`select version::text from ${s}.recovery_group where id = $1::bigint`, [candidate.groupId]);
     if (Number(row?.[0]) !== groupVersion) return "group_changed";
@@ -106,10 +88,17 @@ async function write(s: string, inside: Inside, request: CandidateWrite): Promis
   const candidate = (await readCandidate(s, run, candidateId, "for no key update")) as Candidate;
   const refused = await refusal(s, run, candidate, request, now);
   if (refused) return { kind: refused, candidate };
-  const forbidden = forbiddenMove(candidate, moved(candidate, patch));
-  if (forbidden) throw new MakegoodError("wrong_state", `candidate ${candidateId}: ${forbidden}`, { candidateId });
+  if (patch.executionStatus === "executing" && !(patch.executionId ?? candidate.executionId)) {
+    throw new MakegoodError("wrong_state", `candidate ${candidateId} cannot be executed without an execution id`, {
+      candidateId,
+    });
+  }
   await update(s, run, candidateId, patch, now);
   if (patch.heldBy !== undefined) await hold(s, run, candidate.groupId, patch.heldBy);
+  const through = patch.reportsThrough ?? candidate.reportsThrough;
+  if (patch.executionStatus === "succeeded" && through !== null) await closeReports(s, run, candidate.groupId, through);
+  const { groupId, selectedAction: action } = candidate;
+  if (request.learned && action !== null) await learnIn(s, run, [{ groupId, action, ...request.learned }], HALF_LIFE_MS, now);
   await record(s, run, request.provenance, { now });
   await inside.enqueue(request.messages ?? [], { now: request.now });
   return { kind: "done", candidate: (await readCandidate(s, run, candidateId)) as Candidate };
@@ -150,7 +139,7 @@ async function reopen(
 export function createCandidateWrites(home: Home) {
   const { s } = home;
   return {
-    /** A move that no policy may make (candidate-state.ts, `forbiddenMove`) throws `wrong_state`, and nothing is written. */
+    /** A move that nobody may make is refused by the table (`wrong_state`), and nothing is written. */
     write: (request: CandidateWrite) => home.transaction("write a candidate", (inside) => write(s, inside, request)),
     /**
      * Opens the next round of a group whose latest candidate is closed, or its first; else the latest as it is. Lines of provenance without a

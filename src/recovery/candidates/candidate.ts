@@ -2,6 +2,7 @@
 import type { NewMessage } from "../../message/message.ts";
 import type { At } from "../../store/store.ts";
 import type { GroupFilter } from "../groups/group.ts";
+import type { Page } from "../pages.ts";
 import type { NewProvenance } from "../provenance.ts";
 import type { Approval } from "./candidate-state.ts";
 
@@ -48,33 +49,29 @@ export interface Candidate {
   readonly redriveId: string | null;
   readonly owner: string | null;
   readonly note: string | null;
+  /** When this execution succeeds, reported failures of its group up to this occurrence have ended; null: it is not about them. */
+  readonly reportsThrough: number | null;
 }
 
+/** Written as they come. */
+export const PLAIN = [
+  ...(["decision", "evaluationStatus", "selectedAction", "confidence", "evaluation", "groupVersion", "executionStatus"] as const),
+  ...(["executionId", "executedBy", "executionResult", "redriveId", "owner", "note", "reportsThrough"] as const),
+];
+type Plain = { readonly [K in (typeof PLAIN)[number]]?: Candidate[K] | undefined };
+
 /** Absent members stay as they are. */
-export interface CandidatePatch {
-  readonly decision?: Decision | undefined;
+export interface CandidatePatch extends Plain {
   /** Adds one, after `clearApprovals`; the same actor twice is one, as first written. */
   readonly approval?: (Pick<Approval, "actor" | "note"> & Partial<Pick<Approval, "occurrenceCount">>) | undefined;
   /** All of them, or those of these people. */
   readonly clearApprovals?: boolean | readonly string[] | undefined;
-  readonly evaluationStatus?: EvaluationStatus | undefined;
   /** Sets `evaluatedAt` to the store's now. */
   readonly evaluated?: boolean | undefined;
-  readonly selectedAction?: string | null | undefined;
-  readonly confidence?: number | null | undefined;
-  readonly evaluation?: string | null | undefined;
-  readonly groupVersion?: number | undefined;
-  readonly executionStatus?: ExecutionStatus | undefined;
-  readonly executionId?: string | null | undefined;
-  readonly executedBy?: string | null | undefined;
   /** From the store's now; null takes the lease away. */
   readonly leaseMs?: number | null | undefined;
   /** Sets `executedAt` to the store's now. */
   readonly executed?: boolean | undefined;
-  readonly executionResult?: string | null | undefined;
-  readonly redriveId?: string | null | undefined;
-  readonly owner?: string | null | undefined;
-  readonly note?: string | null | undefined;
   /** Written to the group (the one it was merged into, if it was), raising its version when it changes. */
   readonly heldBy?: string | null | undefined;
 }
@@ -84,6 +81,8 @@ export interface CandidateWrite extends At {
   /** Refused as `version_conflict` unless the candidate still has this version and this execution; absent: not asked. Asked first. */
   readonly version?: number | undefined;
   readonly executionId?: string | undefined;
+  /** Refused as `lease_over` unless it is executing under a lease that still runs. */
+  readonly leased?: boolean | undefined;
   /** Refused unless its group still has this version. */
   readonly groupVersion?: number | undefined;
   /**
@@ -95,15 +94,18 @@ export interface CandidateWrite extends At {
   readonly provenance: readonly NewProvenance[];
   /** Enqueued in the same write; a key that is taken by another payload throws `key_conflict`, and nothing is written. */
   readonly messages?: readonly NewMessage[] | undefined;
+  /** What became of failures that this execution was about, to be learned in the same write. */
+  readonly learned?: { readonly healed: number; readonly failed: number } | undefined;
 }
 
 export type CandidateWritten =
   | { readonly kind: "done"; readonly candidate: Candidate }
   | { readonly kind: "not_found" }
-  | { readonly kind: "version_conflict" | "group_changed" | "over_budget"; readonly candidate: Candidate };
+  | { readonly kind: "version_conflict" | "lease_over" | "group_changed" | "over_budget"; readonly candidate: Candidate };
 
-export interface CandidateFilter extends Pick<GroupFilter, "since" | "until"> {
+export interface CandidateFilter extends Page, Pick<GroupFilter, "since" | "until"> {
   readonly groupId?: number | readonly number[] | undefined;
+  readonly failureMatchId?: string | undefined;
   readonly decision?: Decision | undefined;
   readonly evaluationStatus?: EvaluationStatus | undefined;
   readonly executionStatus?: ExecutionStatus | undefined;
@@ -112,6 +114,4 @@ export interface CandidateFilter extends Pick<GroupFilter, "since" | "until"> {
   readonly current?: boolean | undefined;
   /** `size`: by that of their groups, the latest candidate of each. A page may then hold fewer than there are, with a cursor to go on. */
   readonly order?: GroupFilter["order"];
-  readonly limit: number;
-  readonly cursor?: string | undefined;
 }

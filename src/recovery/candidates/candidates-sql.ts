@@ -5,6 +5,7 @@
 import type { Home, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
+import { matchedGroup } from "../groups/groups-sql.ts";
 import type { Paged } from "../pages.ts";
 import { idCursor, paged, pageLimit } from "../pages.ts";
 import { candidateColumns, candidateOf } from "../rows.ts";
@@ -48,6 +49,9 @@ function listSql(s: string, filter: CandidateFilter): { text: string; values: un
   };
   failed("last_at >=", filter.since);
   failed("first_at <", filter.until);
+  if (filter.failureMatchId !== undefined) {
+    where.push(`c.group_id = ${matchedGroup(s, `$${values.push(filter.failureMatchId.toLowerCase())}`)}`);
+  }
   if (filter.current ?? true) {
     where.push(`not exists (select from ${s}.recovery_candidate n where n.group_id = c.group_id and n.round > c.round)`);
     where.push(`exists (select from ${s}.recovery_group g where g.id = c.group_id and g.merged_into is null)`);

@@ -11,13 +11,15 @@ import type { Hooks } from "../hooks.ts";
 import { SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { Redrive } from "../redrive/redrive.ts";
-import type { Candidate, ExecutionStatus } from "./candidate.ts";
+import type { Candidate, CandidateWrite, ExecutionStatus } from "./candidate.ts";
 import { confidenceNow } from "./confidence-now.ts";
-import { breakersOf, ending, plannedHold } from "./ending.ts";
+import { breakersOf, endedBy, ending, plannedHold, startedOf } from "./ending.ts";
 import { reopenIfLeft } from "./reopen.ts";
+import type { Resend } from "./resend.ts";
 
 export interface CompletionDeps {
   readonly recovery: Records;
+  readonly resend: Resend;
   readonly ids: () => string;
   readonly hooks: Hooks;
   readonly events: Events;
@@ -26,6 +28,8 @@ export interface CompletionDeps {
 
 const PAGE = 100;
 const EVERY_MS = 5_000;
+/** While reported failures are sent again. */
+const SOON_MS = 500;
 /** Longer than a process that lives takes from the start of a redrive to its next write. */
 const GRACE_MS = 30_000;
 /** Once in so long it looks whether a process was killed between the end of an execution and what follows from it. */
@@ -43,18 +47,25 @@ export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" 
   if (!ended && !(mode === "resolve" && status === "running" && waiting === 0)) return null;
   if (touched === 0) return "skipped";
   if (mode === "resolve") return "succeeded";
-  return status === "done" && healed > 0 && healed >= failed ? "succeeded" : "failed";
+  return status === "done" && endedBy(counts) === "succeeded" ? "succeeded" : "failed";
 }
 
-export function createCompletion({ recovery, ids, hooks, events, clock }: CompletionDeps) {
-  async function end(candidate: Candidate, status: ExecutionStatus, result: Record<string, unknown>): Promise<boolean> {
+export function createCompletion({ recovery, resend, ids, hooks, events, clock }: CompletionDeps) {
+  let nextMs = EVERY_MS;
+
+  async function end(
+    candidate: Candidate,
+    status: ExecutionStatus,
+    result: Record<string, unknown>,
+    learned?: CandidateWrite["learned"],
+  ): Promise<boolean> {
     const { candidateId, groupId, executionId, version, executedAt } = candidate;
     if (executionId === null) return false;
     const hold = status === "succeeded" ? plannedHold(candidate) : undefined;
     const durationMs = executedAt && Math.max(0, clock.wallMs() - executedAt.getTime());
     const confidenceAfter = await confidenceNow(recovery, candidate, clock.wallMs());
     const write = ending(candidate, status, SYSTEM, { result, hold, durationMs, confidenceAfter });
-    const written = await recovery.write({ candidateId, executionId, version, ...write });
+    const written = await recovery.write({ candidateId, executionId, version, learned, ...write });
     // Another process ended it, or wrote to it: the next look sees.
     if (written.kind !== "done") return false;
     const group = await recovery.group(groupId);
@@ -62,8 +73,19 @@ export function createCompletion({ recovery, ids, hooks, events, clock }: Comple
     return true;
   }
 
+  /** Reported failures that were sent again, by what became of the messages. */
+  async function endBySent(candidate: Candidate): Promise<boolean> {
+    const resent = await resend(candidate);
+    if (resent === null && startedOf(candidate).sends) nextMs = SOON_MS;
+    if (resent === null) return false;
+    const { status, counts, reason } = resent;
+    const ended = await end(candidate, status, { action: candidate.selectedAction, counts, reason }, counts);
+    if (ended) await reopenIfLeft(recovery, { ids }, candidate);
+    return ended;
+  }
+
   async function endByRedrive(candidate: Candidate): Promise<boolean> {
-    if (candidate.redriveId === null) return false;
+    if (candidate.redriveId === null) return endBySent(candidate);
     const redrive = await recovery.redrives.get(candidate.redriveId);
     const breakers = breakersOf(candidate);
     const came = redrive && endOf(redrive);
@@ -89,7 +111,9 @@ export function createCompletion({ recovery, ids, hooks, events, clock }: Comple
 
   async function endUnknown(candidate: Candidate): Promise<boolean> {
     if (candidate.redriveId !== null) return false;
-    const error = "its process died or stalled while it executed: look what happened, then say succeeded or failed";
+    const who =
+      startedOf(candidate).reports === undefined ? "its process died or stalled" : "who claimed it did not report in time";
+    const error = `${who} while it executed: look what happened, then say succeeded or failed`;
     return end(candidate, "unknown", { action: candidate.selectedAction, error });
   }
 
@@ -103,6 +127,7 @@ export function createCompletion({ recovery, ids, hooks, events, clock }: Comple
 
   /** One look at all that executes. Returns how many ended. */
   async function step(): Promise<number> {
+    nextMs = EVERY_MS;
     let ended = 0;
     let broken: unknown;
     // An execution that cannot be ended does not stop the others; a store that is away stops them all.
@@ -131,7 +156,16 @@ export function createCompletion({ recovery, ids, hooks, events, clock }: Comple
   return {
     step,
     jobs: [
-      { name: "recovery_completion", everyMs: EVERY_MS, where: "each", hear: moved, run: async () => void (await step()) },
+      {
+        name: "recovery_completion",
+        everyMs: EVERY_MS,
+        where: "each",
+        hear: moved,
+        run: async () => {
+          await step();
+          return nextMs;
+        },
+      },
       { name: "recovery_reopen", everyMs: SWEEP_MS, where: "each", run: sweep },
     ] satisfies MaintenanceJob[],
   };

@@ -19,15 +19,23 @@ export interface Ending {
   readonly confidenceAfter: number | null;
 }
 
-/** What the claim writes as the result while there is none yet. */
-export function startText({ hold }: Pick<ActionPlan, "hold">, breakers: readonly string[]): string | null {
-  if (hold === undefined && breakers.length === 0) return null;
-  return JSON.stringify({ status: "executing", hold, ...(breakers.length > 0 && { breakers }) });
+/** What was kept with the claim. */
+export interface Started {
+  readonly hold?: Hold | undefined;
+  /** The topics whose breakers this execution opened, or was about to open. */
+  readonly breakers?: readonly string[] | undefined;
+  /** It sends reported failures again. */
+  readonly sends?: Sends | undefined;
+  /** Who reported so many failures carries it out. */
+  readonly reports?: number | undefined;
 }
 
-/** The topics whose breakers this execution opened, or was about to open. */
-export function breakersOf({ executionResult }: Pick<Candidate, "executionResult">): readonly string[] {
-  return executionResult === null ? [] : ((JSON.parse(executionResult) as { breakers?: string[] }).breakers ?? []);
+/** How reported failures are sent again: the first few alone, then the rest unless too many of those failed. */
+export interface Sends {
+  readonly through: number;
+  readonly canary: number;
+  readonly failureShareMax: number;
+  readonly notBeforeMs: number;
 }
 
 /** A person ended its redrive: what comes next on this group is a person's too. */
@@ -35,10 +43,30 @@ export function wasCancelled({ executionResult }: Pick<Candidate, "executionResu
   return executionResult !== null && (JSON.parse(executionResult) as { redrive_status?: string }).redrive_status === "cancelled";
 }
 
+/** What the claim writes as the result while there is none yet. */
+export function startText(started: Started): string | null {
+  return Object.values(started).every((each) => each === undefined) ? null : JSON.stringify({ status: "executing", ...started });
+}
+
+export const startedOf = ({ executionResult }: Pick<Candidate, "executionResult">): Started =>
+  executionResult === null ? {} : (JSON.parse(executionResult) as Started);
+
+export const breakersOf = (candidate: Pick<Candidate, "executionResult">) => startedOf(candidate).breakers ?? [];
+
 /** The hold that was planned when this execution was claimed. */
-export function plannedHold({ executionStatus, executionResult }: Candidate): Hold | undefined {
-  if (executionStatus !== "executing" || executionResult === null) return undefined;
-  return (JSON.parse(executionResult) as { hold?: Hold }).hold;
+export const plannedHold = (candidate: Candidate) =>
+  candidate.executionStatus === "executing" ? startedOf(candidate).hold : undefined;
+
+/** Whether it did more good than harm; what touched nothing did neither. */
+export function endedBy({
+  healed,
+  failed,
+}: {
+  readonly healed: number;
+  readonly failed: number;
+}): "succeeded" | "failed" | "skipped" {
+  if (healed + failed === 0) return "skipped";
+  return healed > 0 && healed >= failed ? "succeeded" : "failed";
 }
 
 export function ending(

@@ -33,7 +33,7 @@ export interface EvaluatedFailure {
 }
 
 export interface EvaluateFailureDeps {
-  readonly recovery: Pick<Records, "outcomes">;
+  readonly recovery: Pick<Records, "outcomes" | "openReports">;
   readonly topics: Pick<TopicStore, "get">;
   readonly ruleBook: Pick<RuleBook, "set">;
   readonly catalogue: Pick<Catalogue, "all">;
@@ -63,7 +63,8 @@ export function createEvaluateFailure(deps: EvaluateFailureDeps): EvaluateFailur
     const actions = new Map((await catalogue.all()).map((action) => [action.actionCode, action]));
     const evaluation = fitting(evaluate(set, { ...input, ...more }, minConfidence), actions, failure, minConfidence);
     const action = actions.get(evaluation.recommended?.action ?? "") ?? null;
-    const refusal = group && action && refusalOf(action, { group, topic: await topics.get(topic) });
+    const [through] = group && group.openReports > 0 ? (await recovery.openReports(group.groupId, 1)).topics : [];
+    const refusal = group && action && refusalOf(action, { group, topic: await topics.get(through?.topic ?? topic) });
     // It is still suggested: a person can give it what it lacks.
     const notes = refusal ? [...evaluation.notes, `${action?.actionCode} cannot be done now: ${refusal}`] : evaluation.notes;
     return { evaluation: { ...evaluation, notes }, action };

@@ -38,12 +38,21 @@ export async function evaluateRequest(
     ...failure,
     ...(stackTrace === null ? {} : { stackTrace }),
   });
-  const group = await recovery.groupOf({ fingerprint });
+  const supplied = request.failureMatchId?.toLowerCase();
+  const known = supplied === undefined ? null : await recovery.groupOf({ failureMatchId: supplied });
+  const group = known ?? (await recovery.groupOf({ fingerprint }));
   const occurrenceCount = request.occurrenceCount ?? (group === null ? 1 : group.occurrenceCount + 1);
   const { evaluation } = await evaluateFailure(
     { ...failure, stackTrace, skillId: request.skillId ?? null, occurrenceCount, httpStatus: request.httpStatus },
     group,
   );
   const durationMs = clock.monotonicMs() - startedMs;
-  return { evaluation, fingerprint, failureMatchId, template, groupId: group?.groupId ?? null, durationMs };
+  return {
+    evaluation,
+    fingerprint,
+    failureMatchId: supplied ?? failureMatchId,
+    template,
+    groupId: group?.groupId ?? null,
+    durationMs,
+  };
 }

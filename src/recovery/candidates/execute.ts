@@ -13,16 +13,17 @@ import type { Redrive } from "../redrive/redrive.ts";
 import type { Redrives } from "../redrive/redrives.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { NOTIFY_DEFINITION, NOTIFY_TOPIC } from "../topics.ts";
-import { approvalRefusal } from "./approvals.ts";
 import type { Candidate, ExecutionStatus } from "./candidate.ts";
 import { confidenceNow } from "./confidence-now.ts";
 import { ending, startText } from "./ending.ts";
 import { type ExecutionPlan, type PlanDeps, planExecution } from "./execution-plan.ts";
-import { type Found, find, untilWritten, writtenOf } from "./found.ts";
+import { type Found, find, refuseUnapproved, untilWritten, writtenOf } from "./found.ts";
 
 export interface ExecuteDeps extends PlanDeps {
   readonly topics: Pick<TopicStore, "get" | "put" | "trip">;
   readonly redrives: Pick<Redrives, "startForExecution">;
+  /** Sends the first of the reported failures again. */
+  readonly resend: (candidate: Candidate) => Promise<unknown>;
   readonly hooks: Hooks;
   readonly settings: RecoverySettings;
 }
@@ -44,26 +45,15 @@ type Result = Record<string, unknown>;
 export function createExecute(deps: ExecuteDeps): Execute {
   const { recovery, hooks, settings, clock } = deps;
 
-  /** What was approved for something else is taken back, on record, before it is refused. */
-  async function refuseUnapproved({ candidate, standing }: Found, by: Actor): Promise<void> {
-    const { candidateId, groupId, version, decision } = candidate;
-    const refusal = approvalRefusal(candidateId, standing);
-    if (refusal === null) return;
-    if (standing.lapsed && decision === "approved") {
-      const provenance = [
-        line("approval_lapsed", by, { candidateId, groupId, action: candidate.selectedAction, reason: refusal }),
-      ];
-      await recovery.write({ candidateId, version, patch: { decision: "pending", clearApprovals: true }, provenance });
-    }
-    const { missing, needed, lapsed } = standing;
-    throw new MakegoodError("approval_needed", refusal, { candidateId, missing, needed, lapsed });
-  }
-
   async function claim(found: Found, planned: ExecutionPlan, options: ExecuteOptions, budget?: Budget): Promise<Candidate> {
     const { candidate, group } = found;
     const { candidateId, groupId, version } = candidate;
     const { action, context, messages } = planned;
     const { executionId, blastRadius } = context;
+    const {
+      breakers,
+      plan: { hold },
+    } = planned;
     if (messages.some(({ topic }) => topic === NOTIFY_TOPIC) && (await deps.topics.get(NOTIFY_TOPIC)) === null) {
       await deps.topics.put(NOTIFY_DEFINITION, "api");
     }
@@ -81,9 +71,11 @@ export function createExecute(deps: ExecuteDeps): Execute {
         executionId,
         executedBy: options.actor,
         executed: true,
-        leaseMs: settings.executionLeaseMs,
-        executionResult: startText(planned.plan, planned.breakers),
+        // What sends reported failures again, any process carries on.
+        leaseMs: planned.sends ? null : settings.executionLeaseMs,
+        executionResult: startText({ hold, sends: planned.sends, breakers: breakers.length > 0 ? breakers : undefined }),
         groupVersion: group.version,
+        reportsThrough: planned.reportsThrough,
       },
       provenance: [
         line("executing", options, {
@@ -235,10 +227,15 @@ export function createExecute(deps: ExecuteDeps): Execute {
     const executionId = deps.ids();
     const fence = { executionId, signal: abort.signal, messagesMax: budget?.messagesMax };
     const planned = await planExecution(deps, found, options, fence);
-    await refuseUnapproved(found, options);
+    await refuseUnapproved(recovery, found, options);
     if (budget) refuseChanged(found);
     const claimed = await claim(found, planned, options, budget);
     await hooks.tell("on_execution_start", { candidate: claimed, group: found.group, executionId });
+    if (planned.sends) {
+      // From the claim on any process carries it further.
+      await deps.resend(claimed).catch(() => undefined);
+      return (await find(deps, candidateId)).candidate;
+    }
     return carryOut({ ...found, candidate: claimed }, planned, options, abort);
   };
 }

@@ -10,10 +10,12 @@ import type { TopicStore } from "../../store/topics.ts";
 import type { ActionContext, ActionPlan } from "../actions/action.ts";
 import { refusalOf } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
+import { CLAIM_INSTEAD } from "../actions/shipped.ts";
 import type { ExecuteOptions } from "../recovery.ts";
 import type { RedriveMode, RedrivePreview } from "../redrive/redrive.ts";
 import { checkExecutionRequest, checkPlan, type ExecutionRequest, REDRIVE_LIMITS } from "../redrive/request.ts";
 import { type ExecutionRedrive, refuseUndelivered } from "../redrive/start.ts";
+import type { Sends } from "./ending.ts";
 import { actionOf, blastRadiusOf, type CandidateDeps, type Found, wrongState } from "./found.ts";
 
 export interface ExecutionPlan {
@@ -26,6 +28,9 @@ export interface ExecutionPlan {
   /** The topics whose breakers it opens. */
   readonly breakers: readonly string[];
   readonly redrive: ExecutionRedrive["plan"];
+  /** What others reported: sent again through topics of ours, or ended with the execution. */
+  readonly sends: Sends | undefined;
+  readonly reportsThrough: number | undefined;
   /** By the monotonic clock of this process. */
   readonly startedMs: number;
 }
@@ -52,37 +57,47 @@ export async function planExecution(
   checkExecutionRequest(asked);
   const action = actionOf(found);
   const blastRadius = await blastRadiusOf(deps.recovery, group.groupId, { seen: asked.seen });
-  const topic = await refuseTopics(deps, found, action, blastRadius);
+  const reports = await deps.recovery.openReports(group.groupId, Math.min(messagesMax ?? REPORTS_MAX, REPORTS_MAX));
+  const touched = (blastRadius.messages > 0 ? blastRadius : reports).topics.map((each) => each.topic);
+  const topic = await refuseTopics(deps, found, action, touched);
   refuseUnseen(found, blastRadius, asked.seen);
   refuseUnconfirmed(candidateId, blastRadius, asked.confirm);
   const by = { actor: options.actor, reason: options.reason ?? null };
   const { template } = action;
   const context: ActionContext = { candidate, group, topic, blastRadius, template, ...by, executionId, signal };
   const plan = planOf(action, context);
-  const mode = modeOf(plan, blastRadius.messages, candidateId, action.actionCode);
+  const resends = blastRadius.messages === 0 && touched.length > 0 && plan.mode === "replay" && !plan.openBreaker;
+  const mode = resends ? null : modeOf(plan, blastRadius.messages, found, action.actionCode);
   const messages = (plan.messages ?? []).map((each, i) => plannedMessage(each, deps.ids(), `execution:${executionId}:${i}`));
   // Whether a worker elsewhere has the function cannot be known here: a person's redrive asks, an execution may begin anywhere.
-  const touched = blastRadius.topics.map((each) => each.topic);
-  if (mode === "replay" || mode === "new_key") await refuseUndelivered({ store: deps, serves: () => true }, touched, true);
+  if (resends || mode === "replay" || mode === "new_key")
+    await refuseUndelivered({ store: deps, serves: () => true }, touched, true);
   const redrive = redrivePlan(action, plan, asked, {
     seen: blastRadius.seen,
     messagesMax: Math.min(messagesMax ?? blastRadius.messages, blastRadius.messages),
   });
   checkPlan(redrive ?? {});
+  const { canary = 0, failureShareMax = 1, delayMs = 0 } = redrive ?? {};
+  const { through } = reports;
+  const sends = resends ? { through, canary, failureShareMax, notBeforeMs: deps.clock.wallMs() + delayMs } : undefined;
+  const reportsThrough = plan.mode === "resolve" && reports.open > 0 ? through : undefined;
   const breakers = plan.openBreaker ? touched : [];
-  return { action, context, plan, mode, messages, breakers, redrive, startedMs: deps.clock.monotonicMs() };
+  const startedMs = deps.clock.monotonicMs();
+  return { action, context, plan, mode, messages, breakers, redrive, sends, reportsThrough, startedMs };
 }
+
+/** I10: reported failures of one execution; the rest is for the next. */
+export const REPORTS_MAX = 10_000;
 
 /** A group's messages may be in several topics, where groups were merged: what cannot be done in one of them is not begun. */
 async function refuseTopics(
   { topics }: PlanDeps,
   { candidate: { candidateId }, group }: Found,
   action: CatalogueAction,
-  blastRadius: RedrivePreview,
+  touched: readonly string[],
 ): Promise<TopicRecord | null> {
   const own = await topics.get(group.topic);
-  const touched = blastRadius.topics.length > 0 ? blastRadius.topics.map((each) => each.topic) : [group.topic];
-  for (const name of touched) {
+  for (const name of touched.length > 0 ? touched : [group.topic]) {
     const topic = name === group.topic ? own : await topics.get(name);
     const refusal = refusalOf(action, { group: { ...group, topic: name }, topic });
     if (refusal === null) continue;
@@ -127,11 +142,18 @@ function refuseUnconfirmed(candidateId: number, { messages, seen }: RedrivePrevi
   throw new MakegoodError("confirmation_needed", text, { candidateId, messages, seen });
 }
 
-function modeOf({ mode = "watch" }: ActionPlan, messages: number, candidateId: number, action: string): RedriveMode | null {
+function modeOf(
+  { mode = "watch" }: ActionPlan,
+  messages: number,
+  { candidate, group }: Found,
+  action: string,
+): RedriveMode | null {
   if (messages > 0) return mode;
   // Nothing of ours: telling people and closing the matter is all that can be done about it.
   if (mode === "watch" || mode === "resolve") return null;
-  const text = `${action} has nothing to do for candidate ${candidateId}: its group has no open dead letter of ours.`;
+  const { candidateId } = candidate;
+  const others = group.openReports > 0 ? ` Who reported its ${group.openReports} open failures can: ${CLAIM_INSTEAD}.` : "";
+  const text = `${action} has nothing to do for candidate ${candidateId}: its group has no open dead letter of ours.${others}`;
   throw new MakegoodError("nothing_selected", text, { candidateId });
 }
 

@@ -6,10 +6,12 @@ import { MakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";
 import type { Group } from "../groups/group.ts";
+import { line } from "../provenance.ts";
 import type { Records } from "../records.ts";
+import type { Actor } from "../recovery.ts";
 import type { RedrivePreview } from "../redrive/redrive.ts";
 import { REDRIVE_LIMITS } from "../redrive/request.ts";
-import { type Standing, standingOf } from "./approvals.ts";
+import { approvalRefusal, type Standing, standingOf } from "./approvals.ts";
 import type { Candidate, CandidateWritten } from "./candidate.ts";
 
 export interface CandidateDeps {
@@ -63,6 +65,20 @@ export function actionOf({ candidate, action }: Found): CatalogueAction {
   );
 }
 
+/** What was approved for something else is taken back, on record, before it is refused. */
+export async function refuseUnapproved(recovery: Records, { candidate, standing }: Found, by: Actor): Promise<void> {
+  const { candidateId, groupId, version, decision } = candidate;
+  const refusal = approvalRefusal(candidateId, standing);
+  if (refusal === null) return;
+  if (standing.lapsed && decision === "approved") {
+    const said = { candidateId, groupId, action: candidate.selectedAction, reason: refusal };
+    const patch = { decision: "pending" as const, clearApprovals: true };
+    await recovery.write({ candidateId, version, patch, provenance: [line("approval_lapsed", by, said)] });
+  }
+  const { missing, needed, lapsed } = standing;
+  throw new MakegoodError("approval_needed", refusal, { candidateId, missing, needed, lapsed });
+}
+
 export function wrongState({ candidateId, decision, executionStatus }: Candidate, text: string): MakegoodError {
   return new MakegoodError("wrong_state", text, { candidateId, decision, executionStatus });
 }
@@ -73,7 +89,11 @@ export function writtenOf(candidateId: number, written: CandidateWritten): Candi
   if (written.kind === "not_found") {
     throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
   }
-  const { version } = written.candidate;
+  const { version, executionStatus, executionId } = written.candidate;
+  if (written.kind === "lease_over") {
+    const text = `This outcome of candidate ${candidateId} comes too late: it is ${executionStatus} and its lease is over. A person who knows what happened can set its status (PATCH execution_status); what still fails can be reported again.`;
+    throw new MakegoodError("wrong_state", text, { candidateId, executionStatus, executionId });
+  }
   if (written.kind === "over_budget") {
     const text = `Candidate ${candidateId} was not executed: this hour's limit of executions without a person is reached.`;
     throw new MakegoodError("over_budget", text, { candidateId });

@@ -4,6 +4,7 @@
  * completes what a killed one left.
  */
 
+import { isResolved } from "../groups/group.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { Candidate } from "./candidate.ts";
@@ -21,7 +22,7 @@ export async function reopenIfLeft(
   why: string | null = null,
 ): Promise<boolean> {
   const group = await recovery.group(groupId);
-  if (!group || group.mergedInto !== null || group.openMessages === 0) return false;
+  if (!group || group.mergedInto !== null || group.openMessages + group.openReports === 0 || isResolved(group)) return false;
   const latest = await recovery.candidateOf(groupId);
   if (latest?.candidateId !== candidateId || !isClosed(latest)) return false;
   const newer = executedAt !== null && group.lastAt > executedAt;

@@ -10,7 +10,7 @@ export const READ_CHARS_MAX = 65_536;
 /** What is kept with an occurrence. */
 export const KEPT_CHARS_MAX = FINGERPRINT_LIMITS.textCharsMax;
 const NAME_CHARS_MAX = 200;
-const PAYLOAD_CHARS_MAX = 65_536;
+export const PAYLOAD_CHARS_MAX = 65_536;
 
 // Line breaks and tabs are what traces are made of.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for

@@ -36,11 +36,15 @@ export interface NewOccurrence {
   readonly stackTrace: string | null;
   /** The failure payload of an outside failure, as JSON text; null for our own. */
   readonly failurePayload: string | null;
+  /** Of the program that failed. */
+  readonly version?: string | null | undefined;
+  /** A topic of ours through which an outside failure can be sent again. */
+  readonly redriveTopic?: string | null | undefined;
   /** False: count only, queue no evaluation. */
   readonly evaluate: boolean;
 }
 
-export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "payloadHash"> {
+export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "payloadHash" | "version" | "redriveTopic"> {
   readonly occurrenceId: number;
   /** Where it was counted; after a merge still the group that is part of another now. */
   readonly groupId: number;
@@ -49,6 +53,12 @@ export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "
   readonly at: Date;
   /** Whether our own message is an open dead letter by this very death; null for outside failures. */
   readonly open: boolean | null;
+  /** Whether an outside failure has not ended; null for our own. */
+  readonly openReport: boolean | null;
+  readonly version: string | null;
+  readonly redriveTopic: string | null;
+  /** The message that carries an outside failure since it was sent again. */
+  readonly sentId: string | null;
 }
 
 /**
@@ -64,6 +74,8 @@ export interface Ingested {
   readonly failureMatchId: string;
   readonly occurrenceCount: number;
   readonly first: boolean;
+  /** It brought a resolved group back. */
+  readonly regression: boolean;
   readonly evaluationQueued: boolean;
 }
 

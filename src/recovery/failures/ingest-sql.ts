@@ -170,13 +170,16 @@ export interface LatestOfGroup {
   readonly occurrenceCount: number;
   readonly version: number;
   readonly failureMatchId: string;
+  /** Set while it is resolved: in which version. */
+  readonly resolved: { readonly in: string | null } | null;
   readonly candidate: Candidate | null;
 }
 
 /** The groups' counts and latest candidates, by group id. */
 export async function latestOf(s: string, run: Run, ids: readonly string[]): Promise<Map<string, LatestOfGroup>> {
   const rows = await run(
-    `select g.id::text, g.occurrences::text, g.version::text, g.match_id, ${candidateColumns(s)}
+    `select g.id::text, g.occurrences::text, g.version::text, g.match_id,
+      case when g.regressed_at is null then ${epoch("g.resolved_at")} end, g.resolved_in, ${candidateColumns(s)}
       from ${s}.recovery_group g left join lateral (
         select * from ${s}.recovery_candidate c where c.group_id = g.id order by c.round desc limit 1) c on true
       where g.id = any ($1::bigint[])`,
@@ -189,7 +192,8 @@ export async function latestOf(s: string, run: Run, ids: readonly string[]): Pro
         occurrenceCount: Number(row[1]),
         version: Number(row[2]),
         failureMatchId: row[3] as string,
-        candidate: row[4] === null ? null : candidateOf(row.slice(4)),
+        resolved: row[4] === null ? null : { in: row[5] ?? null },
+        candidate: row[6] === null ? null : candidateOf(row.slice(6)),
       },
     ]),
   );
@@ -203,29 +207,19 @@ export async function insertOccurrences(
   now: Date,
 ): Promise<Set<string>> {
   if (entries.length === 0) return new Set();
-  const column = (pick: (o: NewOccurrence) => unknown) => entries.map(({ occurrence }) => pick(occurrence));
+  const rowOf = (group: string, { message, ...o }: NewOccurrence): unknown[] => [
+    ...[group, o.requestKey, o.payloadHash, o.source, o.failureMatchId, message?.id, message?.generation, message?.attempts],
+    ...[o.tenantId, o.skillId, o.group.errorCode, o.errorMessage, o.stackTrace, o.failurePayload, o.version, o.redriveTopic],
+  ];
+  const values = entries.map(({ group, occurrence }) => rowOf(group, occurrence));
   const rows = await run(
     `insert into ${s}.recovery_occurrence
-        (at, group_id, request_key, hash, source, match_id, message_id, generation, attempts, tenant_id, skill, code, text, stack, payload)
+        (at, group_id, request_key, hash, source, match_id, message_id, generation, attempts, tenant_id, skill, code, text, stack, payload,
+         version, redrive_topic)
       select ${clockSql(now)}, x.* from unnest($1::bigint[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::smallint[],
-        $8::smallint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[]) x
+        $8::smallint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[]) x
       on conflict (request_key) do nothing returning request_key`,
-    [
-      entries.map(({ group }) => group),
-      column((o) => o.requestKey),
-      column((o) => o.payloadHash),
-      column((o) => o.source),
-      column((o) => o.failureMatchId),
-      column((o) => o.message?.id ?? null),
-      column((o) => o.message?.generation ?? null),
-      column((o) => o.message?.attempts ?? null),
-      column((o) => o.tenantId),
-      column((o) => o.skillId),
-      column((o) => o.group.errorCode),
-      column((o) => o.errorMessage),
-      column((o) => o.stackTrace),
-      column((o) => o.failurePayload),
-    ],
+    Array.from({ length: 16 }, (_, i) => values.map((row) => row[i] ?? null)),
   );
   const inserted = new Set(rows.map((row) => row[0]));
   return new Set(

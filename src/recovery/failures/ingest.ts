@@ -9,6 +9,8 @@ import type { Candidate } from "../candidates/candidate.ts";
 import { INGEST_MAX, isClosed } from "../candidates/candidate-state.ts";
 import { openRounds } from "../candidates/rounds.ts";
 import { askEvaluation, type IngestSettings, makesRoom } from "../candidates/when.ts";
+import { bringBack } from "../groups/resolve-sql.ts";
+import { bringsBack } from "../groups/version-order.ts";
 import type { FailedMessage, Ingested, NewOccurrence } from "./failure.ts";
 import {
   type Counted,
@@ -88,8 +90,15 @@ async function ingestAll(
   for (const entry of entries) repeatOf(entry);
 
   const latest = await latestOf(s, run, [...new Set(entries.map((e) => e.group))]);
-  const candidates = await candidatesOf(s, inside, entries, latest, settings, now);
-  const asked = ask(entries, latest, candidates, settings, now);
+  const back = broughtBack(entries, latest);
+  const candidates = await candidatesOf(s, inside, entries, { latest, back }, settings, now);
+  await bringBack(
+    s,
+    run,
+    new Map([...back].map(([group, one]) => [group, { ...one, candidateId: candidates.get(group)?.candidateId ?? null }])),
+    now,
+  );
+  const asked = ask(entries, { latest, back }, candidates, settings, now);
   await inside.enqueue(asked.messages, { now: fixed });
   const counts = countsOf(entries);
   await dropGroups(
@@ -98,8 +107,28 @@ async function ingestAll(
     made.filter((group) => !counts.has(group)),
   );
   await count(s, run, { counts, evaluated: asked.candidates, deaths: deathsOf(entries) }, now);
-  return entries.map((entry) => answer(entry, latest, candidates, counts));
+  return entries.map((entry) => answer(entry, { latest, back }, candidates, counts));
 }
+
+/** Groups as this write finds them, and those that were resolved and that it brings back. */
+interface Stand {
+  readonly latest: ReadonlyMap<string, LatestOfGroup>;
+  readonly back: ReadonlyMap<string, { readonly version: string | null; readonly resolvedIn: string | null }>;
+}
+
+/** What failed in a version before the one it was mended in brings nothing back. */
+function broughtBack(entries: readonly Entry[], latest: Stand["latest"]): Stand["back"] {
+  const back = new Map<string, { version: string | null; resolvedIn: string | null }>();
+  for (const { group, occurrence } of fresh(entries)) {
+    const resolved = latest.get(group)?.resolved;
+    if (!resolved || back.has(group) || !bringsBack(occurrence.version, resolved.in)) continue;
+    back.set(group, { version: occurrence.version ?? null, resolvedIn: resolved.in });
+  }
+  return back;
+}
+
+const staysResolved = ({ latest, back }: Stand, group: string): boolean =>
+  Boolean(latest.get(group)?.resolved) && !back.has(group);
 
 /** To be counted, as far as is known. */
 const fresh = (entries: readonly Entry[]) => entries.filter((e) => e.kind === "accepted" && e.repeats === null);
@@ -212,16 +241,18 @@ async function candidatesOf(
   s: string,
   { run }: Inside,
   entries: readonly Entry[],
-  latest: ReadonlyMap<string, LatestOfGroup>,
+  stand: Stand,
   settings: IngestSettings,
   now: Date,
 ): Promise<Map<string, Candidate>> {
+  const { latest, back } = stand;
   const candidates = new Map<string, Candidate>();
   for (const [group, { candidate }] of latest) if (candidate) candidates.set(group, candidate);
   const counted = new Set(fresh(entries).map((e) => e.group));
   const due = [...new Set(entries.map((e) => e.group))].filter((group) => {
     const candidate = candidates.get(group);
-    return !candidate || (counted.has(group) && isClosed(candidate) && makesRoom(candidate, now, settings.rejectedRestMs));
+    if (!candidate || !counted.has(group) || !isClosed(candidate)) return !candidate;
+    return back.has(group) || (!staysResolved(stand, group) && makesRoom(candidate, now, settings.rejectedRestMs));
   });
   const rounds = due.map((group) => ({
     group,
@@ -235,7 +266,7 @@ async function candidatesOf(
 /** Once per group in which something was counted that may be evaluated. */
 function ask(
   entries: readonly Entry[],
-  latest: ReadonlyMap<string, LatestOfGroup>,
+  stand: Stand,
   candidates: ReadonlyMap<string, Candidate>,
   settings: IngestSettings,
   now: Date,
@@ -245,9 +276,9 @@ function ask(
   const counts = countsOf(entries);
   const evaluating = fresh(entries).filter((e) => e.occurrence.evaluate);
   for (const group of new Set(evaluating.map((e) => e.group))) {
-    const before = latest.get(group)?.occurrenceCount ?? 0;
+    const before = stand.latest.get(group)?.occurrenceCount ?? 0;
     const candidate = candidates.get(group) as Candidate;
-    if (isClosed(candidate)) continue;
+    if (isClosed(candidate) || staysResolved(stand, group)) continue;
     const due = askEvaluation(settings, candidate, { occurrences: before + (counts.get(group) ?? 0), before, now });
     if (!due) continue;
     messages.push(due.message);
@@ -288,7 +319,7 @@ function deathsOf(entries: readonly Entry[]): Counted["deaths"] {
 
 function answer(
   entry: Entry,
-  latest: ReadonlyMap<string, LatestOfGroup>,
+  { latest, back }: Stand,
   candidates: ReadonlyMap<string, Candidate>,
   counts: ReadonlyMap<string, number>,
 ): Ingested {
@@ -301,6 +332,7 @@ function answer(
     failureMatchId: occurrence.failureMatchId ?? of.failureMatchId,
     occurrenceCount: of.occurrenceCount + (counts.get(group) ?? 0),
     first: first && kind === "accepted",
+    regression: back.has(group) && kind === "accepted",
     evaluationQueued: queued,
   };
 }

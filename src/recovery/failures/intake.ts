@@ -51,9 +51,11 @@ export interface IntakeOptions {
   readonly settings: IngestSettings;
   /** A join that failed; the failures are counted all the same, and the next look joins them. */
   readonly joinFailed: (error: unknown) => void;
+  /** A resolved group failed again. */
+  readonly regressed: (ingested: Ingested) => void;
 }
 
-export function createIntake({ recovery, places, joins, settings, joinFailed }: IntakeOptions): Intake {
+export function createIntake({ recovery, places, joins, settings, joinFailed, regressed }: IntakeOptions): Intake {
   const waiting: Waiting[] = [];
   let waitingCount = 0;
   let draining: Promise<void> | undefined;
@@ -79,6 +81,7 @@ export function createIntake({ recovery, places, joins, settings, joinFailed }: 
       return { ...rest, group, requestKey: requestKey(group.fingerprint) };
     });
     const ingested = await recovery.ingest(occurrences, settings);
+    for (const one of ingested) if (one.regression) regressed(one);
     const scopes = new Map<string, Scope>(changed.map((scope) => [`${scope.topic}\n${scope.errorCode}`, scope]));
     // A group that is new may be what an older one has become.
     ingested.forEach(({ first }, i) => {

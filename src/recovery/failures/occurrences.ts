@@ -5,7 +5,7 @@
  */
 
 import type { Run } from "../../store/home.ts";
-import type { Paged } from "../pages.ts";
+import type { Page, Paged } from "../pages.ts";
 import { idCursor, paged, pageLimit } from "../pages.ts";
 import { membersOf, occurrenceColumns, occurrenceOf } from "../rows.ts";
 import type { Occurrence } from "./failure.ts";
@@ -13,9 +13,7 @@ import type { Occurrence } from "./failure.ts";
 /** Occurrences that are looked at for a page of open ones, or of others. */
 const LOOKED_MAX = 5_000;
 
-export interface OccurrencePage {
-  readonly limit: number;
-  readonly cursor?: string | undefined;
+export interface OccurrencePage extends Page {
   readonly open?: boolean | undefined;
   readonly tenantId?: string | undefined;
 }

@@ -30,7 +30,8 @@ export async function sinkNames(topics: Pick<TopicStore, "get">, names: Iterable
   return sinks;
 }
 
-export function incomingOfDead(dead: DeadFailure, sink: string): Incoming {
+/** `version`: of the program that ingests it, which is the one that failed wherever all processes run the same. */
+export function incomingOfDead(dead: DeadFailure, sink: string, version: string | null = null): Incoming {
   const text = cleanText(dead.error ?? "");
   const { id, generation, attempts, topic, tenantId } = dead;
   return {
@@ -45,6 +46,7 @@ export function incomingOfDead(dead: DeadFailure, sink: string): Incoming {
     errorMessage: keptText(text),
     stackTrace: null,
     failurePayload: null,
+    version,
     evaluate: true,
   };
 }

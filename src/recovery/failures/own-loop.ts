@@ -24,6 +24,7 @@ export interface OwnLoopOptions {
   readonly clock: Clock;
   readonly pollMs: number;
   readonly failingOften: number;
+  readonly appVersion: string | null;
 }
 
 /** I10: failures that cannot be written; with more of them ingest stops and says why. */
@@ -40,7 +41,7 @@ const TIDY_MS = 5_000;
 const deathOf = ({ id, attempts }: DeadFailure): string => `${id}:${attempts}`;
 
 export function createOwnIngest(options: OwnLoopOptions) {
-  const { prepare, recovery, store, intake, events, clock, pollMs, failingOften } = options;
+  const { prepare, recovery, store, intake, events, clock, pollMs, failingOften, appVersion } = options;
   const failing = new Set<string>();
   const unwritable = new Set<string>();
 
@@ -74,7 +75,7 @@ export function createOwnIngest(options: OwnLoopOptions) {
     );
     const ingested = await takeAll(
       failures,
-      failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown")),
+      failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown", appVersion)),
     );
     const ms = clock.monotonicMs() - startedMs;
     for (const status of ["accepted", "duplicate"] as const) {

@@ -3,11 +3,12 @@
  * repeat from another failure under the same key.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import { checkFields, payloadHash } from "../../message/validate.ts";
+import { checkFields, isTopicName, payloadHash } from "../../message/validate.ts";
 import { isUuid } from "../../platform/ids.ts";
 import { mask } from "../fingerprint/mask.ts";
 import type { FailureReport, IngestAnswer } from "../recovery.ts";
-import { cleanName, cleanText, keptPayload, keptText } from "./clean-text.ts";
+import { isRecoveryTopic } from "../topics.ts";
+import { cleanName, cleanText, keptPayload, keptText, PAYLOAD_CHARS_MAX } from "./clean-text.ts";
 import type { Ingested } from "./failure.ts";
 import type { Incoming, Intake } from "./intake.ts";
 
@@ -47,8 +48,19 @@ export function incomingOf(report: FailureReport): Incoming {
     errorMessage: keptText(text),
     stackTrace: stack === null ? null : keptText(stack),
     failurePayload: asJson(keptPayload(report.failurePayload)),
+    version: report.version ?? null,
+    redriveTopic: redriveTopicOf(report),
     evaluate: report.enqueueEvaluation,
   };
+}
+
+/** It must be whole to be sent again, and the engine's own topics take nothing from outside. */
+function redriveTopicOf({ redriveTopic, failurePayload }: FailureReport): string | null {
+  if (!redriveTopic) return null;
+  const whole = failurePayload.length <= PAYLOAD_CHARS_MAX;
+  if (whole && isTopicName(redriveTopic) && !isRecoveryTopic(redriveTopic)) return redriveTopic;
+  const detail = whole ? "must be a topic of yours" : `needs a failure_payload of at most ${PAYLOAD_CHARS_MAX} characters`;
+  throw new MakegoodError("invalid_request", `redrive_topic ${detail}.`, { errors: [{ field: "redrive_topic", detail }] });
 }
 
 /** It is shown, and read from the tables, as JSON: what a program reports as plain text is kept as a JSON text. */
@@ -75,7 +87,7 @@ export async function ingestReport({ prepare, intake }: IngestReportDeps, report
 }
 
 function answerOf(report: FailureReport, ingested: Ingested): IngestAnswer {
-  const { kind, groupId, candidateId, failureMatchId, occurrenceCount, evaluationQueued } = ingested;
+  const { kind, groupId, candidateId, failureMatchId, occurrenceCount, evaluationQueued, regression } = ingested;
   if (kind === "conflict") {
     throw new MakegoodError(
       "key_conflict",
@@ -83,5 +95,5 @@ function answerOf(report: FailureReport, ingested: Ingested): IngestAnswer {
       { idempotencyKey: report.idempotencyKey, candidateId },
     );
   }
-  return { candidateId, groupId, failureMatchId, status: kind, occurrenceCount, evaluationQueued };
+  return { candidateId, groupId, failureMatchId, status: kind, occurrenceCount, evaluationQueued, regression };
 }

@@ -33,10 +33,21 @@ export function explainGroup(
   sentences.push(...byMachine(fingerprints.merges(group.topic, group.errorCode, group.fingerprint)));
   const matchIds = [...new Set(occurrences.map(({ failureMatchId }) => failureMatchId).filter((id) => id !== null))];
   if (matchIds.length > 0) sentences.push(`Reported under ${matchIds.slice(0, VALUES_SHOWN).join(", ")}.`);
+  sentences.push(...resolution(group));
   const [one, ...others] = occurrences;
   const other = one && (others.find(({ errorMessage }) => errorMessage !== one.errorMessage) ?? others[0]);
   if (one && other) sentences.push(...comparison(group, one, other, fingerprints));
   return sentences;
+}
+
+function resolution({ resolvedAt, resolvedBy, resolvedIn, regressedAt, regressedIn }: Group): string[] {
+  if (resolvedAt === null) return [];
+  const inVersion = (version: string | null): string => (version === null ? "" : ` in version ${version}`);
+  const resolved = `${resolvedBy} resolved it${inVersion(resolvedIn)} (${resolvedAt.toISOString()})`;
+  if (regressedAt !== null) return [`${resolved}, and it failed again${inVersion(regressedIn)}: a regression.`];
+  return [
+    `${resolved}: nothing is suggested until it fails again${resolvedIn === null ? "" : `${inVersion(resolvedIn)} or later`}.`,
+  ];
 }
 
 function comparison(group: Group, one: Occurrence, other: Occurrence, fingerprints: Fingerprints): string[] {

@@ -11,7 +11,7 @@ import type { OccurrencePage } from "../failures/occurrences.ts";
 import { listOccurrences } from "../failures/occurrences.ts";
 import type { Paged } from "../pages.ts";
 import { badCursor, paged, pageLimit } from "../pages.ts";
-import { groupColumns, groupOf, membersOf } from "../rows.ts";
+import { groupColumns, groupOf, membersOf, openReportsOf } from "../rows.ts";
 import type { Group, GroupFilter } from "./group.ts";
 import { pendingOpen } from "./rolling-counts.ts";
 
@@ -65,6 +65,8 @@ function groupsSql(s: string, filter: GroupFilter, few: readonly string[] | null
   if (filter.errorCode !== undefined) where.push(`g.code = ${param(filter.errorCode)}`);
   if (filter.since !== undefined) where.push(`g.last_at >= ${param(filter.since)}::timestamptz`);
   if (filter.until !== undefined) where.push(`g.first_at < ${param(filter.until)}::timestamptz`);
+  if (filter.failureMatchId !== undefined) where.push(`g.id = ${matchedGroup(s, param(filter.failureMatchId.toLowerCase()))}`);
+  if (filter.reported) where.push(`exists (select from ${openReportsOf(s, "g.id")})`);
   if (few !== null) where.push(`g.id = any (${param(few)}::bigint[])`);
   else if (filter.tenantId !== undefined) {
     where.push(`exists (select from ${membersOf(s, "g.id")} x join ${s}.recovery_occurrence o on o.group_id = x.id
@@ -83,6 +85,10 @@ function groupsSql(s: string, filter: GroupFilter, few: readonly string[] | null
       union all ${part(`p join ${s}.recovery_group g on g.id = p.id`, "g.open + p.n")}) g ${order}`;
   return { text, values };
 }
+
+/** The group that a match id leads to now. */
+export const matchedGroup = (s: string, matchId: string) => `(select coalesce(f.merged_into, f.id) from ${s}.recovery_match m
+    join ${s}.recovery_group f on f.id = m.group_id where m.match_id = ${matchId})`;
 
 const BY = {
   fingerprint: (s: string) => `select id from ${s}.recovery_group where fingerprint = $1`,

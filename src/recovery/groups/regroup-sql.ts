@@ -12,6 +12,7 @@ import { putDocument } from "../documents.ts";
 import { latestOf, lockGroups, makeGroups, makeMatches } from "../failures/ingest-sql.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
+import type { Actor } from "../recovery.ts";
 import { membersOf } from "../rows.ts";
 import type { Group } from "./group.ts";
 import type { GroupChanged, GroupMerge, GroupSplit } from "./group-changes.ts";
@@ -22,13 +23,13 @@ interface Taken {
   readonly candidate: Candidate | null;
 }
 
-async function take(s: string, run: Run, groupId: number): Promise<Taken | null> {
+export async function take(s: string, run: Run, groupId: number): Promise<Taken | null> {
   const group = await readGroup(s, run, groupId);
   if (!group) return null;
   return { group, candidate: (await latestOf(s, run, [String(groupId)])).get(String(groupId))?.candidate ?? null };
 }
 
-const changeable = ({ group, candidate }: Taken): boolean =>
+export const changeable = ({ group, candidate }: Taken): boolean =>
   group.mergedInto === null && !(candidate !== null && isExecuting(candidate));
 
 const known = (ids: readonly number[]): string[] => ids.filter(Number.isSafeInteger).map(String);
@@ -43,12 +44,13 @@ async function merge(s: string, run: Run, request: GroupMerge): Promise<GroupCha
   if (request.document && (await putDocument(s, run, request.document, { now })).kind !== "done") {
     return { kind: "version_conflict" };
   }
-  await endCandidate(s, run, from, request, now);
+  await endCandidate(s, run, from, request.provenance[0], `merged into group ${request.into}`, now);
   await run(
     `with f as (update ${s}.recovery_group g set merged_into = $2::bigint, version = g.version + (g.id = $1::bigint)::int, open = 0
         where g.id = $1::bigint or g.merged_into = $1::bigint)
       update ${s}.recovery_group g set occurrences = g.occurrences + f.occurrences, open = g.open + f.open, first_at = least(g.first_at, f.first_at),
-        last_at = greatest(g.last_at, f.last_at), held_by = coalesce(g.held_by, f.held_by), version = g.version + 1
+        last_at = greatest(g.last_at, f.last_at), held_by = coalesce(g.held_by, f.held_by), version = g.version + 1,
+        resolved_at = case when f.resolved_at is not null and f.regressed_at is null then g.resolved_at end
       from ${s}.recovery_group f where g.id = $2::bigint and f.id = $1::bigint`,
     [request.from, request.into],
   );
@@ -56,8 +58,15 @@ async function merge(s: string, run: Run, request: GroupMerge): Promise<GroupCha
   return { kind: "done", group: (await readGroup(s, run, request.into)) as Group };
 }
 
-/** The open candidate of a group that becomes part of another has nothing left to be about. */
-async function endCandidate(s: string, run: Run, { candidate }: Taken, request: GroupMerge, now: Date): Promise<void> {
+/** The open candidate of a group that becomes part of another, or is resolved, has nothing left to be about. */
+export async function endCandidate(
+  s: string,
+  run: Run,
+  { candidate }: Taken,
+  by: Actor | undefined,
+  reason: string,
+  now: Date,
+): Promise<void> {
   if (!candidate || isClosed(candidate)) return;
   const approved = candidate.decision === "approved";
   await run(
@@ -65,10 +74,9 @@ async function endCandidate(s: string, run: Run, { candidate }: Taken, request: 
       updated_at = ${clockSql(now)} where id = $1::bigint`,
     [candidate.candidateId],
   );
-  const [by = SYSTEM] = request.provenance;
-  const { groupId, candidateId, selectedAction: action } = candidate;
-  const said = { groupId, candidateId, action, reason: `merged into group ${request.into}` };
-  await record(s, run, [line(approved ? "skipped" : "rejected", by, said)], { now });
+  const { candidateId, groupId, selectedAction: action } = candidate;
+  const ended = line(approved ? "skipped" : "rejected", by ?? SYSTEM, { candidateId, groupId, action, reason });
+  await record(s, run, [ended], { now });
 }
 
 async function split(s: string, run: Run, request: GroupSplit): Promise<GroupChanged> {
@@ -95,9 +103,11 @@ async function split(s: string, run: Run, request: GroupSplit): Promise<GroupCha
   return { kind: "done", group: (await readGroup(s, run, groupId)) as Group };
 }
 
-async function make(s: string, run: Run, { identity }: GroupSplit, now: Date): Promise<number> {
+async function make(s: string, run: Run, { groupId, identity }: GroupSplit, now: Date): Promise<number> {
   const root = (await makeGroups(s, run, [identity], now)).get(identity.fingerprint)?.root as string;
   await makeMatches(s, run, new Map([[identity.failureMatchId, root]]));
+  const ended = `update ${s}.recovery_group g set reports_closed = f.reports_closed from ${s}.recovery_group f where g.id = $1::bigint and f.id = $2::bigint`;
+  await run(ended, [root, groupId]);
   return Number(root);
 }
 

@@ -106,6 +106,7 @@ export const SETTINGS = {
   recovery_evaluator_enabled: setting("RECOVERY_EVALUATOR_ENABLED", flag, true, "evaluate groups"),
   recovery_auto_execute: setting("RECOVERY_AUTO_EXECUTE", flag, false, "execute safe actions without a person"),
   recovery_min_confidence: setting("RECOVERY_MIN_CONFIDENCE", v.number(0, 1), CONFIDENCE_GATES.select as number, "below it none"),
+  app_version: setting("MAKEGOOD_APP_VERSION", text, null, "the version of the program whose messages die here"),
   log: setting("MAKEGOOD_LOG", v.oneOf(["json", "text"]), null, "the form of log lines; text on a terminal, else json"),
   log_level: setting("MAKEGOOD_LOG_LEVEL", v.oneOf(LOG_LEVELS), "info", "the least that is logged"),
   url: setting("MAKEGOOD_URL", serverUrl, null, "the server that commands ask", CALLER),

@@ -115,6 +115,7 @@ function recoveryOptions(settings: Settings, given: Given<typeof TOPIC>): Recove
     evaluatorEnabled: settings.recovery_evaluator_enabled,
     autoExecute: settings.recovery_auto_execute,
     minConfidence: settings.recovery_min_confidence,
+    appVersion: settings.app_version,
     ...(leaseMs || retries ? { evaluate } : {}),
   };
 }

@@ -27,7 +27,11 @@ export const FAILURES: RecoveryHandlers<keyof typeof FAILURE_ROUTES> = {
     const answer = await recovery.ingest(report, actor);
     const isDuplicate = answer.status === "duplicate";
     const location = `/api/v1/recovery/candidates/${answer.candidateId}`;
-    return json(isDuplicate ? 200 : 201, wireOf(counted, { ...answer, isDuplicate }), { location });
+    return json(
+      isDuplicate ? 200 : 201,
+      wireOf(counted, { ...answer, isDuplicate, regression: answer.regression || undefined }),
+      { location },
+    );
   },
   evaluateFailure: async (recovery, { body }) => json(200, evaluateJson(await recovery.evaluate(askedFor(body)))),
   async suggestFailure(recovery, { body }) {
@@ -75,6 +79,7 @@ export function counting(handler: Handler<"ingestFailure">): Handler<"ingestFail
 export function readFailure(body: string, headerKey: string | null): FailureReport {
   const { value, text } = readExact(failureEnvelope, body, "failure_payload", "invalid_request", takePayload);
   const { failureMatchId, idempotencyKey = headerKey, enqueueEvaluation = true } = value;
+  const { version = value.failurePayload.version, redriveTopic = value.failurePayload.redriveTopic } = value;
   const { topic = null, sink = null, skillId = null, tenantId = null, stackTrace = null, ...said } = value.failurePayload;
   const { errorType = "", errorCode = errorType, raw = "", errorMessage = raw } = said;
   if (Buffer.byteLength(text) > FAILURE_PAYLOAD_BYTES)
@@ -83,7 +88,7 @@ export function readFailure(body: string, headerKey: string | null): FailureRepo
     throw refusalOf("invalid_request", "failure_payload.error_type", NOTHING_SAID);
   return {
     ...{ failureMatchId: failureMatchId?.toLowerCase() ?? null, idempotencyKey, enqueueEvaluation, source: "api" },
-    ...{ failurePayload: text, errorCode, errorMessage, stackTrace, topic, sink, skillId, tenantId },
+    ...{ failurePayload: text, errorCode, errorMessage, stackTrace, topic, sink, skillId, tenantId, version, redriveTopic },
   };
 }
 

@@ -8,6 +8,7 @@ import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/
 import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
 import { groupRule } from "../../contract/recovery/shapes.ts";
 import { momentOf } from "../../contract/values.ts";
+import { isUuid } from "../../platform/ids.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
 import type { RedriveDetail } from "../../recovery/redrive/redrive.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
@@ -30,36 +31,51 @@ function inTime<Q extends Asked<"listGroups" | "listCandidates">["query"]>({ sin
   return { ...query, since: instant(since), until: instant(until) };
 }
 
+/** A group is named by its number, or by a failure_match_id: its own, or one that was supplied. */
+async function groupId(recovery: Recovery, asked: { readonly params: { readonly id: string } }): Promise<number> {
+  const failureMatchId = asked.params.id.toLowerCase();
+  if (!isUuid(failureMatchId)) return numbered("group", asked);
+  const [group] = (await recovery.groups({ failureMatchId, limit: 1 })).data;
+  if (group === undefined) throw notFound("group", failureMatchId);
+  return group.groupId;
+}
+
 export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   listGroups: async (recovery, { query }, _, kernel) =>
     page(await recovery.groups(limited(inTime(query, kernel))), shape.groupJson),
   async getGroup(recovery, asked) {
-    const { group, candidate, occurrences, why } = await recovery.group(numbered("group", asked));
+    const { group, candidate, occurrences, why } = await recovery.group(await groupId(recovery, asked));
     const shown = candidate && shape.candidateJson({ candidate, group });
     return json(200, { ...shape.groupJson(group), why, candidate: shown, occurrences: occurrences.map(shape.occurrenceJson) });
   },
   async listOccurrences(recovery, asked) {
     const { payload = false, ...filter } = asked.query;
     const wanted = limited(filter, payload ? OCCURRENCE_PAGE_MAX : undefined);
-    return pageText(await recovery.occurrences(numbered("group", asked), wanted), (one) => {
+    return pageText(await recovery.occurrences(await groupId(recovery, asked), wanted), (one) => {
       return spliced(shape.occurrenceJson(one), "failure_payload", payload ? (one.failurePayload ?? "null") : undefined);
     });
   },
   async mergeGroups(recovery, asked, actor) {
     const { from, reason } = asked.body;
-    return json(200, shape.groupJson(await recovery.merge(numbered("group", asked), [...new Set(from)], reason, actor)));
+    return json(200, shape.groupJson(await recovery.merge(await groupId(recovery, asked), [...new Set(from)], reason, actor)));
   },
   async splitGroup(recovery, asked, actor) {
     const { words, reason } = asked.body;
-    const { group: made, moved } = await recovery.split(numbered("group", asked), words, reason, actor);
+    const { group: made, moved } = await recovery.split(await groupId(recovery, asked), words, reason, actor);
     return json(201, { ...shape.groupJson(made), moved }, { location: `/api/v1/recovery/groups/${made.groupId}` });
   },
+  async resolveGroup(recovery, asked, actor) {
+    return json(200, shape.groupJson(await recovery.resolveGroup(await groupId(recovery, asked), { ...asked.body, ...actor })));
+  },
   async suggestGroup(recovery, asked, actor) {
-    const { candidateId } = await recovery.suggest(numbered("group", asked), actor);
+    const { candidateId } = await recovery.suggest(await groupId(recovery, asked), actor);
     return json(200, shape.candidateDetailJson(await recovery.candidate(candidateId)));
   },
   async releaseGroup(recovery, asked, actor) {
-    return json(200, shape.groupJson(await recovery.release(numbered("group", asked), { ...actor, reason: asked.body.reason })));
+    return json(
+      200,
+      shape.groupJson(await recovery.release(await groupId(recovery, asked), { ...actor, reason: asked.body.reason })),
+    );
   },
   listGroupRules: async (recovery) => page({ data: await recovery.groupRules() }, (one) => wireOf(groupRule, one)),
   async deleteGroupRule(recovery, { params, version }, actor) {
@@ -102,6 +118,13 @@ export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
   rejectCandidate: decides("reject"),
   executeCandidate: (recovery, asked, actor) =>
     changed(recovery, asked, actor, (id, by) => recovery.execute(id, { ...by, redrive: asked.body.redrive })),
+  claimCandidate: (recovery, asked, actor) =>
+    changed(recovery, asked, actor, (id, by) => recovery.claim(id, { ...asked.body, ...by })),
+  async reportOutcome(recovery, asked, actor) {
+    const id = numbered("candidate", asked);
+    await recovery.reportOutcome(id, { ...asked.body, ...actor });
+    return shownCandidate(recovery, asked, id);
+  },
   approve(recovery, asked, actor) {
     const { candidateId: id, decision } = asked.body;
     return decides(decision === "rejected" ? "reject" : "approve")(recovery, { ...asked, params: { id: String(id) } }, actor);

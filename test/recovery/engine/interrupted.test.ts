@@ -231,12 +231,22 @@ describe("the next round after an execution", () => {
     executedAt: at(1_000),
     executionResult: null,
   };
-  const GROUP = { groupId: 1, mergedInto: null, openMessages: 2, lastAt: at(1_001) };
+  const GROUP = {
+    groupId: 1,
+    mergedInto: null,
+    openMessages: 2,
+    openReports: 0,
+    resolvedAt: null,
+    regressedAt: null,
+    lastAt: at(1_001),
+  };
 
   it.each<[string, Partial<Group>, Partial<Candidate>, Partial<Candidate>, boolean]>([
     ["a failure came in after it began", {}, {}, {}, true],
     ["the last failure is the one it began with", { lastAt: at(1_000) }, {}, {}, false],
     ["nothing lies open any more", { openMessages: 0 }, {}, {}, false],
+    ["only what others reported lies open", { openMessages: 0, openReports: 1 }, {}, {}, true],
+    ["the group is resolved", { resolvedAt: at(1_000) }, {}, {}, false],
     ["the group is part of another", { mergedInto: 9 }, {}, {}, false],
     ["a later round is there, also when that has ended", {}, {}, { candidateId: 8 }, false],
     ["nobody knows yet what became of it", {}, {}, { executionStatus: "unknown" }, false],

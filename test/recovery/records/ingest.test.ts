@@ -19,18 +19,19 @@ describe("ingest", () => {
       const answer = first(await scene.ingest(5, scene.failure("slow")));
       const { groupId, candidateId } = answer;
       const expected = { kind: "accepted", groupId, candidateId, occurrenceCount: 1, first: true, evaluationQueued: true };
-      assert.deepEqual(answer, { ...expected, failureMatchId: identity("slow").failureMatchId });
+      assert.deepEqual(answer, { ...expected, regression: false, failureMatchId: identity("slow").failureMatchId });
       const group = (await scene.recovery.group(groupId)) as Group;
       const counts = { occurrenceCount: 1, firstAt: scene.at(5).now, lastAt: scene.at(5).now, version: 1 };
       const rest = { groupId, mergedInto: null, heldBy: null, openMessages: 0 };
-      assert.deepEqual(group, { ...identity("slow"), ...counts, ...rest });
+      const resolved = { resolvedIn: null, resolvedAt: null, resolvedBy: null, regressedIn: null, regressedAt: null };
+      assert.deepEqual(group, { ...identity("slow"), ...counts, ...rest, ...resolved, openReports: 1, regression: false });
       const candidate = (await scene.recovery.candidate(candidateId)) as Candidate;
       assert.deepEqual(candidate, {
         ...{ candidateId, groupId, round: 1, version: 2, createdAt: scene.at(5).now, updatedAt: scene.at(5).now },
         ...{ decision: "pending", approvals: [], evaluationStatus: "unevaluated", evaluations: 1, evaluatedAt: null },
         ...{ selectedAction: null, confidence: null, evaluation: null, groupVersion: 1, executionStatus: "pending" },
         ...{ executionId: null, executedBy: null, leaseUntil: null, executedAt: null, executionResult: null },
-        ...{ redriveId: null, owner: null, note: null },
+        ...{ redriveId: null, owner: null, note: null, reportsThrough: null },
       });
       const { data } = await scene.store.list({ topic: EVALUATE, limit: 10 });
       assert.deepEqual(
@@ -198,7 +199,8 @@ describe("ingest", () => {
       const { data } = await scene.recovery.occurrences(groupId, { limit: 5 });
       const { group, evaluate: _, payloadHash: __, ...kept } = failure;
       const more = { occurrenceId: data[0]?.occurrenceId, groupId, errorCode: group.errorCode, at: scene.at(7).now, open: null };
-      assert.deepEqual(data, [{ ...kept, ...more }]);
+      const outside = { openReport: true, version: null, redriveTopic: null, sentId: null };
+      assert.deepEqual(data, [{ ...kept, ...more, ...outside }]);
     }),
   );
 });

@@ -92,8 +92,8 @@ create index recovery_candidate_best on ${s}.recovery_candidate (confidence desc
 create index redrive_status on ${s}.redrive (status, id);
 create index redrive_item_ended on ${s}.redrive_item (redrive_id, state, n) where state >= 2;`;
 
-/** As before, but told from the candidate's side: so its own indexes lead, and who wants the first few reads no others. */
-const views = (s: string) => `create or replace view ${s}.recovery_candidates as
+/** As before, but told from the candidate's side: so its own indexes lead, and who wants the first few reads no others. In the order of its reader (DR-39): one of its own here would be done first, over all there is. */
+const views = (s: string) => `create or replace view ${s}.mv_top_pending as
 select c.id, g.match_id as failure_match_id, c.action as suggestion, c.confidence, c.evaluation::json as explain, c.decision,
   g.occurrences as occurrence_count, g.last_at as last_occurrence_at, o.source, g.code as error_code, g.fingerprint as error_signature,
   a.actors as approved_by, a.at as approved_at, c.created_at, c.updated_at, c.action as selected_action_id,
@@ -104,10 +104,7 @@ join ${s}.recovery_group g on g.id = c.group_id and g.merged_into is null
 left join lateral (select o.source, o.request_key from ${s}.recovery_occurrence o where o.group_id = g.id order by o.id desc limit 1) o on true
 left join lateral (select string_agg(a.actor, ', ' order by a.n) as actors, max(a.at) as at from ${s}.recovery_approval a
   where a.candidate_id = c.id) a on true
-where c.round = (select max(n.round) from ${s}.recovery_candidate n where n.group_id = c.group_id);
-
--- in the order of its reader (DR-39): one of its own here would be done first, over all there is
-create or replace view ${s}.mv_top_pending as select * from ${s}.recovery_candidates where decision = 'pending';`;
+where c.decision = 'pending' and c.round = (select max(n.round) from ${s}.recovery_candidate n where n.group_id = c.group_id);`;
 
 const firstCount = (s: string) => `-- after the triggers, which this update goes through as any other
 insert into ${s}.recovery_tally

@@ -20,6 +20,7 @@ import { retiredLanes } from "./0017-retired-lanes.ts";
 import { laneHome } from "./0018-lane-home.ts";
 import { causes } from "./0019-causes.ts";
 import { redriveGroups } from "./0020-redrive-groups.ts";
+import { outside } from "./0021-outside.ts";
 import { rollingCounts } from "./0023-rolling-counts.ts";
 import type { Migration } from "./migration.ts";
 
@@ -44,5 +45,6 @@ export const MIGRATIONS: readonly Migration[] = [
   laneHome,
   causes,
   redriveGroups,
+  outside,
   rollingCounts,
 ];

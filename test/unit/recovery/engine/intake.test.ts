@@ -20,6 +20,7 @@ const ONE: Ingested = {
   occurrenceCount: 1,
   first: false,
   evaluationQueued: false,
+  regression: false,
 };
 const REST = {
   source: "api",
@@ -44,6 +45,7 @@ function intakeOver(ingest: (all: readonly NewOccurrence[]) => Promise<Ingested[
     joins: { join: async () => 0 },
     settings: { ids: () => "", rejectedRestMs: 0 },
     joinFailed: () => expect.fail("nothing is joined here"),
+    regressed: () => expect.fail("nothing was resolved here"),
   });
 }
 
