@@ -150,6 +150,7 @@ const TYPICAL: Readonly<Record<string, unknown>> = {
   id: UUID,
   message_id: UUID,
   redrive_id: UUID,
+  execution_id: UUID,
   next_cursor: null,
   last_error: null,
 };

@@ -125,10 +125,21 @@ const bound =
   (...given: A): R =>
     work(parts, ...given);
 
+/** What people write and the engine reads: rules, and the signatures of causes. */
+const booksOf = ({ ruleBook, signatures }: Pick<ReturnType<typeof createParts>, "ruleBook" | "signatures">) => ({
+  rules: ruleBook.all,
+  /** `from`: the version it was edited from, 0 for a new one. `text` is JSON; every fault is in `detail.errors`. */
+  putRule: ruleBook.put,
+  deleteRule: ruleBook.remove,
+  ruleHistory: ruleBook.history,
+  causes: signatures.all,
+  putCause: signatures.put,
+  deleteCause: signatures.remove,
+});
+
 export function createRecovery(deps: RecoveryDeps, records: Records = createRecords(deps.home)) {
   const parts = createParts(deps, records);
-  const { prepare, recovery, settings, catalogue, ruleBook, signatures, candidates, regroup, intake, ownIngest, completion } =
-    parts;
+  const { prepare, recovery, settings, catalogue, candidates, regroup, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
   let publishing: Promise<void> | undefined;
   let maintained: { stop(): Promise<void> } | undefined;
@@ -179,16 +190,9 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     putAction: (code: string, text: string, from: number, actor: Actor) =>
       putAction(catalogue, recovery, { code, text, from, actor }),
 
-    rules: ruleBook.all,
-    /** `from`: the version it was edited from, 0 for a new one. `text` is JSON; every fault is in `detail.errors`. */
-    putRule: ruleBook.put,
-    deleteRule: ruleBook.remove,
-    ruleHistory: ruleBook.history,
+    ...booksOf(parts),
     /** What rules that are not in use would have suggested for the groups of the last days. */
     whatIf: bound(whatIf, parts),
-    causes: signatures.all,
-    putCause: signatures.put,
-    deleteCause: signatures.remove,
 
     provenance: recovery.provenance,
     stats: () => recovery.stats(NOT_INGESTED),

@@ -128,14 +128,18 @@ const moves = (summary: string) => route("operate", summary, redriveDetail, { bo
 
 export const REDRIVE_ROUTES = routes({
   listRedrives: lists("Redrives, newest first", redrive, { status: v.oneOf(REDRIVE_STATUSES) }),
-  startRedrive: route("operate", "Put many dead letters back; twice under one key is one redrive", okOrCreated(redriveDetail), {
-    headers: ["idempotency-key"],
-    body: body("recovery", newRedrive),
-    errors: [
-      ...["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"],
-      ...["redrive_not_found", "wrong_state"],
-    ] as const,
-  }),
+  startRedrive: {
+    ...route("operate", "Put many dead letters back; twice under one key is one redrive", okOrCreated(redriveDetail), {
+      headers: ["idempotency-key"],
+      body: body("recovery", newRedrive),
+      errors: [
+        ...["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"],
+        ...["redrive_not_found", "wrong_state"],
+      ] as const,
+    }),
+    // Some modes end messages.
+    effect: "destroys",
+  },
   getRedrive: shows("One redrive, how far it is and why it stands as it does", redriveDetail),
   listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }),
   pauseRedrive: moves("Send no more until it is resumed; what is under way goes on"),

@@ -22,7 +22,7 @@ export interface Claims {
   reportOutcome(candidateId: number, by: OutcomeReport): Promise<Candidate>;
 }
 
-/** Long enough for a batch of another system, short enough that somebody asks the same day. */
+/** Long enough for a batch of another system, short enough that it is missed the same day. */
 export const CLAIM_LEASE_MS = { default: 900_000, min: 1_000, max: 24 * 3_600_000 } as const;
 
 export function createClaims(deps: ClaimDeps): Claims {

@@ -26,12 +26,14 @@ describe("the effect of a route", () => {
     expect(destroying.toSorted()).toEqual([
       "cancelMessage",
       "deleteCandidate",
+      "deleteCause",
       "deleteGroupRule",
       "deleteRule",
       "deleteTopic",
       "discardMessage",
       "executeCandidate",
       "resolveMessage",
+      "startRedrive",
     ]);
   });
 
