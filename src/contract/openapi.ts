@@ -162,6 +162,8 @@ const PLAIN = [null, "text", "2026-01-02T03:04:05.678Z", 0, 1, true, {}];
  * schema allows. Of an object what is needed is shown, and what is typical. A test holds every example against its schema.
  */
 function exampleOf(schema: z.ZodType, name = ""): unknown {
+  // What takes anything is shown as what it reads.
+  if (schema.type === "catch") return exampleOf((schema as z.ZodCatch<z.ZodType>).def.innerType, name);
   const fits = (value: unknown): boolean => value !== undefined && schema.safeParse(value).success;
   if (fits(TYPICAL[name])) return TYPICAL[name];
   const inner = innermost(schema);
