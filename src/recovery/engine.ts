@@ -6,11 +6,13 @@ import { errorText } from "../message/errors.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
+import { type Random, systemRandom } from "../platform/random.ts";
 import type { Home } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import { createCatalogue } from "./actions/catalogue.ts";
 import { actionInfos, putAction } from "./actions/info.ts";
 import { createCompletion } from "./candidates/completion.ts";
+import { createConfidenceNow } from "./candidates/confidence-now.ts";
 import { createDecisions } from "./candidates/decisions.ts";
 import { createEvaluator } from "./candidates/evaluate-candidate.ts";
 import { createEvaluateFailure } from "./candidates/evaluate-failure.ts";
@@ -22,6 +24,7 @@ import { candidateDetail, candidateList } from "./candidates/read.ts";
 import { suggest } from "./candidates/suggest.ts";
 import { createUpdate } from "./candidates/update.ts";
 import { ingestRules } from "./candidates/when.ts";
+import { causeByCode } from "./causes/cause-by-code.ts";
 import { createIntake } from "./failures/intake.ts";
 import { createGroupJoins } from "./failures/join-groups.ts";
 import { createOwnIngest } from "./failures/own-loop.ts";
@@ -47,6 +50,7 @@ export interface RecoveryDeps {
   readonly events: Events;
   readonly ids: () => string;
   readonly clock: Clock;
+  readonly random?: Random | undefined;
   /** Whether this process has a sink for the topic. */
   readonly serves: (topic: TopicRecord) => boolean;
   /** Throws `payload_rejected_by_schema` when the text does not fit the topic's schema. */
@@ -69,7 +73,7 @@ export interface RecoveryEngine extends Recovery {
 
 /** The parts of the engine, each handed what it needs of the others. */
 function createParts(deps: RecoveryDeps) {
-  const { store, events, ids, clock } = deps;
+  const { store, events, ids, clock, random = systemRandom } = deps;
   const { topics } = store;
   const { prepare, again } = createOwnTopics(topics, deps.evaluate);
   const records = createRecords(deps.home);
@@ -94,17 +98,19 @@ function createParts(deps: RecoveryDeps) {
 
   const redrives = createRedrives({ ...deps, recovery, owner, settings: deps.redriveSettings });
   const candidates = { recovery, catalogue, clock, approvalMs };
-  const execute = createExecute({ ...candidates, topics, ids, redrives, hooks, settings });
-  const completion = createCompletion({ recovery, rules, hooks, events, clock });
+  const causeOf = causeByCode;
+  const evaluateFailure = createEvaluateFailure({ recovery, causeOf, topics, ruleBook, catalogue, clock, minConfidence });
+  const confidenceNow = createConfidenceNow(recovery, evaluateFailure);
+  const execute = createExecute({ ...candidates, topics, ids, redrives, hooks, confidenceNow, settings });
+  const completion = createCompletion({ recovery, confidenceNow, rules, hooks, events, clock });
   const decisions = createDecisions(candidates);
   const update = createUpdate({ ...candidates, topics, rules });
 
-  const evaluateFailure = createEvaluateFailure({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
   // An evaluation only asks whether there are more than may run without a person.
   const blastRadius = (groupId: number) => blastRadiusOf(recovery, groupId, { limit: settings.autoMessagesMax + 1 });
-  const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, settings, blastRadius });
+  const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, random, settings, blastRadius });
   const note = (lines: Parameters<Records["note"]>[0]) => recovery.note(lines);
-  const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });
+  const evaluateMessage = createEvaluateMessage({ evaluator, execute, automatic: recovery.automatic, note, topics, settings });
   const regroup = createRegroup({ recovery, groupRules, rules, ids });
 
   const forPeople = { candidates, decisions, update, execute, redrives, regroup };

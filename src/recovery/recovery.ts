@@ -133,7 +133,12 @@ export interface CandidateUpdate extends Versioned {
   readonly note?: string | null | undefined;
 }
 
-export interface ExecuteOptions extends Versioned {
+/** `afterRepair`: what was repaired before, in words; what heals then is not credited to the action alone. */
+export interface AfterRepair {
+  readonly afterRepair?: string | null | undefined;
+}
+
+export interface ExecuteOptions extends Versioned, AfterRepair {
   /** In place of the action's own: canary, rate, … */
   readonly redrive?: ExecutionRequest | undefined;
 }
@@ -197,7 +202,7 @@ export interface Recovery {
     page: { readonly state?: RedriveItem["state"] | undefined; readonly limit: number; readonly cursor?: string | undefined },
   ): Promise<Paged<RedriveItem>>;
   pauseRedrive(id: string, by: Versioned): Promise<Redrive>;
-  resumeRedrive(id: string, by: Versioned): Promise<Redrive>;
+  resumeRedrive(id: string, by: Versioned & AfterRepair): Promise<Redrive>;
   cancelRedrive(id: string, by: Versioned): Promise<Redrive>;
   /** A dead letter again with another payload, checked against its schema; the original is kept, resolved. */
   edit(

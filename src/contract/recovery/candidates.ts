@@ -7,7 +7,7 @@ import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recove
 import type { ProblemCode } from "../problem-codes.ts";
 import { type Body, body, lists, listsAll, okOrCreated, optionalBody, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
-import { confirm, redrivePlan } from "./redrives.ts";
+import { afterRepair, confirm, redrivePlan } from "./redrives.ts";
 import { action, candidate, candidateDetail } from "./shapes.ts";
 
 /** A change of one candidate, under the version that was read. */
@@ -59,7 +59,10 @@ export const CANDIDATE_ROUTES = routes({
   executeCandidate: changes(
     "decide",
     "Carry the action out, under a fence, on exactly what was seen",
-    optionalBody("recovery", v.object({ ...v.versioned(), redrive: v.optional(redrive) })),
+    optionalBody(
+      "recovery",
+      v.object({ ...v.versioned(), redrive: v.optional(redrive), after_repair: v.optional(afterRepair()) }),
+    ),
     ...NOT_EXECUTED,
   ),
   approve: changes(

@@ -14,12 +14,13 @@ import { SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { Redrive } from "../redrive/redrive.ts";
 import type { Candidate, ExecutionStatus } from "./candidate.ts";
-import { confidenceNow } from "./confidence-now.ts";
+import type { ConfidenceNow } from "./confidence-now.ts";
 import { breakersOf, ending, plannedHold } from "./ending.ts";
 import { reopenIfNewer } from "./reopen.ts";
 
 export interface CompletionDeps {
   readonly recovery: Records;
+  readonly confidenceNow: ConfidenceNow;
   readonly rules: IngestRules;
   readonly hooks: Hooks;
   readonly events: Events;
@@ -56,7 +57,7 @@ export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" 
   return status === "done" && healed > 0 && healed >= failed ? "succeeded" : "failed";
 }
 
-export function createCompletion({ recovery, rules, hooks, events, clock }: CompletionDeps): Completion {
+export function createCompletion({ recovery, confidenceNow, rules, hooks, events, clock }: CompletionDeps): Completion {
   let loop: Loop | undefined;
   let sweptMs = clock.monotonicMs();
   let unhear: (() => void) | undefined;
@@ -66,7 +67,7 @@ export function createCompletion({ recovery, rules, hooks, events, clock }: Comp
     if (executionId === null) return false;
     const hold = status === "succeeded" ? plannedHold(candidate) : undefined;
     const durationMs = executedAt && Math.max(0, clock.wallMs() - executedAt.getTime());
-    const confidenceAfter = await confidenceNow(recovery, candidate, clock.wallMs());
+    const confidenceAfter = await confidenceNow(candidate);
     const write = ending(candidate, status, SYSTEM, { result, hold, durationMs, confidenceAfter });
     const written = await recovery.write({ candidateId, executionId, version, ...write });
     // Another process ended it, or wrote to it: the next look sees.

@@ -6,6 +6,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
+import type { Random } from "../../platform/random.ts";
 import type { Group } from "../groups/group.ts";
 import type { Hooks } from "../hooks.ts";
 import { line, SYSTEM } from "../provenance.ts";
@@ -13,19 +14,21 @@ import type { Records } from "../records.ts";
 import type { RedrivePreview } from "../redrive/redrive.ts";
 import { evaluationToJson } from "../rules/evaluation-json.ts";
 import type { RecoverySettings } from "../settings.ts";
-import { autoExecutionOf } from "./auto-execution.ts";
+import { autoExecutionOf, toTry } from "./auto-execution.ts";
 import type { Candidate } from "./candidate.ts";
 import { chooserOf } from "./chosen.ts";
+import { newestFailure } from "./confidence-now.ts";
 import type { EvaluatedFailure, EvaluateFailure } from "./evaluate-failure.ts";
 import { isEvaluable } from "./when.ts";
 
 export interface EvaluatorDeps {
-  readonly recovery: Pick<Records, "candidate" | "group" | "occurrences" | "write">;
+  readonly recovery: Pick<Records, "candidate" | "group" | "occurrences" | "setCause" | "write">;
   readonly evaluateFailure: EvaluateFailure;
   readonly hooks: Hooks;
   readonly events: Events;
   readonly clock: Clock;
   readonly settings: RecoverySettings;
+  readonly random: Random;
   readonly blastRadius: (groupId: number) => Promise<RedrivePreview>;
 }
 
@@ -67,12 +70,8 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
   }
 
   async function evaluated(candidate: Candidate, group: Group): Promise<EvaluatedFailure> {
-    const { data } = await recovery.occurrences(group.groupId, { limit: 1 });
-    const newest = data[0];
-    const { errorCode, topic, template, occurrenceCount } = group;
-    const { errorMessage = template, stackTrace = null, skillId = null } = newest ?? {};
-    const failure = { errorCode, topic, occurrenceCount, errorMessage, stackTrace, skillId };
-    const result = await deps.evaluateFailure(failure, group);
+    const result = await deps.evaluateFailure(await newestFailure(recovery, group), group);
+    await recovery.setCause(group.groupId, result.cause);
     if (settings.ruleDebug) {
       const rules = result.evaluation.rulesEvaluated.map(({ ruleId, ...rest }) => ({ rule: ruleId, ...rest }));
       const detail = { candidateId: candidate.candidateId, rules };
@@ -81,7 +80,7 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     return result;
   }
 
-  async function write(before: Candidate, group: Group, { evaluation, action }: EvaluatedFailure, startedMs: number) {
+  async function write(before: Candidate, group: Group, { evaluation, action, actions }: EvaluatedFailure, startedMs: number) {
     const { candidateId, groupId, version } = before;
     const { recommended } = evaluation;
     const chooser = before.selectedAction === null ? null : chooserOf(before);
@@ -90,7 +89,8 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     const confidence = chooser === null ? evaluation.confidence : (ranked?.confidence ?? 0);
     const blastRadius = await deps.blastRadius(groupId);
     // What a person chose instead is theirs to execute.
-    const auto = autoExecutionOf({ settings, action: chooser === null ? action : null, confidence, group, blastRadius });
+    const gates = { settings, action: chooser === null ? action : null, confidence, group, blastRadius };
+    const auto = autoExecutionOf(gates, (suggested) => toTry(evaluation.ranked, suggested, actions, deps.random));
     const json = evaluationToJson({ ...evaluation, alternatives: evaluation.alternatives.slice(0, ALTERNATIVES_MAX) });
     const said = {
       candidateId,

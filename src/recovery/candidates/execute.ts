@@ -15,7 +15,8 @@ import type { RecoverySettings } from "../settings.ts";
 import { NOTIFY_DEFINITION, NOTIFY_TOPIC } from "../topics.ts";
 import { approvalRefusal } from "./approvals.ts";
 import type { Candidate, ExecutionStatus } from "./candidate.ts";
-import { confidenceNow } from "./confidence-now.ts";
+import { exploredBy } from "./chosen.ts";
+import type { ConfidenceNow } from "./confidence-now.ts";
 import { ending, startText } from "./ending.ts";
 import { type ExecutionPlan, type PlanDeps, planExecution } from "./execution-plan.ts";
 import { type Found, find, untilWritten, writtenOf } from "./found.ts";
@@ -24,6 +25,7 @@ export interface ExecuteDeps extends PlanDeps {
   readonly topics: Pick<TopicStore, "get" | "put" | "trip">;
   readonly redrives: Pick<Redrives, "startForExecution">;
   readonly hooks: Hooks;
+  readonly confidenceNow: ConfidenceNow;
   readonly settings: RecoverySettings;
 }
 
@@ -31,6 +33,8 @@ export interface ExecuteDeps extends PlanDeps {
 export interface Budget {
   readonly executionsPerHour: number;
   readonly messagesMax: number;
+  /** Another action than the suggestion, to learn about it. */
+  readonly instead?: string | undefined;
 }
 
 export type Execute = (candidateId: number, options: ExecuteOptions, budget?: Budget) => Promise<Candidate>;
@@ -67,8 +71,14 @@ export function createExecute(deps: ExecuteDeps): Execute {
     if (messages.some(({ topic }) => topic === NOTIFY_TOPIC) && (await deps.topics.get(NOTIFY_TOPIC)) === null) {
       await deps.topics.put(NOTIFY_DEFINITION, "api");
     }
-    const details = { execution_id: executionId, messages: blastRadius.messages, approvals: candidate.approvals.length };
+    const details = {
+      execution_id: executionId,
+      messages: blastRadius.messages,
+      approvals: candidate.approvals.length,
+      ...(budget?.instead && { explored_instead_of: found.suggested }),
+    };
     const reason = options.reason ?? null;
+    const explored = budget?.instead && { selectedAction: action.actionCode, ...exploredBy(candidate, found.suggested) };
     const written = await recovery.write({
       candidateId,
       version,
@@ -84,6 +94,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
         leaseMs: settings.executionLeaseMs,
         executionResult: startText(planned.plan, planned.breakers),
         groupVersion: group.version,
+        ...explored,
       },
       provenance: [
         line("executing", options, {
@@ -152,6 +163,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
       mode,
       carrier: plan.carrier,
       reason,
+      repair: options.afterRepair,
       plan: redrive,
     };
     const started = await deps.redrives.startForExecution(asked, options);
@@ -178,7 +190,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
       // It was started after all, and carries the execution on.
       if (status === "failed" && candidate.redriveId !== null) return candidate;
       const { version } = candidate;
-      const confidenceAfter = await confidenceNow(recovery, candidate, clock.wallMs());
+      const confidenceAfter = await deps.confidenceNow(candidate);
       const written = await recovery.write({
         candidateId,
         executionId,
@@ -226,7 +238,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
   }
 
   return async (candidateId, options, budget) => {
-    const found = await find(deps, candidateId);
+    const found = await find(deps, candidateId, budget?.instead);
     const { candidate } = found;
     if (options.version !== undefined && options.version !== candidate.version) {
       return writtenOf(candidateId, { kind: "version_conflict", candidate });

@@ -5,7 +5,6 @@
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
 import { createCarrierTopics } from "../carrier.ts";
-import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
 import { announce } from "./announce.ts";
 import { carrierFor } from "./carriers.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps, type RedriveSettings } from "./deps.ts";
@@ -138,7 +137,7 @@ class ClaimWork implements ClaimedRedrive {
     this.#more = false;
     if (before.sent === 0 || nowMs < this.#lookMs) return true;
     const quietMs = mode === "watch" ? WATCH_MS_MAX : this.#settings.quietMs;
-    const counts = await this.#store.look(this.id, this.#token, { limit: LOOK_ITEMS, halfLifeMs: HALF_LIFE_MS, quietMs });
+    const counts = await this.#store.look(this.id, this.#token, { limit: LOOK_ITEMS, quietMs });
     if (!counts) return false;
     this.#redrive = { ...this.#redrive, counts };
     const ramps = this.#state.rampMs !== null && counts.waiting > 0;

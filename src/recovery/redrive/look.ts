@@ -15,7 +15,6 @@ import { addCounts, readRedrive, stateCode, takeUnder } from "./rows.ts";
 
 export interface LookHow {
   readonly limit: number;
-  readonly halfLifeMs: number;
   readonly quietMs: number;
 }
 
@@ -69,13 +68,13 @@ const markSql = (s: string, clock: string) => `update ${s}.redrive_item i set (l
     from (select ($3::smallint[])[x.at] as state, ($4::text[])[x.at] as reason from (select array_position($2::int[], i.n) as at) x) x)
   where i.redrive_id = $1::uuid and i.n = any ($2::int[])`;
 
-function learnedFrom({ action }: Redrive, looked: readonly Looked[]): Learned[] {
+function learnedFrom({ redriveId, action }: Redrive, looked: readonly Looked[]): Learned[] {
   const sums = new Map<number, Learned>();
   for (const { groupId, ending } of looked) {
     if (action === null || groupId === null || !ending?.learned) continue;
     const { healed, failed } = sums.get(groupId) ?? { healed: 0, failed: 0 };
     const heals = ending.state === "healed" ? 1 : 0;
-    sums.set(groupId, { groupId, action, healed: healed + heals, failed: failed + 1 - heals });
+    sums.set(groupId, { groupId, action, redriveId, healed: healed + heals, failed: failed + 1 - heals });
   }
   return [...sums.values()];
 }
@@ -104,7 +103,7 @@ async function look(
     const originals = ended("healed").map(({ messageId, revision }) => ({ id: messageId, revision }));
     await intervene("resolve", originals, redrive, at);
   }
-  await learnIn(s, run, learnedFrom(redrive, looked), how.halfLifeMs, at.now);
+  await learnIn(s, run, learnedFrom(redrive, looked), at.now);
   const [healed, failed, skipped] = [ended("healed").length, ended("failed").length, ended("skipped").length];
   return addCounts(s, run, id, { sent: -(healed + failed + skipped), healed, failed, skipped });
 }

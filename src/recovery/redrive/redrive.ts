@@ -74,6 +74,8 @@ export interface NewRedrive {
   readonly candidateId: number | null;
   readonly actor: string;
   readonly reason: string;
+  /** What a person said was repaired before. */
+  readonly repair?: string | null | undefined;
   readonly select: RedriveSelect;
   /** The runner's policy (canary, rate, bound), JSON text. */
   readonly plan: string;

@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { Actor, Recovery, Versioned } from "../recovery.ts";
+import type { Actor, AfterRepair, Recovery, Versioned } from "../recovery.ts";
 import { announce } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
 import { type EditRequest, editMessage } from "./edit.ts";
@@ -54,13 +54,13 @@ export function createRedrives(deps: RedriveDeps): Redrives {
     throw new MakegoodError("wrong_state", text, { id, candidateId, groupId: candidate.groupId });
   }
 
-  async function move(id: string, { word, to, from }: Move, by: Versioned): Promise<Redrive> {
+  async function move(id: string, { word, to, from }: Move, by: Versioned & AfterRepair): Promise<Redrive> {
     const before = await found(id);
     if (to === "running" && from.includes(before.status)) await refuseClosed(before);
     const why = by.reason ?? null;
     const reason = why === null ? `${word} by ${by.actor}` : `${word} by ${by.actor}: ${why}`;
     const line = redriveLine(word, before, by, why);
-    const changed = await redrives.change(id, { from, version: by.version, status: to, reason }, [line]);
+    const changed = await redrives.change(id, { from, version: by.version, status: to, reason, repair: by.afterRepair }, [line]);
     if (changed.kind === "not_found") throw notFound(id);
     const { redrive } = changed;
     if (changed.kind === "version_conflict") {

@@ -59,6 +59,8 @@ export interface RedriveRequest extends Partial<RedrivePlan> {
   readonly generationMax?: number | undefined;
   /** The topics are delivered by functions of other processes: do not insist on a sink in this one. */
   readonly elsewhere?: boolean | undefined;
+  /** What was repaired before, in words. */
+  readonly afterRepair?: string | null | undefined;
 }
 
 /** What a person may say about the redrive of an execution: whose messages it touches, and how, is its action's. */
@@ -78,6 +80,7 @@ export interface CheckedRequest {
   readonly dryRun: boolean;
   readonly confirm: number | null;
   readonly elsewhere: boolean;
+  readonly afterRepair: string | null;
 }
 
 /** The plan as a redrive keeps it; `carrier`: which of the topic's other sinks a copy goes to. */
@@ -90,9 +93,10 @@ export function checkRequest(request: RedriveRequest): CheckedRequest {
   const faults: Fault[] = [];
   const plan = readPlan(request, faults);
   const select = readSelect(request, faults);
-  const { mode = "replay", reason, idempotencyKey = null, confirm } = request;
+  const { mode = "replay", reason, idempotencyKey = null, confirm, afterRepair = null } = request;
   if (mode !== "replay" && mode !== "new_key") faults.push({ field: "mode", detail: "must be replay or new_key" });
   checkText("reason", reason, LIMITS.reasonBytesMax, faults);
+  if (afterRepair !== null) checkText("afterRepair", afterRepair, LIMITS.reasonBytesMax, faults);
   if (idempotencyKey !== null) checkText("idempotencyKey", idempotencyKey, LIMITS.keyBytesMax, faults);
   if (confirm !== undefined) checkNumber("confirm", confirm, 0, REDRIVE_LIMITS.messagesMax, true, faults);
   for (const field of ["dryRun", "elsewhere"] as const) {
@@ -101,7 +105,7 @@ export function checkRequest(request: RedriveRequest): CheckedRequest {
   }
   refuse(faults);
   const { dryRun = false, elsewhere = false } = request;
-  return { select, mode, plan, reason, idempotencyKey, dryRun, confirm: confirm ?? null, elsewhere };
+  return { select, mode, plan, reason, idempotencyKey, dryRun, confirm: confirm ?? null, elsewhere, afterRepair };
 }
 
 /** The plan of a request over its defaults; throws like `checkRequest`. */

@@ -18,6 +18,7 @@ import { order, orderIndexes } from "./0014-order.ts";
 import { failedHeads } from "./0016-failed-heads.ts";
 import { retiredLanes } from "./0017-retired-lanes.ts";
 import { laneHome } from "./0018-lane-home.ts";
+import { observations } from "./0019-observations.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -39,4 +40,5 @@ export const MIGRATIONS: readonly Migration[] = [
   failedHeads,
   retiredLanes,
   laneHome,
+  observations,
 ];
