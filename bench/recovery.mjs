@@ -243,7 +243,8 @@ const inWorld = (families) =>
   );
 const worlds = { plain: inWorld(false), families: inWorld(true) };
 const perSecond = evaluationsPerSecond(set);
-if (process.argv.includes("--json")) console.log(JSON.stringify({ options, ...worlds, evaluations_per_second: perSecond }, null, 2));
+if (process.argv.includes("--json"))
+  console.log(JSON.stringify({ options, ...worlds, evaluations_per_second: perSecond }, null, 2));
 else {
   console.log(`${options.worlds} worlds of ${options.kinds} kinds, seed ${options.seed}.`);
   console.log(
