@@ -1,32 +1,25 @@
-// How well suggestions learn: a simulated world of failure kinds with known truths. Every kind has a probability of being healed by each
-// action, one action is the best by at least 0.1, and the shipped rules are right about it in a given share of kinds only. Reports, after 5,
-// 20 and 100 outcomes per kind: top-1 accuracy, expected calibration error (confidence against the true probability of what is suggested),
-// regret against always retrying, and the time to heal. Also evaluations per second on one core. Everything follows from --seed.
+// How well suggestions learn: simulated worlds of failure kinds with known truths (bench/recovery-worlds.mjs), one plain and one with families,
+// correlated batches, outages and repairs. Every kind has a probability of being healed by each action, and the shipped rules are right about
+// the best one in a given share only. Reports, after 5, 20 and 100 executions per kind: top-1 accuracy, expected calibration error
+// (confidence against the true probability of what is suggested), how many of the confident suggestions are wrong, regret, and the time to heal. Also evaluations per second
+// on one core. Everything follows from --seed. What may be explored is the catalogue's to say.
+import { ACTIONS as CATALOGUE } from "../dist/recovery/actions/shipped.js";
 import { actionToTry } from "../dist/recovery/confidence/explore.js";
-import { counted } from "../dist/recovery/confidence/outcome-counts.js";
+import { evidenceOfKinds, observed } from "../dist/recovery/confidence/levels.js";
+import { repairBefore } from "../dist/recovery/confidence/observation.js";
 import { SHIPPED_ACTIONS } from "../dist/recovery/rules/actions.js";
 import { DEFAULT_RULES } from "../dist/recovery/rules/defaults.js";
 import { evaluate } from "../dist/recovery/rules/evaluate.js";
 import { prepareRules } from "../dist/recovery/rules/rule-set.js";
+import { execution, makeKinds, makeTimes, randomOf } from "./recovery-worlds.mjs";
 
 const CHECKPOINTS = [5, 20, 100];
-const ACTIONS = [...SHIPPED_ACTIONS.keys()];
-// The program never tries the other two by itself: a wrong rollback or skip cannot be taken back.
-const SAFE = new Set(["retry_exponential", "fallback_model", "circuit_breaker", "notify_ops", "manual_intervention"]);
-const CODES = [
-  "TIMEOUT",
-  "http_429",
-  "http_503",
-  "http_500",
-  "BUDGET_EXCEEDED",
-  "UNAUTHORIZED",
-  "ECONNREFUSED",
-  "connection_reset",
-];
-const CODES_UNKNOWN = ["CARD_DECLINED", "handler_error", "SCHEMA_MISMATCH", "STATE_CONFLICT"];
+/** What a program may try by itself. */
+const SAFE = new Set(
+  CATALOGUE.filter(({ risk, isAutomated }) => risk === "safe" && isAutomated).map(({ actionCode }) => actionCode),
+);
 const START = Date.UTC(2026, 0, 1);
 const HOUR = 3_600_000;
-const MARGIN = 0.1;
 
 function optionsOf(argv) {
   const options = {
@@ -34,8 +27,15 @@ function optionsOf(argv) {
     worlds: 20,
     kinds: 50,
     topics: 10,
-    share: 0.25,
+    share: 0.1,
     right: 0.6,
+    rightFamilies: 0.45,
+    alike: 15,
+    together: 0.8,
+    messagesMax: 300,
+    outageShare: 0.02,
+    outageRounds: 4,
+    repairEvery: 10,
     everyHours: 6,
     tryMinutes: 15,
     json: false,
@@ -59,90 +59,88 @@ function optionsOf(argv) {
   return options;
 }
 
-/** A small generator with a seed (splitmix32). */
-function randomOf(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x9e3779b9) >>> 0;
-    let z = state;
-    z = Math.imul(z ^ (z >>> 16), 0x21f0aaad);
-    z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
-    return ((z ^ (z >>> 15)) >>> 0) / 4_294_967_296;
-  };
-}
-
-function makeKinds(random, set, { kinds, topics, right }) {
-  const pick = (list) => list[Math.floor(random() * list.length)];
-  return Array.from({ length: kinds }, (_, i) => {
-    const errorCode = random() < 0.75 ? pick(CODES) : pick(CODES_UNKNOWN);
-    const failure = { errorCode, errorMessage: `kind ${i} failed`, topic: `world/t${Math.floor(random() * topics)}` };
-    const ruled = evaluate(set, { ...failure, occurrenceCount: 1 }).recommended?.action;
-    const best = ruled !== undefined && random() < right ? ruled : pick(ACTIONS.filter((action) => action !== ruled));
-    const top = 0.55 + 0.42 * random();
-    const truth = new Map(ACTIONS.map((action) => [action, action === best ? top : 0.02 + (top - MARGIN - 0.02) * random()]));
-    return { failure, best, truth };
-  });
-}
-
-/** What a store would keep: per fingerprint, topic and everywhere, each per action. */
+/** What a store would keep, for each kind and action. */
 class Ledger {
-  own = new Map();
-  topic = new Map();
-  global = new Map();
+  kinds = new Map();
 
-  add(kind, topic, action, result, at) {
-    for (const [map, key] of [
-      [this.own, `${kind} ${action}`],
-      [this.topic, `${topic} ${action}`],
-      [this.global, action],
-    ]) {
-      map.set(key, counted(map.get(key), result, at));
-    }
+  add(observation) {
+    if (repairBefore(observation) !== null) return;
+    const name = `${observation.groupId} ${observation.action}`;
+    this.kinds.set(name, observed(this.kinds.get(name), observation));
   }
 
-  outcomes(kind, topic) {
-    return ACTIONS.map((action) => ({
-      action,
-      own: this.own.get(`${kind} ${action}`),
-      topic: this.topic.get(`${topic} ${action}`),
-      global: this.global.get(action),
-    }));
+  outcomes(groupId, cause, at) {
+    return evidenceOfKinds(this.kinds.values(), { groupId, cause }, at);
   }
 }
+
+const suggestionOf = ({ recommended, ranked }) => recommended?.action ?? ranked[0].action;
 
 const POLICIES = {
   "always retry": () => "retry_exponential",
-  suggestion: (evaluation) => evaluation.recommended?.action ?? evaluation.ranked[0].action,
-  exploring: (evaluation, kind, { share }) =>
-    actionToTry(evaluation.ranked, {
-      explored: kind.explored,
-      tries: kind.tries,
-      shareMax: share,
-      isSafe: (code) => SAFE.has(code),
-    }),
+  suggestion: suggestionOf,
+  exploring: (evaluation, kind, { share }, random) =>
+    kind.explored + 1 > share * (kind.tries + 1)
+      ? suggestionOf(evaluation)
+      : actionToTry(evaluation.ranked, suggestionOf(evaluation), (action) => SAFE.has(action), random),
 };
 
-/** One world under one policy: 100 outcomes per kind, one each time round. */
+/** One world under one policy: 100 executions per kind, one each time round. */
 function live(set, policy, seed, options) {
-  const kinds = makeKinds(randomOf(seed), set, options).map((kind) => ({ ...kind, explored: 0, tries: 0, regret: 0, open: 0 }));
+  const ruledFor = (errorCode) =>
+    evaluate(set, { errorCode, errorMessage: "kind failed", occurrenceCount: 1 }).recommended?.action;
+  const kinds = makeKinds(randomOf(seed), ruledFor, options).map((kind) => ({
+    ...kind,
+    explored: 0,
+    tries: 0,
+    regret: 0,
+    open: 0,
+  }));
   const random = randomOf(seed ^ 0x5bd1e995);
+  const chance = randomOf(seed ^ 0x1234567);
+  const rounds = CHECKPOINTS.at(-1);
+  const times = makeTimes(randomOf(seed ^ 0x2545f491), { ...options, rounds });
   const ledger = new Ledger();
   const checks = [];
   const heals = [];
-  for (let round = 1; round <= CHECKPOINTS.at(-1); round++) {
+  for (let round = 1; round <= rounds; round++) {
     const at = START + round * options.everyHours * HOUR;
     const ask = (kind, i) =>
-      evaluate(set, { ...kind.failure, occurrenceCount: kind.tries + 1, outcomes: ledger.outcomes(i, kind.failure.topic), at });
+      evaluate(set, { ...kind.failure, occurrenceCount: kind.tries + 1, outcomes: ledger.outcomes(i, kind.cause, at), at });
+    const learn = (kind, i, action, messages, more) =>
+      ledger.add({
+        groupId: i,
+        cause: kind.cause,
+        action,
+        ...messages,
+        byPerson: false,
+        repair: null,
+        breakerOpen: false,
+        ...more,
+        at,
+      });
     kinds.forEach((kind, i) => {
+      // What a person repairs and sends again heals, whatever the action is worth alone.
+      if (times.isRepaired(kind, round))
+        learn(
+          kind,
+          i,
+          "retry_exponential",
+          { healed: 100, failed: 0 },
+          { byPerson: true, repair: "renewed the key", deliveredSince: true },
+        );
       const evaluation = ask(kind, i);
-      const action = policy(evaluation, kind, options);
-      if (action !== evaluation.ranked[0].action) kind.explored++;
+      const action = policy(evaluation, kind, options, chance);
+      if (action !== suggestionOf(evaluation)) kind.explored++;
       kind.tries++;
       kind.open++;
       kind.regret += kind.truth.get(kind.best) - kind.truth.get(action);
-      const healed = random() < kind.truth.get(action);
-      ledger.add(i, kind.failure.topic, action, healed ? "healed" : "failed", at);
-      if (healed) {
+      const down = times.isDown(kind.topic, round);
+      const messages = execution(random, kind.truth.get(action), options);
+      learn(kind, i, action, down ? { healed: 0, failed: Math.min(5, messages.healed + messages.failed) } : messages, {
+        deliveredSince: !down,
+      });
+      if (!down && messages.healed > messages.failed) {
         heals.push({ round, minutes: kind.open * options.tryMinutes });
         kind.open = 0;
       }
@@ -153,7 +151,7 @@ function live(set, policy, seed, options) {
       regret: mean(kinds.map(({ regret }) => regret)),
       suggestions: kinds.map((kind, i) => {
         const { recommended } = ask(kind, i);
-        const truth = recommended === undefined ? undefined : kind.truth.get(recommended.action);
+        const truth = recommended === undefined ? undefined : kind.truth.get(recommended.action) * times.upShare(kind.topic);
         return {
           right: recommended?.action === kind.best,
           risky: !SAFE.has(kind.best),
@@ -164,7 +162,7 @@ function live(set, policy, seed, options) {
     });
   }
   // What is still open counts with the time it has waited, or a policy that never heals would look quick.
-  for (const { open } of kinds) if (open > 0) heals.push({ round: CHECKPOINTS.at(-1), minutes: open * options.tryMinutes });
+  for (const { open } of kinds) if (open > 0) heals.push({ round: rounds, minutes: open * options.tryMinutes });
   return { checks, heals };
 }
 
@@ -202,6 +200,8 @@ function report(name, lives) {
       top1_safe_best: share(all.filter(({ risky }) => !risky)),
       none: mean(all.map(({ confidence }) => (confidence === undefined ? 1 : 0))),
       ece: calibrationError(all),
+      // Of those suggested with 0.8 or more: how many are true below 0.6.
+      overconfident: mean(all.filter(({ confidence }) => confidence >= 0.8).map(({ truth }) => (truth < 0.6 ? 1 : 0))),
       ece_worst_world: Math.max(...checks.map(({ suggestions }) => calibrationError(suggestions))),
       regret: mean(checks.map(({ regret }) => regret)),
       minutes_to_heal: mean(minutes),
@@ -234,25 +234,41 @@ function evaluationsPerSecond(set) {
 
 const options = optionsOf(process.argv.slice(2));
 const set = prepareRules(DEFAULT_RULES, SHIPPED_ACTIONS);
-const rows = Object.entries(POLICIES).flatMap(([name, policy]) =>
-  report(
-    name,
-    Array.from({ length: options.worlds }, (_, i) => live(set, policy, options.seed * 1_000 + i, options)),
-  ),
-);
+const inWorld = (families) =>
+  Object.entries(POLICIES).flatMap(([name, policy]) =>
+    report(
+      name,
+      Array.from({ length: options.worlds }, (_, i) => live(set, policy, options.seed * 1_000 + i, { ...options, families })),
+    ),
+  );
+const worlds = { plain: inWorld(false), families: inWorld(true) };
 const perSecond = evaluationsPerSecond(set);
-if (process.argv.includes("--json")) console.log(JSON.stringify({ options, rows, evaluations_per_second: perSecond }, null, 2));
+if (process.argv.includes("--json"))
+  console.log(JSON.stringify({ options, ...worlds, evaluations_per_second: perSecond }, null, 2));
 else {
+  console.log(`${options.worlds} worlds of ${options.kinds} kinds, seed ${options.seed}.`);
   console.log(
-    `${options.worlds} worlds of ${options.kinds} kinds, seed ${options.seed}; rules are right about ${options.right} of the kinds.`,
+    `"exploring": at most ${options.share} of the tries go to another action than the suggestion, of ${[...SAFE].join(", ")}; suggestions never explore.`,
   );
-  console.log(
-    `"exploring": at most ${options.share} of the tries go to another safe action than the suggestion; suggestions never explore.\n`,
-  );
-  const columns = ["policy", "outcomes", "top1", "top1_safe_best", "none", "ece", "ece_worst_world", "regret", "minutes_to_heal"];
-  console.log(columns.map((name) => name.padStart(15)).join(" "));
+  const columns = [
+    "policy",
+    "outcomes",
+    "top1",
+    "top1_safe_best",
+    "none",
+    "ece",
+    "overconfident",
+    "ece_worst_world",
+    "regret",
+    "minutes_to_heal",
+  ];
   const shown = (name, value) =>
     name === "policy" || name === "outcomes" ? String(value) : value.toFixed(name === "minutes_to_heal" ? 1 : 3);
-  for (const row of rows) console.log(columns.map((name) => shown(name, row[name]).padStart(15)).join(" "));
+  for (const [world, rows] of Object.entries(worlds)) {
+    const right = world === "plain" ? options.right : options.rightFamilies;
+    console.log(`\n${world}: rules are right about ${right} of ${world === "plain" ? "the kinds" : "the families"}.`);
+    console.log(columns.map((name) => name.padStart(15)).join(" "));
+    for (const row of rows) console.log(columns.map((name) => shown(name, row[name]).padStart(15)).join(" "));
+  }
   console.log(`\n${perSecond} evaluations per second of 10 rules on one core.`);
 }

@@ -7,12 +7,14 @@ import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { MaintenanceJob } from "../platform/job.ts";
+import { type Random, systemRandom } from "../platform/random.ts";
 import type { Home } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import { createCatalogue } from "./actions/catalogue.ts";
 import { actionInfos, putAction } from "./actions/info.ts";
 import { createClaims } from "./candidates/claim.ts";
 import { createCompletion } from "./candidates/completion.ts";
+import { createConfidenceNow } from "./candidates/confidence-now.ts";
 import { createDecisions } from "./candidates/decisions.ts";
 import { createEvaluator } from "./candidates/evaluate-candidate.ts";
 import { createEvaluateFailure } from "./candidates/evaluate-failure.ts";
@@ -55,6 +57,7 @@ export interface RecoveryDeps {
   readonly events: Events;
   readonly ids: () => string;
   readonly clock: Clock;
+  readonly random?: Random | undefined;
   /** Runs what the engine does without being asked, until it is stopped. */
   readonly maintain: (jobs: readonly MaintenanceJob[]) => { stop(): Promise<void> };
   /** Whether this process has a sink for the topic. */
@@ -71,7 +74,7 @@ export type RecoveryEngine = ReturnType<typeof createRecovery>;
 
 /** The parts of the engine, each handed what it needs of the others. */
 function createParts(deps: RecoveryDeps, records: Records) {
-  const { store, events, ids, clock } = deps;
+  const { store, events, ids, clock, random = systemRandom } = deps;
   const { topics } = store;
   const { prepare, again } = createOwnTopics(topics, deps.evaluate);
   const recovery: Records = { ...records, ingest: again(records.ingest), reopen: again(records.reopen) };
@@ -99,18 +102,19 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const redrives = createRedrives({ ...deps, recovery, owner, settings: deps.redriveSettings });
   const candidates = { recovery, catalogue, clock, approvalMs };
   const resend = createResend({ recovery, ids, clock });
-  const execute = createExecute({ ...candidates, topics, ids, redrives, resend, hooks, settings });
+  const evaluateFailure = createEvaluateFailure({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
+  const confidenceNow = createConfidenceNow(recovery, evaluateFailure);
+  const execute = createExecute({ ...candidates, topics, ids, redrives, resend, hooks, confidenceNow, settings });
   const claims = createClaims({ ...candidates, ids, hooks });
-  const completion = createCompletion({ recovery, resend, ids, hooks, events, clock });
+  const completion = createCompletion({ recovery, resend, confidenceNow, ids, hooks, events, clock });
   const decisions = createDecisions(candidates);
   const update = createUpdate({ ...candidates, topics, ids });
 
-  const evaluateFailure = createEvaluateFailure({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
   // An evaluation only asks whether there are more than may run without a person.
   const blastRadius = (groupId: number) => blastRadiusOf(recovery, groupId, { limit: settings.autoMessagesMax + 1 });
-  const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, settings, blastRadius });
+  const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, random, settings, blastRadius });
   const note = (lines: Parameters<Records["note"]>[0]) => recovery.note(lines);
-  const evaluateMessage = createEvaluateMessage({ evaluator, execute, note, topics, settings });
+  const evaluateMessage = createEvaluateMessage({ evaluator, execute, automatic: recovery.automatic, note, topics, settings });
   const regroup = createRegroup({ recovery, groupRules, ids });
 
   const forPeople = { candidates, decisions, update, execute, claims, redrives, regroup };

@@ -134,7 +134,12 @@ export interface CandidateUpdate extends Versioned {
   readonly note?: string | null | undefined;
 }
 
-export interface ExecuteOptions extends Versioned {
+/** `afterRepair`: what was repaired before, in words; what heals then is not credited to the action alone. */
+export interface AfterRepair {
+  readonly afterRepair?: string | null | undefined;
+}
+
+export interface ExecuteOptions extends Versioned, AfterRepair {
   /** In place of the action's own: canary, rate, … */
   readonly redrive?: ExecutionRequest | undefined;
 }

@@ -22,6 +22,8 @@ export interface RecoverySettings {
   readonly ruleDebug: boolean;
   /** Executions that begin without a person, over all groups. */
   readonly autoExecutionsPerHour: number;
+  /** Of the executions that begin without a person in a day, this share may try another safe action to learn about it; 0: none. */
+  readonly autoExploreShare: number;
   /** A group with more open messages waits for a person. */
   readonly autoMessagesMax: number;
   /** How long an approval stands. Long enough for the second person, short enough that it is about today's failure. */
@@ -48,6 +50,7 @@ export const RECOVERY_DEFAULTS: RecoverySettings = {
   minConfidence: CONFIDENCE_GATES.select,
   ruleDebug: false,
   autoExecutionsPerHour: 10,
+  autoExploreShare: 0.1,
   autoMessagesMax: 1_000,
   approvalMs: 24 * HOUR_MS,
   rejectedRestMs: 24 * HOUR_MS,

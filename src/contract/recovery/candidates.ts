@@ -11,7 +11,7 @@ import type { ProblemCode } from "../problem-codes.ts";
 import { type Body, body, lists, listsAll, okOrCreated, optionalBody, type Permission, route, routes, shows } from "../route.ts";
 import * as v from "../values.ts";
 import { inOrder, matchedBy } from "./groups.ts";
-import { confirm, redrivePlan } from "./redrives.ts";
+import { afterRepair, confirm, redrivePlan } from "./redrives.ts";
 import { action, candidate, candidateDetail, group } from "./shapes.ts";
 
 /** A change of one candidate, under the version that was read. */
@@ -70,7 +70,10 @@ export const CANDIDATE_ROUTES = routes({
     ...changes(
       "decide",
       "Carry the action out, under a fence, on exactly what was seen",
-      optionalBody("recovery", v.object({ ...v.versioned(), redrive: v.optional(redrive) })),
+      optionalBody(
+        "recovery",
+        v.object({ ...v.versioned(), redrive: v.optional(redrive), after_repair: v.optional(afterRepair()) }),
+      ),
       ...NOT_EXECUTED,
     ),
     // Some actions close messages for good.

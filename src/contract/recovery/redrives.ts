@@ -107,6 +107,12 @@ const select = v
   })
   .meta({ id: "RedriveSelect" });
 
+/** What heals after it is not credited to the action alone. */
+export const afterRepair = () =>
+  v
+    .line(LIMITS.reasonBytesMax)
+    .describe("what was repaired before, such as 'renewed the key': what heals now is not credited to the action alone");
+
 const newRedrive = v
   .object({
     select,
@@ -118,12 +124,14 @@ const newRedrive = v
       dry_run: v.flag().describe("only freeze the list and show it; resuming it begins"),
       generation_max: v.integer(1, REDRIVE_LIMITS.generationCapMax).describe("also what was replayed so often already"),
       elsewhere: v.flag().describe("functions of other processes deliver these topics: insist on no sink in this one"),
+      after_repair: afterRepair(),
     }),
     ...redrivePlan,
   })
   .meta({ id: "NewRedrive" });
 
 const change = optionalBody("recovery", v.object(v.versioned()));
+const resume = optionalBody("recovery", v.object({ ...v.versioned(), after_repair: v.optional(afterRepair()) }));
 const moves = (summary: string) => route("operate", summary, redriveDetail, { body: change, errors: ["wrong_state"] });
 
 export const REDRIVE_ROUTES = routes({
@@ -143,6 +151,9 @@ export const REDRIVE_ROUTES = routes({
   getRedrive: shows("One redrive, how far it is and why it stands as it does", redriveDetail),
   listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }),
   pauseRedrive: moves("Send no more until it is resumed; what is under way goes on"),
-  resumeRedrive: moves("Go on, or begin what was only planned"),
+  resumeRedrive: route("operate", "Go on, or begin what was only planned", redriveDetail, {
+    body: resume,
+    errors: ["wrong_state"],
+  }),
   cancelRedrive: moves("End it; what was not sent stays a dead letter"),
 });

@@ -80,7 +80,7 @@ export interface ActionInfo extends Omit<RecoveryAction, "plan" | "refusal"> {
   /** Raised by edits of its settings; an edit names it. */
   readonly version: number;
   readonly shipped: boolean;
-  /** Of the messages it touched. */
+  /** Executions over all groups, each worth 1 and less the older it is; those after a repair are left out. */
   readonly successes: number;
   readonly failures: number;
 }

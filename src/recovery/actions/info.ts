@@ -1,6 +1,6 @@
 /** The catalogue as it is shown: what each action is set to, and how often it has healed and failed everywhere. */
 
-import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
+import { totalsOf } from "../confidence/levels.ts";
 import type { Records } from "../records.ts";
 import type { Actor } from "../recovery.ts";
 import { NOT_INGESTED } from "../topics.ts";
@@ -13,7 +13,7 @@ export async function actionInfos(
   actionType?: string,
 ): Promise<ActionInfo[]> {
   const [actions, { outcomes }] = await Promise.all([catalogue.all(), recovery.stats(NOT_INGESTED)]);
-  const everywhere = new Map(outcomes.filter(({ level }) => level === "all").map((each) => [each.action, each]));
+  const everywhere = new Map(outcomes.map((each) => [each.action, each]));
   return actions
     .filter((action) => actionType === undefined || action.actionType === actionType)
     .map((action) => infoOf(action, everywhere.get(action.actionCode)));
@@ -32,16 +32,16 @@ export async function putAction(
 /** One of them, on the page of a candidate: by what is learned for its group, since counting everything takes long where there is much. */
 export async function actionInfo(
   catalogue: Pick<Catalogue, "get">,
-  recovery: Pick<Records, "outcomes">,
+  recovery: Pick<Records, "observations">,
   code: string,
   groupId: number,
 ): Promise<ActionInfo | null> {
   const action = await catalogue.get(code);
   if (action === null) return null;
-  const outcomes = await recovery.outcomes(groupId, HALF_LIFE_MS);
+  const outcomes = totalsOf(await recovery.observations(groupId));
   return infoOf(
     action,
-    outcomes.find((each) => each.level === "all" && each.action === code),
+    outcomes.find((each) => each.action === code),
   );
 }
 

@@ -5,7 +5,6 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
-import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
 import { learnIn } from "../confidence/outcomes-sql.ts";
 import { latestOf, lockGroups } from "../failures/ingest-sql.ts";
 import { closeReports } from "../failures/reports-sql.ts";
@@ -98,7 +97,7 @@ async function write(s: string, inside: Inside, request: CandidateWrite): Promis
   const through = patch.reportsThrough ?? candidate.reportsThrough;
   if (patch.executionStatus === "succeeded" && through !== null) await closeReports(s, run, candidate.groupId, through);
   const { groupId, selectedAction: action } = candidate;
-  if (request.learned && action !== null) await learnIn(s, run, [{ groupId, action, ...request.learned }], HALF_LIFE_MS, now);
+  if (request.learned && action !== null) await learnIn(s, run, [{ groupId, action, ...request.learned }], now);
   await record(s, run, request.provenance, { now });
   await inside.enqueue(request.messages ?? [], { now: request.now });
   return { kind: "done", candidate: (await readCandidate(s, run, candidateId)) as Candidate };

@@ -30,6 +30,11 @@ export function suggestionOf(candidate: Pick<Candidate, "evaluation">, action: s
   return [...(recommended ? [recommended] : []), ...alternatives].find((each) => each.action === action) ?? null;
 }
 
+/** What an automatic run tries in place of the suggestion, kept with the evaluation. */
+export function exploredBy(candidate: Pick<Candidate, "evaluation">, suggested: string | null): { readonly evaluation: string } {
+  return { evaluation: JSON.stringify({ ...kept(candidate), explored: { instead_of: suggested } }) };
+}
+
 export function chosenBy(
   candidate: Pick<Candidate, "evaluation">,
   action: string,

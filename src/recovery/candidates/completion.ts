@@ -12,7 +12,7 @@ import { SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
 import type { Redrive } from "../redrive/redrive.ts";
 import type { Candidate, CandidateWrite, ExecutionStatus } from "./candidate.ts";
-import { confidenceNow } from "./confidence-now.ts";
+import type { ConfidenceNow } from "./confidence-now.ts";
 import { breakersOf, endedBy, ending, plannedHold, startedOf } from "./ending.ts";
 import { reopenIfLeft } from "./reopen.ts";
 import type { Resend } from "./resend.ts";
@@ -20,6 +20,7 @@ import type { Resend } from "./resend.ts";
 export interface CompletionDeps {
   readonly recovery: Records;
   readonly resend: Resend;
+  readonly confidenceNow: ConfidenceNow;
   readonly ids: () => string;
   readonly hooks: Hooks;
   readonly events: Events;
@@ -50,7 +51,7 @@ export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" 
   return status === "done" && endedBy(counts) === "succeeded" ? "succeeded" : "failed";
 }
 
-export function createCompletion({ recovery, resend, ids, hooks, events, clock }: CompletionDeps) {
+export function createCompletion({ recovery, resend, confidenceNow, ids, hooks, events, clock }: CompletionDeps) {
   let nextMs = EVERY_MS;
 
   async function end(
@@ -63,7 +64,7 @@ export function createCompletion({ recovery, resend, ids, hooks, events, clock }
     if (executionId === null) return false;
     const hold = status === "succeeded" ? plannedHold(candidate) : undefined;
     const durationMs = executedAt && Math.max(0, clock.wallMs() - executedAt.getTime());
-    const confidenceAfter = await confidenceNow(recovery, candidate, clock.wallMs());
+    const confidenceAfter = await confidenceNow(candidate);
     const write = ending(candidate, status, SYSTEM, { result, hold, durationMs, confidenceAfter });
     const written = await recovery.write({ candidateId, executionId, version, learned, ...write });
     // Another process ended it, or wrote to it: the next look sees.

@@ -6,6 +6,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
+import type { Random } from "../../platform/random.ts";
 import type { Group } from "../groups/group.ts";
 import type { Hooks } from "../hooks.ts";
 import { line, type NewProvenance, SYSTEM } from "../provenance.ts";
@@ -13,7 +14,7 @@ import type { Records } from "../records.ts";
 import type { RedrivePreview } from "../redrive/redrive.ts";
 import { evaluationToJson } from "../rules/evaluation-json.ts";
 import type { RecoverySettings } from "../settings.ts";
-import { type AutoExecutionRecord, autoExecutionOf } from "./auto-execution.ts";
+import { type AutoExecutionRecord, autoExecutionOf, toTry } from "./auto-execution.ts";
 import type { Candidate, EvaluationStatus } from "./candidate.ts";
 import { chooserOf } from "./chosen.ts";
 import { wasCancelled } from "./ending.ts";
@@ -21,12 +22,13 @@ import { type EvaluatedFailure, type EvaluateFailure, failureOf } from "./evalua
 import { isEvaluable } from "./when.ts";
 
 export interface EvaluatorDeps {
-  readonly recovery: Pick<Records, "candidate" | "candidates" | "group" | "occurrences" | "write">;
+  readonly recovery: Pick<Records, "candidate" | "candidates" | "group" | "occurrences" | "setCause" | "write">;
   readonly evaluateFailure: EvaluateFailure;
   readonly hooks: Hooks;
   readonly events: Events;
   readonly clock: Clock;
   readonly settings: RecoverySettings;
+  readonly random: Random;
   readonly blastRadius: (groupId: number) => Promise<RedrivePreview>;
 }
 
@@ -94,6 +96,7 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
 
   async function evaluated(candidate: Candidate, group: Group): Promise<EvaluatedFailure> {
     const result = await deps.evaluateFailure(await failureOf(recovery, group), group);
+    await recovery.setCause(group.groupId, result.evaluation.cause.cause);
     if (settings.ruleDebug) {
       const rules = result.evaluation.rulesEvaluated.map(({ ruleId, ...rest }) => ({ rule: ruleId, ...rest }));
       const detail = { candidateId: candidate.candidateId, rules };
@@ -102,7 +105,7 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     return result;
   }
 
-  async function write(before: Candidate, group: Group, { evaluation, action }: EvaluatedFailure, startedMs: number) {
+  async function write(before: Candidate, group: Group, { evaluation, action, actions }: EvaluatedFailure, startedMs: number) {
     const { candidateId, groupId, version } = before;
     const { recommended } = evaluation;
     const chooser = before.selectedAction === null ? null : chooserOf(before);
@@ -111,7 +114,8 @@ export function createEvaluator(deps: EvaluatorDeps): Evaluator {
     const confidence = chooser === null ? evaluation.confidence : (ranked?.confidence ?? 0);
     const blastRadius = await deps.blastRadius(groupId);
     // What a person chose instead is theirs to execute.
-    const gates = autoExecutionOf({ settings, action: chooser === null ? action : null, confidence, group, blastRadius });
+    const asked = { settings, action: chooser === null ? action : null, confidence, group, blastRadius };
+    const gates = autoExecutionOf(asked, (suggested) => toTry(evaluation.ranked, suggested, actions, deps.random));
     const auto = gates.allowed && (await cancelledBefore(before)) ? CANCELLED : gates;
     const json = evaluationToJson({ ...evaluation, alternatives: evaluation.alternatives.slice(0, ALTERNATIVES_MAX) });
     const said = {

@@ -6,13 +6,12 @@ import type { Clock } from "../../platform/clock.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import { appliesTo, refusalOf } from "../actions/applies.ts";
 import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";
+import { causeOf } from "../causes/cause-of.ts";
 import { isSelectable } from "../confidence/gates.ts";
-import type { OutcomeCount } from "../confidence/numbers.ts";
-import { HALF_LIFE_MS, outcomeCounts } from "../confidence/outcome-counts.ts";
+import { evidenceOf, repairNotes } from "../confidence/levels.ts";
 import type { Group } from "../groups/group.ts";
 import type { Records } from "../records.ts";
 import { type Evaluation, evaluate } from "../rules/evaluate.ts";
-import type { ActionOutcomes } from "../rules/input.ts";
 import type { RuleBook } from "../rules/rule-documents.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
 
@@ -30,10 +29,12 @@ export interface EvaluatedFailure {
   readonly evaluation: Evaluation;
   /** The recommended action; null without one. */
   readonly action: CatalogueAction | null;
+  /** The catalogue, those that fit. */
+  readonly actions: readonly CatalogueAction[];
 }
 
 export interface EvaluateFailureDeps {
-  readonly recovery: Pick<Records, "outcomes" | "openReports">;
+  readonly recovery: Pick<Records, "observations" | "openReports">;
   readonly topics: Pick<TopicStore, "get">;
   readonly ruleBook: Pick<RuleBook, "set">;
   readonly catalogue: Pick<Catalogue, "all">;
@@ -56,18 +57,25 @@ export function createEvaluateFailure(deps: EvaluateFailureDeps): EvaluateFailur
   const { recovery, topics, ruleBook, catalogue, clock, minConfidence } = deps;
   return async (failure, group, rules) => {
     const set = rules ?? (await ruleBook.set());
-    const outcomes = group === null ? [] : outcomesOf(await recovery.outcomes(group.groupId, HALF_LIFE_MS));
     const { errorCode, errorMessage, stackTrace, httpStatus, topic, skillId, occurrenceCount } = failure;
-    const input = { errorCode, errorMessage, httpStatus, topic, occurrenceCount, outcomes, at: clock.wallMs() };
+    const about = { groupId: group?.groupId ?? null, cause: (set.causes ?? causeOf)(failure).cause };
+    const at = clock.wallMs();
+    const outcomes = evidenceOf(await recovery.observations(about.groupId), about, at);
+    const input = { errorCode, errorMessage, httpStatus, topic, occurrenceCount, outcomes, at };
     const more = { ...(stackTrace === null ? {} : { stackTrace }), ...(skillId === null ? {} : { skillId }) };
     const actions = new Map((await catalogue.all()).map((action) => [action.actionCode, action]));
     const evaluation = fitting(evaluate(set, { ...input, ...more }, minConfidence), actions, failure, minConfidence);
+    const fits = [...actions.values()].filter((each) => appliesTo(each, failure));
     const action = actions.get(evaluation.recommended?.action ?? "") ?? null;
     const [through] = group && group.openReports > 0 ? (await recovery.openReports(group.groupId, 1)).topics : [];
     const refusal = group && action && refusalOf(action, { group, topic: await topics.get(through?.topic ?? topic) });
     // It is still suggested: a person can give it what it lacks.
-    const notes = refusal ? [...evaluation.notes, `${action?.actionCode} cannot be done now: ${refusal}`] : evaluation.notes;
-    return { evaluation: { ...evaluation, notes }, action };
+    const refused = refusal ? [`${action?.actionCode} cannot be done now: ${refusal}`] : [];
+    return {
+      evaluation: { ...evaluation, notes: [...evaluation.notes, ...repairNotes(outcomes), ...refused] },
+      action,
+      actions: fits,
+    };
   };
 }
 
@@ -94,15 +102,4 @@ function fitting(
     alternatives: left.filter((each) => each !== recommended),
     notes: [...evaluation.notes, `left out, because they do not apply to this code or topic: ${out.join(", ")}`],
   };
-}
-
-const LEVELS = { group: "own", topic: "topic", all: "global" } as const;
-
-export function outcomesOf(counts: readonly OutcomeCount[]): ActionOutcomes[] {
-  const byAction = new Map<string, ActionOutcomes>();
-  for (const { action, level, successes, failures, at } of counts) {
-    const known = byAction.get(action) ?? { action };
-    byAction.set(action, { ...known, [LEVELS[level]]: outcomeCounts(successes, failures, at) });
-  }
-  return [...byAction.values()];
 }

@@ -14,7 +14,8 @@ import type { Redrives } from "../redrive/redrives.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { NOTIFY_DEFINITION, NOTIFY_TOPIC } from "../topics.ts";
 import type { Candidate, ExecutionStatus } from "./candidate.ts";
-import { confidenceNow } from "./confidence-now.ts";
+import { exploredBy } from "./chosen.ts";
+import type { ConfidenceNow } from "./confidence-now.ts";
 import { ending, startText } from "./ending.ts";
 import { type ExecutionPlan, type PlanDeps, planExecution } from "./execution-plan.ts";
 import { type Found, find, refuseUnapproved, untilWritten, writtenOf } from "./found.ts";
@@ -25,6 +26,7 @@ export interface ExecuteDeps extends PlanDeps {
   /** Sends the first of the reported failures again. */
   readonly resend: (candidate: Candidate) => Promise<unknown>;
   readonly hooks: Hooks;
+  readonly confidenceNow: ConfidenceNow;
   readonly settings: RecoverySettings;
 }
 
@@ -32,6 +34,8 @@ export interface ExecuteDeps extends PlanDeps {
 export interface Budget {
   readonly executionsPerHour: number;
   readonly messagesMax: number;
+  /** Another action than the suggestion, to learn about it. */
+  readonly instead?: string | undefined;
 }
 
 export type Execute = (candidateId: number, options: ExecuteOptions, budget?: Budget) => Promise<Candidate>;
@@ -57,8 +61,14 @@ export function createExecute(deps: ExecuteDeps): Execute {
     if (messages.some(({ topic }) => topic === NOTIFY_TOPIC) && (await deps.topics.get(NOTIFY_TOPIC)) === null) {
       await deps.topics.put(NOTIFY_DEFINITION, "api");
     }
-    const details = { execution_id: executionId, messages: blastRadius.messages, approvals: candidate.approvals.length };
+    const details = {
+      execution_id: executionId,
+      messages: blastRadius.messages,
+      approvals: candidate.approvals.length,
+      ...(budget?.instead && { explored_instead_of: found.suggested }),
+    };
     const reason = options.reason ?? null;
+    const explored = budget?.instead && { selectedAction: action.actionCode, ...exploredBy(candidate, found.suggested) };
     const written = await recovery.write({
       candidateId,
       version,
@@ -76,6 +86,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
         executionResult: startText({ hold, sends: planned.sends, breakers: breakers.length > 0 ? breakers : undefined }),
         groupVersion: group.version,
         reportsThrough: planned.reportsThrough,
+        ...explored,
       },
       provenance: [
         line("executing", options, {
@@ -144,6 +155,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
       mode,
       carrier: plan.carrier,
       reason,
+      repair: options.afterRepair,
       plan: redrive,
     };
     const started = await deps.redrives.startForExecution(asked, options);
@@ -170,7 +182,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
       // It was started after all, and carries the execution on.
       if (status === "failed" && candidate.redriveId !== null) return candidate;
       const { version } = candidate;
-      const confidenceAfter = await confidenceNow(recovery, candidate, clock.wallMs());
+      const confidenceAfter = await deps.confidenceNow(candidate);
       const written = await recovery.write({
         candidateId,
         executionId,
@@ -218,7 +230,7 @@ export function createExecute(deps: ExecuteDeps): Execute {
   }
 
   return async (candidateId, options, budget) => {
-    const found = await find(deps, candidateId);
+    const found = await find(deps, candidateId, budget?.instead);
     const { candidate } = found;
     if (options.version !== undefined && options.version !== candidate.version) {
       return writtenOf(candidateId, { kind: "version_conflict", candidate });

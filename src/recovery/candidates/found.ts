@@ -23,14 +23,22 @@ export interface CandidateDeps {
 
 export interface Found {
   readonly candidate: Candidate;
+  /** What is selected, whatever is asked about in its place. */
+  readonly suggested: string | null;
   readonly group: Group;
   /** The selected action as the catalogue has it; null: none is selected, or it is gone. */
   readonly action: CatalogueAction | null;
   readonly standing: Standing;
 }
 
-export async function find({ recovery, catalogue, clock, approvalMs }: CandidateDeps, candidateId: number): Promise<Found> {
-  const candidate = await recovery.candidate(candidateId);
+/** `instead`: as if this were the selected action. */
+export async function find(
+  { recovery, catalogue, clock, approvalMs }: CandidateDeps,
+  candidateId: number,
+  instead?: string,
+): Promise<Found> {
+  const kept = await recovery.candidate(candidateId);
+  const candidate = kept && { ...kept, selectedAction: instead ?? kept.selectedAction };
   const group = candidate && (await recovery.group(candidate.groupId));
   if (!candidate || !group) {
     throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
@@ -39,7 +47,7 @@ export async function find({ recovery, catalogue, clock, approvalMs }: Candidate
   // Approvals are dated by the store, which is at least as far as its last write; a clock of ours that is behind makes none of them younger.
   const nowMs = Math.max(clock.wallMs(), candidate.updatedAt.getTime(), group.lastAt.getTime());
   const standing = standingOf(candidate, group, action, { nowMs, approvalMs });
-  return { candidate, group, action, standing };
+  return { candidate, suggested: kept.selectedAction, group, action, standing };
 }
 
 /** The action, or why there is nothing to decide about. */

@@ -1,80 +1,89 @@
 /**
- * The one confidence: how likely an action heals a failure. A rule's score is the prior mean, worth three observations; the outcomes
- * of this fingerprint and action update it, those of the topic and then of all topics stand in as long as there are fewer than
- * three; the posterior mean is the answer. Pure: the same evidence gives the same number in every process.
+ * The one confidence: how likely an action heals a kind of failure. At most one action is the cure; what each of them did here, and
+ * a little of what it did for other kinds, says which. So a failure of one action speaks for the others, and one that heals
+ * well leaves them little. Pure: the same evidence gives the same numbers in every process.
  */
-import { MakegoodError } from "../../message/errors.ts";
 import { decayed, type OutcomeCounts, successShare, weightOf } from "./outcome-counts.ts";
-
-/** What a rule's score is worth, in observations. */
-export const PRIOR_WEIGHT = 3;
-
-/**
- * How many observations outcomes from elsewhere may stand in for. They make room one for one as outcomes of the fingerprint come in, so
- * the first of these moves the answer a little, and never throws it over.
- */
-export const STAND_IN_WEIGHT = 3;
-
-/** The prior of an action that no rule proposes: below what is selected, so that only outcomes bring it up. */
-export const PRIOR_WITHOUT_RULE = 0.2;
+import { CURE, HEALS } from "./priors.ts";
 
 /** Outcomes of one action, from the nearest to the farthest; absent where there are none. */
 export interface Evidence {
-  /** Of this fingerprint. */
-  readonly own?: OutcomeCounts;
-  readonly topic?: OutcomeCounts;
-  readonly global?: OutcomeCounts;
+  /** Of this kind of failure, in executions. */
+  readonly own?: OutcomeCounts | undefined;
+  /** Of other kinds with the same cause, in executions of this kind that they are worth. */
+  readonly cause?: OutcomeCounts | undefined;
+  /** Of all other kinds. */
+  readonly all?: OutcomeCounts | undefined;
 }
 
-/** What a level of evidence added: so many observations with this share of successes. */
+/** What a level of evidence added: so many executions with this share of successes. */
 export interface Contribution {
-  readonly from: "prior" | "own" | "topic" | "global";
+  readonly from: "prior" | "own" | "cause" | "all";
   readonly weight: number;
   readonly mean: number;
 }
 
-export interface Confidence {
-  /** In [0, 1]. */
-  readonly confidence: number;
-  /** Observations behind it, the prior's three included. */
-  readonly weight: number;
-  readonly contributions: readonly Contribution[];
-}
-
-/** `prior` is the score of the rule that proposes the action. */
-export function confidence(prior: number, evidence: Evidence, at: number): Confidence {
-  if (!(prior >= 0 && prior <= 1)) {
-    throw new MakegoodError("invariant_violated", `A score of ${prior} is no probability: it must lie in 0 to 1.`, { prior });
-  }
-  const contributions: Contribution[] = [{ from: "prior", weight: PRIOR_WEIGHT, mean: prior }];
-  const add = (from: Contribution["from"], counts: OutcomeCounts | undefined, weightMax: number): number => {
-    if (counts === undefined) return 0;
+/** What counts for an action at `at`. */
+export function contributionsOf(evidence: Evidence, at: number): Contribution[] {
+  return (["own", "cause", "all"] as const).flatMap((from) => {
+    const counts = evidence[from];
+    if (counts === undefined) return [];
     const now = decayed(counts, at);
-    const weight = Math.min(weightOf(now), weightMax);
-    if (weight <= 0) return 0;
-    contributions.push({ from, weight, mean: successShare(now) });
-    return weight;
-  };
-  const own = add("own", evidence.own, Number.POSITIVE_INFINITY);
-  const room = Math.max(0, STAND_IN_WEIGHT - own);
-  const topic = add("topic", evidence.topic, room);
-  add("global", evidence.global, Math.max(0, room - topic));
-  return { ...posterior(prior, contributions), contributions };
+    return weightOf(now) > 0 ? [{ from, weight: weightOf(now), mean: successShare(now) }] : [];
+  });
 }
 
-/** Written as the prior plus a correction: without outcomes the answer is the score to the last bit, so 0.8 passes a gate of 0.8. */
-function posterior(prior: number, contributions: readonly Contribution[]): Pick<Confidence, "confidence" | "weight"> {
-  let weight = PRIOR_WEIGHT;
-  let correction = 0;
-  for (const each of contributions) {
-    if (each.from === "prior") continue;
-    weight += each.weight;
-    correction += each.weight * (each.mean - prior);
-  }
-  return { confidence: Math.min(1, Math.max(0, prior + correction / weight)), weight };
+export interface Belief {
+  /** How likely it is the cure. */
+  readonly cure: number;
+  /** How likely it heals, as the cure or not. */
+  readonly heals: number;
+  readonly successes: number;
+  readonly failures: number;
 }
 
-/** How far the true value may well lie from the mean: the standard deviation of the beta distribution with this mean and weight. */
-export function spread({ confidence: mean, weight }: Pick<Confidence, "confidence" | "weight">): number {
-  return Math.sqrt((mean * (1 - mean)) / (weight + 1));
+/** What to believe of each of several actions, `first` being the one that the first rule proposes; -1: no rule proposes any. */
+export function beliefs(all: readonly (readonly Contribution[])[], first: number): Belief[] {
+  const others = all.length - (first < 0 ? 0 : 1);
+  const left = 1 - CURE.none - (first < 0 ? 0 : CURE.ofFirstRule);
+  const rows = all.map((contributions, i) => {
+    const successes = contributions.reduce((sum, { weight, mean }) => sum + weight * mean, 0);
+    const failures = contributions.reduce((sum, { weight, mean }) => sum + weight * (1 - mean), 0);
+    const before = i === first ? CURE.ofFirstRule : left / others;
+    const odds = fits(HEALS.cure, successes, failures) - fits(HEALS.other, successes, failures);
+    return { successes, failures, log: Math.log(before) + odds };
+  });
+  const none = Math.log(CURE.none);
+  const top = Math.max(none, ...rows.map(({ log }) => log));
+  const total = rows.reduce((sum, { log }) => sum + Math.exp(log - top), Math.exp(none - top));
+  return rows.map(({ successes, failures, log }) => {
+    const cure = Math.exp(log - top) / total;
+    const heals = cure * mean(HEALS.cure, successes, failures) + (1 - cure) * mean(HEALS.other, successes, failures);
+    return { cure, heals, successes, failures };
+  });
+}
+
+type Prior = (typeof HEALS)["cure" | "other"];
+
+function mean(prior: Prior, successes: number, failures: number): number {
+  return (prior.successes + successes) / (prior.successes + prior.failures + successes + failures);
+}
+
+/** How well outcomes fit a prior: the logarithm of their probability under it, but for what is the same under all. */
+function fits(prior: Prior, successes: number, failures: number): number {
+  return logBeta(prior.successes + successes, prior.failures + failures) - logBeta(prior.successes, prior.failures);
+}
+
+function logBeta(a: number, b: number): number {
+  return logGamma(a) + logGamma(b) - logGamma(a + b);
+}
+
+/** For x above 0: stepped up to where four terms of Stirling's series are exact to 12 digits. */
+function logGamma(x: number): number {
+  let [at, steps] = [x, 1];
+  for (; at < 10; at++) steps *= at;
+  const inverse = 1 / at;
+  const square = inverse * inverse;
+  const series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1_260 - square / 1_680)));
+  return (at - 0.5) * Math.log(at) - at + Math.log(2 * Math.PI) / 2 + series - Math.log(steps);
 }

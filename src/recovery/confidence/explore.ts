@@ -1,33 +1,35 @@
 /**
- * Which action to try when more should be learned than the suggestion itself would teach. Deterministic and bounded: only actions
- * that are declared safe, only for a given share of all tries, and only where an action may turn out better than the suggestion.
- * What is suggested to people never explores; this is for tries that a program makes.
+ * Which action an automatic run tries when more should be learned than the suggestion would teach: Thompson sampling, among actions that
+ * the catalogue calls safe and automated. How many runs may go elsewhere is the caller's budget. What is suggested to people never
+ * explores.
  */
-import { spread } from "./confidence.ts";
+import { HEALS } from "./priors.ts";
 import type { Ranked } from "./rank.ts";
 
-/** How far above its mean an action is given the benefit of the doubt, in standard deviations. */
-const OPTIMISM = 1.5;
-
-export interface Exploration {
-  /** Tries that went to another action than the suggestion, and all tries, for this fingerprint. */
-  readonly explored: number;
-  readonly tries: number;
-  /** The share of tries that may explore. 0 turns it off. */
-  readonly shareMax: number;
-  readonly isSafe: (action: string) => boolean;
-}
-
-/** The action to try; the first of `ranked` unless there is room and reason to learn about another. */
-export function actionToTry(ranked: readonly Ranked[], { explored, tries, shareMax, isSafe }: Exploration): string | undefined {
-  const first = ranked[0];
-  if (first === undefined || explored + 1 > shareMax * (tries + 1)) return first?.action;
-  let best = first;
-  let bestBound = first.rank;
-  for (const each of ranked) {
-    if (each === first || !isSafe(each.action)) continue;
-    const bound = each.rank + OPTIMISM * spread({ confidence: each.rank, weight: each.weight });
-    if (bound > bestBound) [best, bestBound] = [each, bound];
+/** The action that comes out best when each is drawn by what is believed of it. `next`: a number in [0, 1), each time another. */
+export function actionToTry(
+  ranked: readonly Pick<Ranked, "action" | "belief">[],
+  suggested: string,
+  mayTry: (action: string) => boolean,
+  next: () => number,
+): string {
+  let best = { action: suggested, drawn: -1 };
+  for (const { action, belief } of ranked) {
+    if (action !== suggested && !mayTry(action)) continue;
+    const { successes, failures } = next() < belief.cure ? HEALS.cure : HEALS.other;
+    const [x, y] = [gamma(successes + belief.successes, next), gamma(failures + belief.failures, next)];
+    if (x / (x + y) > best.drawn) best = { action, drawn: x / (x + y) };
   }
   return best.action;
+}
+
+/** A draw from the gamma distribution of a shape of 1 or more, by acceptance of a cubed normal one. 1 - next() is never 0. */
+function gamma(shape: number, next: () => number): number {
+  const d = shape - 1 / 3;
+  const c = 1 / Math.sqrt(9 * d);
+  for (;;) {
+    const normal = Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+    const v = (1 + c * normal) ** 3;
+    if (v > 0 && Math.log(1 - next()) < normal ** 2 / 2 + d - d * v + d * Math.log(v)) return d * v;
+  }
 }

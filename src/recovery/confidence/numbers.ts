@@ -1,21 +1,23 @@
 /** What the recovery engine counts: what became of messages that an action touched, and how much there is of everything. */
 import type { Decision, EvaluationStatus, ExecutionStatus } from "../candidates/candidate.ts";
 
-/** Outcomes as they weigh at `at` (milliseconds since the epoch); see recovery/confidence. */
+/** Executions of an action over all groups as they weigh now, without those that came after a repair. */
 export interface OutcomeCount {
   readonly action: string;
-  /** `group`: of this group and those merged into it. */
-  readonly level: "group" | "topic" | "all";
   readonly successes: number;
   readonly failures: number;
-  readonly at: number;
 }
 
+/** What became of messages of a group that an execution touched, beyond what was known before. */
 export interface Learned {
   readonly groupId: number;
   readonly action: string;
   readonly healed: number;
   readonly failed: number;
+  /** The execution's redrive; absent: an execution of its own. */
+  readonly redriveId?: string | undefined;
+  /** What was repaired before it. */
+  readonly repair?: string | undefined;
 }
 
 /** Candidates of all rounds; groups that were merged into others are counted there. */

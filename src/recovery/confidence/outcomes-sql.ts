@@ -1,6 +1,6 @@
 /**
- * What was learned, on three levels, as weights that fade: each row is set down to the moment of its write, so what comes in any order and
- * from any process adds up to the same. Also the numbers of the whole engine.
+ * What executions showed, as rows that are revised while an execution goes on: one for each run of a redrive and each group it touches. What
+ * they weigh is not decided here. Also the numbers of the whole engine.
  */
 
 import type { Home, Row, Run } from "../../store/home.ts";
@@ -9,94 +9,96 @@ import type { At } from "../../store/store.ts";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../candidates/candidate-state.ts";
 import { uningestedCount } from "../groups/groups-sql.ts";
 import { tallySql } from "../groups/rolling-counts.ts";
-import { membersOf } from "../rows.ts";
-import type { Learned, OutcomeCount, RecoveryStats } from "./numbers.ts";
+import { type NewProvenance, SYSTEM } from "../provenance.ts";
+import { LIST_MS_MAX } from "../redrive/rows.ts";
+import { membersOf, number } from "../rows.ts";
+import { totalsOf } from "./levels.ts";
+import type { Learned, RecoveryStats } from "./numbers.ts";
+import type { Observation } from "./observation.ts";
 
-type Weights = Pick<OutcomeCount, "successes" | "failures" | "at">;
+/** I10: how many of the newest are read, of a group and of all. Those before them have faded, or are many. */
+const READ = { group: 200, all: 1_000 } as const;
+/** I10: of the messages accepted since the deaths so many are looked at for one that was delivered. */
+const SINCE_MAX = 1_000;
 
-/** Past this many half-lives nothing is left (and PostgreSQL takes a number that is too small for an error). */
-const HALF_LIVES_MAX = 60;
+/** The least id that a message accepted at that moment can have. */
+const idAt = (at: string) => `(lpad(to_hex((extract(epoch from ${at}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
 
-/** What weighs at `at_ms` of `of`, when the later of both moments has come; $1: the half-life. */
-const share = (of: string, other: string) => `(case when ${other}.at_ms - ${of}.at_ms > ${HALF_LIVES_MAX} * $1::float8 then 0
-    else power(2::float8, -greatest(0, ${other}.at_ms - ${of}.at_ms) / $1::float8) end)`;
+/** $1 redrive, $2 whether a person runs it. What waits is observed from now on; a topic changes when a person puts another definition. */
+const beginSql = (s: string, clock: string) => `insert into ${s}.recovery_observation
+    (redrive_id, run, group_id, action, by_person, repair, breaker_open, delivered_since, down_ms, at)
+  select r.id, r.version, x.group_id, r.action, $2::boolean,
+    coalesce(r.repair, case when t.updated_at > x.first_at then 'topic ' || t.name || ' was changed' end,
+      case when g.held_by is not null then 'the group was held for ' || g.held_by end),
+    coalesce(t.breaker_state <> 0, false), y.delivered, case when not y.delivered then extract(epoch from ${clock} - x.first_at) * 1000 end, ${clock}
+  from ${s}.redrive r
+  cross join lateral (select i.group_id, min(d.died_at) as first_at, max(d.died_at) as last_at from ${s}.redrive_item i
+    join ${s}.dead_letter d on d.id = i.message_id where i.redrive_id = r.id and i.state = 0 and i.group_id is not null group by 1) x
+  join ${s}.recovery_group g on g.id = x.group_id
+  left join ${s}.topic t on t.name = g.topic
+  cross join lateral (select exists (select from (select m.id, m.lane_id from ${s}.message m where m.id >= ${idAt("x.last_at")} order by m.id desc limit ${SINCE_MAX}) m
+    join ${s}.lane l on l.id = m.lane_id and l.topic_id = t.id
+    join ${s}.attempt a on a.message_id = m.id and a.outcome in (1, 2)) as delivered) y
+  where r.id = $1::uuid and r.action is not null
+  on conflict do nothing`;
 
-const learnSql = (s: string) => `insert into ${s}.recovery_outcome as o (level, scope, action, successes, failures, at_ms)
-  select x.* from unnest($2::text[], $3::text[], $4::text[], $5::float8[], $6::float8[], $7::float8[]) x
-  on conflict (level, scope, action) do update set
-    successes = o.successes * ${share("o", "excluded")} + excluded.successes * ${share("excluded", "o")},
-    failures = o.failures * ${share("o", "excluded")} + excluded.failures * ${share("excluded", "o")},
-    at_ms = greatest(o.at_ms, excluded.at_ms)`;
+/** When a redrive begins to run, and when it is resumed. */
+export async function beginObserving(s: string, run: Run, id: string, person: boolean, clock: string): Promise<void> {
+  await run(beginSql(s, clock), [id, person], { patienceMs: LIST_MS_MAX });
+}
 
-/** Adds up what goes to the same row, so that a statement meets each once, and sorts: writers wait in one direction only. */
-export async function learnIn(
-  s: string,
-  run: Run,
-  learned: readonly Learned[],
-  halfLifeMs: number,
-  now: Date | undefined,
-): Promise<void> {
+/** Whether what these lines tell of was asked for, and did not begin by itself. */
+export const byPerson = (lines: readonly NewProvenance[]): boolean => lines.some(({ actorType }) => actorType !== "system");
+
+/** $1–$6 lists. Where nothing was begun (a redrive of the version before), what is known now has to do. */
+const learnSql = (s: string, clock: string) => `insert into ${s}.recovery_observation as o
+    (redrive_id, run, group_id, action, by_person, repair, breaker_open, delivered_since, healed, failed, at)
+  select x.redrive_id, coalesce((select max(b.run) from ${s}.recovery_observation b where b.redrive_id = x.redrive_id and b.group_id = x.group_id), 0),
+    x.group_id, x.action, coalesce(r.actor <> '${SYSTEM.actor}', false), x.repair, false, true, x.healed, x.failed, ${clock}
+  from (select coalesce(x.redrive_id, gen_random_uuid()) as redrive_id, x.group_id, x.action, x.repair, x.healed, x.failed
+    from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) x(redrive_id, group_id, action, repair, healed, failed)) x
+  join ${s}.recovery_group g on g.id = x.group_id left join ${s}.redrive r on r.id = x.redrive_id
+  order by x.group_id
+  on conflict (redrive_id, group_id, run) do update set healed = o.healed + excluded.healed, failed = o.failed + excluded.failed, at = excluded.at`;
+
+/** Each group at most once for a redrive. */
+export async function learnIn(s: string, run: Run, learned: readonly Learned[], now: Date | undefined): Promise<void> {
   const some = learned.filter(({ healed, failed, groupId }) => healed + failed > 0 && Number.isSafeInteger(groupId));
   if (some.length === 0) return;
-  const text = `select f.id::text, g.id::text, g.topic, ${epoch(clockSql(now))} from ${s}.recovery_group f
-    join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id) where f.id = any ($1::bigint[])`;
-  const groups = new Map((await run(text, [[...new Set(some.map((l) => l.groupId))]])).map((row) => [Number(row[0]), row]));
-  const sums = new Map<string, { level: string; scope: string; action: string; healed: number; failed: number }>();
-  let atMs = 0;
-  for (const { groupId, action, healed, failed } of some) {
-    const [, root, topic, seconds] = groups.get(groupId) ?? [];
-    if (root === undefined) continue;
-    atMs = Math.round(Number(seconds) * 1_000);
-    for (const [level, scope] of [
-      ["group", root],
-      ["topic", topic],
-      ["all", ""],
-    ] as [string, string][]) {
-      const name = JSON.stringify([level, scope, action]);
-      const sum = sums.get(name) ?? { level, scope, action, healed: 0, failed: 0 };
-      sums.set(name, { ...sum, healed: sum.healed + healed, failed: sum.failed + failed });
-    }
-  }
-  const rows = [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
-  if (rows.length === 0) return;
-  await run(learnSql(s), [
-    halfLifeMs,
-    rows.map((r) => r.level),
-    rows.map((r) => r.scope),
-    rows.map((r) => r.action),
-    rows.map((r) => r.healed),
-    rows.map((r) => r.failed),
-    rows.map(() => atMs),
+  const list = <T>(of: (each: Learned) => T): T[] => some.map(of);
+  await run(learnSql(s, clockSql(now)), [
+    list((each) => each.redriveId ?? null),
+    list(({ groupId }) => groupId),
+    list(({ action }) => action),
+    list(({ repair }) => repair ?? null),
+    list(({ healed }) => healed),
+    list(({ failed }) => failed),
   ]);
 }
 
-const outcomeOf = ([action, level, successes, failures, at]: Row): OutcomeCount => ({
-  action: action as string,
-  level: level as OutcomeCount["level"],
-  successes: Number(successes),
-  failures: Number(failures),
-  at: Number(at),
+/** Newest first; $1: a group or null. */
+const readSql = (
+  s: string,
+) => `with own as (select o.* from ${membersOf(s, `(select coalesce(f.merged_into, f.id) from ${s}.recovery_group f where f.id = $1::bigint)`)} x
+      join ${s}.recovery_observation o on o.group_id = x.id and o.healed + o.failed > 0 order by o.at desc limit ${READ.group}),
+    newest as (select o.* from ${s}.recovery_observation o where o.healed + o.failed > 0 order by o.at desc limit ${READ.all})
+  select g.id::text, g.cause, o.action, o.healed::text, o.failed::text, o.by_person::text, o.repair, o.breaker_open::text, o.delivered_since::text,
+    o.down_ms::text, ${epoch("o.at")} from (select * from own union select * from newest) o
+  join ${s}.recovery_group f on f.id = o.group_id join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id) order by o.at desc, o.redrive_id`;
+
+const observationOf = (row: Row): Observation => ({
+  groupId: Number(row[0]),
+  cause: row[1] ?? null,
+  action: row[2] as string,
+  healed: Number(row[3]),
+  failed: Number(row[4]),
+  byPerson: row[5] === "true",
+  repair: row[6] ?? null,
+  breakerOpen: row[7] === "true",
+  deliveredSince: row[8] === "true",
+  downMs: number(row[9]),
+  at: Math.round(Number(row[10]) * 1_000),
 });
-
-const COLUMNS = "o.action, o.level, o.successes::text, o.failures::text, o.at_ms::text";
-const ORDER = "order by o.action, array_position(array['group', 'topic', 'all'], o.level), o.scope";
-
-function added<T extends Weights>(a: T, b: Weights, halfLifeMs: number): T {
-  const at = Math.max(a.at, b.at);
-  const [one, other] = [2 ** -((at - a.at) / halfLifeMs), 2 ** -((at - b.at) / halfLifeMs)];
-  return { ...a, successes: a.successes * one + b.successes * other, failures: a.failures * one + b.failures * other, at };
-}
-
-/** Groups that were merged have rows of their own: those of one action and level are added up. */
-function summed(rows: readonly OutcomeCount[], halfLifeMs: number): OutcomeCount[] {
-  const found = new Map<string, OutcomeCount>();
-  for (const row of rows) {
-    const name = `${row.level} ${row.action}`;
-    const sum = found.get(name);
-    found.set(name, sum ? added(sum, row, halfLifeMs) : row);
-  }
-  return [...found.values()];
-}
 
 const statsSql = (s: string) => `select x.name, sum(x.n)::text from (${tallySql(s)}
   union all select 'uningested', ${uningestedCount(s, "$1")}) x group by 1`;
@@ -112,25 +114,28 @@ export function createOutcomes(home: Home) {
   const { s } = home;
   const run = home.read("read outcomes");
   return {
-    /** Of this group (or the one it was merged into), its topic, and everywhere; by action, the nearest level first. */
-    async outcomes(groupId: number, halfLifeMs: number) {
-      if (!Number.isSafeInteger(groupId)) return [];
-      // Each level by its key: one condition for all three would read the table.
-      const text = `with g as materialized (select g.id, g.topic from ${s}.recovery_group f
-          join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id) where f.id = $1::bigint)
-        select ${COLUMNS} from (
-          select o.* from g cross join lateral ${membersOf(s, "g.id")} x join ${s}.recovery_outcome o on o.level = 'group' and o.scope = x.id::text
-          union all select o.* from g join ${s}.recovery_outcome o on o.level = 'topic' and o.scope = g.topic
-          union all select o.* from g join ${s}.recovery_outcome o on o.level = 'all' and o.scope = '') o ${ORDER}`;
-      return summed((await run(text, [groupId])).map(outcomeOf), halfLifeMs);
+    /** Of this group (or the one it was merged into; null: of none in particular) and of all others, the newest first. */
+    async observations(groupId: number | null): Promise<Observation[]> {
+      return (await run(readSql(s), [Number.isSafeInteger(groupId) ? groupId : null])).map(observationOf);
     },
-    /** Adds outcomes on all levels; what was there fades with the half-life first. A clock that runs behind makes nothing grow. */
-    learn: (learned: readonly Learned[], halfLifeMs: number, at?: At) =>
-      home.transaction("learn", ({ run: inside }) => learnIn(s, inside, learned, halfLifeMs, at?.now)),
+    learn: (learned: readonly Learned[], at?: At) =>
+      home.transaction("learn", ({ run: inside }) => learnIn(s, inside, learned, at?.now)),
+    /** What the group's failures come from; observations of other groups with the same cause tell about it. */
+    async setCause(groupId: number, cause: string): Promise<void> {
+      const text = `update ${s}.recovery_group set cause = $2 where id = $1::bigint and cause is distinct from $2`;
+      await home.write("set a cause")(text, [groupId, cause]);
+    },
+    /** Executions that began by themselves since, and how many of them tried another action than the suggestion. */
+    async automatic(sinceMs: number, at?: At): Promise<{ readonly executions: number; readonly explored: number }> {
+      const text = `select count(*)::text, (count(*) filter (where c.evaluation::json ->> 'explored' is not null))::text from ${s}.recovery_candidate c
+        where c.executed_by = '${SYSTEM.actor}' and c.began_at > ${clockSql(at?.now)} - $1::float8 * interval '1 ms'`;
+      const [[executions, explored] = []] = await run(text, [sinceMs]);
+      return { executions: Number(executions), explored: Number(explored) };
+    },
     /** Topics that start with one of `except` do not count as uningested. */
     async stats(except: readonly string[]): Promise<RecoveryStats> {
       const counts = new Map((await run(statsSql(s), [except])).map(([name, n]) => [name as string, Number(n)]));
-      const all = await run(`select ${COLUMNS} from ${s}.recovery_outcome o where o.level = 'all' ${ORDER}`);
+      const observations = (await run(readSql(s), [null])).map(observationOf);
       const of = (name: string) => counts.get(name) ?? 0;
       return {
         groups: of("groups"),
@@ -139,7 +144,7 @@ export function createOutcomes(home: Home) {
         decisions: tally(DECISIONS, counts, 0),
         evaluations: tally(EVALUATION_STATUSES, counts, 1),
         executions: tally(EXECUTION_STATUSES, counts, 2),
-        outcomes: all.map(outcomeOf),
+        outcomes: totalsOf(observations),
         uningested: of("uningested"),
       };
     },

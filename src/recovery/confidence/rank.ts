@@ -1,37 +1,68 @@
 /**
  * Which of several actions comes first. Without outcomes it is the order of the rules that propose them (priority, score, id);
- * outcomes move an action up or down by its posterior, continuously, so that no single outcome turns the list over.
+ * outcomes move an action up or down by how likely it heals.
  */
-import { type Confidence, confidence, type Evidence, PRIOR_WITHOUT_RULE } from "./confidence.ts";
+import { MakegoodError } from "../../message/errors.ts";
+import { type Belief, beliefs, type Contribution, contributionsOf, type Evidence } from "./confidence.ts";
+import { GUESS, PRIOR_WITHOUT_RULE } from "./priors.ts";
 
 /** An action with the score of the first rule that proposes it, in the order of the rules; absent: none does. */
 export interface Proposal {
   readonly action: string;
   readonly score?: number;
+  /** Its rule asks how often something happened, and not what: that says little about what heals it. */
+  readonly general?: boolean;
 }
 
-export interface Ranked extends Confidence {
+export interface Ranked {
   readonly action: string;
   readonly prior: number;
-  /** What it is ranked by: the posterior, with a prior that is no higher than that of any proposal before it. */
-  readonly rank: number;
+  /** In [0, 1]: how likely it heals; without outcomes the score. */
+  readonly confidence: number;
+  /** It is ranked by what this says: the same without the score, which may be higher for a lower rule. */
+  readonly belief: Belief;
+  /** Executions behind it, the score's included. */
+  readonly weight: number;
+  readonly contributions: readonly Contribution[];
+  /** Outcomes say something about it: its own, or those of other actions for this kind. */
+  readonly known: boolean;
 }
 
 /**
- * The proposals, best first. A lower rule may have the higher score, and still it must not come first without a reason, or
- * priority would mean nothing: for the order alone its prior is capped by those before it. The confidence that is shown is not.
+ * The proposals, best first. A score is a guess: it corrects what was fitted for as long as little is known of this kind, so that a
+ * failure without a history has the confidence that its rule states.
  */
 export function rankActions(proposals: readonly Proposal[], evidence: (action: string) => Evidence, at: number): Ranked[] {
-  let cap = 1;
-  const ranked = proposals.map(({ action, score: proposed }): Ranked => {
-    const score = proposed ?? PRIOR_WITHOUT_RULE;
-    // Elsewhere an action was chosen because it fitted there: where no rule says that it fits here, only outcomes from here count.
-    const outcomes = proposed === undefined ? { own: evidence(action).own } : evidence(action);
-    cap = Math.min(cap, score);
-    const shown = confidence(score, outcomes, at);
-    const rank = cap === score ? shown.confidence : confidence(cap, outcomes, at).confidence;
-    return { action, prior: score, rank, ...shown };
+  const known = proposals.map(({ action }) => contributionsOf(evidence(action), at));
+  const scored = proposals.filter(({ score }) => score !== undefined);
+  const first = proposals.indexOf(scored.find(({ general }) => general !== true) ?? (scored[0] as Proposal));
+  const before = beliefs(
+    known.map(() => []),
+    first,
+  );
+  const after = beliefs(known, first);
+  const here = known.flat().reduce((sum, { from, weight }) => sum + (from === "own" ? weight : 0), 0);
+  const ranked = proposals.map(({ action, score }, i): Ranked => {
+    const prior = score ?? PRIOR_WITHOUT_RULE;
+    if (!(prior >= 0 && prior <= 1)) {
+      throw new MakegoodError("invariant_violated", `A score of ${prior} is no probability: it must lie in 0 to 1.`, { prior });
+    }
+    const belief = after[i] as Belief;
+    const [was, is] = [before[i]?.heals ?? 0, belief.heals];
+    // Written as the score plus what was learned: without outcomes it is the score to the last bit, so 0.8 passes a gate of 0.8.
+    const confidence = prior + (is - was) + (was - prior) * (here / (here + GUESS));
+    const weights = known[i]?.reduce((sum, { weight }) => sum + weight, 0) ?? 0;
+    return {
+      action,
+      prior,
+      confidence: Math.min(1, Math.max(0, confidence)),
+      belief,
+      weight: GUESS + weights,
+      contributions: [{ from: "prior", weight: GUESS, mean: prior }, ...(known[i] ?? [])],
+      known: here + weights > 0,
+    };
   });
+  if (!ranked.some(({ known }) => known)) return ranked;
   // The sort is stable: equals stay in the order of the rules.
-  return ranked.sort((a, b) => b.rank - a.rank);
+  return ranked.sort((a, b) => b.belief.heals - a.belief.heals);
 }

@@ -5,7 +5,6 @@
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
 import { createCarrierTopics } from "../carrier.ts";
-import { HALF_LIFE_MS } from "../confidence/outcome-counts.ts";
 import { announce } from "./announce.ts";
 import { carrierFor } from "./carriers.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps, type RedriveSettings } from "./deps.ts";
@@ -165,7 +164,7 @@ class ClaimWork implements ClaimedRedrive {
     const resolvedMs = action === null ? 0 : this.#settings.quietMs;
     const quietMs = mode === "watch" ? WATCH_MS_MAX : resolvedMs;
     const judge = { plan: this.#plan, down: this.#down };
-    const how = { limit: LOOK_ITEMS, halfLifeMs: HALF_LIFE_MS, quietMs, judge };
+    const how = { limit: LOOK_ITEMS, quietMs, judge };
     const counts = await this.#store.look(this.id, this.#token, how);
     if (!counts) return false;
     this.#redrive = { ...this.#redrive, counts };

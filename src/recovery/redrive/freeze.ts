@@ -5,6 +5,7 @@
 import type { Home, Run } from "../../store/home.ts";
 import { clockSql, epoch, fromEpoch } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
+import { beginObserving, byPerson } from "../confidence/outcomes-sql.ts";
 import { record } from "../provenance-sql.ts";
 import type { NewRedrive, Redrive, RedriveMode, RedrivePreview, RedriveSelect, RedriveStarted } from "./redrive.ts";
 import { keptSelect, SKIPPED, writtenSelect } from "./redrive.ts";
@@ -95,8 +96,8 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At): Pro
   if (known) return known;
   if (request.executionId !== undefined && !(await carryOn(s, run, request, clock))) return { kind: "lost" };
   const inserted = await run(
-    `insert into ${s}.redrive (id, request_key, request_hash, status, mode, action, candidate_id, actor, reason, selection, plan, created_at, started_at)
-      values ($1::uuid, $2, $3, $4, $5, $6, $7::bigint, $8, $9, $10, $11, ${clock}, case when $4 = 'running' then ${clock} end)
+    `insert into ${s}.redrive (id, request_key, request_hash, status, mode, action, candidate_id, actor, reason, selection, plan, repair, created_at, started_at)
+      values ($1::uuid, $2, $3, $4, $5, $6, $7::bigint, $8, $9, $10, $11, $12, ${clock}, case when $4 = 'running' then ${clock} end)
       on conflict do nothing returning 1`,
     [
       request.redriveId,
@@ -110,11 +111,13 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At): Pro
       request.reason,
       JSON.stringify(writtenSelect(keptSelect(request.select))),
       request.plan,
+      request.repair ?? null,
     ],
   );
   // Another request came at the same moment: this one is undone and asked again, and then it is the second of the two.
   if (inserted.length === 0) throw Object.assign(new Error("a redrive of this key was started meanwhile"), { code: "40001" });
   const redrive = await freeze(s, run, request, clock);
+  if (request.status === "running") await beginObserving(s, run, request.redriveId, byPerson(request.provenance), clock);
   await record(s, run, request.provenance, { now });
   return { kind: "started", redrive };
 }

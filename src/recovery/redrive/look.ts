@@ -17,7 +17,6 @@ import { ALL, addCounts, GROUP_COLUMNS, readRedrive, redriveGroupOf, stateCode, 
 
 export interface LookHow {
   readonly limit: number;
-  readonly halfLifeMs: number;
   readonly quietMs: number;
   /** How the groups are judged by what was seen, and the topics whose receivers are down; absent: they are not. */
   readonly judge?: { readonly plan: RedrivePlan; readonly down: readonly string[] } | undefined;
@@ -75,13 +74,13 @@ const markSql = (s: string, clock: string) => `update ${s}.redrive_item i set (l
     from (select ($3::smallint[])[x.at] as state, ($4::text[])[x.at] as reason from (select array_position($2::int[], i.n) as at) x) x)
   where i.redrive_id = $1::uuid and i.n = any ($2::int[])`;
 
-function learnedFrom({ action }: Redrive, looked: readonly Looked[]): Learned[] {
+function learnedFrom({ redriveId, action }: Redrive, looked: readonly Looked[]): Learned[] {
   const sums = new Map<number, Learned>();
   for (const { groupId, ending } of looked) {
     if (action === null || groupId === null || !ending?.learned) continue;
     const { healed, failed } = sums.get(groupId) ?? { healed: 0, failed: 0 };
     const heals = ending.state === "healed" ? 1 : 0;
-    sums.set(groupId, { groupId, action, healed: healed + heals, failed: failed + 1 - heals });
+    sums.set(groupId, { groupId, action, redriveId, healed: healed + heals, failed: failed + 1 - heals });
   }
   return [...sums.values()];
 }
@@ -116,12 +115,12 @@ async function look(s: string, inside: Inside, id: string, token: string, how: L
   if (!redrive) return null;
   const clock = clockSql(at.now);
   const looked = redrive.counts.sent === 0 ? [] : await read(s, run, redrive, how, clock);
-  const counts = looked.length === 0 ? redrive.counts : await end(s, inside, redrive, looked, how, at);
+  const counts = looked.length === 0 ? redrive.counts : await end(s, inside, redrive, looked, at);
   if (how.judge) await judge(s, run, id, [...new Set(looked.map(({ groupNo }) => groupNo))], how.judge);
   return counts;
 }
 
-async function end(s: string, { run, intervene }: Inside, redrive: Redrive, looked: readonly Looked[], how: LookHow, at: At) {
+async function end(s: string, { run, intervene }: Inside, redrive: Redrive, looked: readonly Looked[], at: At) {
   const { redriveId: id } = redrive;
   const clock = clockSql(at.now);
   const ended = (state: Ending["state"]) => looked.filter(({ ending }) => ending?.state === state);
@@ -135,7 +134,7 @@ async function end(s: string, { run, intervene }: Inside, redrive: Redrive, look
     const originals = ended("healed").map(({ messageId, revision }) => ({ id: messageId, revision }));
     await intervene("resolve", originals, redrive, at);
   }
-  await learnIn(s, run, learnedFrom(redrive, looked), how.halfLifeMs, at.now);
+  await learnIn(s, run, learnedFrom(redrive, looked), at.now);
   const moves = looked.flatMap(({ groupNo, ending }) => (ending ? [{ groupNo, from: "sent" as const, to: ending.state }] : []));
   return addCounts(s, run, id, moves);
 }

@@ -7,6 +7,7 @@ import { isUuid } from "../../platform/ids.ts";
 import type { Home, Row, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
+import { beginObserving, byPerson } from "../confidence/outcomes-sql.ts";
 import { badCursor, idCursor, type Page, type Paged, paged, pageLimit } from "../pages.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
@@ -32,6 +33,8 @@ export interface Change {
   readonly version?: number | undefined;
   readonly status: RedriveStatus;
   readonly reason: string | null;
+  /** What was repaired before it goes on. */
+  readonly repair?: string | null | undefined;
 }
 
 type Changed =
@@ -69,10 +72,11 @@ async function change(s: string, run: Run, id: string, request: Change, lines: r
   }
   const ended = status === "done" || status === "cancelled";
   await run(
-    `update ${s}.redrive set status = $2, status_reason = $3, version = version + 1, ended_at = ${ended ? clock : "null"}
+    `update ${s}.redrive set status = $2, status_reason = $3, repair = coalesce($4, repair), version = version + 1, ended_at = ${ended ? clock : "null"}
       ${status === "running" ? `, started_at = coalesce(started_at, ${clock})` : ""} where id = $1::uuid`,
-    [id, status, reason],
+    [id, status, reason, request.repair ?? null],
   );
+  if (status === "running") await beginObserving(s, run, id, byPerson(lines), clock);
   await record(s, run, lines, { now });
   return { kind: "done", redrive: (await readRedrive(s, run, id)) as Redrive } as const;
 }

@@ -87,6 +87,8 @@ export interface NewRedrive {
   readonly candidateId: number | null;
   readonly actor: string;
   readonly reason: string;
+  /** What a person said was repaired before. */
+  readonly repair?: string | null | undefined;
   readonly select: RedriveSelect;
   /** So many of each group are judged before the rest of it; absent: none. */
   readonly canary?: number | undefined;

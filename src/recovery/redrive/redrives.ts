@@ -4,7 +4,7 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { isUuid } from "../../platform/ids.ts";
-import type { Actor, Versioned } from "../recovery.ts";
+import type { Actor, AfterRepair, Versioned } from "../recovery.ts";
 import { announce } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
 import { type EditRequest, editMessage } from "./edit.ts";
@@ -55,13 +55,13 @@ export function createRedrives(deps: RedriveDeps) {
     return { ...redrive, ...standing, heldReceivers: heldReceivers(topics, openTopics, receivers, deps.clock.wallMs()) };
   }
 
-  async function move(id: string, { word, to, from }: Move, by: Versioned): Promise<Redrive> {
+  async function move(id: string, { word, to, from }: Move, by: Versioned & AfterRepair): Promise<Redrive> {
     const before = await found(id);
     if (to === "running" && from.includes(before.status)) await refuseClosed(before);
     const why = by.reason ?? null;
     const reason = why === null ? `${word} by ${by.actor}` : `${word} by ${by.actor}: ${why}`;
     const line = redriveLine(word, before, by, why);
-    const changed = await redrives.change(id, { from, version: by.version, status: to, reason }, [line]);
+    const changed = await redrives.change(id, { from, version: by.version, status: to, reason, repair: by.afterRepair }, [line]);
     if (changed.kind === "not_found") throw notFound(id);
     const { redrive } = changed;
     if (changed.kind === "version_conflict") {
@@ -99,7 +99,7 @@ export function createRedrives(deps: RedriveDeps) {
       return redrives.items(id, page);
     },
     pauseRedrive: async (id: string, by: Versioned) => detailed(await move(id, PAUSE, by)),
-    resumeRedrive: async (id: string, by: Versioned) => detailed(await move(id, RESUME, by)),
+    resumeRedrive: async (id: string, by: Versioned & AfterRepair) => detailed(await move(id, RESUME, by)),
     cancelRedrive: async (id: string, by: Versioned) => detailed(await move(id, CANCEL, by)),
     edit: (messageId: string, edit: EditRequest) => editMessage(deps, messageId, edit),
     origin: async (messageId: string) => (isUuid(messageId) ? redrives.origin(messageId) : null),

@@ -73,6 +73,8 @@ export interface RedriveRequest extends Partial<RedrivePlan> {
   readonly generationMax?: number | undefined;
   /** The topics are delivered by functions of other processes: do not insist on a sink in this one. */
   readonly elsewhere?: boolean | undefined;
+  /** What was repaired before, in words. */
+  readonly afterRepair?: string | null | undefined;
 }
 
 /** What a person may say about the redrive of an execution: whose messages it touches, and how, is its action's. */
@@ -92,6 +94,7 @@ export interface CheckedRequest {
   readonly dryRun: boolean;
   readonly confirm: number | null;
   readonly elsewhere: boolean;
+  readonly afterRepair: string | null;
 }
 
 /** The plan as a redrive keeps it; `carrier`: which of the topic's other sinks a copy goes to. */
@@ -107,13 +110,14 @@ export function checkRequest(request: RedriveRequest): CheckedRequest {
   const read = readSelect(request, faults);
   // The cap is for what is sent again; what was replayed too often may still be ended.
   const select = sends(mode) ? read : { ...read, generationMax: REDRIVE_LIMITS.generationNone };
-  const { reason, idempotencyKey = null, confirm } = request;
+  const { reason, idempotencyKey = null, confirm, afterRepair = null } = request;
   if (!PERSONS_MODES.includes(mode)) faults.push({ field: "mode", detail: `must be one of ${PERSONS_MODES.join(", ")}` });
   if ((mode === "reopen") !== (select.redriveId !== undefined)) {
     const detail = "goes with mode reopen, and that with it: the redrive that resolved or discarded what is to be open again";
     faults.push({ field: "select.redriveId", detail });
   }
   checkText("reason", reason, LIMITS.reasonBytesMax, faults);
+  if (afterRepair !== null) checkText("afterRepair", afterRepair, LIMITS.reasonBytesMax, faults);
   if (idempotencyKey !== null) checkText("idempotencyKey", idempotencyKey, LIMITS.keyBytesMax, faults);
   if (confirm !== undefined) checkNumber("confirm", confirm, 0, REDRIVE_LIMITS.messagesMax, true, faults);
   for (const field of ["dryRun", "elsewhere"] as const) {
@@ -122,7 +126,7 @@ export function checkRequest(request: RedriveRequest): CheckedRequest {
   }
   refuse(faults);
   const { dryRun = false, elsewhere = false } = request;
-  return { select, mode, plan, reason, idempotencyKey, dryRun, confirm: confirm ?? null, elsewhere };
+  return { select, mode, plan, reason, idempotencyKey, dryRun, confirm: confirm ?? null, elsewhere, afterRepair };
 }
 
 /** The plan of a request over its defaults; throws like `checkRequest`. */

@@ -48,6 +48,7 @@ export interface ExecutionRedrive {
   /** For mode copy. */
   readonly carrier?: Carrier | undefined;
   readonly reason: string;
+  readonly repair?: string | null | undefined;
   readonly plan?: (Partial<RedrivePlan> & Partial<Pick<RedriveSelect, "generationMax" | "limit" | "seen">>) | undefined;
 }
 
@@ -79,14 +80,14 @@ export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, a
 }
 
 function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: RedrivePreview | null, actor: Actor): NewRedrive {
-  const { mode, plan, reason, idempotencyKey, dryRun, confirm, elsewhere } = checked;
+  const { mode, plan, reason, idempotencyKey, dryRun, confirm, elsewhere, afterRepair: repair } = checked;
   // A person who presses twice has looked twice: the mark is no part of what was asked for.
   const { seen: _, ...asked } = checked.select;
   const select = { ...asked, seen: preview?.seen };
   const about = { redriveId: ids(), select, candidateId: null, action: sends(mode) ? PERSONS_ACTION : null };
   // With a number to compare, the list is frozen first: between counting and freezing, messages may move on.
   const status = dryRun || confirm !== null ? "planned" : "running";
-  const line = redriveLine(status, about, actor, reason, { mode, plan, select: writtenSelect(keptSelect(select)) });
+  const line = redriveLine(status, about, actor, reason, { mode, plan, repair, select: writtenSelect(keptSelect(select)) });
   return {
     ...about,
     idempotencyKey,
@@ -96,6 +97,7 @@ function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: Redr
     actor: actor.actor,
     reason,
     canary: plan.canary,
+    repair,
     plan: planText(plan),
     provenance: [line],
   };
@@ -185,7 +187,7 @@ function keyTaken(idempotencyKey: string | null, id: string): MakegoodError {
 
 /** Null: the candidate is no longer executing under this execution, and nothing was done. */
 export async function startForExecution(deps: RedriveDeps, execution: ExecutionRedrive, actor: Actor): Promise<Redrive | null> {
-  const { candidateId, executionId, groupId, action, mode, carrier, reason, plan: asked = {} } = execution;
+  const { candidateId, executionId, groupId, action, mode, carrier, reason, repair, plan: asked = {} } = execution;
   const plan = sends(mode) ? checkPlan(asked) : defaultsOf(mode);
   const { limit = REDRIVE_LIMITS.messagesMax, generationMax = REDRIVE_LIMITS.generationMax, seen } = asked;
   // The cap is for what is sent again; a message that was replayed too often may still be resolved, watched, or go elsewhere once.
@@ -209,6 +211,7 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
     reason,
     canary: plan.canary,
     carrier,
+    repair,
     plan: planText({ ...plan, carrier }),
     executionId,
     provenance: [redriveLine("running", about, actor, reason, { mode, carrier, plan })],

@@ -65,9 +65,9 @@ export function evaluate(set: RuleSet, given: RuleInput, minConfidence: number =
   const rulesEvaluated = set.rules.map((prepared) => ask(prepared, input, proposers, proposals));
   for (const action of set.actionOrder) if (!proposers.has(action)) proposals.push({ action });
   const ranked = rankActions(proposals, (action) => input.evidence.get(action) ?? NO_EVIDENCE, input.at);
-  // An action that no rule names and of which nothing is known is no suggestion, however low the bar is set.
+  // An action that no rule names is no suggestion while nothing is known of it, nor of any other action here.
   const suggestions = ranked
-    .filter(({ action, contributions }) => proposers.has(action) || contributions.length > 1)
+    .filter(({ action, known }) => proposers.has(action) || known)
     .map((each): Suggestion => ({ ...each, rules: proposers.get(each.action) ?? [] }));
   const recommended = suggestions.find((each) => isSelectable(each.confidence, minConfidence));
   return {
@@ -100,7 +100,7 @@ function ask(
     contribution = { kind: before === undefined ? "prior" : "supports", action, score };
     if (before === undefined) {
       proposers.set(action, [rule.id]);
-      proposals.push({ action, score });
+      proposals.push({ action, score, general: "occurrences" in rule.condition || "history" in rule.condition });
     } else before.push(rule.id);
   }
   const { id, version, priority } = rule;

@@ -11,7 +11,7 @@ import { shown } from "./mistakes.ts";
 import type { KnownActions } from "./parse-rule.ts";
 import { INPUT_LIMITS, type PatternField } from "./rule.ts";
 
-/** What became of the messages that an action touched: for this fingerprint, its topic, and everywhere. */
+/** What became of executions of an action: for this kind of failure, others with its cause, and all others. */
 export interface ActionOutcomes extends Evidence {
   readonly action: string;
 }
@@ -56,17 +56,17 @@ export function prepareInput(input: RuleInput, actions: KnownActions, find: Caus
   const evidence = new Map<string, Evidence>();
   const notes: string[] = [];
   let latest = 0;
-  for (const { action, own, topic, global } of (input.outcomes ?? []).slice(0, OUTCOMES_MAX)) {
+  for (const { action, own, cause, all } of (input.outcomes ?? []).slice(0, OUTCOMES_MAX)) {
     if (!actions.has(action)) {
       if (notes.length < NOTES_MAX) notes.push(`outcomes of ${shown(action)} were left out: it is no action of the catalogue`);
       continue;
     }
-    latest = Math.max(latest, own?.at ?? 0, topic?.at ?? 0, global?.at ?? 0);
+    latest = Math.max(latest, own?.at ?? 0, cause?.at ?? 0, all?.at ?? 0);
     const before = evidence.get(action) ?? NONE;
     evidence.set(action, {
       own: together(before.own, own),
-      topic: together(before.topic, topic),
-      global: together(before.global, global),
+      cause: together(before.cause, cause),
+      all: together(before.all, all),
     });
   }
   const code = readCode(fields.code, fields.message);
@@ -75,5 +75,5 @@ export function prepareInput(input: RuleInput, actions: KnownActions, find: Caus
 }
 
 function together(a: OutcomeCounts | undefined, b: OutcomeCounts | undefined): OutcomeCounts | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : merged(a, b);
+  return b === undefined ? a : merged(a, b);
 }

@@ -117,7 +117,9 @@ export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
   approveCandidate: decides("approve"),
   rejectCandidate: decides("reject"),
   executeCandidate: (recovery, asked, actor) =>
-    changed(recovery, asked, actor, (id, by) => recovery.execute(id, { ...by, redrive: asked.body.redrive })),
+    changed(recovery, asked, actor, (id, by) =>
+      recovery.execute(id, { ...by, redrive: asked.body.redrive, afterRepair: asked.body.afterRepair }),
+    ),
   claimCandidate: (recovery, asked, actor) =>
     changed(recovery, asked, actor, (id, by) => recovery.claim(id, { ...asked.body, ...by })),
   async reportOutcome(recovery, asked, actor) {
@@ -201,7 +203,7 @@ function documentText({ body }: Pick<Asked<"putRule">, "body">, id?: string): st
 }
 
 const moves =
-  (move: "pauseRedrive" | "resumeRedrive" | "cancelRedrive") =>
+  (move: "pauseRedrive" | "cancelRedrive") =>
   async (recovery: Recovery, asked: Asked<"pauseRedrive">, actor: Actor): Promise<Reply> =>
     shownRedrive(await recovery[move](identified("redrive", asked), changedBy(asked, actor)));
 
@@ -216,7 +218,10 @@ export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessa
   listRedriveItems: async (recovery, asked) =>
     page(await recovery.redriveItems(identified("redrive", asked), limited(asked.query)), (one) => wireOf(redriveItem, one)),
   pauseRedrive: moves("pauseRedrive"),
-  resumeRedrive: moves("resumeRedrive"),
+  async resumeRedrive(recovery, asked, actor) {
+    const by = { ...changedBy(asked, actor), afterRepair: asked.body.afterRepair };
+    return shownRedrive(await recovery.resumeRedrive(identified("redrive", asked), by));
+  },
   cancelRedrive: moves("cancelRedrive"),
   /** I8: the new payload is cut out as text; whether it fits the topic's schema is the engine's question. */
   async editMessage(recovery, asked, actor, kernel) {

@@ -1,7 +1,8 @@
-/** The one confidence: its properties, decay, stand-ins, ranking, the gates and bounded exploration (EV-47, EV-48, DR-32). */
+/** The one confidence: its properties, decay, levels, ranking, the gates and bounded exploration (EV-47, EV-48, DR-32). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { confidence, PRIOR_WITHOUT_RULE } from "../../../src/recovery/confidence/confidence.ts";
+import { createCatalogue } from "../../../src/recovery/actions/catalogue.ts";
+import { toTry } from "../../../src/recovery/candidates/auto-execution.ts";
 import { actionToTry } from "../../../src/recovery/confidence/explore.ts";
 import {
   type AutoExecution,
@@ -9,9 +10,9 @@ import {
   CONFIDENCE_GATES,
   isSelectable,
 } from "../../../src/recovery/confidence/gates.ts";
+import { evidenceOf, repairNotes, totalsOf } from "../../../src/recovery/confidence/levels.ts";
+import type { Observation } from "../../../src/recovery/confidence/observation.ts";
 import {
-  type ActionResult,
-  counted,
   decayed,
   HALF_LIFE_MS,
   merged,
@@ -19,6 +20,7 @@ import {
   outcomeCounts,
   weightOf,
 } from "../../../src/recovery/confidence/outcome-counts.ts";
+import { PRIOR_WITHOUT_RULE } from "../../../src/recovery/confidence/priors.ts";
 import { rankActions } from "../../../src/recovery/confidence/rank.ts";
 
 const NOW = 1_760_000_000_000;
@@ -27,52 +29,69 @@ const amount = fc.double({ min: 0, max: 1e6, noNaN: true });
 const time = fc.integer({ min: NOW - 20 * HALF_LIFE_MS, max: NOW });
 const counts = fc.record({ successes: amount, failures: amount, at: time });
 const maybe = fc.option(counts, { nil: undefined });
-const evidence = fc.record({ own: maybe, topic: maybe, global: maybe });
+const evidence = fc.record({ own: maybe, cause: maybe, all: maybe });
 const close = (a: number, b: number): boolean => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
+const of = (successes: number, failures: number): OutcomeCounts => ({ successes, failures, at: NOW });
+const ACTIONS = ["first", "second", "third", "fourth"];
 
-describe("the posterior mean", () => {
+/** How sure the first of four actions is, of which a rule proposes it alone. */
+function confidence(
+  score: number,
+  given: Parameters<typeof rankActions>[1] extends (action: string) => infer E ? E : never,
+  at = NOW,
+): number {
+  const proposals = ACTIONS.map((action, i) => (i === 0 ? { action, score } : { action }));
+  const ranked = rankActions(proposals, (action) => (action === "first" ? given : {}), at);
+  return ranked.find(({ action }) => action === "first")?.confidence ?? Number.NaN;
+}
+
+describe("the confidence", () => {
   it("without outcomes is the rule's score, to the last bit", () => {
-    fc.assert(fc.property(prior, (score) => confidence(score, {}, NOW).confidence === score));
-  });
-
-  it("a score is worth three observations", () => {
-    const own = { successes: 3, failures: 0, at: NOW };
-    expect(confidence(0.5, { own }, NOW).confidence).toBeCloseTo(0.75, 12);
-    expect(confidence(0.85, { own: { successes: 0, failures: 7, at: NOW } }, NOW).confidence).toBeCloseTo(0.255, 12);
-    expect(confidence(0.5, { own }, NOW).contributions).toEqual([
-      { from: "prior", weight: 3, mean: 0.5 },
-      { from: "own", weight: 3, mean: 1 },
-    ]);
+    fc.assert(fc.property(prior, (score) => confidence(score, {}) === score));
   });
 
   it("lies in 0 to 1 for any evidence", () => {
     fc.assert(
       fc.property(prior, evidence, (score, given) => {
-        const { confidence: mean } = confidence(score, given, NOW);
+        const mean = confidence(score, given);
         expect(mean >= 0 && mean <= 1).toBe(true);
       }),
     );
   });
 
-  it("rises with a success and falls with a failure, whatever stands in", () => {
+  it("rises with a success and falls with a failure", () => {
+    const score = fc.double({ min: 0.3, max: 0.9, noNaN: true });
     fc.assert(
-      fc.property(prior, evidence, (score, given) => {
-        const before = confidence(score, given, NOW).confidence;
-        const better = confidence(score, { ...given, own: counted(given.own, "healed", NOW) }, NOW).confidence;
-        const worse = confidence(score, { ...given, own: counted(given.own, "failed", NOW) }, NOW).confidence;
-        expect(better >= before - 1e-9).toBe(true);
-        expect(worse <= before + 1e-9).toBe(true);
+      fc.property(score, fc.nat(12), fc.nat(12), (given, successes, failures) => {
+        const before = confidence(given, { own: of(successes, failures) });
+        expect(confidence(given, { own: of(successes, failures + 1) })).toBeLessThan(before);
+        if (before < 0.9) expect(confidence(given, { own: of(successes + 1, failures) })).toBeGreaterThan(before - 0.01);
       }),
     );
   });
 
   it("comes near the truth when there is much of it, and stays near the score when there is little", () => {
-    expect(confidence(0.1, { own: { successes: 900, failures: 100, at: NOW } }, NOW).confidence).toBeCloseTo(0.9, 2);
-    expect(confidence(0.8, { own: { successes: 0, failures: 0.01, at: NOW } }, NOW).confidence).toBeCloseTo(0.8, 2);
+    expect(confidence(0.1, { own: of(900, 100) })).toBeCloseTo(0.9, 2);
+    expect(confidence(0.8, { own: of(0, 0.01) })).toBeCloseTo(0.8, 2);
+  });
+
+  it("of one action speaks for the others when it fails, and against them when it heals", () => {
+    const proposals = [{ action: "first", score: 0.8 }, { action: "other" }];
+    const other = (own: OutcomeCounts) =>
+      rankActions(proposals, (action) => (action === "first" ? { own } : {}), NOW).find(({ action }) => action === "other");
+    expect(other(of(0, 4))?.belief.cure).toBeGreaterThan(1.5 * (other(of(0, 0))?.belief.cure ?? 1));
+    expect(other(of(4, 0))?.belief.cure).toBeLessThan(other(of(0, 0))?.belief.cure ?? 0);
+  });
+
+  it("does not take the last action left for the cure: there may be none", () => {
+    const tried = ACTIONS.map((action) => ({ action, score: 0.5 }));
+    const last = rankActions(tried, (action) => (action === "fourth" ? {} : { own: of(0, 6) }), NOW)[0];
+    expect(last?.action).toBe("fourth");
+    expect(last?.confidence).toBeLessThan(CONFIDENCE_GATES.autoExecute);
   });
 
   it("refuses what is no score and no count, since a guess would hide it", () => {
-    for (const score of [-0.1, 1.1, Number.NaN]) expect(() => confidence(score, {}, NOW)).toThrow(/no probability/);
+    for (const score of [-0.1, 1.1, Number.NaN]) expect(() => confidence(score, {})).toThrow(/no probability/);
     const bad: [number, number, number][] = [
       [-1, 0, NOW],
       [0, Number.NaN, NOW],
@@ -81,45 +100,22 @@ describe("the posterior mean", () => {
     ];
     for (const [successes, failures, at] of bad) {
       expect(() => outcomeCounts(successes, failures, at)).toThrow(/no counts/);
-      expect(() => confidence(0.5, { own: { successes, failures, at } }, NOW)).toThrow(/no counts/);
+      expect(() => confidence(0.5, { own: { successes, failures, at } })).toThrow(/no counts/);
     }
-  });
-});
-
-describe("stand-ins", () => {
-  const sure: OutcomeCounts = { successes: 1_000, failures: 0, at: NOW };
-  const hopeless: OutcomeCounts = { successes: 0, failures: 1_000, at: NOW };
-
-  it("count as three observations at most, the topic before all topics", () => {
-    expect(confidence(0.5, { topic: sure }, NOW).confidence).toBeCloseTo(0.75, 12);
-    expect(confidence(0.5, { global: sure }, NOW).confidence).toBeCloseTo(0.75, 12);
-    expect(confidence(0.5, { topic: sure, global: hopeless }, NOW).confidence).toBeCloseTo(0.75, 12);
-    const one = { successes: 1, failures: 0, at: NOW };
-    expect(confidence(0.5, { topic: one, global: hopeless }, NOW).confidence).toBeCloseTo(2.5 / 6, 12);
-  });
-
-  it("make room one for one, and are gone after three outcomes of the fingerprint", () => {
-    const own = (failures: number) => ({ successes: 0, failures, at: NOW });
-    const means = [0, 1, 2, 3, 4].map((failures) => confidence(0.5, { own: own(failures), topic: sure }, NOW).confidence);
-    expect(means.map((mean) => mean.toFixed(4))).toEqual(["0.7500", "0.5833", "0.4167", "0.2500", "0.2143"]);
-    expect(confidence(0.5, { own: own(3), topic: sure, global: sure }, NOW).contributions).toHaveLength(2);
   });
 });
 
 describe("decay", () => {
   it("EV-48: halves in 30 days", () => {
-    const old = { successes: 8, failures: 4, at: NOW };
+    const old = of(8, 4);
     expect(decayed(old, NOW + 30 * 24 * 3_600_000)).toEqual({ successes: 4, failures: 2, at: NOW + HALF_LIFE_MS });
     expect(weightOf(decayed(old, NOW + 2 * HALF_LIFE_MS))).toBeCloseTo(3, 12);
   });
 
-  it("forgets: in time the answer comes back to the score, and never moves away from it", () => {
+  it("forgets: in time the answer comes back to the score", () => {
     fc.assert(
-      fc.property(prior, counts, fc.nat(40), fc.nat(40), (score, own, earlier, more) => {
-        const off = (lives: number): number =>
-          Math.abs(confidence(score, { own }, NOW + lives * HALF_LIFE_MS).confidence - score);
-        expect(off(earlier + more) <= off(earlier) + 1e-9).toBe(true);
-        expect(off(60) < 1e-6).toBe(true);
+      fc.property(prior, counts, (score, own) => {
+        expect(Math.abs(confidence(score, { own }, NOW + 60 * HALF_LIFE_MS) - score) < 1e-6).toBe(true);
       }),
     );
   });
@@ -134,26 +130,88 @@ describe("decay", () => {
       }),
     );
   });
-});
 
-describe("counting", () => {
-  it("does not depend on the order, nor on how the outcomes were divided among processes", () => {
-    const result = fc.constantFrom<ActionResult>("healed", "failed");
-    const outcomes = fc.array(fc.record({ result, at: time }), { minLength: 1, maxLength: 20 });
-    const count = (list: readonly { result: ActionResult; at: number }[]): OutcomeCounts | undefined =>
-      list.reduce<OutcomeCounts | undefined>((sum, each) => counted(sum, each.result, each.at), undefined);
+  it("adds up to the same in any order", () => {
     fc.assert(
-      fc.property(outcomes, fc.nat(20), fc.infiniteStream(fc.nat(1_000)), (list, cut, keys) => {
-        const shuffled = list.map((each) => ({ each, key: keys.next().value ?? 0 })).sort((a, b) => a.key - b.key);
-        const [one, other] = [count(list.slice(0, cut)), count(list.slice(cut))];
-        const parts = one === undefined || other === undefined ? (one ?? other) : merged(other, one);
-        const whole = decayed(count(list) as OutcomeCounts, NOW);
-        for (const each of [count(shuffled.map((entry) => entry.each)), parts]) {
-          const same = decayed(each as OutcomeCounts, NOW);
-          expect(close(same.successes, whole.successes) && close(same.failures, whole.failures)).toBe(true);
-        }
+      fc.property(fc.array(counts, { minLength: 2, maxLength: 10 }), (list) => {
+        const sum = (given: readonly OutcomeCounts[]) =>
+          decayed(given.reduce<OutcomeCounts | undefined>(merged, undefined) as OutcomeCounts, NOW);
+        const [one, other] = [sum(list), sum([...list].reverse())];
+        expect(close(one.successes, other.successes) && close(one.failures, other.failures)).toBe(true);
       }),
     );
+  });
+});
+
+const RETRY = "retry_exponential";
+const seen = (fields: Partial<Observation> = {}): Observation => ({
+  groupId: 1,
+  cause: "timeout",
+  action: RETRY,
+  healed: 0,
+  failed: 0,
+  byPerson: false,
+  repair: null,
+  breakerOpen: false,
+  deliveredSince: true,
+  downMs: null,
+  at: NOW,
+  ...fields,
+});
+/** The confidence of a retry that a rule proposes with 0.85, for a group of which nothing is known. */
+function elsewhere(observations: readonly Observation[], cause = "timeout"): number {
+  const known = new Map(evidenceOf(observations, { groupId: 99, cause }, NOW).map((each) => [each.action, each]));
+  const proposals = [{ action: RETRY, score: 0.85 }, { action: "notify_ops" }, { action: "skip_task" }];
+  return rankActions(proposals, (action) => known.get(action) ?? {}, NOW).find(({ action }) => action === RETRY)?.confidence ?? 0;
+}
+
+describe("observations", () => {
+  it("R2: an execution weighs one, whatever its size", () => {
+    const own = (list: Observation[]) => evidenceOf(list, { groupId: 1, cause: "timeout" }, NOW)[0]?.own;
+    expect(own([seen({ failed: 5 }), seen({ healed: 286 })])).toEqual(of(1, 1));
+    expect(own([seen({ healed: 3, failed: 1 })])).toEqual(of(0.75, 0.25));
+  });
+
+  it("R1: what healed after a repair is told, and counts for nothing", () => {
+    const said = [seen({ healed: 286, repair: "renewed the key" })];
+    const needed = [seen({ cause: "auth_or_permission", byPerson: true, healed: 286 })];
+    for (const list of [said, needed]) {
+      const [found] = evidenceOf(list, { groupId: 1, cause: "auth_or_permission" }, NOW);
+      expect(found).toMatchObject({ afterRepair: { executions: 1, healed: 286, failed: 0 } });
+      expect(found?.own).toBeUndefined();
+      expect(totalsOf(list)).toEqual([]);
+      expect(elsewhere(list)).toBe(0.85);
+    }
+    expect(repairNotes(evidenceOf(said, { groupId: 1, cause: null }, NOW))).toEqual([
+      `${RETRY} after a repair healed 286 of 286 messages in 1 execution (renewed the key); this does not count for ${RETRY} alone`,
+    ]);
+    // What ran by itself, and what failed, is the action's own; so is a person's retry of what may heal alone.
+    for (const each of [
+      seen({ cause: "auth_or_permission", healed: 3 }),
+      seen({ cause: "auth_or_permission", byPerson: true, failed: 5 }),
+      seen({ byPerson: true, healed: 5 }),
+    ])
+      expect(weightOf(evidenceOf([each], { groupId: 1, cause: each.cause }, NOW)[0]?.own ?? of(0, 0))).toBe(1);
+  });
+
+  it("R3: one failed execution elsewhere moves nothing, one outage neither, however many groups it touches", () => {
+    expect(elsewhere([seen({ failed: 5 })])).toBe(0.85);
+    expect(elsewhere([seen({ failed: 5 })], "outage")).toBe(0.85);
+    const outage = Array.from({ length: 30 }, (_, i) => seen({ groupId: i + 1, failed: 5, deliveredSince: false }));
+    expect(elsewhere(outage)).toBe(0.85);
+    expect(elsewhere(outage.map((each) => ({ ...each, deliveredSince: true, breakerOpen: true })))).toBe(0.85);
+  });
+
+  it("R3: what many kinds of one cause show counts for that cause, and hardly for another", () => {
+    const many = Array.from({ length: 30 }, (_, i) => seen({ groupId: i + 1, failed: 5 }));
+    expect(elsewhere(many)).toBeLessThan(0.6);
+    expect(elsewhere(many, "network")).toBeGreaterThan(0.75);
+  });
+
+  it("of a kind that is tried often have one voice on the levels above", () => {
+    const often = Array.from({ length: 200 }, () => seen({ failed: 5 }));
+    const [found] = evidenceOf([...often, seen({ groupId: 2, healed: 1 })], { groupId: 99, cause: "timeout" }, NOW);
+    expect(weightOf(found?.cause ?? of(0, 0))).toBeLessThan(1.5);
   });
 });
 
@@ -174,20 +232,10 @@ describe("ranking", () => {
     );
   });
 
-  it("outcomes from elsewhere count only for actions that a rule proposes", () => {
-    const elsewhere = { topic: { successes: 50, failures: 0, at: NOW }, global: { successes: 500, failures: 0, at: NOW } };
-    const list = rankActions(proposals, (action) => (action === "first" ? {} : elsewhere), NOW);
-    expect(list.map(({ action, confidence: mean }) => [action, mean])).toEqual([
-      ["second", expect.closeTo(0.95, 9)],
-      ["first", 0.4],
-      ["unruled", PRIOR_WITHOUT_RULE],
-    ]);
-  });
-
-  it("one success of the first does not turn the list over; outcomes move an action to where it belongs", () => {
-    expect(rank({ first: { successes: 1, failures: 0, at: NOW } })).toEqual(["first", "second", "unruled"]);
-    expect(rank({ first: { successes: 0, failures: 1, at: NOW } })).toEqual(["second", "first", "unruled"]);
-    expect(rank({ unruled: { successes: 9, failures: 0, at: NOW } })).toEqual(["unruled", "first", "second"]);
+  it("one outcome does not turn the list over; outcomes move an action to where it belongs", () => {
+    expect(rank({ first: of(1, 0) })).toEqual(["first", "second", "unruled"]);
+    expect(rank({ first: of(0, 4) })).toEqual(["second", "unruled", "first"]);
+    expect(rank({ unruled: of(9, 0) })[0]).toBe("unruled");
   });
 });
 
@@ -232,51 +280,37 @@ describe("gates", () => {
 });
 
 describe("bounded exploration", () => {
-  const ranked = rankActions(
-    [{ action: "good", score: 0.6 }, { action: "risky", score: 0.55 }, { action: "other" }],
-    () => ({}),
-    NOW,
-  );
-  const explore = (explored: number, tries: number, shareMax = 0.25) =>
-    actionToTry(ranked, { explored, tries, shareMax, isSafe: (action) => action !== "risky" });
+  const next = (): (() => number) => {
+    let state = 7;
+    return () => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state / 2_147_483_647;
+    };
+  };
 
-  it("tries only safe actions, only within its share, and nothing when it is off", () => {
-    expect(explore(0, 0)).toBe("good");
-    expect(explore(0, 3)).toBe(explore(0, 3));
-    expect(["good", "other"]).toContain(explore(0, 3));
-    expect(explore(1, 3)).toBe("good");
-    expect(explore(0, 1_000, 0)).toBe("good");
-    expect(actionToTry([], { explored: 0, tries: 0, shareMax: 1, isSafe: () => true })).toBeUndefined();
-  });
-
-  it("leaves an action alone that has shown to be worse", () => {
-    const known = rankActions(
-      [{ action: "good", score: 0.8 }, { action: "other" }],
-      (action) => (action === "other" ? { own: { successes: 0, failures: 30, at: NOW } } : {}),
+  it("R13: tries what the catalogue calls safe and automated, and nothing else", async () => {
+    const documents = { revision: async () => 0, list: async () => [] } as never;
+    const actions = await createCatalogue({ documents, events: { emit: () => undefined } as never }).all();
+    const ranked = rankActions(
+      actions.map(({ actionCode }) => ({ action: actionCode, score: 0.5 })),
+      () => ({}),
       NOW,
     );
-    expect(actionToTry(known, { explored: 0, tries: 100, shareMax: 0.25, isSafe: () => true })).toBe("good");
+    const draw = next();
+    const random = { next: draw, bytes: () => new Uint8Array() };
+    const tried = new Set(Array.from({ length: 300 }, () => toTry(ranked, RETRY, actions, random)));
+    expect([...tried].sort()).toEqual(["notify_ops", RETRY]);
   });
 
-  it("finds the better action where the suggestion alone never would, and spends no more than its share", () => {
-    const truth: Record<string, number> = { usual: 4, better: 9 };
-    const given: Record<string, OutcomeCounts> = {};
-    let explored = 0;
-    let suggested = "";
-    for (let tries = 0; tries < 100; tries++) {
-      const list = rankActions(
-        [{ action: "usual", score: 0.6 }, { action: "better" }],
-        (action) => ({ own: given[action] }),
-        NOW,
-      );
-      suggested = list[0]?.action ?? "";
-      const action = actionToTry(list, { explored, tries, shareMax: 0.25, isSafe: () => true }) ?? "";
-      if (action !== suggested) explored++;
-      // Four, or nine, of every ten heal: no randomness is needed to show it.
-      const nth = weightOf(given[action] ?? { successes: 0, failures: 0, at: NOW });
-      given[action] = counted(given[action], (nth * 7) % 10 < (truth[action] ?? 0) ? "healed" : "failed", NOW);
-    }
-    expect(suggested).toBe("better");
-    expect(explored).toBeLessThanOrEqual(25);
+  it("leaves an action alone that has shown to be worse, and finds one that is better", () => {
+    const ranked = rankActions(
+      [{ action: "good", score: 0.8 }, { action: "worse" }, { action: "new" }],
+      (action) => ({ own: { good: of(20, 20), worse: of(0, 60), new: of(0, 0) }[action] }),
+      NOW,
+    );
+    const draw = next();
+    const tried = Array.from({ length: 200 }, () => actionToTry(ranked, "good", () => true, draw));
+    expect(tried.filter((action) => action === "worse")).toEqual([]);
+    expect(tried.filter((action) => action === "new").length).toBeGreaterThan(10);
   });
 });

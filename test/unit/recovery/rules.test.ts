@@ -209,9 +209,10 @@ describe("DR-29: the order", () => {
     });
     expect(failing.recommended).toMatchObject({ action: "fallback_model", rules: ["historical_success"] });
     const hopeless = evaluate(SHIPPED, { errorCode: "TIMEOUT", outcomes: [own("retry_exponential", 0, 20)], at: NOW });
-    expect(hopeless.recommended).toBeUndefined();
-    expect(hopeless.confidence).toBe(0);
-    expect(hopeless.alternatives.map(({ action }) => action)).toEqual(["retry_exponential"]);
+    // What failed so often is not the cure: one of the others may be, with little confidence.
+    expect(hopeless.recommended?.action).not.toBe("retry_exponential");
+    expect(hopeless.confidence).toBeLessThan(0.5);
+    expect(hopeless.alternatives.at(-1)).toMatchObject({ action: "retry_exponential" });
     expect(evaluate(SHIPPED, { errorCode: "TIMEOUT" }, 0.9).recommended).toBeUndefined();
     // However low the bar is, an action that nothing speaks for is not recommended.
     expect(evaluate(set(), { errorCode: "TIMEOUT" }, 0).recommended).toBeUndefined();

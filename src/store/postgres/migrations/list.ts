@@ -21,6 +21,7 @@ import { laneHome } from "./0018-lane-home.ts";
 import { causes } from "./0019-causes.ts";
 import { redriveGroups } from "./0020-redrive-groups.ts";
 import { outside } from "./0021-outside.ts";
+import { observations } from "./0022-observations.ts";
 import { rollingCounts } from "./0023-rolling-counts.ts";
 import type { Migration } from "./migration.ts";
 
@@ -46,5 +47,6 @@ export const MIGRATIONS: readonly Migration[] = [
   causes,
   redriveGroups,
   outside,
+  observations,
   rollingCounts,
 ];
