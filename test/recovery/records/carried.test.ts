@@ -8,7 +8,7 @@ import { SKIPPED } from "../../../src/recovery/redrive/redrive.ts";
 import { newMessage, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { COPIES, died, play, type RecoveryScene } from "./scene.ts";
 
-const HOW = { limit: 100, halfLifeMs: 1_000, quietMs: 0 };
+const HOW = { limit: 100, quietMs: 0 };
 
 /** Dead letters, each with a copy on its way. */
 async function copied(scene: RecoveryScene, count: number) {

@@ -216,11 +216,13 @@ describe("contention: writes", () => {
       assert.deepEqual(tally((await Promise.all(puts)).map(({ kind }) => kind)), { done: 1, version_conflict: 7 });
       assert.equal(await scene.recovery.documents.revision("rule"), 1);
       const { groupId } = await scene.open("slow");
-      const learned = [{ groupId, action: "retry", healed: 2, failed: 1 }];
-      await Promise.all(engines.map((engine) => engine.learn(learned, 1_000, scene.at(5))));
-      const outcomes = await scene.recovery.outcomes(groupId, 1_000);
-      for (const { successes, failures } of outcomes) assert.deepEqual([successes, failures], [16, 8]);
-      assert.equal(outcomes.length, 3);
+      const learned = [{ groupId, action: "retry", redriveId: scene.id(), healed: 2, failed: 1 }];
+      await Promise.all(engines.map((engine) => engine.learn(learned, scene.at(5))));
+      const observations = await scene.recovery.observations(groupId);
+      assert.deepEqual(
+        observations.map(({ healed, failed }) => [healed, failed]),
+        [[16, 8]],
+      );
     }),
   );
 });
@@ -287,11 +289,14 @@ describe("contention: redrives", () => {
       await scene.recovery.redrives.send(redrive.redriveId, token, items, scene.at(3));
       await scene.attempt(4, ids);
       const engines = await scene.instances(4);
-      const how = { limit: 100, halfLifeMs: 1_000, quietMs: 0 };
+      const how = { limit: 100, quietMs: 0 };
       const looks = await Promise.all(engines.map((engine) => engine.redrives.look(redrive.redriveId, token, how, scene.at(5))));
       for (const counts of looks) assert.ok(counts !== null);
-      const outcomes = await scene.recovery.outcomes(groupId, 1_000);
-      for (const { successes } of outcomes) assert.equal(successes, 10);
+      const observations = await scene.recovery.observations(groupId);
+      assert.deepEqual(
+        observations.map(({ healed, failed }) => [healed, failed]),
+        [[10, 0]],
+      );
       assert.equal((await scene.recovery.redrives.get(redrive.redriveId))?.counts.healed, 10);
     }),
   );

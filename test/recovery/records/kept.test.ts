@@ -3,7 +3,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { OutcomeCount } from "../../../src/recovery/confidence/numbers.ts";
+import { evidenceOf } from "../../../src/recovery/confidence/levels.ts";
+import type { Observation } from "../../../src/recovery/confidence/observation.ts";
+import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import type { DocumentWrite } from "../../../src/recovery/documents.ts";
 import type { Ingested } from "../../../src/recovery/failures/failure.ts";
 import type { NewProvenance } from "../../../src/recovery/provenance.ts";
@@ -72,44 +74,54 @@ describe("records: provenance", () => {
   );
 });
 
-const HALF_LIFE = 1_000;
-
-/** Rounded, as `[level, successes, failures, ms since the scene's start]`. */
-function brief(scene: RecoveryScene, outcomes: readonly OutcomeCount[], action: string) {
+/** `[group, action, healed, failed, ms since the scene's start]`. */
+function brief(scene: RecoveryScene, observations: readonly Observation[]) {
   const start = scene.at(0).now.getTime();
-  const round = (n: number): number => Math.round(n * 1e6) / 1e6;
-  return outcomes
-    .filter((each) => each.action === action)
-    .map(({ level, successes, failures, at }) => [level, round(successes), round(failures), at - start]);
+  return observations.map(({ groupId, action, healed, failed, at }) => [groupId, action, healed, failed, at - start]);
 }
 
 describe("records: outcomes", () => {
   it(
-    "outcomes are learned on three levels, and what was there fades first",
+    "what executions showed is read the newest first, a group's own and the others'; what was there fades",
     play(async (scene) => {
       const [{ groupId: a }] = (await scene.ingest(0, scene.failure("slow"))) as [Ingested];
       const [{ groupId: b }] = (await scene.ingest(0, scene.failure("refused"))) as [Ingested];
-      const elsewhere = scene.failure("far", { group: identity("far", { topic: "other/plain" }) });
-      const [{ groupId: c }] = (await scene.ingest(0, elsewhere)) as [Ingested];
-      const retry = { action: "retry", healed: 4, failed: 0 };
-      await scene.recovery.learn([{ groupId: a, ...retry }], HALF_LIFE, scene.at(0));
-      await scene.recovery.learn([{ groupId: b, action: "retry", healed: 0, failed: 2 }], HALF_LIFE, scene.at(0));
-      await scene.recovery.learn([{ groupId: c, action: "retry", healed: 1, failed: 0 }], HALF_LIFE, scene.at(0));
-      await scene.recovery.learn([{ groupId: a, action: "retry", healed: 1, failed: 1 }], HALF_LIFE, scene.at(1_000));
-      const of = async (groupId: number) => brief(scene, await scene.recovery.outcomes(groupId, HALF_LIFE), "retry");
-      assert.deepEqual(await of(a), [
-        ["group", 3, 1, 1_000],
-        ["topic", 3, 2, 1_000],
-        ["all", 3.5, 2, 1_000],
+      const learn = (ms: number, groupId: number, healed: number, failed: number) =>
+        scene.recovery.learn([{ groupId, action: "retry", healed, failed }], scene.at(ms));
+      await learn(0, a, 4, 0);
+      await learn(1, b, 0, 2);
+      await learn(HALF_LIFE_MS, a, 1, 1);
+      const observations = await scene.recovery.observations(a);
+      assert.deepEqual(brief(scene, observations), [
+        [a, "retry", 1, 1, HALF_LIFE_MS],
+        [b, "retry", 0, 2, 1],
+        [a, "retry", 4, 0, 0],
       ]);
-      assert.deepEqual((await of(b))[0], ["group", 0, 2, 0]);
-      assert.deepEqual(await of(c), [
-        ["group", 1, 0, 0],
-        ["topic", 1, 0, 0],
-        ["all", 3.5, 2, 1_000],
-      ]);
-      const { outcomes } = await scene.recovery.stats([]);
-      assert.deepEqual(brief(scene, outcomes, "retry"), [["all", 3.5, 2, 1_000]]);
+      const at = scene.at(HALF_LIFE_MS).now.getTime();
+      const [own] = evidenceOf(observations, { groupId: a, cause: null }, at);
+      assert.deepEqual(
+        own?.own,
+        { successes: 1, failures: 0.5, at },
+        "each execution weighs 1 and, after a half-life, half of it",
+      );
+      assert.deepEqual(brief(scene, await scene.recovery.observations(b)), brief(scene, observations));
+      const [all] = (await scene.recovery.stats([])).outcomes;
+      const round = (n = 0): number => Math.round(n * 1e6) / 1e6;
+      assert.deepEqual([all?.action, round(all?.successes), round(all?.failures)], ["retry", 1, 1]);
+    }),
+  );
+
+  it(
+    "one execution is one observation, which is revised while it goes on",
+    play(async (scene) => {
+      const { groupId } = await scene.open("slow");
+      const redriveId = scene.id();
+      const learn = (ms: number, healed: number, failed: number) =>
+        scene.recovery.learn([{ groupId, action: "retry", redriveId, healed, failed }], scene.at(ms));
+      await learn(1, 300, 0);
+      await learn(2, 0, 100);
+      assert.deepEqual(brief(scene, await scene.recovery.observations(groupId)), [[groupId, "retry", 300, 100, 2]]);
+      assert.deepEqual((await scene.recovery.stats([])).outcomes, [{ action: "retry", successes: 0.75, failures: 0.25 }]);
     }),
   );
 
@@ -118,18 +130,19 @@ describe("records: outcomes", () => {
     play(async (scene) => {
       const { groupId } = await scene.open("slow");
       const learn = (ms: number, healed: number, failed = 0) =>
-        scene.recovery.learn([{ groupId, action: "retry", healed, failed }], HALF_LIFE, scene.at(ms));
-      await learn(2_000, 2, 1);
-      await learn(1_000, 1, 4);
+        scene.recovery.learn([{ groupId, action: "retry", healed, failed }], scene.at(ms));
+      await learn(2_000, 2, 2);
+      await learn(1_000, 1, 3);
       await learn(9_000, 0);
-      await scene.recovery.learn([{ groupId: 987_654, action: "retry", healed: 5, failed: 0 }], HALF_LIFE, scene.at(2_000));
-      const outcomes = await scene.recovery.outcomes(groupId, HALF_LIFE);
-      assert.deepEqual(brief(scene, outcomes, "retry"), [
-        ["group", 2.5, 3, 2_000],
-        ["topic", 2.5, 3, 2_000],
-        ["all", 2.5, 3, 2_000],
+      await scene.recovery.learn([{ groupId: 987_654, action: "retry", healed: 5, failed: 0 }], scene.at(2_000));
+      const observations = await scene.recovery.observations(groupId);
+      assert.deepEqual(brief(scene, observations), [
+        [groupId, "retry", 2, 2, 2_000],
+        [groupId, "retry", 1, 3, 1_000],
       ]);
-      assert.deepEqual(await scene.recovery.outcomes(987_654, HALF_LIFE), []);
+      const [own] = evidenceOf(observations, { groupId, cause: null }, scene.at(0).now.getTime());
+      assert.ok((own?.own?.successes as number) + (own?.own?.failures as number) <= 2);
+      assert.deepEqual(brief(scene, await scene.recovery.observations(987_654)), brief(scene, observations));
     }),
   );
 
@@ -139,24 +152,20 @@ describe("records: outcomes", () => {
       const far = scene.failure("slow", { group: identity("slow", { topic: "other/plain" }) });
       const [one] = (await scene.ingest(0, far)) as [Ingested];
       const two = await scene.open("refused");
-      const learn = (groupId: number, ms: number, healed: number, failed: number) =>
-        scene.recovery.learn([{ groupId, action: "retry", healed, failed }], HALF_LIFE, scene.at(ms));
-      await learn(one.groupId, 0, 4, 0);
-      await learn(two.groupId, 1_000, 0, 3);
-      await scene.recovery.learn([{ groupId: one.groupId, action: "another", healed: 1, failed: 0 }], HALF_LIFE, scene.at(1_000));
-      await scene.recovery.merge({ from: one.groupId, into: two.groupId, provenance: [], ...scene.at(1_000) });
-      await learn(one.groupId, 1_000, 1, 0);
+      const learn = (groupId: number, action: string, ms: number, healed: number, failed: number) =>
+        scene.recovery.learn([{ groupId, action, healed, failed }], scene.at(ms));
+      await learn(one.groupId, "retry", 0, 4, 0);
+      await learn(two.groupId, "retry", 1_000, 0, 3);
+      await learn(one.groupId, "another", 1_001, 1, 0);
+      await scene.recovery.merge({ from: one.groupId, into: two.groupId, provenance: [], ...scene.at(1_001) });
+      await learn(one.groupId, "retry", 1_002, 1, 0);
       for (const { groupId } of [one, two]) {
-        const outcomes = await scene.recovery.outcomes(groupId, HALF_LIFE);
-        assert.deepEqual(brief(scene, outcomes, "retry").slice(0, 2), [
-          ["group", 3, 3, 1_000],
-          ["topic", 1, 3, 1_000],
+        assert.deepEqual(brief(scene, await scene.recovery.observations(groupId)), [
+          [two.groupId, "retry", 1, 0, 1_002],
+          [two.groupId, "another", 1, 0, 1_001],
+          [two.groupId, "retry", 0, 3, 1_000],
+          [two.groupId, "retry", 4, 0, 0],
         ]);
-        assert.deepEqual(
-          outcomes.map(({ action }) => action),
-          ["another", "another", "retry", "retry", "retry"],
-          "the other topic knew another",
-        );
       }
     }),
   );

@@ -40,7 +40,7 @@ describe("pruned", () => {
       );
       const result = await redrives.send(redrive.redriveId, token, [{ n: 2 }, { n: 3 }], scene.at(LATER + 1));
       assert.deepEqual(result, { kind: "done", sent: 1, skipped: 1 });
-      const how = { limit: 10, halfLifeMs: 1_000, quietMs: 0 };
+      const how = { limit: 10, quietMs: 0 };
       await redrives.look(redrive.redriveId, token, how, scene.at(LATER + 2));
       const { data } = await redrives.items(redrive.redriveId, { limit: 5 });
       assert.deepEqual(
@@ -51,7 +51,7 @@ describe("pruned", () => {
           ["sent", null],
         ],
       );
-      assert.deepEqual(await scene.recovery.outcomes(groupId, 1_000), []);
+      assert.deepEqual(await scene.recovery.observations(groupId), []);
       const occurrences = await scene.recovery.occurrences(groupId, { limit: 5 });
       assert.deepEqual(
         occurrences.data.map(({ open: isOpen }) => isOpen),

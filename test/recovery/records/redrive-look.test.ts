@@ -16,11 +16,9 @@ interface Running {
   /** Items by their states, and the reasons of those that ended, after a look at `ms`. */
   look(ms: number, more?: { readonly limit?: number; readonly quietMs?: number }): Promise<unknown[]>;
   counts(): Promise<RedriveCounts | undefined>;
-  /** `[level, successes, failures]` of the redrive's action. */
+  /** `[healed, failed]` of each observation of the redrive's action. */
   learned(): Promise<unknown[]>;
 }
-
-const HALF_LIFE = 1_000_000_000;
 
 /** So many dead letters of one group, sent by one redrive at 10. */
 async function running(scene: RecoveryScene, mode: RedriveMode, count: number, fields: Partial<Omit<NewRedrive, "select">> = {}) {
@@ -37,7 +35,7 @@ async function running(scene: RecoveryScene, mode: RedriveMode, count: number, f
     groupId,
     carriers: carriers.map(({ id }) => id),
     async look(ms, { limit = 100, quietMs = 0 } = {}) {
-      const how = { limit, halfLifeMs: HALF_LIFE, quietMs };
+      const how = { limit, quietMs };
       const counts = await redrives.look(redrive.redriveId, token, how, scene.at(ms));
       assert.deepEqual(counts, await result.counts());
       const { data } = await redrives.items(redrive.redriveId, { limit: 100 });
@@ -45,21 +43,16 @@ async function running(scene: RecoveryScene, mode: RedriveMode, count: number, f
     },
     counts: async () => (await redrives.get(redrive.redriveId))?.counts,
     async learned() {
-      const outcomes = await scene.recovery.outcomes(groupId, HALF_LIFE);
-      const round = (n: number): number => Math.round(n * 1_000) / 1_000;
-      return outcomes
-        .filter(({ action }) => action === "the_action")
-        .map(({ level, successes, failures }) => [level, round(successes), round(failures)]);
+      const observations = (await scene.recovery.observations(groupId)).filter(({ action }) => action === "the_action");
+      for (const each of observations) assert.equal(each.groupId, groupId);
+      return observations.map(({ healed, failed }) => [healed, failed]);
     },
   };
   return result;
 }
 
-const threeLevels = (healed: number, failed: number) => [
-  ["group", healed, failed],
-  ["topic", healed, failed],
-  ["all", healed, failed],
-];
+/** One execution is one observation, however often it was looked at. */
+const observedOnce = (healed: number, failed: number) => [[healed, failed]];
 
 describe("looking", () => {
   it(
@@ -73,12 +66,12 @@ describe("looking", () => {
       await scene.attempt(20, [b], died());
       await scene.attempt(20, [c], retried());
       assert.deepEqual(await look(21), ["healed: delivered", "failed: dead_again", "sent", "sent"]);
-      assert.deepEqual(await learned(), threeLevels(1, 1));
+      assert.deepEqual(await learned(), observedOnce(1, 1));
       assert.deepEqual(await look(22), ["healed: delivered", "failed: dead_again", "sent", "sent"]);
-      assert.deepEqual(await learned(), threeLevels(1, 1), "each message teaches once");
+      assert.deepEqual(await learned(), observedOnce(1, 1), "each message teaches once");
       await scene.attempt(30, [c, d]);
       await look(31);
-      assert.deepEqual(await learned(), threeLevels(3, 1));
+      assert.deepEqual(await learned(), observedOnce(3, 1));
       assert.deepEqual(await counts(), { selected: 4, waiting: 0, sent: 0, healed: 3, failed: 1, skipped: 0 });
     }),
   );
@@ -95,7 +88,7 @@ describe("looking", () => {
       await scene.store.intervene({ id: b, action: "discard", ...person, ...scene.at(22) });
       await scene.store.intervene({ id: c, action: "replay", ...person, ...scene.at(22) });
       assert.deepEqual(await look(23), ["healed: resolved", "failed: discarded", "failed: replayed_again"]);
-      assert.deepEqual(await learned(), threeLevels(1, 2));
+      assert.deepEqual(await learned(), observedOnce(1, 2));
     }),
   );
 
@@ -125,7 +118,7 @@ describe("looking", () => {
         provenance.map(({ action, actor, reason }) => [action, actor, reason]),
         [["resolve", "ann", "the receiver is back"]],
       );
-      assert.deepEqual(await learned(), threeLevels(2, 1));
+      assert.deepEqual(await learned(), observedOnce(2, 1));
     }),
   );
 
@@ -136,7 +129,7 @@ describe("looking", () => {
       await scene.attempt(20, [carriers[0] as string]);
       await scene.attempt(20, [carriers[1] as string], died());
       assert.deepEqual(await look(22), ["healed: delivered", "failed: dead_again"]);
-      assert.deepEqual(await learned(), threeLevels(1, 1));
+      assert.deepEqual(await learned(), observedOnce(1, 1));
     }),
   );
 
@@ -147,7 +140,7 @@ describe("looking", () => {
       assert.deepEqual(await look(509, { quietMs: 500 }), ["sent", "sent"]);
       assert.deepEqual(await learned(), []);
       assert.deepEqual(await look(510, { quietMs: 500 }), ["healed: resolved", "healed: resolved"]);
-      assert.deepEqual(await learned(), threeLevels(2, 0));
+      assert.deepEqual(await learned(), observedOnce(2, 0));
     }),
   );
 
@@ -197,15 +190,11 @@ describe("looking", () => {
       await redrives.send(start.redriveId, claim?.token as string, [{ n: 1 }], scene.at(34));
       await scene.recovery.merge({ from: plain.groupId, into: other.groupId, provenance: [], ...scene.at(35) });
       await scene.attempt(36, [id]);
-      await redrives.look(start.redriveId, claim?.token as string, { limit: 5, halfLifeMs: HALF_LIFE, quietMs: 0 }, scene.at(37));
-      const outcomes = await scene.recovery.outcomes(other.groupId, HALF_LIFE);
+      await redrives.look(start.redriveId, claim?.token as string, { limit: 5, quietMs: 0 }, scene.at(37));
+      const observations = await scene.recovery.observations(other.groupId);
       assert.deepEqual(
-        outcomes.map(({ level, successes }) => [level, successes]),
-        [
-          ["group", 1],
-          ["topic", 1],
-          ["all", 1],
-        ],
+        observations.map(({ groupId, healed, failed }) => [groupId, healed, failed]),
+        [[other.groupId, 1, 0]],
       );
     }),
   );
@@ -272,11 +261,11 @@ async function twoWatch(scene: RecoveryScene, ms: number): Promise<void> {
   await scene.store.intervene({ id: ids[0] as string, action: "replay", actor: "bo", reason: null, ...scene.at(21) });
   await scene.attempt(22, ids);
   assert.deepEqual(await look(23, { quietMs: 1_000 }), ["skipped: taken_over"]);
-  const how = { limit: 10, halfLifeMs: HALF_LIFE, quietMs: 1_000 };
+  const how = { limit: 10, quietMs: 1_000 };
   assert.equal((await scene.recovery.redrives.look(id, token, how, scene.at(24)))?.healed, 1);
-  const outcomes = (await scene.recovery.outcomes(groupId, HALF_LIFE)).filter(({ level }) => level === "group");
+  const observations = await scene.recovery.observations(groupId);
   assert.deepEqual(
-    outcomes.map(({ action, successes, failures }) => [action, successes, failures]),
+    observations.map(({ action, healed, failed }) => [action, healed, failed]),
     [["another", 1, 0]],
   );
 }

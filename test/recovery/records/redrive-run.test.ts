@@ -107,7 +107,7 @@ describe("running: leases", () => {
       );
       await scene.attempt(30, [ids[0] as string]);
       const last = await redrives.claim("a", 1_000, scene.at(31));
-      const counts = await redrives.look(id, last?.token as string, { limit: 5, halfLifeMs: 1_000, quietMs: 0 }, scene.at(31));
+      const counts = await redrives.look(id, last?.token as string, { limit: 5, quietMs: 0 }, scene.at(31));
       assert.equal(counts?.healed, 1);
       await redrives.keep(id, last?.token as string, { release: true }, scene.at(32));
       assert.equal(await claims(33), false, "it ended and nothing is left to know");
@@ -223,10 +223,7 @@ describe("running: sends", () => {
       await redrives.change(redrive.redriveId, { from: ["paused"], status: "running", reason: null }, [], scene.at(3));
       const taken = await redrives.claim("b", 1_000, scene.at(20_000));
       assert.deepEqual(await redrives.send(redrive.redriveId, token, [{ n: 1 }], scene.at(20_001)), { kind: "lost" });
-      assert.equal(
-        await redrives.look(redrive.redriveId, token, { limit: 5, halfLifeMs: 1, quietMs: 0 }, scene.at(20_001)),
-        null,
-      );
+      assert.equal(await redrives.look(redrive.redriveId, token, { limit: 5, quietMs: 0 }, scene.at(20_001)), null);
       assert.deepEqual(await redrives.send(scene.id(), token, [{ n: 1 }], scene.at(20_002)), { kind: "lost" });
       assert.equal((await seen(scene.store, id)).status, "dead");
       assert.deepEqual(brief(await itemsOf(scene, redrive.redriveId)), [["waiting", null, null]]);
@@ -341,7 +338,7 @@ describe("running: carriers", () => {
       assert.equal((await scene.store.history(dead)).provenance.at(-1)?.action, "replay");
       assert.equal((await seen(scene.store, ended)).resolution, "discarded");
       await scene.attempt(5, [dead]);
-      const how = { limit: 5, halfLifeMs: 1_000, quietMs: 0 };
+      const how = { limit: 5, quietMs: 0 };
       assert.equal((await scene.recovery.redrives.look(redrive.redriveId, token, how, scene.at(6)))?.healed, 1);
       const first = (await itemsOf(scene, redrive.redriveId))[0] as RedriveItem;
       assert.deepEqual([first.state, first.carrierId], ["healed", dead]);
