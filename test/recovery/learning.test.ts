@@ -23,6 +23,11 @@ async function until(what: () => Promise<boolean>, ms = 20_000): Promise<void> {
   }
 }
 
+interface More {
+  readonly afterRepair?: string;
+  readonly includeHeld?: boolean;
+}
+
 interface Stage {
   readonly recovery: Recovery;
   /** What the receiver of a topic answers; null: it delivers. */
@@ -30,10 +35,11 @@ interface Stage {
   /** Lets `count` messages die and waits until they are in a group with a suggestion. */
   die(name: string, count: number): Promise<number>;
   /** A person redrives a group and waits for its end. */
-  redrive(
-    groupId: number,
-    more?: { readonly afterRepair?: string },
-  ): Promise<{ readonly healed: number; readonly failed: number }>;
+  redrive(groupId: number, more?: More): Promise<{ readonly healed: number; readonly failed: number }>;
+  /** Waits for the end of a redrive that somebody started or resumed. */
+  ended(redriveId: string): Promise<{ readonly healed: number; readonly failed: number }>;
+  /** A person gives a topic another definition. */
+  redefine(name: string): Promise<void>;
 }
 
 async function onStage(work: (stage: Stage) => Promise<void>, options: Partial<MakegoodOptions> = {}): Promise<void> {
@@ -59,6 +65,10 @@ async function onStage(work: (stage: Stage) => Promise<void>, options: Partial<M
         of === `shop/${name}` && openMessages > 0 && errorCode === answers.get(name)?.code,
     );
   };
+  const ended: Stage["ended"] = async (redriveId) => {
+    await until(async () => ["done", "stopped"].includes((await recovery.redrive(redriveId)).status));
+    return (await recovery.redrive(redriveId)).counts;
+  };
   try {
     mg.work();
     await work({
@@ -76,11 +86,16 @@ async function onStage(work: (stage: Stage) => Promise<void>, options: Partial<M
         await until(async () => (await recovery.group(groupId)).candidate?.evaluationStatus === "evaluated");
         return groupId;
       },
-      async redrive(groupId, more = {}) {
-        const { redrive } = await recovery.startRedrive({ select: { groupId }, reason: "try again", ...more }, OPS);
-        const ended = async () => (await recovery.redrive(redrive.redriveId)).status;
-        await until(async () => ["done", "stopped"].includes(await ended()));
-        return (await recovery.redrive(redrive.redriveId)).counts;
+      async redrive(groupId, { includeHeld, ...more } = {}) {
+        const select = { groupId, includeHeld };
+        const { redrive } = await recovery.startRedrive({ select, reason: "try again", ...more }, OPS);
+        return ended(redrive.redriveId);
+      },
+      ended,
+      async redefine(name) {
+        const record = await store.topics.get(`shop/${name}`);
+        if (record === null) throw new Error(`no topic ${name}`);
+        await store.topics.put({ ...record, leaseMs: record.leaseMs + 1_000 }, record.source);
       },
     });
   } finally {
@@ -93,6 +108,18 @@ const EXPIRED = { code: "http_401", text: "the receiver answered 401: the token 
 const LATE = { code: "TIMEOUT", text: "no answer in 5000 ms" };
 const retry = async (recovery: Recovery) =>
   (await recovery.actions()).find(({ actionCode }) => actionCode === "retry_exponential");
+
+/** The retry that healed so many was not credited, and the next suggestion says why. */
+async function expectRepair(stage: Stage, groupId: number, why: string, { healed = 6, failures = 0 } = {}): Promise<void> {
+  const { recovery, answers, die } = stage;
+  const name = (await recovery.group(groupId)).group.topic.replace("shop/", "");
+  expect(await retry(recovery)).toMatchObject({ successes: 0, failures });
+  answers.set(name, LATE);
+  expect(await die(name, 6)).toBe(groupId);
+  const { evaluation } = await recovery.suggest(groupId, OPS);
+  const note = `retry_exponential after a repair healed ${healed} of ${healed} messages in 1 execution (${why}`;
+  expect(JSON.parse(evaluation ?? "{}").notes).toContainEqual(expect.stringContaining(note));
+}
 
 describe("what is learned", { timeout: 60_000 }, () => {
   it("R1: what healed after a person's repair is not credited to the retry alone", async () => {
@@ -127,6 +154,54 @@ describe("what is learned", { timeout: 60_000 }, () => {
       await die("a", 6);
       const { evaluation } = await recovery.suggest(groupId, OPS);
       expect(JSON.parse(evaluation ?? "{}").notes).toContainEqual(expect.stringContaining("(moved it to another host)"));
+    });
+  });
+
+  it("R1: a topic whose definition was changed after the deaths was repaired", async () => {
+    await onStage(async (stage) => {
+      const { answers, die, redrive, redefine } = stage;
+      answers.set("a", LATE);
+      const groupId = await die("a", 6);
+      await redefine("a");
+      answers.set("a", null);
+      await redrive(groupId);
+      await expectRepair(stage, groupId, "topic shop/a was changed");
+      // What died after the change was not repaired by it.
+      answers.set("a", null);
+      expect(await redrive(groupId)).toMatchObject({ healed: 6, failed: 0 });
+      expect(await retry(stage.recovery)).toMatchObject({ successes: 1, failures: 0 });
+    });
+  });
+
+  it("R1: a group that was held for a person was repaired, whether the hold was taken off before or not", async () => {
+    await onStage(async (stage) => {
+      const { recovery, answers, die, redrive } = stage;
+      for (const name of ["a", "b"]) {
+        answers.set(name, LATE);
+        const groupId = await die(name, 6);
+        const candidateId = (await recovery.group(groupId)).candidate?.candidateId as number;
+        await recovery.update(candidateId, { ...OPS, selectedAction: "manual_intervention", reason: "somebody must look" });
+        await recovery.execute(candidateId, OPS);
+        await until(async () => (await recovery.group(groupId)).group.heldBy !== null);
+        if (name === "b") await recovery.release(groupId, OPS);
+        answers.set(name, null);
+        await redrive(groupId, { includeHeld: true });
+        await expectRepair(stage, groupId, "the group was held");
+      }
+    });
+  });
+
+  it("R1: who resumes a redrive that stopped says what was repaired; the canary that failed before stays the retry's", async () => {
+    await onStage(async (stage) => {
+      const { recovery, answers, die, ended } = stage;
+      answers.set("a", LATE);
+      const groupId = await die("a", 12);
+      const { redrive } = await recovery.startRedrive({ select: { groupId }, reason: "try again" }, OPS);
+      expect(await ended(redrive.redriveId)).toMatchObject({ healed: 0, failed: 5 });
+      answers.set("a", null);
+      await recovery.resumeRedrive(redrive.redriveId, { ...OPS, afterRepair: "gave it more room" });
+      expect(await ended(redrive.redriveId)).toMatchObject({ healed: 7, failed: 5 });
+      await expectRepair(stage, groupId, "gave it more room", { healed: 7, failures: 1 });
     });
   });
 

@@ -7,11 +7,10 @@ import type { ActionContext } from "../../../src/recovery/actions/action.ts";
 import { ACTIONS } from "../../../src/recovery/actions/shipped.ts";
 import { autoExecutionOf } from "../../../src/recovery/candidates/auto-execution.ts";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
-import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { OVERFLOW } from "../../../src/recovery/fingerprint/learner.ts";
 import type { RecoverySettings } from "../../../src/recovery/settings.ts";
 import { NOTIFY_TOPIC } from "../../../src/recovery/topics.ts";
-import { ANN, createScene, dead, type Scene, TOPIC } from "./scene.ts";
+import { ANN, createScene, dead, type Scene, TOPIC, times } from "./scene.ts";
 
 const ON = { settings: { autoExecute: true } } as const;
 const HOUR_MS = 3_600_000;
@@ -230,7 +229,8 @@ describe("auto-execution", () => {
     const [action] = (await other.engine.actions()).filter(({ actionCode }) => actionCode === "retry_exponential");
     const settings = { autoExecute: true, autoMessagesMax: 10 } as RecoverySettings;
     const blastRadius = { messages: 1, overGeneration: 0, leftOut: {}, topics: [], tenants: 1, oldestAt: null, seen: "1" };
-    const overflow = autoExecutionOf({
+    const asked = (given: Parameters<typeof autoExecutionOf>[0]) => autoExecutionOf(given, (suggested) => suggested);
+    const overflow = asked({
       settings,
       action: action as never,
       confidence: 0.9,
@@ -241,11 +241,11 @@ describe("auto-execution", () => {
     // A merged group may have messages of the engine's own among others; and what only a person can do is not done by itself.
     const given = { settings, confidence: 0.9, group: { ...(group as NonNullable<typeof group>), heldBy: null }, blastRadius };
     const topics = [TOPIC, NOTIFY_TOPIC].map((topic) => ({ topic, messages: 1 }));
-    expect(autoExecutionOf({ ...given, action: action as never, blastRadius: { ...blastRadius, topics } }).refusals).toEqual([
+    expect(asked({ ...given, action: action as never, blastRadius: { ...blastRadius, topics } }).refusals).toEqual([
       "recovery_of_recovery",
     ]);
     const [manual] = (await other.engine.actions()).filter(({ actionCode }) => actionCode === "manual_intervention");
-    expect(autoExecutionOf({ ...given, action: manual as never }).refusals).toEqual(["not_automated"]);
+    expect(asked({ ...given, action: manual as never }).refusals).toEqual(["not_automated"]);
   });
 
   it("DR-32: what keeps dying is not retried by itself for ever: what was learned stops it", async () => {
@@ -302,7 +302,7 @@ describe("auto-execution", () => {
     await scene.work();
     const first = await scene.candidate();
     expect(first).toMatchObject({ selectedAction: "retry_exponential", confidence: 0.75, executionStatus: "pending" });
-    await scene.recovery.learn([{ groupId: first.groupId, action: "retry_exponential", healed: 10, failed: 0 }], HALF_LIFE_MS);
+    await scene.recovery.learn(times(10, { groupId: first.groupId, action: "retry_exponential", healed: 1, failed: 0 }));
     await scene.die(["connection refused"], { code: "ECONNREFUSED" });
     await scene.work();
     expect(await scene.candidate()).toMatchObject({ executionStatus: "executing", executedBy: "system" });

@@ -7,8 +7,7 @@ import { approvalRefusal, standingOf } from "../../../src/recovery/candidates/ap
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import { EXECUTION_STATUSES } from "../../../src/recovery/candidates/candidate-state.ts";
 import { handMoveRefusal, isExecutionStatus } from "../../../src/recovery/candidates/transitions.ts";
-import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
-import { ANN, BO, createScene, ROBOT, type Scene } from "./scene.ts";
+import { ANN, BO, createScene, ROBOT, type Scene, times } from "./scene.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const COMPENSATION = { compensation: { kind: "http", url: "https://undo.example" } } as const;
@@ -168,8 +167,8 @@ describe("approval", () => {
       selectedAction: "retry_exponential",
       approvals: [{ actor: "ann" }],
     });
-    await scene.recovery.learn([{ groupId, action: "retry_exponential", healed: 0, failed: 9 }], HALF_LIFE_MS);
-    await scene.recovery.learn([{ groupId, action: "notify_ops", healed: 8, failed: 0 }], HALF_LIFE_MS);
+    await scene.recovery.learn(times(9, { groupId, action: "retry_exponential", healed: 0, failed: 1 }));
+    await scene.recovery.learn(times(8, { groupId, action: "notify_ops", healed: 1, failed: 0 }));
     expect(await scene.engine.suggest(groupId, BO)).toMatchObject({ selectedAction: "notify_ops", approvals: [] });
   });
 

@@ -3,9 +3,8 @@
  * a candidate ends evaluated or failed, never in between.
  */
 import { describe, expect, it } from "vitest";
-import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { RECOVERY_TOPIC } from "../../../src/recovery/topics.ts";
-import { ANN, createScene, type Scene } from "./scene.ts";
+import { ANN, createScene, type Scene, times } from "./scene.ts";
 
 const events = async (scene: Scene, candidateId: number): Promise<string[]> =>
   (await scene.engine.provenance({ candidateId }, { limit: 100 })).data.map(({ eventType }) => eventType).reverse();
@@ -156,7 +155,7 @@ describe("an evaluation", () => {
   it("DR-31: an action that history names and the catalogue does not is never suggested", async () => {
     const scene = await createScene();
     const { groupId } = await scene.timeout();
-    await scene.recovery.learn([{ groupId, action: "reboot the moon", healed: 500, failed: 0 }], HALF_LIFE_MS);
+    await scene.recovery.learn(times(500, { groupId, action: "reboot the moon", healed: 1, failed: 0 }));
     const { selectedAction, evaluation } = await scene.engine.suggest(groupId, ANN);
     expect(selectedAction).toBe("retry_exponential");
     expect(JSON.parse(evaluation ?? "").notes).toMatchObject([expect.stringContaining(`"reboot the moon"`)]);
@@ -165,8 +164,8 @@ describe("an evaluation", () => {
   it("learns: outcomes of the group move the suggestion, and the record says by how much", async () => {
     const scene = await createScene();
     const { groupId } = await scene.timeout();
-    await scene.recovery.learn([{ groupId, action: "retry_exponential", healed: 0, failed: 9 }], HALF_LIFE_MS);
-    await scene.recovery.learn([{ groupId, action: "notify_ops", healed: 8, failed: 0 }], HALF_LIFE_MS);
+    await scene.recovery.learn(times(9, { groupId, action: "retry_exponential", healed: 0, failed: 1 }));
+    await scene.recovery.learn(times(8, { groupId, action: "notify_ops", healed: 1, failed: 0 }));
     const after = await scene.engine.suggest(groupId, ANN);
     expect(after.selectedAction).toBe("notify_ops");
     const [selected] = (await scene.engine.provenance({ candidateId: after.candidateId }, { limit: 1 })).data;

@@ -3,8 +3,7 @@
  * counted twice.
  */
 import { describe, expect, it } from "vitest";
-import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
-import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
+import { ANN, createScene, type Scene, TOPIC, times } from "./scene.ts";
 
 const total = async ({ engine }: Scene): Promise<number> =>
   (await engine.groups({ limit: 100 })).data.reduce((sum, { occurrenceCount }) => sum + occurrenceCount, 0);
@@ -160,7 +159,10 @@ describe("a group", () => {
   it("its candidate is shown without counting all that there is", async () => {
     const scene = await createScene();
     const { candidateId, groupId } = await scene.timeout();
-    await scene.recovery.learn([{ groupId, action: "retry_exponential", healed: 3, failed: 1 }], HALF_LIFE_MS);
+    await scene.recovery.learn([
+      ...times(3, { groupId, action: "retry_exponential", healed: 1, failed: 0 }),
+      { groupId, action: "retry_exponential", healed: 0, failed: 1 },
+    ]);
     const [everywhere] = await scene.engine.actions({ actionType: "retry" });
     scene.recovery.stats = () => Promise.reject(new Error("a count of everything"));
     const { action } = await scene.engine.candidate(candidateId);

@@ -2,8 +2,8 @@
  * What is learned from executions, end to end: one message that was healed once teaches once.
  */
 import { describe, expect, it } from "vitest";
-import { PRIOR_WITHOUT_RULE } from "../../../src/recovery/confidence/confidence.ts";
-import { ANN, createScene, DELIVERED, TOPIC } from "./scene.ts";
+import { CONFIDENCE_GATES } from "../../../src/recovery/confidence/gates.ts";
+import { ANN, createScene, DELIVERED, TOPIC, times } from "./scene.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -27,27 +27,30 @@ describe("what is learned", () => {
     );
     await scene.clock.advance(30 * MINUTE_MS);
     await scene.engine.stop();
-    const learned = (await scene.recovery.outcomes(groupId, 1e12)).filter(({ level }) => level === "group");
-    const healed = Object.fromEntries(learned.map(({ action, successes }) => [action, Math.round(successes)]));
+    const learned = (await scene.recovery.observations(groupId)).filter((each) => each.groupId === groupId);
     // One message was healed once.
     expect(
-      Object.values(healed).reduce((sum, each) => sum + each, 0),
-      JSON.stringify(healed),
+      learned.reduce((sum, { healed }) => sum + healed, 0),
+      JSON.stringify(learned),
     ).toBe(1);
   });
 
-  it("the record of an action that no rule proposes counts only what was learned here, as its evaluation does", async () => {
+  it("the record of an action that no rule proposes says what its evaluation does: what it healed elsewhere is not enough", async () => {
     const scene = await createScene();
-    const { candidateId } = await scene.timeout();
+    const { candidateId, groupId } = await scene.timeout();
     const elsewhere = await scene.engine.ingest(
       scene.report({ topic: TOPIC, errorCode: "E_OTHER", errorMessage: "no paper in tray" }),
       ANN,
     );
-    const learned = { action: "notify_ops", healed: 50, failed: 0 };
-    await scene.recovery.learn([{ groupId: elsewhere.groupId, ...learned }], 1e12);
+    await scene.recovery.learn(times(50, { groupId: elsewhere.groupId, action: "notify_ops", healed: 1, failed: 0 }));
+    const asked = await scene.engine.evaluate({ errorCode: "TIMEOUT", errorMessage: "no answer within 77 ms", topic: TOPIC });
+    expect(asked.groupId).toBe(groupId);
+    const evaluated = asked.evaluation.ranked.find(({ action }) => action === "notify_ops");
     await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });
     await scene.engine.execute(candidateId, ANN);
     const { data } = await scene.engine.provenance({ candidateId }, { limit: 10 });
-    expect(data.find(({ eventType }) => eventType === "executed")?.confidenceAfter).toBe(PRIOR_WITHOUT_RULE);
+    const confidence = data.find(({ eventType }) => eventType === "executed")?.confidenceAfter;
+    expect(confidence).toBe(evaluated?.confidence);
+    expect(confidence).toBeLessThan(CONFIDENCE_GATES.select);
   });
 });

@@ -6,11 +6,10 @@ import { describe, expect, it } from "vitest";
 import type { RecoveryAction } from "../../../src/recovery/actions/action.ts";
 import { rendered, renderedTemplate, TEMPLATE_NAMES, templateFault } from "../../../src/recovery/actions/template.ts";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
-import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
 import { ruleToJson } from "../../../src/recovery/rules/parse-rule.ts";
 import type { Rule } from "../../../src/recovery/rules/rule.ts";
-import { ANN, BO, createScene } from "./scene.ts";
+import { ANN, BO, createScene, times } from "./scene.ts";
 
 const RULE = {
   id: "card_declined",
@@ -136,7 +135,10 @@ describe("actions", () => {
     ).toEqual(["retry_exponential", "notify_ops"]);
     expect(await scene.engine.actions({ actionType: "notify" })).toMatchObject([{ actionCode: "notify_ops" }]);
     const { groupId } = await scene.timeout();
-    await scene.recovery.learn([{ groupId, action: "notify_ops", healed: 2, failed: 1 }], 1e9);
+    await scene.recovery.learn([
+      ...times(2, { groupId, action: "notify_ops", healed: 1, failed: 0 }),
+      { groupId, action: "notify_ops", healed: 0, failed: 1 },
+    ]);
     expect(await scene.engine.actions({ actionType: "notify" })).toMatchObject([{ successes: 2, failures: 1 }]);
   });
 
@@ -316,7 +318,7 @@ describe("an action of a program", () => {
     };
     scene.engine.register({ ...own, refusal });
     const { groupId } = await scene.timeout();
-    await scene.recovery.learn([{ groupId, action: "call_vendor", healed: 50, failed: 0 }], HALF_LIFE_MS);
+    await scene.recovery.learn(times(50, { groupId, action: "call_vendor", healed: 1, failed: 0 }));
     const { selectedAction, evaluationStatus, evaluation } = await scene.engine.suggest(groupId, ANN);
     expect([selectedAction, evaluationStatus]).toEqual(["call_vendor", "evaluated"]);
     expect(JSON.parse(evaluation ?? "").notes).toEqual(["call_vendor cannot be done now: no vendor today"]);

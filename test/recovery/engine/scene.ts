@@ -62,6 +62,9 @@ export function dead(error: string, code: string): Settlement {
   return { kind: "dead", blocksOrder: false, outcome: "reject", code, error };
 }
 
+/** So many executions that ended alike. */
+export const times = <T>(count: number, execution: T): T[] => Array.from({ length: count }, () => execution);
+
 export const DELIVERED: Settlement = { kind: "delivered", outcome: "delivered" };
 
 export async function createScene({ settings, fallback, compensation }: SceneOptions = {}): Promise<Scene> {
