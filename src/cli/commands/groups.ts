@@ -75,7 +75,7 @@ export const commands = [
       show: (io, { group_id, resolved_in, open_messages }) => {
         say(io, `group ${group_id} is resolved${resolved_in === null ? "" : ` in version ${resolved_in}`}`);
         if (open_messages > 0)
-          say(io, `  ${plural(open_messages, "dead letter")} left open: makegood redrive --group ${group_id}`);
+          say(io, `  ${plural(open_messages, "dead letter")} left open: makegood redrive start --group ${group_id}`);
       },
     }),
     routeCommand("deleteGroupRule", {
