@@ -56,7 +56,7 @@ describe("an action that a person chose instead", () => {
     const { candidateId, groupId } = await scene.candidate();
     // Evaluated at once for the person who asks; the messages that were queued with it come later.
     const asked = await scene.engine.suggest(groupId, ANN);
-    expect(JSON.parse(asked.evaluation ?? "").auto_execution).toEqual({ allowed: true, refusals: [] });
+    expect(JSON.parse(asked.evaluation ?? "").auto_execution).toMatchObject({ allowed: true, refusals: [] });
     const chosen = await scene.engine.update(candidateId, { ...ANN, selectedAction: "notify_ops" });
     expect(JSON.parse(chosen.evaluation ?? "").auto_execution).toMatchObject({ allowed: false });
     expect(await scene.work()).not.toEqual([]);

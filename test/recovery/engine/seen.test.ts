@@ -91,10 +91,14 @@ describe("a message whose copy is on its way", () => {
     const carrierId = item?.carrierId as string;
     const edit = { ...ANN, payload: "1", reason: "a typo" };
     await expect(scene.engine.edit(id, edit)).rejects.toMatchObject({ code: "carried", detail: { id, carrierId, redriveId } });
-    const started = await scene.engine.startRedrive({ select: { ids: [id] }, reason: "once more" }, ANN);
+    const alone = scene.engine.startRedrive({ select: { ids: [id] }, reason: "once more" }, ANN);
+    await expect(alone).rejects.toMatchObject({ code: "nothing_selected", detail: { messages: 1, leftOut: { carried: 1 } } });
+    const [other = ""] = await scene.die(["no answer within 1 ms"]);
+    const started = await scene.engine.startRedrive({ select: { ids: [id, other] }, reason: "once more" }, ANN);
     await scene.clock.advance(10_000);
-    const [skipped] = (await scene.engine.redriveItems(started.redrive.redriveId, { limit: 10 })).data;
-    expect(skipped).toMatchObject({ state: "skipped", reason: "carried" });
+    const { data: items } = await scene.engine.redriveItems(started.redrive.redriveId, { limit: 10 });
+    expect(items.find(({ messageId }) => messageId === id)).toMatchObject({ state: "skipped", reason: "carried" });
+    expect(items.find(({ messageId }) => messageId === other)).toMatchObject({ state: "sent" });
     await scene.settle([carrierId], dead("gone too", "http_500"));
     const again = await scene.engine.startRedrive({ select: { ids: [id] }, reason: "once more" }, ANN);
     await scene.clock.advance(10_000);
