@@ -29,7 +29,9 @@ const openOf = (
 /** Of group `g` and what was merged into it: failures that other services reported and that have not ended, as `o`. */
 export const openReportsOf = (s: string, g: string) => `${membersOf(s, g)} x join ${s}.recovery_group k on k.id = x.id
     join ${s}.recovery_occurrence o on o.group_id = x.id and o.message_id is null and o.sent_id is null and o.id > k.reports_closed`;
-const reportsOf = (s: string) => `(select count(*) from ${openReportsOf(s, "g.id")} where g.merged_into is null)`;
+/** How many they are, of `recovery_group g`: each group has its own counted. */
+export const reportsOf = (s: string) => `(case when g.merged_into is null
+    then g.reports + coalesce((select sum(m.reports) from ${s}.recovery_group m where m.merged_into = g.id), 0) else 0 end)`;
 
 /** Of `recovery_group g`; `open`: where it is known how many of its messages are. */
 export const groupColumns = (

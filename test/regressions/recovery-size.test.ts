@@ -93,6 +93,7 @@ describe("R12: lists and numbers at size", () => {
     ["groups of a topic, by size", groups({ topic: "shop/topic3", order: "size" })],
     ["groups of a topic that has none", groups({ topic: "shop/none" })],
     ["groups of a code", groups({ errorCode: "CODE_3" })],
+    ["groups with reported failures", groups({ reported: true })],
     ["groups of a tenant that has none", groups({ tenantId: "nobody" })],
     ["a scope, merged ones too", groups({ topic: "shop/topic3", errorCode: "CODE_3", merged: true })],
     ["occurrences", async () => explained.occurrences((await anyGroup()).groupId, { limit })],
@@ -195,6 +196,42 @@ describe("R12: the rolling counts are the counts", () => {
     await expectTrue();
     const group = await store.recovery.group(into);
     expect(group?.openMessages).toBe((await truth()).get(into));
+  });
+
+  it("R5: failures that others reported, as they come, are sent, move, end and merge", async () => {
+    const topic = "shop/topic4";
+    const { recovery } = store;
+    const expectCounted = async () => {
+      const { rows } =
+        await client.query(`select coalesce(g.merged_into, g.id)::text as id, count(*)::int as n from ${s}.recovery_occurrence o
+        join ${s}.recovery_group g on g.id = o.group_id and g.topic = '${topic}'
+        where o.message_id is null and o.sent_id is null and o.id > g.reports_closed group by 1`);
+      const listed = new Map<number, number>();
+      let cursor: string | undefined;
+      do {
+        const page = await recovery.groups({ topic, reported: true, limit: 200, cursor });
+        for (const { groupId, openReports } of page.data) listed.set(groupId, openReports);
+        cursor = page.nextCursor ?? undefined;
+      } while (cursor !== undefined);
+      expect(listed).toEqual(new Map(rows.map(({ id, n }) => [Number(id), n as number])));
+    };
+    const [a, b, c] = (await recovery.groups({ topic, reported: true, limit: 200 })).data
+      .sort((one, other) => other.openReports - one.openReports)
+      .map(({ groupId }) => groupId) as [number, number, number];
+    const reportsOf = async (groupId: number) =>
+      (await recovery.occurrences(groupId, { limit: 20 })).data.filter(({ openReport }) => openReport);
+    await expectCounted();
+    const sent = (await reportsOf(a)).slice(0, 3).map(({ occurrenceId }) => occurrenceId);
+    await client.query(`update ${s}.recovery_occurrence set sent_id = gen_random_uuid() where id = any ($1)`, [sent]);
+    await expectCounted();
+    const moved = (await reportsOf(a)).slice(0, 4).map(({ occurrenceId }) => occurrenceId);
+    expect(await recovery.moveOccurrences(a, b, moved)).toBe(4);
+    await expectCounted();
+    expect((await recovery.merge({ from: b, into: c, provenance: [] })).kind).toBe("done");
+    await expectCounted();
+    expect((await recovery.resolveGroup(c, { actor: "ann", actorType: "human", reason: "mended" })).kind).toBe("done");
+    expect((await recovery.group(c))?.openReports).toBe(0);
+    await expectCounted();
   });
 
   it("candidates are counted by their states through every change, and by two that add up at once", async () => {

@@ -24,22 +24,38 @@ const SINCE_MAX = 1_000;
 /** The least id that a message accepted at that moment can have. */
 const idAt = (at: string) => `(lpad(to_hex((extract(epoch from ${at}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
 
+/** I10: of a group's lines on record so many are looked at for one that took off its hold. */
+const LINES_MAX = 1_000;
+
+/** A hold that was taken off since the deaths of `x`. */
+const releasedSql = (
+  s: string,
+) => `(select 'the group was held until ' || p.actor || ' released it' from (select p.* from ${s}.recovery_provenance p
+        where p.group_id = x.group_id order by p.id desc limit ${LINES_MAX}) p where p.event = 'released' and p.at > x.first_at order by p.id desc limit 1)`;
+
+/** `x`: the deaths of each group that a redrive ($1) has left to do; `n`: of each topic, the newest message since that was delivered, asked once for all groups. */
+const sinceSql = (s: string) => `x as materialized (select i.group_id, min(d.died_at) as first_at, max(d.died_at) as last_at
+    from ${s}.redrive r join ${s}.redrive_item i on i.redrive_id = r.id and i.state = 0 and i.group_id is not null
+    join ${s}.dead_letter d on d.id = i.message_id where r.id = $1::uuid and r.action is not null group by 1),
+  n as materialized (select distinct on (l.topic_id) l.topic_id, m.id
+    from (select m.id, m.lane_id from ${s}.message m where m.id >= (select ${idAt("min(x.last_at)")} from x) order by m.id desc limit ${SINCE_MAX}) m
+    join ${s}.lane l on l.id = m.lane_id
+    where exists (select from ${s}.attempt a where a.message_id = m.id and a.outcome in (1, 2)) order by l.topic_id, m.id desc)`;
+
 /** $1 redrive, $2 whether a person runs it. What waits is observed from now on; a topic changes when a person puts another definition. */
-const beginSql = (s: string, clock: string) => `insert into ${s}.recovery_observation
+const beginSql = (s: string, clock: string) => `with ${sinceSql(s)}
+  insert into ${s}.recovery_observation
     (redrive_id, run, group_id, action, by_person, repair, breaker_open, delivered_since, down_ms, at)
   select r.id, r.version, x.group_id, r.action, $2::boolean,
     coalesce(r.repair, case when t.updated_at > x.first_at then 'topic ' || t.name || ' was changed' end,
-      case when g.held_by is not null then 'the group was held for ' || g.held_by end),
+      case when g.held_by is not null then 'the group was held for ' || g.held_by end, ${releasedSql(s)}),
     coalesce(t.breaker_state <> 0, false), y.delivered, case when not y.delivered then extract(epoch from ${clock} - x.first_at) * 1000 end, ${clock}
-  from ${s}.redrive r
-  cross join lateral (select i.group_id, min(d.died_at) as first_at, max(d.died_at) as last_at from ${s}.redrive_item i
-    join ${s}.dead_letter d on d.id = i.message_id where i.redrive_id = r.id and i.state = 0 and i.group_id is not null group by 1) x
+  from ${s}.redrive r cross join x
   join ${s}.recovery_group g on g.id = x.group_id
   left join ${s}.topic t on t.name = g.topic
-  cross join lateral (select exists (select from (select m.id, m.lane_id from ${s}.message m where m.id >= ${idAt("x.last_at")} order by m.id desc limit ${SINCE_MAX}) m
-    join ${s}.lane l on l.id = m.lane_id and l.topic_id = t.id
-    join ${s}.attempt a on a.message_id = m.id and a.outcome in (1, 2)) as delivered) y
-  where r.id = $1::uuid and r.action is not null
+  left join n on n.topic_id = t.id
+  cross join lateral (select coalesce(n.id >= ${idAt("x.last_at")}, false) as delivered) y
+  where r.id = $1::uuid
   on conflict do nothing`;
 
 /** When a redrive begins to run, and when it is resumed. */

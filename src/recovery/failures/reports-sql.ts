@@ -8,6 +8,7 @@ import type { NewMessage } from "../../message/message.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { Home, Inside, Row, Run } from "../../store/home.ts";
 import { openReportsOf } from "../rows.ts";
+import { lockGroups } from "./ingest-sql.ts";
 
 /** What is open of a group's reported failures. */
 export interface OpenReports {
@@ -64,6 +65,8 @@ function messageOf([occurrenceId, requestKey, topic, tenantId, payload]: Row, id
 
 async function send(s: string, inside: Inside, sending: Sending, limit: number, ids: () => string): Promise<number> {
   const { candidateId, executionId, groupId, through } = sending;
+  // Before the candidate, as everywhere; what is sent is counted in its group.
+  await lockGroups(s, inside.run, [String(groupId)], undefined);
   const mine = `select 1::text from ${s}.recovery_candidate where id = $1::bigint and execution_status = 'executing' and execution_id = $2 for no key update`;
   if ((await inside.run(mine, [candidateId, executionId])).length === 0) return 0;
   const rows = await inside.run(

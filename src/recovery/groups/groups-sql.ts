@@ -11,7 +11,7 @@ import type { OccurrencePage } from "../failures/occurrences.ts";
 import { listOccurrences } from "../failures/occurrences.ts";
 import type { Paged } from "../pages.ts";
 import { badCursor, paged, pageLimit } from "../pages.ts";
-import { groupColumns, groupOf, membersOf, openReportsOf } from "../rows.ts";
+import { groupColumns, groupOf, membersOf, reportsOf } from "../rows.ts";
 import type { Group, GroupFilter } from "./group.ts";
 import { pendingOpen } from "./rolling-counts.ts";
 
@@ -36,7 +36,7 @@ const ORDERS = {
   },
 } as const;
 
-/** A tenant that failed in fewer groups is looked up; one in more is met soon by who goes through all of them. */
+/** What is in fewer groups (a tenant's failures, reported ones) is looked up; in more, it is met soon by who goes through all of them. */
 const FEW = 300;
 
 async function groupsOfTenant(s: string, run: Run, tenantId: string): Promise<string[] | null> {
@@ -51,7 +51,19 @@ async function groupsOfTenant(s: string, run: Run, tenantId: string): Promise<st
   return found.length > FEW ? null : found;
 }
 
-function groupsSql(s: string, filter: GroupFilter, few: readonly string[] | null): { text: string; values: unknown[] } {
+/** Groups with open reported failures, where they are few. */
+async function groupsReported(s: string, run: Run): Promise<string[] | null> {
+  const text = `select coalesce(m.merged_into, m.id)::text from ${s}.recovery_group m where m.reports > 0 limit ${FEW + 1}`;
+  const found = (await run(text)).map(([id]) => id as string);
+  return found.length > FEW ? null : found;
+}
+
+interface Few {
+  readonly ofTenant: readonly string[] | null;
+  readonly reported: readonly string[] | null;
+}
+
+function groupsSql(s: string, filter: GroupFilter, few: Few): { text: string; values: unknown[] } {
   const values: unknown[] = [];
   const param = (value: unknown) => `$${values.push(value)}`;
   const { by, place, reads } = ORDERS[filter.order ?? "recent"];
@@ -66,8 +78,9 @@ function groupsSql(s: string, filter: GroupFilter, few: readonly string[] | null
   if (filter.since !== undefined) where.push(`g.last_at >= ${param(filter.since)}::timestamptz`);
   if (filter.until !== undefined) where.push(`g.first_at < ${param(filter.until)}::timestamptz`);
   if (filter.failureMatchId !== undefined) where.push(`g.id = ${matchedGroup(s, param(filter.failureMatchId.toLowerCase()))}`);
-  if (filter.reported) where.push(`exists (select from ${openReportsOf(s, "g.id")})`);
-  if (few !== null) where.push(`g.id = any (${param(few)}::bigint[])`);
+  if (filter.reported) where.push(`${reportsOf(s)} > 0`);
+  if (few.reported !== null) where.push(`g.id = any (${param(few.reported)}::bigint[])`);
+  if (few.ofTenant !== null) where.push(`g.id = any (${param(few.ofTenant)}::bigint[])`);
   else if (filter.tenantId !== undefined) {
     where.push(`exists (select from ${membersOf(s, "g.id")} x join ${s}.recovery_occurrence o on o.group_id = x.id
       where o.tenant_id = ${param(filter.tenantId)} and o.tenant_id is not null)`);
@@ -138,8 +151,9 @@ export function createGroups(home: Home) {
       return new Map(rows.map(groupOf).map((group) => [group.groupId, group]));
     },
     async groups(filter: GroupFilter): Promise<Paged<Group>> {
-      const few = filter.tenantId === undefined ? null : await groupsOfTenant(s, run, filter.tenantId);
-      const { text, values } = groupsSql(s, filter, few);
+      const ofTenant = filter.tenantId === undefined ? null : await groupsOfTenant(s, run, filter.tenantId);
+      const reported = filter.reported ? await groupsReported(s, run) : null;
+      const { text, values } = groupsSql(s, filter, { ofTenant, reported });
       const rows = await run(text, values);
       const { data, nextCursor } = paged(rows, filter.limit, (last) => last.at(-1) as string);
       return { data: data.map(groupOf), nextCursor };

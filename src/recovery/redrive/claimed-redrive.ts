@@ -92,7 +92,7 @@ class ClaimWork implements ClaimedRedrive {
     this.#untilMs = nowMs + settings.workMs;
     this.#redrive = redrive;
     const startedMs = (redrive.startedAt ?? redrive.createdAt).getTime();
-    this.#state = stateOf(redrive.state, nowMs, startedMs + this.#plan.delayMs);
+    this.#state = stateOf(redrive.state, nowMs, startedMs, startedMs + this.#plan.delayMs);
     this.#keptMs = nowMs;
     this.#announcedMs = nowMs;
     this.#announced = redrive;
@@ -124,6 +124,8 @@ class ClaimWork implements ClaimedRedrive {
 
   async #step(nowMs: number): Promise<boolean> {
     if (this.#stale && !(await this.#readAgain())) return false;
+    // A runner of the version before does not count by group.
+    if (this.#room === null && !(await this.#store.recount(this.id, this.#token))) return false;
     await this.#askReceivers(nowMs);
     if (!(await this.#look(nowMs))) return false;
     this.dueMs = nowMs;
@@ -189,8 +191,6 @@ class ClaimWork implements ClaimedRedrive {
     const result = await this.#store.send(this.id, this.#token, items);
     if (result.kind === "lost") return false;
     if (result.kind !== "done") return this.#readAgain();
-    // A runner of another version does not count by group.
-    if (items.length === 0) await this.#store.recount(this.id);
     const { waiting, sent, skipped, ...counts } = this.#redrive.counts;
     const left = Math.max(0, waiting - result.sent - result.skipped);
     const now = { ...counts, waiting: left, sent: sent + result.sent, skipped: skipped + result.skipped };

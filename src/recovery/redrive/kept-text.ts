@@ -22,8 +22,8 @@ export function planOf(text: string): StoredPlan {
   }
 }
 
-/** The state to go on from. */
-export function stateOf(text: string | null, nowMs: number, notBeforeMs = 0): StepState {
+/** The state to go on from. Where none was kept, what was sent may have been sent when it began: a runner that dies before it first keeps one must not begin the wait anew. */
+export function stateOf(text: string | null, nowMs: number, startedMs = nowMs, notBeforeMs = 0): StepState {
   const found = text === null ? {} : object(text);
   const fresh = firstState(nowMs, notBeforeMs);
   const number = (value: unknown, otherwise: number): number =>
@@ -32,7 +32,7 @@ export function stateOf(text: string | null, nowMs: number, notBeforeMs = 0): St
     tokens: Math.max(0, number(found.tokens, fresh.tokens)),
     atMs: number(found.atMs, nowMs),
     rampMs: typeof found.rampMs === "number" ? found.rampMs : null,
-    lastSentMs: number(found.lastSentMs, nowMs),
+    lastSentMs: number(found.lastSentMs, Math.min(startedMs, nowMs)),
     rate: Math.max(0, number(found.rate, 0)),
     notBeforeMs,
   };

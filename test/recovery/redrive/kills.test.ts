@@ -2,7 +2,7 @@
  * Fault 42 on PostgreSQL with real processes: a redrive of 1,000 dead letters whose runner is killed again and again is continued where
  * it was, and every message is replayed exactly once, with the payload it had. Pressing twice is one; a broken receiver stops it.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startMaintenance } from "../../../src/maintenance/maintenance.ts";
 import { createEvents } from "../../../src/observe/events.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
@@ -16,6 +16,8 @@ import { ANN, startable } from "./scene.ts";
 
 const TOPIC = "kills/redrive";
 const LEASE_MS = 400;
+// Six processes start, one after the other.
+vi.setConfig({ testTimeout: 120_000 });
 type Opened = Awaited<ReturnType<typeof openStore>>;
 const CHILD = new URL("./runner-child.mjs", import.meta.url).pathname;
 
@@ -44,11 +46,12 @@ function redrivesOn(on: Opened) {
 
 /** Dead letters from the start: a direct try was refused for good. */
 async function die(count: number, code: string): Promise<Map<string, string>> {
+  const round = ids();
   const messages = Array.from({ length: count }, (_, n) => {
     const payload = `{"n": ${n}, "odd": "\\u0041 é", "big": 12345678901234567890}`;
     return newMessage(ids(), {
       topic: TOPIC,
-      key: `${code}-${n}`,
+      key: `${code}-${n}-${round}`,
       payload,
       directTry: { code, error: "refused", rejected: true },
     });

@@ -5,7 +5,8 @@
 import { describe, expect, it } from "vitest";
 import { MakegoodError } from "../../../src/message/errors.ts";
 import { carrierKey, createCarrierTopics } from "../../../src/recovery/carrier.ts";
-import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
+import { evidenceOf } from "../../../src/recovery/confidence/levels.ts";
+import { decayed, HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import type { NewOccurrence } from "../../../src/recovery/failures/failure.ts";
 import { nextKey } from "../../../src/recovery/redrive/carriers.ts";
 import { definition, hashOf } from "../../../src/testing/store-conformance/fixtures.ts";
@@ -144,9 +145,9 @@ describe("for an execution", () => {
       redriveId: redrive.redriveId,
       leaseUntil: null,
     });
-    const learned = (await scene.recovery.outcomes(execution.groupId, HALF_LIFE_MS)).find(({ level }) => level === "group");
-    expect(learned?.action).toBe("fallback_model");
-    expect([learned?.successes, learned?.failures]).toEqual([expect.closeTo(3, 4), expect.closeTo(1, 4)]);
+    const { groupId } = execution;
+    const learned = (await scene.recovery.observations(groupId)).filter((one) => one.groupId === groupId);
+    expect(learned).toMatchObject([{ action: "fallback_model", healed: 3, failed: 1, byPerson: true, repair: null }]);
   });
 
   it("a copy that died and that is replayed resolves its original all the same, long after the redrive ended", async () => {
@@ -247,11 +248,13 @@ describe("what is learned from a redrive", () => {
       await process.startRedrive({ select: { groupId }, reason: "mended", canary: 0 }, ANN);
       await scene.pass(3_000);
       await process.runner.stop();
-      const [own] = await scene.recovery.outcomes(groupId, HALF_LIFE_MS);
-      weights.push(own?.successes ?? 0);
+      const at = scene.clock.wallMs();
+      const [known] = evidenceOf(await scene.recovery.observations(groupId), { groupId, cause: null }, at);
+      weights.push(known?.own ? decayed(known.own, at).successes : 0);
       await scene.clock.advance(HALF_LIFE_MS - 3_000);
     }
-    expect(weights).toEqual([expect.closeTo(2, 3), expect.closeTo(3, 3)]);
+    // An execution weighs one, whatever its size.
+    expect(weights).toEqual([expect.closeTo(1, 3), expect.closeTo(1.5, 3)]);
   });
 });
 

@@ -184,6 +184,25 @@ describe("a redrive", () => {
 });
 
 describe("several processes and redrives", () => {
+  it("a runner that dies before it kept anything does not make the day begin anew", async () => {
+    const scene = await createScene();
+    await scene.die(3);
+    const first = start(scene);
+    const { redrive } = await first.startRedrive({ ...REQUEST, canary: 0 }, ANN);
+    await scene.pass(1_000, () => "nothing");
+    first.lives.on = false;
+    expect(await scene.recovery.redrives.get(redrive.redriveId)).toMatchObject({ state: null, counts: { sent: 3 } });
+    await scene.clock.advance(DAY_MS - 3_600_000);
+    start(scene, { settings: { pollMs: 20_000 } });
+    await scene.clock.advance(1_800_000);
+    expect(await scene.counts(redrive)).toMatchObject({ status: "running", sent: 3 });
+    await scene.clock.advance(2_000_000);
+    expect(await scene.counts(redrive)).toMatchObject({
+      status: "done",
+      reason: expect.stringContaining("3 were sent 24 hours ago or more"),
+    });
+  });
+
   it("a killed runner's redrive is continued by another after its lease, and no message twice", async () => {
     const scene = await createScene();
     const ids = await scene.die(300);

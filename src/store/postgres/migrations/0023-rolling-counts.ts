@@ -2,7 +2,8 @@
  * Numbers of the recovery engine that cost the same at any size. Triggers write each change of a count as a row of its own, which no other
  * transaction waits for; a job adds them up, so a number is what was added up and the few rows since. The trigger on `dead_letter` says in
  * its WHEN what it is about: a message that dies or is delivered calls nothing. Deaths wait while the open ones are counted here for
- * the first time, about 1 s for a million.
+ * the first time, about 1 s for a million. Reported failures that have not ended are counted in their group's row itself: who writes them
+ * holds it.
  */
 import type { Migration } from "./migration.ts";
 
@@ -11,6 +12,7 @@ export const rollingCounts: Migration = {
   name: "rolling-counts",
   sql: (s) => `
 ${counts(s)}
+${reports(s)}
 ${indexes(s)}
 ${views(s)}
 ${firstCount(s)}
@@ -73,6 +75,43 @@ create trigger count_candidate_new after insert or delete on ${s}.recovery_candi
 create trigger count_candidate after update on ${s}.recovery_candidate for each row
   when (${stateOf("old")} is distinct from ${stateOf("new")}) execute function ${s}.count_candidate();`;
 
+/** Of rows of `recovery_occurrence`, how many each group has that others reported and that have not ended. */
+const openReports = (s: string, rows: string, sign = "") => `select g.id, ${sign}count(*) as n from ${rows} o
+      join ${s}.recovery_group g on g.id = o.group_id and o.id > g.reports_closed where o.message_id is null and o.sent_id is null group by g.id`;
+
+/** Once for a statement, however many rows it writes. */
+const reports = (s: string) => `-- open reported failures of the group itself, without those that were merged into it
+alter table ${s}.recovery_group add column reports bigint not null default 0;
+create index recovery_group_reported on ${s}.recovery_group (id) where reports > 0;
+
+create function ${s}.count_reports_new() returns trigger ${definer} as $body$
+begin
+  update ${s}.recovery_group k set reports = k.reports + x.n from (${openReports(s, "made")}) x where k.id = x.id;
+  return null;
+end $body$;
+create trigger count_reports_new after insert on ${s}.recovery_occurrence referencing new table as made
+  for each statement execute function ${s}.count_reports_new();
+
+create function ${s}.count_reports() returns trigger ${definer} as $body$
+begin
+  update ${s}.recovery_group k set reports = k.reports + x.n
+    from (select y.id, sum(y.n) as n from (${openReports(s, "made")} union all ${openReports(s, "was", "-")}) y group by y.id) x
+    where k.id = x.id and x.n <> 0;
+  return null;
+end $body$;
+create trigger count_reports after update on ${s}.recovery_occurrence referencing old table as was new table as made
+  for each statement execute function ${s}.count_reports();
+
+-- where others have ended, those that are left are counted
+create function ${s}.count_reports_left() returns trigger ${definer} as $body$
+begin
+  new.reports := (select count(*) from ${s}.recovery_occurrence o where o.group_id = new.id and o.message_id is null and o.sent_id is null
+    and o.id > new.reports_closed);
+  return new;
+end $body$;
+create trigger count_reports_left before update on ${s}.recovery_group for each row
+  when (old.reports_closed <> new.reports_closed) execute function ${s}.count_reports_left();`;
+
 /** What a list may filter by stands at the end of the index that orders it: rows that do not fit are passed over without being read. */
 const indexes = (
   s: string,
@@ -114,4 +153,5 @@ insert into ${s}.recovery_tally
 update ${s}.recovery_group g set open = n.n
 from (select coalesce(m.merged_into, m.id) as id, count(*) as n from ${s}.dead_letter d join ${s}.recovery_group m on m.id = d.group_id
   where d.resolution = 0 and d.ingested_attempts = d.attempts group by 1) n
-where g.id = n.id;`;
+where g.id = n.id;
+update ${s}.recovery_group k set reports = x.n from (${openReports(s, `${s}.recovery_occurrence`)}) x where k.id = x.id;`;

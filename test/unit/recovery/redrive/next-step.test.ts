@@ -323,7 +323,7 @@ describe("R7: what a group is judged by", () => {
 describe("what a redrive carries from one process to the next", () => {
   it("is read back as it was written, so that the ramp goes on where it was", () => {
     const state = { ...firstState(START_MS, 7), tokens: 3.5, rampMs: START_MS - 4_000, lastSentMs: START_MS - 90 };
-    expect(stateOf(stateText(state), START_MS + 50, 7)).toEqual(state);
+    expect(stateOf(stateText(state), START_MS + 50, START_MS - 9_000, 7)).toEqual(state);
     expect(planOf(planText({ ...PLAN, carrier: "fallback" }))).toEqual({ ...PLAN, carrier: "fallback" });
   });
 
@@ -334,4 +334,15 @@ describe("what a redrive carries from one process to the next", () => {
       expect(stateOf(text, START_MS)).toEqual(firstState(START_MS));
     },
   );
+
+  it("that was never kept does not begin the wait for unknown endings anew", () => {
+    const state = stateOf(null, START_MS + UNKNOWN_MS_MAX, START_MS);
+    const sent = counts({ sent: 3 });
+    const under = roomOf([group(sent, { verdict: "healed" })]);
+    expect(nextStep(PLAN, sent, under, state, START_MS + UNKNOWN_MS_MAX).step).toMatchObject({
+      kind: "done",
+      reason: expect.stringContaining("3 were sent 24 hours ago or more"),
+    });
+    expect(stateOf(null, START_MS, START_MS + 5).lastSentMs, "of a clock that is ahead").toBe(START_MS);
+  });
 });
