@@ -18,7 +18,7 @@ export const carriedSql = (
 ) => `select distinct on (i.message_id) i.message_id::text, i.carrier_id::text, i.redrive_id::text
   from ${s}.redrive_item i
   where i.message_id = any ${ids} and i.sent_at is not null and i.carrier_id is not null
-    and exists (select from ${s}.redrive r where r.id = i.redrive_id and r.mode = 'copy' and coalesce(r.plan::json ->> 'carrier', '') is distinct from ${beside})
+    and exists (select from ${s}.redrive r where r.id = i.redrive_id and r.mode = 'copy' and coalesce(r.plan::json ->> 'carrier', '') is distinct from ${beside} offset 0)
     and case when exists (select from ${s}.attempt a where a.message_id = i.carrier_id and a.outcome in (1, 2) offset 0)
       then exists (select from ${s}.dead_letter d where d.id = i.message_id and d.resolution = 0 and d.revision = i.revision offset 0)
       else not exists (select from ${s}.dead_letter d where d.id = i.carrier_id and d.resolution < 3 offset 0)

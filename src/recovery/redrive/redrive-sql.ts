@@ -25,6 +25,7 @@ import {
   redriveGroupOf,
   redriveOf,
   stateCode,
+  takeUnder,
 } from "./rows.ts";
 
 /** Only from one of `from`; `version` (asked first): only from that one. */
@@ -64,6 +65,7 @@ async function change(s: string, run: Run, id: string, request: Change, lines: r
   }
   // A person wants what stopped to go on: each group is judged anew, by what it does from here on.
   if (status === "running" && redrive.status === "stopped") {
+    await recount(s, run, redrive);
     await run(
       `update ${s}.redrive_group set verdict = null, reason = null, canary = $2::int, base_healed = healed, base_failed = failed
         where redrive_id = $1::uuid and waiting > 0`,
@@ -118,14 +120,23 @@ const nextSql = (s: string) => `select ${ITEM_COLUMNS} from (select g.no, ${ALLO
     cross join lateral (select i.* from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.group_no = g.no and i.state = 0
       order by i.n limit least(g.allowed, $4::int)) i limit $4::int`;
 
-/** A group's counts as its items have them. */
+/** Groups and their counts as the items have them, where those do not fit the redrive's. What was sent meanwhile was of the canary; $2: what that is. */
 const recountSql = (
   s: string,
-) => `update ${s}.redrive_group g set waiting = c.waiting, sent = c.sent, healed = c.healed, failed = c.failed, skipped = c.skipped
-  from (select i.group_no, count(*) filter (where i.state = 0) as waiting, count(*) filter (where i.state = 1) as sent,
+) => `insert into ${s}.redrive_group as g (redrive_id, no, topic, canary, waiting, sent, healed, failed, skipped)
+  select $1::uuid, c.no, '', greatest(0, $2::bigint - (c.sent + c.healed + c.failed)), c.waiting, c.sent, c.healed, c.failed, c.skipped
+  from (select i.group_no as no, count(*) filter (where i.state = 0) as waiting, count(*) filter (where i.state = 1) as sent,
       count(*) filter (where i.state = 2) as healed, count(*) filter (where i.state = 3) as failed, count(*) filter (where i.state = 4) as skipped
     from ${s}.redrive_item i where i.redrive_id = $1::uuid group by i.group_no) c
-  where g.redrive_id = $1::uuid and g.no = c.group_no`;
+  where (select (sum(o.waiting), sum(o.sent), sum(o.healed), sum(o.failed)) from ${s}.redrive_group o where o.redrive_id = $1::uuid)
+    is distinct from (select (r.waiting::numeric, r.sent::numeric, r.healed::numeric, r.failed::numeric) from ${s}.redrive r where r.id = $1::uuid)
+  on conflict (redrive_id, no) do update set waiting = excluded.waiting, sent = excluded.sent, healed = excluded.healed, failed = excluded.failed,
+    skipped = excluded.skipped, canary = greatest(0, g.canary - greatest(0, excluded.sent + excluded.healed + excluded.failed - (g.sent + g.healed + g.failed)))`;
+
+/** A process of the version before keeps no groups. */
+async function recount(s: string, run: Run, { redriveId, plan }: Redrive): Promise<void> {
+  await run(recountSql(s), [redriveId, planOf(plan).canary || ALL], { patienceMs: LIST_MS_MAX });
+}
 
 /** What waits in a group that failed says so. */
 const shownSql = (s: string) =>
@@ -213,7 +224,13 @@ export function createRedriveRun(home: Home) {
       const byId = new Map(views.map((view) => [view.id, view]));
       return items.map((item) => ({ item, message: byId.get(item.messageId) ?? null }));
     },
-    recount: async (id: string) => void (await home.write("count a redrive again")(recountSql(s), [id])),
+    /** Counts its groups again, where a process of the version before sent some of them or started it; false: the token is stale. */
+    recount: (id: string, token: string) =>
+      home.transaction("count a redrive again", async (inside) => {
+        const redrive = await takeUnder(s, inside.run, id, token);
+        if (redrive) await recount(s, inside.run, redrive);
+        return redrive !== null;
+      }),
     /** What one needs beside a redrive to understand how it stands: its groups, those that failed first, and what was left alone. */
     async standing({ redriveId: id, counts: { skipped } }: Redrive) {
       const shown = `select ${GROUP_COLUMNS} from ${s}.redrive_group g where g.redrive_id = $1::uuid

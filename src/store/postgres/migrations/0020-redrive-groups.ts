@@ -4,6 +4,9 @@
  */
 import type { Migration } from "./migration.ts";
 
+/** The canary of a group that needs none. */
+const ALL = 2_147_483_647;
+
 export const redriveGroups: Migration = {
   version: 20,
   name: "redrive-groups",
@@ -20,7 +23,7 @@ create table ${s}.redrive_group (
   code text,
   verdict text check (verdict in ('healed', 'failed', 'inconclusive')),
   reason text,
-  canary int not null,
+  canary bigint not null,
   waiting bigint not null,
   sent bigint not null,
   healed bigint not null,
@@ -29,10 +32,16 @@ create table ${s}.redrive_group (
   base_healed bigint not null default 0,
   base_failed bigint not null default 0,
   primary key (redrive_id, no));
-insert into ${s}.redrive_group (redrive_id, no, topic, verdict, canary, waiting, sent, healed, failed, skipped)
-  select id, 1, '', case when state like '%"rampMs":_%' and state not like '%"rampMs":null%' then 'healed' end,
-    greatest(0, coalesce((plan::json ->> 'canary')::int, 0) - (sent + healed + failed)), waiting, sent, healed, failed, skipped
-  from ${s}.redrive where waiting + sent > 0;
+-- again: it had stopped, and is judged by what it does from here on
+insert into ${s}.redrive_group (redrive_id, no, topic, verdict, canary, waiting, sent, healed, failed, skipped, base_healed, base_failed)
+  select r.id, 1, '', case when not x.again and x.state ->> 'rampMs' is not null then 'healed' end,
+    case when x.canary = 0 then ${ALL} when x.again then x.canary
+      else greatest(0, x.canary - (r.sent + r.healed + r.failed - coalesce((x.state #>> '{base,sent}')::bigint, 0))) end,
+    r.waiting, r.sent, r.healed, r.failed, r.skipped,
+    case when x.again then r.healed else coalesce((x.state #>> '{base,healed}')::bigint, 0) end,
+    case when x.again then r.failed else coalesce((x.state #>> '{base,failed}')::bigint, 0) end
+  from ${s}.redrive r cross join lateral (select r.state::json as state, coalesce((r.plan::json ->> 'canary')::bigint, 0) as canary,
+    coalesce(r.state::json ->> 'stopped' = 'true', false) as again) x where r.waiting + r.sent > 0;
 
 alter table ${s}.redrive_item add column group_no int not null default 1;
 create index redrive_item_next on ${s}.redrive_item (redrive_id, group_no, n) where state = 0;
