@@ -92,7 +92,7 @@ class ClaimWork implements ClaimedRedrive {
     this.#untilMs = nowMs + settings.workMs;
     this.#redrive = redrive;
     const startedMs = (redrive.startedAt ?? redrive.createdAt).getTime();
-    this.#state = stateOf(redrive.state, nowMs, startedMs + this.#plan.delayMs);
+    this.#state = stateOf(redrive.state, nowMs, startedMs, startedMs + this.#plan.delayMs);
     this.#keptMs = nowMs;
     this.#announcedMs = nowMs;
     this.#announced = redrive;
