@@ -65,8 +65,15 @@ describe("from a dead letter to a healed group", () => {
     expect(events).toContainEqual(["executing", "bob", "human"]);
     const whole = dataOf(await scene.as("alice", "GET", `${BASE}/provenance?group_id=${group.group_id}`));
     expect(whole.length).toBeGreaterThanOrEqual((detail.provenance as Json[]).length);
+    // R1: a person ran it, and what the receiver refuses does not heal by itself: this is no success of the retry alone.
     const retry = dataOf(await scene.as("alice", "GET", `${BASE}/actions?action_type=retry`));
-    expect(retry).toMatchObject([{ action_code: "retry_exponential", successes: expect.closeTo(6, 0), success_rate: 1 }]);
+    expect(retry).toMatchObject([{ action_code: "retry_exponential", successes: 0, success_rate: null }]);
+    const { error_code, failure_match_id } = group;
+    const alike = await scene.as("alice", "POST", `${BASE}/suggest`, { error_code, failure_match_id, topic: "heal/whole" });
+    expect(alike.body).toMatchObject({
+      group_id: group.group_id,
+      notes: [expect.stringContaining("retry_exponential after a repair healed 6 of 6 messages in 1 execution")],
+    });
     const again = await scene.as("alice", "POST", `${path(candidate)}/execute`);
     expect(codeOf(again)).toEqual([409, "wrong_state"]);
   });
@@ -77,7 +84,8 @@ describe("from a dead letter to a healed group", () => {
     await createRecords((scene.server.store as Store & WithHome).home).learn([learned]);
     const suggested = async (score: number): Promise<Json> => {
       const condition = { topic: ["heal/digits"] };
-      const rule = { name: "x", priority: 99, condition, action: "retry_exponential", score };
+      const { version } = (await scene.as("alice", "GET", `${BASE}/rules/digits`)).body;
+      const rule = { name: "x", priority: 99, condition, action: "retry_exponential", score, version };
       expect((await scene.as("alice", "PUT", `${BASE}/rules/digits`, rule)).status).toBeLessThan(300);
       return (await scene.as("alice", "POST", `${BASE}/groups/${group.group_id}/suggest`)).body;
     };

@@ -19,7 +19,8 @@ const options = async (env: Record<string, string>) => {
 
 describe("REC-18", () => {
   it("has the seed's defaults", async () => {
-    expect(await options({})).toEqual({ ruleDebug: false, evaluatorEnabled: true, autoExecute: false, minConfidence: 0.3 });
+    const defaults = { ruleDebug: false, evaluatorEnabled: true, autoExecute: false, minConfidence: 0.3, appVersion: null };
+    expect(await options({})).toEqual(defaults);
   });
 
   it("reads its variables, in the spellings of the seeds' programs too", async () => {
@@ -28,8 +29,10 @@ describe("REC-18", () => {
       RECOVERY_EVALUATOR_ENABLED: "0",
       RECOVERY_AUTO_EXECUTE: "1",
       RECOVERY_MIN_CONFIDENCE: "0.55",
+      MAKEGOOD_APP_VERSION: "1.4.2",
     };
-    expect(await options(env)).toEqual({ ruleDebug: true, evaluatorEnabled: false, autoExecute: true, minConfidence: 0.55 });
+    const read = { ruleDebug: true, evaluatorEnabled: false, autoExecute: true, minConfidence: 0.55, appVersion: "1.4.2" };
+    expect(await options(env)).toEqual(read);
   });
 
   it("is off as a whole with MAKEGOOD_RECOVERY=off, and the start shows it", async () => {

@@ -259,7 +259,9 @@ describe("evaluate (REC-14) and suggest (EV-48)", () => {
     ]);
     const rules = answer.body.rules_evaluated as Json[];
     expect(rules.length).toBeGreaterThanOrEqual(10);
-    expect(rules[0]).toMatchObject({ rule_id: "timeout_retry", matched: true, contribution: { kind: "prior", score: 0.85 } });
+    // The rules of causes stand above it, and a bare code is not theirs.
+    const [first] = rules.filter(({ matched }) => matched);
+    expect(first).toMatchObject({ rule_id: "timeout_retry", contribution: { kind: "prior", score: 0.85 } });
     const after = (await scene.as("alice", "GET", `${BASE}/stats`)).body;
     expect([after.groups, after.occurrences]).toEqual([before.groups, before.occurrences]);
   });
