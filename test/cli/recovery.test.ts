@@ -56,6 +56,17 @@ describe("looking", () => {
     expect(JSON.parse((await words("evaluate --error-code TIMEOUT --json")).stdout)).toMatchObject({ confidence: 0.85 });
   });
 
+  it("OPEN counts dead letters that are open, and reports", async () => {
+    const { group } = await scene.deadGroup("cli/open", 2);
+    const [code, topic] = [String(group.error_code), "cli/open"];
+    const payload = { error_type: code, raw: "reported", topic, sink: "other" };
+    const { body } = await scene.as("alice", "POST", "/api/v1/recovery/ingest", { failure_payload: payload });
+    const merged = await run(["groups", "merge", String(group.group_id), String(body.group_id), "--reason", "the same"]);
+    expect([merged.code, merged.stderr]).toEqual([0, ""]);
+    expect((await words("groups list --topic cli/open")).stdout).toMatch(new RegExp(`^${group.group_id} +3 +3 `, "m"));
+    expect((await words("groups list --topic cli/open --reported")).stdout).toMatch(new RegExp(`^${group.group_id} `, "m"));
+  });
+
   it("a failure's text cannot steer the terminal (attack 17)", async () => {
     const raw = "\u001b]0;owned\u0007\u009b31m\u202e evil";
     const { body } = await scene.as("alice", "POST", "/api/v1/recovery/ingest", {
@@ -200,6 +211,15 @@ describe("redriving", () => {
       code: 2,
       stderr: expect.stringContaining("must be an instant such as"),
     });
+  });
+
+  it("R7: one that stops by itself says why and what to do, and not that nobody carries it out", async () => {
+    const { group } = await scene.deadGroup("cli/stops", 4);
+    const start = ["redrive", "start", "--group", String(group.group_id), "--reason", "perhaps", "--canary", "2"];
+    const told = await run([...start, "--yes", "--wait"]);
+    expect([told.code, told.stderr]).toEqual([1, ""]);
+    expect(told.stdout).toMatch(/redrive [0-9a-f-]{36} is stopped: 0 of 4 messages healed, 2 failed, 0 skipped \(.+\)\n/);
+    expect(told.stdout).toContain("try those again: makegood redrive resume");
   });
 
   it("freezes the list, asks, and cancels when the answer is no", async () => {

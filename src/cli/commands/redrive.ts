@@ -178,16 +178,18 @@ function hasEnded({ status, mode, counts }: Redrive): boolean {
 export async function watched(asking: Conversation, id: string): Promise<ExitCode> {
   const { io, json } = asking;
   let before = "";
-  let movedAtMs = systemClock.monotonicMs();
+  /** Since when nothing moved and nobody had it. */
+  let stillMs: number | null = null;
   let warned = false;
   for (;;) {
     const { value, text } = await ask(asking, "getRedrive", { id });
     const line = progressLine(value);
     const nowMs = systemClock.monotonicMs();
     const moved = line !== before;
-    if (moved || (value.status === "running" && value.runner !== null)) movedAtMs = nowMs;
+    const carried = value.status === "running" && value.runner !== null;
+    stillMs = moved || carried ? null : (stillMs ?? nowMs);
     if (!json && (moved || io.tty)) io.out(`${io.tty ? "\r\u001b[K" : ""}${line}${probeWords(value)}${io.tty ? "" : "\n"}`);
-    if (!warned && nowMs - movedAtMs > STILL_MS) {
+    if (!warned && !hasEnded(value) && stillMs !== null && nowMs - stillMs > STILL_MS && !(await anyCarried(asking, value))) {
       warned = true;
       complain(io, `${io.tty ? "\n" : ""}makegood: ${stillWords(value)}`);
     }
@@ -200,6 +202,13 @@ export async function watched(asking: Conversation, id: string): Promise<ExitCod
     }
     await sleep(systemClock, LOOK_MS);
   }
+}
+
+/** Who is busy with others comes to this one later. */
+async function anyCarried(asking: Conversation, { status }: Redrive): Promise<boolean> {
+  if (status !== "running") return false;
+  const { value } = await ask(asking, "listRedrives", { status, limit: 100 });
+  return value.data.some(({ runner }) => runner !== null);
 }
 
 function stillWords({ status, redrive_id }: Redrive): string {
