@@ -36,7 +36,7 @@ interface Stage {
   die(name: string, count: number): Promise<number>;
   /** A person redrives a group and waits for its end. */
   redrive(groupId: number, more?: More): Promise<{ readonly healed: number; readonly failed: number }>;
-  /** Waits for the end of a redrive that somebody started or resumed. */
+  /** Waits for the end of a redrive that was started or resumed. */
   ended(redriveId: string): Promise<{ readonly healed: number; readonly failed: number }>;
   /** A person gives a topic another definition. */
   redefine(name: string): Promise<void>;
@@ -180,7 +180,7 @@ describe("what is learned", { timeout: 60_000 }, () => {
         answers.set(name, LATE);
         const groupId = await die(name, 6);
         const candidateId = (await recovery.group(groupId)).candidate?.candidateId as number;
-        await recovery.update(candidateId, { ...OPS, selectedAction: "manual_intervention", reason: "somebody must look" });
+        await recovery.update(candidateId, { ...OPS, selectedAction: "manual_intervention", reason: "a person must look" });
         await recovery.execute(candidateId, OPS);
         await until(async () => (await recovery.group(groupId)).group.heldBy !== null);
         if (name === "b") await recovery.release(groupId, OPS);
