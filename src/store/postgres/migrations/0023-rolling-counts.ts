@@ -1,7 +1,7 @@
 /**
  * Numbers of the recovery engine that cost the same at any size. Triggers write each change of a count as a row of its own, which no other
  * transaction waits for; a job adds them up, so a number is what was added up and the few rows since. The trigger on `dead_letter` says in
- * its WHEN what it is about: a message that dies or is delivered calls nothing. Deaths wait while the open ones are counted here for
+ * its WHEN what it is about: a message that dies or is delivered calls nothing; deaths wait while the open ones are counted here for
  * the first time, about 1 s for a million. Reported failures that have not ended are counted in their group's row itself: who writes them
  * holds it.
  */
