@@ -142,6 +142,39 @@ describe("R12: lists and numbers at size", () => {
   });
 });
 
+describe("R12: a redrive over many groups", () => {
+  it("asks once what was delivered since their deaths, not for each of them", async () => {
+    const { home } = store;
+    seen = [];
+    // What the explanation wrote is there already when the statement itself runs.
+    const transaction: Home["transaction"] = (during, work) =>
+      home.transaction(during, (inside) => {
+        const run: Run = async (text, values, how) => {
+          if (text.includes(".recovery_observation")) {
+            const [[plan] = []] = await inside.run(`explain (analyze, costs off, timing off, format json) ${text}`, values, how);
+            seen.push(...nodes(JSON.parse(plan as string)[0].Plan as Node));
+          }
+          return inside.run(text, values, how);
+        };
+        return work({ ...inside, run });
+      });
+    const select = { topic: "shop/topic0", limit: 10_000, generationMax: 10 };
+    const started = await createRecords({ ...home, transaction }).redrives.start({
+      ...{ redriveId: "ffffffff-0000-7000-8000-000000000002", idempotencyKey: null, requestHash: "0", status: "running" },
+      ...{ mode: "replay", action: "retry_exponential", candidateId: null, actor: "ann", reason: "many", select },
+      ...{ plan: "{}", provenance: [] },
+    });
+    expect(started.kind).toBe("started");
+    const asked = seen.filter((node) => /^message_/.test(node["Relation Name"] ?? ""));
+    expect(asked.length).toBeGreaterThan(0);
+    for (const node of asked) expect(node["Actual Loops"], node["Relation Name"]).toBeLessThanOrEqual(1);
+    const { rows } = await client.query(`select count(*)::int as n from ${s}.recovery_observation where redrive_id = $1`, [
+      "ffffffff-0000-7000-8000-000000000002",
+    ]);
+    expect(rows[0].n).toBeGreaterThan(200);
+  });
+});
+
 describe("R12: the rolling counts are the counts", () => {
   async function truth() {
     const { rows } =

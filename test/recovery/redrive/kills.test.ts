@@ -16,7 +16,7 @@ import { ANN, startable } from "./scene.ts";
 
 const TOPIC = "kills/redrive";
 const LEASE_MS = 400;
-// Six processes start, one after the other.
+// Five processes start, one after the other.
 vi.setConfig({ testTimeout: 120_000 });
 type Opened = Awaited<ReturnType<typeof openStore>>;
 const CHILD = new URL("./runner-child.mjs", import.meta.url).pathname;
