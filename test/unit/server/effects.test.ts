@@ -9,6 +9,8 @@ import { ROUTES, routeIds } from "../../../src/contract/table.ts";
 
 const routes = routeIds.map((id) => [id, ADDRESSES[id][0], ROUTES[id] as Route] as const);
 
+const byName = (a: string, b: string): number => (a < b ? -1 : 1);
+
 describe("the effect of a route", () => {
   it.each(routes)("%s: %s fits its method and who may use it", (id, method, { effect, permission }) => {
     if (method === "GET") expect(effect).toBe("reads");
@@ -23,7 +25,7 @@ describe("the effect of a route", () => {
 
   it("destroys are those that end or delete what no other call brings back", () => {
     const destroying = routes.filter(([, , { effect }]) => effect === "destroys").map(([id]) => id);
-    expect(destroying.toSorted()).toEqual([
+    expect(destroying.toSorted(byName)).toEqual([
       "cancelMessage",
       "deleteCandidate",
       "deleteCause",
@@ -39,6 +41,6 @@ describe("the effect of a route", () => {
 
   it("what is asked by POST and changes nothing reads", () => {
     const asking = routes.filter(([, method, { effect }]) => method !== "GET" && effect === "reads").map(([id]) => id);
-    expect(asking.toSorted()).toEqual(["evaluateFailure", "suggestFailure", "whatIf"]);
+    expect(asking.toSorted(byName)).toEqual(["evaluateFailure", "suggestFailure", "whatIf"]);
   });
 });
