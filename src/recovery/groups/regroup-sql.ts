@@ -121,8 +121,9 @@ const moveSql = (s: string) => `with m as (
   n as (select count(*) as n, min(at) as first_at, max(at) as last_at from m),
   f as (update ${s}.recovery_group g set occurrences = g.occurrences - n.n, template = coalesce($4::text, g.template) from n
     where g.id = $1::bigint and (n.n > 0 or $4::text is not null)),
-  t as (update ${s}.recovery_group g set occurrences = g.occurrences + n.n, first_at = least(g.first_at, n.first_at),
-    last_at = greatest(g.last_at, n.last_at) from n where g.id = $2::bigint and n.n > 0)
+  t as (update ${s}.recovery_group g set occurrences = g.occurrences + n.n,
+    first_at = case when g.occurrences = 0 then n.first_at else least(g.first_at, n.first_at) end,
+    last_at = case when g.occurrences = 0 then n.last_at else greatest(g.last_at, n.last_at) end from n where g.id = $2::bigint and n.n > 0)
   select n::text from n`;
 
 async function move(

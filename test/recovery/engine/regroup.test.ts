@@ -174,6 +174,17 @@ describe("a split", () => {
     expect(await groupOf(scene, later)).toBe(group.groupId);
   });
 
+  it("makes a group that is as old as what moved, not as the split", async () => {
+    const scene = await createScene();
+    const [, one] = await scene.die(texts, { code: "E_UP" });
+    const whole = (await groupOf(scene, one)) ?? 0;
+    const { lastAt } = (await scene.engine.group(whole)).group;
+    await scene.clock.advance(60_000);
+    const { groupId } = (await scene.engine.split(whole, ["503"], "another cause", ANN)).group;
+    const { group } = await scene.engine.group(groupId);
+    expect([group.lastAt <= lastAt, group.firstAt <= lastAt]).toEqual([true, true]);
+  });
+
   it("asked for twice is one rule and one group", async () => {
     const scene = await createScene();
     const [, one] = await scene.die(texts, { code: "E_UP" });
