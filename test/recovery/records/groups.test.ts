@@ -266,7 +266,7 @@ describe("groups: splits", () => {
       assert.equal(await move(groupId, group.groupId, ids), 0);
       assert.deepEqual([await countOf(scene, groupId), await countOf(scene, group.groupId)], [4, 2]);
       const moved = (await scene.recovery.group(group.groupId)) as Group;
-      assert.deepEqual([moved.firstAt, moved.lastAt], [scene.at(5).now, scene.at(9).now]);
+      assert.deepEqual([moved.firstAt, moved.lastAt], [scene.at(5).now, scene.at(5).now]);
       assert.equal((await scene.recovery.occurrences(group.groupId, { limit: 9 })).data.length, 2);
       assert.equal(await move(group.groupId, groupId, ids), 2, "and back");
       assert.deepEqual([await countOf(scene, groupId), await countOf(scene, group.groupId)], [6, 0]);
