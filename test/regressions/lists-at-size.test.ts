@@ -12,6 +12,7 @@ import type { Db } from "../../src/store/postgres/db.ts";
 import { createList } from "../../src/store/postgres/statements/list.ts";
 import type { ListFilter } from "../../src/store/store.ts";
 import { definition } from "../../src/testing/store-conformance/fixtures.ts";
+import { nodes, type PlanNode, touched } from "../support/plan-nodes.ts";
 import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
 
 const COUNT = process.env.MAKEGOOD_SOAK ? 1_000_000 : 30_000;
@@ -20,21 +21,9 @@ const ROWS_MAX = 6_000;
 const PENDING_ROWS_MAX = 20_100;
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 
-interface Node {
-  readonly "Node Type": string;
-  readonly "Relation Name"?: string;
-  readonly "Actual Rows": number;
-  readonly "Actual Loops": number;
-  readonly "Rows Removed by Filter"?: number;
-  readonly Plans?: readonly Node[];
-}
-
-const nodes = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodes)];
-const touched = (node: Node): number => (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"];
-
 let client: pg.Client;
 let schema: string;
-let seen: Node[] = [];
+let seen: PlanNode[] = [];
 
 beforeAll(async () => {
   const store = await openStore();
@@ -55,7 +44,7 @@ afterAll(async () => {
 /** The real statements, each explained as well. */
 const rows: Connection["rows"] = async (_during, text, values) => {
   const explained = await client.query(`explain (analyze, costs off, timing off, format json) ${text}`, values);
-  seen.push(...nodes(explained.rows[0]["QUERY PLAN"][0].Plan as Node));
+  seen.push(...nodes(explained.rows[0]["QUERY PLAN"][0].Plan as PlanNode));
   const types = { getTypeParser: () => (value: unknown) => value } as never;
   return (await client.query({ text, values, rowMode: "array", types })).rows;
 };

@@ -12,6 +12,7 @@ import { createRecords, type Records } from "../../src/recovery/records.ts";
 import type { Home, Run } from "../../src/store/home.ts";
 import { withSteadyPlans } from "../../src/store/postgres/connection.ts";
 import { definition } from "../../src/testing/store-conformance/fixtures.ts";
+import { nodes, type PlanNode, touched } from "../support/plan-nodes.ts";
 import { databaseUrl, dropSchema, openStore } from "../support/postgres.ts";
 
 const GROUPS = 20_000;
@@ -19,28 +20,16 @@ const GROUPS = 20_000;
 const ROWS_MAX = 600;
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-interface Node {
-  readonly "Node Type": string;
-  readonly "Relation Name"?: string;
-  readonly "Index Name"?: string;
-  readonly "Actual Rows": number;
-  readonly "Actual Loops": number;
-  readonly "Rows Removed by Filter"?: number;
-  readonly Plans?: readonly Node[];
-}
-const nodes = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodes)];
-const touched = (node: Node): number => (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"];
-
 let store: Awaited<ReturnType<typeof openStore>>;
 let client: pg.Client;
 let s: string;
 let explained: Records;
 let redriveId: string;
-let seen: Node[] = [];
+let seen: PlanNode[] = [];
 
 const explain = async (text: string, values: unknown[] = []): Promise<void> => {
   const { rows } = await client.query(`explain (analyze, costs off, timing off, format json) ${text}`, values);
-  seen.push(...nodes(rows[0]["QUERY PLAN"][0].Plan as Node));
+  seen.push(...nodes(rows[0]["QUERY PLAN"][0].Plan as PlanNode));
 };
 
 beforeAll(async () => {
@@ -67,7 +56,7 @@ afterAll(async () => {
   if (store) await dropSchema(store.schema);
 });
 
-async function plansOf(read: () => Promise<unknown>): Promise<Node[]> {
+async function plansOf(read: () => Promise<unknown>): Promise<PlanNode[]> {
   seen = [];
   await read();
   expect(seen.length).toBeGreaterThan(0);
@@ -152,7 +141,7 @@ describe("R12: a redrive over many groups", () => {
         const run: Run = async (text, values, how) => {
           if (text.includes(".recovery_observation")) {
             const [[plan] = []] = await inside.run(`explain (analyze, costs off, timing off, format json) ${text}`, values, how);
-            seen.push(...nodes(JSON.parse(plan as string)[0].Plan as Node));
+            seen.push(...nodes(JSON.parse(plan as string)[0].Plan as PlanNode));
           }
           return inside.run(text, values, how);
         };
