@@ -14,7 +14,6 @@ import { createRegroup } from "./groups/regroup-sql.ts";
 import { createResolve } from "./groups/resolve-sql.ts";
 import { createRollingCounts } from "./groups/rolling-counts.ts";
 import { createProvenance } from "./provenance-sql.ts";
-import { createCarried } from "./redrive/carried.ts";
 import { createEdit } from "./redrive/edit-sql.ts";
 import { createRedriveStart } from "./redrive/freeze.ts";
 import { createRedriveLook } from "./redrive/look.ts";
@@ -33,7 +32,6 @@ export function createRecords(home: Home) {
       ...createRedriveSend(home),
       ...createRedriveLook(home),
       ...createEdit(home),
-      ...createCarried(home),
     },
     ingest: createIngest(home),
     ...createReports(home),

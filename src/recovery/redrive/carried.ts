@@ -3,8 +3,7 @@
  * write, after its row was taken, which a transaction that sends a copy of it takes as well.
  */
 import type { Carrier } from "../../message/topic.ts";
-import { isUuid } from "../../platform/ids.ts";
-import type { Home, Run } from "../../store/home.ts";
+import type { Run } from "../../store/home.ts";
 import type { CarriedBy } from "./redrive.ts";
 
 /**
@@ -38,8 +37,4 @@ export async function carriedAmong(
     const [messageId, carrierId, redriveId] = row as string[];
     return { messageId, carrierId, redriveId } as CarriedBy;
   });
-}
-
-export function createCarried(home: Home) {
-  return { carried: (ids: readonly string[]) => carriedAmong(home.s, home.read("look for copies"), ids.filter(isUuid)) };
 }

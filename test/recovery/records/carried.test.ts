@@ -4,11 +4,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import type { MessageView } from "../../../src/message/message.ts";
+import { carriedAmong } from "../../../src/recovery/redrive/carried.ts";
 import { SKIPPED } from "../../../src/recovery/redrive/redrive.ts";
+import { type Home, homeOf } from "../../../src/store/home.ts";
 import { newMessage, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { COPIES, died, play, type RecoveryScene } from "./scene.ts";
 
 const HOW = { limit: 100, quietMs: 0 };
+
+/** Those of them whose copy is on its way. */
+function carriedOf({ store }: RecoveryScene, ids: readonly string[]) {
+  const { s, read } = homeOf(store) as Home;
+  return carriedAmong(s, read("look for copies"), ids);
+}
 
 /** Dead letters, each with a copy on its way. */
 async function copied(scene: RecoveryScene, count: number) {
@@ -44,19 +52,18 @@ describe("running: carried", () => {
     play(async (scene) => {
       const { ids, carriers, by, look } = await copied(scene, 4);
       const [, claimed, delivered, dead] = carriers as [string, string, string, string];
-      const { redrives } = scene.recovery;
       await scene.store.claim({ owner: "w", leaseMs: 30_000, lanes: [], ids: [claimed], ...scene.at(3) });
       await scene.attempt(3, [delivered]);
       await scene.attempt(3, [dead], died());
       const carried = async () =>
-        (await redrives.carried([...ids, scene.id()])).sort((a, b) => (a.messageId < b.messageId ? -1 : 1));
+        (await carriedOf(scene, [...ids, scene.id()])).sort((a, b) => (a.messageId < b.messageId ? -1 : 1));
       assert.deepEqual(await carried(), [by(0), by(1), by(2)]);
       await look();
       assert.equal((await seen(scene.store, ids[2] as string)).resolution, "resolved");
       assert.deepEqual(await carried(), [by(0), by(1)]);
       await scene.store.intervene({ id: dead, action: "replay", actor: "ops", reason: null, ...scene.at(10) });
       assert.deepEqual(await carried(), [by(0), by(1), by(3)], "a copy that is tried again is on its way again");
-      assert.deepEqual(await redrives.carried([]), []);
+      assert.deepEqual(await carriedOf(scene, []), []);
     }),
   );
 
@@ -80,9 +87,9 @@ describe("running: carried", () => {
       const [id] = ids as [string];
       await scene.store.intervene({ id, action: "replay", actor: "ann", reason: "both", ...scene.at(3) });
       await scene.attempt(4, [id], died());
-      assert.equal((await scene.recovery.redrives.carried(ids)).length, 1, "its copy may still arrive");
+      assert.equal((await carriedOf(scene, ids)).length, 1, "its copy may still arrive");
       await scene.attempt(5, carriers);
-      assert.deepEqual(await scene.recovery.redrives.carried(ids), [], "it arrived, and this death is another one");
+      assert.deepEqual(await carriedOf(scene, ids), [], "it arrived, and this death is another one");
       await look();
       assert.deepEqual(await sends(scene, "replay", ids), ["sent"]);
     }),
