@@ -13,6 +13,9 @@ export const HEALS = { cure: { successes: 8.7, failures: 2.7 }, other: { success
 /** What a rule's score is worth, in executions of this kind: so long does a guess correct what was fitted. */
 export const GUESS = 3;
 
+/** In the order of suggestions: what being the cure is worth beside healing, and after how many healed executions it is worth nothing. */
+export const LIKELY = { worth: 1.5, until: 4 } as const;
+
 /** The score of an action that no rule proposes: below what is selected, so that only outcomes bring it up. */
 export const PRIOR_WITHOUT_RULE = 0.2;
 

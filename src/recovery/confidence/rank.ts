@@ -4,7 +4,7 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { type Belief, beliefs, type Contribution, contributionsOf, type Evidence } from "./confidence.ts";
-import { GUESS, PRIOR_WITHOUT_RULE } from "./priors.ts";
+import { GUESS, LIKELY, PRIOR_WITHOUT_RULE } from "./priors.ts";
 
 /** An action with the score of the first rule that proposes it, in the order of the rules; absent: none does. */
 export interface Proposal {
@@ -63,6 +63,12 @@ export function rankActions(proposals: readonly Proposal[], evidence: (action: s
     };
   });
   if (!ranked.some(({ known }) => known)) return ranked;
+  // Few outcomes say little about how often an action heals: until one has healed a few times, it counts which is likely the cure.
+  const healed = Math.max(
+    ...known.map((each) => each.reduce((sum, { from, weight, mean }) => sum + (from === "own" ? weight * mean : 0), 0)),
+  );
+  const likely = LIKELY.worth * Math.max(0, 1 - healed / LIKELY.until);
+  const worth = ({ belief }: Ranked) => belief.heals + likely * belief.cure;
   // The sort is stable: equals stay in the order of the rules.
-  return ranked.sort((a, b) => b.belief.heals - a.belief.heals);
+  return ranked.sort((a, b) => worth(b) - worth(a));
 }

@@ -237,6 +237,17 @@ describe("ranking", () => {
     expect(rank({ first: of(0, 4) })).toEqual(["second", "unruled", "first"]);
     expect(rank({ unruled: of(9, 0) })[0]).toBe("unruled");
   });
+
+  it("keeps to the likely cure until another action has healed a few times", () => {
+    const many = [...proposals, ...["a", "b", "c", "d", "e", "f"].map((action) => ({ action }))];
+    const firstAfter = (healed: number) =>
+      rankActions(many, (action) => (action === "unruled" ? { own: of(healed, 0) } : {}), NOW)[0];
+    const two = rankActions(many, (action) => (action === "unruled" ? { own: of(2, 0) } : {}), NOW);
+    const heals = (name: string) => two.find(({ action }) => action === name)?.belief.heals ?? 0;
+    expect(heals("unruled")).toBeGreaterThan(heals("first"));
+    expect(firstAfter(2)?.action).toBe("first");
+    expect(firstAfter(4)?.action).toBe("unruled");
+  });
 });
 
 describe("gates", () => {
