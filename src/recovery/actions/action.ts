@@ -6,6 +6,8 @@ import type { TopicRecord } from "../../message/topic.ts";
 import type { Candidate } from "../candidates/candidate.ts";
 import type { Group } from "../groups/group.ts";
 import type { RedriveMode, RedrivePreview } from "../redrive/redrive.ts";
+import type { CatalogueAction } from "./catalogue.ts";
+import type { TemplateValues } from "./template.ts";
 
 export type RiskClass = "safe" | "risky" | "forbidden";
 /** How many different people must approve. */
@@ -19,7 +21,7 @@ export interface ActionContext {
   readonly topic: TopicRecord | null;
   readonly blastRadius: RedrivePreview;
   /** The action's template as it is set now; texts still have their `{name}`s. */
-  readonly template: RecoveryAction["template"];
+  readonly template: TemplateValues;
   readonly actor: string;
   readonly reason: string | null;
   /** The fence of this execution; also the key of what an action of your own does outside. */
@@ -66,7 +68,7 @@ export interface RecoveryAction {
   readonly appliesToErrorCodes: readonly string[];
   readonly appliesToTopics: readonly string[];
   /** Settings and texts; `{name}` stands for a field of the group. No expressions: an unknown name is refused when saved. */
-  readonly template: Readonly<Record<string, string | number | boolean>>;
+  readonly template: TemplateValues;
   /** What undoes it; null: nothing does. What was delivered or resolved stays so. */
   readonly inverse: "close_breaker" | "release" | null;
   /** Why it cannot be done here; null: it can. Asked for each topic that messages of the group are in (`group.topic` names it). */
@@ -75,11 +77,7 @@ export interface RecoveryAction {
 }
 
 /** An action as it is shown: with what is known about it. */
-export interface ActionInfo extends Omit<RecoveryAction, "plan" | "refusal"> {
-  readonly isActive: boolean;
-  /** Raised by edits of its settings; an edit names it. */
-  readonly version: number;
-  readonly shipped: boolean;
+export interface ActionInfo extends Omit<CatalogueAction, "plan" | "refusal"> {
   /** Executions over all groups, each worth 1 and less the older it is; those after a repair are left out. */
   readonly successes: number;
   readonly failures: number;

@@ -1,99 +1,90 @@
 /**
  * Settings and texts of an action. `{name}` stands for a field of the group and nothing else does: no expression, no path, no
- * condition. What has an unknown name, a stray brace, or characters that a store cannot keep is refused when it is saved, so
- * rendering cannot fail; what a member becomes is cut to the length it may have.
+ * condition. What could not be rendered or kept is refused when it is saved, so rendering cannot fail.
  */
+import { z } from "zod";
 import { isWellFormed } from "../../message/validate.ts";
 import type { Candidate } from "../candidates/candidate.ts";
 import type { Group } from "../groups/group.ts";
 import { REDRIVE_LIMITS } from "../redrive/request.ts";
+import { checked, number, object } from "../rules/schema.ts";
 
 export type TemplateValues = Readonly<Record<string, string | number | boolean>>;
 
-export const TEMPLATE_LIMITS = { textCharsMax: 2_000, ownerCharsMax: 255, membersMax: 20 } as const;
+const LIMITS = { textCharsMax: 2_000, ownerCharsMax: 255, membersMax: 20 } as const;
 
 /** Members that mean nothing when they are blank. */
 const NEVER_BLANK = new Set(["owner", "reason", "text"]);
 
-const charsMax = (member: string): number => (member === "owner" ? TEMPLATE_LIMITS.ownerCharsMax : TEMPLATE_LIMITS.textCharsMax);
+const charsMax = (member: string): number => (member === "owner" ? LIMITS.ownerCharsMax : LIMITS.textCharsMax);
+
+const { canaryMax, ratePerSecondMin, ratePerSecondMax, messagesMax, delayMsMax } = REDRIVE_LIMITS;
 
 /** Numbers of a redrive's plan, by the ranges that a redrive has; any other number of an action is its own business. */
-const RANGES: Readonly<Record<string, { readonly min: number; readonly max: number; readonly whole: boolean }>> = {
-  canary: { min: 0, max: REDRIVE_LIMITS.canaryMax, whole: true },
-  rate_per_second: { min: REDRIVE_LIMITS.ratePerSecondMin, max: REDRIVE_LIMITS.ratePerSecondMax, whole: false },
-  ramp_from: { min: REDRIVE_LIMITS.ratePerSecondMin, max: REDRIVE_LIMITS.ratePerSecondMax, whole: false },
-  failure_share_max: { min: 0, max: 1, whole: false },
-  failure_min: { min: 1, max: REDRIVE_LIMITS.messagesMax, whole: true },
-  delay_ms: { min: 0, max: REDRIVE_LIMITS.delayMsMax, whole: true },
-  cooldown_ms: { min: 1, max: REDRIVE_LIMITS.delayMsMax, whole: true },
-};
-const ANY_RANGE = { min: 0, max: 1e9, whole: false };
-
-const FIELDS = {
-  topic: ({ group }: Fields) => group.topic,
-  sink: ({ group }: Fields) => group.sink,
-  code: ({ group }: Fields) => group.errorCode,
-  template: ({ group }: Fields) => group.template,
-  group_id: ({ group }: Fields) => String(group.groupId),
-  failure_match_id: ({ group }: Fields) => group.failureMatchId,
-  occurrences: ({ group }: Fields) => String(group.occurrenceCount),
-  open_messages: ({ group }: Fields) => String(group.openMessages),
-  first_at: ({ group }: Fields) => group.firstAt.toISOString(),
-  last_at: ({ group }: Fields) => group.lastAt.toISOString(),
-  candidate_id: ({ candidate }: Fields) => String(candidate.candidateId),
-  confidence: ({ candidate }: Fields) => (candidate.confidence ?? 0).toFixed(2),
-} as const;
+const NUMBERS = new Map([
+  ["canary", number(0, canaryMax, "whole")],
+  ["rate_per_second", number(ratePerSecondMin, ratePerSecondMax)],
+  ["ramp_from", number(ratePerSecondMin, ratePerSecondMax)],
+  ["failure_share_max", number(0, 1)],
+  ["failure_min", number(1, messagesMax, "whole")],
+  ["delay_ms", number(0, delayMsMax, "whole")],
+  ["cooldown_ms", number(1, delayMsMax, "whole")],
+]);
+const ANY_NUMBER = number(0, 1e9);
 
 interface Fields {
   readonly group: Group;
   readonly candidate: Candidate;
 }
 
-export const TEMPLATE_NAMES: readonly string[] = Object.keys(FIELDS);
+const FIELDS = new Map<string, (fields: Fields) => string>([
+  ["topic", ({ group }) => group.topic],
+  ["sink", ({ group }) => group.sink],
+  ["code", ({ group }) => group.errorCode],
+  ["template", ({ group }) => group.template],
+  ["group_id", ({ group }) => String(group.groupId)],
+  ["failure_match_id", ({ group }) => group.failureMatchId],
+  ["occurrences", ({ group }) => String(group.occurrenceCount)],
+  ["open_messages", ({ group }) => String(group.openMessages)],
+  ["first_at", ({ group }) => group.firstAt.toISOString()],
+  ["last_at", ({ group }) => group.lastAt.toISOString()],
+  ["candidate_id", ({ candidate }) => String(candidate.candidateId)],
+  ["confidence", ({ candidate }) => (candidate.confidence ?? 0).toFixed(2)],
+]);
+
+export const TEMPLATE_NAMES: readonly string[] = [...FIELDS.keys()];
 
 const NAME = /\{([a-z_]{1,40})\}/g;
 
-/** What is wrong with a member's value, in words; null: nothing. */
-export function templateFault(member: string, value: string | number | boolean): string | null {
-  if (typeof value === "string") return textFault(member, value);
-  if (typeof value === "boolean") return null;
-  const { min, max, whole } = RANGES[member] ?? ANY_RANGE;
-  if (value >= min && value <= max && (!whole || Number.isInteger(value))) return null;
-  return `must be a ${whole ? "whole " : ""}number from ${min} to ${max}`;
+/** Only members that the code knows, each of its type: a template adds no behaviour. */
+export function templateSchema(known: TemplateValues): z.ZodType<TemplateValues> {
+  const { membersMax } = LIMITS;
+  const members = Object.entries(known).map(([name, value]) => [name, memberSchema(name, typeof value).optional()]);
+  const schema = object(Object.fromEntries(members)) as unknown as z.ZodType<TemplateValues>;
+  return checked(schema, (value) => (Object.keys(value).length > membersMax ? `has more than ${membersMax} members` : null));
 }
 
-function textFault(member: string, text: string): string | null {
+function memberSchema(name: string, type: string): z.ZodType<string | number | boolean> {
+  if (type === "string") return checked(z.string("must be a text"), (value) => textFault(name, value));
+  return type === "boolean" ? z.boolean("must be a boolean") : (NUMBERS.get(name) ?? ANY_NUMBER);
+}
+
+/** What is wrong with a member's text, in words; null: nothing. */
+export function textFault(member: string, text: string): string | null {
   if (text.length > charsMax(member)) return `has ${text.length} characters, at most ${charsMax(member)}`;
   if (NEVER_BLANK.has(member) && text.trim() === "") return "must not be blank";
-  if (!isKeepable(text)) return "must not contain control characters or half a surrogate pair";
+  // Every store can keep it, and a terminal can show it.
+  if (!isWellFormed(text) || /\p{Cc}/u.test(text)) return "must not contain control characters or half a surrogate pair";
   for (const [, name = ""] of text.matchAll(NAME)) {
-    if (!Object.hasOwn(FIELDS, name)) return `has {${name}}, which is no field; there are ${TEMPLATE_NAMES.join(", ")}`;
+    if (!FIELDS.has(name)) return `has {${name}}, which is no field; there are ${TEMPLATE_NAMES.join(", ")}`;
   }
   return /[{}]/.test(text.replace(NAME, "")) ? "has a brace that is not part of a {name}" : null;
 }
 
-/** Every store can keep it, and a terminal can show it. */
-function isKeepable(text: string): boolean {
-  return isWellFormed(text) && !/\p{Cc}/u.test(text);
-}
-
-/** One pass: what a field's own text contains is not looked at again. */
-export function rendered(text: string, fields: Fields): string {
-  return text.replace(NAME, (whole, name: string) =>
-    Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof typeof FIELDS](fields) : whole,
-  );
-}
-
-export function renderedTemplate(template: TemplateValues, fields: Fields): TemplateValues {
-  const pairs = Object.entries(template).map(([name, value]) => [
-    name,
-    typeof value === "string" ? cut(rendered(value, fields), charsMax(name)) : value,
-  ]);
-  return Object.fromEntries(pairs);
-}
-
-/** Not through the middle of a character. */
-function cut(text: string, max: number): string {
-  const head = text.slice(0, max);
+/** A member as text, cut to the length it may have; one pass: what a field's own text contains is not looked at again. */
+export function rendered(template: TemplateValues, member: string, fields: Fields): string {
+  const text = String(template[member] ?? "").replace(NAME, (whole, name: string) => FIELDS.get(name)?.(fields) ?? whole);
+  const head = text.slice(0, charsMax(member));
+  // Not through the middle of a character.
   return isWellFormed(head) ? head : head.slice(0, -1);
 }
