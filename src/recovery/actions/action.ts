@@ -9,11 +9,6 @@ import type { RedriveMode, RedrivePreview } from "../redrive/redrive.ts";
 import type { CatalogueAction } from "./catalogue.ts";
 import type { TemplateValues } from "./template.ts";
 
-export type RiskClass = "safe" | "risky" | "forbidden";
-/** How many different people must approve. */
-export type ApprovalPolicy = "none" | "one" | "two";
-export type ActionType = "retry" | "fallback" | "escalate" | "notify" | "reconfigure" | "rollback" | "manual" | "skip";
-
 export interface ActionContext {
   readonly candidate: Candidate;
   readonly group: Group;
@@ -29,19 +24,14 @@ export interface ActionContext {
   readonly signal: AbortSignal;
 }
 
-/** A message to send with the execution; its key is made from the execution, so it is sent once. */
-export interface PlannedMessage {
-  readonly topic: string;
-  readonly payload: string;
-}
-
 /** What to do. All of it is one write, except `run`, which may do anything and is why a crash can leave an unknown outcome. */
 export interface ActionPlan {
   /** What is done to the group's open dead letters; absent: they are only watched. */
   readonly mode?: RedriveMode | undefined;
   /** copy: which of the topic's other sinks carries the effect. */
   readonly carrier?: "fallback" | "compensation" | undefined;
-  readonly messages?: readonly PlannedMessage[] | undefined;
+  /** To send with the execution; their keys are made from the execution, so each is sent once. */
+  readonly messages?: readonly { readonly topic: string; readonly payload: string }[] | undefined;
   /** Kept with each message that is touched; absent: the reason that was given for the execution. */
   readonly reason?: string | undefined;
   /** Opens the breaker of every topic whose messages are touched, before anything is sent. */
@@ -57,11 +47,12 @@ export interface ActionPlan {
 export interface RecoveryAction {
   readonly actionCode: string;
   readonly name: string;
-  readonly actionType: ActionType;
+  readonly actionType: "retry" | "fallback" | "escalate" | "notify" | "reconfigure" | "rollback" | "manual" | "skip";
   /** 0 to 1,000; higher is suggested first where nothing else tells. */
   readonly priority: number;
-  readonly risk: RiskClass;
-  readonly approval: ApprovalPolicy;
+  readonly risk: "safe" | "risky" | "forbidden";
+  /** How many different people must approve. */
+  readonly approval: "none" | "one" | "two";
   /** A program can carry it out without a person. */
   readonly isAutomated: boolean;
   /** Empty: any. */

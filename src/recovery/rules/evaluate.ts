@@ -15,7 +15,7 @@ import { type PreparedRule, prepareRules, type RuleSet } from "./rule-set.ts";
 const ALTERNATIVE_MIN = 0.1;
 
 /** What a rule added: the prior of its action; or nothing but support, since a rule before it had given that; or nothing. */
-export type RuleContribution =
+type RuleContribution =
   | { readonly kind: "prior" | "supports"; readonly action: string; readonly score: number }
   | { readonly kind: "none" };
 

@@ -51,7 +51,7 @@ export function ruleReader(actions: KnownActions): (value: unknown) => Parsed<Ru
   // DR-31: a code that no action has would never be met, or would name something else one day.
   const action = (allowed: (code: string) => boolean) =>
     text(textCharsMax, (code) => (allowed(code) ? null : `${shown(code)} is no action of the catalogue`));
-  const HISTORY = object({
+  const history = object({
     action: action((code) => actions.has(code)).optional(),
     min_occurrences: number(1, countMax, "whole"),
     min_success: number(0, 1),
@@ -60,29 +60,29 @@ export function ruleReader(actions: KnownActions): (value: unknown) => Parsed<Ru
     minOccurrences,
     minSuccess,
   }));
-  const condition: z.ZodType<Condition> = z.lazy(() => CONDITION as unknown as z.ZodType<Condition>);
+  const condition: z.ZodType<Condition> = z.lazy(() => ofOneKind as unknown as z.ZodType<Condition>);
   const kinds = {
     ...{ code: CODE, cause: CAUSE, pattern: PATTERN, topic: texts, skill: texts },
-    ...{ occurrences: number(1, countMax, "whole"), history: HISTORY },
+    ...{ occurrences: number(1, countMax, "whole"), history },
     ...{ all: list(condition, nodesMax), any: list(condition, nodesMax), not: condition },
   };
-  const CONDITION = object(kinds)
+  const ofOneKind = object(kinds)
     .partial()
     .refine((one) => Object.keys(one).length === 1, `must have exactly one of ${Object.keys(kinds).join(", ")}`);
-  const RULE = object({
+  const rule = object({
     ...ENTRY,
     name: text(textCharsMax),
     priority: number(0, priorityMax, "whole"),
     condition,
     action: action((code) => code === FROM_HISTORY || actions.has(code)),
     score: number(0, 1),
-  }).refine((rule) => rule.action !== FROM_HISTORY || choosesAction(rule.condition), {
+  }).refine((read) => read.action !== FROM_HISTORY || choosesAction(read.condition), {
     path: ["action"],
     error: FROM_HISTORY_FAULT,
   });
   return (value) => {
     const tooLarge = isObject(value) ? treeFault(value.condition) : null;
-    return tooLarge === null ? parse(RULE, value) : { ok: false, mistakes: [tooLarge] };
+    return tooLarge === null ? parse(rule, value) : { ok: false, mistakes: [tooLarge] };
   };
 }
 
