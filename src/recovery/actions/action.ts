@@ -7,7 +7,7 @@ import type { Candidate } from "../candidates/candidate.ts";
 import type { Group } from "../groups/group.ts";
 import type { RedriveMode, RedrivePreview } from "../redrive/redrive.ts";
 import type { CatalogueAction } from "./catalogue.ts";
-import type { TemplateValues } from "./template.ts";
+import type { TemplateValues } from "./settings.ts";
 
 export interface ActionContext {
   readonly candidate: Candidate;

@@ -11,7 +11,7 @@ import type { Actor } from "../recovery.ts";
 import { refused, versionConflict } from "../rules/book.ts";
 import { parse, readJson } from "../rules/schema.ts";
 import type { RecoveryAction } from "./action.ts";
-import { type ActionSettings, actionFaults, settingsSchema } from "./settings-text.ts";
+import { type ActionSettings, actionFaults, settingsSchema } from "./settings.ts";
 import { ACTIONS } from "./shipped.ts";
 
 export type Catalogue = ReturnType<typeof createCatalogue>;

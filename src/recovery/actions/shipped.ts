@@ -6,7 +6,7 @@ import { backoffMs } from "../../platform/backoff.ts";
 import { SYSTEM } from "../provenance.ts";
 import { NOTIFY_TOPIC } from "../topics.ts";
 import type { ActionContext, RecoveryAction } from "./action.ts";
-import { rendered, type TemplateValues } from "./template.ts";
+import { rendered, type TemplateValues } from "./settings.ts";
 
 /** How carefully messages are sent: members of a redrive's plan. */
 const CAREFUL: TemplateValues = { canary: 5, rate_per_second: 50, ramp_from: 5, failure_share_max: 0.5 };

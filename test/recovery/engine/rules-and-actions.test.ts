@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { RecoveryAction } from "../../../src/recovery/actions/action.ts";
-import { rendered, TEMPLATE_NAMES, textFault } from "../../../src/recovery/actions/template.ts";
+import { rendered, TEMPLATE_NAMES, textFault } from "../../../src/recovery/actions/settings.ts";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
 import { ruleToJson } from "../../../src/recovery/rules/parse-rule.ts";

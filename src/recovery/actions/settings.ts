@@ -1,13 +1,15 @@
 /**
- * Settings and texts of an action. `{name}` stands for a field of the group and nothing else does: no expression, no path, no
- * condition. What could not be rendered or kept is refused when it is saved, so rendering cannot fail.
+ * What may be set about an action, its template included: settings, and texts in which `{name}` stands for a field of the group and nothing
+ * else does, no expression and no path. What could not be rendered or kept is refused when it is saved, so rendering cannot fail.
  */
 import { z } from "zod";
+import type { Fault } from "../../message/fault.ts";
 import { isWellFormed } from "../../message/validate.ts";
 import type { Candidate } from "../candidates/candidate.ts";
 import type { Group } from "../groups/group.ts";
 import { REDRIVE_LIMITS } from "../redrive/request.ts";
-import { checked, number, object } from "../rules/schema.ts";
+import { checked, flag, id, number, object, oneOf, parse } from "../rules/schema.ts";
+import type { RecoveryAction } from "./action.ts";
 
 export type TemplateValues = Readonly<Record<string, string | number | boolean>>;
 
@@ -57,7 +59,7 @@ export const TEMPLATE_NAMES: readonly string[] = [...FIELDS.keys()];
 const NAME = /\{([a-z_]{1,40})\}/g;
 
 /** Only members that the code knows, each of its type: a template adds no behaviour. */
-export function templateSchema(known: TemplateValues): z.ZodType<TemplateValues> {
+function templateSchema(known: TemplateValues): z.ZodType<TemplateValues> {
   const { membersMax } = LIMITS;
   const members = Object.entries(known).map(([name, value]) => [name, memberSchema(name, typeof value).optional()]);
   const schema = object(Object.fromEntries(members)) as unknown as z.ZodType<TemplateValues>;
@@ -87,4 +89,35 @@ export function rendered(template: TemplateValues, member: string, fields: Field
   const head = text.slice(0, charsMax(member));
   // Not through the middle of a character.
   return isWellFormed(head) ? head : head.slice(0, -1);
+}
+
+const priority = number(0, 1_000, "whole");
+
+/** Members that are absent stay as they are in code. */
+export const settingsSchema = ({ template }: Pick<RecoveryAction, "template">) =>
+  object({
+    enabled: flag().optional(),
+    approval: oneOf(["none", "one", "two"]).optional(),
+    risk: oneOf(["safe", "risky", "forbidden"]).optional(),
+    priority: priority.optional(),
+    /** Members over those of the code. */
+    template: templateSchema(template).optional(),
+  });
+
+export type ActionSettings = z.output<ReturnType<typeof settingsSchema>>;
+
+const texts = z.custom<readonly string[]>(
+  (list) => Array.isArray(list) && list.every((each) => typeof each === "string"),
+  "must be a list of texts",
+);
+
+/** What is wrong with an action that a program registers. */
+export function actionFaults(action: RecoveryAction): readonly Fault[] {
+  const schema = z.looseObject({
+    ...{ appliesToErrorCodes: texts, appliesToTopics: texts },
+    plan: z.custom((plan) => typeof plan === "function", "must be a function"),
+    ...{ actionCode: id(), priority, template: templateSchema(action.template) },
+  });
+  const read = parse(schema, action);
+  return read.ok ? [] : read.mistakes;
 }
