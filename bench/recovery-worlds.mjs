@@ -1,9 +1,9 @@
 // Simulated worlds for bench/recovery.mjs. In the plain world every kind of failure has its own truth and an execution is one message. In
 // the world of families kinds that share a cause have similar truths, messages of one execution heal or fail together, receivers are down
 // for a while, and people repair what does not heal by itself and then send it again. Everything follows from the seed.
-import { SHIPPED_ACTIONS } from "../dist/recovery/rules/actions.js";
+import { SHIPPED_ACTIONS } from "../dist/recovery/actions/shipped.js";
 
-export const ACTIONS = [...SHIPPED_ACTIONS.keys()];
+export const ACTIONS = [...SHIPPED_ACTIONS];
 const CODES = [
   "TIMEOUT",
   "http_429",

@@ -3,11 +3,10 @@
 // the best one in a given share only. Reports, after 5, 20 and 100 executions per kind: top-1 accuracy, expected calibration error
 // (confidence against the true probability of what is suggested), how many of the confident suggestions are wrong, regret, and the time to heal. Also evaluations per second
 // on one core. Everything follows from --seed. What may be explored is the catalogue's to say.
-import { ACTIONS as CATALOGUE } from "../dist/recovery/actions/shipped.js";
+import { ACTIONS as CATALOGUE, SHIPPED_ACTIONS } from "../dist/recovery/actions/shipped.js";
 import { actionToTry } from "../dist/recovery/confidence/explore.js";
 import { evidenceOfKinds, observed } from "../dist/recovery/confidence/levels.js";
 import { repairBefore } from "../dist/recovery/confidence/observation.js";
-import { SHIPPED_ACTIONS } from "../dist/recovery/rules/actions.js";
 import { DEFAULT_RULES } from "../dist/recovery/rules/defaults.js";
 import { evaluate } from "../dist/recovery/rules/evaluate.js";
 import { prepareRules } from "../dist/recovery/rules/rule-set.js";

@@ -87,7 +87,7 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const hooks = createHooks({ clock, events });
   const catalogue = createCatalogue({ documents, events });
   const signatures = createSignatureBook(documents, events);
-  const ruleBook = createRuleBook({ documents, catalogue, finder: signatures.finder, events });
+  const ruleBook = createRuleBook(documents, events, catalogue.usable, signatures.finder);
   const groupRules = createGroupRules(documents, events);
   const ingesting = { ids, rejectedRestMs: settings.rejectedRestMs };
 

@@ -6,11 +6,8 @@ import type { TopicRecord } from "../../message/topic.ts";
 import type { Candidate } from "../candidates/candidate.ts";
 import type { Group } from "../groups/group.ts";
 import type { RedriveMode, RedrivePreview } from "../redrive/redrive.ts";
-
-export type RiskClass = "safe" | "risky" | "forbidden";
-/** How many different people must approve. */
-export type ApprovalPolicy = "none" | "one" | "two";
-export type ActionType = "retry" | "fallback" | "escalate" | "notify" | "reconfigure" | "rollback" | "manual" | "skip";
+import type { CatalogueAction } from "./catalogue.ts";
+import type { TemplateValues } from "./settings.ts";
 
 export interface ActionContext {
   readonly candidate: Candidate;
@@ -19,18 +16,12 @@ export interface ActionContext {
   readonly topic: TopicRecord | null;
   readonly blastRadius: RedrivePreview;
   /** The action's template as it is set now; texts still have their `{name}`s. */
-  readonly template: RecoveryAction["template"];
+  readonly template: TemplateValues;
   readonly actor: string;
   readonly reason: string | null;
   /** The fence of this execution; also the key of what an action of your own does outside. */
   readonly executionId: string;
   readonly signal: AbortSignal;
-}
-
-/** A message to send with the execution; its key is made from the execution, so it is sent once. */
-export interface PlannedMessage {
-  readonly topic: string;
-  readonly payload: string;
 }
 
 /** What to do. All of it is one write, except `run`, which may do anything and is why a crash can leave an unknown outcome. */
@@ -39,7 +30,8 @@ export interface ActionPlan {
   readonly mode?: RedriveMode | undefined;
   /** copy: which of the topic's other sinks carries the effect. */
   readonly carrier?: "fallback" | "compensation" | undefined;
-  readonly messages?: readonly PlannedMessage[] | undefined;
+  /** To send with the execution; their keys are made from the execution, so each is sent once. */
+  readonly messages?: readonly { readonly topic: string; readonly payload: string }[] | undefined;
   /** Kept with each message that is touched; absent: the reason that was given for the execution. */
   readonly reason?: string | undefined;
   /** Opens the breaker of every topic whose messages are touched, before anything is sent. */
@@ -55,18 +47,19 @@ export interface ActionPlan {
 export interface RecoveryAction {
   readonly actionCode: string;
   readonly name: string;
-  readonly actionType: ActionType;
+  readonly actionType: "retry" | "fallback" | "escalate" | "notify" | "reconfigure" | "rollback" | "manual" | "skip";
   /** 0 to 1,000; higher is suggested first where nothing else tells. */
   readonly priority: number;
-  readonly risk: RiskClass;
-  readonly approval: ApprovalPolicy;
+  readonly risk: "safe" | "risky" | "forbidden";
+  /** How many different people must approve. */
+  readonly approval: "none" | "one" | "two";
   /** A program can carry it out without a person. */
   readonly isAutomated: boolean;
   /** Empty: any. */
   readonly appliesToErrorCodes: readonly string[];
   readonly appliesToTopics: readonly string[];
   /** Settings and texts; `{name}` stands for a field of the group. No expressions: an unknown name is refused when saved. */
-  readonly template: Readonly<Record<string, string | number | boolean>>;
+  readonly template: TemplateValues;
   /** What undoes it; null: nothing does. What was delivered or resolved stays so. */
   readonly inverse: "close_breaker" | "release" | null;
   /** Why it cannot be done here; null: it can. Asked for each topic that messages of the group are in (`group.topic` names it). */
@@ -75,11 +68,7 @@ export interface RecoveryAction {
 }
 
 /** An action as it is shown: with what is known about it. */
-export interface ActionInfo extends Omit<RecoveryAction, "plan" | "refusal"> {
-  readonly isActive: boolean;
-  /** Raised by edits of its settings; an edit names it. */
-  readonly version: number;
-  readonly shipped: boolean;
+export interface ActionInfo extends Omit<CatalogueAction, "plan" | "refusal"> {
   /** Executions over all groups, each worth 1 and less the older it is; those after a repair are left out. */
   readonly successes: number;
   readonly failures: number;

@@ -4,10 +4,9 @@
  */
 import { backoffMs } from "../../platform/backoff.ts";
 import { SYSTEM } from "../provenance.ts";
-import { SHIPPED_ACTIONS } from "../rules/actions.ts";
 import { NOTIFY_TOPIC } from "../topics.ts";
-import type { ActionContext, ActionPlan, ActionType, ApprovalPolicy, RecoveryAction, RiskClass } from "./action.ts";
-import { renderedTemplate, type TemplateValues } from "./template.ts";
+import type { ActionContext, RecoveryAction } from "./action.ts";
+import { rendered, type TemplateValues } from "./settings.ts";
 
 /** How carefully messages are sent: members of a redrive's plan. */
 const CAREFUL: TemplateValues = { canary: 5, rate_per_second: 50, ramp_from: 5, failure_share_max: 0.5 };
@@ -15,22 +14,9 @@ const CAREFUL: TemplateValues = { canary: 5, rate_per_second: 50, ramp_from: 5, 
 /** An execution without a person waits first, twice as long in each round; a person who executes has waited already. */
 const WAIT = { firstMs: 30_000, maxMs: 3_600_000 };
 
-interface Shipped {
-  readonly name: string;
-  readonly actionType: ActionType;
-  readonly risk: RiskClass;
-  readonly approval: ApprovalPolicy;
-  readonly isAutomated: boolean;
-  readonly template: TemplateValues;
-  readonly inverse?: RecoveryAction["inverse"];
-  readonly refusal?: RecoveryAction["refusal"];
-  readonly plan: RecoveryAction["plan"];
-}
-
-function action(actionCode: string, shipped: Shipped): RecoveryAction {
-  const priority = SHIPPED_ACTIONS.get(actionCode) ?? 50;
-  return { actionCode, priority, appliesToErrorCodes: [], appliesToTopics: [], inverse: null, ...shipped };
-}
+type Effect = Pick<RecoveryAction, "risk" | "approval" | "isAutomated">;
+const SAFE: Effect = { risk: "safe", approval: "none", isAutomated: true };
+const RISKY: Effect = { risk: "risky", approval: "one", isAutomated: true };
 
 /** The way out for failures that other services reported. */
 export const CLAIM_INSTEAD =
@@ -44,6 +30,8 @@ const noSink =
   (context) =>
     noTopic(context) ??
     (context.topic?.[kind] === undefined ? `topic ${context.group.topic} has no ${kind} sink: give it one first` : null);
+
+const text = (context: ActionContext, member: string): string => rendered(context.template, member, context);
 
 /** What operators are sent, as one payload for every kind of sink. */
 function notice({ group, candidate, executionId }: ActionContext, text: string): string {
@@ -61,89 +49,63 @@ function notice({ group, candidate, executionId }: ActionContext, text: string):
   });
 }
 
-const text = (context: ActionContext, member: string): string => {
-  const value = renderedTemplate(context.template, context)[member];
-  return value === undefined ? "" : String(value);
+const action = (
+  actionCode: string,
+  priority: number,
+  actionType: RecoveryAction["actionType"],
+  name: string,
+  more: Effect & Pick<RecoveryAction, "plan"> & Partial<RecoveryAction>,
+): RecoveryAction => {
+  const any = { appliesToErrorCodes: [], appliesToTopics: [], inverse: null };
+  return { actionCode, priority, actionType, name, template: CAREFUL, ...any, ...more };
 };
 
 export const ACTIONS: readonly RecoveryAction[] = [
-  action("retry_exponential", {
-    name: "Deliver again, a few first, then faster and faster",
-    actionType: "retry",
-    risk: "safe",
-    approval: "none",
-    isAutomated: true,
-    template: CAREFUL,
+  action("retry_exponential", 80, "retry", "Deliver again, a few first, then faster and faster", {
+    ...SAFE,
     refusal: noTopic,
-    plan: ({ actor, candidate: { round } }): ActionPlan => ({
+    plan: ({ actor, candidate: { round } }) => ({
       mode: "replay",
       ...(actor === SYSTEM.actor && { delayMs: backoffMs(WAIT, round) }),
     }),
   }),
-  action("fallback_model", {
-    name: "Deliver through the topic's fallback sink",
-    actionType: "fallback",
-    risk: "risky",
-    approval: "one",
-    isAutomated: true,
-    template: CAREFUL,
+  action("fallback_model", 70, "fallback", "Deliver through the topic's fallback sink", {
+    ...RISKY,
     refusal: noSink("fallback"),
     plan: () => ({ mode: "copy", carrier: "fallback" }),
   }),
-  action("circuit_breaker", {
-    name: "Open the breakers of the topics and let the messages wait for them",
-    actionType: "reconfigure",
-    risk: "risky",
-    approval: "one",
-    isAutomated: true,
+  action("circuit_breaker", 60, "reconfigure", "Open the breakers of the topics and let the messages wait for them", {
+    ...RISKY,
     template: { ...CAREFUL, canary: 0, cooldown_ms: 60_000 },
     inverse: "close_breaker",
     refusal: noTopic,
     plan: () => ({ mode: "replay", openBreaker: true }),
   }),
-  action("notify_ops", {
-    name: "Tell the operators",
-    actionType: "notify",
-    risk: "safe",
-    approval: "none",
-    isAutomated: true,
+  action("notify_ops", 50, "notify", "Tell the operators", {
+    ...SAFE,
     template: { text: "{occurrences} failures of {topic} ({code}): {template}" },
     plan: (context) => ({ messages: [{ topic: NOTIFY_TOPIC, payload: notice(context, text(context, "text")) }] }),
   }),
-  action("rollback_state", {
-    name: "Undo through the topic's compensation sink",
-    actionType: "rollback",
-    risk: "risky",
+  action("rollback_state", 40, "rollback", "Undo through the topic's compensation sink", {
+    ...RISKY,
     approval: "two",
-    isAutomated: true,
-    template: CAREFUL,
     refusal: noSink("compensation"),
     plan: () => ({ mode: "copy", carrier: "compensation" }),
   }),
-  action("manual_intervention", {
-    name: "Hold the group for a person",
-    actionType: "manual",
-    risk: "safe",
-    approval: "none",
+  action("manual_intervention", 30, "manual", "Hold the group for a person", {
+    ...SAFE,
     isAutomated: false,
     template: { owner: "operators", note: "{occurrences} failures of {topic} ({code}) need a person: {template}" },
     inverse: "release",
     plan: (context) => ({ hold: { owner: text(context, "owner").trim() || "operators", note: text(context, "note") } }),
   }),
-  action("skip_task", {
-    name: "Resolve the messages with a reason",
-    actionType: "skip",
-    risk: "risky",
-    approval: "one",
+  action("skip_task", 20, "skip", "Resolve the messages with a reason", {
+    ...RISKY,
     isAutomated: false,
-    template: {
-      ...CAREFUL,
-      canary: 0,
-      rate_per_second: 500,
-      ramp_from: 500,
-      failure_share_max: 1,
-      reason: "skipped: {template}",
-    },
+    template: { canary: 0, rate_per_second: 500, ramp_from: 500, failure_share_max: 1, reason: "skipped: {template}" },
     plan: (context) => ({ mode: "resolve", reason: text(context, "reason") }),
   }),
 ];
+
+/** Their codes, by priority: between two actions about which nothing is known, the higher one comes first. */
+export const SHIPPED_ACTIONS: ReadonlySet<string> = new Set(ACTIONS.map(({ actionCode }) => actionCode));

@@ -7,7 +7,7 @@ import type { Fault } from "../../message/fault.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Records } from "../records.ts";
 import type { Evaluation } from "../rules/evaluate.ts";
-import { parseRule } from "../rules/parse-rule.ts";
+import { ruleReader } from "../rules/parse-rule.ts";
 import { prepareRules, type RuleSet } from "../rules/rule-set.ts";
 import { type EvaluateFailure, failureOf } from "./evaluate-failure.ts";
 
@@ -65,8 +65,9 @@ function supposed({ recommended }: Evaluation) {
 function rulesWith(inUse: RuleSet, documents: readonly unknown[]): RuleSet {
   const rules = new Map(inUse.rules.map(({ rule }) => [rule.id, rule]));
   const errors: Fault[] = [];
+  const parseRule = ruleReader(inUse.actions);
   for (const [i, document] of documents.entries()) {
-    const parsed = parseRule(document, inUse.actions);
+    const parsed = parseRule(document);
     if (parsed.ok) rules.set(parsed.value.id, parsed.value);
     else errors.push(...parsed.mistakes.map(({ field, detail }) => ({ field: `rules.${i}.${field}`, detail })));
   }

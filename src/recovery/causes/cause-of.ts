@@ -2,11 +2,11 @@
  * The cause of a failure, with how certain it is and why, in a sentence. Pure: the same catalogue and the same failure give the same
  * cause. Each signature is asked; the most certain one that fits speaks, of equals the one that stands first.
  */
-import { readCode, wordsOf } from "../rules/code-words.ts";
+import { readCode } from "../rules/code-words.ts";
 import { SHIPPED_SIGNATURES } from "./catalogue/shipped.ts";
 import type { Cause } from "./cause.ts";
 import { phrasesOf } from "./phrase.ts";
-import { type FailureText, type ReadFailure, readFailure } from "./read-failure.ts";
+import { type FailureText, type ReadFailure, readFailure, spelled } from "./read-failure.ts";
 import type { Signature } from "./signature.ts";
 
 export interface FoundCause {
@@ -46,7 +46,7 @@ const UNKNOWN: FoundCause = {
 type Asked = (read: ReadFailure) => string | undefined;
 
 function asking({ codes = [], words = [], status = [] }: Signature): Asked {
-  const names = codes.map((code) => wordsOf(code).join("_"));
+  const names = codes.map(spelled);
   const phrases = words.flatMap(phrasesOf);
   return (read) => {
     const name = names.find((each) => read.codes.has(each));

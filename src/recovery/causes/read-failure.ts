@@ -14,14 +14,7 @@ export interface FailureText {
   readonly httpStatus?: number | undefined;
 }
 
-export interface ReadFailure {
-  /** The code, where it may speak for itself, and the text: words with one space between, a line for each sentence or member. */
-  readonly words: string;
-  /** Codes in their one spelling → where they stand. */
-  readonly codes: ReadonlyMap<string, "code" | "text">;
-  /** Where the code says nothing of it that the seeds' rules know. */
-  readonly status: number | undefined;
-}
+export type ReadFailure = ReturnType<typeof readFailure>;
 
 /** Members that hold a code in the answers of many systems, in JSON and in XML; and how SQLSTATE is written. */
 const MEMBERS = [
@@ -31,7 +24,8 @@ const MEMBERS = [
 ];
 const MEMBERS_MAX = 50;
 
-const spelled = (code: string): string => wordsOf(code).join("_");
+/** A code in its one spelling. */
+export const spelled = (code: string): string => wordsOf(code).join("_");
 
 /** Statuses are taken where they stand as one: http_404, "status": 404, HTTP 404, 404 Not Found at the beginning. */
 const STATUS =
@@ -64,13 +58,12 @@ const lined = (text: string): string =>
 /** A class of an exception by its name: `Acme::ParseError` raises parse error. */
 const EXCEPTION = /\b[A-Z][A-Za-z0-9]*(?:Error|Exception)\b/g;
 
-export function readFailure(
-  { errorCode, errorMessage = "", stackTrace, httpStatus }: FailureText,
-  codeSpeaks: boolean,
-): ReadFailure {
+/** `codeSpeaks`: the code says nothing that the seeds' rules know, so it and its status are read, too. */
+export function readFailure({ errorCode, errorMessage = "", stackTrace, httpStatus }: FailureText, codeSpeaks: boolean) {
   const code = errorCode.slice(0, INPUT_LIMITS.codeChars);
   const message = errorMessage.slice(0, INPUT_LIMITS.messageChars);
   const text = saidIn(`${message}\n${(stackTrace ?? "").slice(0, INPUT_LIMITS.stackChars)}`);
+  /** Codes in their one spelling → where they stand. */
   const codes = new Map<string, "code" | "text">();
   for (const pattern of MEMBERS) {
     for (const [, value = ""] of text.matchAll(pattern)) if (codes.size < MEMBERS_MAX) codes.set(spelled(value), "text");

@@ -5,9 +5,10 @@
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import type { Events } from "../../observe/events.ts";
-import type { Documents, StoredDocument } from "../documents.ts";
+import type { Documents } from "../documents.ts";
 import { line } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
+import { type Parsed, readJson } from "./schema.ts";
 
 interface Entry {
   readonly id: string;
@@ -15,18 +16,7 @@ interface Entry {
   readonly enabled: boolean;
 }
 
-export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly mistakes: readonly Fault[] };
-
-export interface Book<T> {
-  /** In their order. The same list until one is written. */
-  all(): Promise<readonly T[]>;
-  put(id: string, text: string, from: number, actor: Actor): Promise<T>;
-  /** A shipped one is disabled instead: it would be back with the next start. */
-  remove(id: string, from: number, actor: Actor): Promise<void>;
-  history(id: string): Promise<StoredDocument[]>;
-}
-
-export interface BookOptions<T> {
+interface BookOptions<T> {
   readonly documents: Documents;
   readonly events: Events;
   readonly kind: "rule" | "cause";
@@ -41,27 +31,39 @@ export interface BookOptions<T> {
 
 const HISTORY_MAX = 100;
 
-export function createBook<T extends Entry>(options: BookOptions<T>): Book<T> {
-  const { documents, events, kind, parse, json, ordered, check } = options;
+export function createBook<T extends Entry>({
+  documents,
+  events,
+  kind,
+  parse,
+  json,
+  ordered,
+  check,
+  ...options
+}: BookOptions<T>) {
   const shipped = new Map(options.shipped.map((entry) => [entry.id, entry]));
   const title = kind === "rule" ? "Rule" : "Signature";
   /** A shipped one has version 1 before anybody stored anything under its id. */
   const shippedVersion = (id: string): number => (shipped.has(id) ? 1 : 0);
   let cached: { readonly revision: number; readonly list: readonly T[] } | undefined;
 
+  async function read(text: string, stored: boolean): Promise<Parsed<T>> {
+    const found = readJson(text);
+    return found.ok ? parse(found.value, stored) : found;
+  }
+
+  /** In their order. The same list until one is written. */
   async function all(): Promise<readonly T[]> {
     const revision = await documents.revision(kind);
     if (cached?.revision === revision) return cached.list;
     const byId = new Map(shipped);
     for (const { id, text, version } of await documents.list(kind)) {
-      const parsed = await parseText(text, (value) => parse(value, true));
+      const parsed = await read(text, true);
       if (parsed.ok) byId.set(id, { ...parsed.value, id, version: version + shippedVersion(id) });
-      else
-        events.emit({
-          type: "lifecycle",
-          what: `recovery_${kind}_unreadable`,
-          detail: { [kind]: id, errors: parsed.mistakes },
-        });
+      else {
+        const detail = { [kind]: id, errors: parsed.mistakes };
+        events.emit({ type: "lifecycle", what: `recovery_${kind}_unreadable`, detail });
+      }
     }
     cached = { revision, list: ordered([...byId.values()]) };
     return cached.list;
@@ -74,50 +76,46 @@ export function createBook<T extends Entry>(options: BookOptions<T>): Book<T> {
     const fits = from === ((await known(id))?.version ?? 0);
     const provenance = [line(`${kind}_${what}`, actor, { ruleId: id, details: { from } })];
     if (fits && (await documents.put({ kind, id, text, version, actor: actor.actor, provenance })).kind === "done") return;
-    const now = (await known(id))?.version ?? 0;
-    const said = `${title} ${id} has version ${now} now, not ${from}: read it again.`;
-    throw new MakegoodError("version_conflict", said, { version: now });
-  }
-
-  function refused(id: string, mistakes: readonly Fault[]): MakegoodError {
-    const { field = "", detail = "" } = mistakes[0] ?? {};
-    const said = `${field} ${detail.replace(/\.$/, "")}`.trim();
-    const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more)` : "";
-    return new MakegoodError(`invalid_${kind}`, `${title} ${id}: ${said}${more}.`, { errors: mistakes });
+    throw versionConflict(`${title} ${id}`, (await known(id))?.version ?? 0, from);
   }
 
   return {
     all,
-    async put(id, text, from, actor) {
-      const parsed = await parseText(text, (value) => parse(value, false));
-      if (!parsed.ok) throw refused(id, parsed.mistakes);
-      if (parsed.value.id !== id) throw refused(id, [{ field: "id", detail: `must be ${id}, as in the address` }]);
+    async put(id: string, text: string, from: number, actor: Actor): Promise<T> {
+      const refuse = (mistakes: readonly Fault[]) => refused(`invalid_${kind}`, `${title} ${id}`, mistakes);
+      const parsed = await read(text, false);
+      if (!parsed.ok) throw refuse(parsed.mistakes);
+      if (parsed.value.id !== id) throw refuse([{ field: "id", detail: `must be ${id}, as in the address` }]);
       const entry = { ...parsed.value, version: from + 1 };
       try {
         await check([...(await all()).filter((other) => other.id !== id), entry]);
       } catch (error) {
-        throw refused(id, [{ field: "", detail: errorText(error) }]);
+        throw refuse([{ field: "", detail: errorText(error) }]);
       }
       await write("edited", id, JSON.stringify(json(entry)), from, actor);
       return (await known(id)) ?? entry;
     },
-    async remove(id, from, actor) {
+    /** A shipped one is disabled instead: it would be back with the next start. */
+    async remove(id: string, from: number, actor: Actor): Promise<void> {
       const entry = await known(id);
       if (entry === undefined) {
         throw new MakegoodError(`${kind}_not_found`, `There is no ${title.toLowerCase()} ${id}.`, { [kind]: id });
       }
       await write("deleted", id, shipped.has(id) ? JSON.stringify(json({ ...entry, enabled: false })) : null, from, actor);
     },
-    history: (id) => documents.history(kind, id, HISTORY_MAX),
+    history: (id: string) => documents.history(kind, id, HISTORY_MAX),
   };
 }
 
-async function parseText<T>(text: string, parse: (value: unknown) => Parsed<T> | Promise<Parsed<T>>): Promise<Parsed<T>> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    return { ok: false, mistakes: [{ field: "", detail: `is not JSON: ${errorText(error)}` }] };
-  }
-  return parse(value);
+export function versionConflict(what: string, version: number, from: number): MakegoodError {
+  return new MakegoodError("version_conflict", `${what} has version ${version} now, not ${from}: read it again.`, { version });
+}
+
+type Refusal = "invalid_rule" | "invalid_cause" | "invalid_action";
+
+export function refused(code: Refusal, what: string, errors: readonly Fault[]): MakegoodError {
+  const { field = "", detail = "" } = errors[0] ?? {};
+  const said = `${field} ${detail.replace(/\.$/, "")}`.trim();
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  return new MakegoodError(code, `${what}: ${said}${more}.`, { errors });
 }

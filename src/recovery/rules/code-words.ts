@@ -5,40 +5,28 @@
 import { GENERIC_CODES, KNOWN_CODES, type KnownCode, NOISE_WORDS, STATUS_CODES, STATUS_WORDS } from "./known-codes.ts";
 import { INPUT_LIMITS } from "./rule.ts";
 
-export interface Code {
-  /** Words in capitals. */
-  readonly words: readonly string[];
-  /** The code in its one spelling: its words joined by "_". */
-  readonly name: string;
-  /** Known codes it contains, and their classes; UNKNOWN when there is none. */
-  readonly codes: ReadonlySet<string>;
-  readonly classes: ReadonlySet<string>;
-  /** Where the known codes stand: in the code, or in the message because the code said nothing. */
-  readonly from: "code" | "message";
-}
+export type Code = ReturnType<typeof readCode>;
 
 interface Phrase {
   readonly words: readonly string[];
   readonly known: KnownCode;
 }
 
+type Phrases = ReadonlyMap<string, readonly Phrase[]>;
+
 /** By first word, longest first: "GATEWAY TIMEOUT" is taken before "TIMEOUT" is looked at. */
-function phraseTable(of: (known: KnownCode) => readonly string[]): ReadonlyMap<string, readonly Phrase[]> {
+function byFirstWord(list: "inCodes" | "inText"): Phrases {
+  const phrases = KNOWN_CODES.flatMap((known) => known[list].map((text): Phrase => ({ words: text.split(" "), known })));
   const table = new Map<string, Phrase[]>();
-  for (const known of KNOWN_CODES) {
-    for (const text of of(known)) {
-      const words = text.split(" ");
-      const list = table.get(words[0] as string) ?? [];
-      list.push({ words, known });
-      table.set(words[0] as string, list);
-    }
+  for (const phrase of phrases.sort((a, b) => b.words.length - a.words.length)) {
+    const first = phrase.words[0] as string;
+    table.set(first, [...(table.get(first) ?? []), phrase]);
   }
-  for (const list of table.values()) list.sort((a, b) => b.words.length - a.words.length);
   return table;
 }
 
-const IN_CODES = phraseTable(({ phrases }) => phrases);
-const IN_TEXT = phraseTable(({ inText = [] }) => inText);
+const IN_CODES = byFirstWord("inCodes");
+const IN_TEXT = byFirstWord("inText");
 
 /** Letters and digits are words; a capital after a small letter begins one, and so does the status in HTTP503. */
 export function wordsOf(text: string, charsMax: number = INPUT_LIMITS.codeChars): string[] {
@@ -52,65 +40,50 @@ export function wordsOf(text: string, charsMax: number = INPUT_LIMITS.codeChars)
     .filter((word) => word !== "");
 }
 
-function statusOf(word: string): number {
-  return /^[1-5]\d\d$/.test(word) ? Number(word) : 0;
-}
-
-interface Finding {
-  readonly codes: Set<string>;
-  readonly classes: Set<string>;
-}
-
-function addStatus(status: number, { codes, classes }: Finding): void {
-  codes.add(`HTTP_${status}`);
-  if (status >= 400) classes.add(status < 500 ? "HTTP_4XX" : "HTTP_5XX");
-  const also = STATUS_CODES.get(status);
-  if (also === undefined) return;
-  codes.add(also.code);
-  for (const each of also.classes) classes.add(each);
-}
+const statusOf = (word = ""): number => (/^[1-5]\d\d$/.test(word) ? Number(word) : 0);
+const withoutNoise = (words: readonly string[]): string[] => words.filter((word) => !NOISE_WORDS.has(word));
 
 /** Is the number at `at` a status? In a code it may stand alone; in a text only "HTTP 503" and "status code 503" are sure. */
 function isStatusAt(words: readonly string[], at: number, inText: boolean): boolean {
-  if (statusOf(words[at] as string) === 0) return false;
+  if (statusOf(words[at]) === 0) return false;
   if (!inText && words.length === 1) return true;
-  let before = at - 1;
-  if (words[before] === "CODE") before--;
-  const word = words[before];
+  const word = words[words[at - 1] === "CODE" ? at - 2 : at - 1];
   return word !== undefined && (inText ? word === "HTTP" || word === "STATUS" : STATUS_WORDS.has(word));
 }
 
-function find(words: readonly string[], table: ReadonlyMap<string, readonly Phrase[]>, inText: boolean): Finding {
-  const found: Finding = { codes: new Set(), classes: new Set() };
+/** The known codes that stand in the words, and their classes. */
+function find(words: readonly string[], phrases: Phrases) {
+  const codes = new Set<string>();
+  const classes = new Set<string>();
+  const add = (known: KnownCode): void => {
+    codes.add(known.code);
+    for (const each of known.classes) classes.add(each);
+  };
   for (let at = 0; at < words.length; ) {
-    if (isStatusAt(words, at, inText)) addStatus(statusOf(words[at] as string), found);
-    const phrase = table.get(words[at] as string)?.find((each) => each.words.every((word, i) => word === words[at + i]));
-    if (phrase === undefined) {
-      at++;
-      continue;
+    if (isStatusAt(words, at, phrases === IN_TEXT)) {
+      const status = statusOf(words[at]);
+      const also = STATUS_CODES.get(status);
+      add({ code: `HTTP_${status}`, classes: status < 400 ? [] : [status < 500 ? "HTTP_4XX" : "HTTP_5XX"] });
+      if (also !== undefined) add(also);
     }
-    found.codes.add(phrase.known.code);
-    for (const each of phrase.known.classes) found.classes.add(each);
-    at += phrase.words.length;
+    const phrase = phrases.get(words[at] as string)?.find((each) => each.words.every((word, i) => word === words[at + i]));
+    if (phrase !== undefined) add(phrase.known);
+    at += phrase?.words.length ?? 1;
   }
-  return found;
-}
-
-function withoutNoise(words: readonly string[]): string[] {
-  return words.filter((word) => !NOISE_WORDS.has(word));
+  return { codes, classes };
 }
 
 /** The code of a failure. The message is read only when the code is empty or says nothing but that something failed. */
-export function readCode(code: string, message = ""): Code {
+export function readCode(code: string, message = "") {
   const words = wordsOf(code);
-  let found = find(words, IN_CODES, false);
-  let from: Code["from"] = "code";
+  let found = find(words, IN_CODES);
+  let from: "code" | "message" = "code";
   if (found.codes.size === 0 && message !== "" && GENERIC_CODES.has(withoutNoise(words).join(" "))) {
-    const read = find(wordsOf(message, INPUT_LIMITS.messageChars), IN_TEXT, true);
+    const read = find(wordsOf(message, INPUT_LIMITS.messageChars), IN_TEXT);
     if (read.codes.size > 0) [found, from] = [read, "message"];
   }
   if (found.classes.size === 0) found.classes.add("UNKNOWN");
-  return { words, name: words.join("_"), codes: found.codes, classes: found.classes, from };
+  return { words, name: words.join("_"), ...found, from };
 }
 
 /**
@@ -120,9 +93,8 @@ export function readCode(code: string, message = ""): Code {
 export function codeMeant(value: string): string {
   const words = wordsOf(value);
   const plain = withoutNoise(words);
-  const status = statusOf(plain.at(-1) ?? "");
-  const before = plain.slice(0, -1);
-  if (status > 0 && before.every((word) => STATUS_WORDS.has(word) || word === "CODE")) {
+  const status = statusOf(plain.at(-1));
+  if (status > 0 && plain.slice(0, -1).every((word) => STATUS_WORDS.has(word) || word === "CODE")) {
     return STATUS_CODES.get(status)?.code ?? `HTTP_${status}`;
   }
   // "429 Too Many Requests" says the same thing twice.

@@ -1,17 +1,13 @@
 /**
  * Asks every rule about one failure and says what to do: the recommended action with its confidence, the alternatives, and for each
- * rule whether it matched, on which fields, and what it contributed. Pure: the same rules and the same input give the same
- * answer, whatever order the rules were given in.
+ * rule whether it matched, on which fields, and what it contributed. Pure, whatever order the rules were given in.
  */
-
-import type { FoundCause } from "../causes/cause-of.ts";
-import type { Evidence } from "../confidence/confidence.ts";
+import { SHIPPED_ACTIONS } from "../actions/shipped.ts";
 import { CONFIDENCE_GATES, isSelectable } from "../confidence/gates.ts";
 import { type Proposal, type Ranked, rankActions } from "../confidence/rank.ts";
-import { SHIPPED_ACTIONS } from "./actions.ts";
 import { DEFAULT_RULES } from "./defaults.ts";
 import { type PreparedInput, prepareInput, type RuleInput } from "./input.ts";
-import type { Asking, Fact } from "./match.ts";
+import type { Asking } from "./match.ts";
 import { FROM_HISTORY } from "./rule.ts";
 import { type PreparedRule, prepareRules, type RuleSet } from "./rule-set.ts";
 
@@ -19,63 +15,40 @@ import { type PreparedRule, prepareRules, type RuleSet } from "./rule-set.ts";
 const ALTERNATIVE_MIN = 0.1;
 
 /** What a rule added: the prior of its action; or nothing but support, since a rule before it had given that; or nothing. */
-export type RuleContribution =
+type RuleContribution =
   | { readonly kind: "prior" | "supports"; readonly action: string; readonly score: number }
   | { readonly kind: "none" };
-
-export interface RuleResult {
-  readonly ruleId: string;
-  readonly version: number;
-  readonly priority: number;
-  readonly matched: boolean;
-  /** Why it was not asked, if it was not. */
-  readonly skipped: string | undefined;
-  readonly facts: readonly Fact[];
-  readonly contribution: RuleContribution;
-}
 
 export interface Suggestion extends Ranked {
   /** Rules that matched and propose it, the one that gave the prior first. Empty: outcomes alone brought it up. */
   readonly rules: readonly string[];
 }
 
-export interface Evaluation {
-  /** Absent when nothing reaches the confidence that is asked for. */
-  readonly recommended: Suggestion | undefined;
-  /** Of the recommended action; 0 without one. */
-  readonly confidence: number;
-  readonly alternatives: readonly Suggestion[];
-  /** Every action of the catalogue in its order, those without rule and outcome included. */
-  readonly ranked: readonly Ranked[];
-  /** In the order in which they were asked. */
-  readonly rulesEvaluated: readonly RuleResult[];
-  /** What was read as the error code. */
-  readonly errorCode: string;
-  readonly errorClasses: readonly string[];
-  readonly cause: FoundCause;
-  readonly notes: readonly string[];
-}
+export type RuleResult = ReturnType<typeof ask>;
+export type Evaluation = Readonly<ReturnType<typeof evaluate>>;
 
-const NO_EVIDENCE: Evidence = {};
-
-export function evaluate(set: RuleSet, given: RuleInput, minConfidence: number = CONFIDENCE_GATES.select): Evaluation {
+export function evaluate(set: RuleSet, given: RuleInput, minConfidence: number = CONFIDENCE_GATES.select) {
   const input = prepareInput(given, set.actions, set.causes);
   const proposers = new Map<string, string[]>();
   const proposals: Proposal[] = [];
   const rulesEvaluated = set.rules.map((prepared) => ask(prepared, input, proposers, proposals));
-  for (const action of set.actionOrder) if (!proposers.has(action)) proposals.push({ action });
-  const ranked = rankActions(proposals, (action) => input.evidence.get(action) ?? NO_EVIDENCE, input.at);
+  for (const action of set.actions) if (!proposers.has(action)) proposals.push({ action });
+  const ranked = rankActions(proposals, (action) => input.evidence.get(action) ?? {}, input.at);
   // An action that no rule names is no suggestion while nothing is known of it, nor of any other action here.
   const suggestions = ranked
     .filter(({ action, known }) => proposers.has(action) || known)
     .map((each): Suggestion => ({ ...each, rules: proposers.get(each.action) ?? [] }));
   const recommended = suggestions.find((each) => isSelectable(each.confidence, minConfidence));
   return {
+    /** Absent when nothing reaches the confidence that is asked for. */
     recommended,
     confidence: recommended?.confidence ?? 0,
     alternatives: suggestions.filter((each) => each !== recommended && each.confidence >= ALTERNATIVE_MIN),
+    /** Every action of the catalogue in its order, those without rule and outcome included. */
     ranked,
+    /** In the order in which they were asked. */
     rulesEvaluated,
+    /** What was read as the error code. */
     errorCode: input.code.name,
     errorClasses: [...input.code.classes],
     cause: input.cause,
@@ -88,23 +61,20 @@ function ask(
   input: PreparedInput,
   proposers: Map<string, string[]>,
   proposals: Proposal[],
-): RuleResult {
+) {
   const asking: Asking = { input, facts: [], fromHistory: undefined, share: 1 };
-  const holds: boolean = matches === undefined ? false : matches(asking);
+  const holds: boolean = matches?.(asking) ?? false;
   const action = rule.action === FROM_HISTORY ? asking.fromHistory : rule.action;
-  const matched: boolean = holds && action !== undefined;
-  let contribution: RuleContribution = { kind: "none" };
-  if (holds && action !== undefined) {
-    const before = proposers.get(action);
-    const score = rule.score * asking.share;
-    contribution = { kind: before === undefined ? "prior" : "supports", action, score };
-    if (before === undefined) {
-      proposers.set(action, [rule.id]);
-      proposals.push({ action, score, general: "occurrences" in rule.condition || "history" in rule.condition });
-    } else before.push(rule.id);
-  }
-  const { id, version, priority } = rule;
-  return { ruleId: id, version, priority, matched, skipped, facts: asking.facts, contribution };
+  const { id: ruleId, version, priority } = rule;
+  const asked = { ruleId, version, priority, skipped, facts: asking.facts };
+  if (!holds || action === undefined) return { ...asked, matched: false, contribution: { kind: "none" } as RuleContribution };
+  const before = proposers.get(action);
+  const score = rule.score * asking.share;
+  proposers.set(action, [...(before ?? []), ruleId]);
+  if (before === undefined)
+    proposals.push({ action, score, general: "occurrences" in rule.condition || "history" in rule.condition });
+  const contribution: RuleContribution = { kind: before === undefined ? "prior" : "supports", action, score };
+  return { ...asked, matched: true, contribution };
 }
 
 let shipped: RuleSet | undefined;

@@ -2,19 +2,13 @@
  * What rules are asked about: one failure, with what became of earlier actions on it. Texts are cut to their limits once, the
  * code is read once, and outcomes of actions that no catalogue knows are left out and named.
  */
-
-import { type CauseFinder, causeOf, type FoundCause } from "../causes/cause-of.ts";
+import { type CauseFinder, causeOf } from "../causes/cause-of.ts";
 import type { Evidence } from "../confidence/confidence.ts";
 import { merged, type OutcomeCounts } from "../confidence/outcome-counts.ts";
-import { type Code, readCode } from "./code-words.ts";
-import { shown } from "./mistakes.ts";
+import { readCode } from "./code-words.ts";
 import type { KnownActions } from "./parse-rule.ts";
-import { INPUT_LIMITS, type PatternField } from "./rule.ts";
-
-/** What became of executions of an action: for this kind of failure, others with its cause, and all others. */
-export interface ActionOutcomes extends Evidence {
-  readonly action: string;
-}
+import { INPUT_LIMITS } from "./rule.ts";
+import { shown } from "./schema.ts";
 
 export interface RuleInput {
   readonly errorCode: string;
@@ -25,33 +19,28 @@ export interface RuleInput {
   readonly skillId?: string;
   /** How often this failure has happened, this time included; absent: once. */
   readonly occurrenceCount?: number;
-  readonly outcomes?: readonly ActionOutcomes[];
+  /** What became of executions of an action: for this kind of failure, others with its cause, and all others. */
+  readonly outcomes?: readonly (Evidence & { readonly action: string })[];
   /** The time to which outcomes are decayed; absent: that of the latest of them. */
   readonly at?: number;
 }
 
-export interface PreparedInput {
-  readonly code: Code;
-  readonly cause: FoundCause;
-  readonly fields: Readonly<Record<PatternField, string>>;
-  readonly occurrences: number;
-  readonly evidence: ReadonlyMap<string, Evidence>;
-  readonly at: number;
-  readonly notes: readonly string[];
-}
+export type PreparedInput = ReturnType<typeof prepareInput>;
 
 /** I10: more entries than this are no history of a catalogue. */
 const OUTCOMES_MAX = 1_000;
 const NOTES_MAX = 20;
-const NONE: Evidence = {};
 
-export function prepareInput(input: RuleInput, actions: KnownActions, find: CauseFinder = causeOf): PreparedInput {
+const together = (a?: OutcomeCounts, b?: OutcomeCounts) => (b === undefined ? a : merged(a, b));
+
+export function prepareInput(input: RuleInput, actions: KnownActions, find: CauseFinder = causeOf) {
+  const { codeChars, messageChars, stackChars, nameChars } = INPUT_LIMITS;
   const fields = {
-    code: input.errorCode.slice(0, INPUT_LIMITS.codeChars),
-    message: (input.errorMessage ?? "").slice(0, INPUT_LIMITS.messageChars),
-    stack: (input.stackTrace ?? "").slice(0, INPUT_LIMITS.stackChars),
-    topic: (input.topic ?? "").slice(0, INPUT_LIMITS.nameChars),
-    skill: (input.skillId ?? "").slice(0, INPUT_LIMITS.nameChars),
+    code: input.errorCode.slice(0, codeChars),
+    message: (input.errorMessage ?? "").slice(0, messageChars),
+    stack: (input.stackTrace ?? "").slice(0, stackChars),
+    topic: (input.topic ?? "").slice(0, nameChars),
+    skill: (input.skillId ?? "").slice(0, nameChars),
   };
   const evidence = new Map<string, Evidence>();
   const notes: string[] = [];
@@ -62,18 +51,13 @@ export function prepareInput(input: RuleInput, actions: KnownActions, find: Caus
       continue;
     }
     latest = Math.max(latest, own?.at ?? 0, cause?.at ?? 0, all?.at ?? 0);
-    const before = evidence.get(action) ?? NONE;
+    const before = evidence.get(action);
     evidence.set(action, {
-      own: together(before.own, own),
-      cause: together(before.cause, cause),
-      all: together(before.all, all),
+      own: together(before?.own, own),
+      cause: together(before?.cause, cause),
+      all: together(before?.all, all),
     });
   }
-  const code = readCode(fields.code, fields.message);
-  const cause = find(input);
+  const [code, cause] = [readCode(fields.code, fields.message), find(input)];
   return { code, cause, fields, occurrences: input.occurrenceCount ?? 1, evidence, at: input.at ?? latest, notes };
-}
-
-function together(a: OutcomeCounts | undefined, b: OutcomeCounts | undefined): OutcomeCounts | undefined {
-  return b === undefined ? a : merged(a, b);
 }

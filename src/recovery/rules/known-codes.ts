@@ -6,116 +6,78 @@
 /** Classes that a rule may name. UNKNOWN is the class of codes that are in no other. */
 export const CODE_CLASSES = ["TIMEOUT", "RATE_LIMIT", "AUTH", "CONNECTION", "BUDGET", "HTTP_4XX", "HTTP_5XX", "UNKNOWN"] as const;
 
-export interface KnownCode {
-  readonly code: string;
-  readonly classes: readonly string[];
-  /** Words in a row, as they stand in codes. */
-  readonly phrases: readonly string[];
-  /** Those that are also clear in a sentence; only read where the code itself says nothing. */
-  readonly inText?: readonly string[];
-}
+/**
+ * A code and its class, then its phrases as they stand in codes, then those that are clear in a sentence: these are read only where
+ * the code itself says nothing. A timeout that was not given, or given wrongly, is no timeout that passed, and of no class.
+ */
+const TABLE = `
+RATE_LIMIT RATE_LIMIT
+  RATE LIMIT, RATE LIMITS, RATE LIMITED, RATE LIMITING, RATELIMIT, RATELIMITED, THROTTLE, THROTTLED, THROTTLING, TOO MANY REQUESTS, RESOURCE EXHAUSTED
+  RATE LIMIT EXCEEDED, RATE LIMIT REACHED, RATE LIMITED, TOO MANY REQUESTS, REQUEST WAS THROTTLED
+TIMEOUT TIMEOUT
+  TIMEOUT, TIMEOUTS, TIMEDOUT, TIMED OUT, TIME OUT, ETIMEDOUT, ESOCKETTIMEDOUT, DEADLINE EXCEEDED
+  TIMED OUT, ETIMEDOUT, ESOCKETTIMEDOUT, DEADLINE EXCEEDED, TIMEOUT EXCEEDED, REQUEST TIMEOUT, READ TIMEOUT
+TIMEOUT_SETTING
+  NO TIMEOUT, WITHOUT TIMEOUT, INVALID TIMEOUT, BAD TIMEOUT, MISSING TIMEOUT, UNKNOWN TIMEOUT, SET TIMEOUT, TIMEOUT NOT SET, TIMEOUT INVALID, TIMEOUT MISSING, TIMEOUT REQUIRED, TIMEOUT UNSET, TIMEOUT OUT OF RANGE
+CONNECT_TIMEOUT TIMEOUT
+  CONNECT TIMEOUT, CONNECTION TIMEOUT, CONNECTION TIMED OUT
+CONNECTION_REFUSED CONNECTION
+  CONNECTION REFUSED, ECONNREFUSED
+  CONNECTION REFUSED, ECONNREFUSED
+CONNECTION_RESET CONNECTION
+  CONNECTION RESET, ECONNRESET, EPIPE, BROKEN PIPE, SOCKET HANG UP
+  CONNECTION RESET, ECONNRESET, EPIPE, BROKEN PIPE, SOCKET HANG UP
+UNREACHABLE CONNECTION
+  EHOSTUNREACH, ENETUNREACH, HOST UNREACHABLE, NETWORK UNREACHABLE
+  EHOSTUNREACH, ENETUNREACH, NO ROUTE TO HOST, NETWORK IS UNREACHABLE
+DNS CONNECTION
+  DNS, ENOTFOUND, EAI AGAIN, NAME RESOLUTION
+  ENOTFOUND, EAI AGAIN, NAME RESOLUTION
+CONNECTION CONNECTION
+  CONNECTION, CONN, NETWORK, ECONNABORTED, UND ERR SOCKET
+AUTH AUTH
+  AUTH, AUTHENTICATION, AUTHORIZATION, AUTHORISATION, INVALID TOKEN, TOKEN EXPIRED, EXPIRED TOKEN, INVALID CREDENTIALS, BAD CREDENTIALS, INVALID API KEY
+  AUTHENTICATION FAILED, INVALID CREDENTIALS, INVALID API KEY, TOKEN EXPIRED, TOKEN HAS EXPIRED
+UNAUTHORIZED AUTH
+  UNAUTHORIZED, UNAUTHORISED, UNAUTHENTICATED
+  UNAUTHORIZED, UNAUTHORISED, UNAUTHENTICATED
+FORBIDDEN AUTH
+  FORBIDDEN, ACCESS DENIED, PERMISSION DENIED, EACCES
+  ACCESS DENIED, PERMISSION DENIED
+BUDGET BUDGET
+  BUDGET, BUDGETS, QUOTA EXCEEDED, INSUFFICIENT QUOTA, OUT OF CREDITS, INSUFFICIENT CREDITS
+  BUDGET EXCEEDED, OVER BUDGET, QUOTA EXCEEDED, OUT OF CREDITS, INSUFFICIENT CREDITS
+HTTP_500 HTTP_5XX
+  INTERNAL SERVER ERROR
+  INTERNAL SERVER ERROR
+HTTP_502 HTTP_5XX
+  BAD GATEWAY
+  BAD GATEWAY
+HTTP_503 HTTP_5XX
+  SERVICE UNAVAILABLE
+  SERVICE UNAVAILABLE
+HTTP_504 HTTP_5XX
+  GATEWAY TIMEOUT
+  GATEWAY TIMEOUT, GATEWAY TIME OUT
+HTTP_5XX HTTP_5XX
+  HTTP 5XX, 5XX, SERVER ERROR
+HTTP_4XX HTTP_4XX
+  HTTP 4XX, 4XX, CLIENT ERROR
+`;
 
-export const KNOWN_CODES: readonly KnownCode[] = [
-  {
-    code: "RATE_LIMIT",
-    classes: ["RATE_LIMIT"],
-    phrases: [
-      "RATE LIMIT",
-      "RATE LIMITS",
-      "RATE LIMITED",
-      "RATE LIMITING",
-      "RATELIMIT",
-      "RATELIMITED",
-      "THROTTLED",
-      "THROTTLING",
-    ],
-    inText: ["RATE LIMIT EXCEEDED", "RATE LIMIT REACHED", "RATE LIMITED", "TOO MANY REQUESTS", "REQUEST WAS THROTTLED"],
-  },
-  { code: "RATE_LIMIT", classes: ["RATE_LIMIT"], phrases: ["TOO MANY REQUESTS", "THROTTLE", "RESOURCE EXHAUSTED"] },
-  {
-    code: "TIMEOUT",
-    classes: ["TIMEOUT"],
-    phrases: ["TIMEOUT", "TIMEOUTS", "TIMEDOUT", "TIMED OUT", "TIME OUT", "ETIMEDOUT", "ESOCKETTIMEDOUT", "DEADLINE EXCEEDED"],
-    inText: [
-      "TIMED OUT",
-      "ETIMEDOUT",
-      "ESOCKETTIMEDOUT",
-      "DEADLINE EXCEEDED",
-      "TIMEOUT EXCEEDED",
-      "REQUEST TIMEOUT",
-      "READ TIMEOUT",
-    ],
-  },
-  // A timeout that was not given, or given wrongly, is no timeout that passed.
-  {
-    code: "TIMEOUT_SETTING",
-    classes: [],
-    phrases: [
-      ...["NO TIMEOUT", "WITHOUT TIMEOUT", "INVALID TIMEOUT", "BAD TIMEOUT", "MISSING TIMEOUT", "UNKNOWN TIMEOUT", "SET TIMEOUT"],
-      ...["TIMEOUT NOT SET", "TIMEOUT INVALID", "TIMEOUT MISSING", "TIMEOUT REQUIRED", "TIMEOUT UNSET", "TIMEOUT OUT OF RANGE"],
-    ],
-  },
-  { code: "CONNECT_TIMEOUT", classes: ["TIMEOUT"], phrases: ["CONNECT TIMEOUT", "CONNECTION TIMEOUT", "CONNECTION TIMED OUT"] },
-  {
-    code: "CONNECTION_REFUSED",
-    classes: ["CONNECTION"],
-    phrases: ["CONNECTION REFUSED", "ECONNREFUSED"],
-    inText: ["CONNECTION REFUSED", "ECONNREFUSED"],
-  },
-  {
-    code: "CONNECTION_RESET",
-    classes: ["CONNECTION"],
-    phrases: ["CONNECTION RESET", "ECONNRESET", "EPIPE", "BROKEN PIPE", "SOCKET HANG UP"],
-    inText: ["CONNECTION RESET", "ECONNRESET", "EPIPE", "BROKEN PIPE", "SOCKET HANG UP"],
-  },
-  {
-    code: "UNREACHABLE",
-    classes: ["CONNECTION"],
-    phrases: ["EHOSTUNREACH", "ENETUNREACH", "HOST UNREACHABLE", "NETWORK UNREACHABLE"],
-    inText: ["EHOSTUNREACH", "ENETUNREACH", "NO ROUTE TO HOST", "NETWORK IS UNREACHABLE"],
-  },
-  {
-    code: "DNS",
-    classes: ["CONNECTION"],
-    phrases: ["DNS", "ENOTFOUND", "EAI AGAIN", "NAME RESOLUTION"],
-    inText: ["ENOTFOUND", "EAI AGAIN", "NAME RESOLUTION"],
-  },
-  { code: "CONNECTION", classes: ["CONNECTION"], phrases: ["CONNECTION", "CONN", "NETWORK", "ECONNABORTED", "UND ERR SOCKET"] },
-  {
-    code: "AUTH",
-    classes: ["AUTH"],
-    phrases: ["AUTH", "AUTHENTICATION", "AUTHORIZATION", "AUTHORISATION", "INVALID TOKEN", "TOKEN EXPIRED", "EXPIRED TOKEN"],
-    inText: ["AUTHENTICATION FAILED", "INVALID CREDENTIALS", "INVALID API KEY", "TOKEN EXPIRED", "TOKEN HAS EXPIRED"],
-  },
-  { code: "AUTH", classes: ["AUTH"], phrases: ["INVALID CREDENTIALS", "BAD CREDENTIALS", "INVALID API KEY"] },
-  {
-    code: "UNAUTHORIZED",
-    classes: ["AUTH"],
-    phrases: ["UNAUTHORIZED", "UNAUTHORISED", "UNAUTHENTICATED"],
-    inText: ["UNAUTHORIZED", "UNAUTHORISED", "UNAUTHENTICATED"],
-  },
-  {
-    code: "FORBIDDEN",
-    classes: ["AUTH"],
-    phrases: ["FORBIDDEN", "ACCESS DENIED", "PERMISSION DENIED", "EACCES"],
-    inText: ["ACCESS DENIED", "PERMISSION DENIED"],
-  },
-  {
-    code: "BUDGET",
-    classes: ["BUDGET"],
-    phrases: ["BUDGET", "BUDGETS", "QUOTA EXCEEDED", "INSUFFICIENT QUOTA", "OUT OF CREDITS", "INSUFFICIENT CREDITS"],
-    inText: ["BUDGET EXCEEDED", "OVER BUDGET", "QUOTA EXCEEDED", "OUT OF CREDITS", "INSUFFICIENT CREDITS"],
-  },
-  { code: "HTTP_500", classes: ["HTTP_5XX"], phrases: ["INTERNAL SERVER ERROR"], inText: ["INTERNAL SERVER ERROR"] },
-  { code: "HTTP_502", classes: ["HTTP_5XX"], phrases: ["BAD GATEWAY"], inText: ["BAD GATEWAY"] },
-  { code: "HTTP_503", classes: ["HTTP_5XX"], phrases: ["SERVICE UNAVAILABLE"], inText: ["SERVICE UNAVAILABLE"] },
-  { code: "HTTP_504", classes: ["HTTP_5XX"], phrases: ["GATEWAY TIMEOUT"], inText: ["GATEWAY TIMEOUT", "GATEWAY TIME OUT"] },
-  { code: "HTTP_5XX", classes: ["HTTP_5XX"], phrases: ["HTTP 5XX", "5XX", "SERVER ERROR"] },
-  { code: "HTTP_4XX", classes: ["HTTP_4XX"], phrases: ["HTTP 4XX", "4XX", "CLIENT ERROR"] },
-];
+export const KNOWN_CODES = TABLE.trim()
+  .split(/\n(?! )/)
+  .map((one) => {
+    const [head = "", ...lists] = one.split("\n  ");
+    const [code = "", ...classes] = head.split(" ");
+    const [inCodes = [], inText = []] = lists.map((list) => list.split(", "));
+    return { code, classes, inCodes, inText };
+  });
+
+export type KnownCode = Pick<(typeof KNOWN_CODES)[number], "code" | "classes">;
 
 /** A status says more than its hundred: what else it is called. 504 stays a server error: the one who answers is not the one who is late. */
-export const STATUS_CODES: ReadonlyMap<number, { readonly code: string; readonly classes: readonly string[] }> = new Map([
+export const STATUS_CODES: ReadonlyMap<number, KnownCode> = new Map([
   [401, { code: "UNAUTHORIZED", classes: ["AUTH"] }],
   [402, { code: "HTTP_402", classes: ["BUDGET"] }],
   [403, { code: "FORBIDDEN", classes: ["AUTH"] }],
@@ -124,28 +86,10 @@ export const STATUS_CODES: ReadonlyMap<number, { readonly code: string; readonly
 ]);
 
 /** Words before a number that make it an HTTP status. */
-export const STATUS_WORDS: ReadonlySet<string> = new Set(["HTTP", "STATUS", "ERROR", "ERR"]);
+export const STATUS_WORDS = new Set(["HTTP", "STATUS", "ERROR", "ERR"]);
 
 /** Words that add nothing to a known code: RATE_LIMIT_EXCEEDED is RATE_LIMIT. In codes that are not known here they count. */
-export const NOISE_WORDS: ReadonlySet<string> = new Set([
-  "ERROR",
-  "ERR",
-  "E",
-  "EXCEPTION",
-  "FAILURE",
-  "FAILED",
-  "EXCEEDED",
-  "REACHED",
-  "HIT",
-]);
+export const NOISE_WORDS = new Set(["ERROR", "ERR", "E", "EXCEPTION", "FAILURE", "FAILED", "EXCEEDED", "REACHED", "HIT"]);
 
 /** Codes that say, without their noise, that something failed and not what; with them the message is read as well. */
-export const GENERIC_CODES: ReadonlySet<string> = new Set([
-  "",
-  "UNKNOWN",
-  "HANDLER",
-  "HANDLER RETRY",
-  "INTERNAL",
-  "RUNTIME",
-  "GENERIC",
-]);
+export const GENERIC_CODES = new Set(["", "UNKNOWN", "HANDLER", "HANDLER RETRY", "INTERNAL", "RUNTIME", "GENERIC"]);

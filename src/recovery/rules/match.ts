@@ -32,7 +32,17 @@ export interface Asking {
 
 export type Matcher = (asking: Asking) => boolean;
 
+type Met = Pick<Fact, "field" | "found" | "matched">;
+
 const EXCERPT_CHARS = 80;
+
+function matcher(path: string, wanted: string, meet: (asking: Asking) => Met): Matcher {
+  return (asking) => {
+    const { field, found, matched } = meet(asking);
+    asking.facts.push({ path, field, wanted, found, matched });
+    return matched;
+  };
+}
 
 /** Patterns are compiled into `patterns`; one that does not compile throws what is wrong with it. */
 export function matcherOf(condition: Condition, patterns: Pattern[], path = "", inNot = false): Matcher {
@@ -57,44 +67,36 @@ export function matcherOf(condition: Condition, patterns: Pattern[], path = "", 
   if ("topic" in condition) return globMatcher("topic", condition.topic, at("topic"));
   if ("skill" in condition) return globMatcher("skill", condition.skill, at("skill"));
   if ("history" in condition) return historyMatcher(condition.history, at("history"), inNot);
-  const wanted = `at least ${condition.occurrences}`;
-  return ({ input, facts }) => {
-    const matched = input.occurrences >= condition.occurrences;
-    facts.push({ path: at("occurrences"), field: "occurrences", wanted, found: String(input.occurrences), matched });
-    return matched;
-  };
+  return matcher(at("occurrences"), `at least ${condition.occurrences}`, ({ input: { occurrences } }) => {
+    return { field: "occurrences", found: String(occurrences), matched: occurrences >= condition.occurrences };
+  });
 }
 
 function codeMatcher({ is = [], prefix = [], class: classes = [] }: CodeCondition, path: string): Matcher {
   const meant = is.map(codeMeant);
   const prefixes = prefix.map((each) => wordsOf(each));
-  const wanted = [
-    ...(is.length > 0 ? [`is ${is.join(", ")}`] : []),
-    ...(prefix.length > 0 ? [`begins with ${prefix.join(", ")}`] : []),
-    ...(classes.length > 0 ? [`class ${classes.join(", ")}`] : []),
-  ].join("; or ");
-  return ({ input: { code }, facts }) => {
+  const wanted = Object.entries({ is, "begins with": prefix, class: classes })
+    .filter(([, values]) => values.length > 0)
+    .map(([verb, values]) => `${verb} ${values.join(", ")}`);
+  return matcher(path, wanted.join("; or "), ({ input: { code } }) => {
     const matched =
       meant.some((each) => isCode(code, each)) ||
       prefixes.some((each) => beginsWith(code, each)) ||
       classes.some((each) => code.classes.has(each));
-    const read = [...code.codes, ...code.classes].filter((each, i, all) => each !== code.name && all.indexOf(each) === i);
+    const read = [...new Set([...code.codes, ...code.classes])].filter((each) => each !== code.name);
     const found = `${code.name === "" ? "no code" : code.name}${read.length > 0 ? ` (${read.join(", ")})` : ""}`;
-    facts.push({ path, field: code.from, wanted, found, matched });
-    return matched;
-  };
+    return { field: code.from, found, matched };
+  });
 }
 
-function causeMatcher({ is, certainty = 0 }: CauseCondition, path: string, inNot: boolean): Matcher {
-  const wanted = `${is.join(", ")}${certainty > 0 ? `, at least ${certainty}` : ""}`;
-  return (asking) => {
-    const { cause, detail, certainty: certain, evidence } = asking.input.cause;
+function causeMatcher({ is, certainty: least = 0 }: CauseCondition, path: string, inNot: boolean): Matcher {
+  return matcher(path, `${is.join(", ")}${least > 0 ? `, at least ${least}` : ""}`, (asking) => {
+    const { cause, detail, certainty, evidence } = asking.input.cause;
     const name = detail === null ? cause : `${cause}.${detail}`;
-    const matched = certain >= certainty && is.some((each) => each === cause || each === name);
-    if (matched && !inNot && certain < SURE) asking.share = Math.min(asking.share, certain);
-    asking.facts.push({ path, field: "cause", wanted, found: matched ? `${name}: ${evidence}` : name, matched });
-    return matched;
-  };
+    const matched = certainty >= least && is.some((each) => each === cause || each === name);
+    if (matched && !inNot && certainty < SURE) asking.share = Math.min(asking.share, certainty);
+    return { field: "cause", found: matched ? `${name}: ${evidence}` : name, matched };
+  });
 }
 
 function patternMatcher(field: PatternField, source: string, patterns: Pattern[], path: string): Matcher {
@@ -102,44 +104,36 @@ function patternMatcher(field: PatternField, source: string, patterns: Pattern[]
   if (!compiled.ok) throw new MakegoodError("invalid_config", `${path}: ${compiled.error}`, { pattern: source });
   const { pattern } = compiled;
   patterns.push(pattern);
-  return ({ input, facts }) => {
-    const text = input.fields[field];
-    const matched = pattern.test(text);
-    const found = (matched ? pattern.excerpt(text, EXCERPT_CHARS) : "").replace(/\p{Cc}+/gu, " ");
-    facts.push({ path, field, wanted: `matches ${source}`, found, matched });
-    return matched;
-  };
+  return matcher(path, `matches ${source}`, ({ input: { fields } }) => {
+    const matched = pattern.test(fields[field]);
+    const found = matched ? pattern.excerpt(fields[field], EXCERPT_CHARS).replace(/\p{Cc}+/gu, " ") : "";
+    return { field, found, matched };
+  });
 }
 
 function globMatcher(field: "topic" | "skill", globs: readonly string[], path: string): Matcher {
-  const wanted = `one of ${globs.join(", ")}`;
-  return ({ input, facts }) => {
-    const text = input.fields[field];
-    const matched = text !== "" && globs.some((glob) => fitsGlob(glob, text));
-    facts.push({ path, field, wanted, found: text.slice(0, EXCERPT_CHARS), matched });
-    return matched;
-  };
+  return matcher(path, `one of ${globs.join(", ")}`, ({ input: { fields } }) => {
+    const text = fields[field];
+    return { field, found: text.slice(0, EXCERPT_CHARS), matched: text !== "" && globs.some((glob) => fitsGlob(glob, text)) };
+  });
 }
 
 /** Of several actions that worked often enough, the one that worked most; then the one tried more, then the smaller code. */
-function historyMatcher(wants: HistoryCondition, path: string, inNot: boolean): Matcher {
-  const { action: only, minOccurrences, minSuccess } = wants;
+function historyMatcher({ action: only, minOccurrences, minSuccess }: HistoryCondition, path: string, inNot: boolean): Matcher {
   const wanted = `${only ?? "an action"} with at least ${minOccurrences} outcomes, ${minSuccess} of them healed`;
-  return (asking) => {
+  return matcher(path, wanted, (asking) => {
     const { evidence, at } = asking.input;
-    let best: { action: string; share: number; weight: number } | undefined;
-    for (const [action, { own }] of evidence) {
-      if (own === undefined || (only !== undefined && only !== action)) continue;
-      const now = decayed(own, at);
-      const [share, weight] = [successShare(now), weightOf(now)];
+    const [best] = [...evidence]
+      .flatMap(([action, { own }]) => {
+        if (own === undefined || (only !== undefined && only !== action)) return [];
+        const now = decayed(own, at);
+        return [{ action, share: successShare(now), weight: weightOf(now) }];
+      })
       // Rounded: three outcomes of this morning are three outcomes, though each weighs a little less than one by now.
-      if (Math.round(weight) < minOccurrences || share < minSuccess) continue;
-      const better = best === undefined ? 1 : share - best.share || weight - best.weight || (action < best.action ? 1 : -1);
-      if (better > 0) best = { action, share, weight };
-    }
+      .filter(({ share, weight }) => Math.round(weight) >= minOccurrences && share >= minSuccess)
+      .sort((a, b) => b.share - a.share || b.weight - a.weight || (a.action < b.action ? -1 : 1));
     if (best !== undefined && only === undefined && !inNot) asking.fromHistory ??= best.action;
     const found = best === undefined ? "none" : `${best.action}: ${best.share.toFixed(2)} of ${best.weight.toFixed(1)}`;
-    asking.facts.push({ path, field: "history", wanted, found, matched: best !== undefined });
-    return best !== undefined;
-  };
+    return { field: "history", found, matched: best !== undefined };
+  });
 }

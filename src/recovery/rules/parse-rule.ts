@@ -1,64 +1,115 @@
 /**
- * Rules as JSON: read from outside with every mistake named at once, and written back in the same form. What comes out of here is
- * below the limits, names only actions that exist, and has patterns that match in linear time.
+ * Rules as JSON, in snake_case. What is read here is below the limits, names only actions that exist, and has patterns that match in
+ * linear time.
  */
-import type { Parsed } from "./book.ts";
-import { Mistakes, shown } from "./mistakes.ts";
-import { ConditionReader } from "./parse-condition.ts";
-import { type Condition, FROM_HISTORY, RULE_LIMITS, type Rule } from "./rule.ts";
+import { z } from "zod";
+import type { Fault } from "../../message/fault.ts";
+import { isObject, withNames } from "../../message/json.ts";
+import { CAUSES } from "../causes/cause.ts";
+import { CODE_CLASSES } from "./known-codes.ts";
+import { compilePattern } from "./pattern.ts";
+import { type Condition, FROM_HISTORY, PATTERN_FIELDS, RULE_LIMITS, type Rule } from "./rule.ts";
+import { code, ENTRY, list, number, object, oneOf, type Parsed, parse, shown, text } from "./schema.ts";
 
 /** The catalogue, as far as a rule needs it; a Map or a Set of codes fits. */
 export interface KnownActions {
   has(code: string): boolean;
 }
 
-const MEMBERS = ["id", "version", "name", "priority", "enabled", "condition", "action", "score"];
-const ID = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
+const { textCharsMax, patternCharsMax, countMax, priorityMax, nodesMax, depthMax, patternsMax } = RULE_LIMITS;
+const texts = list(text(textCharsMax));
+const codes = list(code());
 
-export function parseRule(value: unknown, actions: KnownActions): Parsed<Rule> {
-  const mistakes = new Mistakes();
-  const rule = readRule(value, "", actions, mistakes);
-  return rule === undefined || mistakes.some ? { ok: false, mistakes: mistakes.list } : { ok: true, value: rule };
+const CODE = object({
+  is: codes.optional(),
+  prefix: codes.optional(),
+  class: list(z.enum(CODE_CLASSES, { error: ({ input }) => unknown(input, "class", CODE_CLASSES) })).optional(),
+}).refine((code) => Object.keys(code).length > 0, "needs one of is, prefix, class");
+
+const CAUSE = object({
+  is: list(text(textCharsMax, (name) => (isCause(name) ? null : unknown(name, "cause", CAUSES)))),
+  certainty: number(0, 1).optional(),
+});
+
+const PATTERN = object({
+  field: oneOf(PATTERN_FIELDS),
+  matches: text(patternCharsMax, (source) => {
+    const compiled = compilePattern(source);
+    return compiled.ok ? null : compiled.error;
+  }),
+});
+
+const isCause = (name: string): boolean => CAUSES.some((cause) => cause === name.split(".")[0]);
+
+const unknown = (value: unknown, what: string, known: readonly string[]): string =>
+  `${shown(String(value))} is no ${what}; known are ${known.join(", ")}`;
+
+const FROM_HISTORY_FAULT = `${FROM_HISTORY} needs a history condition without an action that must hold for the rule to hold`;
+
+/** Making it takes longer than reading a rule: for many rules make it once. */
+export function ruleReader(actions: KnownActions): (value: unknown) => Parsed<Rule> {
+  // DR-31: a code that no action has would never be met, or would name something else one day.
+  const action = (allowed: (code: string) => boolean) =>
+    text(textCharsMax, (code) => (allowed(code) ? null : `${shown(code)} is no action of the catalogue`));
+  const history = object({
+    action: action((code) => actions.has(code)).optional(),
+    min_occurrences: number(1, countMax, "whole"),
+    min_success: number(0, 1),
+  }).transform(({ min_occurrences: minOccurrences, min_success: minSuccess, ...named }) => ({
+    ...named,
+    minOccurrences,
+    minSuccess,
+  }));
+  const condition: z.ZodType<Condition> = z.lazy(() => ofOneKind as unknown as z.ZodType<Condition>);
+  const kinds = {
+    ...{ code: CODE, cause: CAUSE, pattern: PATTERN, topic: texts, skill: texts },
+    ...{ occurrences: number(1, countMax, "whole"), history },
+    ...{ all: list(condition, nodesMax), any: list(condition, nodesMax), not: condition },
+  };
+  const ofOneKind = object(kinds)
+    .partial()
+    .refine((one) => Object.keys(one).length === 1, `must have exactly one of ${Object.keys(kinds).join(", ")}`);
+  const rule = object({
+    ...ENTRY,
+    name: text(textCharsMax),
+    priority: number(0, priorityMax, "whole"),
+    condition,
+    action: action((code) => code === FROM_HISTORY || actions.has(code)),
+    score: number(0, 1),
+  }).refine((read) => read.action !== FROM_HISTORY || choosesAction(read.condition), {
+    path: ["action"],
+    error: FROM_HISTORY_FAULT,
+  });
+  return (value) => {
+    const tooLarge = isObject(value) ? treeFault(value.condition) : null;
+    return tooLarge === null ? parse(rule, value) : { ok: false, mistakes: [tooLarge] };
+  };
 }
 
-function readRule(value: unknown, path: string, actions: KnownActions, mistakes: Mistakes): Rule | undefined {
-  const given = mistakes.object(value, path, MEMBERS);
-  if (given === undefined) return undefined;
-  const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
-  const entry = readEntry(given, path, mistakes);
-  const name = mistakes.text(given.name, at("name"), RULE_LIMITS.textCharsMax);
-  const priority = mistakes.number(given.priority, at("priority"), 0, RULE_LIMITS.priorityMax, true);
-  const score = mistakes.number(given.score, at("score"), 0, 1, false);
-  const condition = new ConditionReader(mistakes, (code) => actions.has(code)).read(given.condition, at("condition"));
-  const action = mistakes.text(given.action, at("action"), RULE_LIMITS.textCharsMax);
-  if (action === FROM_HISTORY) {
-    if (condition !== undefined && !choosesAction(condition)) {
-      mistakes.add(
-        at("action"),
-        `${FROM_HISTORY} needs a history condition without an action that must hold for the rule to hold`,
-      );
+/** Looked at before it is read: a tree without end, or one in a circle, is not walked to its end. */
+function treeFault(tree: unknown): Fault | null {
+  let nodes = 0;
+  let patterns = 0;
+  const faultAt = (node: unknown, field: string, depth: number): Fault | null => {
+    if (++nodes > nodesMax) return { field, detail: `more than ${nodesMax} conditions in one rule` };
+    if (depth > depthMax) return { field, detail: `nested deeper than ${depthMax}` };
+    if (!isObject(node)) return null;
+    if ("pattern" in node && ++patterns > patternsMax) return { field, detail: `more than ${patternsMax} patterns in one rule` };
+    for (const [name, inside] of branchesOf(node)) {
+      const fault = faultAt(inside, `${field}.${name}`, depth + 1);
+      if (fault !== null) return fault;
     }
-  } else if (action !== undefined && !actions.has(action))
-    mistakes.add(at("action"), `${shown(action)} is no action of the catalogue`);
-  if (entry === undefined || name === undefined || priority === undefined) return undefined;
-  if (score === undefined || condition === undefined || action === undefined) return undefined;
-  return { ...entry, name, priority, condition, action, score };
+    return null;
+  };
+  return faultAt(tree, "condition", 1);
 }
 
-/** What every document of a book has. */
-export function readEntry(
-  given: Readonly<Record<string, unknown>>,
-  path: string,
-  mistakes: Mistakes,
-): Pick<Rule, "id" | "version" | "enabled"> | undefined {
-  const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
-  const id = mistakes.text(given.id, at("id"), 64);
-  if (id !== undefined && !ID.test(id))
-    mistakes.add(at("id"), "must be small letters, digits, _ . and -, and begin with one of the first two");
-  const version = mistakes.number(given.version ?? 1, at("version"), 1, RULE_LIMITS.countMax, true);
-  const enabled = given.enabled ?? true;
-  if (typeof enabled !== "boolean") mistakes.add(at("enabled"), "must be true or false");
-  return id === undefined || version === undefined ? undefined : { id, version, enabled: enabled === true };
+/** A list that is too long is one mistake, without a look into it. */
+function branchesOf({ all, any, not }: Readonly<Record<string, unknown>>): [name: string, inside: unknown][] {
+  const lists = Object.entries({ all, any }).flatMap(([name, list]) =>
+    Array.isArray(list) && list.length <= nodesMax ? list.map((each, i): [string, unknown] => [`${name}[${i}]`, each]) : [],
+  );
+  return not === undefined ? lists : [...lists, ["not", not]];
 }
 
 /** Whether it cannot hold without a history condition that names the action: "it did not work before" names none. */
@@ -68,16 +119,9 @@ function choosesAction(condition: Condition): boolean {
   return "any" in condition && condition.any.every(choosesAction);
 }
 
-/** The form that `parseRule` reads. */
-export function ruleToJson(rule: Rule): Record<string, unknown> {
-  return { ...rule, condition: conditionToJson(rule.condition) };
-}
+const WIRE_NAMES = { minOccurrences: "min_occurrences", minSuccess: "min_success" };
 
-function conditionToJson(condition: Condition): Record<string, unknown> {
-  if ("all" in condition) return { all: condition.all.map(conditionToJson) };
-  if ("any" in condition) return { any: condition.any.map(conditionToJson) };
-  if ("not" in condition) return { not: conditionToJson(condition.not) };
-  if (!("history" in condition)) return { ...condition };
-  const { action, minOccurrences, minSuccess } = condition.history;
-  return { history: { ...(action === undefined ? {} : { action }), min_occurrences: minOccurrences, min_success: minSuccess } };
+/** The form that a reader reads. */
+export function ruleToJson(rule: Rule): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(rule), (name, value) => (name === "history" ? withNames(value, WIRE_NAMES) : value));
 }

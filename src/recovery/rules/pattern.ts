@@ -3,6 +3,7 @@
  * compile to a large program is refused before it is compiled, and texts are cut to a limit before they are matched.
  */
 import { RE2JS, RE2Set } from "re2js";
+import { errorText } from "../../message/errors.ts";
 import { RULE_LIMITS } from "./rule.ts";
 
 export interface Pattern {
@@ -56,7 +57,7 @@ export function compilePattern(source: string, limits: PatternLimits = RULE_LIMI
   try {
     compiled = RE2JS.compile(source, FLAGS);
   } catch (thrown) {
-    return { ok: false, error: `not a pattern of RE2 (no back-references, no look-around): ${textOf(thrown)}` };
+    return { ok: false, error: `not a pattern of RE2 (no back-references, no look-around): ${errorText(thrown).slice(0, 200)}` };
   }
   const size = compiled.programSize();
   if (size > limits.programMax) {
@@ -79,8 +80,4 @@ export function compilePattern(source: string, limits: PatternLimits = RULE_LIMI
 function excerptOf(compiled: RE2JS, text: string, charsMax: number): string {
   const found = compiled.matcher(text);
   return found.find() ? text.slice(found.start(), Math.min(found.end(), found.start() + charsMax)) : "";
-}
-
-function textOf(thrown: unknown): string {
-  return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, 200);
 }

@@ -25,7 +25,8 @@ export const INPUT_LIMITS = { codeChars: 256, messageChars: 4_096, stackChars: 4
 /** Stands in a rule for the action that worked before; only for rules with a `history` condition that names none. */
 export const FROM_HISTORY = "from_history";
 
-export type PatternField = "code" | "message" | "stack" | "topic" | "skill";
+export const PATTERN_FIELDS = ["code", "message", "stack", "topic", "skill"] as const;
+export type PatternField = (typeof PATTERN_FIELDS)[number];
 
 export interface CodeCondition {
   /** The whole code, in any spelling: `RATE_LIMIT` is also rate-limited, 429, http_429. */

@@ -5,6 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { MakegoodError } from "../../../src/message/errors.ts";
 import type { RecoveryAction } from "../../../src/recovery/actions/action.ts";
+import { SHIPPED_ACTIONS } from "../../../src/recovery/actions/shipped.ts";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import { endOf } from "../../../src/recovery/candidates/completion.ts";
 import { carrierTopicName } from "../../../src/recovery/carrier.ts";
@@ -12,7 +13,6 @@ import { CONFIDENCE_GATES } from "../../../src/recovery/confidence/gates.ts";
 import { outcomeCounts } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { rankActions } from "../../../src/recovery/confidence/rank.ts";
 import type { RedriveCounts } from "../../../src/recovery/redrive/redrive.ts";
-import { SHIPPED_ACTIONS } from "../../../src/recovery/rules/actions.ts";
 import { NOTIFY_TOPIC } from "../../../src/recovery/topics.ts";
 import { ANN, BO, createScene, DELIVERED, dead, ROBOT, type Scene, type SceneOptions, TOPIC } from "./scene.ts";
 
@@ -47,7 +47,7 @@ async function ready(action: string, options: SceneOptions = {}, count = 3): Pro
 
 /** How sure a retry of a timeout is after one execution that failed. */
 function retryThatFailedOnce(): number {
-  const others = [...SHIPPED_ACTIONS.keys()].filter((code) => code !== "retry_exponential");
+  const others = [...SHIPPED_ACTIONS].filter((code) => code !== "retry_exponential");
   const proposals = [{ action: "retry_exponential", score: 0.85 }, ...others.map((action) => ({ action }))];
   const failed = { own: outcomeCounts(0, 1, 0) };
   const ranked = rankActions(proposals, (action) => (action === "retry_exponential" ? failed : {}), 0);

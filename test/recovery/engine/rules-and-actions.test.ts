@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { RecoveryAction } from "../../../src/recovery/actions/action.ts";
-import { rendered, renderedTemplate, TEMPLATE_NAMES, templateFault } from "../../../src/recovery/actions/template.ts";
+import { rendered, TEMPLATE_NAMES, textFault } from "../../../src/recovery/actions/settings.ts";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
 import { ruleToJson } from "../../../src/recovery/rules/parse-rule.ts";
@@ -241,7 +241,7 @@ describe("actions", () => {
   it("what a template becomes is cut to what it may be, not through a character", () => {
     const group = { template: "\u{1f600}".repeat(400) } as Group;
     const fields = { group, candidate: {} as Candidate };
-    expect(renderedTemplate({ owner: "{template}" }, fields)).toEqual({ owner: "\u{1f600}".repeat(127) });
+    expect(rendered({ owner: "{template}" }, "owner", fields)).toBe("\u{1f600}".repeat(127));
   });
 
   it("what a field contains is not a template itself", () => {
@@ -256,8 +256,9 @@ describe("actions", () => {
       lastAt: at,
     } as Group;
     const candidate = { candidateId: 2, confidence: 0.5 } as Candidate;
-    expect(rendered("{topic} {code} {occurrences} {confidence}", { group, candidate })).toBe("{code} {topic} 3 0.50");
-    expect(TEMPLATE_NAMES.every((name) => templateFault("text", `{${name}}`) === null)).toBe(true);
+    const text = "{topic} {code} {occurrences} {confidence}";
+    expect(rendered({ text }, "text", { group, candidate })).toBe("{code} {topic} 3 0.50");
+    expect(TEMPLATE_NAMES.every((name) => textFault("text", `{${name}}`) === null)).toBe(true);
   });
 });
 

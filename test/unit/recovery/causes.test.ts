@@ -3,9 +3,8 @@ import { describe, expect, it } from "vitest";
 import { SHIPPED_SIGNATURES } from "../../../src/recovery/causes/catalogue/shipped.ts";
 import { CAUSES } from "../../../src/recovery/causes/cause.ts";
 import { causeFinder, causeOf } from "../../../src/recovery/causes/cause-of.ts";
-import { parseSignature } from "../../../src/recovery/causes/parse-signature.ts";
 import { phrasesOf } from "../../../src/recovery/causes/phrase.ts";
-import { type Signature, sign } from "../../../src/recovery/causes/signature.ts";
+import { parseSignature, type Signature, sign } from "../../../src/recovery/causes/signature.ts";
 import { evaluateRules } from "../../../src/recovery/rules/evaluate.ts";
 
 const cause = (errorCode: string, errorMessage = "", stackTrace: string | null = null): string => {

@@ -1,46 +1,44 @@
 /** Rules from outside: every mistake at once with its path, limits, hostile patterns, and the way back to JSON. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SHIPPED_ACTIONS } from "../../../src/recovery/rules/actions.ts";
+import { SHIPPED_ACTIONS } from "../../../src/recovery/actions/shipped.ts";
 import { DEFAULT_RULES } from "../../../src/recovery/rules/defaults.ts";
 import { evaluate } from "../../../src/recovery/rules/evaluate.ts";
 import { fitsGlob } from "../../../src/recovery/rules/glob.ts";
-import { parseRule, ruleToJson } from "../../../src/recovery/rules/parse-rule.ts";
+import { ruleReader, ruleToJson } from "../../../src/recovery/rules/parse-rule.ts";
 import { compilePattern } from "../../../src/recovery/rules/pattern.ts";
 import { RULE_LIMITS } from "../../../src/recovery/rules/rule.ts";
 import { prepareRules } from "../../../src/recovery/rules/rule-set.ts";
 
 const base = { id: "mine", name: "Mine", priority: 50, action: "retry_exponential", score: 0.5 };
-const withCondition = (condition: unknown) => parseRule({ ...base, condition }, SHIPPED_ACTIONS);
+const parseRule = ruleReader(SHIPPED_ACTIONS);
+const withCondition = (condition: unknown) => parseRule({ ...base, condition });
 const pathsOf = (parsed: ReturnType<typeof parseRule>): string[] => (parsed.ok ? [] : parsed.mistakes.map(({ field }) => field));
 const pattern = (matches: string, field = "message") => ({ pattern: { field, matches } });
 
 describe("mistakes", () => {
   it("are named all at once, each with its path", () => {
-    const parsed = parseRule(
-      {
-        id: "Not An Id",
-        name: "",
-        priority: 1.5,
-        score: 2,
-        enabled: "yes",
-        action: "drop_database",
-        extra: 1,
-        condition: {
-          all: [
-            { code: { is: [], class: ["HTTP_9XX"], like: "x" } },
-            { occurrences: 0 },
-            { history: { action: "no_such", min_occurrences: 3, min_success: 7 } },
-            { pattern: { field: "payload", matches: "(" } },
-            { topic: "billing/*" },
-            {},
-            { code: { is: ["A"] }, occurrences: 3 },
-            7,
-          ],
-        },
+    const parsed = parseRule({
+      id: "Not An Id",
+      name: "",
+      priority: 1.5,
+      score: 2,
+      enabled: "yes",
+      action: "drop_database",
+      extra: 1,
+      condition: {
+        all: [
+          { code: { is: [], class: ["HTTP_9XX"], like: "x" } },
+          { occurrences: 0 },
+          { history: { action: "no_such", min_occurrences: 3, min_success: 7 } },
+          { pattern: { field: "payload", matches: "(" } },
+          { topic: "billing/*" },
+          {},
+          { code: { is: ["A"] }, occurrences: 3 },
+          7,
+        ],
       },
-      SHIPPED_ACTIONS,
-    );
+    });
     expect(new Set(pathsOf(parsed))).toEqual(
       new Set([
         "",
@@ -67,15 +65,15 @@ describe("mistakes", () => {
   });
 
   it("DR-31: an action that the catalogue does not know is refused, as the action and in a history", () => {
-    expect(pathsOf(parseRule({ ...base, action: "rm -rf", condition: { occurrences: 1 } }, SHIPPED_ACTIONS))).toEqual(["action"]);
+    expect(pathsOf(parseRule({ ...base, action: "rm -rf", condition: { occurrences: 1 } }))).toEqual(["action"]);
     const history = { history: { action: "worked fine", min_occurrences: 1, min_success: 0.5 } };
     expect(pathsOf(withCondition(history))).toEqual(["condition.history.action"]);
-    expect(parseRule({ ...base, action: "my_own", condition: { occurrences: 1 } }, new Set(["my_own"])).ok).toBe(true);
+    expect(ruleReader(new Set(["my_own"]))({ ...base, action: "my_own", condition: { occurrences: 1 } }).ok).toBe(true);
   });
 
   it("from_history needs a history condition that must hold and names no action", () => {
     const history = { history: { min_occurrences: 3, min_success: 0.7 } };
-    const paths = (condition: unknown) => pathsOf(parseRule({ ...base, action: "from_history", condition }, SHIPPED_ACTIONS));
+    const paths = (condition: unknown) => pathsOf(parseRule({ ...base, action: "from_history", condition }));
     expect(paths(history)).toEqual([]);
     expect(paths({ all: [{ occurrences: 3 }, history] })).toEqual([]);
     expect(paths({ any: [{ occurrences: 3 }, history] })).toEqual(["action"]);
@@ -88,12 +86,10 @@ describe("the hostile zoo", () => {
   it("attack 22: __proto__, constructor and prototype are unknown members and change nothing", () => {
     for (const name of ["__proto__", "constructor", "prototype"]) {
       const text = `{"id":"x","name":"x","priority":1,"action":"notify_ops","score":0.5,"${name}":{"enabled":false,"polluted":1},"condition":{"${name}":{"occurrences":1},"occurrences":1}}`;
-      expect(pathsOf(parseRule(JSON.parse(text), SHIPPED_ACTIONS))).toEqual(["", "condition"]);
+      expect(pathsOf(parseRule(JSON.parse(text)))).toEqual(["", "condition"]);
     }
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
-    expect(pathsOf(parseRule({ ...base, action: "constructor", condition: { occurrences: 1 } }, SHIPPED_ACTIONS))).toEqual([
-      "action",
-    ]);
+    expect(pathsOf(parseRule({ ...base, action: "constructor", condition: { occurrences: 1 } }))).toEqual(["action"]);
   });
 
   it("trees that are too deep, too wide, too many, or circular are refused without being walked", () => {
@@ -121,7 +117,7 @@ describe("the hostile zoo", () => {
 
   it("a list of a thousand mistakes is cut", () => {
     const members = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`m${i}`, i]));
-    const parsed = parseRule(members, SHIPPED_ACTIONS);
+    const parsed = parseRule(members);
     expect(parsed.ok ? 0 : parsed.mistakes.length).toBe(RULE_LIMITS.errorsMax);
   });
 
@@ -164,10 +160,7 @@ describe("the hostile zoo", () => {
   });
 
   it("attack 25: a template is only a text", () => {
-    const parsed = parseRule(
-      { ...base, name: "{{constructor.constructor('return 1')()}}", condition: { occurrences: 1 } },
-      SHIPPED_ACTIONS,
-    );
+    const parsed = parseRule({ ...base, name: "{{constructor.constructor('return 1')()}}", condition: { occurrences: 1 } });
     expect(parsed.ok && parsed.value.name).toBe("{{constructor.constructor('return 1')()}}");
   });
 
@@ -183,7 +176,7 @@ describe("the hostile zoo", () => {
   it("any JSON at all is either a rule or a list of mistakes", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), fc.jsonValue({ maxDepth: 5 }), (rule, condition) => {
-        for (const parsed of [parseRule(rule, SHIPPED_ACTIONS), withCondition(condition)]) {
+        for (const parsed of [parseRule(rule), withCondition(condition)]) {
           expect(parsed.ok || parsed.mistakes.length > 0).toBe(true);
         }
       }),
@@ -194,7 +187,7 @@ describe("the hostile zoo", () => {
 describe("the way back", () => {
   it("what is written is what is read", () => {
     for (const rule of DEFAULT_RULES) {
-      expect(parseRule(JSON.parse(JSON.stringify(ruleToJson(rule))), SHIPPED_ACTIONS)).toEqual({ ok: true, value: rule });
+      expect(parseRule(JSON.parse(JSON.stringify(ruleToJson(rule))))).toEqual({ ok: true, value: rule });
     }
     const leaf = fc.oneof(
       fc.record({ occurrences: fc.integer({ min: 1, max: 1_000 }) }),
@@ -215,7 +208,7 @@ describe("the way back", () => {
     fc.assert(
       fc.property(tree, (condition) => {
         const rule = { ...DEFAULT_RULES[0]!, condition: condition as never };
-        const again = parseRule(JSON.parse(JSON.stringify(ruleToJson(rule))), SHIPPED_ACTIONS);
+        const again = parseRule(JSON.parse(JSON.stringify(ruleToJson(rule))));
         // More than four patterns in one tree are refused, and rightly so.
         if (again.ok) expect(again.value).toEqual(rule);
         else expect(again.mistakes.every(({ detail }) => detail.includes("patterns"))).toBe(true);

@@ -1,7 +1,7 @@
 /** Rules at work: the ten that are shipped, every kind of condition, the order, the explanation (REC-8, 9, 10, 19a). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { actionOrder, SHIPPED_ACTIONS } from "../../../src/recovery/rules/actions.ts";
+import { SHIPPED_ACTIONS } from "../../../src/recovery/actions/shipped.ts";
 import { DEFAULT_RULES, SEED_RULES } from "../../../src/recovery/rules/defaults.ts";
 import { evaluate, evaluateRules } from "../../../src/recovery/rules/evaluate.ts";
 import type { RuleInput } from "../../../src/recovery/rules/input.ts";
@@ -74,7 +74,7 @@ describe("the shipped rules", () => {
       historical_success: 60,
       escalate_repeated: 40,
     });
-    expect(actionOrder(SHIPPED_ACTIONS)).toEqual([
+    expect([...SHIPPED_ACTIONS]).toEqual([
       "retry_exponential",
       "fallback_model",
       "circuit_breaker",

@@ -1,5 +1,4 @@
 /** The catalogue that is shipped, family by family. Where two signatures are equally certain the one that stands first speaks. */
-import type { Signature } from "../signature.ts";
 import { ACCESS } from "./access.ts";
 import { BUSINESS } from "./business.ts";
 import { CAPACITY } from "./capacity.ts";
@@ -10,14 +9,4 @@ import { PAYLOAD } from "./payload.ts";
 import { PROGRAM } from "./program.ts";
 import { TARGET } from "./target.ts";
 
-export const SHIPPED_SIGNATURES: readonly Signature[] = [
-  ...DATABASE,
-  ...ACCESS,
-  ...CAPACITY,
-  ...BUSINESS,
-  ...TARGET,
-  ...PROGRAM,
-  ...PAYLOAD,
-  ...NETWORK,
-  ...HTTP,
-];
+export const SHIPPED_SIGNATURES = [DATABASE, ACCESS, CAPACITY, BUSINESS, TARGET, PROGRAM, PAYLOAD, NETWORK, HTTP].flat();
