@@ -6,8 +6,7 @@
 import { approvalsNeeded } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
 import type { Group } from "../groups/group.ts";
-import type { Candidate } from "./candidate.ts";
-import type { Approval } from "./candidate-state.ts";
+import type { Approval, Candidate } from "./candidate.ts";
 
 export interface Standing {
   readonly approvals: readonly Approval[];

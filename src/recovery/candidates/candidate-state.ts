@@ -2,27 +2,12 @@
  * The states of a candidate, its approvals, and the size of one ingest. Which moves there are at all, the table's own fence knows (migration
  * 6); which of them people may make, transitions.ts.
  */
-import type { Candidate, Decision, EvaluationStatus, ExecutionStatus } from "./candidate.ts";
+import type { Candidate } from "./candidate.ts";
 
-export const DECISIONS: readonly Decision[] = ["pending", "approved", "rejected"];
-export const EVALUATION_STATUSES: readonly EvaluationStatus[] = ["unevaluated", "evaluating", "evaluated", "failed"];
-export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
-  "pending",
-  "executing",
-  "succeeded",
-  "failed",
-  "rolled_back",
-  "skipped",
-  "unknown",
-];
-
-export interface Approval {
-  readonly actor: string;
-  readonly at: Date;
-  readonly note: string | null;
-  /** How many failures the group had when it was given; null: not said. */
-  readonly occurrenceCount: number | null;
-}
+export const DECISIONS = ["pending", "approved", "rejected"] as const;
+export const EVALUATION_STATUSES = ["unevaluated", "evaluating", "evaluated", "failed"] as const;
+/** `unknown`: it was running when its process died; a person must say what became of it (DR-5). */
+export const EXECUTION_STATUSES = ["pending", "executing", "succeeded", "failed", "rolled_back", "skipped", "unknown"] as const;
 
 /** The most occurrences of one ingest; more throw `invalid_request`. */
 export const INGEST_MAX = 200;

@@ -1,56 +1,73 @@
 /** A candidate: the suggestion for a group, what was decided about it and what became of it. */
 import type { NewMessage } from "../../message/message.ts";
+import type { Row } from "../../store/home.ts";
+import { fromEpoch } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
+import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from "../columns.ts";
 import type { GroupFilter } from "../groups/group.ts";
 import type { Page } from "../pages.ts";
 import type { NewProvenance } from "../provenance.ts";
-import type { Approval } from "./candidate-state.ts";
+import type { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "./candidate-state.ts";
 
-export type Decision = "pending" | "approved" | "rejected";
+export type Decision = (typeof DECISIONS)[number];
+export type EvaluationStatus = (typeof EVALUATION_STATUSES)[number];
+export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
 
-export type EvaluationStatus = "unevaluated" | "evaluating" | "evaluated" | "failed";
+/** Of `recovery_candidate c`. */
+const record = (s: string) =>
+  columns({
+    candidateId: int("c.id"),
+    groupId: int("c.group_id"),
+    /** At most one of a group is current: the latest. Its first provenance line, `created` by `system`, is written by the store. */
+    round: int("c.round"),
+    /** Raised by every write to it. */
+    version: int("c.version"),
+    createdAt: moment("c.created_at"),
+    updatedAt: moment("c.updated_at"),
+    decision: text<Decision>("c.decision"),
+    approvals: {
+      sql: `(select json_agg(json_build_array(a.actor, extract(epoch from a.at), a.note, a.occurrences) order by a.n)::text
+        from ${s}.recovery_approval a where a.candidate_id = c.id)`,
+      read: approvalsOf,
+    },
+    evaluationStatus: text<EvaluationStatus>("c.evaluation_status"),
+    /** Evaluations asked for so far. */
+    evaluations: int("c.evaluations"),
+    evaluatedAt: momentOrNull("c.evaluated_at"),
+    selectedAction: textOrNull("c.action"),
+    confidence: intOrNull("c.confidence"),
+    /** JSON text: why, alternatives, what each rule contributed. */
+    evaluation: textOrNull("c.evaluation"),
+    /** The group's version that was evaluated or approved. */
+    groupVersion: int("c.group_version"),
+    executionStatus: text<ExecutionStatus>("c.execution_status"),
+    /** The fence of the running or last execution. */
+    executionId: textOrNull("c.execution_id"),
+    executedBy: textOrNull("c.executed_by"),
+    /** Null when no lease is needed (not executing, or a redrive carries it on). */
+    leaseUntil: momentOrNull("c.lease_until"),
+    executedAt: momentOrNull("c.executed_at"),
+    executionResult: textOrNull("c.execution_result"),
+    redriveId: textOrNull("c.redrive_id"),
+    owner: textOrNull("c.owner"),
+    note: textOrNull("c.note"),
+    /** When this execution succeeds, reported failures of its group up to this occurrence have ended; null: it is not about them. */
+    reportsThrough: intOrNull("c.reports_through"),
+  });
 
-/** `unknown`: it was running when its process died; a person must say what became of it (DR-5). */
-export type ExecutionStatus = "pending" | "executing" | "succeeded" | "failed" | "rolled_back" | "skipped" | "unknown";
+export type Candidate = ReturnType<ReturnType<typeof record>["of"]>;
 
-export interface Candidate {
-  readonly candidateId: number;
-  readonly groupId: number;
-  /**
-   * 1 for the first candidate of its group. At most one of a group is current: the latest. Its first provenance line, `created` by
-   * `system`, is written by the store.
-   */
-  readonly round: number;
-  /** Raised by every write to it. */
-  readonly version: number;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  readonly decision: Decision;
-  readonly approvals: readonly Approval[];
-  readonly evaluationStatus: EvaluationStatus;
-  /** Evaluations asked for so far. */
-  readonly evaluations: number;
-  readonly evaluatedAt: Date | null;
-  /** The selected action. */
-  readonly selectedAction: string | null;
-  readonly confidence: number | null;
-  /** The evaluation as JSON text: why, alternatives, what each rule contributed. */
-  readonly evaluation: string | null;
-  /** The group's version that was evaluated or approved. */
-  readonly groupVersion: number;
-  readonly executionStatus: ExecutionStatus;
-  /** The fence of the running or last execution. */
-  readonly executionId: string | null;
-  readonly executedBy: string | null;
-  /** When its lease ends; null when no lease is needed (not executing, or a redrive carries it on). */
-  readonly leaseUntil: Date | null;
-  readonly executedAt: Date | null;
-  readonly executionResult: string | null;
-  readonly redriveId: string | null;
-  readonly owner: string | null;
-  readonly note: string | null;
-  /** When this execution succeeds, reported failures of its group up to this occurrence have ended; null: it is not about them. */
-  readonly reportsThrough: number | null;
+export const candidateColumns = (s: string): string => record(s).list;
+
+const { of } = record("");
+export const candidateOf = (row: Row): Candidate => of(row);
+
+export type Approval = ReturnType<typeof approvalsOf>[number];
+
+function approvalsOf(json: string | null) {
+  const given = JSON.parse(json ?? "[]") as [string, number, string | null, number | null][];
+  // `occurrenceCount`: how many failures the group had when it was given; null: not said.
+  return given.map(([actor, at, note, occurrenceCount]) => ({ actor, at: fromEpoch(String(at)) as Date, note, occurrenceCount }));
 }
 
 /** Written as they come. */

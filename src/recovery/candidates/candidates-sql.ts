@@ -8,8 +8,7 @@ import type { At } from "../../store/store.ts";
 import { matchedGroup } from "../groups/groups-sql.ts";
 import type { Paged } from "../pages.ts";
 import { idCursor, paged, pageLimit } from "../pages.ts";
-import { candidateColumns, candidateOf } from "../rows.ts";
-import type { Candidate, CandidateFilter } from "./candidate.ts";
+import { type Candidate, type CandidateFilter, candidateColumns, candidateOf } from "./candidate.ts";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "./candidate-state.ts";
 
 /** `lock`: no other transaction writes to it until this one ends. */

@@ -3,8 +3,7 @@ import type { Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
-import { candidateColumns, candidateOf } from "../rows.ts";
-import type { Candidate } from "./candidate.ts";
+import { type Candidate, candidateColumns, candidateOf } from "./candidate.ts";
 
 export interface NewRound {
   readonly group: string;
