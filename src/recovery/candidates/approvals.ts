@@ -1,22 +1,16 @@
 /**
  * Which approvals stand: those of different people, for the group as it is now, not older than their time, and while the group is
- * about as large as it was when it was looked at. `system` does not count, and the same name twice is one person. Pure.
+ * about as large as it was when it was looked at. `system` does not count, and the same name twice is one person.
  */
-
+import { MakegoodError } from "../../message/errors.ts";
 import { approvalsNeeded } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
 import type { Group } from "../groups/group.ts";
-import type { Approval, Candidate } from "./candidate.ts";
+import type { Records } from "../records.ts";
+import type { Actor } from "../recovery.ts";
+import { type Candidate, lineOf } from "./candidate.ts";
 
-export interface Standing {
-  readonly approvals: readonly Approval[];
-  /** Some were given and do not stand any more. */
-  readonly lapsed: boolean;
-  /** Why, in words. */
-  readonly lapsedReason: string | null;
-  readonly needed: number;
-  readonly missing: number;
-}
+export type Standing = ReturnType<typeof standingOf>;
 
 /** An approval is about what was seen: it stands while no more than this share came to it. */
 const GROWTH_SHARE_MAX = 0.1;
@@ -26,7 +20,7 @@ export function standingOf(
   group: Pick<Group, "version" | "occurrenceCount">,
   action: Pick<CatalogueAction, "approval" | "risk"> | null,
   { nowMs, approvalMs }: { readonly nowMs: number; readonly approvalMs: number },
-): Standing {
+) {
   const people = candidate.approvals.filter(({ actor }) => actor !== "system");
   const same = candidate.groupVersion === group.version;
   const young = people.filter(({ at }) => nowMs - at.getTime() < approvalMs);
@@ -50,4 +44,21 @@ export function approvalRefusal(candidateId: number, { missing, needed, lapsedRe
   if (lapsedReason !== null) return `The approval of candidate ${candidateId} has lapsed (${lapsedReason}): approve it again.`;
   const people = needed === 1 ? "one person" : "two different people";
   return `Candidate ${candidateId} needs the approval of ${people}; ${missing} more must approve.`;
+}
+
+/** What was approved for something else is taken back, on record, before it is refused. */
+export async function refuseUnapproved(
+  { write }: Pick<Records, "write">,
+  { candidate, standing }: { readonly candidate: Candidate; readonly standing: Standing },
+  { actor, actorType }: Actor,
+): Promise<void> {
+  const { candidateId, version, decision } = candidate;
+  const reason = approvalRefusal(candidateId, standing);
+  if (reason === null) return;
+  const { missing, needed, lapsed } = standing;
+  if (lapsed && decision === "approved") {
+    const provenance = [lineOf(candidate, "approval_lapsed", { actor, actorType, reason })];
+    await write({ candidateId, version, patch: { decision: "pending", clearApprovals: true }, provenance });
+  }
+  throw new MakegoodError("approval_needed", reason, { candidateId, missing, needed, lapsed });
 }

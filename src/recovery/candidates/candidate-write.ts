@@ -13,8 +13,7 @@ import { record } from "../provenance-sql.ts";
 import { type Candidate, type CandidatePatch, type CandidateWrite, type CandidateWritten, PLAIN } from "./candidate.ts";
 import { isClosed } from "./candidate-state.ts";
 import { readCandidate } from "./candidates-sql.ts";
-import { openRounds } from "./rounds.ts";
-import { type AskSettings, askEvaluation } from "./when.ts";
+import { type AskSettings, askEvaluation, openRounds } from "./rounds.ts";
 
 /** The action is what is selected; the other columns have the names of their fields. */
 const columnOf = (name: string): string =>
@@ -66,14 +65,6 @@ async function refusal(s: string, run: Run, candidate: Candidate, request: Candi
   return Number(row?.[0]) >= budget.executionsMax ? "over_budget" : null;
 }
 
-async function hold(s: string, run: Run, groupId: number, heldBy: string | null): Promise<void> {
-  await run(
-    `update ${s}.recovery_group g set held_by = $2, version = g.version + 1 from ${s}.recovery_group f
-      where f.id = $1::bigint and g.id = coalesce(f.merged_into, f.id) and g.held_by is distinct from $2`,
-    [groupId, heldBy],
-  );
-}
-
 async function write(s: string, inside: Inside, request: CandidateWrite): Promise<CandidateWritten> {
   const { run } = inside;
   const { candidateId, patch, budget } = request;
@@ -88,15 +79,18 @@ async function write(s: string, inside: Inside, request: CandidateWrite): Promis
   const refused = await refusal(s, run, candidate, request, now);
   if (refused) return { kind: refused, candidate };
   if (patch.executionStatus === "executing" && !(patch.executionId ?? candidate.executionId)) {
-    throw new MakegoodError("wrong_state", `candidate ${candidateId} cannot be executed without an execution id`, {
-      candidateId,
-    });
+    const text = `candidate ${candidateId} cannot be executed without an execution id`;
+    throw new MakegoodError("wrong_state", text, { candidateId });
   }
   await update(s, run, candidateId, patch, now);
-  if (patch.heldBy !== undefined) await hold(s, run, candidate.groupId, patch.heldBy);
-  const through = patch.reportsThrough ?? candidate.reportsThrough;
-  if (patch.executionStatus === "succeeded" && through !== null) await closeReports(s, run, candidate.groupId, through);
   const { groupId, selectedAction: action } = candidate;
+  if (patch.heldBy !== undefined) {
+    const hold = `update ${s}.recovery_group g set held_by = $2, version = g.version + 1 from ${s}.recovery_group f
+      where f.id = $1::bigint and g.id = coalesce(f.merged_into, f.id) and g.held_by is distinct from $2`;
+    await run(hold, [groupId, patch.heldBy]);
+  }
+  const through = patch.reportsThrough ?? candidate.reportsThrough;
+  if (patch.executionStatus === "succeeded" && through !== null) await closeReports(s, run, groupId, through);
   if (request.learned && action !== null) await learnIn(s, run, [{ groupId, action, ...request.learned }], now);
   await record(s, run, request.provenance, { now });
   await inside.enqueue(request.messages ?? [], { now: request.now });

@@ -6,12 +6,9 @@ import type { At } from "../../store/store.ts";
 import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from "../columns.ts";
 import type { GroupFilter } from "../groups/group.ts";
 import type { Page } from "../pages.ts";
-import type { NewProvenance } from "../provenance.ts";
-import type { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "./candidate-state.ts";
-
-export type Decision = (typeof DECISIONS)[number];
-export type EvaluationStatus = (typeof EVALUATION_STATUSES)[number];
-export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
+import { line, type NewProvenance } from "../provenance.ts";
+import type { Actor } from "../recovery.ts";
+import type { Decision, EvaluationStatus, ExecutionStatus } from "./candidate-state.ts";
 
 /** Of `recovery_candidate c`. */
 const record = (s: string) =>
@@ -68,6 +65,16 @@ function approvalsOf(json: string | null) {
   const given = JSON.parse(json ?? "[]") as [string, number, string | null, number | null][];
   // `occurrenceCount`: how many failures the group had when it was given; null: not said.
   return given.map(([actor, at, note, occurrenceCount]) => ({ actor, at: fromEpoch(String(at)) as Date, note, occurrenceCount }));
+}
+
+/** A line of the record about its action, with the reason that was given. */
+export function lineOf(
+  { candidateId, groupId, selectedAction: action }: Candidate,
+  event: string,
+  by: Actor & { readonly reason?: string | null | undefined },
+  more: Parameters<typeof line>[2] = {},
+): NewProvenance {
+  return line(event, by, { candidateId, groupId, action, reason: by.reason, ...more });
 }
 
 /** Written as they come. */

@@ -1,13 +1,9 @@
-/**
- * What is read of candidates: one, the latest of a group, pages by state, and executions whose lease is over.
- */
-
+/** What is read of candidates: one, the latest of a group, pages by state, and executions whose lease is over. */
 import type { Home, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { matchedGroup } from "../groups/groups-sql.ts";
-import type { Paged } from "../pages.ts";
-import { idCursor, paged, pageLimit } from "../pages.ts";
+import { idCursor, type Paged, paged, pageLimit } from "../pages.ts";
 import { type Candidate, type CandidateFilter, candidateColumns, candidateOf } from "./candidate.ts";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "./candidate-state.ts";
 
@@ -27,9 +23,6 @@ export async function readCandidate(
 function listSql(s: string, filter: CandidateFilter): { text: string; values: unknown[] } {
   const values: unknown[] = [idCursor(filter.cursor)];
   const where = ["c.id < $1::bigint"];
-  const fits = (name: string, value: unknown) => {
-    if (value !== undefined) where.push(`c.${name} = $${values.push(value)}`);
-  };
   // In the text: whether an index leads there soon depends on how many there are of the one that is asked for.
   const is = (name: string, value: string | undefined, known: readonly string[]) => {
     if (value !== undefined) where.push(`c.${name} = '${known.find((each) => each === value) ?? ""}'`);
@@ -39,22 +32,19 @@ function listSql(s: string, filter: CandidateFilter): { text: string; values: un
   is("execution_status", filter.executionStatus, EXECUTION_STATUSES);
   is("action", filter.action, filter.action !== undefined && /^[\w.-]+$/.test(filter.action) ? [filter.action] : []);
   if (typeof filter.groupId === "object") where.push(`c.group_id = any ($${values.push(filter.groupId)}::bigint[])`);
-  else fits("group_id", filter.groupId);
-  const failed = (how: string, at: Date | undefined) => {
-    if (at)
-      where.push(
-        `exists (select from ${s}.recovery_group g where g.id = c.group_id and g.${how} $${values.push(at)}::timestamptz)`,
-      );
-  };
-  failed("last_at >=", filter.since);
-  failed("first_at <", filter.until);
+  else if (filter.groupId !== undefined) where.push(`c.group_id = $${values.push(filter.groupId)}`);
   if (filter.failureMatchId !== undefined) {
     where.push(`c.group_id = ${matchedGroup(s, `$${values.push(filter.failureMatchId.toLowerCase())}`)}`);
   }
+  const group: string[] = [];
+  if (filter.since) group.push(`g.last_at >= $${values.push(filter.since)}::timestamptz`);
+  if (filter.until) group.push(`g.first_at < $${values.push(filter.until)}::timestamptz`);
   if (filter.current ?? true) {
+    group.push("g.merged_into is null");
     where.push(`not exists (select from ${s}.recovery_candidate n where n.group_id = c.group_id and n.round > c.round)`);
-    where.push(`exists (select from ${s}.recovery_group g where g.id = c.group_id and g.merged_into is null)`);
   }
+  if (group.length > 0)
+    where.push(`exists (select from ${s}.recovery_group g where g.id = c.group_id and ${group.join(" and ")})`);
   const text = `select ${candidateColumns(s)} from ${s}.recovery_candidate c where ${where.join(" and ")} order by c.id desc limit ${pageLimit(filter.limit) + 1}`;
   return { text, values };
 }

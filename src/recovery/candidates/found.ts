@@ -1,102 +1,84 @@
-/**
- * Reads a candidate with what belongs to it, or says that it is not there; and makes a refused write into the error that says
- * why.
- */
+/** A candidate with its group, its action and the approvals that stand; and a change to it, made although others write too. */
 import { MakegoodError } from "../../message/errors.ts";
+import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
+import type { Random } from "../../platform/random.ts";
+import type { TopicStore } from "../../store/topics.ts";
 import type { Catalogue, CatalogueAction } from "../actions/catalogue.ts";
-import type { Group } from "../groups/group.ts";
-import { line } from "../provenance.ts";
+import type { FailurePlaces } from "../failures/place-failures.ts";
+import type { Hooks } from "../hooks.ts";
 import type { Records } from "../records.ts";
-import type { Actor } from "../recovery.ts";
 import type { RedrivePreview } from "../redrive/redrive.ts";
+import type { Redrives } from "../redrive/redrives.ts";
 import { REDRIVE_LIMITS } from "../redrive/request.ts";
-import { approvalRefusal, type Standing, standingOf } from "./approvals.ts";
-import type { Candidate, CandidateWritten } from "./candidate.ts";
+import type { RuleBook } from "../rules/rule-documents.ts";
+import type { RecoverySettings } from "../settings.ts";
+import { standingOf } from "./approvals.ts";
+import type { Candidate, CandidateWrite, CandidateWritten } from "./candidate.ts";
 
+/** What the operations of this folder are given. */
 export interface CandidateDeps {
   readonly recovery: Records;
-  readonly catalogue: Pick<Catalogue, "get">;
+  readonly topics: TopicStore;
+  readonly catalogue: Pick<Catalogue, "get" | "all">;
+  readonly ruleBook: Pick<RuleBook, "set">;
+  readonly places: Pick<FailurePlaces, "look">;
+  readonly redrives: Pick<Redrives, "startForExecution">;
+  readonly hooks: Hooks;
+  readonly events: Events;
   readonly clock: Clock;
-  readonly approvalMs: number;
+  readonly random: Random;
+  readonly ids: () => string;
+  readonly settings: RecoverySettings;
+  /** The engine's own topics must exist before an evaluation is queued. */
+  readonly prepare: () => Promise<void>;
 }
 
-export interface Found {
-  readonly candidate: Candidate;
-  /** What is selected, whatever is asked about in its place. */
-  readonly suggested: string | null;
-  readonly group: Group;
-  /** The selected action as the catalogue has it; null: none is selected, or it is gone. */
-  readonly action: CatalogueAction | null;
-  readonly standing: Standing;
-}
+export type Found = Awaited<ReturnType<typeof find>>;
 
 /** `instead`: as if this were the selected action. */
-export async function find(
-  { recovery, catalogue, clock, approvalMs }: CandidateDeps,
-  candidateId: number,
-  instead?: string,
-): Promise<Found> {
+export async function find({ recovery, catalogue, clock, settings }: CandidateDeps, candidateId: number, instead?: string) {
   const kept = await recovery.candidate(candidateId);
-  const candidate = kept && { ...kept, selectedAction: instead ?? kept.selectedAction };
-  const group = candidate && (await recovery.group(candidate.groupId));
-  if (!candidate || !group) {
-    throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
-  }
+  const group = kept && (await recovery.group(kept.groupId));
+  if (!kept || !group) throw notFound(candidateId);
+  const candidate: Candidate = { ...kept, selectedAction: instead ?? kept.selectedAction };
+  /** The selected action as the catalogue has it; null: none is selected, or it is gone. */
   const action = candidate.selectedAction === null ? null : await catalogue.get(candidate.selectedAction);
   // Approvals are dated by the store, which is at least as far as its last write; a clock of ours that is behind makes none of them younger.
   const nowMs = Math.max(clock.wallMs(), candidate.updatedAt.getTime(), group.lastAt.getTime());
-  const standing = standingOf(candidate, group, action, { nowMs, approvalMs });
+  const standing = standingOf(candidate, group, action, { nowMs, approvalMs: settings.approvalMs });
   return { candidate, suggested: kept.selectedAction, group, action, standing };
 }
 
 /** The action, or why there is nothing to decide about. */
 export function actionOf({ candidate, action }: Found): CatalogueAction {
-  const { candidateId } = candidate;
-  if (candidate.selectedAction === null) {
+  const { candidateId, selectedAction, evaluationStatus } = candidate;
+  if (selectedAction === null) {
     const text = `Candidate ${candidateId} has no action yet: wait for its evaluation, or select one.`;
-    throw new MakegoodError("wrong_state", text, { candidateId, evaluationStatus: candidate.evaluationStatus });
+    throw new MakegoodError("wrong_state", text, { candidateId, evaluationStatus });
   }
   if (action === null) {
-    const text = `Candidate ${candidateId} names the action ${candidate.selectedAction}, which is not in the catalogue: select another.`;
-    throw new MakegoodError("action_not_found", text, { candidateId, action: candidate.selectedAction });
+    const text = `Candidate ${candidateId} names the action ${selectedAction}, which is not in the catalogue: select another.`;
+    throw new MakegoodError("action_not_found", text, { candidateId, action: selectedAction });
   }
   if (action.isActive && action.risk !== "forbidden") return action;
   const why = action.isActive ? "forbidden" : "disabled";
-  throw new MakegoodError(
-    "action_refused",
-    `The action ${action.actionCode} of candidate ${candidateId} is ${why}: select another.`,
-    {
-      candidateId,
-      action: action.actionCode,
-    },
-  );
-}
-
-/** What was approved for something else is taken back, on record, before it is refused. */
-export async function refuseUnapproved(recovery: Records, { candidate, standing }: Found, by: Actor): Promise<void> {
-  const { candidateId, groupId, version, decision } = candidate;
-  const refusal = approvalRefusal(candidateId, standing);
-  if (refusal === null) return;
-  if (standing.lapsed && decision === "approved") {
-    const said = { candidateId, groupId, action: candidate.selectedAction, reason: refusal };
-    const patch = { decision: "pending" as const, clearApprovals: true };
-    await recovery.write({ candidateId, version, patch, provenance: [line("approval_lapsed", by, said)] });
-  }
-  const { missing, needed, lapsed } = standing;
-  throw new MakegoodError("approval_needed", refusal, { candidateId, missing, needed, lapsed });
+  const text = `The action ${selectedAction} of candidate ${candidateId} is ${why}: select another.`;
+  throw new MakegoodError("action_refused", text, { candidateId, action: selectedAction });
 }
 
 export function wrongState({ candidateId, decision, executionStatus }: Candidate, text: string): MakegoodError {
   return new MakegoodError("wrong_state", text, { candidateId, decision, executionStatus });
 }
 
+function notFound(candidateId: number): MakegoodError {
+  return new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
+}
+
 /** The candidate after a write, or the error that says why there was none. */
 export function writtenOf(candidateId: number, written: CandidateWritten): Candidate {
   if (written.kind === "done") return written.candidate;
-  if (written.kind === "not_found") {
-    throw new MakegoodError("candidate_not_found", `There is no candidate ${candidateId}.`, { candidateId });
-  }
+  if (written.kind === "not_found") throw notFound(candidateId);
   const { version, executionStatus, executionId } = written.candidate;
   if (written.kind === "lease_over") {
     const text = `This outcome of candidate ${candidateId} comes too late: it is ${executionStatus} and its lease is over. A person who knows what happened can set its status (PATCH execution_status); what still fails can be reported again.`;
@@ -111,10 +93,13 @@ export function writtenOf(candidateId: number, written: CandidateWritten): Candi
   throw new MakegoodError("version_conflict", text, { candidateId, version });
 }
 
-/**
- * What an execution would touch now; `seen`: of what a person saw. A `limit` reads no further: that number then means so many or
- * more.
- */
+export function refuseOtherVersion({ candidate }: Found, version: number | undefined): void {
+  if (version !== undefined && version !== candidate.version) {
+    writtenOf(candidate.candidateId, { kind: "version_conflict", candidate });
+  }
+}
+
+/** What an execution would touch now; `seen`: of what a person saw. A `limit` reads no further: that number then means so many or more. */
 export function blastRadiusOf(
   { redrives }: Pick<Records, "redrives">,
   groupId: number,
@@ -123,24 +108,29 @@ export function blastRadiusOf(
   return redrives.preview({ groupId, limit, seen, includeHeld: true, generationMax: REDRIVE_LIMITS.generationMax });
 }
 
+export type Change = Omit<CandidateWrite, "candidateId" | "version">;
+
 /** I10: how often a write is tried again because another one came in between. */
 const TRIES_MAX = 10;
 
-/** Reads and writes until no other write came in between. A caller that names a version is refused as soon as it is another. */
-export async function untilWritten(
+/**
+ * Reads and writes until no other write came in between; `changeOf` answers null where it stays as it is. A caller that names a version
+ * is refused as soon as it is another.
+ */
+export async function change(
   deps: CandidateDeps,
   candidateId: number,
   version: number | undefined,
-  write: (found: Found) => Promise<Candidate | "again">,
-): Promise<Candidate> {
+  changeOf: (found: Found) => Change | null | Promise<Change | null>,
+): Promise<Found & { readonly changed: boolean }> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const found = await find(deps, candidateId);
-    const { candidate } = found;
-    if (version !== undefined && version !== candidate.version) {
-      return writtenOf(candidateId, { kind: "version_conflict", candidate });
-    }
-    const result = await write(found);
-    if (result !== "again") return result;
+    refuseOtherVersion(found, version);
+    const asked = await changeOf(found);
+    if (asked === null) return { ...found, changed: false };
+    const written = await deps.recovery.write({ candidateId, version: found.candidate.version, ...asked });
+    if (written.kind === "version_conflict" || written.kind === "group_changed") continue;
+    return { ...found, candidate: writtenOf(candidateId, written), changed: true };
   }
   throw new MakegoodError("version_conflict", `Candidate ${candidateId} changes all the time: try again later.`, { candidateId });
 }

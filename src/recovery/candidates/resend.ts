@@ -3,27 +3,11 @@
  * store: any process takes the next step, two at once send each failure once. What becomes of the messages is the outcome.
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
-import type { Clock } from "../../platform/clock.ts";
 import type { SentReports } from "../failures/reports-sql.ts";
-import type { Records } from "../records.ts";
 import { UNKNOWN_MS_MAX } from "../redrive/next-step.ts";
-import type { Candidate, ExecutionStatus } from "./candidate.ts";
-import { endedBy, type Sends, startedOf } from "./ending.ts";
-
-export interface ResendDeps {
-  readonly recovery: Pick<Records, "sendReports" | "sentReports">;
-  readonly ids: () => string;
-  readonly clock: Clock;
-}
-
-export interface Resent {
-  readonly status: ExecutionStatus;
-  readonly counts: SentReports;
-  readonly reason: string | null;
-}
-
-/** One step; null: it goes on, or is another kind of execution. */
-export type Resend = (candidate: Candidate) => Promise<Resent | null>;
+import type { Candidate } from "./candidate.ts";
+import { endedBy, resultOf, type Sends } from "./ending.ts";
+import type { CandidateDeps } from "./found.ts";
 
 /** So many in one write. */
 const PAGE = 200;
@@ -45,27 +29,27 @@ export function nextSend(
   return sent > 0 ? "wait" : "end";
 }
 
-export function createResend({ recovery, ids, clock }: ResendDeps): Resend {
-  return async ({ candidateId, groupId, executionId, executedAt, executionResult, executionStatus }) => {
-    const { sends } = startedOf({ executionResult });
-    if (executionStatus !== "executing" || executionId === null || !sends || clock.wallMs() < sends.notBeforeMs) return null;
-    const sending = { candidateId, groupId, executionId, through: sends.through };
-    const isOld = executedAt !== null && clock.wallMs() - executedAt.getTime() > UNKNOWN_MS_MAX;
-    let reason: string | null = null;
-    for (;;) {
-      const counts = await recovery.sentReports(sending);
-      const next = reason === null ? nextSend(sends, counts, isOld) : "end";
-      if (next === "wait") return null;
-      if (next === "stop") reason = `${counts.failed} of the first ${counts.healed + counts.failed} failed: the rest stays open`;
-      else if (next === "end") return { status: reason === null ? endedBy(counts) : "failed", counts, reason };
-      else {
-        try {
-          if ((await recovery.sendReports(sending, next, ids)) === 0) return null;
-        } catch (error) {
-          if (!isMakegoodError(error) || error.retryable) throw error;
-          reason = errorText(error);
-        }
+/** One step; null: it goes on, or is another kind of execution. */
+export async function resend({ recovery, ids, clock }: CandidateDeps, candidate: Candidate) {
+  const { candidateId, groupId, executionId, executedAt, executionStatus } = candidate;
+  const { sends } = resultOf(candidate);
+  if (executionStatus !== "executing" || executionId === null || !sends || clock.wallMs() < sends.notBeforeMs) return null;
+  const sending = { candidateId, groupId, executionId, through: sends.through };
+  const isOld = executedAt !== null && clock.wallMs() - executedAt.getTime() > UNKNOWN_MS_MAX;
+  let reason: string | null = null;
+  for (;;) {
+    const counts = await recovery.sentReports(sending);
+    const next = reason === null ? nextSend(sends, counts, isOld) : "end";
+    if (next === "wait") return null;
+    if (next === "stop") reason = `${counts.failed} of the first ${counts.healed + counts.failed} failed: the rest stays open`;
+    else if (next === "end") return { status: reason === null ? endedBy(counts) : ("failed" as const), counts, reason };
+    else {
+      try {
+        if ((await recovery.sendReports(sending, next, ids)) === 0) return null;
+      } catch (error) {
+        if (!isMakegoodError(error) || error.retryable) throw error;
+        reason = errorText(error);
       }
     }
-  };
+  }
 }

@@ -7,7 +7,7 @@ import { createEvents } from "../../../src/observe/events.ts";
 import { createIds } from "../../../src/platform/ids.ts";
 import type { Candidate, CandidateWrite } from "../../../src/recovery/candidates/candidate.ts";
 import { endOf } from "../../../src/recovery/candidates/completion.ts";
-import { reopenIfLeft } from "../../../src/recovery/candidates/reopen.ts";
+import { reopenIfLeft } from "../../../src/recovery/candidates/ending.ts";
 import { carrierTopicName } from "../../../src/recovery/carrier.ts";
 import { createRecovery, type RecoveryEngine } from "../../../src/recovery/engine.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
@@ -263,7 +263,7 @@ describe("the next round after an execution", () => {
         return ENDED as Candidate;
       },
     };
-    expect(await reopenIfLeft(recovery, { ids: () => "" }, { ...ENDED, ...ended } as Candidate)).toBe(expected);
+    expect(await reopenIfLeft({ recovery, ids: () => "" }, { ...ENDED, ...ended } as Candidate)).toBe(expected);
     expect(reopened).toBe(expected ? 1 : 0);
   });
 });
