@@ -1,7 +1,4 @@
-/**
- * Whether a suggestion may run without a person, and what is kept of it with the evaluation. The rate is not asked here but by the claim
- * itself, where it is counted together with all others. What a person chose instead never runs by itself.
- */
+/** Whether a suggestion may run without a person, and what is kept of that, and of what a person chose instead, with its evaluation. */
 import type { Random } from "../../platform/random.ts";
 import { approvalsNeeded } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
@@ -32,10 +29,8 @@ interface KeptEvaluation extends EvaluationJson {
   readonly selected_by?: string;
 }
 
-export const keptOf = ({ evaluation }: Pick<Candidate, "evaluation">) =>
-  JSON.parse(evaluation ?? "{}") as Partial<KeptEvaluation>;
+export const keptOf = ({ evaluation }: Candidate) => JSON.parse(evaluation ?? "{}") as Partial<KeptEvaluation>;
 
-/** What an automatic run tries in place of the suggestion, kept with the evaluation. */
 export function exploredBy(candidate: Candidate, suggested: string | null): string {
   return JSON.stringify({ ...keptOf(candidate), explored: { instead_of: suggested } });
 }
@@ -50,13 +45,11 @@ export function chosenBy(candidate: Candidate, action: string, actor: string) {
 
 /** The action that a run without a person would learn most from, among those that may run so at all (R13). */
 export function toTry(ranked: readonly Ranked[], suggested: string, actions: readonly CatalogueAction[], random: Random): string {
-  const may = new Set(actions.filter(runsByItself).map(({ actionCode }) => actionCode));
+  const safe = actions.filter(({ isActive, isAutomated, risk }) => isActive && isAutomated && risk === "safe");
+  const may = new Set(safe.filter((each) => approvalsNeeded(each) === 0).map(({ actionCode }) => actionCode));
   const mayTry = (action: string) => may.has(action);
   return actionToTry(ranked, suggested, mayTry, () => random.next());
 }
-
-const runsByItself = (action: CatalogueAction): boolean =>
-  action.isActive && action.isAutomated && action.risk === "safe" && approvalsNeeded(action) === 0;
 
 interface Asked {
   readonly settings: Pick<RecoverySettings, "autoExecute" | "autoMessagesMax">;
@@ -76,6 +69,7 @@ export function autoExecutionOf(given: Asked, tried: (suggested: string) => stri
     safe: action.risk === "safe",
     needsApproval: approvalsNeeded(action) > 0,
     insideBudget: blastRadius.messages <= settings.autoMessagesMax,
+    // The claim itself asks for the rate, where it is counted together with all others.
     insideRate: true,
     ofRecovery: isRecoveryTopic(group.topic) || blastRadius.topics.some(({ topic }) => isRecoveryTopic(topic)),
     ofOverflow: group.template === OVERFLOW,

@@ -43,7 +43,6 @@ const BY_HAND: Readonly<Record<ExecutionStatus, readonly string[]>> = {
   skipped: [],
 };
 
-/** Why a person may not write this status; null: it is allowed. */
 export function handMoveRefusal(candidateId: number, from: ExecutionStatus, to: string): string | null {
   const allowed = BY_HAND[from];
   if (allowed.includes(to)) return null;

@@ -1,11 +1,7 @@
 /** A candidate: the suggestion for a group, what was decided about it and what became of it. */
-import type { NewMessage } from "../../message/message.ts";
 import type { Row } from "../../store/home.ts";
 import { fromEpoch } from "../../store/shared/clock-sql.ts";
-import type { At } from "../../store/store.ts";
 import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from "../columns.ts";
-import type { GroupFilter } from "../groups/group.ts";
-import type { Page } from "../pages.ts";
 import { line, type NewProvenance } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import type { Decision, EvaluationStatus, ExecutionStatus } from "./candidate-state.ts";
@@ -15,9 +11,8 @@ const record = (s: string) =>
   columns({
     candidateId: int("c.id"),
     groupId: int("c.group_id"),
-    /** At most one of a group is current: the latest. Its first provenance line, `created` by `system`, is written by the store. */
+    /** At most one of a group is current: the latest. */
     round: int("c.round"),
-    /** Raised by every write to it. */
     version: int("c.version"),
     createdAt: moment("c.created_at"),
     updatedAt: moment("c.updated_at"),
@@ -28,7 +23,6 @@ const record = (s: string) =>
       read: approvalsOf,
     },
     evaluationStatus: text<EvaluationStatus>("c.evaluation_status"),
-    /** Evaluations asked for so far. */
     evaluations: int("c.evaluations"),
     evaluatedAt: momentOrNull("c.evaluated_at"),
     selectedAction: textOrNull("c.action"),
@@ -75,67 +69,4 @@ export function lineOf(
   more: Parameters<typeof line>[2] = {},
 ): NewProvenance {
   return line(event, by, { candidateId, groupId, action, reason: by.reason, ...more });
-}
-
-/** Written as they come. */
-export const PLAIN = [
-  ...(["decision", "evaluationStatus", "selectedAction", "confidence", "evaluation", "groupVersion", "executionStatus"] as const),
-  ...(["executionId", "executedBy", "executionResult", "redriveId", "owner", "note", "reportsThrough"] as const),
-];
-type Plain = { readonly [K in (typeof PLAIN)[number]]?: Candidate[K] | undefined };
-
-/** Absent members stay as they are. */
-export interface CandidatePatch extends Plain {
-  /** Adds one, after `clearApprovals`; the same actor twice is one, as first written. */
-  readonly approval?: (Pick<Approval, "actor" | "note"> & Partial<Pick<Approval, "occurrenceCount">>) | undefined;
-  /** All of them, or those of these people. */
-  readonly clearApprovals?: boolean | readonly string[] | undefined;
-  /** Sets `evaluatedAt` to the store's now. */
-  readonly evaluated?: boolean | undefined;
-  /** From the store's now; null takes the lease away. */
-  readonly leaseMs?: number | null | undefined;
-  /** Sets `executedAt` to the store's now. */
-  readonly executed?: boolean | undefined;
-  /** Written to the group (the one it was merged into, if it was), raising its version when it changes. */
-  readonly heldBy?: string | null | undefined;
-}
-
-export interface CandidateWrite extends At {
-  readonly candidateId: number;
-  /** Refused as `version_conflict` unless the candidate still has this version and this execution; absent: not asked. Asked first. */
-  readonly version?: number | undefined;
-  readonly executionId?: string | undefined;
-  /** Refused as `lease_over` unless it is executing under a lease that still runs. */
-  readonly leased?: boolean | undefined;
-  /** Refused unless its group still has this version. */
-  readonly groupVersion?: number | undefined;
-  /**
-   * Refused as `over_budget` when so many executions by `executedBy` began (a write set `executing`) later than `windowMs` before now.
-   * Asked last; serialised with its like.
-   */
-  readonly budget?: { readonly executedBy: string; readonly windowMs: number; readonly executionsMax: number } | undefined;
-  readonly patch: CandidatePatch;
-  readonly provenance: readonly NewProvenance[];
-  /** Enqueued in the same write; a key that is taken by another payload throws `key_conflict`, and nothing is written. */
-  readonly messages?: readonly NewMessage[] | undefined;
-  /** What became of failures that this execution was about, to be learned in the same write. */
-  readonly learned?: { readonly healed: number; readonly failed: number } | undefined;
-}
-
-export type CandidateWritten =
-  | { readonly kind: "done"; readonly candidate: Candidate }
-  | { readonly kind: "not_found" }
-  | { readonly kind: "version_conflict" | "lease_over" | "group_changed" | "over_budget"; readonly candidate: Candidate };
-
-export interface CandidateFilter extends Page, Pick<GroupFilter, "since" | "until"> {
-  readonly groupId?: number | readonly number[] | undefined;
-  readonly failureMatchId?: string | undefined;
-  readonly decision?: Decision | undefined;
-  readonly evaluationStatus?: EvaluationStatus | undefined;
-  readonly executionStatus?: ExecutionStatus | undefined;
-  readonly action?: string | undefined;
-  /** True (default): only the latest of each group, and none of groups that were merged into others. */
-  readonly current?: boolean | undefined;
-  /** `size`: by that of their groups, the latest candidate of each. A page may then hold fewer than there are, with a cursor to go on. */
-  readonly order?: GroupFilter["order"];
 }

@@ -1,14 +1,10 @@
-/**
- * Executions that who reported the failures carries out itself: claim a candidate, do it, report what became of it. The claim sets a fence
- * and a lease as an execution of ours does; a report that comes after the lease, or for an execution that was replaced, changes nothing.
- */
+/** Executions that who reported the failures carries out itself: claimed under a fence and a lease, and its outcome reported under both. */
 import { MakegoodError } from "../../message/errors.ts";
 import type { ClaimRequest, OutcomeReport } from "../recovery.ts";
-import { refuseUnapproved } from "./approvals.ts";
-import { type Candidate, lineOf } from "./candidate.ts";
-import { endedBy, ending, reopenIfLeft, resultOf, startText, tookMs } from "./ending.ts";
+import type { Candidate } from "./candidate.ts";
 import { REPORTS_MAX } from "./execution-plan.ts";
-import { actionOf, type CandidateDeps, type Change, change, type Found, wrongState } from "./found.ts";
+import { endedBy, ending, reopenIfLeft, resultOf, starting, tookMs } from "./execution-record.ts";
+import { actionOf, type CandidateDeps, type Change, change, type Found, refuseUnapproved, wrongState } from "./found.ts";
 
 /** Long enough for a batch of another system, short enough that it is missed the same day. */
 export const CLAIM_LEASE_MS = { default: 900_000, min: 1_000, max: 24 * 3_600_000 } as const;
@@ -26,8 +22,8 @@ export async function claim(deps: CandidateDeps, candidateId: number, by: ClaimR
 
 async function claiming(deps: CandidateDeps, found: Found, by: ClaimRequest, leaseMs: number): Promise<Change> {
   const { recovery, ids } = deps;
-  const { candidate, group } = found;
-  const { candidateId, groupId, decision, confidence: confidenceBefore } = candidate;
+  const { candidate } = found;
+  const { candidateId, groupId, decision } = candidate;
   const state = decision === "rejected" ? "rejected" : candidate.executionStatus;
   if (state !== "pending") throw wrongState(candidate, `Candidate ${candidateId} is ${state}: it can be claimed only once.`);
   actionOf(found);
@@ -36,26 +32,9 @@ async function claiming(deps: CandidateDeps, found: Found, by: ClaimRequest, lea
   const refused = `Candidate ${candidateId} cannot be claimed: ${against}.`;
   if (against !== null) throw new MakegoodError("action_refused", refused, { candidateId, groupId });
   await refuseUnapproved(recovery, found, by);
-  const executionId = ids();
-  const details = { execution_id: executionId, reports, claimed: true };
-  return {
-    groupVersion: group.version,
-    patch: {
-      decision: "approved",
-      executionStatus: "executing",
-      executionId,
-      executed: true,
-      executedBy: by.actor,
-      leaseMs,
-      executionResult: startText({ reports }),
-      reportsThrough,
-      groupVersion: group.version,
-    },
-    provenance: [lineOf(candidate, "executing", by, { confidenceBefore, details })],
-  };
+  return starting(found, by, { executionId: ids(), leaseMs, reportsThrough }, { reports }, { reports, claimed: true });
 }
 
-/** Who claimed it needs longer. */
 function extension({ candidate }: Found, executionId: string, leaseMs: number): Change {
   const mine = candidate.executionId === executionId && resultOf(candidate).reports !== undefined;
   if (!mine) throw replaced(candidate, executionId);
@@ -87,7 +66,7 @@ function outcome({ clock }: CandidateDeps, { candidate }: Found, by: OutcomeRepo
     throw new MakegoodError("invalid_request", `healed and failed ${detail}.`, { errors: [{ field: "healed", detail }] });
   }
   const result = { action, reports, healed, failed, note };
-  const end = ending(candidate, endedBy(by), by, { result, durationMs: tookMs(candidate, clock), confidenceAfter: null });
+  const end = ending(candidate, endedBy(by), by, result, { durationMs: tookMs(candidate, clock) });
   return { executionId, leased: true, learned: { healed, failed }, ...end };
 }
 

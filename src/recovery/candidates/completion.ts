@@ -1,22 +1,21 @@
-/**
- * Ends executions: those whose redrive has ended, by what became of its messages (never by the answer of a call), and those whose
- * process died before a redrive carried them on, as `unknown`. Two processes that look at once end an execution once.
- */
-import { isMakegoodError } from "../../message/errors.ts";
+/** Ends executions, once each: by what became of their messages, never by the answer of a call; as `unknown` where a process died. */
+import { errorText, isMakegoodError } from "../../message/errors.ts";
 import type { MaintenanceJob } from "../../platform/job.ts";
+import type { SentReports } from "../failures/reports-sql.ts";
 import { SYSTEM } from "../provenance.ts";
+import { UNKNOWN_MS_MAX } from "../redrive/next-step.ts";
 import type { Redrive } from "../redrive/redrive.ts";
-import type { Candidate, CandidateWrite } from "./candidate.ts";
+import type { Candidate } from "./candidate.ts";
 import type { ExecutionStatus } from "./candidate-state.ts";
-import { endedBy, ending, reopenIfLeft, resultOf, tookMs } from "./ending.ts";
 import { confidenceNow } from "./evaluate-failure.ts";
-import type { CandidateDeps } from "./found.ts";
-import { resend } from "./resend.ts";
+import { endedBy, ending, reopenIfLeft, resultOf, tookMs } from "./execution-record.ts";
+import type { CandidateDeps, Change } from "./found.ts";
 
 const PAGE = 100;
+/** Reported failures that are sent again in one write. */
+const SENT_MAX = 200;
 const EVERY_MS = 5_000;
-/** While reported failures are sent again. */
-const SOON_MS = 500;
+const WHILE_SENDING_MS = 500;
 /** Longer than a process that lives takes from the start of a redrive to its next write. */
 const GRACE_MS = 30_000;
 /** Once in so long it looks whether a process was killed between the end of an execution and what follows from it. */
@@ -36,10 +35,51 @@ export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" 
   return status === "done" && endedBy(counts) === "succeeded" ? "succeeded" : "failed";
 }
 
+/** What comes next: so many to send, to wait, or why it ends. */
+export function nextSend(
+  { canary, failureShareMax }: { readonly canary: number; readonly failureShareMax: number },
+  { waiting, sent, healed, failed }: SentReports,
+  isOld: boolean,
+): number | "wait" | "end" | "stop" {
+  const known = healed + failed;
+  if (sent > 0 && isOld) return "end";
+  const inCanary = known + sent <= canary && canary > 0;
+  if (inCanary && known + sent < canary && waiting > 0) return Math.min(canary - known - sent, SENT_MAX);
+  // The whole canary counts, as in a redrive.
+  if (inCanary && sent > 0) return "wait";
+  if (waiting > 0) return known > 0 && failed / known > failureShareMax ? "stop" : SENT_MAX;
+  return sent > 0 ? "wait" : "end";
+}
+
+/** All it knows is in the store: any process takes the next step, two at once send each failure once. Null: it goes on, or is no such one. */
+export async function resend({ recovery, ids, clock }: CandidateDeps, candidate: Candidate) {
+  const { candidateId, groupId, executionId, executedAt, executionStatus } = candidate;
+  const { sends } = resultOf(candidate);
+  if (executionStatus !== "executing" || executionId === null || !sends || clock.wallMs() < sends.notBeforeMs) return null;
+  const sending = { candidateId, groupId, executionId, through: sends.through };
+  const isOld = executedAt !== null && clock.wallMs() - executedAt.getTime() > UNKNOWN_MS_MAX;
+  let reason: string | null = null;
+  for (;;) {
+    const counts = await recovery.sentReports(sending);
+    const next = reason === null ? nextSend(sends, counts, isOld) : "end";
+    if (next === "wait") return null;
+    if (next === "stop") reason = `${counts.failed} of the first ${counts.healed + counts.failed} failed: the rest stays open`;
+    else if (next === "end") return { status: reason === null ? endedBy(counts) : ("failed" as const), counts, reason };
+    else {
+      try {
+        if ((await recovery.sendReports(sending, next, ids)) === 0) return null;
+      } catch (error) {
+        if (!isMakegoodError(error) || error.retryable) throw error;
+        reason = errorText(error);
+      }
+    }
+  }
+}
+
 interface End {
   readonly status: ExecutionStatus;
   readonly result: Readonly<Record<string, unknown>>;
-  readonly learned?: CandidateWrite["learned"];
+  readonly learned?: Change["learned"];
 }
 
 export function createCompletion(deps: CandidateDeps) {
@@ -49,7 +89,7 @@ export function createCompletion(deps: CandidateDeps) {
   async function bySent(candidate: Candidate): Promise<End | null> {
     const resent = await resend(deps, candidate);
     if (resent === null) {
-      if (resultOf(candidate).sends) nextMs = SOON_MS;
+      if (resultOf(candidate).sends) nextMs = WHILE_SENDING_MS;
       return null;
     }
     const { status, counts, reason } = resent;
@@ -84,7 +124,7 @@ export function createCompletion(deps: CandidateDeps) {
     if (executionId === null) return false;
     const hold = status === "succeeded" ? resultOf(candidate).hold : undefined;
     const known = { durationMs: tookMs(candidate, clock), confidenceAfter: await confidenceNow(deps, candidate) };
-    const write = ending(candidate, status, SYSTEM, { result: { action, ...came }, hold, ...known });
+    const write = ending(candidate, status, SYSTEM, { action, ...came }, known, hold);
     const written = await recovery.write({ candidateId, executionId, version, learned, ...write });
     // Another process ended it, or wrote to it: the next look sees.
     if (written.kind !== "done") return false;

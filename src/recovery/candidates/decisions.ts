@@ -1,16 +1,13 @@
-/**
- * What people write to a candidate: approve or reject it, choose another action, an owner, a note, or a status that is theirs to say.
- * Two who approve at the same moment both count; one who looked at an older version is refused, if a version was named.
- */
+/** What people write to a candidate: approve or reject it, another action, an owner, a note, or a status that is theirs to say. */
 import { MakegoodError } from "../../message/errors.ts";
 import { notFound } from "../actions/catalogue.ts";
 import type { Group } from "../groups/group.ts";
 import { existingGroup } from "../groups/read.ts";
 import type { CandidateUpdate, Versioned } from "../recovery.ts";
 import { chosenBy } from "./auto-execution.ts";
-import { type Candidate, type CandidatePatch, lineOf } from "./candidate.ts";
+import { type Candidate, lineOf } from "./candidate.ts";
 import { type ExecutionStatus, handMoveRefusal } from "./candidate-state.ts";
-import { reopenIfLeft, resultOf } from "./ending.ts";
+import { reopenIfLeft, resultOf } from "./execution-record.ts";
 import { actionOf, type CandidateDeps, type Change, change, type Found, wrongState } from "./found.ts";
 
 /** An approval is for the group as it is: when that changes, what was given lapses and is said so. */
@@ -61,7 +58,7 @@ export async function reject(deps: CandidateDeps, candidateId: number, by: Versi
 }
 
 export async function update(deps: CandidateDeps, candidateId: number, by: CandidateUpdate): Promise<Candidate> {
-  let patch: CandidatePatch = {};
+  let patch: Change["patch"] = {};
   const { candidate, group, changed } = await change(deps, candidateId, by.version, async (found) => {
     const changes = [
       ...(by.selectedAction === undefined ? [] : [await selection(deps, found, by.selectedAction, by)]),
@@ -92,30 +89,20 @@ async function selection({ catalogue }: CandidateDeps, found: Found, code: strin
   }
   const actions = await catalogue.all();
   const action = actions.find(({ actionCode }) => actionCode === code);
-  if (action === undefined) {
-    const codes = actions.map(({ actionCode }) => actionCode);
-    throw notFound(code, codes);
-  }
+  const codes = actions.map(({ actionCode }) => actionCode);
+  if (action === undefined) throw notFound(code, codes);
   if (!action.isActive || action.risk === "forbidden") {
     const text = `The action ${code} is ${action.isActive ? "forbidden" : "disabled"}.`;
     throw new MakegoodError("action_refused", text, { action: code });
   }
-  const { evaluation, confidence } = chosenBy(candidate, code, by.actor);
-  const known = { action: code, confidenceBefore, confidenceAfter: confidence };
+  const chosen = chosenBy(candidate, code, by.actor);
+  const known = { action: code, confidenceBefore, confidenceAfter: chosen.confidence };
   return {
-    patch: {
-      selectedAction: code,
-      confidence,
-      evaluation,
-      clearApprovals: true,
-      groupVersion: group.version,
-      decision: "pending",
-    },
+    patch: { selectedAction: code, ...chosen, decision: "pending", clearApprovals: true, groupVersion: group.version },
     provenance: [lineOf(candidate, "action_selected", by, known)],
   };
 }
 
-/** Rolling back does what undoes the action, where something does. */
 function move({ candidate, action }: Found, to: string, by: CandidateUpdate): Change {
   const { candidateId, selectedAction, executionStatus: from } = candidate;
   const refusal = handMoveRefusal(candidateId, from, to);

@@ -1,28 +1,83 @@
-/**
- * The evaluation of one candidate: claimed (unevaluated → evaluating), evaluated, and written with its record in one write under
- * the version that was read. Delivered twice it is done once.
- */
-import { MakegoodError } from "../../message/errors.ts";
+/** The evaluation of a candidate, and the execution that follows where everything speaks for it. Delivered twice it is done once. */
+import { errorText, isMakegoodError, MakegoodError } from "../../message/errors.ts";
+import { DELIVERED, type Outcome } from "../../message/outcome.ts";
+import { retryPolicy } from "../../message/retry-policy.ts";
 import type { Group } from "../groups/group.ts";
-import { existingGroup } from "../groups/read.ts";
 import { line, type NewProvenance, SYSTEM } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
 import { evaluationToJson } from "../rules/evaluation-json.ts";
+import { EVALUATION_ATTEMPTS_MAX, RECOVERY_TOPIC } from "../topics.ts";
 import { type AutoExecutionRecord, autoExecutionOf, keptOf, toTry } from "./auto-execution.ts";
 import { type Candidate, lineOf } from "./candidate.ts";
 import { type EvaluationStatus, isEvaluable } from "./candidate-state.ts";
-import { wasCancelled } from "./ending.ts";
 import { type EvaluatedFailure, evaluateFailure, failureOf } from "./evaluate-failure.ts";
+import { execute } from "./execute.ts";
+import { wasCancelled } from "./execution-record.ts";
 import { blastRadiusOf, type CandidateDeps, find } from "./found.ts";
 
 /** I10: how often it is evaluated anew because the candidate was written meanwhile. */
 const ROUNDS_MAX = 5;
 const ALTERNATIVES_MAX = 5;
+const DAY_MS = 24 * 3_600_000;
 const CANCELLED: AutoExecutionRecord = { allowed: false, refusals: ["cancelled_before"] };
+
+/** `attempt`: the number of this try, from 1. The seed's stream entries (fields as texts) are read as well as our own messages. */
+export async function evaluateMessage(deps: CandidateDeps, payload: unknown, attempt: number): Promise<Outcome> {
+  const candidateId = candidateIdOf(payload);
+  if (candidateId === null) {
+    const error = "the payload names no candidate: it needs candidate_id, a whole number";
+    return { kind: "reject", code: "invalid_message", error };
+  }
+  try {
+    await autoExecute(deps, await evaluateCandidate(deps, candidateId));
+    return DELIVERED;
+  } catch (thrown) {
+    const code = isMakegoodError(thrown) ? thrown.code : "evaluation_failed";
+    const error = errorText(thrown);
+    if (code === "candidate_not_found") return { kind: "reject", code, error };
+    // Read each time: an operator may have given the topic another policy.
+    const topic = await deps.topics.get(RECOVERY_TOPIC);
+    const attemptsMax = (topic && retryPolicy(topic.retry)?.attemptsMax) ?? EVALUATION_ATTEMPTS_MAX;
+    if (attempt < attemptsMax) return { kind: "retry", code, error };
+    const { candidate } = await find(deps, candidateId);
+    const { groupId, evaluationStatus } = candidate;
+    const said = [line("evaluation_failed", SYSTEM, { candidateId, groupId, reason: error })];
+    if (evaluationStatus === "evaluating" || evaluationStatus === "unevaluated") await moved(deps, candidate, "failed", said);
+    return { kind: "retry", code, error };
+  }
+}
+
+/** The gates were asked with the evaluation and their answer is on record; the claim asks for the group, version and budget once more. */
+async function autoExecute(deps: CandidateDeps, candidate: Candidate): Promise<void> {
+  const { recovery, settings } = deps;
+  const { candidateId, groupId, version, evaluationStatus, executionStatus, selectedAction } = candidate;
+  if (!settings.autoExecute || executionStatus !== "pending" || evaluationStatus !== "evaluated") return;
+  const { allowed = false, explore } = keptOf(candidate).auto_execution ?? {};
+  if (!allowed) return;
+  // A share of what runs without a person in a day may try what teaches more.
+  const today = explore === undefined ? null : await recovery.automatic(DAY_MS);
+  const instead = today && today.explored + 1 <= settings.autoExploreShare * (today.executions + 1) ? explore : undefined;
+  const suggested = `suggested with confidence ${candidate.confidence?.toFixed(2)}`;
+  const reason = instead === undefined ? suggested : `to learn more, in place of ${selectedAction}, which is ${suggested}`;
+  try {
+    await execute(deps, candidateId, { ...SYSTEM, version, reason }, { instead });
+  } catch (error) {
+    if (!isMakegoodError(error)) throw error;
+    // Refused is an answer: it waits for a person, or for its next evaluation.
+    await recovery.note([line("auto_execution_refused", SYSTEM, { candidateId, groupId, reason: error.message })]);
+  }
+}
+
+function candidateIdOf(payload: unknown): number | null {
+  if (typeof payload !== "object" || payload === null || !Object.hasOwn(payload, "candidate_id")) return null;
+  const given = (payload as { candidate_id: unknown }).candidate_id;
+  const id = typeof given === "string" && /^\d{1,15}$/.test(given) ? Number(given) : given;
+  return typeof id === "number" && Number.isSafeInteger(id) && id > 0 ? id : null;
+}
 
 /** The candidate as it is then, whether this call did it or not. Throws `candidate_not_found`; anything else may be tried again. */
 export async function evaluateCandidate(deps: CandidateDeps, candidateId: number): Promise<Candidate> {
-  const { hooks, clock } = deps;
+  const { recovery, hooks, events, clock, settings } = deps;
   const startedMs = clock.monotonicMs();
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const { candidate, group } = await find(deps, candidateId);
@@ -38,11 +93,16 @@ export async function evaluateCandidate(deps: CandidateDeps, candidateId: number
     const claimed = evaluationStatus === "evaluating" ? candidate : await moved(deps, candidate, "evaluating");
     if (claimed === null) continue;
     if (round === 0) await hooks.tell("on_evaluation_start", { candidate: claimed, group });
-    const result = await evaluated(deps, claimed, group);
+    const result = await evaluateFailure(deps, await failureOf(recovery, group), group);
+    const { evaluation } = result;
+    await recovery.setCause(group.groupId, evaluation.cause.cause);
+    if (settings.ruleDebug) {
+      const rules = evaluation.rulesEvaluated.map(({ ruleId, ...rest }) => ({ rule: ruleId, ...rest }));
+      events.emit({ type: "lifecycle", what: "recovery_rules", detail: { candidateId, rules } });
+    }
     const written = await write(deps, claimed, group, result, startedMs);
     if (written.kind !== "done") continue;
     const about = { candidate: written.candidate, group };
-    const { evaluation } = result;
     await hooks.tell("on_suggestion_generated", { ...about, evaluation });
     const { recommended, confidence } = evaluation;
     // Where a person's choice stands, nothing else was selected.
@@ -54,18 +114,9 @@ export async function evaluateCandidate(deps: CandidateDeps, candidateId: number
   throw new MakegoodError("version_conflict", text, { candidateId });
 }
 
-/** After the last try: the candidate says that its evaluation failed, and why. */
-export async function failEvaluation(deps: CandidateDeps, candidateId: number, reason: string): Promise<void> {
-  const { candidate } = await find(deps, candidateId);
-  const { evaluationStatus, groupId } = candidate;
-  if (evaluationStatus !== "evaluating" && evaluationStatus !== "unevaluated") return;
-  await moved(deps, candidate, "failed", [line("evaluation_failed", SYSTEM, { candidateId, groupId, reason })]);
-}
-
 /** A person asks: opens the next round where the last one is closed, and evaluates it now. */
 export async function suggest(deps: CandidateDeps, groupId: number, actor: Actor): Promise<Candidate> {
   const { recovery, prepare, ids } = deps;
-  await existingGroup(recovery, groupId);
   await prepare();
   const asked = await recovery.reopen(groupId, { ids, asked: true }, [line("suggestion_asked", actor, { groupId })]);
   if (asked === null) throw new MakegoodError("group_not_found", `There is no group ${groupId}.`, { groupId });
@@ -86,17 +137,6 @@ async function moved(
   const { candidateId, version } = from;
   const written = await deps.recovery.write({ candidateId, version, patch: { evaluationStatus }, provenance });
   return written.kind === "done" ? written.candidate : null;
-}
-
-async function evaluated(deps: CandidateDeps, { candidateId }: Candidate, group: Group): Promise<EvaluatedFailure> {
-  const { recovery, events, settings } = deps;
-  const result = await evaluateFailure(deps, await failureOf(recovery, group), group);
-  await recovery.setCause(group.groupId, result.evaluation.cause.cause);
-  if (settings.ruleDebug) {
-    const rules = result.evaluation.rulesEvaluated.map(({ ruleId, ...rest }) => ({ rule: ruleId, ...rest }));
-    events.emit({ type: "lifecycle", what: "recovery_rules", detail: { candidateId, rules } });
-  }
-  return result;
 }
 
 async function cancelledBefore({ recovery }: CandidateDeps, { groupId, round, candidateId }: Candidate): Promise<boolean> {

@@ -1,7 +1,4 @@
-/**
- * What should be done about a failure: the rules in use, what became of earlier actions, and the catalogue, in one answer. Writes
- * nothing; a candidate's evaluation and a mere question get the same answer.
- */
+/** What should be done about a failure, by the rules in use, what became of earlier actions, and the catalogue. Writes nothing. */
 import { isTopicName } from "../../message/validate.ts";
 import { appliesTo, refusalOf } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
@@ -20,16 +17,8 @@ import type { RuleSet } from "../rules/rule-set.ts";
 import type { Candidate } from "./candidate.ts";
 import type { CandidateDeps } from "./found.ts";
 
-export interface FailureFacts {
-  readonly errorCode: string;
-  readonly errorMessage: string;
-  readonly stackTrace: string | null;
-  readonly httpStatus?: number | undefined;
-  readonly topic: string;
-  readonly skillId: string | null;
-  readonly occurrenceCount: number;
-}
-
+type FailureFacts = Awaited<ReturnType<typeof failureOf>> & { readonly httpStatus?: number | undefined };
+/** With the recommended action, and those of the catalogue that fit. */
 export type EvaluatedFailure = Awaited<ReturnType<typeof evaluateFailure>>;
 
 /** `group`: the one it belongs to; null: it would be a new one, of which nothing is known. `rules`: instead of those in use. */
@@ -42,38 +31,28 @@ export async function evaluateFailure(deps: CandidateDeps, failure: FailureFacts
   const at = clock.wallMs();
   const outcomes = evidenceOf(await recovery.observations(about.groupId), about, at);
   const more = { stackTrace: stackTrace ?? "", skillId: skillId ?? "" };
-  const actions = new Map((await deps.catalogue.all()).map((action) => [action.actionCode, action]));
-  const evaluation = fitting(evaluate(set, { ...facts, ...more, outcomes, at }, minConfidence), actions, failure, minConfidence);
-  const action = actions.get(evaluation.recommended?.action ?? "") ?? null;
+  const actions = (await deps.catalogue.all()).filter((each) => appliesTo(each, failure));
+  const evaluation = fitting(evaluate(set, { ...facts, ...more, outcomes, at }, minConfidence), actions, minConfidence);
+  const action = actions.find(({ actionCode }) => actionCode === evaluation.recommended?.action) ?? null;
   const [through] = group && group.openReports > 0 ? (await recovery.openReports(group.groupId, 1)).topics : [];
   const refusal = group && action && refusalOf(action, { group, topic: await topics.get(through?.topic ?? failure.topic) });
   // It is still suggested: a person can give it what it lacks.
   const refused = refusal ? [`${action?.actionCode} cannot be done now: ${refusal}`] : [];
   return {
     evaluation: { ...evaluation, notes: [...evaluation.notes, ...repairNotes(outcomes), ...refused] },
-    /** The recommended one. */
     action,
-    /** Those of the catalogue that fit. */
-    actions: [...actions.values()].filter((each) => appliesTo(each, failure)),
+    actions,
   };
 }
 
 /** Without the actions that say of themselves that they do not fit this code or topic. */
-function fitting(
-  evaluation: Evaluation,
-  actions: ReadonlyMap<string, CatalogueAction>,
-  failure: FailureFacts,
-  minConfidence: number,
-): Evaluation {
-  const fits = (code: string): boolean => {
-    const action = actions.get(code);
-    return action !== undefined && appliesTo(action, failure);
-  };
+function fitting(evaluation: Evaluation, actions: readonly CatalogueAction[], minConfidence: number): Evaluation {
+  const fits = new Set(actions.map(({ actionCode }) => actionCode));
   const given = [...(evaluation.recommended ? [evaluation.recommended] : []), ...evaluation.alternatives];
-  const left = given.filter(({ action }) => fits(action));
+  const left = given.filter(({ action }) => fits.has(action));
   if (left.length === given.length) return evaluation;
   const recommended = left.find((each) => isSelectable(each.confidence, minConfidence));
-  const out = given.filter((each) => !left.includes(each)).map(({ action }) => action);
+  const out = given.filter(({ action }) => !fits.has(action)).map(({ action }) => action);
   return {
     ...evaluation,
     recommended,
@@ -84,9 +63,9 @@ function fitting(
 }
 
 /** The failure that a group stands for: its newest. */
-export async function failureOf(recovery: Pick<Records, "occurrences">, group: Group): Promise<FailureFacts> {
+export async function failureOf({ occurrences }: Pick<Records, "occurrences">, group: Group) {
   const { errorCode, topic, template, occurrenceCount } = group;
-  const [newest] = (await recovery.occurrences(group.groupId, { limit: 1 })).data;
+  const [newest] = (await occurrences(group.groupId, { limit: 1 })).data;
   const { errorMessage = template, stackTrace = null, skillId = null } = newest ?? {};
   return { errorCode, topic, occurrenceCount, errorMessage, stackTrace, skillId };
 }

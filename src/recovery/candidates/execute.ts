@@ -1,22 +1,21 @@
 /**
- * Executes a candidate, once: the claim is one write that needs the version that was read, a pending execution and the approvals
- * that stand, and sets a fence and a lease before any side effect. Of many who try one claims. From its redrive on, any process
+ * Executes a candidate, once: one write claims it, with a fence and a lease, before any side effect. From its redrive on, any process
  * carries it further; a process that dies before that leaves a lease that runs out, and then only a person ends it.
  */
 import { errorText, isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { within } from "../../platform/clock.ts";
+import type { ActionContext } from "../actions/action.ts";
 import type { ExecuteOptions } from "../recovery.ts";
 import type { Redrive } from "../redrive/redrive.ts";
 import { NOTIFY_DEFINITION, NOTIFY_TOPIC } from "../topics.ts";
-import { refuseUnapproved } from "./approvals.ts";
 import { exploredBy } from "./auto-execution.ts";
-import { type Candidate, lineOf } from "./candidate.ts";
+import type { Candidate } from "./candidate.ts";
 import type { ExecutionStatus } from "./candidate-state.ts";
-import { ending, startText } from "./ending.ts";
+import { resend } from "./completion.ts";
 import { confidenceNow } from "./evaluate-failure.ts";
 import { type ExecutionPlan, planExecution } from "./execution-plan.ts";
-import { type CandidateDeps, change, type Found, find, refuseOtherVersion, writtenOf } from "./found.ts";
-import { resend } from "./resend.ts";
+import { ending, starting } from "./execution-record.ts";
+import { type CandidateDeps, change, type Found, find, refuseUnapproved, writtenOf } from "./found.ts";
 
 const HOUR_MS = 3_600_000;
 const RESULT_CHARS_MAX = 4_096;
@@ -26,33 +25,22 @@ export interface Automatic {
   readonly instead: string | undefined;
 }
 
-export async function execute(
-  deps: CandidateDeps,
-  candidateId: number,
-  options: ExecuteOptions,
-  auto?: Automatic,
-): Promise<Candidate> {
+export async function execute(deps: CandidateDeps, candidateId: number, options: ExecuteOptions, auto?: Automatic) {
   const { recovery, hooks, settings } = deps;
-  const found = await find(deps, candidateId, auto?.instead);
-  refuseOtherVersion(found, options.version);
-  const abort = new AbortController();
-  const executionId = deps.ids();
-  const messagesMax = auto ? settings.autoMessagesMax : Number.POSITIVE_INFINITY;
-  const planned = await planExecution(deps, found, options, { executionId, signal: abort.signal, messagesMax });
+  const found = await find(deps, candidateId, options.version, auto?.instead);
+  const planned = await planExecution(deps, found, options, auto ? settings.autoMessagesMax : Number.POSITIVE_INFINITY);
   await refuseUnapproved(recovery, found, options);
   if (auto) refuseChanged(found);
-  const claimed = await claim(deps, found, planned, options, auto);
-  await hooks.tell("on_execution_start", { candidate: claimed, group: found.group, executionId });
-  if (!planned.sends) return carryOut({ deps, candidateId, executionId, planned, options, abort });
+  const candidate = await claim(deps, found, planned, options, auto);
+  const { executionId } = planned.context;
+  await hooks.tell("on_execution_start", { candidate, group: found.group, executionId });
+  if (!planned.sends) return carryOut(deps, planned, options);
   // From the claim on any process carries it further.
-  await resend(deps, claimed).catch(() => undefined);
+  await resend(deps, candidate).catch(() => undefined);
   return (await find(deps, candidateId)).candidate;
 }
 
-/**
- * What runs without a person was evaluated for the group as it was; since then a person may have taken it. The claim needs this
- * version.
- */
+/** It was evaluated for the group as it was; since then a person may have taken it. The claim needs this version. */
 function refuseChanged({ candidate, group }: Found): void {
   const { candidateId, groupVersion } = candidate;
   const why = group.heldBy !== null ? `is held for ${group.heldBy}` : group.version !== groupVersion ? "changed" : null;
@@ -63,106 +51,86 @@ function refuseChanged({ candidate, group }: Found): void {
 
 async function claim(
   { topics, recovery, settings }: CandidateDeps,
-  { candidate, group, suggested }: Found,
+  found: Found,
   planned: ExecutionPlan,
   options: ExecuteOptions,
   auto: Automatic | undefined,
 ): Promise<Candidate> {
+  const { candidate, suggested } = found;
   const { candidateId, version, selectedAction } = candidate;
-  const { messages, breakers, sends, plan } = planned;
+  const { messages, breakers, sends, plan, reportsThrough } = planned;
   const { executionId, blastRadius } = planned.context;
   if (messages.some(({ topic }) => topic === NOTIFY_TOPIC) && (await topics.get(NOTIFY_TOPIC)) === null) {
     await topics.put(NOTIFY_DEFINITION, "api");
   }
-  const details = {
-    execution_id: executionId,
-    messages: blastRadius.messages,
-    approvals: candidate.approvals.length,
-    ...(auto?.instead && { explored_instead_of: suggested }),
-  };
+  // What sends reported failures again, any process carries on.
+  const begun = { executionId, leaseMs: sends ? null : settings.executionLeaseMs, reportsThrough };
+  const started = { hold: plan.hold, sends, breakers: breakers.length > 0 ? breakers : undefined };
+  const explored_instead_of = auto?.instead && suggested;
+  const details = { messages: blastRadius.messages, approvals: candidate.approvals.length, explored_instead_of };
+  const { patch, ...start } = starting(found, options, begun, started, details);
+  const explored = auto?.instead && { selectedAction, evaluation: exploredBy(candidate, suggested) };
   const executionsMax = settings.autoExecutionsPerHour;
   const written = await recovery.write({
     candidateId,
     version,
-    groupVersion: group.version,
-    budget: auto && { executedBy: options.actor, windowMs: HOUR_MS, executionsMax },
-    patch: {
-      // Without a policy that asks for approvals, executing it is the decision.
-      decision: "approved",
-      executionStatus: "executing",
-      executionId,
-      executedBy: options.actor,
-      executed: true,
-      // What sends reported failures again, any process carries on.
-      leaseMs: sends ? null : settings.executionLeaseMs,
-      executionResult: startText({ hold: plan.hold, sends, breakers: breakers.length > 0 ? breakers : undefined }),
-      groupVersion: group.version,
-      reportsThrough: planned.reportsThrough,
-      ...(auto?.instead && { selectedAction, evaluation: exploredBy(candidate, suggested) }),
-    },
-    provenance: [lineOf(candidate, "executing", options, { confidenceBefore: candidate.confidence, details })],
+    ...start,
+    patch: { ...patch, ...explored },
     messages,
+    budget: auto && { executedBy: options.actor, windowMs: HOUR_MS, executionsMax },
   });
   return writtenOf(candidateId, written);
 }
 
-interface Execution {
-  readonly deps: CandidateDeps;
-  readonly candidateId: number;
-  readonly executionId: string;
-  readonly planned: ExecutionPlan;
-  readonly options: ExecuteOptions;
-  readonly abort: AbortController;
-}
-
-/** What is written into the execution's result as it goes. */
 type Result = Record<string, unknown>;
 
-async function carryOut(execution: Execution): Promise<Candidate> {
-  const { deps, candidateId, planned } = execution;
+async function carryOut(deps: CandidateDeps, planned: ExecutionPlan, options: ExecuteOptions): Promise<Candidate> {
   const { action, redrive: asked, messages, plan, breakers } = planned;
   const mode = asked?.mode ?? null;
   const result: Result = { action: action.actionCode, mode, messages: messages.map(({ id }) => id) };
+  const finished = (status: ExecutionStatus) => finish(deps, planned, options, status, result);
   const outside = plan.run !== undefined || breakers.length > 0;
   // What went out with the claim is done.
   let touched = messages.length > 0;
   let redrive: Redrive | null;
   let ended: ExecutionStatus | null;
   try {
-    if (outside) await renew(execution);
+    if (outside) await renew(deps, planned);
     touched ||= outside;
-    ended = await run(execution, result);
-    redrive = ended === null ? await begin(execution, result) : null;
+    ended = await run(deps, planned, result);
+    redrive = ended === null ? await begin(deps, planned, options, result) : null;
   } catch (thrown) {
     if (!isCertain(thrown, touched)) throw thrown;
     result.error = errorText(thrown).slice(0, RESULT_CHARS_MAX);
     // If this cannot be written either, the first error is thrown, and the lease runs out.
-    return finish(execution, "failed", result).catch(() => {
+    return finished("failed").catch(() => {
       throw thrown;
     });
   }
-  if (ended !== null) return finish(execution, ended, result);
+  if (ended !== null) return finished(ended);
   if (redrive !== null) result.redrive_id = redrive.redriveId;
   // Watching goes on for as long as it takes; what was to be done is done.
-  if (redrive === null || mode === "watch") return finish(execution, "succeeded", result);
-  return (await find(deps, candidateId)).candidate;
+  if (redrive === null || mode === "watch") return finished("succeeded");
+  return (await find(deps, planned.context.candidate.candidateId)).candidate;
 }
 
 /** Hooks may take long: a side effect outside the store begins only with a whole lease ahead of it. */
-async function renew({ deps, candidateId, executionId }: Execution): Promise<void> {
-  const patch = { leaseMs: deps.settings.executionLeaseMs };
-  const written = await deps.recovery.write({ candidateId, executionId, leased: true, patch, provenance: [] });
-  if (written.kind !== "done") throw lost(candidateId, executionId);
+async function renew({ recovery, settings }: CandidateDeps, { context }: ExecutionPlan): Promise<void> {
+  const { executionId, candidate } = context;
+  const patch = { leaseMs: settings.executionLeaseMs };
+  const { candidateId } = candidate;
+  const written = await recovery.write({ candidateId, executionId, leased: true, patch, provenance: [] });
+  if (written.kind !== "done") throw lost(context);
 }
 
 /** Code of a registered action. Past its time it may still be running: then its outcome is unknown. */
-async function run({ deps, planned, abort }: Execution, result: Result): Promise<ExecutionStatus | null> {
-  const { plan, context } = planned;
+async function run({ settings, clock }: CandidateDeps, planned: ExecutionPlan, result: Result): Promise<ExecutionStatus | null> {
+  const { plan, context, abort } = planned;
   if (plan.run === undefined) return null;
-  const timeoutMs = Math.min(deps.settings.runTimeoutMs, deps.settings.executionLeaseMs / 2);
+  const timeoutMs = Math.min(settings.runTimeoutMs, settings.executionLeaseMs / 2);
   try {
     const running = Promise.resolve(plan.run(context)).then((value) => ({ value }));
-    const ran = await within(deps.clock, running, timeoutMs);
+    const ran = await within(clock, running, timeoutMs);
     if (ran === null) {
       abort.abort();
       result.error = `it took longer than ${timeoutMs} ms: what became of it must be looked at`;
@@ -176,47 +144,55 @@ async function run({ deps, planned, abort }: Execution, result: Result): Promise
   }
 }
 
-async function begin({ deps, candidateId, executionId, planned, options }: Execution, result: Result): Promise<Redrive | null> {
-  const { action, breakers, redrive } = planned;
+async function begin(
+  deps: CandidateDeps,
+  { action, breakers, redrive, context }: ExecutionPlan,
+  by: ExecuteOptions,
+  result: Result,
+): Promise<Redrive | null> {
   const cooldownMs = typeof action.template.cooldown_ms === "number" ? action.template.cooldown_ms : 60_000;
-  for (const topic of breakers) {
-    await deps.topics.trip(topic, cooldownMs, `opened by ${options.actor} for candidate ${candidateId}`, { byHand: true });
-  }
+  const reason = `opened by ${by.actor} for candidate ${context.candidate.candidateId}`;
+  for (const topic of breakers) await deps.topics.trip(topic, cooldownMs, reason, { byHand: true });
   if (breakers.length > 0) result.breakers = breakers;
   if (redrive === null) return null;
-  const started = await deps.redrives.startForExecution(redrive, options);
-  if (started === null) throw lost(candidateId, executionId);
+  const started = await deps.redrives.startForExecution(redrive, by);
+  if (started === null) throw lost(context);
   return started;
 }
 
 /** Ends an execution that no redrive carries on; only while it is executing: what became of an unknown one is a person's to say. */
-async function finish(execution: Execution, status: ExecutionStatus, result: Result): Promise<Candidate> {
-  const { deps, candidateId, executionId, planned, options } = execution;
-  const hold = status === "succeeded" ? planned.plan.hold : undefined;
-  const durationMs = Math.max(0, deps.clock.monotonicMs() - planned.startedMs);
-  const { candidate, group, changed } = await change(deps, candidateId, undefined, async ({ candidate: now }) => {
-    if (now.executionId !== executionId || now.executionStatus === "unknown") throw lost(candidateId, executionId);
+async function finish(
+  deps: CandidateDeps,
+  { plan, context, startedMs }: ExecutionPlan,
+  by: ExecuteOptions,
+  status: ExecutionStatus,
+  result: Result,
+): Promise<Candidate> {
+  const { executionId } = context;
+  const hold = status === "succeeded" ? plan.hold : undefined;
+  const durationMs = Math.max(0, deps.clock.monotonicMs() - startedMs);
+  const ended = await change(deps, context.candidate.candidateId, undefined, async ({ candidate }) => {
+    const { executionStatus, redriveId } = candidate;
+    if (candidate.executionId !== executionId || executionStatus === "unknown") throw lost(context);
     // Another process saw its redrive and ended it.
-    if (now.executionStatus !== "executing") return null;
+    if (executionStatus !== "executing") return null;
     // It was started after all, and carries the execution on.
-    if (status === "failed" && now.redriveId !== null) return null;
-    const confidenceAfter = await confidenceNow(deps, now);
-    return { executionId, ...ending(now, status, options, { result, hold, durationMs, confidenceAfter }) };
+    if (status === "failed" && redriveId !== null) return null;
+    const known = { durationMs, confidenceAfter: await confidenceNow(deps, candidate) };
+    return { executionId, ...ending(candidate, status, by, result, known, hold) };
   });
+  const { candidate, group, changed } = ended;
   if (changed) await deps.hooks.tell("on_execution_complete", { candidate, group, result: status });
   return candidate;
 }
 
-/**
- * Whether nothing was done, and nothing will be: a redrive that was asked for and not answered needs the execution that is ended here. What
- * was begun outside may have happened or not: there the lease runs out, and a person looks.
- */
+/** Nothing was done, and nothing will be. What was begun outside may have happened: there the lease runs out, and a person looks. */
 function isCertain(thrown: unknown, touched: boolean): boolean {
   if (!isMakegoodError(thrown)) return !touched;
   return thrown.code !== "wrong_state" && !(touched && thrown.retryable);
 }
 
-function lost(candidateId: number, executionId: string): MakegoodError {
+function lost({ executionId, candidate: { candidateId } }: ActionContext): MakegoodError {
   const text = `The execution ${executionId} of candidate ${candidateId} took too long to begin and is marked unknown: look what happened.`;
   return new MakegoodError("wrong_state", text, { candidateId, executionId });
 }

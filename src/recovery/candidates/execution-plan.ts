@@ -11,7 +11,6 @@ import type { ExecuteOptions } from "../recovery.ts";
 import type { RedriveMode, RedrivePreview } from "../redrive/redrive.ts";
 import { checkExecutionRequest, checkPlan, type ExecutionRequest, REDRIVE_LIMITS } from "../redrive/request.ts";
 import { type ExecutionRedrive, refuseUndelivered } from "../redrive/start.ts";
-import type { Sends } from "./ending.ts";
 import { actionOf, blastRadiusOf, type CandidateDeps, type Found, wrongState } from "./found.ts";
 import { PLAIN_MESSAGE } from "./rounds.ts";
 
@@ -20,12 +19,7 @@ export type ExecutionPlan = Awaited<ReturnType<typeof planExecution>>;
 /** I10: reported failures of one execution; the rest is for the next. */
 export const REPORTS_MAX = 10_000;
 
-export async function planExecution(
-  deps: CandidateDeps,
-  found: Found,
-  options: ExecuteOptions,
-  { executionId, signal, messagesMax }: Pick<ActionContext, "executionId" | "signal"> & { readonly messagesMax: number },
-) {
+export async function planExecution(deps: CandidateDeps, found: Found, options: ExecuteOptions, messagesMax: number) {
   const { candidate, group } = found;
   const { candidateId, groupId, decision, executionStatus } = candidate;
   if (decision === "rejected") throw wrongState(candidate, `Candidate ${candidateId} was rejected: ask for a new suggestion.`);
@@ -41,7 +35,9 @@ export async function planExecution(
   const touched = (blastRadius.messages > 0 ? blastRadius : reports).topics.map((each) => each.topic);
   const topic = await refuseTopics(deps, found, action, touched);
   refuseUnseen(found, blastRadius, asked);
-  const context: ActionContext = { candidate, group, topic, blastRadius, template, actor, reason, executionId, signal };
+  const abort = new AbortController();
+  const fence = { executionId: deps.ids(), signal: abort.signal };
+  const context: ActionContext = { candidate, group, topic, blastRadius, template, actor, reason, ...fence };
   const plan = planOf(action, context);
   const resends = blastRadius.messages === 0 && touched.length > 0 && plan.mode === "replay" && !plan.openBreaker;
   const mode = resends ? null : modeOf(plan, blastRadius.messages, found);
@@ -51,14 +47,20 @@ export async function planExecution(
   const careful = carefulness(action, plan, asked, blastRadius, messagesMax);
   checkPlan(careful);
   const { canary = 0, failureShareMax = 1, delayMs = 0 } = careful;
-  const sends: Sends = { through, canary, failureShareMax, notBeforeMs: deps.clock.wallMs() + delayMs };
+  const sends = { through, canary, failureShareMax, notBeforeMs: deps.clock.wallMs() + delayMs };
   const why = plan.reason?.trim() || reason || `candidate ${candidateId}: ${actionCode}`;
+  const { executionId } = context;
+  const messages = (plan.messages ?? []).map(({ topic: to, payload }, i): NewMessage => {
+    const key = `execution:${executionId}:${i}`;
+    return { ...PLAIN_MESSAGE, id: deps.ids(), topic: to, key, payload, payloadHash: payloadHash(payload) };
+  });
   const about = { candidateId, executionId, groupId, action: actionCode, reason: why, repair };
   return {
     action,
     context,
+    abort,
     plan,
-    messages: (plan.messages ?? []).map((each, i) => messageOf(each, deps.ids(), `execution:${executionId}:${i}`)),
+    messages,
     /** The topics whose breakers it opens. */
     breakers: plan.openBreaker ? touched : [],
     /** What is done to the group's messages; null: it has none, or nothing is to be done to them. */
@@ -130,10 +132,6 @@ function modeOf({ mode = "watch" }: ActionPlan, messages: number, { candidate, g
   const others = group.openReports > 0 ? ` Who reported its ${group.openReports} open failures can: ${CLAIM_INSTEAD}.` : "";
   const text = `${selectedAction} has nothing to do for candidate ${candidateId}: its group has no open dead letter of ours.${others}`;
   throw new MakegoodError("nothing_selected", text, { candidateId });
-}
-
-function messageOf({ topic, payload }: { topic: string; payload: string }, id: string, key: string): NewMessage {
-  return { ...PLAIN_MESSAGE, id, topic, key, payload, payloadHash: payloadHash(payload) };
 }
 
 /** The action's own, with what the person asked for over it. What was not seen is not touched, also when messages move meanwhile. */

@@ -4,7 +4,8 @@ import type { Group } from "../groups/group.ts";
 import type { Paged } from "../pages.ts";
 import type { Records } from "../records.ts";
 import type { CandidateDetail, CandidateInGroup } from "../recovery.ts";
-import type { Candidate, CandidateFilter } from "./candidate.ts";
+import type { Candidate } from "./candidate.ts";
+import type { CandidateFilter } from "./candidates-sql.ts";
 import { blastRadiusOf, type CandidateDeps, find } from "./found.ts";
 
 const INPUTS = 20;

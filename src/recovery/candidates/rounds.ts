@@ -10,7 +10,6 @@ import { type Candidate, candidateColumns, candidateOf, lineOf } from "./candida
 import { isEvaluable } from "./candidate-state.ts";
 
 export interface AskSettings extends At {
-  /** Ids of the messages that ask for evaluations. */
   readonly ids: () => string;
   /** A person asks: an evaluation is due at any count. */
   readonly asked?: boolean | undefined;
@@ -20,14 +19,13 @@ export interface IngestSettings extends AskSettings {
   readonly rejectedRestMs: number;
 }
 
-export interface NewRound {
-  readonly group: string;
-  readonly round: number;
-  readonly groupVersion: number;
-}
-
 /** By group id. */
-export async function openRounds(s: string, run: Run, rounds: readonly NewRound[], now: Date): Promise<Map<string, Candidate>> {
+export async function openRounds(
+  s: string,
+  run: Run,
+  rounds: readonly { readonly group: string; readonly round: number; readonly groupVersion: number }[],
+  now: Date,
+): Promise<Map<string, Candidate>> {
   if (rounds.length === 0) return new Map();
   const clock = clockSql(now);
   const rows = await run(
@@ -47,10 +45,7 @@ export function makesRoom(closed: Candidate, now: Date, rejectedRestMs: number):
   return closed.decision !== "rejected" || now.getTime() - closed.updatedAt.getTime() >= rejectedRestMs;
 }
 
-/**
- * Whether a step (1, 2 or 5 times a power of ten) lies above `before` and not above `occurrences`: a thousand failures cost about ten
- * evaluations.
- */
+/** At each step of 1, 2 or 5 times a power of ten: a thousand failures cost about ten evaluations. */
 export function evaluationIsDue(occurrences: number, before: number): boolean {
   for (let power = 1; power <= occurrences; power *= 10) {
     for (const step of [power, 2 * power, 5 * power]) if (step > before && step <= occurrences) return true;
@@ -58,10 +53,7 @@ export function evaluationIsDue(occurrences: number, before: number): boolean {
   return false;
 }
 
-/**
- * The message that asks for an evaluation after the count rose to `occurrences` from `before`, and the candidate as it stands with it;
- * null: none is due. The first of a round is due at any count: nothing has been suggested yet.
- */
+/** The message, and the candidate as it stands with it; null: none is due. The first of a round is: nothing has been suggested yet. */
 export function askEvaluation(
   { ids, asked = false }: AskSettings,
   candidate: Candidate,

@@ -1,7 +1,4 @@
-/**
- * What other rules would have suggested: every group that failed lately is evaluated by the rules in use and by those that are tried, with
- * what is known today. Nothing is written, and it ends after so many groups.
- */
+/** What other rules would have suggested for the groups that failed lately, with what is known today. Nothing is written. */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import { parseRule } from "../rules/parse-rule.ts";

@@ -3,9 +3,9 @@
  * nobody can leave.
  */
 import { describe, expect, it } from "vitest";
-import { approvalRefusal, standingOf } from "../../../src/recovery/candidates/approvals.ts";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import { EXECUTION_STATUSES, handMoveRefusal } from "../../../src/recovery/candidates/candidate-state.ts";
+import { approvalRefusal, standingOf } from "../../../src/recovery/candidates/found.ts";
 import { ANN, BO, createScene, ROBOT, type Scene, times } from "./scene.ts";
 
 const DAY_MS = 24 * 3_600_000;

@@ -5,9 +5,10 @@
 import { describe, expect, it } from "vitest";
 import { createEvents } from "../../../src/observe/events.ts";
 import { createIds } from "../../../src/platform/ids.ts";
-import type { Candidate, CandidateWrite } from "../../../src/recovery/candidates/candidate.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import type { CandidateWrite } from "../../../src/recovery/candidates/candidates-sql.ts";
 import { endOf } from "../../../src/recovery/candidates/completion.ts";
-import { reopenIfLeft } from "../../../src/recovery/candidates/ending.ts";
+import { reopenIfLeft } from "../../../src/recovery/candidates/execution-record.ts";
 import { carrierTopicName } from "../../../src/recovery/carrier.ts";
 import { createRecovery, type RecoveryEngine } from "../../../src/recovery/engine.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";

@@ -1,45 +1,31 @@
-/** What is kept with an execution, how it ends on record, and the room that it makes for the next suggestion. */
+/** How an execution begins and ends on record, what is kept with it, and the room that it makes for the next suggestion. */
 import type { Clock } from "../../platform/clock.ts";
 import type { ActionPlan } from "../actions/action.ts";
 import { isResolved } from "../groups/group.ts";
-import { line, SYSTEM } from "../provenance.ts";
+import { line, type NewProvenance, SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
-import type { Actor } from "../recovery.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Actor, Versioned } from "../recovery.ts";
+import { type Candidate, lineOf } from "./candidate.ts";
 import { type ExecutionStatus, isClosed } from "./candidate-state.ts";
-import type { Change } from "./found.ts";
+import type { ExecutionPlan } from "./execution-plan.ts";
+import type { Change, Found } from "./found.ts";
 
-/** Kept with the claim, so that another process can carry on or end the execution of one that was killed. */
-export interface Started {
+type Details = Readonly<Record<string, unknown>>;
+
+/** Kept with the claim, so that another process can carry on or end the execution of one that was killed; in the end its result. */
+interface Kept {
   readonly hold?: ActionPlan["hold"];
   /** The topics whose breakers this execution opened, or was about to open. */
   readonly breakers?: readonly string[] | undefined;
-  /** Reported failures are sent again: the first few alone, then the rest unless too many of those failed. */
-  readonly sends?: Sends | undefined;
+  readonly sends?: ExecutionPlan["sends"];
   /** Who reported so many failures carries it out. */
   readonly reports?: number | undefined;
-}
-
-export interface Sends {
-  readonly through: number;
-  readonly canary: number;
-  readonly failureShareMax: number;
-  readonly notBeforeMs: number;
-}
-
-interface Kept extends Started {
   readonly redrive_status?: string;
   readonly healed?: number;
   readonly failed?: number;
 }
 
-/** What the claim writes as the result while there is none yet. */
-export function startText(started: Started): string | null {
-  return Object.values(started).every((each) => each === undefined) ? null : JSON.stringify({ status: "executing", ...started });
-}
-
-/** Of an execution that runs, what it was started with. */
-export const resultOf = ({ executionResult }: Pick<Candidate, "executionResult">) => JSON.parse(executionResult ?? "{}") as Kept;
+export const resultOf = ({ executionResult }: Candidate) => JSON.parse(executionResult ?? "{}") as Kept;
 
 /** A person ended its redrive: what comes next on this group is a person's too. */
 export const wasCancelled = (candidate: Candidate): boolean => resultOf(candidate).redrive_status === "cancelled";
@@ -50,18 +36,40 @@ export function endedBy({ healed, failed }: { readonly healed: number; readonly 
   return healed > 0 && healed >= failed ? "succeeded" : "failed";
 }
 
-export interface Ending {
-  readonly result: Readonly<Record<string, unknown>>;
-  readonly hold?: ActionPlan["hold"];
-  readonly durationMs: number | null;
-  /** How sure the action is with what this execution taught. */
-  readonly confidenceAfter: number | null;
+export function starting(
+  { candidate, group }: Found,
+  by: Versioned,
+  begun: Pick<Change["patch"], "leaseMs" | "reportsThrough"> & { readonly executionId: string },
+  started: Kept,
+  details: Details,
+): Change {
+  const says = Object.values(started).some((each) => each !== undefined);
+  const said = { confidenceBefore: candidate.confidence, details: { execution_id: begun.executionId, ...details } };
+  return {
+    groupVersion: group.version,
+    patch: {
+      ...begun,
+      // Without a policy that asks for approvals, executing it is the decision.
+      decision: "approved",
+      executionStatus: "executing",
+      executed: true,
+      executedBy: by.actor,
+      executionResult: says ? JSON.stringify({ status: "executing", ...started }) : null,
+      groupVersion: group.version,
+    },
+    provenance: [lineOf(candidate, "executing", by, said)],
+  };
 }
 
-export const tookMs = ({ executedAt }: Candidate, clock: Clock): number | null =>
-  executedAt && Math.max(0, clock.wallMs() - executedAt.getTime());
-
-export function ending(candidate: Candidate, status: ExecutionStatus, by: Actor, { result, hold, ...known }: Ending): Change {
+/** `confidenceAfter`: how sure the action is with what this execution taught. */
+export function ending(
+  candidate: Candidate,
+  status: ExecutionStatus,
+  by: Actor,
+  result: Details,
+  known: Pick<NewProvenance, "durationMs" | "confidenceAfter">,
+  hold?: ActionPlan["hold"],
+): Change {
   const { candidateId, groupId, redriveId, selectedAction: action, confidence: confidenceBefore } = candidate;
   const details = { ...result, ...(hold && { held_by: hold.owner }) };
   const event = status === "unknown" ? "execution_unknown" : "executed";
@@ -76,17 +84,15 @@ export function ending(candidate: Candidate, status: ExecutionStatus, by: Actor,
   };
 }
 
-/**
- * Failures that came in while it was executing were counted and opened nothing, and what a person cancelled was not sent: where dead
- * letters are left, there is a suggestion again. Asked again it does nothing more, so any process completes what a killed one left.
- * `why` there must be one in any case.
- */
+export const tookMs = ({ executedAt }: Candidate, clock: Clock): number | null =>
+  executedAt && Math.max(0, clock.wallMs() - executedAt.getTime());
+
+/** A suggestion again, where dead letters are left that it was not about. Asked twice it is done once: any process may, after a killed one. */
 export async function reopenIfLeft(
-  deps: { readonly recovery: Pick<Records, "group" | "candidateOf" | "reopen">; readonly ids: () => string },
+  { recovery, ids }: { readonly recovery: Pick<Records, "group" | "candidateOf" | "reopen">; readonly ids: () => string },
   { groupId, candidateId, executedAt }: Candidate,
   why: string | null = null,
 ): Promise<boolean> {
-  const { recovery, ids } = deps;
   const group = await recovery.group(groupId);
   if (!group || group.mergedInto !== null || group.openMessages + group.openReports === 0 || isResolved(group)) return false;
   const latest = await recovery.candidateOf(groupId);
