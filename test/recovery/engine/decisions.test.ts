@@ -259,6 +259,20 @@ describe("an approval is about what was seen", () => {
     expect((await scene.engine.redrives({ limit: 10 })).data).toEqual([]);
   });
 
+  it("a claim from outside of a group that changes meanwhile is for the group as it has become", async () => {
+    const scene = await createScene();
+    const { candidateId, groupId } = await scene.engine.ingest(scene.report(), ANN);
+    await scene.work();
+    between(scene, () => mergeAnother(scene, groupId));
+    // What was merged into it is ours: from then on it is executed here.
+    const message = expect.stringContaining("1 open dead letters of ours");
+    await expect(scene.engine.claim(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused", message });
+    expect((await scene.engine.candidate(candidateId)).candidate).toMatchObject({
+      executionStatus: "pending",
+      executionId: null,
+    });
+  });
+
   it("approving again after it grew takes the old ones back, on record", async () => {
     const scene = await createScene();
     const { candidateId } = await scene.timeout(4);
