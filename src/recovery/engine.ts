@@ -12,20 +12,14 @@ import type { Home } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import { createCatalogue } from "./actions/catalogue.ts";
 import { actionInfos, putAction } from "./actions/info.ts";
-import { createClaims } from "./candidates/claim.ts";
+import { claim, reportOutcome } from "./candidates/claim.ts";
 import { createCompletion } from "./candidates/completion.ts";
-import { createConfidenceNow } from "./candidates/confidence-now.ts";
-import { createDecisions } from "./candidates/decisions.ts";
-import { createEvaluator } from "./candidates/evaluate-candidate.ts";
-import { createEvaluateFailure } from "./candidates/evaluate-failure.ts";
-import { createEvaluateMessage } from "./candidates/evaluate-message.ts";
-import { evaluateRequest } from "./candidates/evaluate-request.ts";
-import { createExecute } from "./candidates/execute.ts";
-import { blastRadiusOf } from "./candidates/found.ts";
+import { approve, reject, release, update } from "./candidates/decisions.ts";
+import { evaluateMessage, suggest } from "./candidates/evaluate-candidate.ts";
+import { evaluateRequest } from "./candidates/evaluate-failure.ts";
+import { execute } from "./candidates/execute.ts";
+import type { CandidateDeps } from "./candidates/found.ts";
 import { candidateDetail, candidateList } from "./candidates/read.ts";
-import { createResend } from "./candidates/resend.ts";
-import { suggest } from "./candidates/suggest.ts";
-import { createUpdate, release } from "./candidates/update.ts";
 import { whatIf } from "./candidates/what-if.ts";
 import { createSignatureBook } from "./causes/signature-documents.ts";
 import type { Ingested } from "./failures/failure.ts";
@@ -96,31 +90,17 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const regressed = ({ groupId, candidateId }: Ingested) =>
     events.emit({ type: "lifecycle", what: "recovery_regression", detail: { group: groupId, candidate: candidateId } });
   const intake = createIntake({ recovery, places, joins, settings: ingesting, joinFailed: failed("recovery_join"), regressed });
-  const { pollMs, failingOften, appVersion, minConfidence, approvalMs } = settings;
+  const { pollMs, failingOften, appVersion } = settings;
   const ownIngest = createOwnIngest({ prepare, recovery, store, intake, events, clock, pollMs, failingOften, appVersion });
 
   const redrives = createRedrives({ ...deps, recovery, owner, settings: deps.redriveSettings });
-  const candidates = { recovery, catalogue, clock, approvalMs };
-  const resend = createResend({ recovery, ids, clock });
-  const evaluateFailure = createEvaluateFailure({ recovery, topics, ruleBook, catalogue, clock, minConfidence });
-  const confidenceNow = createConfidenceNow(recovery, evaluateFailure);
-  const execute = createExecute({ ...candidates, topics, ids, redrives, resend, hooks, confidenceNow, settings });
-  const claims = createClaims({ ...candidates, ids, hooks });
-  const completion = createCompletion({ recovery, resend, confidenceNow, ids, hooks, events, clock });
-  const decisions = createDecisions(candidates);
-  const update = createUpdate({ ...candidates, topics, ids });
-
-  // An evaluation only asks whether there are more than may run without a person.
-  const blastRadius = (groupId: number) => blastRadiusOf(recovery, groupId, { limit: settings.autoMessagesMax + 1 });
-  const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, random, settings, blastRadius });
-  const note = (lines: Parameters<Records["note"]>[0]) => recovery.note(lines);
-  const evaluateMessage = createEvaluateMessage({ evaluator, execute, automatic: recovery.automatic, note, topics, settings });
+  const used = { recovery, topics, catalogue, ruleBook, places, redrives, hooks, prepare, settings };
+  const candidates: CandidateDeps = { ...used, events, ids, clock, random };
+  const completion = createCompletion(candidates);
   const regroup = createRegroup({ recovery, groupRules, ids });
 
-  const forPeople = { candidates, decisions, update, execute, claims, redrives, regroup };
-  const byItself = { intake, ownIngest, completion, evaluator, evaluateFailure, evaluateMessage, failed };
-  const kept = { recovery, topics, settings, hooks, catalogue, ruleBook, signatures, groupRules, places };
-  return { ids, clock, prepare, ...kept, ...forPeople, ...byItself };
+  const kept = { recovery, settings, hooks, catalogue, ruleBook, signatures, groupRules, places };
+  return { ids, prepare, ...kept, candidates, redrives, regroup, intake, ownIngest, completion, failed };
 }
 
 /** An operation of a folder, handed its parts. */
@@ -156,7 +136,7 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
       return redrives.edit(messageId, { ...edit, groupId: group?.groupId ?? null });
     },
     ingest: (report: FailureReport, _actor: Actor) => ingestReport(parts, report),
-    evaluate: bound(evaluateRequest, parts),
+    evaluate: bound(evaluateRequest, candidates),
 
     groups: recovery.groups,
     group: bound(groupDetail, parts),
@@ -177,16 +157,18 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
      */
     deleteGroupRule: bound(deleteGroupRule, recovery),
     /** Asks for a fresh suggestion: opens the next round where the last one is closed. */
-    suggest: bound(suggest, parts),
+    suggest: bound(suggest, candidates),
     /** Nobody holds the group any more; where dead letters are open there is a suggestion again. */
-    release: bound(release, parts),
+    release: bound(release, candidates),
 
     candidates: bound(candidateList, candidates),
     candidate: bound(candidateDetail, candidates),
-    update: parts.update,
-    ...parts.decisions,
-    ...parts.claims,
-    execute: (candidateId: number, options: ExecuteOptions) => parts.execute(candidateId, options),
+    update: bound(update, candidates),
+    approve: bound(approve, candidates),
+    reject: bound(reject, candidates),
+    claim: bound(claim, candidates),
+    reportOutcome: bound(reportOutcome, candidates),
+    execute: (candidateId: number, options: ExecuteOptions) => execute(candidates, candidateId, options),
 
     actions: ({ actionType }: { readonly actionType?: string | undefined } = {}) => actionInfos(catalogue, recovery, actionType),
     register: catalogue.register,
@@ -196,7 +178,7 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
 
     ...booksOf(parts),
     /** What rules that are not in use would have suggested for the groups of the last days. */
-    whatIf: bound(whatIf, parts),
+    whatIf: bound(whatIf, candidates),
 
     provenance: recovery.provenance,
     stats: () => recovery.stats(NOT_INGESTED),
@@ -204,7 +186,7 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     on: parts.hooks.on,
 
     /** The handler of topic `recovery/evaluate`; null while the evaluator is switched off: then its messages wait. */
-    evaluateMessage: settings.evaluatorEnabled ? parts.evaluateMessage : null,
+    evaluateMessage: settings.evaluatorEnabled ? bound(evaluateMessage, candidates) : null,
     /** One look of each, for a process in which no jobs run. */
     steps: { ingest: ownIngest.step, complete: completion.step },
     /** Its jobs in this process, while it works. */

@@ -3,7 +3,6 @@
  * together or not at all.
  */
 import type { Home } from "../store/home.ts";
-import { createCandidateWrites } from "./candidates/candidate-write.ts";
 import { createCandidates } from "./candidates/candidates-sql.ts";
 import { createOutcomes } from "./confidence/outcomes-sql.ts";
 import { createDocuments } from "./documents.ts";
@@ -40,7 +39,6 @@ export function createRecords(home: Home) {
     ...createResolve(home),
     ...createRegroup(home),
     ...createCandidates(home),
-    ...createCandidateWrites(home),
     ...createProvenance(home),
     ...createOutcomes(home),
   };

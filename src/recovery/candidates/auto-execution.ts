@@ -1,8 +1,4 @@
-/**
- * Whether a suggestion may run without a person, and why not: pure gates over what was looked up. The rate is not asked
- * here but by the claim itself, where it is counted together with all others.
- */
-
+/** Whether a suggestion may run without a person, and what is kept of that, and of what a person chose instead, with its evaluation. */
 import type { Random } from "../../platform/random.ts";
 import { approvalsNeeded } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
@@ -12,8 +8,10 @@ import type { Ranked } from "../confidence/rank.ts";
 import { OVERFLOW } from "../fingerprint/learner.ts";
 import type { Group } from "../groups/group.ts";
 import type { RedrivePreview } from "../redrive/redrive.ts";
+import type { EvaluationJson } from "../rules/evaluation-json.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { isRecoveryTopic } from "../topics.ts";
+import type { Candidate } from "./candidate.ts";
 
 export interface AutoExecutionRecord {
   readonly allowed: boolean;
@@ -22,19 +20,36 @@ export interface AutoExecutionRecord {
   readonly explore?: string;
 }
 
-/** The action that a run without a person would learn most from, among those that may run so at all (R13). */
-export function toTry(ranked: readonly Ranked[], suggested: string, actions: readonly CatalogueAction[], random: Random): string {
-  const may = new Set(actions.filter(runsByItself).map(({ actionCode }) => actionCode));
-  return actionToTry(
-    ranked,
-    suggested,
-    (action) => may.has(action),
-    () => random.next(),
-  );
+/** What was allowed was the suggestion: an evaluation that is delivered later must not run another action in its place. */
+const NO_ACTION: AutoExecutionRecord = { allowed: false, refusals: ["no_action"] };
+
+interface KeptEvaluation extends EvaluationJson {
+  readonly auto_execution: AutoExecutionRecord;
+  /** Who chose the action; absent: the engine did. The next evaluation leaves their choice alone. */
+  readonly selected_by?: string;
 }
 
-const runsByItself = (action: CatalogueAction): boolean =>
-  action.isActive && action.isAutomated && action.risk === "safe" && approvalsNeeded(action) === 0;
+export const keptOf = ({ evaluation }: Candidate) => JSON.parse(evaluation ?? "{}") as Partial<KeptEvaluation>;
+
+export function exploredBy(candidate: Candidate, suggested: string | null): string {
+  return JSON.stringify({ ...keptOf(candidate), explored: { instead_of: suggested } });
+}
+
+export function chosenBy(candidate: Candidate, action: string, actor: string) {
+  const kept = keptOf(candidate);
+  const { recommended, alternatives = [] } = kept;
+  const said = [...(recommended ? [recommended] : []), ...alternatives].find((each) => each.action === action);
+  const evaluation = JSON.stringify({ ...kept, auto_execution: NO_ACTION, selected_by: actor });
+  return { evaluation, confidence: said?.confidence ?? null };
+}
+
+/** The action that a run without a person would learn most from, among those that may run so at all (R13). */
+export function toTry(ranked: readonly Ranked[], suggested: string, actions: readonly CatalogueAction[], random: Random): string {
+  const safe = actions.filter(({ isActive, isAutomated, risk }) => isActive && isAutomated && risk === "safe");
+  const may = new Set(safe.filter((each) => approvalsNeeded(each) === 0).map(({ actionCode }) => actionCode));
+  const mayTry = (action: string) => may.has(action);
+  return actionToTry(ranked, suggested, mayTry, () => random.next());
+}
 
 interface Asked {
   readonly settings: Pick<RecoverySettings, "autoExecute" | "autoMessagesMax">;
@@ -46,7 +61,7 @@ interface Asked {
 
 export function autoExecutionOf(given: Asked, tried: (suggested: string) => string): AutoExecutionRecord {
   const { settings, action, confidence, group, blastRadius } = given;
-  if (action === null) return { allowed: false, refusals: ["no_action"] };
+  if (action === null) return NO_ACTION;
   const refusals = autoExecutionRefusals({
     enabled: settings.autoExecute,
     confidence,
@@ -54,6 +69,7 @@ export function autoExecutionOf(given: Asked, tried: (suggested: string) => stri
     safe: action.risk === "safe",
     needsApproval: approvalsNeeded(action) > 0,
     insideBudget: blastRadius.messages <= settings.autoMessagesMax,
+    // The claim itself asks for the rate, where it is counted together with all others.
     insideRate: true,
     ofRecovery: isRecoveryTopic(group.topic) || blastRadius.topics.some(({ topic }) => isRecoveryTopic(topic)),
     ofOverflow: group.template === OVERFLOW,

@@ -1,107 +1,73 @@
-/**
- * Executions that who reported the failures carries out itself: claim a candidate, do it, report what became of it. The claim sets a fence
- * and a lease as an execution of ours does; a report that comes after the lease, or for an execution that was replaced, changes nothing.
- */
+/** Executions that who reported the failures carries out itself: claimed under a fence and a lease, and its outcome reported under both. */
 import { MakegoodError } from "../../message/errors.ts";
-import type { Hooks } from "../hooks.ts";
-import { line } from "../provenance.ts";
 import type { ClaimRequest, OutcomeReport } from "../recovery.ts";
 import type { Candidate } from "./candidate.ts";
-import { endedBy, ending, startedOf, startText } from "./ending.ts";
 import { REPORTS_MAX } from "./execution-plan.ts";
-import { actionOf, type CandidateDeps, type Found, refuseUnapproved, untilWritten, writtenOf, wrongState } from "./found.ts";
-import { reopenIfLeft } from "./reopen.ts";
-
-export interface ClaimDeps extends CandidateDeps {
-  readonly ids: () => string;
-  readonly hooks: Hooks;
-}
-
-export interface Claims {
-  claim(candidateId: number, by: ClaimRequest): Promise<Candidate>;
-  reportOutcome(candidateId: number, by: OutcomeReport): Promise<Candidate>;
-}
+import { endedBy, ending, reopenIfLeft, resultOf, starting, tookMs } from "./execution-record.ts";
+import { actionOf, type CandidateDeps, type Change, change, type Found, refuseUnapproved, wrongState } from "./found.ts";
 
 /** Long enough for a batch of another system, short enough that it is missed the same day. */
 export const CLAIM_LEASE_MS = { default: 900_000, min: 1_000, max: 24 * 3_600_000 } as const;
 
-export function createClaims(deps: ClaimDeps): Claims {
-  const { recovery, hooks, ids } = deps;
-
-  /** Who claimed it needs longer. */
-  async function extend({ candidate }: Found, by: ClaimRequest, leaseMs: number): Promise<Candidate | "again"> {
-    const { candidateId, version } = candidate;
-    const { executionId } = by;
-    const mine = candidate.executionId === executionId && startedOf(candidate).reports !== undefined;
-    if (!mine) throw replaced(candidate, executionId);
-    const written = await recovery.write({ candidateId, executionId, version, leased: true, patch: { leaseMs }, provenance: [] });
-    return written.kind === "version_conflict" ? "again" : writtenOf(candidateId, written);
+export async function claim(deps: CandidateDeps, candidateId: number, by: ClaimRequest): Promise<Candidate> {
+  const { executionId, leaseMs = CLAIM_LEASE_MS.default } = by;
+  const { candidate, group } = await change(deps, candidateId, by.version, (found) =>
+    executionId === undefined ? claiming(deps, found, by, leaseMs) : extension(found, executionId, leaseMs),
+  );
+  if (executionId === undefined) {
+    await deps.hooks.tell("on_execution_start", { candidate, group, executionId: candidate.executionId as string });
   }
+  return candidate;
+}
 
-  async function claimOnce(found: Found, by: ClaimRequest): Promise<Candidate | "again"> {
-    const { candidate, group } = found;
-    const { candidateId, groupId, version, decision } = candidate;
-    const { leaseMs = CLAIM_LEASE_MS.default } = by;
-    if (by.executionId !== undefined) return extend(found, by, leaseMs);
-    const state = decision === "rejected" ? "rejected" : candidate.executionStatus;
-    if (state !== "pending") throw wrongState(candidate, `Candidate ${candidateId} is ${state}: it can be claimed only once.`);
-    const { actionCode } = actionOf(found);
-    const { open, through } = await recovery.openReports(groupId, REPORTS_MAX);
-    const against = whyNot(found, open);
-    const refused = `Candidate ${candidateId} cannot be claimed: ${against}.`;
-    if (against !== null) throw new MakegoodError("action_refused", refused, { candidateId, groupId });
-    await refuseUnapproved(recovery, found, by);
-    const executionId = ids();
-    const said = { candidateId, groupId, action: actionCode, confidenceBefore: candidate.confidence, reason: by.reason ?? null };
-    const written = await recovery.write({
-      candidateId,
-      version,
-      groupVersion: group.version,
-      patch: {
-        ...{ decision: decision === "pending" ? "approved" : undefined, executionStatus: "executing", executionId },
-        ...{ executed: true, executedBy: by.actor, leaseMs, executionResult: startText({ reports: open }) },
-        ...{ reportsThrough: through, groupVersion: group.version },
-      },
-      provenance: [line("executing", by, { ...said, details: { execution_id: executionId, reports: open, claimed: true } })],
-    });
-    if (written.kind === "version_conflict") return "again";
-    const claimed = writtenOf(candidateId, written);
-    await hooks.tell("on_execution_start", { candidate: claimed, group, executionId });
-    return claimed;
+async function claiming(deps: CandidateDeps, found: Found, by: ClaimRequest, leaseMs: number): Promise<Change> {
+  const { recovery, ids } = deps;
+  const { candidate } = found;
+  const { candidateId, groupId, decision } = candidate;
+  const state = decision === "rejected" ? "rejected" : candidate.executionStatus;
+  if (state !== "pending") throw wrongState(candidate, `Candidate ${candidateId} is ${state}: it can be claimed only once.`);
+  actionOf(found);
+  const { open: reports, through: reportsThrough } = await recovery.openReports(groupId, REPORTS_MAX);
+  const against = whyNot(found, reports);
+  const refused = `Candidate ${candidateId} cannot be claimed: ${against}.`;
+  if (against !== null) throw new MakegoodError("action_refused", refused, { candidateId, groupId });
+  await refuseUnapproved(recovery, found, by);
+  return starting(found, by, { executionId: ids(), leaseMs, reportsThrough }, { reports }, { reports, claimed: true });
+}
+
+function extension({ candidate }: Found, executionId: string, leaseMs: number): Change {
+  const mine = candidate.executionId === executionId && resultOf(candidate).reports !== undefined;
+  if (!mine) throw replaced(candidate, executionId);
+  return { executionId, leased: true, patch: { leaseMs }, provenance: [] };
+}
+
+export async function reportOutcome(deps: CandidateDeps, candidateId: number, by: OutcomeReport): Promise<Candidate> {
+  const status = endedBy(by);
+  const { candidate, group, changed } = await change(deps, candidateId, undefined, (found) => outcome(deps, found, by));
+  if (!changed) return candidate;
+  await deps.hooks.tell("on_execution_complete", { candidate, group, result: status });
+  await reopenIfLeft(deps, candidate);
+  return candidate;
+}
+
+function outcome({ clock }: CandidateDeps, { candidate }: Found, by: OutcomeReport): Change | null {
+  const { candidateId, executionStatus, executedBy, selectedAction: action } = candidate;
+  const { executionId, healed, failed, note = null } = by;
+  if (candidate.executionId !== executionId) throw replaced(candidate, executionId);
+  const { reports, ...before } = resultOf(candidate);
+  // The answer to the first report was lost: the same once more.
+  if (executionStatus !== "executing" && before.healed === healed && before.failed === failed) return null;
+  if (executionStatus === "executing" && reports === undefined) {
+    const text = `Candidate ${candidateId} is executed here, by ${executedBy}: nothing is to be reported for it.`;
+    throw wrongState(candidate, text);
   }
-
-  async function reportOnce({ candidate, group }: Found, by: OutcomeReport): Promise<Candidate | "again"> {
-    const { candidateId, version, executedAt } = candidate;
-    const { executionId, healed, failed } = by;
-    if (candidate.executionId !== executionId) throw replaced(candidate, executionId);
-    const { reports, ...before } = startedOf(candidate) as { reports?: number; healed?: number; failed?: number };
-    // The answer to the first report was lost: the same once more.
-    if (candidate.executionStatus !== "executing" && before.healed === healed && before.failed === failed) return candidate;
-    if (candidate.executionStatus === "executing" && reports === undefined) {
-      const text = `Candidate ${candidateId} is executed here, by ${candidate.executedBy}: nothing is to be reported for it.`;
-      throw wrongState(candidate, text);
-    }
-    if (reports !== undefined && healed + failed > reports) {
-      const detail = `must add up to at most ${reports}, the failures that were claimed`;
-      throw new MakegoodError("invalid_request", `healed and failed ${detail}.`, { errors: [{ field: "healed", detail }] });
-    }
-    const status = endedBy(by);
-    const result = { action: candidate.selectedAction, reports, healed, failed, note: by.note ?? null };
-    const durationMs = executedAt && Math.max(0, deps.clock.wallMs() - executedAt.getTime());
-    const end = ending(candidate, status, by, { result, durationMs, confidenceAfter: null });
-    const under = { candidateId, executionId, version, leased: true };
-    const written = await recovery.write({ ...under, learned: { healed, failed }, ...end });
-    if (written.kind === "version_conflict") return "again";
-    const after = writtenOf(candidateId, written);
-    await hooks.tell("on_execution_complete", { candidate: after, group, result: status });
-    await reopenIfLeft(recovery, { ids }, after);
-    return after;
+  if (reports !== undefined && healed + failed > reports) {
+    const detail = `must add up to at most ${reports}, the failures that were claimed`;
+    throw new MakegoodError("invalid_request", `healed and failed ${detail}.`, { errors: [{ field: "healed", detail }] });
   }
-
-  return {
-    claim: (candidateId, by) => untilWritten(deps, candidateId, by.version, (found) => claimOnce(found, by)),
-    reportOutcome: (candidateId, by) => untilWritten(deps, candidateId, undefined, (found) => reportOnce(found, by)),
-  };
+  const result = { action, reports, healed, failed, note };
+  const end = ending(candidate, endedBy(by), by, result, { durationMs: tookMs(candidate, clock) });
+  return { executionId, leased: true, learned: { healed, failed }, ...end };
 }
 
 function whyNot({ group }: Found, open: number): string | null {
@@ -111,7 +77,7 @@ function whyNot({ group }: Found, open: number): string | null {
   return open > 0 ? null : `group ${groupId} has no open failure that another service reported`;
 }
 
-function replaced(candidate: Candidate, executionId: string | undefined): MakegoodError {
+function replaced(candidate: Candidate, executionId: string): MakegoodError {
   const { candidateId, executionId: now, executionStatus } = candidate;
   const text = `The execution ${executionId} of candidate ${candidateId} is not its last one (${now ?? "none"}, ${executionStatus}): nothing was changed. Claim the group's current candidate, or report what still fails again.`;
   return wrongState(candidate, text);

@@ -1,36 +1,21 @@
-/**
- * Ends executions: those whose redrive has ended, by what became of its messages (never by the answer of a call), and those whose
- * process died before a redrive carried them on, as `unknown`. Looks now and then and when an event says that a redrive moved;
- * two processes that look at once end an execution once.
- */
-import { isMakegoodError } from "../../message/errors.ts";
-import type { Events } from "../../observe/events.ts";
-import type { Clock } from "../../platform/clock.ts";
+/** Ends executions, once each: by what became of their messages, never by the answer of a call; as `unknown` where a process died. */
+import { errorText, isMakegoodError } from "../../message/errors.ts";
 import type { MaintenanceJob } from "../../platform/job.ts";
-import type { Hooks } from "../hooks.ts";
+import type { SentReports } from "../failures/reports-sql.ts";
 import { SYSTEM } from "../provenance.ts";
-import type { Records } from "../records.ts";
+import { UNKNOWN_MS_MAX } from "../redrive/next-step.ts";
 import type { Redrive } from "../redrive/redrive.ts";
-import type { Candidate, CandidateWrite, ExecutionStatus } from "./candidate.ts";
-import type { ConfidenceNow } from "./confidence-now.ts";
-import { breakersOf, endedBy, ending, plannedHold, startedOf } from "./ending.ts";
-import { reopenIfLeft } from "./reopen.ts";
-import type { Resend } from "./resend.ts";
-
-export interface CompletionDeps {
-  readonly recovery: Records;
-  readonly resend: Resend;
-  readonly confidenceNow: ConfidenceNow;
-  readonly ids: () => string;
-  readonly hooks: Hooks;
-  readonly events: Events;
-  readonly clock: Clock;
-}
+import type { Candidate } from "./candidate.ts";
+import type { ExecutionStatus } from "./candidate-state.ts";
+import { confidenceNow } from "./evaluate-failure.ts";
+import { endedBy, ending, reopenIfLeft, resultOf, tookMs } from "./execution-record.ts";
+import type { CandidateDeps, Change } from "./found.ts";
 
 const PAGE = 100;
+/** Reported failures that are sent again in one write. */
+const SENT_MAX = 200;
 const EVERY_MS = 5_000;
-/** While reported failures are sent again. */
-const SOON_MS = 500;
+const WHILE_SENDING_MS = 500;
 /** Longer than a process that lives takes from the start of a redrive to its next write. */
 const GRACE_MS = 30_000;
 /** Once in so long it looks whether a process was killed between the end of an execution and what follows from it. */
@@ -42,87 +27,118 @@ export function endOf({ mode, status, counts }: Pick<Redrive, "mode" | "status" 
   // What was to be done is done; watching goes on for as long as it takes.
   if (mode === "watch") return "succeeded";
   const { sent, healed, failed, waiting } = counts;
-  const touched = sent + healed + failed;
   const ended = status === "done" || status === "stopped" || status === "cancelled";
   // What is resolved is ended; whether it stays so is learned later.
   if (!ended && !(mode === "resolve" && status === "running" && waiting === 0)) return null;
-  if (touched === 0) return "skipped";
+  if (sent + healed + failed === 0) return "skipped";
   if (mode === "resolve") return "succeeded";
   return status === "done" && endedBy(counts) === "succeeded" ? "succeeded" : "failed";
 }
 
-export function createCompletion({ recovery, resend, confidenceNow, ids, hooks, events, clock }: CompletionDeps) {
+/** What comes next: so many to send, to wait, or why it ends. */
+export function nextSend(
+  { canary, failureShareMax }: { readonly canary: number; readonly failureShareMax: number },
+  { waiting, sent, healed, failed }: SentReports,
+  isOld: boolean,
+): number | "wait" | "end" | "stop" {
+  const known = healed + failed;
+  if (sent > 0 && isOld) return "end";
+  const inCanary = known + sent <= canary && canary > 0;
+  if (inCanary && known + sent < canary && waiting > 0) return Math.min(canary - known - sent, SENT_MAX);
+  // The whole canary counts, as in a redrive.
+  if (inCanary && sent > 0) return "wait";
+  if (waiting > 0) return known > 0 && failed / known > failureShareMax ? "stop" : SENT_MAX;
+  return sent > 0 ? "wait" : "end";
+}
+
+/** All it knows is in the store: any process takes the next step, two at once send each failure once. Null: it goes on, or is no such one. */
+export async function resend({ recovery, ids, clock }: CandidateDeps, candidate: Candidate) {
+  const { candidateId, groupId, executionId, executedAt, executionStatus } = candidate;
+  const { sends } = resultOf(candidate);
+  if (executionStatus !== "executing" || executionId === null || !sends || clock.wallMs() < sends.notBeforeMs) return null;
+  const sending = { candidateId, groupId, executionId, through: sends.through };
+  const isOld = executedAt !== null && clock.wallMs() - executedAt.getTime() > UNKNOWN_MS_MAX;
+  let reason: string | null = null;
+  for (;;) {
+    const counts = await recovery.sentReports(sending);
+    const next = reason === null ? nextSend(sends, counts, isOld) : "end";
+    if (next === "wait") return null;
+    if (next === "stop") reason = `${counts.failed} of the first ${counts.healed + counts.failed} failed: the rest stays open`;
+    else if (next === "end") return { status: reason === null ? endedBy(counts) : ("failed" as const), counts, reason };
+    else {
+      try {
+        if ((await recovery.sendReports(sending, next, ids)) === 0) return null;
+      } catch (error) {
+        if (!isMakegoodError(error) || error.retryable) throw error;
+        reason = errorText(error);
+      }
+    }
+  }
+}
+
+interface End {
+  readonly status: ExecutionStatus;
+  readonly result: Readonly<Record<string, unknown>>;
+  readonly learned?: Change["learned"];
+}
+
+export function createCompletion(deps: CandidateDeps) {
+  const { recovery, hooks, events, clock } = deps;
   let nextMs = EVERY_MS;
 
-  async function end(
-    candidate: Candidate,
-    status: ExecutionStatus,
-    result: Record<string, unknown>,
-    learned?: CandidateWrite["learned"],
-  ): Promise<boolean> {
-    const { candidateId, groupId, executionId, version, executedAt } = candidate;
+  async function bySent(candidate: Candidate): Promise<End | null> {
+    const resent = await resend(deps, candidate);
+    if (resent === null) {
+      if (resultOf(candidate).sends) nextMs = WHILE_SENDING_MS;
+      return null;
+    }
+    const { status, counts, reason } = resent;
+    return { status, result: { counts, reason }, learned: counts };
+  }
+
+  async function byRedrive(candidate: Candidate): Promise<End | null> {
+    if (candidate.redriveId === null) return bySent(candidate);
+    const redrive = await recovery.redrives.get(candidate.redriveId);
+    const { breakers } = resultOf(candidate);
+    const came = redrive && endOf(redrive);
+    // A breaker that was opened is something that can be rolled back.
+    const status = came === "skipped" && breakers ? "failed" : came;
+    if (!redrive || status === null) return null;
+    const { redriveId, mode, counts, statusReason, createdAt } = redrive;
+    // The process that began to watch ends it at once, unless it was killed.
+    if (mode === "watch" && clock.wallMs() - createdAt.getTime() < GRACE_MS) return null;
+    const so = { mode, redrive_id: redriveId, redrive_status: redrive.status, reason: statusReason, counts };
+    return { status, result: { ...so, ...(breakers && { breakers }) } };
+  }
+
+  async function byLease(candidate: Candidate): Promise<End | null> {
+    if (candidate.redriveId !== null) return null;
+    const claimed = resultOf(candidate).reports !== undefined;
+    const who = claimed ? "who claimed it did not report in time" : "its process died or stalled";
+    const error = `${who} while it executed: look what happened, then say succeeded or failed`;
+    return { status: "unknown", result: { error } };
+  }
+
+  async function end(candidate: Candidate, { status, result: came, learned }: End): Promise<boolean> {
+    const { candidateId, groupId, executionId, version, selectedAction: action } = candidate;
     if (executionId === null) return false;
-    const hold = status === "succeeded" ? plannedHold(candidate) : undefined;
-    const durationMs = executedAt && Math.max(0, clock.wallMs() - executedAt.getTime());
-    const confidenceAfter = await confidenceNow(candidate);
-    const write = ending(candidate, status, SYSTEM, { result, hold, durationMs, confidenceAfter });
+    const hold = status === "succeeded" ? resultOf(candidate).hold : undefined;
+    const known = { durationMs: tookMs(candidate, clock), confidenceAfter: await confidenceNow(deps, candidate) };
+    const write = ending(candidate, status, SYSTEM, { action, ...came }, known, hold);
     const written = await recovery.write({ candidateId, executionId, version, learned, ...write });
     // Another process ended it, or wrote to it: the next look sees.
     if (written.kind !== "done") return false;
     const group = await recovery.group(groupId);
     if (group) await hooks.tell("on_execution_complete", { candidate: written.candidate, group, result: status });
+    await reopenIfLeft(deps, candidate);
     return true;
-  }
-
-  /** Reported failures that were sent again, by what became of the messages. */
-  async function endBySent(candidate: Candidate): Promise<boolean> {
-    const resent = await resend(candidate);
-    if (resent === null && startedOf(candidate).sends) nextMs = SOON_MS;
-    if (resent === null) return false;
-    const { status, counts, reason } = resent;
-    const ended = await end(candidate, status, { action: candidate.selectedAction, counts, reason }, counts);
-    if (ended) await reopenIfLeft(recovery, { ids }, candidate);
-    return ended;
-  }
-
-  async function endByRedrive(candidate: Candidate): Promise<boolean> {
-    if (candidate.redriveId === null) return endBySent(candidate);
-    const redrive = await recovery.redrives.get(candidate.redriveId);
-    const breakers = breakersOf(candidate);
-    const came = redrive && endOf(redrive);
-    // A breaker that was opened is something that can be rolled back.
-    const status = came === "skipped" && breakers.length > 0 ? "failed" : came;
-    if (!redrive || status === null) return false;
-    // The process that began to watch ends it at once, unless it was killed.
-    if (redrive.mode === "watch" && clock.wallMs() - redrive.createdAt.getTime() < GRACE_MS) return false;
-    const { redriveId: id, mode, counts, statusReason } = redrive;
-    const result = {
-      action: candidate.selectedAction,
-      mode,
-      redrive_id: id,
-      redrive_status: redrive.status,
-      reason: statusReason,
-      counts,
-      ...(breakers.length > 0 && { breakers }),
-    };
-    const ended = await end(candidate, status, result);
-    if (ended) await reopenIfLeft(recovery, { ids }, candidate);
-    return ended;
-  }
-
-  async function endUnknown(candidate: Candidate): Promise<boolean> {
-    if (candidate.redriveId !== null) return false;
-    const who =
-      startedOf(candidate).reports === undefined ? "its process died or stalled" : "who claimed it did not report in time";
-    const error = `${who} while it executed: look what happened, then say succeeded or failed`;
-    return end(candidate, "unknown", { action: candidate.selectedAction, error });
   }
 
   async function sweep(): Promise<void> {
     const since = clock.wallMs() - RECENT_MS;
     for (const executionStatus of ["succeeded", "failed", "skipped"] as const) {
       const { data } = await recovery.candidates({ executionStatus, limit: PAGE });
-      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfLeft(recovery, { ids }, each);
+      for (const each of data) if (each.updatedAt.getTime() > since) await reopenIfLeft(deps, each);
     }
   }
 
@@ -132,19 +148,22 @@ export function createCompletion({ recovery, resend, confidenceNow, ids, hooks, 
     let ended = 0;
     let broken: unknown;
     // An execution that cannot be ended does not stop the others; a store that is away stops them all.
-    const tryOne = async (candidate: Candidate, one: (candidate: Candidate) => Promise<boolean>): Promise<void> => {
-      try {
-        if (await one(candidate)) ended++;
-      } catch (error) {
-        if (isMakegoodError(error) && error.retryable) throw error;
-        broken ??= error;
+    const endEach = async (candidates: readonly Candidate[], cameTo: (candidate: Candidate) => Promise<End | null>) => {
+      for (const candidate of candidates) {
+        try {
+          const came = await cameTo(candidate);
+          if (came && (await end(candidate, came))) ended++;
+        } catch (error) {
+          if (isMakegoodError(error) && error.retryable) throw error;
+          broken ??= error;
+        }
       }
     };
-    for (const candidate of await recovery.expiredExecutions(PAGE)) await tryOne(candidate, endUnknown);
+    await endEach(await recovery.expiredExecutions(PAGE), byLease);
     let cursor: string | undefined;
     do {
       const page = await recovery.candidates({ executionStatus: "executing", current: false, limit: PAGE, cursor });
-      for (const candidate of page.data) await tryOne(candidate, endByRedrive);
+      await endEach(page.data, byRedrive);
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
     if (broken !== undefined) throw broken;
@@ -153,20 +172,12 @@ export function createCompletion({ recovery, resend, confidenceNow, ids, hooks, 
 
   const moved = (now: () => void) =>
     events.on((event) => event.type === "redrive" && event.candidateId !== null && now(), { seldom: true });
+  const run = () => step().then(() => nextMs);
 
   return {
     step,
     jobs: [
-      {
-        name: "recovery_completion",
-        everyMs: EVERY_MS,
-        where: "each",
-        hear: moved,
-        run: async () => {
-          await step();
-          return nextMs;
-        },
-      },
+      { name: "recovery_completion", everyMs: EVERY_MS, where: "each", hear: moved, run },
       { name: "recovery_reopen", everyMs: SWEEP_MS, where: "each", run: sweep },
     ] satisfies MaintenanceJob[],
   };

@@ -1,10 +1,11 @@
 /** Candidates as people see them: with their group, what is known, what an execution would touch, and who has done what. */
-
 import { actionInfo } from "../actions/info.ts";
+import type { Group } from "../groups/group.ts";
 import type { Paged } from "../pages.ts";
 import type { Records } from "../records.ts";
 import type { CandidateDetail, CandidateInGroup } from "../recovery.ts";
-import type { Candidate, CandidateFilter } from "./candidate.ts";
+import type { Candidate } from "./candidate.ts";
+import type { CandidateFilter } from "./candidates-sql.ts";
 import { blastRadiusOf, type CandidateDeps, find } from "./found.ts";
 
 const INPUTS = 20;
@@ -16,36 +17,28 @@ export async function candidateDetail(
   { provenance = false }: { readonly provenance?: boolean | undefined } = {},
 ): Promise<CandidateDetail> {
   const { candidate, group, standing } = await find(deps, candidateId);
-  const { recovery } = deps;
+  const { recovery, catalogue } = deps;
+  const { groupId, selectedAction } = candidate;
   const [inputs, action, blastRadius, lines] = await Promise.all([
-    recovery.occurrences(group.groupId, { limit: INPUTS }),
-    candidate.selectedAction === null ? null : actionInfo(deps.catalogue, recovery, candidate.selectedAction, group.groupId),
-    blastRadiusOf(recovery, group.groupId),
+    recovery.occurrences(groupId, { limit: INPUTS }),
+    selectedAction === null ? null : actionInfo(catalogue, recovery, selectedAction, groupId),
+    blastRadiusOf(recovery, groupId),
     provenance ? recovery.provenance({ candidateId }, { limit: LINES }) : null,
   ]);
-  return {
-    candidate,
-    group,
-    inputs: inputs.data,
-    action,
-    approvalsMissing: standing.missing,
-    lapsed: standing.lapsed,
-    lapsedReason: standing.lapsedReason,
-    blastRadius,
-    provenance: lines?.data ?? null,
-  };
+  const { missing: approvalsMissing, lapsed, lapsedReason } = standing;
+  const known = { inputs: inputs.data, action, blastRadius, provenance: lines?.data ?? null };
+  return { candidate, group, ...known, approvalsMissing, lapsed, lapsedReason };
 }
 
-export async function candidateList(
-  { recovery }: Pick<CandidateDeps, "recovery">,
-  filter: CandidateFilter,
-): Promise<Paged<CandidateInGroup>> {
+export async function candidateList({ recovery }: CandidateDeps, filter: CandidateFilter): Promise<Paged<CandidateInGroup>> {
   if (filter.order === "size" && filter.groupId === undefined) return largestFirst(recovery, filter);
   const { data, nextCursor } = await recovery.candidates(filter);
   const groups = await recovery.groupsById([...new Set(data.map(({ groupId }) => groupId))]);
-  const pairs = data.map((candidate: Candidate) => ({ candidate, group: groups.get(candidate.groupId) }));
-  return { data: pairs.filter((pair): pair is CandidateInGroup => pair.group !== undefined), nextCursor };
+  return { data: data.flatMap((candidate) => inGroup(candidate, groups.get(candidate.groupId))), nextCursor };
 }
+
+const inGroup = (candidate: Candidate | undefined, group: Group | undefined): CandidateInGroup[] =>
+  candidate && group ? [{ candidate, group }] : [];
 
 /** Groups that are looked at for one page, where few of them fit the rest of the filter. */
 const LOOKED_MAX = 2_000;
@@ -63,10 +56,7 @@ async function largestFirst(
     const groupId = page.data.map((group) => group.groupId);
     const found = await recovery.candidates({ ...filter, current: true, groupId, limit });
     const byGroup = new Map(found.data.map((candidate) => [candidate.groupId, candidate]));
-    for (const group of page.data) {
-      const candidate = byGroup.get(group.groupId);
-      if (candidate) data.push({ candidate, group });
-    }
+    data.push(...page.data.flatMap((group) => inGroup(byGroup.get(group.groupId), group)));
     looked += page.data.length;
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined && data.length < limit && looked < LOOKED_MAX);

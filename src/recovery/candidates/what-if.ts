@@ -1,22 +1,10 @@
-/**
- * What other rules would have suggested: every group that failed lately is evaluated by the rules in use and by those that are tried, with
- * what is known today. Nothing is written, and it ends after so many groups.
- */
+/** What other rules would have suggested for the groups that failed lately, with what is known today. Nothing is written. */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
-import type { Clock } from "../../platform/clock.ts";
-import type { Records } from "../records.ts";
-import type { Evaluation } from "../rules/evaluate.ts";
 import { ruleReader } from "../rules/parse-rule.ts";
 import { prepareRules, type RuleSet } from "../rules/rule-set.ts";
-import { type EvaluateFailure, failureOf } from "./evaluate-failure.ts";
-
-export interface WhatIfDeps {
-  readonly recovery: Pick<Records, "groups" | "occurrences">;
-  readonly ruleBook: { set(): Promise<RuleSet> };
-  readonly evaluateFailure: EvaluateFailure;
-  readonly clock: Clock;
-}
+import { type EvaluatedFailure, evaluateFailure, failureOf } from "./evaluate-failure.ts";
+import type { CandidateDeps } from "./found.ts";
 
 export interface WhatIfRequest {
   /** As `putRule` takes them, parsed; each has its id. */
@@ -31,7 +19,8 @@ export interface WhatIfRequest {
 const DAY_MS = 86_400_000;
 const PAGE = 100;
 
-export async function whatIf({ recovery, ruleBook, evaluateFailure, clock }: WhatIfDeps, request: WhatIfRequest) {
+export async function whatIf(deps: CandidateDeps, request: WhatIfRequest) {
+  const { recovery, ruleBook, clock } = deps;
   const { days = 7, limit = 500 } = request;
   const inUse = await ruleBook.set();
   const tried = rulesWith(inUse, request.rules);
@@ -43,8 +32,8 @@ export async function whatIf({ recovery, ruleBook, evaluateFailure, clock }: Wha
     const page = await recovery.groups({ since, limit: Math.min(PAGE, limit - groups), cursor });
     for (const group of page.data) {
       const failure = await failureOf(recovery, group);
-      const [now, then] = [await evaluateFailure(failure, group, inUse), await evaluateFailure(failure, group, tried)];
-      const [before, after] = [supposed(now.evaluation), supposed(then.evaluation)];
+      const before = supposed(await evaluateFailure(deps, failure, group, inUse));
+      const after = supposed(await evaluateFailure(deps, failure, group, tried));
       if (before?.action !== after?.action) data.push({ ...group, before, after });
     }
     groups += page.data.length;
@@ -55,7 +44,7 @@ export async function whatIf({ recovery, ruleBook, evaluateFailure, clock }: Wha
 }
 
 /** With what became of the action before, on the nearest level that knows; null: nothing is known. */
-function supposed({ recommended }: Evaluation) {
+function supposed({ evaluation: { recommended } }: EvaluatedFailure) {
   if (recommended === undefined) return null;
   const { action, confidence, contributions } = recommended;
   return { action, confidence, ended: contributions.find(({ from }) => from !== "prior") ?? null };

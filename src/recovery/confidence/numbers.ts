@@ -1,5 +1,5 @@
 /** What the recovery engine counts: what became of messages that an action touched, and how much there is of everything. */
-import type { Decision, EvaluationStatus, ExecutionStatus } from "../candidates/candidate.ts";
+import type { Decision, EvaluationStatus, ExecutionStatus } from "../candidates/candidate-state.ts";
 
 /** Executions of an action over all groups as they weigh now, without those that came after a repair. */
 export interface OutcomeCount {

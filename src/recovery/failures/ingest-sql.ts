@@ -6,9 +6,9 @@
 
 import type { Row, Run } from "../../store/home.ts";
 import { clockSql, epoch } from "../../store/shared/clock-sql.ts";
-import type { Candidate } from "../candidates/candidate.ts";
+import { type Candidate, candidateColumns, candidateOf } from "../candidates/candidate.ts";
 import type { GroupIdentity } from "../groups/group.ts";
-import { candidateColumns, candidateOf, IDENTITY_COLUMNS, identityValues } from "../rows.ts";
+import { IDENTITY_COLUMNS, identityValues } from "../rows.ts";
 import type { NewOccurrence } from "./failure.ts";
 
 /** The group that a merged one became part of, else itself: an id in text. */

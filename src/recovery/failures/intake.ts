@@ -4,7 +4,7 @@
  */
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
-import type { IngestSettings } from "../candidates/when.ts";
+import type { IngestSettings } from "../candidates/rounds.ts";
 import type { Failure } from "../fingerprint/fingerprint.ts";
 import type { Records } from "../records.ts";
 import type { Ingested, NewOccurrence } from "./failure.ts";

@@ -6,7 +6,7 @@
 import { isMakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
-import { type IngestSettings, makesRoom } from "../candidates/when.ts";
+import { type IngestSettings, makesRoom } from "../candidates/rounds.ts";
 import type { Fingerprints } from "../fingerprint/fingerprint.ts";
 import { scopeOf } from "../fingerprint/group-rules.ts";
 import type { Group } from "../groups/group.ts";

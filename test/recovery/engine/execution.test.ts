@@ -165,6 +165,17 @@ describe("an execution", () => {
     }
   });
 
+  it("DR-5: nothing outside is begun after its lease, also while nobody has seen that it is over", async () => {
+    const { scene, candidate } = await ready("circuit_breaker");
+    scene.engine.on("on_execution_start", () => new Promise(() => {}), { timeoutMs: 2 * MINUTE_MS });
+    const late = scene.engine.execute(candidate.candidateId, ANN).catch((error: unknown) => error);
+    await scene.clock.advance(2 * MINUTE_MS + 1);
+    expect(await late).toMatchObject({ code: "wrong_state" });
+    expect((await scene.store.topics.get(TOPIC))?.breaker.state).toBe("closed");
+    expect(await scene.engine.steps.complete()).toBe(1);
+    expect(await scene.candidate()).toMatchObject({ executionStatus: "unknown", redriveId: null });
+  });
+
   it("what could not be begun, with nothing done, is failed with its reason and not left executing", async () => {
     for (const action of ["retry_exponential", "manual_intervention", "skip_task"]) {
       const { scene, candidate } = await ready(action);

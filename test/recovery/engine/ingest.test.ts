@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { MakegoodError } from "../../../src/message/errors.ts";
-import { evaluationIsDue } from "../../../src/recovery/candidates/when.ts";
+import { evaluationIsDue } from "../../../src/recovery/candidates/rounds.ts";
 import { NOTIFY_TOPIC, RECOVERY_TOPIC } from "../../../src/recovery/topics.ts";
 import { ANN, createScene, dead, definition, type Scene, TOPIC } from "./scene.ts";
 

@@ -5,9 +5,10 @@
 import { describe, expect, it } from "vitest";
 import { createEvents } from "../../../src/observe/events.ts";
 import { createIds } from "../../../src/platform/ids.ts";
-import type { Candidate, CandidateWrite } from "../../../src/recovery/candidates/candidate.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import type { CandidateWrite } from "../../../src/recovery/candidates/candidates-sql.ts";
 import { endOf } from "../../../src/recovery/candidates/completion.ts";
-import { reopenIfLeft } from "../../../src/recovery/candidates/reopen.ts";
+import { reopenIfLeft } from "../../../src/recovery/candidates/execution-record.ts";
 import { carrierTopicName } from "../../../src/recovery/carrier.ts";
 import { createRecovery, type RecoveryEngine } from "../../../src/recovery/engine.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
@@ -263,7 +264,7 @@ describe("the next round after an execution", () => {
         return ENDED as Candidate;
       },
     };
-    expect(await reopenIfLeft(recovery, { ids: () => "" }, { ...ENDED, ...ended } as Candidate)).toBe(expected);
+    expect(await reopenIfLeft({ recovery, ids: () => "" }, { ...ENDED, ...ended } as Candidate)).toBe(expected);
     expect(reopened).toBe(expected ? 1 : 0);
   });
 });

@@ -3,7 +3,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { Candidate, CandidatePatch, CandidateWritten } from "../../../src/recovery/candidates/candidate.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import type { CandidatePatch, CandidateWritten } from "../../../src/recovery/candidates/candidates-sql.ts";
 import { newMessage, PLAIN, refused } from "../../../src/testing/store-conformance/fixtures.ts";
 import { allPages, play } from "./scene.ts";
 
@@ -276,7 +277,8 @@ describe("candidates: moves", () => {
       }
       const { candidateId } = await scene.open("fenceless");
       const patch = { executionStatus: "executing" } as const;
-      await refused("wrong_state", () => scene.recovery.write({ candidateId, patch, provenance: [], ...scene.at(1) }));
+      await assert.rejects(() => scene.recovery.write({ candidateId, patch, provenance: [], ...scene.at(1) }));
+      assert.equal((await scene.recovery.candidate(candidateId))?.executionStatus, "pending");
     }),
   );
 });

@@ -5,8 +5,9 @@
 import assert from "node:assert/strict";
 import type { ClaimedMessage, NewMessage } from "../../../src/message/message.ts";
 import type { Settlement } from "../../../src/message/settlement.ts";
-import type { Candidate, CandidateWrite } from "../../../src/recovery/candidates/candidate.ts";
-import type { IngestSettings } from "../../../src/recovery/candidates/when.ts";
+import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
+import type { CandidateWrite } from "../../../src/recovery/candidates/candidates-sql.ts";
+import type { IngestSettings } from "../../../src/recovery/candidates/rounds.ts";
 import type { Ingested, NewOccurrence } from "../../../src/recovery/failures/failure.ts";
 import { failureMatchId } from "../../../src/recovery/fingerprint/match-id.ts";
 import type { GroupIdentity } from "../../../src/recovery/groups/group.ts";

@@ -1,6 +1,6 @@
 /** What an execution that sends reported failures again does next: the canary alone, then the rest, or nothing more. */
 import { expect, it } from "vitest";
-import { nextSend } from "../../../src/recovery/candidates/resend.ts";
+import { nextSend } from "../../../src/recovery/candidates/completion.ts";
 
 const sends = { through: 9, canary: 5, failureShareMax: 0.5, notBeforeMs: 0 };
 const counts = (waiting: number, sent: number, healed: number, failed: number) => ({ waiting, sent, healed, failed });
