@@ -29,12 +29,10 @@ export const momentOrNull = column(fromEpoch, epoch);
 
 export type RecordOf<C> = { readonly [K in keyof C]: C[K] extends Column<infer T> ? T : never };
 
-/** `list` is what to select, `of` reads such a row; `from`: where its first column stands in a wider one. */
+/** `list` is what to select, `of` reads such a row, `from` one that begins at the column so numbered. */
 export function columns<C extends Record<string, Column<unknown>>>(members: C) {
   const all = Object.entries(members);
-  return {
-    list: all.map(([, { sql }]) => sql).join(", "),
-    of: (row: Row, from = 0) =>
-      Object.fromEntries(all.map(([name, { read }], at) => [name, read(row[from + at] ?? null)])) as RecordOf<C>,
-  };
+  const from = (first: number, row: Row) =>
+    Object.fromEntries(all.map(([name, { read }], at) => [name, read(row[first + at] ?? null)])) as RecordOf<C>;
+  return { list: all.map(([, { sql }]) => sql).join(", "), from, of: (row: Row) => from(0, row) };
 }

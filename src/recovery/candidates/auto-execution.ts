@@ -3,7 +3,7 @@ import type { Random } from "../../platform/random.ts";
 import { approvalsNeeded } from "../actions/applies.ts";
 import type { CatalogueAction } from "../actions/catalogue.ts";
 import { actionToTry } from "../confidence/explore.ts";
-import { type AutoExecutionRefusal, autoExecutionRefusals } from "../confidence/gates.ts";
+import { CONFIDENCE_GATES } from "../confidence/gates.ts";
 import type { Ranked } from "../confidence/rank.ts";
 import { OVERFLOW } from "../fingerprint/learner.ts";
 import type { Group } from "../groups/group.ts";
@@ -15,7 +15,7 @@ import type { Candidate } from "./candidate.ts";
 
 export interface AutoExecutionRecord {
   readonly allowed: boolean;
-  readonly refusals: readonly (AutoExecutionRefusal | "no_action" | "cancelled_before")[];
+  readonly refusals: readonly string[];
   /** Another action, to be tried instead where the budget for that allows it. */
   readonly explore?: string;
 }
@@ -55,26 +55,28 @@ interface Asked {
   readonly settings: Pick<RecoverySettings, "autoExecute" | "autoMessagesMax">;
   readonly action: CatalogueAction | null;
   readonly confidence: number;
-  readonly group: Group;
-  readonly blastRadius: RedrivePreview;
+  readonly group: Pick<Group, "topic" | "template" | "heldBy">;
+  readonly blastRadius: Pick<RedrivePreview, "messages" | "topics">;
 }
 
 export function autoExecutionOf(given: Asked, tried: (suggested: string) => string): AutoExecutionRecord {
   const { settings, action, confidence, group, blastRadius } = given;
   if (action === null) return NO_ACTION;
-  const refusals = autoExecutionRefusals({
-    enabled: settings.autoExecute,
-    confidence,
-    automated: action.isAutomated,
-    safe: action.risk === "safe",
-    needsApproval: approvalsNeeded(action) > 0,
-    insideBudget: blastRadius.messages <= settings.autoMessagesMax,
-    // The claim itself asks for the rate, where it is counted together with all others.
-    insideRate: true,
-    ofRecovery: isRecoveryTopic(group.topic) || blastRadius.topics.some(({ topic }) => isRecoveryTopic(topic)),
-    ofOverflow: group.template === OVERFLOW,
-    held: group.heldBy !== null,
-  });
+  // The claim itself asks for the rate, where it is counted together with all others.
+  const against = {
+    disabled: !settings.autoExecute,
+    // Written so that a confidence that is no number is refused.
+    low_confidence: !(confidence >= CONFIDENCE_GATES.autoExecute),
+    not_automated: !action.isAutomated,
+    not_safe: action.risk !== "safe",
+    needs_approval: approvalsNeeded(action) > 0,
+    over_budget: blastRadius.messages > settings.autoMessagesMax,
+    recovery_of_recovery: isRecoveryTopic(group.topic) || blastRadius.topics.some(({ topic }) => isRecoveryTopic(topic)),
+    // It holds what fits no template: different failures, so no action fits them (decision 0017).
+    overflow_group: group.template === OVERFLOW,
+    held_group: group.heldBy !== null,
+  };
+  const refusals = Object.entries(against).flatMap(([reason, holds]) => (holds ? [reason] : []));
   if (refusals.length > 0) return { allowed: false, refusals };
   const explore = tried(action.actionCode);
   return { allowed: true, refusals, ...(explore !== action.actionCode && { explore }) };

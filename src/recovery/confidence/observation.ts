@@ -5,28 +5,9 @@
  */
 import type { Cause } from "../causes/cause.ts";
 import { type OutcomeCounts, outcomeCounts } from "./outcome-counts.ts";
+import type { Observation } from "./outcomes-sql.ts";
 
-export interface Observation {
-  readonly groupId: number;
-  /** Of the group; null: it was not evaluated yet. */
-  readonly cause: string | null;
-  readonly action: string;
-  /** Messages whose ending is known. */
-  readonly healed: number;
-  readonly failed: number;
-  /** It did not begin by itself. */
-  readonly byPerson: boolean;
-  /** What was repaired between the deaths and the execution, in words; null: nothing that is known of. */
-  readonly repair: string | null;
-  /** As it stood when the execution began. */
-  readonly breakerOpen: boolean;
-  /** Whether a message that was accepted after the deaths was delivered before the execution began. */
-  readonly deliveredSince: boolean;
-  /** From the first death to the execution, where nothing was delivered since; else null. */
-  readonly downMs: number | null;
-  /** When it last changed, in milliseconds since the epoch. */
-  readonly at: number;
-}
+export type { Observation };
 
 /** These do not go away by waiting: where a person's execution heals, the person had repaired something first. */
 const NEEDS_REPAIR: ReadonlySet<string> = new Set<Cause>([

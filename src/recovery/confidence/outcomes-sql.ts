@@ -3,18 +3,18 @@
  * they weigh is not decided here. Also the numbers of the whole engine.
  */
 
-import type { Home, Row, Run } from "../../store/home.ts";
-import { clockSql, epoch } from "../../store/shared/clock-sql.ts";
+import type { Home, Run } from "../../store/home.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../candidates/candidate-state.ts";
+import { columns, flag, int, intOrNull, text, textOrNull } from "../columns.ts";
 import { uningestedCount } from "../groups/groups-sql.ts";
 import { tallySql } from "../groups/rolling-counts.ts";
 import { type NewProvenance, SYSTEM } from "../provenance.ts";
 import { LIST_MS_MAX } from "../redrive/rows.ts";
-import { membersOf, number } from "../rows.ts";
+import { membersOf } from "../rows.ts";
 import { totalsOf } from "./levels.ts";
 import type { Learned, RecoveryStats } from "./numbers.ts";
-import type { Observation } from "./observation.ts";
 
 /** I10: how many of the newest are read, of a group and of all. Those before them have faded, or are many. */
 const READ = { group: 200, all: 1_000 } as const;
@@ -92,29 +92,38 @@ export async function learnIn(s: string, run: Run, learned: readonly Learned[], 
   ]);
 }
 
+/** Of `recovery_observation o`, of group `g`. */
+const OBSERVATION = columns({
+  groupId: int("g.id"),
+  /** Of the group; null: it was not evaluated yet. */
+  cause: textOrNull("g.cause"),
+  action: text("o.action"),
+  /** Messages whose ending is known. */
+  healed: int("o.healed"),
+  failed: int("o.failed"),
+  /** It did not begin by itself. */
+  byPerson: flag("o.by_person"),
+  /** What was repaired between the deaths and the execution, in words; null: nothing that is known of. */
+  repair: textOrNull("o.repair"),
+  /** As it stood when the execution began. */
+  breakerOpen: flag("o.breaker_open"),
+  /** Whether a message that was accepted after the deaths was delivered before the execution began. */
+  deliveredSince: flag("o.delivered_since"),
+  /** From the first death to the execution, where nothing was delivered since; else null. */
+  downMs: intOrNull("o.down_ms"),
+  /** When it last changed, in milliseconds since the epoch. */
+  at: int("round(extract(epoch from o.at) * 1000)"),
+});
+export type Observation = ReturnType<(typeof OBSERVATION)["of"]>;
+
 /** Newest first; $1: a group or null. */
 const readSql = (
   s: string,
 ) => `with own as (select o.* from ${membersOf(s, `(select coalesce(f.merged_into, f.id) from ${s}.recovery_group f where f.id = $1::bigint)`)} x
       join ${s}.recovery_observation o on o.group_id = x.id and o.healed + o.failed > 0 order by o.at desc limit ${READ.group}),
     newest as (select o.* from ${s}.recovery_observation o where o.healed + o.failed > 0 order by o.at desc limit ${READ.all})
-  select g.id::text, g.cause, o.action, o.healed::text, o.failed::text, o.by_person::text, o.repair, o.breaker_open::text, o.delivered_since::text,
-    o.down_ms::text, ${epoch("o.at")} from (select * from own union select * from newest) o
+  select ${OBSERVATION.list} from (select * from own union select * from newest) o
   join ${s}.recovery_group f on f.id = o.group_id join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id) order by o.at desc, o.redrive_id`;
-
-const observationOf = (row: Row): Observation => ({
-  groupId: Number(row[0]),
-  cause: row[1] ?? null,
-  action: row[2] as string,
-  healed: Number(row[3]),
-  failed: Number(row[4]),
-  byPerson: row[5] === "true",
-  repair: row[6] ?? null,
-  breakerOpen: row[7] === "true",
-  deliveredSince: row[8] === "true",
-  downMs: number(row[9]),
-  at: Math.round(Number(row[10]) * 1_000),
-});
 
 const statsSql = (s: string) => `select x.name, sum(x.n)::text from (${tallySql(s)}
   union all select 'uningested', ${uningestedCount(s, "$1")}) x group by 1`;
@@ -132,7 +141,7 @@ export function createOutcomes(home: Home) {
   return {
     /** Of this group (or the one it was merged into; null: of none in particular) and of all others, the newest first. */
     async observations(groupId: number | null): Promise<Observation[]> {
-      return (await run(readSql(s), [Number.isSafeInteger(groupId) ? groupId : null])).map(observationOf);
+      return (await run(readSql(s), [Number.isSafeInteger(groupId) ? groupId : null])).map(OBSERVATION.of);
     },
     learn: (learned: readonly Learned[], at?: At) =>
       home.transaction("learn", ({ run: inside }) => learnIn(s, inside, learned, at?.now)),
@@ -151,7 +160,7 @@ export function createOutcomes(home: Home) {
     /** Topics that start with one of `except` do not count as uningested. */
     async stats(except: readonly string[]): Promise<RecoveryStats> {
       const counts = new Map((await run(statsSql(s), [except])).map(([name, n]) => [name as string, Number(n)]));
-      const observations = (await run(readSql(s), [null])).map(observationOf);
+      const observations = (await run(readSql(s), [null])).map(OBSERVATION.of);
       const of = (name: string) => counts.get(name) ?? 0;
       return {
         groups: of("groups"),

@@ -1,15 +1,11 @@
 /** The one confidence: its properties, decay, levels, ranking, the gates and bounded exploration (EV-47, EV-48, DR-32). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createCatalogue } from "../../../src/recovery/actions/catalogue.ts";
-import { toTry } from "../../../src/recovery/candidates/auto-execution.ts";
+import { type CatalogueAction, createCatalogue } from "../../../src/recovery/actions/catalogue.ts";
+import { ACTIONS as ACTIONS_SHIPPED } from "../../../src/recovery/actions/shipped.ts";
+import { autoExecutionOf, toTry } from "../../../src/recovery/candidates/auto-execution.ts";
 import { actionToTry } from "../../../src/recovery/confidence/explore.ts";
-import {
-  type AutoExecution,
-  autoExecutionRefusals,
-  CONFIDENCE_GATES,
-  isSelectable,
-} from "../../../src/recovery/confidence/gates.ts";
+import { CONFIDENCE_GATES, isSelectable } from "../../../src/recovery/confidence/gates.ts";
 import { evidenceOf, repairNotes, totalsOf } from "../../../src/recovery/confidence/levels.ts";
 import type { Observation } from "../../../src/recovery/confidence/observation.ts";
 import {
@@ -22,6 +18,9 @@ import {
 } from "../../../src/recovery/confidence/outcome-counts.ts";
 import { PRIOR_WITHOUT_RULE } from "../../../src/recovery/confidence/priors.ts";
 import { rankActions } from "../../../src/recovery/confidence/rank.ts";
+import { OVERFLOW } from "../../../src/recovery/fingerprint/learner.ts";
+
+type Asked = Parameters<typeof autoExecutionOf>[0];
 
 const NOW = 1_760_000_000_000;
 const prior = fc.double({ min: 0, max: 1, noNaN: true });
@@ -251,17 +250,18 @@ describe("ranking", () => {
 });
 
 describe("gates", () => {
-  const good: AutoExecution = {
-    enabled: true,
+  const retry = {
+    ...ACTIONS_SHIPPED.find(({ actionCode }) => actionCode === "retry_exponential"),
+    isActive: true,
+  } as CatalogueAction;
+  const good: Asked = {
+    settings: { autoExecute: true, autoMessagesMax: 100 },
+    action: retry,
     confidence: 0.8,
-    automated: true,
-    safe: true,
-    needsApproval: false,
-    insideBudget: true,
-    insideRate: true,
-    ofRecovery: false,
-    ofOverflow: false,
+    group: { topic: "orders/pay", template: "refused", heldBy: null },
+    blastRadius: { messages: 100, topics: [{ topic: "orders/pay", messages: 100 }] },
   };
+  const refusals = (change: Partial<Asked>) => autoExecutionOf({ ...good, ...change }, (suggested) => suggested).refusals;
 
   it("REC-18: selects from 0.3 on, or from the value that is set", () => {
     expect(CONFIDENCE_GATES).toEqual({ select: 0.3, autoExecute: 0.8 });
@@ -271,22 +271,24 @@ describe("gates", () => {
   });
 
   it("DR-32: runs without a person only when everything speaks for it, and is off by default", () => {
-    expect(autoExecutionRefusals(good)).toEqual([]);
-    const against: [Partial<AutoExecution>, string][] = [
-      [{ enabled: false }, "disabled"],
-      [{ enabled: undefined }, "disabled"],
+    expect(refusals({})).toEqual([]);
+    const off = { ...good.settings, autoExecute: false };
+    const against: [Partial<Asked>, string][] = [
+      [{ settings: off }, "disabled"],
       [{ confidence: 0.79 }, "low_confidence"],
       [{ confidence: Number.NaN }, "low_confidence"],
-      [{ automated: false }, "not_automated"],
-      [{ safe: false }, "not_safe"],
-      [{ needsApproval: true }, "needs_approval"],
-      [{ insideBudget: false }, "over_budget"],
-      [{ insideRate: false }, "over_rate"],
-      [{ ofRecovery: true }, "recovery_of_recovery"],
-      [{ ofOverflow: true }, "overflow_group"],
+      [{ action: { ...retry, isAutomated: false } }, "not_automated"],
+      [{ action: { ...retry, approval: "one" } }, "needs_approval"],
+      [{ blastRadius: { ...good.blastRadius, messages: 101 } }, "over_budget"],
+      [{ group: { ...good.group, topic: "recovery/evaluate" } }, "recovery_of_recovery"],
+      [{ blastRadius: { messages: 1, topics: [{ topic: "recovery/evaluate", messages: 1 }] } }, "recovery_of_recovery"],
+      [{ group: { ...good.group, template: OVERFLOW } }, "overflow_group"],
+      [{ group: { ...good.group, heldBy: "ada" } }, "held_group"],
+      [{ action: null }, "no_action"],
     ];
-    for (const [change, reason] of against) expect(autoExecutionRefusals({ ...good, ...change })).toEqual([reason]);
-    expect(autoExecutionRefusals({ ...good, enabled: false, safe: false })).toEqual(["disabled", "not_safe"]);
+    for (const [change, reason] of against) expect(refusals(change)).toEqual([reason]);
+    expect(refusals({ action: { ...retry, risk: "risky" } })).toEqual(["not_safe", "needs_approval"]);
+    expect(refusals({ settings: off, action: { ...retry, isAutomated: false } })).toEqual(["disabled", "not_automated"]);
   });
 });
 
