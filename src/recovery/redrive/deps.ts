@@ -7,29 +7,21 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Store } from "../../store/store.ts";
 import type { Records } from "../records.ts";
 
-export interface RedriveSettings {
+export const REDRIVE_SETTINGS = {
   /** How long a runner that was killed keeps its redrive from the others. */
-  readonly leaseMs: number;
-  /** How often a runner with room looks for work without a nudge. */
-  readonly pollMs: number;
-  /** How long one process keeps a redrive before others may have it. */
-  readonly workMs: number;
-  /** How many redrives one process works on at a time. */
-  readonly heldMax: number;
-  /** A resolved message that nobody replayed for so long stays resolved. */
-  readonly quietMs: number;
-  /** A dry run that nobody resumed is cancelled after so long. */
-  readonly plannedMs: number;
-}
-
-export const REDRIVE_SETTINGS: RedriveSettings = {
   leaseMs: 10_000,
+  /** How often a runner with room looks for work without a nudge. */
   pollMs: 1_000,
+  /** How long one process keeps a redrive before others may have it. */
   workMs: 5_000,
+  /** How many redrives one process works on at a time. */
   heldMax: 8,
+  /** A resolved message that nobody replayed for so long stays resolved. */
   quietMs: 300_000,
+  /** A dry run that nobody resumed is cancelled after so long. */
   plannedMs: 24 * 3_600_000,
 };
+export type RedriveSettings = Readonly<typeof REDRIVE_SETTINGS>;
 
 export interface RedriveDeps {
   readonly recovery: Pick<Records, "redrives" | "candidate">;

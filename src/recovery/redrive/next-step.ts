@@ -4,10 +4,12 @@
  * allows and a tenth of a second's worth; the rate doubles each second, and starts over after a gap; a group of which more fail than
  * the plan bears stops alone.
  */
+import { readObject } from "../../message/json.ts";
 import type { RedriveCounts, RedriveGroup, Verdict } from "./redrive.ts";
+import type { Room } from "./redrive-sql.ts";
 import type { RedrivePlan } from "./request.ts";
 
-/** What is remembered between steps, also for another process that continues it. Times are wall clock milliseconds. */
+/** What is remembered between steps, also for a process that continues it. Times are wall clock milliseconds. */
 export interface StepState {
   /** Messages that may be sent now, as of `atMs`. */
   readonly tokens: number;
@@ -21,33 +23,11 @@ export interface StepState {
   readonly notBeforeMs: number;
 }
 
-/** What its groups leave to be done. */
-export interface Room {
-  /** So many may be sent: of canaries, and of groups that healed. */
-  readonly open: number;
-  /** How many groups have this verdict, and how many there are. */
-  readonly healed: number;
-  readonly groups: number;
-  /** Of groups with messages left: whose canary is under way, whose receiver went down, that failed. */
-  readonly undecided: number;
-  readonly inconclusive: number;
-  readonly failed: number;
-  /** Messages under way in groups that did not fail. */
-  readonly underWay: number;
-  /** Why the first of those that failed did. */
-  readonly reason: string | null;
-}
-
 export type Step =
   | { readonly kind: "send"; readonly n: number }
   | { readonly kind: "wait"; readonly ms: number }
   | { readonly kind: "stop"; readonly reason: string }
   | { readonly kind: "done"; readonly reason: string | null };
-
-export interface NextStep {
-  readonly step: Step;
-  readonly state: StepState;
-}
 
 /** How much is sent at once: what the rate gives in this time. */
 const QUANTUM_MS = 100;
@@ -61,8 +41,21 @@ const DOWN_MS = 1_000;
 /** The rate that is shown is that of about so long. */
 const RATE_MS = 5_000;
 
-export function firstState(nowMs: number, notBeforeMs = 0): StepState {
-  return { tokens: 1, atMs: nowMs, rampMs: null, lastSentMs: nowMs, rate: 0, notBeforeMs };
+/**
+ * The state to go on from, perhaps of an older process: what does not read as expected begins anew. Where none was kept, what was sent may
+ * have been sent when it began: a runner that dies before it first keeps one must not begin the wait anew.
+ */
+export function stateOf(kept: string | null, nowMs: number, startedMs = nowMs, notBeforeMs = 0): StepState {
+  const found = (kept && readObject(kept)) || {};
+  const number = <T>(value: unknown, otherwise: T) => (Number.isFinite(value) ? (value as number) : otherwise);
+  return {
+    tokens: Math.max(0, number(found.tokens, 1)),
+    atMs: number(found.atMs, nowMs),
+    rampMs: number(found.rampMs, null),
+    lastSentMs: number(found.lastSentMs, Math.min(startedMs, nowMs)),
+    rate: Math.max(0, number(found.rate, 0)),
+    notBeforeMs,
+  };
 }
 
 /** Null: it stays as it is judged now. `down`: the receiver's breaker holds its messages, so what failed says nothing about them. */
@@ -71,8 +64,8 @@ export function verdictOf(
   group: RedriveGroup,
   down: boolean,
 ): { readonly verdict: Verdict; readonly reason: string | null } | null {
-  const healed = group.healed - group.base.healed;
-  const failed = group.failed - group.base.failed;
+  const healed = group.healed - group.baseHealed;
+  const failed = group.failed - group.baseFailed;
   const known = healed + failed;
   // The whole canary counts: a message that heals at once says little about one that times out.
   const isWhole = group.verdict === null && group.sent === 0 && (group.canary === 0 || group.waiting === 0);
@@ -85,7 +78,13 @@ export function verdictOf(
   return isWhole && !down ? { verdict: "healed", reason: null } : null;
 }
 
-export function nextStep(plan: RedrivePlan, counts: RedriveCounts, room: Room, before: StepState, nowMs: number): NextStep {
+export function nextStep(
+  plan: RedrivePlan,
+  counts: RedriveCounts,
+  room: Room,
+  before: StepState,
+  nowMs: number,
+): { step: Step; state: StepState } {
   if (counts.waiting === 0) return { step: end(counts, before, nowMs), state: before };
   const delayMs = before.notBeforeMs - nowMs;
   if (delayMs > 0) return { step: { kind: "wait", ms: Math.min(LOOK_MS.max, Math.ceil(delayMs)) }, state: before };

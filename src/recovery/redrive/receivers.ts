@@ -1,33 +1,31 @@
 /**
- * The receivers that a redrive waits for: those whose breakers hold their messages, with the reason and the next probe. A copy goes to
- * the topic of its carrier, so that one's breaker counts.
+ * The receivers that a redrive waits for: those whose breakers hold their messages, with the reason and the next probe.
  */
-import type { Carrier, TopicRecord } from "../../message/topic.ts";
+import type { TopicRecord } from "../../message/topic.ts";
 import { carrierTopicName } from "../carrier.ts";
-import type { HeldReceiver, RedriveMode } from "./redrive.ts";
+import type { Redrive } from "./redrive.ts";
+import { planOf } from "./request.ts";
 
-const isDown = ({ breaker }: TopicRecord): boolean => breaker.state !== "closed";
-
-/** The topics of dead letters whose messages would not be delivered now. */
-export function downTopics(topics: readonly TopicRecord[], mode: RedriveMode, carrier: Carrier | undefined): string[] {
-  const down = new Set(topics.filter(isDown).map(({ name }) => name));
-  if (mode !== "copy" || carrier === undefined) return [...down];
-  return topics.filter(({ name }) => down.has(carrierTopicName(carrier, name))).map(({ name }) => name);
+/** A copy goes to the topic of its carrier, so that one's breaker counts. */
+function receiverOf({ mode, plan }: Redrive): (topic: string) => string {
+  const { carrier } = planOf(plan);
+  return (topic) => (mode === "copy" && carrier ? carrierTopicName(carrier, topic) : topic);
 }
 
-/** Of these topics, the topic's breaker or those of tenants that are held alone. */
-export function heldReceivers(
-  topics: readonly TopicRecord[],
-  open: readonly string[],
-  { mode, carrier }: { readonly mode: RedriveMode; readonly carrier: Carrier | undefined },
-  nowMs: number,
-): HeldReceiver[] {
-  const names = new Set(mode === "copy" && carrier ? open.map((name) => carrierTopicName(carrier, name)) : open);
+/** The topics of dead letters whose messages would not be delivered now. */
+export function downTopics(topics: readonly TopicRecord[], redrive: Redrive): string[] {
+  const down = new Set<string>(topics.filter(({ breaker }) => breaker.state !== "closed").map(({ name }) => name));
+  const receiver = receiverOf(redrive);
+  return topics.map(({ name }) => name).filter((name) => down.has(receiver(name)));
+}
+
+/** Of these topics, the topic's breaker (no tenant) or those of tenants that are held alone. */
+export function heldReceivers(topics: readonly TopicRecord[], open: readonly string[], redrive: Redrive, nowMs: number) {
+  const names = new Set(open.map(receiverOf(redrive)));
   return topics
     .filter(({ name }) => names.has(name))
-    .flatMap(({ name: topic, breaker: { state, reason, probeInMs, tenants } }): HeldReceiver[] => {
-      const nextProbeAt = new Date(nowMs + probeInMs);
-      if (state !== "closed") return [{ topic, tenantId: null, reason, nextProbeAt }];
-      return tenants.map((tenant) => ({ topic, ...tenant, nextProbeAt }));
+    .flatMap(({ name: topic, breaker: { state, reason, probeInMs, tenants } }) => {
+      const held = state === "closed" ? tenants : [{ tenantId: null, reason }];
+      return held.map((one) => ({ topic, ...one, nextProbeAt: new Date(nowMs + probeInMs) }));
     });
 }

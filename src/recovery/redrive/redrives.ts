@@ -3,15 +3,12 @@
  * change nothing. The runner that carries redrives out is started in processes that work.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import { isUuid } from "../../platform/ids.ts";
 import type { Actor, AfterRepair, Versioned } from "../recovery.ts";
-import { announce } from "./announce.ts";
+import { announce, redriveLine } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
 import { type EditRequest, editMessage } from "./edit.ts";
-import { planOf } from "./kept-text.ts";
-import { redriveLine } from "./provenance.ts";
 import { heldReceivers } from "./receivers.ts";
-import { type Redrive, type RedriveDetail, type RedriveStatus, sends } from "./redrive.ts";
+import { type Redrive, type RedriveStatus, sends } from "./redrive.ts";
 import type { RedriveRequest } from "./request.ts";
 import { createRunner } from "./runner.ts";
 import { type ExecutionRedrive, startForExecution, startRedrive } from "./start.ts";
@@ -33,7 +30,7 @@ export function createRedrives(deps: RedriveDeps) {
   const runner = createRunner(deps);
 
   async function found(id: string): Promise<Redrive> {
-    const redrive = isUuid(id) ? await redrives.get(id) : null;
+    const redrive = await redrives.get(id);
     if (!redrive) throw notFound(id);
     return redrive;
   }
@@ -47,12 +44,11 @@ export function createRedrives(deps: RedriveDeps) {
   }
 
   /** With what one needs to understand how it stands. */
-  async function detailed(redrive: Redrive): Promise<RedriveDetail> {
+  async function detailed(redrive: Redrive) {
     const { openTopics, ...standing } = await redrives.standing(redrive);
     const waits = redrive.status === "running" && sends(redrive.mode);
     const topics = waits ? await deps.store.topics.list() : [];
-    const receivers = { mode: redrive.mode, carrier: planOf(redrive.plan).carrier };
-    return { ...redrive, ...standing, heldReceivers: heldReceivers(topics, openTopics, receivers, deps.clock.wallMs()) };
+    return { ...redrive, ...standing, heldReceivers: heldReceivers(topics, openTopics, redrive, deps.clock.wallMs()) };
   }
 
   async function move(id: string, { word, to, from }: Move, by: Versioned & AfterRepair): Promise<Redrive> {
@@ -74,7 +70,7 @@ export function createRedrives(deps: RedriveDeps) {
       const text = `redrive ${id} is ${redrive.status}: it can be ${word} only while it is ${from.join(" or ")}`;
       throw new MakegoodError("wrong_state", text, { id, status: redrive.status });
     }
-    announce(deps.events, redrive, null);
+    announce(deps.events, redrive);
     runner.nudge();
     return redrive;
   }
@@ -102,7 +98,7 @@ export function createRedrives(deps: RedriveDeps) {
     resumeRedrive: async (id: string, by: Versioned & AfterRepair) => detailed(await move(id, RESUME, by)),
     cancelRedrive: async (id: string, by: Versioned) => detailed(await move(id, CANCEL, by)),
     edit: (messageId: string, edit: EditRequest) => editMessage(deps, messageId, edit),
-    origin: async (messageId: string) => (isUuid(messageId) ? redrives.origin(messageId) : null),
+    origin: redrives.origin,
     runner,
   };
 }

@@ -4,28 +4,21 @@
  * copies were delivered late.
  */
 import type { MaintenanceJob } from "../../platform/job.ts";
-import { announce } from "./announce.ts";
-import { type ClaimedRedrive, createWorkOnClaim } from "./claimed-redrive.ts";
+import { announce, redriveLine } from "./announce.ts";
+import { createWorkOnClaim } from "./claimed-redrive.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
-import { redriveLine } from "./provenance.ts";
 
-export interface RedriveRunner {
-  readonly jobs: readonly MaintenanceJob[];
-  /** After its job has ended: lets others have what was held. */
-  release(): Promise<void>;
-  /** Something was started or resumed: look now. */
-  nudge(): void;
-}
+export type RedriveRunner = ReturnType<typeof createRunner>;
 
 const TIDY_MS = 600_000;
 const TIDY_PAGES_MAX = 20;
 
-export function createRunner(deps: RedriveDeps): RedriveRunner {
+export function createRunner(deps: RedriveDeps) {
   const { clock } = deps;
   const { redrives } = deps.recovery;
   const settings = { ...REDRIVE_SETTINGS, ...deps.settings };
   const workOn = createWorkOnClaim(deps);
-  const claimed = new Map<string, ClaimedRedrive>();
+  const claimed = new Map<string, ReturnType<typeof workOn>>();
   let wake = (): void => {};
   let claimMs = 0;
 
@@ -64,17 +57,21 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
     await lookAgain(deps);
   }
 
+  const jobs: readonly MaintenanceJob[] = [
+    { name: "redrives", everyMs: settings.pollMs, where: "each", run: step, hear },
+    { name: "redrives_tidy", everyMs: TIDY_MS, where: "leader", firstEach: true, run: tidy },
+  ];
+
   return {
-    jobs: [
-      { name: "redrives", everyMs: settings.pollMs, where: "each", run: step, hear },
-      { name: "redrives_tidy", everyMs: TIDY_MS, where: "leader", firstEach: true, run: tidy },
-    ],
+    jobs,
+    /** After its job has ended: lets others have what was held. */
     async release() {
       const held = [...claimed.values()];
       claimed.clear();
       // A store that is away lets the leases run out instead.
       await Promise.allSettled(held.map((redrive) => redrive.release()));
     },
+    /** Something was started or resumed: look now. */
     nudge() {
       claimMs = 0;
       wake();
@@ -101,7 +98,7 @@ async function cancelForgotten({ recovery, events, owner }: RedriveDeps, beforeM
       const line = redriveLine("cancelled", redrive, { actor: owner, actorType: "system" }, reason);
       const change = { from: ["planned"], status: "cancelled", reason } as const;
       const changed = await recovery.redrives.change(redrive.redriveId, change, [line]);
-      if (changed.kind === "done") announce(events, changed.redrive, null);
+      if (changed.kind === "done") announce(events, changed.redrive);
     }
     if (nextCursor === null) return;
     cursor = nextCursor;

@@ -1,18 +1,40 @@
 /**
- * What a preview saw, as PostgreSQL knows it: the snapshot of its statement. Every death, and every one that comes to a group, keeps the
- * transaction that wrote it, so one that committed later was not seen, also with an earlier time.
+ * The mark of what a preview saw, as text: the snapshot of its statement, the group as it was, and the last death where a limit cut the
+ * rest off. Every death, and every one that comes to a group, keeps the transaction that wrote it, so one that committed later was not
+ * seen, also with an earlier time.
  */
-import { readSeen, type SeenMark } from "./seen-mark.ts";
+import { MakegoodError } from "../../message/errors.ts";
 
+const CHARS_MAX = 65_536;
+const SHAPE = /^([^;]+)(?:;g(\d{1,15})\.(\d{1,9}))?(?:;d(\d{1,18})\.([0-9a-f-]{36}))?$/;
 const SNAPSHOT = /^(\d{1,19}):(\d{1,19}):((?:\d{1,19}(?:,\d{1,19})*)?)$/;
 
-/** Null: nothing is asked for. Throws `invalid_request` for what the server would not read. */
-export function readSnapshotMark(seen: string | undefined): SeenMark | null {
-  return seen === undefined ? null : readSeen(seen, isSnapshot);
+export type SeenMark = ReturnType<typeof readSeen>;
+
+/** `group`: `id.version`; `last`: `microseconds.id`; each null where there is none. */
+export function seenText(snapshot: string, group: string | null, last: string | null): string {
+  return `${snapshot}${group === null ? "" : `;g${group}`}${last === null ? "" : `;d${last}`}`;
 }
 
-function isSnapshot(position: string): boolean {
-  const [, first, end, running] = SNAPSHOT.exec(position) ?? [];
+/** Throws `invalid_request` for what the server would not read. */
+export function readSeen(text: unknown) {
+  const [, snapshot, group, version, diedUs, id] =
+    (typeof text === "string" && text.length <= CHARS_MAX && SHAPE.exec(text)) || [];
+  if (snapshot === undefined || !isSnapshot(snapshot)) {
+    const detail = "is not a mark of ours: pass `seen` of the preview as it was, or leave it out";
+    throw new MakegoodError("invalid_request", `seen ${detail}`, { errors: [{ field: "seen", detail }] });
+  }
+  return {
+    snapshot,
+    /** The group that was asked for (the one it was merged into, if it was); another version: it is not the same any more. */
+    group: group === undefined ? null : { id: group, version },
+    /** The last one of the list; what died after it was cut off. */
+    last: diedUs === undefined ? null : { diedUs, id },
+  };
+}
+
+function isSnapshot(text: string): boolean {
+  const [, first, end, running] = SNAPSHOT.exec(text) ?? [];
   if (first === undefined || end === undefined || running === undefined) return false;
   const ids = [first, ...(running === "" ? [] : running.split(",")), end].map(BigInt);
   const inOrder = ids.every((id, i) => i === 0 || id >= (ids[i - 1] as bigint));
@@ -23,29 +45,9 @@ function isSnapshot(position: string): boolean {
  * Conditions on `dead_letter d`; `xid`: the column that says who wrote it. A transaction that this server has not come to yet is of
  * another server's life, from before a restore: long ago.
  */
-export function seenBy({ position, last }: SeenMark, xid: string, param: (value: unknown) => string): string[] {
-  const visible = `(pg_visible_in_snapshot(${xid}, ${param(position)}::pg_snapshot) or ${xid} >= pg_snapshot_xmax(pg_current_snapshot()))`;
+export function seenBy({ snapshot, last }: SeenMark, xid: string, param: (value: unknown) => string): string[] {
+  const visible = `(pg_visible_in_snapshot(${xid}, ${param(snapshot)}::pg_snapshot) or ${xid} >= pg_snapshot_xmax(pg_current_snapshot()))`;
   if (last === null) return [visible];
   const at = `timestamptz 'epoch' + ${param(last.diedUs)}::bigint * interval '1 microsecond'`;
   return [visible, `(d.died_at, d.id) <= (${at}, ${param(last.id)}::uuid)`];
-}
-
-/** The id of a group, or of the one it was merged into; none where that is not the group that was seen. */
-export function rootAsSeen(s: string, mark: SeenMark | null, groupId: string, param: (value: unknown) => string): string {
-  const group = mark?.group;
-  const root = `select coalesce(g.merged_into, g.id) from ${s}.recovery_group g where g.id = ${groupId}::bigint`;
-  if (!group) return `(${root})`;
-  return `(select r.id from ${s}.recovery_group r where r.id = (${root}) and r.id = ${param(group.id)}::bigint and r.version = ${param(group.version)}::int)`;
-}
-
-/** `id.version`, as a preview reads it. */
-export function groupSeen(text: string | null | undefined): SeenMark["group"] {
-  const [id, version] = text?.split(".") ?? [];
-  return id === undefined ? null : { id: Number(id), version: Number(version) };
-}
-
-/** `microseconds.id` of the last death of a list. */
-export function lastSeen(text: string | null | undefined): SeenMark["last"] {
-  const [diedUs, id] = text?.split(".") ?? [];
-  return diedUs === undefined || id === undefined ? null : { diedUs, id };
 }

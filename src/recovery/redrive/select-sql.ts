@@ -6,14 +6,14 @@ import { isUuid } from "../../platform/ids.ts";
 import { membersOf, OPEN_IN_GROUP } from "../rows.ts";
 import { carriedSql } from "./carried.ts";
 import { type RedriveMode, type RedriveSelect, SKIPPED, sends } from "./redrive.ts";
-import { readSnapshotMark, rootAsSeen, seenBy } from "./seen.ts";
+import { readSeen, type SeenMark, seenBy } from "./seen.ts";
 
 type Param = (value: unknown) => string;
 const COLUMNS = "d.id, d.generation, d.revision, d.died_at, d.code";
 
 /** What is asked of `dead_letter d`, its lane `l` and its topic `t`. */
-function conditions(select: RedriveSelect, param: Param): string[] {
-  const { ids, topic, tenantId, errorCode, since, until } = select;
+function conditions(s: string, select: RedriveSelect, mark: SeenMark | null, param: Param): string[] {
+  const { groupId, groupIds, ids, topic, tenantId, errorCode, since, until } = select;
   const where = [select.redriveId === undefined ? "d.resolution = 0" : "d.resolution in (1, 2)"];
   if (ids !== undefined) where.push(`d.id = any (${param(ids.filter(isUuid))}::uuid[])`);
   if (topic !== undefined) where.push(`t.name = ${param(topic)}`);
@@ -21,34 +21,37 @@ function conditions(select: RedriveSelect, param: Param): string[] {
   if (errorCode !== undefined) where.push(`d.code = ${param(errorCode)}`);
   if (since !== undefined) where.push(`d.died_at >= ${param(since.toISOString())}::timestamptz`);
   if (until !== undefined) where.push(`d.died_at < ${param(until.toISOString())}::timestamptz`);
+  if (mark) where.push(...seenBy(mark, groupId === undefined ? "d.died_xid" : "d.grouped_xid", param));
+  if (groupId !== undefined || groupIds !== undefined) where.push(OPEN_IN_GROUP);
+  if (groupIds !== undefined)
+    where.push(`d.group_id = any (array(select m.id from ${s}.recovery_group m where coalesce(m.merged_into, m.id) = any (
+      array(select coalesce(g.merged_into, g.id) from ${s}.recovery_group g where g.id = any (${param(groupIds)}::bigint[])))))`);
   return where;
+}
+
+/** The id of a group, or of the one it was merged into; none where that is not the group that was seen. */
+function rootAsSeen(s: string, mark: SeenMark | null, groupId: number, param: Param): string {
+  const group = mark?.group;
+  const root = `select coalesce(g.merged_into, g.id) from ${s}.recovery_group g where g.id = ${param(groupId)}::bigint`;
+  if (!group) return `(${root})`;
+  return `(select r.id from ${s}.recovery_group r where r.id = (${root}) and r.id = ${param(group.id)}::bigint and r.version = ${param(group.version)}::int)`;
 }
 
 /**
  * Parameters are added to `values`; yields id, generation, revision, died_at, code, group_id, held, topic, tenant. Of a group and each that
  * was merged into it the oldest are read, no more than asked for.
  */
-export function selectSql(s: string, select: RedriveSelect, values: unknown[]): string {
-  const param: Param = (value) => `$${values.push(value)}`;
-  const { groupId, groupIds, redriveId } = select;
-  const mark = readSnapshotMark(select.seen);
+function selectSql(s: string, select: RedriveSelect, param: Param): string {
+  const { groupId, redriveId } = select;
+  const mark = select.seen === undefined ? null : readSeen(select.seen);
   const limit = `order by d.died_at, d.id limit ${param(Math.max(0, select.limit))}::bigint`;
-  const where = conditions(select, param);
-  if (mark) where.push(...seenBy(mark, groupId === undefined ? "d.died_xid" : "d.grouped_xid", param));
+  const where = conditions(s, select, mark, param).join(" and ");
   const from = `${s}.dead_letter d join ${s}.lane l on l.id = d.lane_id join ${s}.topic t on t.id = l.topic_id`;
   if (groupId !== undefined) {
-    const root = rootAsSeen(s, mark, param(Number.isSafeInteger(groupId) ? groupId : 0), param);
+    const root = rootAsSeen(s, mark, groupId, param);
     return `select ${COLUMNS}, d.root as group_id, d.held, d.topic, d.tenant from ${membersOf(s, root)} x cross join lateral (
       select ${COLUMNS}, ${root} as root, (select k.held_by is not null from ${s}.recovery_group k where k.id = ${root}) as held, t.name as topic, l.tenant
-      from ${from} where d.group_id = x.id and ${OPEN_IN_GROUP} and ${where.join(" and ")} ${limit}) d ${limit}`;
-  }
-  if (groupIds !== undefined) {
-    const asked = `${param(groupIds.filter(Number.isSafeInteger))}::bigint[]`;
-    where.push(
-      OPEN_IN_GROUP,
-      `d.group_id = any (array(select m.id from ${s}.recovery_group m
-      where coalesce(m.merged_into, m.id) = any (array(select coalesce(g.merged_into, g.id) from ${s}.recovery_group g where g.id = any (${asked})))))`,
-    );
+      from ${from} where d.group_id = x.id and ${where} ${limit}) d ${limit}`;
   }
   const undone =
     redriveId === undefined
@@ -57,7 +60,7 @@ export function selectSql(s: string, select: RedriveSelect, values: unknown[]): 
       and u.state in (1, 2) and d.revision = u.revision + 1`;
   return `select ${COLUMNS}, k.id as group_id, coalesce(k.held_by is not null, false) as held, t.name as topic, l.tenant
     from ${from} ${undone} left join ${s}.recovery_group g on g.id = d.group_id and d.ingested_attempts = d.attempts
-    left join ${s}.recovery_group k on k.id = coalesce(g.merged_into, g.id) where ${where.join(" and ")} ${limit}`;
+    left join ${s}.recovery_group k on k.id = coalesce(g.merged_into, g.id) where ${where} ${limit}`;
 }
 
 /**
@@ -70,13 +73,11 @@ export function listSql(
   { mode, carrier = null }: { readonly mode: RedriveMode; readonly carrier?: string | null | undefined },
   values: unknown[],
 ): string {
-  const selected = selectSql(s, select, values);
-  const cap = `$${values.push(select.generationMax)}::int`;
+  const param: Param = (value) => `$${values.push(value)}`;
   const none = "select null::text as message_id where false";
-  const carried = sends(mode) ? carriedSql(s, "(select id from a)", `$${values.push(carrier)}::text`) : none;
-  return `a as materialized (${selected}),
-    c as materialized (${carried}),
-    q as materialized (select a.*, case when a.generation >= ${cap} then '${SKIPPED.generationCap}'
+  return `a as materialized (${selectSql(s, select, param)}),
+    c as materialized (${sends(mode) ? carriedSql(s, "(select id from a)", `${param(carrier)}::text`) : none}),
+    q as materialized (select a.*, case when a.generation >= ${param(select.generationMax)}::int then '${SKIPPED.generationCap}'
       when a.held and ${select.includeHeld !== true} then '${SKIPPED.held}'
       when exists (select from c where c.message_id = a.id::text) then '${SKIPPED.carried}' end as why from a)`;
 }

@@ -3,80 +3,53 @@
  * nothing selected, more than was confirmed, nobody to deliver it. Pressing twice is one redrive.
  */
 import { MakegoodError } from "../../message/errors.ts";
-import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
-import { announce } from "./announce.ts";
+import { announce, redriveLine } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
-import { planText } from "./kept-text.ts";
-import { redriveLine } from "./provenance.ts";
-import {
-  keptSelect,
-  type NewRedrive,
-  type Redrive,
-  type RedriveMode,
-  type RedrivePreview,
-  type RedriveSelect,
-  SKIPPED,
-  sends,
-  writtenSelect,
-} from "./redrive.ts";
-import {
-  type CheckedRequest,
-  checkPlan,
-  checkRequest,
-  defaultsOf,
-  REDRIVE_LIMITS,
-  type RedrivePlan,
-  type RedriveRequest,
-} from "./request.ts";
+import { keptSelect, type NewRedrive, type Redrive, type RedrivePreview, SKIPPED, sends, writtenSelect } from "./redrive.ts";
+import { checkPlan, checkRequest, defaultsOf, type ExecutionRequest, REDRIVE_LIMITS, type RedriveRequest } from "./request.ts";
 
-export interface Started {
-  readonly redrive: Redrive;
-  /** False: this key had started it already. */
-  readonly created: boolean;
-}
+type CheckedRequest = ReturnType<typeof checkRequest>;
 
-/** What an action wants done, under the fence of its execution. */
-export interface ExecutionRedrive {
-  readonly candidateId: number;
-  readonly executionId: string;
-  readonly groupId: number;
-  readonly action: string;
-  readonly mode: RedriveMode;
-  /** For mode copy. */
-  readonly carrier?: Carrier | undefined;
-  readonly reason: string;
-  readonly repair?: string | null | undefined;
-  readonly plan?: (Partial<RedrivePlan> & Partial<Pick<RedriveSelect, "generationMax" | "limit" | "seen">>) | undefined;
-}
-
-export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, actor: Actor): Promise<Started> {
+/** `created` false: this key had started it already. */
+export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, actor: Actor) {
   const checked = checkRequest(request);
+  const { select, mode, idempotencyKey, confirm, dryRun } = checked;
   const { redrives } = deps.recovery;
-  const again = checked.idempotencyKey !== null && (await redrives.find(checked.idempotencyKey)) !== null;
+  const again = idempotencyKey !== null && (await redrives.find(idempotencyKey)) !== null;
   // The second time, the messages of the first are no longer there to be selected: only the first request is checked.
-  const preview = again ? null : await redrives.preview(checked.select, checked.mode);
-  if (checked.select.redriveId !== undefined) await refuseUndoing(deps, checked.select.redriveId);
+  const preview = again ? null : await redrives.preview(select, mode);
+  if (select.redriveId !== undefined) await refuseUndoing(deps, select.redriveId);
   if (preview) await refuseHopeless(deps, checked, preview);
-  const redrive = newRedrive(deps, checked, preview, actor);
-  const started = await redrives.start(redrive);
-  if (started.kind === "lost") throw new MakegoodError("invariant_violated", `redrive ${redrive.redriveId} was not started`, {});
-  if (started.kind === "conflict") throw keyTaken(checked.idempotencyKey, started.redrive.redriveId);
-  const created = started.kind === "started";
-  if (created) announce(deps.events, started.redrive, null);
-  const { redriveId: id, status, counts, select } = started.redrive;
+  const started = await begin(deps, newRedrive(deps, checked, preview, actor));
+  if (!started) throw new MakegoodError("invariant_violated", "the redrive was not started", {});
+  const { redriveId: id, status, counts, select: kept } = started.redrive;
   // Already running, or over: pressing again changes nothing. Still planned: the first process died before it ran, or was
   // refused.
-  if (!created && (checked.dryRun || status !== "planned")) return { redrive: started.redrive, created };
-  if (checked.confirm !== null && checked.confirm !== counts.selected) {
-    throw unconfirmed({ messages: counts.selected, seen: select.seen }, checked.confirm, id);
-  }
-  if (checked.dryRun || status !== "planned") return { redrive: started.redrive, created };
+  const waits = !dryRun && status === "planned";
+  if (!started.created && !waits) return started;
+  if (confirm !== null && confirm !== counts.selected) throw unconfirmed(counts.selected, kept.seen, confirm, id);
+  if (!waits) return started;
   const line = redriveLine("running", started.redrive, actor, checked.reason);
   const run = await redrives.change(id, { from: ["planned"], status: "running", reason: null }, [line]);
-  return { redrive: run.kind === "not_found" ? started.redrive : run.redrive, created };
+  return run.kind === "not_found" ? started : { ...started, redrive: run.redrive };
+}
+
+/** Null: the candidate is no longer executing under this execution, and nothing was done. */
+async function begin({ recovery, events }: RedriveDeps, request: NewRedrive) {
+  const started = await recovery.redrives.start(request);
+  if (started.kind === "lost") return null;
+  const { kind, redrive } = started;
+  if (kind === "conflict") {
+    const { redriveId: id } = redrive;
+    const { idempotencyKey } = request;
+    const text = `idempotency key ${JSON.stringify(idempotencyKey)} belongs to redrive ${id}, which was asked for something else`;
+    throw new MakegoodError("key_conflict", text, { id, idempotencyKey });
+  }
+  if (kind === "started") announce(events, redrive);
+  return { redrive, created: kind === "started" };
 }
 
 function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: RedrivePreview | null, actor: Actor): NewRedrive {
@@ -87,7 +60,7 @@ function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: Redr
   const about = { redriveId: ids(), select, candidateId: null, action: sends(mode) ? PERSONS_ACTION : null };
   // With a number to compare, the list is frozen first: between counting and freezing, messages may move on.
   const status = dryRun || confirm !== null ? "planned" : "running";
-  const line = redriveLine(status, about, actor, reason, { mode, plan, repair, select: writtenSelect(keptSelect(select)) });
+  const line = redriveLine(status, about, actor, reason, { mode, plan, repair, select: keptSelect(select) });
   return {
     ...about,
     idempotencyKey,
@@ -98,7 +71,7 @@ function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: Redr
     reason,
     canary: plan.canary,
     repair,
-    plan: planText(plan),
+    plan: JSON.stringify(plan),
     provenance: [line],
   };
 }
@@ -137,15 +110,10 @@ async function refuseHopeless(
     const text = `none of the ${messages} messages would be touched: ${why.join("; ")}`;
     throw new MakegoodError("nothing_selected", text, { messages, leftOut, generationMax: select.generationMax });
   }
-  if (confirm !== null && confirm !== messages) throw unconfirmed({ messages, seen }, confirm, null);
-  if (confirm === null && !dryRun && messages > REDRIVE_LIMITS.messagesUnconfirmed)
-    throw unconfirmed({ messages, seen }, null, null);
-  if (!sends(mode)) return;
-  await refuseUndelivered(
-    deps,
-    preview.topics.map(({ topic }) => topic),
-    elsewhere,
-  );
+  if (confirm !== null && confirm !== messages) throw unconfirmed(messages, seen, confirm, null);
+  if (confirm === null && !dryRun && messages > REDRIVE_LIMITS.messagesUnconfirmed) throw unconfirmed(messages, seen, null, null);
+  const topics = preview.topics.map(({ topic }) => topic);
+  if (sends(mode)) await refuseUndelivered(deps, topics, elsewhere);
 }
 
 /** Fault 42: without a sink, a replay would only make dead letters, which people see, into pending ones, which they do not. */
@@ -168,7 +136,8 @@ export async function refuseUndelivered(
 }
 
 function unconfirmed(
-  { messages, seen }: { readonly messages: number; readonly seen: string | undefined },
+  messages: number,
+  seen: string | undefined,
   confirm: number | null,
   redriveId: string | null,
 ): MakegoodError {
@@ -180,28 +149,31 @@ function unconfirmed(
   return new MakegoodError("confirmation_needed", `${found}: ${remedy}`, { messages, confirm, redriveId, seen });
 }
 
-function keyTaken(idempotencyKey: string | null, id: string): MakegoodError {
-  const text = `idempotency key ${JSON.stringify(idempotencyKey)} belongs to redrive ${id}, which was asked for something else`;
-  return new MakegoodError("key_conflict", text, { id, idempotencyKey });
+/** What an action wants done, under the fence of its execution. */
+export interface ExecutionRedrive extends Pick<NewRedrive, "mode" | "carrier" | "reason" | "repair"> {
+  readonly candidateId: number;
+  readonly executionId: string;
+  readonly groupId: number;
+  readonly action: string;
+  readonly plan?: Omit<ExecutionRequest, "confirm"> | undefined;
 }
 
-/** Null: the candidate is no longer executing under this execution, and nothing was done. */
 export async function startForExecution(deps: RedriveDeps, execution: ExecutionRedrive, actor: Actor): Promise<Redrive | null> {
   const { candidateId, executionId, groupId, action, mode, carrier, reason, repair, plan: asked = {} } = execution;
   const plan = sends(mode) ? checkPlan(asked) : defaultsOf(mode);
   const { limit = REDRIVE_LIMITS.messagesMax, generationMax = REDRIVE_LIMITS.generationMax, seen } = asked;
-  // The cap is for what is sent again; a message that was replayed too often may still be resolved, watched, or go elsewhere once.
-  const select: RedriveSelect = {
+  const select = {
     groupId,
     // Who executes a candidate of a held group has its hold before them.
     includeHeld: true,
     seen,
     limit,
+    // The cap is for what is sent again; a message that was replayed too often may still be resolved, watched, or go elsewhere once.
     generationMax: mode === "replay" || mode === "new_key" ? generationMax : REDRIVE_LIMITS.generationNone,
     copyGenerationMax: mode === "copy" ? generationMax : undefined,
   };
   const about = { redriveId: deps.ids(), select, candidateId, action };
-  const started = await deps.recovery.redrives.start({
+  const started = await begin(deps, {
     ...about,
     idempotencyKey: `execution:${executionId}`,
     requestHash: payloadHash(JSON.stringify({ candidateId, executionId, mode, carrier })),
@@ -212,12 +184,9 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
     canary: plan.canary,
     carrier,
     repair,
-    plan: planText({ ...plan, carrier }),
+    plan: JSON.stringify({ ...plan, carrier }),
     executionId,
     provenance: [redriveLine("running", about, actor, reason, { mode, carrier, plan })],
   });
-  if (started.kind === "lost") return null;
-  if (started.kind === "conflict") throw keyTaken(`execution:${executionId}`, started.redrive.redriveId);
-  if (started.kind === "started") announce(deps.events, started.redrive, null);
-  return started.redrive;
+  return started?.redrive ?? null;
 }

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import type { MessageView, NewMessage } from "../../../src/message/message.ts";
-import type { MessageEdit } from "../../../src/recovery/redrive/redrive.ts";
+import type { MessageEdit } from "../../../src/recovery/redrive/edit.ts";
 import { newMessage, OTHER, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { play, type RecoveryScene } from "./scene.ts";
 
