@@ -5,6 +5,7 @@
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
 import { carrierFor, createCarrierTopics } from "../carrier.ts";
+import type { RedriveRecords } from "../records.ts";
 import { announce, redriveLine } from "./announce.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
 import { nextStep, type StepState, stateOf } from "./next-step.ts";
@@ -25,28 +26,27 @@ const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 /** How long one that does not run is left alone between two looks; resuming it takes as long at most. */
 const REST_MS = { min: 2_000, resumable: 10_000, ended: 600_000 } as const;
 
-interface Claim {
-  readonly redrive: Redrive;
-  readonly token: string;
-}
+type Claim = NonNullable<Awaited<ReturnType<RedriveRecords["claim"]>>>;
+type Parts = ReturnType<typeof partsOf>;
+
+const partsOf = (deps: RedriveDeps) => ({
+  ...deps,
+  settings: { ...REDRIVE_SETTINGS, ...deps.settings },
+  carrierTopic: createCarrierTopics(deps.store.topics),
+  origin: deps.recovery.redrives.origin,
+});
 
 export function createWorkOnClaim(deps: RedriveDeps) {
   const parts = partsOf(deps);
   return (claim: Claim, nowMs: number) => new ClaimedRedrive(parts, claim, nowMs);
 }
 
-const partsOf = (deps: RedriveDeps) => ({
-  ...deps,
-  settings: { ...REDRIVE_SETTINGS, ...deps.settings },
-  carrierTopic: createCarrierTopics(deps.store.topics),
-  origin: (id: string) => deps.recovery.redrives.origin(id),
-});
-
 class ClaimedRedrive {
   readonly id: string;
   /** Wall clock: when there is something to do again. */
   dueMs: number;
-  readonly #deps: ReturnType<typeof partsOf>;
+  readonly #deps: Parts;
+  readonly #store: RedriveRecords;
   readonly #token: string;
   readonly #plan: ReturnType<typeof planOf>;
   readonly #untilMs: number;
@@ -66,10 +66,11 @@ class ClaimedRedrive {
   /** Something was asked for and not answered: what was counted here may be old. */
   #stale: boolean = false;
 
-  constructor(deps: ReturnType<typeof partsOf>, { redrive, token }: Claim, nowMs: number) {
+  constructor(deps: Parts, { redrive, token }: Claim, nowMs: number) {
     this.id = redrive.redriveId;
     this.dueMs = nowMs;
     this.#deps = deps;
+    this.#store = deps.recovery.redrives;
     this.#token = token;
     this.#plan = planOf(redrive.plan);
     this.#untilMs = nowMs + deps.settings.workMs;
@@ -81,28 +82,20 @@ class ClaimedRedrive {
     this.#announced = redrive;
   }
 
-  get #store() {
-    return this.#deps.recovery.redrives;
-  }
-
   /** False: this process has it no more; it was released, lost or ended. */
   async work(nowMs: number): Promise<boolean> {
     try {
       const goesOn = await this.#step(nowMs);
       this.#failures = 0;
-      if (goesOn && nowMs >= this.#untilMs) {
-        await this.release();
-        return false;
-      }
-      return goesOn;
+      return goesOn && nowMs >= this.#untilMs ? this.release() : goesOn;
     } catch (error) {
       return this.#failed(error, nowMs);
     }
   }
 
   /** Lets others have it. Harmless when it was lost. */
-  async release(): Promise<void> {
-    await this.#leave(null);
+  release(): Promise<false> {
+    return this.#leave(null);
   }
 
   async #step(nowMs: number): Promise<boolean> {
@@ -121,7 +114,11 @@ class ClaimedRedrive {
       return this.#end(step.kind === "stop" ? "stopped" : "done", step.reason, nowMs);
     }
     // Before anything is sent the lease must hold for the time that takes.
-    if (nowMs - this.#keptMs >= this.#deps.settings.leaseMs / 3 && !(await this.#keep(nowMs))) return false;
+    const { leaseMs } = this.#deps.settings;
+    if (nowMs - this.#keptMs >= leaseMs / 3) {
+      if (!(await this.#keep({ leaseMs }))) return false;
+      this.#keptMs = nowMs;
+    }
     if (step.kind === "wait") {
       this.#state = state;
       if (!this.#more && step.ms >= REST_MS.min) return this.#leave(step.ms);
@@ -149,8 +146,7 @@ class ClaimedRedrive {
     const judges = before.sent > 0 || (this.#room?.inconclusive ?? 0) + (this.#room?.undecided ?? 0) > 0;
     if (!judges || nowMs < this.#lookMs) return true;
     // What a person resolved is not tried out: nothing is learned from it.
-    const resolvedMs = action === null ? 0 : this.#deps.settings.quietMs;
-    const quietMs = mode === "watch" ? WATCH_MS_MAX : resolvedMs;
+    const quietMs = mode === "watch" ? WATCH_MS_MAX : action === null ? 0 : this.#deps.settings.quietMs;
     const counts = await this.#store.look(this.id, this.#token, { limit: LOOK_ITEMS, quietMs, down: this.#down });
     if (!counts) return false;
     this.#redrive = { ...this.#redrive, counts };
@@ -163,12 +159,11 @@ class ClaimedRedrive {
 
   async #send(n: number, state: StepState): Promise<boolean> {
     const { mode } = this.#redrive;
-    const bodies = mode === "new_key" || mode === "copy";
+    const next = await this.#store.next(this.id, n, mode === "new_key" || mode === "copy", this.#bounds);
     const items = await Promise.all(
-      (await this.#store.next(this.id, n, bodies, this.#bounds)).map(async ({ item, message }) => ({
-        n: item.n,
-        carrier: message ? await carrierFor(mode, this.#plan.carrier, message, this.#deps) : undefined,
-      })),
+      next.map(async ({ item, message }) => {
+        return { n: item.n, carrier: message ? await carrierFor(mode, this.#plan.carrier, message, this.#deps) : undefined };
+      }),
     );
     // Before the call: if its answer is lost, the messages may have been sent all the same.
     this.#state = state;
@@ -191,7 +186,7 @@ class ClaimedRedrive {
   }
 
   async #end(status: "stopped" | "done", reason: string | null, nowMs: number): Promise<boolean> {
-    if (!(await this.#keep(nowMs))) return false;
+    if (!(await this.#keep({ leaseMs: this.#deps.settings.leaseMs }))) return false;
     const by = { actor: this.#deps.owner, actorType: "system" } as const;
     const line = redriveLine(status, this.#redrive, by, reason, this.#redrive.counts);
     const changed = await this.#store.change(this.id, { from: ["running"], status, reason }, [line]);
@@ -213,16 +208,12 @@ class ClaimedRedrive {
   /** `leaseMs`: the lease runs on for so long, so that no other process looks at it too soon; null: it is free at once. */
   async #leave(leaseMs: number | null): Promise<false> {
     this.#announce();
-    const how = leaseMs === null ? { release: true } : { leaseMs };
-    await this.#store.keep(this.id, this.#token, { state: JSON.stringify(this.#state), ...how });
+    await this.#keep(leaseMs === null ? { release: true } : { leaseMs });
     return false;
   }
 
-  async #keep(nowMs: number): Promise<boolean> {
-    const { leaseMs } = this.#deps.settings;
-    const kept = await this.#store.keep(this.id, this.#token, { leaseMs, state: JSON.stringify(this.#state) });
-    this.#keptMs = nowMs;
-    return kept;
+  #keep(how: { leaseMs: number } | { release: true }): Promise<boolean> {
+    return this.#store.keep(this.id, this.#token, { state: JSON.stringify(this.#state), ...how });
   }
 
   #announce(nowMs = this.#announcedMs): void {

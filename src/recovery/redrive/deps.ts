@@ -1,10 +1,5 @@
-/**
- * What the redrives need of the rooms around them, as plain objects and functions, and what can be set about their runner.
- */
-import type { TopicRecord } from "../../message/topic.ts";
-import type { Events } from "../../observe/events.ts";
-import type { Clock } from "../../platform/clock.ts";
-import type { Store } from "../../store/store.ts";
+/** What the redrives need of the rooms around them, and what can be set about their runner. */
+import type { RecoveryDeps } from "../engine.ts";
 import type { Records } from "../records.ts";
 
 export const REDRIVE_SETTINGS = {
@@ -23,17 +18,9 @@ export const REDRIVE_SETTINGS = {
 };
 export type RedriveSettings = Readonly<typeof REDRIVE_SETTINGS>;
 
-export interface RedriveDeps {
+export interface RedriveDeps extends Pick<RecoveryDeps, "store" | "events" | "ids" | "clock" | "serves" | "checkPayload"> {
   readonly recovery: Pick<Records, "redrives" | "candidate">;
-  readonly store: Pick<Store, "topics" | "get">;
-  readonly events: Events;
-  readonly ids: () => string;
-  readonly clock: Clock;
   /** Names this process in claims. */
   readonly owner: string;
-  /** Whether this process has a sink for the topic. */
-  readonly serves: (topic: TopicRecord) => boolean;
-  /** Throws `payload_rejected_by_schema` when the text does not fit the topic's schema. */
-  readonly checkPayload: (topic: string, text: string) => void | Promise<void>;
   readonly settings?: Partial<RedriveSettings> | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * EDIT: one dead letter again with another payload, as a new message, checked like any that comes in, that remembers what it was made
- * from. The original is kept, resolved, and says why; a key that both share leads to the new one.
+ * EDIT: one dead letter again with another payload, as a new message that remembers what it was made from. The original is kept,
+ * resolved, and says why; a key that both share leads to the new one.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
@@ -48,88 +48,52 @@ export async function editMessage(deps: RedriveDeps, id: string, edit: EditReque
   const message = { ...copyOf(original, deps.ids(), original.topic, key, payload), schemaVersion };
   const details = { message: id, edited_as: message.id };
   const provenance = [line("message_edited", edit, { groupId: edit.groupId ?? null, reason, details })];
-  const result = await deps.recovery.redrives.edit({ id, revision, message, actor, reason, force, provenance });
-  if (result.kind !== "done") throw refusal(id, key, result);
+  const edited = await deps.recovery.redrives.edit({ id, revision, message, actor, reason, force, provenance });
   deps.events.emit({ type: "intervened", id, action: "edit", actor, reason });
-  return result.message;
+  return edited;
 }
 
 const notFound = (id: string): MakegoodError => new MakegoodError("message_not_found", `there is no message ${id}`, { id });
 
-type Refused = Exclude<Awaited<ReturnType<typeof edit>>, { kind: "done" }>;
-
-function refusal(id: string, key: string | null, result: Refused): MakegoodError {
-  switch (result.kind) {
-    case "not_found":
-      return notFound(id);
-    case "wrong_state": {
-      const { status, resolution } = result.message;
-      const state = resolution ? `${status} (${resolution})` : status;
-      const said = `message ${id} is ${state}: only an open dead letter can be edited and retried`;
-      return new MakegoodError("wrong_state", said, { id, status, resolution });
-    }
-    case "revision_conflict": {
-      const said = `message ${id} has moved on to revision ${result.revision}: look again before you edit it`;
-      return new MakegoodError("revision_conflict", said, { id, revision: result.revision });
-    }
-    case "key_conflict": {
-      const said = `key ${JSON.stringify(key)} belongs to message ${result.id}: choose another key`;
-      return new MakegoodError("key_conflict", said, { id: result.id, key });
-    }
-    case "carried":
-      return carriedError(result);
-  }
-}
-
-export interface MessageEdit extends At {
+export interface MessageEdit extends At, Pick<EditRequest, "actor" | "reason" | "revision" | "force"> {
   /** An open dead letter. */
   readonly id: string;
-  readonly revision?: number | undefined;
-  /**
-   * The new message: same topic and tenant (anything else throws `invalid_request`), edited payload. With the old one's key, the key
-   * leads to it from now on. The same new id again is the same edit, and answered as the first time.
-   */
+  /** Of the same topic and tenant. The same new id again is the same edit, and answered as the first time. */
   readonly message: NewMessage;
-  readonly actor: string;
-  readonly reason: string;
-  readonly force?: boolean | undefined;
-  /** Beside the message's own line: on record in the same write. */
   readonly provenance?: readonly NewProvenance[] | undefined;
 }
 
-/** Frees the key for the new message if the original holds it; the id of another holder, if there is one. */
-async function freeKey(s: string, run: Run, { id, message: { topic, tenantId, key } }: MessageEdit): Promise<string | null> {
-  if (key === null) return null;
-  const held = `t.id = k.topic_id and t.name = $1 and k.tenant = $2 and k.key = $3`;
+/** The key is the new message's, if the original holds it or nobody does. */
+async function freeKey(s: string, run: Run, { id, message: { topic, tenantId, key } }: MessageEdit): Promise<void> {
+  if (key === null) return;
+  const held = "t.id = k.topic_id and t.name = $1 and k.tenant = $2 and k.key = $3";
   const values = [topic, tenantId ?? "", key];
   const [row] = await run(`select k.id::text from ${s}.dedupe k join ${s}.topic t on ${held} for update of k`, values);
-  if (!row) return null;
-  if (row[0] !== id) return row[0] as string;
-  await run(`delete from ${s}.dedupe k using ${s}.topic t where ${held}`, values);
-  return null;
+  if (row && row[0] !== id) {
+    const said = `key ${JSON.stringify(key)} belongs to message ${row[0]}: choose another key`;
+    throw new MakegoodError("key_conflict", said, { id: row[0], key });
+  }
+  if (row) await run(`delete from ${s}.dedupe k using ${s}.topic t where ${held}`, values);
 }
 
-async function edit({ s, messages }: Home, { run, enqueue, intervene }: Inside, request: MessageEdit) {
+async function edit({ s, messages }: Home, { run, enqueue, intervene }: Inside, request: MessageEdit): Promise<MessageView> {
   const { id, message, revision } = request;
-  const viewOf = async (which: string) => (await messages(run, [which]))[0] as MessageView;
-  const done = async () => ({ kind: "done", message: await viewOf(message.id) }) as const;
+  const viewOf = async (which: string) => (await messages(run, [which]))[0];
   // Another call that edits, replays or resolves it at the same time waits here.
   await run(`select 1 from ${s}.dead_letter where id = $1::uuid for no key update`, [id]);
-  const original: MessageView | undefined = await viewOf(id);
-  if (!original) return { kind: "not_found" } as const;
+  const original = await viewOf(id);
+  if (!original) throw notFound(id);
   const made = `select 1 from ${s}.message_origin where message_id = $1::uuid and replay_of = $2::uuid`;
-  if ((await run(made, [message.id, id])).length > 0) return done();
-  if (revision !== undefined && revision !== original.revision)
-    return { kind: "revision_conflict", revision: original.revision } as const;
-  if (original.status !== "dead" || original.resolution !== "open") return { kind: "wrong_state", message: original } as const;
+  if ((await run(made, [message.id, id])).length > 0) return (await viewOf(message.id)) as MessageView;
+  const refusal = refusalOf(original, revision);
+  if (refusal) throw refusal;
   const [carried] = request.force ? [] : await carriedAmong(s, run, [id]);
-  if (carried) return { kind: "carried", ...carried } as const;
+  if (carried) throw carriedError(carried);
   if (message.topic !== original.topic || message.tenantId !== original.tenantId) {
     const said = `an edited message keeps topic and tenant of the one it replaces: ${id} is of ${original.topic}`;
     throw new MakegoodError("invalid_request", said, { id });
   }
-  const holder = await freeKey(s, run, request);
-  if (holder !== null) return { kind: "key_conflict", id: holder } as const;
+  await freeKey(s, run, request);
   await enqueue([message], request);
   await run(`insert into ${s}.message_origin (message_id, replay_of, edited) values ($1::uuid, $2::uuid, true)`, [
     message.id,
@@ -137,7 +101,18 @@ async function edit({ s, messages }: Home, { run, enqueue, intervene }: Inside, 
   ]);
   await intervene("resolve", [original], request, request);
   await record(s, run, request.provenance ?? [], request);
-  return done();
+  return (await viewOf(message.id)) as MessageView;
+}
+
+function refusalOf({ id, status, resolution, revision }: MessageView, seen: number | undefined): MakegoodError | null {
+  if (seen !== undefined && seen !== revision) {
+    const said = `message ${id} has moved on to revision ${revision}: look again before you edit it`;
+    return new MakegoodError("revision_conflict", said, { id, revision });
+  }
+  if (status === "dead" && resolution === "open") return null;
+  const state = resolution ? `${status} (${resolution})` : status;
+  const said = `message ${id} is ${state}: only an open dead letter can be edited and retried`;
+  return new MakegoodError("wrong_state", said, { id, status, resolution });
 }
 
 const ORIGIN = columns({
@@ -149,7 +124,6 @@ const ORIGIN = columns({
 export function createEdit(home: Home) {
   const run = home.read("read a message's origin");
   return {
-    /** Resolves the original with actor and reason; `revision` is asked before the state, and whether it is carried after it. */
     edit: (request: MessageEdit) => home.transaction("edit a message", (inside) => edit(home, inside, request)),
     /** What a message was made from; null: it stands for itself, also where it became a carrier by its key. */
     async origin(messageId: string) {

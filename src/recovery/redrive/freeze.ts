@@ -9,9 +9,9 @@ import { columns, int, momentOrNull, text, textOrNull } from "../columns.ts";
 import { beginObserving, byPerson } from "../confidence/outcomes-sql.ts";
 import { record } from "../provenance-sql.ts";
 import { keptSelect, type NewRedrive, REDRIVE, type Redrive, type RedriveMode, type RedriveSelect, SKIPPED } from "./redrive.ts";
+import { planOf } from "./request.ts";
 import { ALL, LIST_MS_MAX } from "./rows.ts";
-import { seenText } from "./seen.ts";
-import { listSql } from "./select-sql.ts";
+import { listSql, seenText } from "./select-sql.ts";
 
 /** Of each topic `t`, of the list `q`. The row of a preview that saw nothing has a mark and no topic. The last one is looked for only where the limit cut something off. */
 const previewed = (s: string) =>
@@ -33,7 +33,7 @@ async function preview(s: string, run: Run, select: RedriveSelect, mode: Redrive
   const values: unknown[] = [Math.max(0, select.limit), select.groupId ?? null];
   const { list, of } = previewed(s);
   const found = await run(
-    `with ${listSql(s, select, { mode }, values)} select ${list}
+    `with ${listSql(s, select, mode, undefined, values)} select ${list}
     from (select 1) x left join (select q.topic, count(*) as messages, min(q.died_at) as oldest from q group by q.topic) t on true
     order by t.messages desc, t.topic`,
     values,
@@ -74,9 +74,10 @@ const PLAIN = "o as materialized (select b.*, row_number() over (order by died_a
 
 /** The list, its groups, and the redrive's counts of it, in one statement. Without a canary all of a group may go. */
 async function freeze(s: string, run: Run, request: NewRedrive, clock: string): Promise<Redrive> {
-  const { redriveId: id, select, canary = 0 } = request;
+  const { redriveId: id, select, mode } = request;
+  const { canary, carrier } = planOf(request.plan);
   const values: unknown[] = [id, canary];
-  const list = `${listSql(s, select, request, values)}, ${NUMBERED}, ${canary > 0 ? ORDERED : PLAIN}`;
+  const list = `${listSql(s, select, mode, carrier, values)}, ${NUMBERED}, ${canary > 0 ? ORDERED : PLAIN}`;
   const [row] = await run(
     `with ${list},
     i as (insert into ${s}.redrive_item (redrive_id, n, message_id, generation, revision, group_id, state, reason, ended_at, group_no)

@@ -184,8 +184,8 @@ async function end(s: string, { run, intervene }: Inside, redrive: Redrive, look
     await intervene("resolve", originals, redrive, at);
   }
   await learnIn(s, run, learnedFrom(redrive, looked), at.now);
-  const moves = looked.flatMap(({ groupNo, ending }) => (ending ? [{ groupNo, from: "sent" as const, to: ending.state }] : []));
-  return addCounts(s, run, id, moves);
+  const ended = looked.flatMap(({ groupNo, ending }) => (ending ? [{ groupNo, to: ending.state }] : []));
+  return addCounts(s, run, id, "sent", ended);
 }
 
 /** Of item `o`, its original's dead letter `d` if that stands as it was frozen, and its copy `m`. */

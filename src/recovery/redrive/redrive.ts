@@ -1,8 +1,5 @@
-/**
- * The records of redrives: durable operations over frozen lists of messages. What became of a message is read from the message itself.
- */
+/** The records of redrives: durable operations over frozen lists of messages. */
 import { withNames } from "../../message/json.ts";
-import type { Carrier } from "../../message/topic.ts";
 import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from "../columns.ts";
 import type { NewProvenance } from "../provenance.ts";
 import type { RedriveRecords } from "../records.ts";
@@ -64,9 +61,8 @@ export interface RedriveSelect {
   readonly errorCode?: string | undefined;
   readonly ids?: readonly string[] | undefined;
   /**
-   * The mark of a preview (`RedrivePreview.seen`): only what that one saw and what has not moved on since. What died, was counted in the
-   * group or moved to it afterwards is left out, whatever time its death bears. Once the group was merged, split or held, nothing of it
-   * was seen. A mark that no preview returned throws `invalid_request`.
+   * The mark of a preview: only what that one saw and what has not moved on since, whatever time its death bears. Once the group was
+   * merged, split or held, nothing of it was seen. A mark that no preview returned throws `invalid_request`.
    */
   readonly seen?: string | undefined;
   /** At most so many, oldest death first. */
@@ -108,13 +104,9 @@ export interface NewRedrive {
   /** What a person said was repaired before. */
   readonly repair?: string | null | undefined;
   readonly select: RedriveSelect;
-  /** So many of each group are judged before the rest of it; absent: none. */
-  readonly canary?: number | undefined;
-  /** What a copy goes to, for mode copy. */
-  readonly carrier?: Carrier | undefined;
-  /** The runner's policy (canary, rate, bound), JSON text. */
+  /** See `planOf`. */
   readonly plan: string;
-  /** With the write: the candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
+  /** The candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
   readonly executionId?: string | undefined;
   readonly provenance: readonly NewProvenance[];
 }
@@ -125,7 +117,6 @@ const counted = (row: string) => ({
   sent: int(`${row}.sent`),
   healed: int(`${row}.healed`),
   failed: int(`${row}.failed`),
-  /** Not touched: moved on since, generation cap; or watched without learning anything. */
   skipped: int(`${row}.skipped`),
 });
 

@@ -21,34 +21,31 @@ export function takeUnder(s: string, run: Run, id: string, token: string): Promi
   return readRedrive(s, run, "r.id = $1::uuid and r.token::text = $2 for no key update", [id, token]);
 }
 
-/** An item of a group that went from one state to another. */
-export interface Move {
-  readonly groupNo: number;
-  readonly from: ItemState;
-  readonly to: ItemState;
-}
-
-/** What is sent before a group is judged is of its canary. */
-const addSql = (s: string) => {
+const addSql = (s: string, from: ItemState) => {
   const each = (sql: (state: ItemState) => string) => ITEM_STATES.map(sql).join(", ");
-  return `with d as materialized (select * from unnest($2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-      d(no, ${each((state) => state)})),
+  const gone = (state: ItemState) => (state === from ? "- count(*)" : "");
+  return `with d as materialized (select no, ${each((state) => `count(*) filter (where became = '${state}') ${gone(state)} as ${state}`)}
+      from unnest($2::int[], $3::text[]) m(no, became) group by no),
     g as (update ${s}.redrive_group g set ${each((state) => `${state} = g.${state} + d.${state}`)},
       canary = greatest(0, g.canary - greatest(0, d.sent)) from d where g.redrive_id = $1::uuid and g.no = d.no)
     update ${s}.redrive r set ${each((state) => `${state} = r.${state} + t.${state}`)}
     from (select ${each((state) => `coalesce(sum(${state}), 0) as ${state}`)} from d) t where r.id = $1::uuid returning ${COUNTS.list}`;
 };
 
-/** Changes the counts of a redrive and of its groups; returns the redrive's. */
-export async function addCounts(s: string, run: Run, id: string, moves: readonly Move[]): Promise<RedriveCounts> {
-  const sums = new Map<number, Record<ItemState, number>>();
-  for (const { groupNo, from, to } of moves) {
-    const sum = sums.get(groupNo) ?? { waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 0 };
-    sum[from]--;
-    sum[to]++;
-    sums.set(groupNo, sum);
-  }
-  const changes = ITEM_STATES.map((state) => [...sums.values()].map((sum) => sum[state]));
-  const [row] = await run(addSql(s), [id, [...sums.keys()], ...changes], { name: "mg_redrive_counts" });
+interface Moved {
+  readonly groupNo: number;
+  readonly to: ItemState;
+}
+
+/** Of items that were `from`: what is sent before a group is judged is of its canary. Returns the redrive's counts. */
+export async function addCounts(
+  s: string,
+  run: Run,
+  id: string,
+  from: ItemState,
+  moved: readonly Moved[],
+): Promise<RedriveCounts> {
+  const values = [id, moved.map(({ groupNo }) => groupNo), moved.map(({ to }) => to)];
+  const [row] = await run(addSql(s, from), values, { name: `mg_redrive_no_more_${from}` });
   return COUNTS.of(row as Row);
 }

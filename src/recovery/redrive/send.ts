@@ -137,8 +137,8 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
     waiting.map(({ known }) => known),
   ];
   if (waiting.length > 0) await run(markSql(s, clockSql(at.now)), values, at.now ? {} : { name: "mg_redrive_sent" });
-  const moves = waiting.map(({ groupNo, skipped }) => ({ groupNo, from: "waiting", to: skipped ? "skipped" : "sent" }) as const);
-  await addCounts(s, run, id, moves);
+  const moved = waiting.map(({ groupNo, skipped }) => ({ groupNo, to: skipped ? "skipped" : "sent" }) as const);
+  await addCounts(s, run, id, "waiting", moved);
   return { kind: "done", sent: fitting().length, skipped: waiting.length - fitting().length } as const;
 }
 

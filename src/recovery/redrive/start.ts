@@ -3,6 +3,7 @@
  * nothing selected, more than was confirmed, nobody to deliver it. Pressing twice is one redrive.
  */
 import { MakegoodError } from "../../message/errors.ts";
+import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
@@ -69,7 +70,6 @@ function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: Redr
     mode,
     actor: actor.actor,
     reason,
-    canary: plan.canary,
     repair,
     plan: JSON.stringify(plan),
     provenance: [line],
@@ -150,11 +150,13 @@ function unconfirmed(
 }
 
 /** What an action wants done, under the fence of its execution. */
-export interface ExecutionRedrive extends Pick<NewRedrive, "mode" | "carrier" | "reason" | "repair"> {
+export interface ExecutionRedrive extends Pick<NewRedrive, "mode" | "reason" | "repair"> {
   readonly candidateId: number;
   readonly executionId: string;
   readonly groupId: number;
   readonly action: string;
+  /** For mode copy. */
+  readonly carrier?: Carrier | undefined;
   readonly plan?: Omit<ExecutionRequest, "confirm"> | undefined;
 }
 
@@ -181,8 +183,6 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
     mode,
     actor: actor.actor,
     reason,
-    canary: plan.canary,
-    carrier,
     repair,
     plan: JSON.stringify({ ...plan, carrier }),
     executionId,
