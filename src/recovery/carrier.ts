@@ -6,10 +6,11 @@ import { createHash } from "node:crypto";
 import { MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import type { MessageView, NewMessage } from "../message/message.ts";
-import type { Carrier, TopicDefinition, TopicName } from "../message/topic.ts";
+import type { Carrier, TopicDefinition, TopicName, TopicRecord } from "../message/topic.ts";
 import { payloadHash } from "../message/validate.ts";
 import type { TopicStore } from "../store/topics.ts";
-import type { RedriveMode } from "./redrive/redrive.ts";
+import type { Redrive, RedriveMode } from "./redrive/redrive.ts";
+import { planOf } from "./redrive/request.ts";
 import { RECOVERY_NAMESPACE } from "./topics.ts";
 
 const NAME_CHARS_MAX = 48;
@@ -55,6 +56,30 @@ export function createCarrierTopics(topics: Pick<TopicStore, "get" | "put">) {
     put.set(name, origin.revision);
     return name;
   };
+}
+
+/** A copy goes to the topic of its carrier, so that one's breaker counts. */
+function receiverOf({ mode, plan }: Redrive): (topic: string) => string {
+  const { carrier } = planOf(plan);
+  return (topic) => (mode === "copy" && carrier ? carrierTopicName(carrier, topic) : topic);
+}
+
+/** The topics of dead letters whose messages would not be delivered now. */
+export function downTopics(topics: readonly TopicRecord[], redrive: Redrive): string[] {
+  const down = new Set<string>(topics.filter(({ breaker }) => breaker.state !== "closed").map(({ name }) => name));
+  const receiver = receiverOf(redrive);
+  return topics.map(({ name }) => name).filter((name) => down.has(receiver(name)));
+}
+
+/** Of these topics, the topic's breaker (no tenant) or those of tenants that are held alone. */
+export function heldReceivers(topics: readonly TopicRecord[], open: readonly string[], redrive: Redrive, nowMs: number) {
+  const names = new Set(open.map(receiverOf(redrive)));
+  return topics
+    .filter(({ name }) => names.has(name))
+    .flatMap(({ name: topic, breaker: { state, reason, probeInMs, tenants } }) => {
+      const held = state === "closed" ? tenants : [{ tenantId: null, reason }];
+      return held.map((one) => ({ topic, ...one, nextProbeAt: new Date(nowMs + probeInMs) }));
+    });
 }
 
 /** What a message was made from; null: it stands for itself. */

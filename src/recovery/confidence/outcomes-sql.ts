@@ -10,7 +10,7 @@ import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../candidate
 import { uningestedCount } from "../groups/groups-sql.ts";
 import { tallySql } from "../groups/rolling-counts.ts";
 import { type NewProvenance, SYSTEM } from "../provenance.ts";
-import { LIST_MS_MAX } from "../redrive/rows.ts";
+import { LIST_MS_MAX } from "../redrive/redrive.ts";
 import { membersOf, number } from "../rows.ts";
 import { totalsOf } from "./levels.ts";
 import type { Learned, RecoveryStats } from "./numbers.ts";

@@ -1,7 +1,4 @@
-/**
- * Tells of a redrive: the line of the append-only record, and the event of its progress: one when its status changes, at most one a second
- * while it runs.
- */
+/** Tells of a redrive: the line of the append-only record, and the event of its progress. */
 import type { Events } from "../../observe/events.ts";
 import { line, type NewProvenance } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";

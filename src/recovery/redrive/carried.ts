@@ -37,7 +37,6 @@ export async function carriedAmong(s: string, run: Run, ids: readonly string[], 
   return (await run(carriedSql(s), [ids, beside], { name: "mg_redrive_carried" })).map((row) => CARRIED.of(row));
 }
 
-/** The refusal of a call that would send a message while a copy of it is on its way. */
 export function carriedError({ messageId, carrierId, redriveId }: ReturnType<typeof CARRIED.of>): MakegoodError {
   const said = `message ${messageId} is on its way to another receiver as message ${carrierId} (redrive ${redriveId}): wait until that is known, discard message ${carrierId}, or say force if both may get it`;
   return new MakegoodError("carried", said, { id: messageId, carrierId, redriveId });

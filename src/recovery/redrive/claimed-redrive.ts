@@ -1,15 +1,11 @@
-/**
- * One process's work on one redrive, between its claim and its release: look at what became of what was sent, decide the next
- * step, do it, remember it. Every write is under the claim's token; a claim that was lost is dropped in silence.
- */
+/** One process's work on one redrive. Every write is under the claim's token; a claim that was lost is dropped in silence. */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
-import { carrierFor, createCarrierTopics } from "../carrier.ts";
+import { carrierFor, createCarrierTopics, downTopics } from "../carrier.ts";
 import type { RedriveRecords } from "../records.ts";
 import { announce, redriveLine } from "./announce.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
 import { nextStep, type StepState, stateOf } from "./next-step.ts";
-import { downTopics } from "./receivers.ts";
 import { type Redrive, sends } from "./redrive.ts";
 import type { Room } from "./redrive-sql.ts";
 import { planOf } from "./request.ts";
@@ -20,7 +16,6 @@ const LOOK_MS = { canary: 100, sending: 500 } as const;
 /** A message that is only watched is given up after so long without news, and nothing is learned from it. */
 const WATCH_MS_MAX = 30 * 24 * 3_600_000;
 const ANNOUNCE_MS = 1_000;
-/** How often it is asked which receivers are down. */
 const DOWN_MS = 1_000;
 const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 /** How long one that does not run is left alone between two looks; resuming it takes as long at most. */
@@ -82,7 +77,7 @@ class ClaimedRedrive {
     this.#announced = redrive;
   }
 
-  /** False: this process has it no more; it was released, lost or ended. */
+  /** False: this process has it no more. */
   async work(nowMs: number): Promise<boolean> {
     try {
       const goesOn = await this.#step(nowMs);
@@ -190,7 +185,6 @@ class ClaimedRedrive {
     const by = { actor: this.#deps.owner, actorType: "system" } as const;
     const line = redriveLine(status, this.#redrive, by, reason, this.#redrive.counts);
     const changed = await this.#store.change(this.id, { from: ["running"], status, reason }, [line]);
-    if (changed.kind === "not_found") return false;
     this.#redrive = changed.redrive;
     if (changed.kind !== "done") return true;
     this.#announce(nowMs);

@@ -22,7 +22,6 @@ export interface EditRequest extends Actor {
   readonly payload: string;
   /** Absent: the original's key, which leads to the new message from then on. Null: none. */
   readonly key?: string | null | undefined;
-  /** The revision that was seen. */
   readonly revision?: number | undefined;
   readonly reason: string;
   /** Also while a copy of it is on its way to another receiver: both may get it. */
@@ -56,7 +55,6 @@ export async function editMessage(deps: RedriveDeps, id: string, edit: EditReque
 const notFound = (id: string): MakegoodError => new MakegoodError("message_not_found", `there is no message ${id}`, { id });
 
 export interface MessageEdit extends At, Pick<EditRequest, "actor" | "reason" | "revision" | "force"> {
-  /** An open dead letter. */
   readonly id: string;
   /** Of the same topic and tenant. The same new id again is the same edit, and answered as the first time. */
   readonly message: NewMessage;

@@ -8,9 +8,18 @@ import type { At } from "../../store/store.ts";
 import { columns, int, momentOrNull, text, textOrNull } from "../columns.ts";
 import { beginObserving, byPerson } from "../confidence/outcomes-sql.ts";
 import { record } from "../provenance-sql.ts";
-import { keptSelect, type NewRedrive, REDRIVE, type Redrive, type RedriveMode, type RedriveSelect, SKIPPED } from "./redrive.ts";
+import {
+  ALL,
+  keptSelect,
+  LIST_MS_MAX,
+  type NewRedrive,
+  REDRIVE,
+  type Redrive,
+  type RedriveMode,
+  type RedriveSelect,
+  SKIPPED,
+} from "./redrive.ts";
 import { planOf } from "./request.ts";
-import { ALL, LIST_MS_MAX } from "./rows.ts";
 import { listSql, seenText } from "./select-sql.ts";
 
 /** Of each topic `t`, of the list `q`. The row of a preview that saw nothing has a mark and no topic. The last one is looked for only where the limit cut something off. */
@@ -52,14 +61,12 @@ async function preview(s: string, run: Run, select: RedriveSelect, mode: Redrive
     topics,
     /** Different ones; no tenant is one of its own. */
     tenants,
-    /** The oldest death. */
     oldestAt,
     /** What this preview saw, for a select: the engine's own text. Where the select had one, that one again. */
     seen: select.seen ?? seenText(snapshot, group, last),
   };
 }
 
-/** Numbered group by group: what is judged by itself. */
 const NUMBERED = `b as (select q.*, dense_rank() over (order by q.group_id, q.topic, case when q.group_id is null then q.code end) as no from q)`;
 
 /** $2: the canary of a group. Each of its slices of time prefers another tenant. */
@@ -101,7 +108,6 @@ async function carryOn(s: string, run: Run, request: NewRedrive, clock: string):
   return (await run(said, [request.redriveId, request.candidateId, request.executionId])).length > 0;
 }
 
-/** The one of this key, or of this id. */
 async function earlier(s: string, run: Run, { redriveId: id, idempotencyKey, requestHash }: NewRedrive) {
   const asked = `select ${REDRIVE.list}, (r.request_hash = $3)::text from ${s}.redrive r where r.request_key = $2 or r.id = $1::uuid
     order by r.request_key = $2 desc nulls last limit 1`;

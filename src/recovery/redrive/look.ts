@@ -1,8 +1,5 @@
-/**
- * LOOK: where the sent messages of a redrive stand, what that means for each, and what is learned from it, in one transaction under the
- * token.
- */
-import { RESOLUTIONS, type Resolution, type Status } from "../../message/message.ts";
+/** LOOK: where the sent messages of a redrive stand, what that means for each, and what is learned from it, in one transaction. */
+import { type MessageView, RESOLUTIONS, type Resolution, type Status } from "../../message/message.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
@@ -10,59 +7,46 @@ import { columns, flag, int, intOrNull, text, textOrNull } from "../columns.ts";
 import type { Learned } from "../confidence/numbers.ts";
 import { learnIn } from "../confidence/outcomes-sql.ts";
 import { verdictOf } from "./next-step.ts";
-import { ITEM_STATES, REDRIVE_GROUP, type Redrive, type RedriveMode } from "./redrive.ts";
+import { addCounts, ITEM_STATES, REDRIVE_GROUP, type Redrive, type RedriveMode, readRedrive, takeUnder } from "./redrive.ts";
 import { judgeAnew } from "./redrive-sql.ts";
 import { planOf } from "./request.ts";
-import { addCounts, readRedrive, takeUnder } from "./rows.ts";
 
-/** What became of one message, as it stands. */
-export interface Seen {
-  readonly status: Status;
-  readonly resolution: Resolution | null;
-  readonly generation: number;
-}
+/** What became of a message, as it stands. */
+export type Seen = Pick<MessageView, "status" | "resolution" | "generation">;
 
-interface Ending {
-  /** `skipped`: it was watched in vain. */
-  readonly state: "healed" | "failed" | "skipped";
-  readonly reason: string;
-  /** False: it tells nothing about the action. */
-  readonly learned: boolean;
-}
+/** `learned` false: it tells nothing about the action. */
+const ends = (state: "healed" | "failed" | "skipped", reason: string, learned = true) => ({ state, reason, learned });
 
 /**
  * `seen` is the message that carries the effect (for new_key and copy the carrier, else the message itself; null: it is not there any
  * more, so it was settled long ago); `generation` is the item's. `quiet`: the quiet time has passed since it was sent. `taken`: a later
  * redrive took up a watched message. Null: not known yet.
  */
-export function endingOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false): Ending | null {
+export function endingOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false) {
   // Whatever becomes of it is the work of the other one: two that claim it would both learn from it.
-  if (mode === "watch" && taken) return { state: "skipped", reason: "taken_over", learned: false };
+  if (mode === "watch" && taken) return ends("skipped", "taken_over", false);
   const ending = known(mode, generation, seen, quiet);
-  if (ending === null && mode === "watch" && quiet) return { state: "skipped", reason: "not_known", learned: false };
-  return ending;
+  return ending === null && mode === "watch" && quiet ? ends("skipped", "not_known", false) : ending;
 }
 
-function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean): Ending | null {
-  const healed = (reason: string, learned = true) => ({ state: "healed", reason, learned }) as const;
-  const failed = (reason: string) => ({ state: "failed", reason, learned: true }) as const;
-  if (seen === null) return healed("pruned", false);
+function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean) {
+  if (seen === null) return ends("healed", "pruned", false);
   // What a person ended or opened is done; only what an action resolved may still show that it should not have been.
-  if (mode === "discard") return healed("discarded", false);
-  if (mode === "reopen") return healed("reopened", false);
+  if (mode === "discard") return ends("healed", "discarded", false);
+  if (mode === "reopen") return ends("healed", "reopened", false);
   if (mode === "resolve") {
-    if (seen.status !== "dead" || seen.resolution !== "resolved") return failed("reverted");
-    return quiet ? healed("resolved") : null;
+    if (seen.status !== "dead" || seen.resolution !== "resolved") return ends("failed", "reverted");
+    return quiet ? ends("healed", "resolved") : null;
   }
   // A person replayed it once more: the generation that this redrive began did not deliver it.
-  if (mode === "replay" && seen.generation > generation + 1) return failed("replayed_again");
-  if (seen.status === "delivered") return healed("delivered");
+  if (mode === "replay" && seen.generation > generation + 1) return ends("failed", "replayed_again");
+  if (seen.status === "delivered") return ends("healed", "delivered");
   if (seen.status !== "dead") return null;
-  if (seen.resolution === "resolved") return healed("resolved");
-  if (seen.resolution === "discarded") return failed("discarded");
+  if (seen.resolution === "resolved") return ends("healed", "resolved");
+  if (seen.resolution === "discarded") return ends("failed", "discarded");
   // A watched one lies where it lay; only a death of a later generation is news.
   if (mode === "watch" && seen.generation <= generation) return null;
-  return failed("dead_again");
+  return ends("failed", "dead_again");
 }
 
 /** Of `redrive_item i`, the message `x` that carries its effect, and that one's dead letter `d`, as statements/view.ts tells it; $3 quiet ms. */
@@ -80,10 +64,7 @@ const sentItem = (s: string, clock: string, watches: boolean) =>
       when exists (select from ${s}.ready r where r.id = x.id) or exists (select from ${s}.ready_ordered r where r.id = x.id) then 'pending'
       when exists (select from ${s}.attempt a where a.message_id = x.id and a.outcome in (1, 2)) then 'delivered'
       when d.resolution < 3 then 'dead' else 'processing' end`),
-    resolution: {
-      sql: "case when d.resolution < 3 then d.resolution end::text",
-      read: (code): Resolution | null => (code === null ? null : (RESOLUTIONS[Number(code)] ?? null)),
-    },
+    resolution: intOrNull("case when d.resolution < 3 then d.resolution end"),
     seenGeneration: int("coalesce(d.generation, 0)"),
     /** Another redrive sent its message after it. */
     taken: flag(
@@ -106,7 +87,8 @@ async function read(s: string, run: Run, { redriveId, mode }: Redrive, { limit, 
   );
   return rows.map((row) => {
     const { status, resolution, seenGeneration, generation, quiet, taken, ...found } = item.of(row);
-    const seen = status === null ? null : { status, resolution, generation: seenGeneration };
+    const name: Resolution | null = resolution === null ? null : (RESOLUTIONS[resolution] ?? null);
+    const seen = status === null ? null : { status, resolution: name, generation: seenGeneration };
     return { ...found, ending: endingOf(mode, generation, seen, quiet, taken) };
   });
 }
@@ -234,16 +216,10 @@ async function lookAgain(s: string, { run, intervene }: Inside, limit: number, a
 
 export function createRedriveLook(home: Home) {
   return {
-    /**
-     * Looks at sent items, those looked at longest ago first, and ends those whose ending is known (`endingOf`), with what was learned and
-     * the originals of delivered copies in the same write; then judges their groups. Null: the token is stale.
-     */
+    /** Ends items whose ending is known, with the originals of delivered copies, and judges their groups. Null: the token is stale. */
     look: (id: string, token: string, how: LookHow, at: At = {}) =>
       home.transaction("look at a redrive", (inside) => look(home.s, inside, id, token, how, at)),
-    /**
-     * Looks once more at copies that had died: where one was delivered after all, the original is resolved, if it still has its revision; the
-     * item stays failed. Returns how many were looked at. Needs no token: the second caller finds nothing left to do.
-     */
+    /** Resolves originals whose copies had died and were delivered after all. Needs no token: the second caller finds nothing left to do. */
     lookAgain: (limit: number, at: At = {}) =>
       home.transaction("look at copies again", (inside) => lookAgain(home.s, inside, limit, at)),
   };

@@ -2,6 +2,7 @@
  * What people and runners do to a redrive as a whole: read, change, claim, keep. One runner at a time holds it, by a token that
  * the next claim makes stale.
  */
+import { MakegoodError } from "../../message/errors.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Home, Row, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
@@ -12,17 +13,20 @@ import { badCursor, idCursor, type Page, paged, pageLimit } from "../pages.ts";
 import type { NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
 import {
+  ALL,
   ITEM_STATES,
   type ItemState,
+  LIST_MS_MAX,
   REDRIVE,
   REDRIVE_GROUP,
   type Redrive,
   type RedriveStatus,
+  readRedrive,
   redriveItem,
   SKIPPED,
+  takeUnder,
 } from "./redrive.ts";
 import { planOf } from "./request.ts";
-import { ALL, LIST_MS_MAX, readRedrive, takeUnder } from "./rows.ts";
 
 /** Only from one of `from`; `version` (asked first): only from that one. */
 export interface Change {
@@ -34,10 +38,13 @@ export interface Change {
   readonly repair?: string | null | undefined;
 }
 
+export const redriveNotFound = (id: string): MakegoodError =>
+  new MakegoodError("redrive_not_found", `there is no redrive ${id.slice(0, 100)}`, { id });
+
 async function change(s: string, run: Run, id: string, request: Change, lines: readonly NewProvenance[], now: Date | undefined) {
   const clock = clockSql(now);
   const redrive = await readRedrive(s, run, "r.id = $1::uuid for no key update", [id]);
-  if (!redrive) return { kind: "not_found" } as const;
+  if (!redrive) throw redriveNotFound(id);
   if (request.version !== undefined && request.version !== redrive.version) return { kind: "version_conflict", redrive } as const;
   if (!request.from.includes(redrive.status)) return { kind: "wrong_state", redrive } as const;
   const { status, reason } = request;
@@ -85,10 +92,9 @@ const claimSql = (s: string, clock: string) => `update ${s}.redrive r
 const ALLOWED = `case when g.verdict = 'healed' and g.topic = any ($2::text[]) then greatest(0, least(g.waiting, $3::bigint - g.sent))
     when g.verdict = 'healed' then g.waiting when g.verdict is null then least(g.canary, g.waiting) else 0 end`;
 
-/** What the groups of a redrive are held to. */
 const FREE = { down: [] as readonly string[], canary: 0 };
 
-/** What its groups leave to be done. */
+/** What its groups leave to be done; of `redrive_group g`. */
 const ROOM = columns({
   /** So many may be sent: of canaries, and of groups that healed. */
   open: int(`coalesce(sum(${ALLOWED}), 0)`),
@@ -133,15 +139,20 @@ async function recount(s: string, run: Run, { redriveId, plan }: Redrive): Promi
 
 const GROUPS_SHOWN = 50;
 
+export interface Keep {
+  readonly leaseMs?: number;
+  readonly state?: string;
+  readonly release?: boolean;
+}
+
 export function createRedriveRun(home: Home) {
   const { s } = home;
   const run = home.read("read redrives");
   const item = redriveItem(s);
   return {
     get: async (id: string) => (isUuid(id) ? readRedrive(s, run, "r.id = $1::uuid", [id]) : null),
-    /** The one that was started under this key. */
     find: (idempotencyKey: string) => readRedrive(s, run, "r.request_key = $1", [idempotencyKey]),
-    /** Newest first, by id. */
+    /** Newest first. */
     async list({ status, limit, cursor }: Page & { readonly status?: RedriveStatus | undefined }) {
       if (cursor !== undefined && !isUuid(cursor)) throw badCursor();
       const values = [cursor ?? LAST_UUID, ...(status === undefined ? [] : [status])];
@@ -150,7 +161,6 @@ export function createRedriveRun(home: Home) {
       const rows = (await run(text, values)).map(REDRIVE.of);
       return paged(rows, limit, (last) => last.redriveId);
     },
-    /** In the order of the list. */
     async items(id: string, { state, limit, cursor }: Page & { readonly state?: ItemState | undefined }) {
       const after = cursor === undefined ? "0" : idCursor(cursor);
       const fits = state === undefined ? "" : `and i.state = ${ITEM_STATES.indexOf(state)}`;
@@ -159,27 +169,16 @@ export function createRedriveRun(home: Home) {
       const rows = (await run(text, [id, after])).map((row) => item.of(row));
       return paged(rows, limit, (last) => String(last.n));
     },
-    /**
-     * Raises the version. Cancelling skips what waits; `running` sets startedAt the first time, `done` and `cancelled` set endedAt. A
-     * runner's lease is not touched.
-     */
+    /** Raises the version, and skips what waits if it is cancelled. A runner's lease is not touched. */
     change: (id: string, request: Change, provenance: readonly NewProvenance[], at?: At) =>
       home.transaction("change a redrive", (inside) => change(s, inside.run, id, request, provenance, at?.now)),
-    /**
-     * A redrive with work and no live lease: running, or ended, paused or stopped with items sent whose ending is open. The one that was
-     * worked on longest ago first. A lease lives until `leaseMs` have passed, not at that moment.
-     */
+    /** One with work (running, or with items sent whose ending is open) and no live lease, worked on longest ago. */
     async claim(owner: string, leaseMs: number, at?: At) {
       const [row] = await home.write("claim a redrive")(claimSql(s, clockSql(at?.now)), [owner, leaseMs]);
       return row ? { redrive: REDRIVE.of(row), token: row.at(-1) as string } : null;
     },
     /** False: the token is stale. `state` is kept for the process that claims next; a token whose lease ran out holds until another claims. */
-    async keep(
-      id: string,
-      token: string,
-      { leaseMs, state, release }: { readonly leaseMs?: number; readonly state?: string; readonly release?: boolean },
-      at?: At,
-    ) {
+    async keep(id: string, token: string, { leaseMs, state, release }: Keep, at?: At) {
       const clock = clockSql(at?.now);
       const text = `update ${s}.redrive set worked_at = ${clock}, state = coalesce($3, state),
           lease_until = case when $4::float8 is null then lease_until else ${clock} + $4::float8 * interval '1 ms' end,
@@ -207,7 +206,7 @@ export function createRedriveRun(home: Home) {
         if (redrive) await recount(s, inside.run, redrive);
         return redrive !== null;
       }),
-    /** What one needs beside a redrive to understand how it stands: its groups, those that failed first, and what was left alone. */
+    /** How it stands: its groups, those that failed first, and what was left alone. */
     async standing({ redriveId: id, counts: { skipped } }: Redrive) {
       const shown = `select ${REDRIVE_GROUP.list} from ${s}.redrive_group g where g.redrive_id = $1::uuid
         order by g.verdict = 'failed' desc nulls last, g.verdict = 'inconclusive' desc nulls last, g.waiting + g.sent desc, g.no limit ${GROUPS_SHOWN}`;

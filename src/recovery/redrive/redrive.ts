@@ -1,5 +1,6 @@
 /** The records of redrives: durable operations over frozen lists of messages. */
 import { withNames } from "../../message/json.ts";
+import type { Row, Run } from "../../store/home.ts";
 import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from "../columns.ts";
 import type { NewProvenance } from "../provenance.ts";
 import type { RedriveRecords } from "../records.ts";
@@ -37,9 +38,9 @@ export const SKIPPED = {
   keyConflict: "key_conflict",
   /** A copy of it is on its way to another receiver: sent as well, both would get it. */
   carried: "carried",
-  /** Its group is held for a person. */
+  /** For a person, with its group. */
   held: "held",
-  /** Shown of what waits in a group that was judged as failed. */
+  /** Of what waits: its group was judged. */
   groupFailed: "group_failed",
 } as const;
 
@@ -53,11 +54,10 @@ export interface RedriveSelect {
   readonly until?: Date | undefined;
   /** For mode reopen: what this redrive resolved or discarded, and what stands as it left it. */
   readonly redriveId?: string | undefined;
-  /** Also what is held for a person; else that is listed as skipped (`held`). */
+  /** Else that is listed as skipped. */
   readonly includeHeld?: boolean | undefined;
   readonly topic?: string | undefined;
   readonly tenantId?: string | undefined;
-  /** Of the death. */
   readonly errorCode?: string | undefined;
   readonly ids?: readonly string[] | undefined;
   /**
@@ -65,11 +65,11 @@ export interface RedriveSelect {
    * merged, split or held, nothing of it was seen. A mark that no preview returned throws `invalid_request`.
    */
   readonly seen?: string | undefined;
-  /** At most so many, oldest death first. */
+  /** Oldest death first. */
   readonly limit: number;
-  /** Messages of this generation or above are listed as skipped (`generation_cap`): replayed often enough. They count as selected. */
+  /** What was replayed so often is listed as skipped. */
   readonly generationMax: number;
-  /** For mode copy: an earlier copy that died in this generation or above is not tried again but skipped (`generation_cap`). */
+  /** For mode copy: an earlier copy that died in this generation or above is not tried again but skipped. */
   readonly copyGenerationMax?: number | undefined;
 }
 
@@ -96,7 +96,6 @@ export interface NewRedrive {
   readonly requestHash: string;
   readonly status: "planned" | "running";
   readonly mode: RedriveMode;
-  /** What is learned from it, and for which candidate it runs. */
   readonly action: string | null;
   readonly candidateId: number | null;
   readonly actor: string;
@@ -104,7 +103,6 @@ export interface NewRedrive {
   /** What a person said was repaired before. */
   readonly repair?: string | null | undefined;
   readonly select: RedriveSelect;
-  /** See `planOf`. */
   readonly plan: string;
   /** The candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
   readonly executionId?: string | undefined;
@@ -113,7 +111,7 @@ export interface NewRedrive {
 
 const counted = (row: string) => ({
   waiting: int(`${row}.waiting`),
-  /** And not known yet what became of it. */
+  /** And it is not known yet what became of it. */
   sent: int(`${row}.sent`),
   healed: int(`${row}.healed`),
   failed: int(`${row}.failed`),
@@ -128,7 +126,6 @@ const WITHOUT_COUNTS = columns({
   redriveId: text("r.id::text"),
   idempotencyKey: textOrNull("r.request_key"),
   status: text<RedriveStatus>("r.status"),
-  /** Why it stands as it does: who paused it, why it stopped. */
   statusReason: textOrNull("r.status_reason"),
   mode: text<RedriveMode>("r.mode"),
   action: textOrNull("r.action"),
@@ -147,10 +144,9 @@ const WITHOUT_COUNTS = columns({
   runner: textOrNull("case when r.token is not null and r.lease_until > statement_timestamp() then r.owner end"),
 });
 
-/** Of `redrive r`. */
 export const REDRIVE = {
   list: `${COUNTS.list}, ${WITHOUT_COUNTS.list}`,
-  of: (row: Parameters<typeof COUNTS.of>[0]) => ({ ...WITHOUT_COUNTS.of(row, 6), counts: COUNTS.of(row) }),
+  of: (row: Row) => ({ ...WITHOUT_COUNTS.of(row, 6), counts: COUNTS.of(row) }),
 };
 export type Redrive = ReturnType<typeof REDRIVE.of>;
 
@@ -163,7 +159,6 @@ export const REDRIVE_GROUP = columns({
   groupId: intOrNull("g.group_id"),
   topic: text("g.topic"),
   errorCode: textOrNull("g.code"),
-  /** Null: not judged yet. */
   verdict: textOrNull<Verdict>("g.verdict"),
   reason: textOrNull("g.reason"),
   /** How many are still to be sent before it is judged, and what was known when that began. */
@@ -176,13 +171,11 @@ export type RedriveGroup = ReturnType<typeof REDRIVE_GROUP.of>;
 /** Of `redrive_item i`. What waits in a group that failed says so. */
 export const redriveItem = (s: string) =>
   columns({
-    /** Its place in the list, from 1. */
     n: int("i.n"),
     messageId: text("i.message_id::text"),
     /** As they were when the list was frozen. */
     generation: int("i.generation"),
     revision: int("i.revision"),
-    /** The group it was open in; null: not ingested yet. */
     groupId: intOrNull("i.group_id"),
     state: { sql: "i.state::text", read: (code) => ITEM_STATES[Number(code)] as ItemState },
     reason: textOrNull(`case when i.state = 0 and exists (select from ${s}.redrive_group g where g.redrive_id = i.redrive_id
@@ -195,5 +188,50 @@ export const redriveItem = (s: string) =>
 export type RedriveItem = ReturnType<ReturnType<typeof redriveItem>["of"]>;
 
 export type RedrivePreview = Awaited<ReturnType<RedriveRecords["preview"]>>;
-/** A redrive with what one needs to understand why it stands as it does. */
 export type RedriveDetail = Awaited<ReturnType<Redrives["redrive"]>>;
+
+/** A list of a million is frozen or cancelled in one statement. */
+export const LIST_MS_MAX = 10 * 60_000;
+
+/** What stands as the canary of a group that needs none. */
+export const ALL = 2_147_483_647;
+
+/** Of `redrive r`. */
+export async function readRedrive(s: string, run: Run, where: string, values: unknown[]): Promise<Redrive | null> {
+  const [row] = await run(`select ${REDRIVE.list} from ${s}.redrive r where ${where}`, values);
+  return row ? REDRIVE.of(row) : null;
+}
+
+/** Takes the redrive's row, if the token is current: no other call pauses, cancels or claims it until this write is done. */
+export function takeUnder(s: string, run: Run, id: string, token: string): Promise<Redrive | null> {
+  return readRedrive(s, run, "r.id = $1::uuid and r.token::text = $2 for no key update", [id, token]);
+}
+
+const addSql = (s: string, from: ItemState) => {
+  const each = (sql: (state: ItemState) => string) => ITEM_STATES.map(sql).join(", ");
+  const gone = (state: ItemState) => (state === from ? "- count(*)" : "");
+  return `with d as materialized (select no, ${each((state) => `count(*) filter (where became = '${state}') ${gone(state)} as ${state}`)}
+      from unnest($2::int[], $3::text[]) m(no, became) group by no),
+    g as (update ${s}.redrive_group g set ${each((state) => `${state} = g.${state} + d.${state}`)},
+      canary = greatest(0, g.canary - greatest(0, d.sent)) from d where g.redrive_id = $1::uuid and g.no = d.no)
+    update ${s}.redrive r set ${each((state) => `${state} = r.${state} + t.${state}`)}
+    from (select ${each((state) => `coalesce(sum(${state}), 0) as ${state}`)} from d) t where r.id = $1::uuid returning ${COUNTS.list}`;
+};
+
+interface Moved {
+  readonly groupNo: number;
+  readonly to: ItemState;
+}
+
+/** Of items that were `from`: what is sent before a group is judged is of its canary. Returns the redrive's counts. */
+export async function addCounts(
+  s: string,
+  run: Run,
+  id: string,
+  from: ItemState,
+  moved: readonly Moved[],
+): Promise<RedriveCounts> {
+  const values = [id, moved.map(({ groupNo }) => groupNo), moved.map(({ to }) => to)];
+  const [row] = await run(addSql(s, from), values, { name: `mg_redrive_no_more_${from}` });
+  return COUNTS.of(row as Row);
+}

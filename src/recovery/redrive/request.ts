@@ -1,6 +1,4 @@
-/**
- * What a redrive is asked for: which messages, what is done to each, and how carefully. Checked in one go: every fault is reported.
- */
+/** What a redrive is asked for: which messages, what is done to each, and how carefully. */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Fault } from "../../message/fault.ts";
 import { readObject } from "../../message/json.ts";
@@ -135,7 +133,6 @@ const REQUEST = {
   afterRepair: orNull(text(LIMITS.reasonBytesMax)),
 };
 
-/** What is absent is not looked at. */
 function faultsOf(checks: Readonly<Record<string, Check>>, given: object, prefix = ""): Fault[] {
   return Object.entries(checks).flatMap(([name, [fits, detail]]) => {
     const value = (given as Record<string, unknown>)[name];

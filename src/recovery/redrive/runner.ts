@@ -1,8 +1,4 @@
-/**
- * Carries redrives out: a job of each process works on those that have work, each under a lease, so that a killed process's are
- * continued by another and several share them. Another one cancels dry runs that nobody came back for, and resolves originals whose
- * copies were delivered late.
- */
+/** Carries redrives out: a job of each process, each under a lease, so that a killed process's are continued by another. */
 import type { MaintenanceJob } from "../../platform/job.ts";
 import { announce, redriveLine } from "./announce.ts";
 import { createWorkOnClaim } from "./claimed-redrive.ts";
@@ -12,6 +8,7 @@ export type RedriveRunner = ReturnType<typeof createRunner>;
 
 const TIDY_MS = 600_000;
 const TIDY_PAGES_MAX = 20;
+const AGAIN_ITEMS = 1_000;
 
 export function createRunner(deps: RedriveDeps) {
   const { clock } = deps;
@@ -54,7 +51,10 @@ export function createRunner(deps: RedriveDeps) {
 
   async function tidy(): Promise<void> {
     await cancelForgotten(deps, clock.wallMs() - settings.plannedMs);
-    await lookAgain(deps);
+    // Copies that died and that a person replayed: in the order of their last look, so no page is looked at twice in a row.
+    for (let page = 0; page < TIDY_PAGES_MAX; page++) {
+      if ((await redrives.lookAgain(AGAIN_ITEMS)) < AGAIN_ITEMS) return;
+    }
   }
 
   const jobs: readonly MaintenanceJob[] = [
@@ -71,21 +71,11 @@ export function createRunner(deps: RedriveDeps) {
       // A store that is away lets the leases run out instead.
       await Promise.allSettled(held.map((redrive) => redrive.release()));
     },
-    /** Something was started or resumed: look now. */
     nudge() {
       claimMs = 0;
       wake();
     },
   };
-}
-
-const AGAIN_ITEMS = 1_000;
-
-/** Copies that died and that a person replayed: in the order of their last look, so no page is looked at twice in a row. */
-async function lookAgain({ recovery }: RedriveDeps): Promise<void> {
-  for (let page = 0; page < TIDY_PAGES_MAX; page++) {
-    if ((await recovery.redrives.lookAgain(AGAIN_ITEMS)) < AGAIN_ITEMS) return;
-  }
 }
 
 /** A list that was frozen long ago says little about today. */

@@ -9,7 +9,7 @@ import { type RedriveMode, type RedriveSelect, SKIPPED, sends } from "./redrive.
 type Param = (value: unknown) => string;
 const COLUMNS = "d.id, d.generation, d.revision, d.died_at, d.code";
 
-/** What is asked of `dead_letter d`, its lane `l` and its topic `t`. */
+/** Of `dead_letter d`, its lane `l` and its topic `t`. */
 function conditions(s: string, select: RedriveSelect, mark: SeenMark | null, param: Param): string[] {
   const { groupId, groupIds, ids, topic, tenantId, errorCode, since, until } = select;
   const where = [select.redriveId === undefined ? "d.resolution = 0" : "d.resolution in (1, 2)"];
@@ -35,10 +35,7 @@ function rootAsSeen(s: string, mark: SeenMark | null, groupId: number, param: Pa
   return `(select r.id from ${s}.recovery_group r where r.id = (${root}) and r.id = ${param(group.id)}::bigint and r.version = ${param(group.version)}::int)`;
 }
 
-/**
- * Parameters are added to `values`; yields id, generation, revision, died_at, code, group_id, held, topic, tenant. Of a group and each that
- * was merged into it the oldest are read, no more than asked for.
- */
+/** Of a group and each that was merged into it the oldest are read, by the index, and no more than asked for. */
 function selectSql(s: string, select: RedriveSelect, param: Param): string {
   const { groupId, redriveId } = select;
   const mark = select.seen === undefined ? null : readSeen(select.seen);

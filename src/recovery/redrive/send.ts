@@ -9,9 +9,8 @@ import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { columns, int, text, textOrNull } from "../columns.ts";
 import { carriedAmong } from "./carried.ts";
-import { type Redrive, SKIPPED, sends } from "./redrive.ts";
+import { addCounts, type Redrive, SKIPPED, sends, takeUnder } from "./redrive.ts";
 import { planOf } from "./request.ts";
-import { addCounts, takeUnder } from "./rows.ts";
 
 type Asked = ReadonlyMap<number, NewMessage | undefined>;
 
@@ -26,7 +25,6 @@ const WAITING = columns({
   groupNo: int("i.group_no"),
   id: text("i.message_id::text"),
   revision: int("i.revision"),
-  /** Why it is left alone. */
   skipped: textOrNull(`case when d.id is null then '${SKIPPED.gone}'
     when d.resolution <> all ($3::smallint[]) or d.revision <> i.revision or d.generation <> i.generation then '${SKIPPED.movedOn}' end`),
 });
@@ -144,11 +142,7 @@ async function send(s: string, inside: Inside, id: string, token: string, reques
 
 export function createRedriveSend(home: Home) {
   return {
-    /**
-     * Does to each what the mode says, and marks it, in one write: only while running, under the token, only what is waiting, only a dead
-     * letter that still has the revision it was frozen with; the others are skipped with the reason. A missing carrier or an unknown topic
-     * throws, and nothing is written.
-     */
+    /** What does not stand as it was frozen is skipped with the reason. A missing carrier or an unknown topic throws, and nothing is written. */
     send: (id: string, token: string, items: readonly ToSend[], at: At = {}) =>
       home.transaction("send items of a redrive", (inside) => send(home.s, inside, id, token, items, at)),
   };

@@ -1,6 +1,6 @@
 /**
- * Starting a redrive: what is asked for is checked as a whole, counted before it is frozen, and refused where it could only go wrong:
- * nothing selected, more than was confirmed, nobody to deliver it. Pressing twice is one redrive.
+ * Starting a redrive: counted before it is frozen, and refused where it could only go wrong: nothing selected, more than was confirmed,
+ * nobody to deliver it. Pressing twice is one redrive.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Carrier } from "../../message/topic.ts";
@@ -10,6 +10,7 @@ import type { Actor } from "../recovery.ts";
 import { announce, redriveLine } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
 import { keptSelect, type NewRedrive, type Redrive, type RedrivePreview, SKIPPED, sends, writtenSelect } from "./redrive.ts";
+import { redriveNotFound } from "./redrive-sql.ts";
 import { checkPlan, checkRequest, defaultsOf, type ExecutionRequest, REDRIVE_LIMITS, type RedriveRequest } from "./request.ts";
 
 type CheckedRequest = ReturnType<typeof checkRequest>;
@@ -27,15 +28,15 @@ export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, a
   const started = await begin(deps, newRedrive(deps, checked, preview, actor));
   if (!started) throw new MakegoodError("invariant_violated", "the redrive was not started", {});
   const { redriveId: id, status, counts, select: kept } = started.redrive;
-  // Already running, or over: pressing again changes nothing. Still planned: the first process died before it ran, or was
-  // refused.
+  // Already running, or over: pressing again changes nothing. Still planned: the first process died before it ran, or was refused.
   const waits = !dryRun && status === "planned";
   if (!started.created && !waits) return started;
-  if (confirm !== null && confirm !== counts.selected) throw unconfirmed(counts.selected, kept.seen, confirm, id);
+  if (confirm !== null && confirm !== counts.selected)
+    throw unconfirmed({ messages: counts.selected, confirm, redriveId: id, seen: kept.seen });
   if (!waits) return started;
   const line = redriveLine("running", started.redrive, actor, checked.reason);
-  const run = await redrives.change(id, { from: ["planned"], status: "running", reason: null }, [line]);
-  return run.kind === "not_found" ? started : { ...started, redrive: run.redrive };
+  const { redrive } = await redrives.change(id, { from: ["planned"], status: "running", reason: null }, [line]);
+  return { ...started, redrive };
 }
 
 /** Null: the candidate is no longer executing under this execution, and nothing was done. */
@@ -58,31 +59,27 @@ function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: Redr
   // A person who presses twice has looked twice: the mark is no part of what was asked for.
   const { seen: _, ...asked } = checked.select;
   const select = { ...asked, seen: preview?.seen };
-  const about = { redriveId: ids(), select, candidateId: null, action: sends(mode) ? PERSONS_ACTION : null };
+  const action = sends(mode) ? PERSONS_ACTION : null;
+  const about = { redriveId: ids(), select, mode, candidateId: null, action, actor: actor.actor, reason, repair };
   // With a number to compare, the list is frozen first: between counting and freezing, messages may move on.
   const status = dryRun || confirm !== null ? "planned" : "running";
   const line = redriveLine(status, about, actor, reason, { mode, plan, repair, select: keptSelect(select) });
-  return {
-    ...about,
-    idempotencyKey,
-    requestHash: payloadHash(JSON.stringify({ select: writtenSelect(asked), mode, plan, reason, dryRun, elsewhere })),
-    status,
-    mode,
-    actor: actor.actor,
-    reason,
-    repair,
-    plan: JSON.stringify(plan),
-    provenance: [line],
-  };
+  const requestHash = payloadHash(JSON.stringify({ select: writtenSelect(asked), mode, plan, reason, dryRun, elsewhere }));
+  return { ...about, idempotencyKey, requestHash, status, plan: JSON.stringify(plan), provenance: [line] };
 }
 
 /** What was sent to a receiver cannot be taken back. */
-async function refuseUndoing({ recovery }: RedriveDeps, id: string): Promise<void> {
-  const before = await recovery.redrives.get(id);
-  if (before?.mode === "resolve" || before?.mode === "discard") return;
-  if (!before) throw new MakegoodError("redrive_not_found", `there is no redrive ${id}`, { id });
-  const text = `redrive ${id} did ${before.mode} its messages, and nothing undoes that: only what was resolved or discarded can be reopened`;
-  throw new MakegoodError("wrong_state", text, { id, mode: before.mode });
+async function refuseUndoing(deps: RedriveDeps, id: string): Promise<void> {
+  const { mode } = await existing(deps, id);
+  if (mode === "resolve" || mode === "discard") return;
+  const text = `redrive ${id} did ${mode} its messages, and nothing undoes that: only what was resolved or discarded can be reopened`;
+  throw new MakegoodError("wrong_state", text, { id, mode });
+}
+
+export async function existing({ recovery }: RedriveDeps, id: string): Promise<Redrive> {
+  const redrive = await recovery.redrives.get(id);
+  if (!redrive) throw redriveNotFound(id);
+  return redrive;
 }
 
 /** What a person redrives teaches what the same action of the engine would (decision 0019). */
@@ -110,8 +107,8 @@ async function refuseHopeless(
     const text = `none of the ${messages} messages would be touched: ${why.join("; ")}`;
     throw new MakegoodError("nothing_selected", text, { messages, leftOut, generationMax: select.generationMax });
   }
-  if (confirm !== null && confirm !== messages) throw unconfirmed(messages, seen, confirm, null);
-  if (confirm === null && !dryRun && messages > REDRIVE_LIMITS.messagesUnconfirmed) throw unconfirmed(messages, seen, null, null);
+  const fits = confirm === null ? dryRun || messages <= REDRIVE_LIMITS.messagesUnconfirmed : confirm === messages;
+  if (!fits) throw unconfirmed({ messages, confirm, redriveId: null, seen });
   const topics = preview.topics.map(({ topic }) => topic);
   if (sends(mode)) await refuseUndelivered(deps, topics, elsewhere);
 }
@@ -135,18 +132,14 @@ export async function refuseUndelivered(
   }
 }
 
-function unconfirmed(
-  messages: number,
-  seen: string | undefined,
-  confirm: number | null,
-  redriveId: string | null,
-): MakegoodError {
+function unconfirmed(seen: { messages: number; confirm: number | null; redriveId: string | null; seen?: string | undefined }) {
+  const { messages, confirm, redriveId } = seen;
   const found = confirm === null ? `${messages} messages would be redriven` : `${messages} messages are selected, not ${confirm}`;
   const remedy =
     redriveId === null
       ? `look at them, then ask again with confirm ${messages}`
       : `they changed just now; their list is kept as redrive ${redriveId}: look at it, then resume or cancel it`;
-  return new MakegoodError("confirmation_needed", `${found}: ${remedy}`, { messages, confirm, redriveId, seen });
+  return new MakegoodError("confirmation_needed", `${found}: ${remedy}`, seen);
 }
 
 /** What an action wants done, under the fence of its execution. */
@@ -155,7 +148,6 @@ export interface ExecutionRedrive extends Pick<NewRedrive, "mode" | "reason" | "
   readonly executionId: string;
   readonly groupId: number;
   readonly action: string;
-  /** For mode copy. */
   readonly carrier?: Carrier | undefined;
   readonly plan?: Omit<ExecutionRequest, "confirm"> | undefined;
 }
@@ -174,18 +166,13 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
     generationMax: mode === "replay" || mode === "new_key" ? generationMax : REDRIVE_LIMITS.generationNone,
     copyGenerationMax: mode === "copy" ? generationMax : undefined,
   };
-  const about = { redriveId: deps.ids(), select, candidateId, action };
+  const about = { redriveId: deps.ids(), select, mode, candidateId, executionId, action, actor: actor.actor, reason, repair };
   const started = await begin(deps, {
     ...about,
     idempotencyKey: `execution:${executionId}`,
     requestHash: payloadHash(JSON.stringify({ candidateId, executionId, mode, carrier })),
     status: "running",
-    mode,
-    actor: actor.actor,
-    reason,
-    repair,
     plan: JSON.stringify({ ...plan, carrier }),
-    executionId,
     provenance: [redriveLine("running", about, actor, reason, { mode, carrier, plan })],
   });
   return started?.redrive ?? null;
