@@ -188,17 +188,19 @@ const copied = (s: string) =>
  */
 const againSql = (
   s: string,
+  list: string,
 ) => `with i as materialized (select i.redrive_id, i.n, i.message_id, i.revision, i.carrier_id from ${s}.redrive_item i
     where i.state = 3 and i.carrier_id is not null and i.looked_at is not null order by i.looked_at limit $1::int for no key update skip locked),
   o as materialized (select * from i order by i.message_id)
-  select ${copied(s).list} from o
+  select ${list} from o
     left join lateral (select d.id from ${s}.dead_letter d where d.id = o.message_id and d.resolution = 0 and d.revision = o.revision
       for no key update) d on true
     left join lateral (select m.id from ${s}.message m where m.id = o.carrier_id union all
       select m.id from ${s}.message_kept m where m.id = o.carrier_id limit 1) m on true`;
 
 async function lookAgain(s: string, { run, intervene }: Inside, limit: number, at: At): Promise<number> {
-  const looked = (await run(againSql(s), [limit])).map((row) => copied(s).of(row));
+  const item = copied(s);
+  const looked = (await run(againSql(s, item.list), [limit])).map((row) => item.of(row));
   for (const redriveId of new Set(looked.map((one) => one.redriveId))) {
     const mine = looked.filter((one) => one.redriveId === redriveId);
     const healed = mine.filter(({ waits, delivered }) => waits && delivered);

@@ -55,14 +55,15 @@ async function change(s: string, run: Run, id: string, request: Change, lines: r
     await judgeAnew(s, run, redrive, "waiting > 0");
   }
   const ended = status === "done" || status === "cancelled";
-  await run(
-    `update ${s}.redrive set status = $2, status_reason = $3, repair = coalesce($4, repair), version = version + 1, ended_at = ${ended ? clock : "null"}
-      ${status === "running" ? `, started_at = coalesce(started_at, ${clock})` : ""} where id = $1::uuid`,
+  const startedAt = status === "running" ? `coalesce(r.started_at, ${clock})` : "r.started_at";
+  const [row] = await run(
+    `update ${s}.redrive r set status = $2, status_reason = $3, repair = coalesce($4, r.repair), version = r.version + 1,
+      started_at = ${startedAt}, ended_at = ${ended ? clock : "null"} where r.id = $1::uuid returning ${REDRIVE.list}`,
     [id, status, reason, request.repair ?? null],
   );
   if (status === "running") await beginObserving(s, run, id, byPerson(lines), clock);
   await record(s, run, lines, { now });
-  return { kind: "done", redrive: (await readRedrive(s, run, "r.id = $1::uuid", [id])) as Redrive } as const;
+  return { kind: "done", redrive: REDRIVE.of(row as Row) } as const;
 }
 
 const cancelSql = (s: string, clock: string) => `with i as (update ${s}.redrive_item

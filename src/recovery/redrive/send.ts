@@ -12,8 +12,6 @@ import { carriedAmong } from "./carried.ts";
 import { addCounts, type Redrive, SKIPPED, sends, takeUnder } from "./redrive.ts";
 import { planOf } from "./request.ts";
 
-type Asked = ReadonlyMap<number, NewMessage | undefined>;
-
 export interface ToSend {
   readonly n: number;
   readonly carrier?: NewMessage | undefined;
@@ -29,7 +27,7 @@ const WAITING = columns({
     when d.resolution <> all ($3::smallint[]) or d.revision <> i.revision or d.generation <> i.generation then '${SKIPPED.movedOn}' end`),
 });
 
-interface Waiting extends Omit<ReturnType<typeof WAITING.of>, "skipped"> {
+interface Waiting extends Omit<ReturnType<typeof WAITING.of>, "skipped">, ToSend {
   skipped: string | null;
   carrierId: string | null;
   /** The carrier was there before, and stands for itself. */
@@ -44,10 +42,14 @@ const takeSql = (
   select ${WAITING.list} from i left join lateral (select d.id, d.resolution, d.generation, d.revision from ${s}.dead_letter d
     where d.id = i.message_id for no key update) d on true`;
 
-async function take(s: string, run: Run, { redriveId, mode }: Redrive, ns: readonly number[]): Promise<Waiting[]> {
+async function take(s: string, run: Run, { redriveId, mode }: Redrive, items: readonly ToSend[]): Promise<Waiting[]> {
+  const carriers = new Map(items.map(({ n, carrier }) => [n, carrier]));
   const open = mode === "reopen" ? [RESOLUTIONS.indexOf("resolved"), RESOLUTIONS.indexOf("discarded")] : [0];
-  const rows = await run(takeSql(s), [redriveId, ns, open], { name: "mg_redrive_take" });
-  return rows.map((row) => ({ ...WAITING.of(row), carrierId: null, known: false }));
+  const rows = await run(takeSql(s), [redriveId, [...carriers.keys()], open], { name: "mg_redrive_take" });
+  return rows.map((row) => {
+    const item = WAITING.of(row);
+    return { ...item, carrier: carriers.get(item.n), carrierId: null, known: false };
+  });
 }
 
 /**
@@ -62,10 +64,9 @@ async function leaveCarried(s: string, run: Run, { mode, plan }: Redrive, fit: r
 }
 
 /** Enqueues what carries the effects. One refused for its key refuses all of a call, so the rest is sent again without it. */
-async function carry({ tryEnqueue }: Inside, { redriveId: id, mode }: Redrive, fit: readonly Waiting[], asked: Asked, at: At) {
-  const messageOf = ({ n, id: messageId }: Waiting): NewMessage => {
-    const message = asked.get(n);
-    if (message) return message;
+async function carry({ tryEnqueue }: Inside, { redriveId: id, mode }: Redrive, fit: readonly Waiting[], at: At): Promise<void> {
+  const messageOf = ({ n, id: messageId, carrier }: Waiting): NewMessage => {
+    if (carrier) return carrier;
     const said = `item ${n} of redrive ${id} has no message to carry the effect of ${messageId}; ${mode} needs one for each`;
     throw new MakegoodError("invariant_violated", said, { id, n });
   };
@@ -112,17 +113,16 @@ const markSql = (
     from (select ($3::text[])[x.at] as why, ($4::uuid[])[x.at] as carrier_id from (select array_position($2::int[], i.n) as at) x) x)
   where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = 0`;
 
-async function send(s: string, inside: Inside, id: string, token: string, requested: readonly ToSend[], at: At) {
+async function send(s: string, inside: Inside, id: string, token: string, items: readonly ToSend[], at: At) {
   const { run } = inside;
   const redrive = await takeUnder(s, run, id, token);
   if (!redrive) return { kind: "lost" } as const;
   if (redrive.status !== "running") return { kind: "not_running" } as const;
-  const asked = new Map(requested.map(({ n, carrier }) => [n, carrier]));
-  const waiting = await take(s, run, redrive, [...asked.keys()]);
+  const waiting = await take(s, run, redrive, items);
   const { mode } = redrive;
   const fitting = () => waiting.filter(({ skipped }) => !skipped);
   if (sends(mode)) await leaveCarried(s, run, redrive, fitting());
-  if (mode === "new_key" || mode === "copy") await carry(inside, redrive, fitting(), asked, at);
+  if (mode === "new_key" || mode === "copy") await carry(inside, redrive, fitting(), at);
   if (mode === "copy") await tryAgain(s, inside, fitting(), redrive, at);
   const done = mode === "new_key" ? "resolve" : mode;
   if (done !== "copy" && done !== "watch") await inside.intervene(done, fitting(), redrive, at);
