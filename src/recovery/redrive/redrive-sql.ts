@@ -187,7 +187,7 @@ export function createRedriveRun(home: Home) {
       const values = [id, token, state ?? null, leaseMs ?? null];
       return (await home.write("keep a redrive")(text, values)).length > 0;
     },
-    async room(id: string, { down, canary } = FREE): Promise<Room> {
+    async room(id: string, { down, canary }: typeof FREE): Promise<Room> {
       const text = `select ${ROOM.list} from ${s}.redrive_group g where g.redrive_id = $1::uuid`;
       const [row] = await run(text, [id, down, canary], { name: "mg_redrive_room" });
       return ROOM.of(row as Row);

@@ -89,26 +89,6 @@ export function readSelect(kept: string | null) {
   return read as unknown as Omit<RedriveSelect, "ids"> & { readonly idsGiven?: number };
 }
 
-export interface NewRedrive {
-  readonly redriveId: string;
-  /** Pressing twice is one redrive: the same key (or the same id) gives the first one back. Asked before anything else. */
-  readonly idempotencyKey: string | null;
-  readonly requestHash: string;
-  readonly status: "planned" | "running";
-  readonly mode: RedriveMode;
-  readonly action: string | null;
-  readonly candidateId: number | null;
-  readonly actor: string;
-  readonly reason: string;
-  /** What a person said was repaired before. */
-  readonly repair?: string | null | undefined;
-  readonly select: RedriveSelect;
-  readonly plan: string;
-  /** The candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
-  readonly executionId?: string | undefined;
-  readonly provenance: readonly NewProvenance[];
-}
-
 const counted = (row: string) => ({
   waiting: int(`${row}.waiting`),
   /** And it is not known yet what became of it. */
@@ -149,6 +129,20 @@ export const REDRIVE = {
   of: (row: Row) => ({ ...WITHOUT_COUNTS.of(row, 6), counts: COUNTS.of(row) }),
 };
 export type Redrive = ReturnType<typeof REDRIVE.of>;
+
+type Given = "redriveId" | "idempotencyKey" | "mode" | "action" | "candidateId" | "actor" | "reason" | "plan";
+
+/** Pressing twice is one redrive: the same key (or the same id) gives the first one back. */
+export interface NewRedrive extends Pick<Redrive, Given> {
+  readonly requestHash: string;
+  readonly status: "planned" | "running";
+  /** What a person said was repaired before. */
+  readonly repair?: string | null | undefined;
+  readonly select: RedriveSelect;
+  /** The candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
+  readonly executionId?: string | undefined;
+  readonly provenance: readonly NewProvenance[];
+}
 
 /** Of `redrive_group g`: the messages of one group in one topic, judged by themselves. */
 export const REDRIVE_GROUP = columns({
