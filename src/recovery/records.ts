@@ -13,7 +13,7 @@ import { createRegroup } from "./groups/regroup-sql.ts";
 import { createResolve } from "./groups/resolve-sql.ts";
 import { createRollingCounts } from "./groups/rolling-counts.ts";
 import { createProvenance } from "./provenance-sql.ts";
-import { createEdit } from "./redrive/edit-sql.ts";
+import { createEdit } from "./redrive/edit.ts";
 import { createRedriveStart } from "./redrive/freeze.ts";
 import { createRedriveLook } from "./redrive/look.ts";
 import { createRedriveRun } from "./redrive/redrive-sql.ts";

@@ -185,7 +185,7 @@ describe("redrives", () => {
     } as const;
     const plan = JSON.stringify({ ...REDRIVE_DEFAULTS, canary: 0, carrier });
     const redrives = createRecords(homeOf(mg.store) as Home).redrives;
-    await redrives.start({ ...about, redriveId, actor: "ann", reason: "x", select, plan, carrier, provenance: [] });
+    await redrives.start({ ...about, redriveId, actor: "ann", reason: "x", select, plan, provenance: [] });
     await until(async () => (await engine.redrive(redriveId)).counts.waiting === 0);
     return redriveId;
   }

@@ -1,7 +1,6 @@
 /**
- * `makegood redrive start|list|status|items|history|pause|resume|cancel`. On a terminal `start` freezes the list first, shows it, and asks. Following
- * one to its end is a bar that redraws itself on a terminal, one line for each change elsewhere, silence with --json until the end; it never
- * waits without saying what for.
+ * `makegood redrive …`. On a terminal `start` freezes the list first, shows it, and asks. Following one to its end is a bar that redraws itself
+ * on a terminal, one line for each change elsewhere, silence with --json until the end; it never waits without saying what for.
  */
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
@@ -19,13 +18,10 @@ const redriveList = listing<Listed>(["redrive_id", "status", healed, failed, ["a
 const itemList = listing<AnswerOf<"listRedriveItems">["data"][number]>(["n", "message_id", "state", "reason"]);
 const sayStatus = (io: Io, { redrive_id, status }: Redrive): void => say(io, `redrive ${redrive_id} is ${status}`);
 
-const groupList = listing<Redrive["groups"][number]>([
-  ["group", ({ group_id, error_code }) => group_id ?? error_code],
-  "topic",
-  ["verdict", ({ verdict }) => verdict ?? "not known yet"],
-  ...["healed" as const, "failed" as const, "sent" as const, "waiting" as const],
-  "reason",
-]);
+type Group = Redrive["groups"][number];
+const group = ["group", ({ group_id, error_code }: Group) => group_id ?? error_code] as const;
+const verdict = ["verdict", (of: Group) => of.verdict ?? "not known yet"] as const;
+const groupList = listing<Group>([group, "topic", verdict, "healed", "failed", "sent", "waiting", "reason"]);
 
 /** What becomes of a message, by mode; where no receiver is asked it is done once it was touched. */
 const DONE: Readonly<Record<string, string>> = {
@@ -94,11 +90,10 @@ async function start(asking: Conversation, input: InputOf<"startRedrive">, optio
 async function afterAsking(asking: Conversation, planned: Redrive) {
   const { redrive_id: id, counts, version, mode } = planned;
   showRedrive(asking.io, planned);
+  const messages = plural(counts.selected - counts.skipped, "message");
+  const verb = `${mode.charAt(0).toUpperCase()}${mode.slice(1)}`;
   try {
-    const messages = plural(counts.selected - counts.skipped, "message");
-    const put =
-      DONE[mode] === undefined ? `Put ${messages} back?` : `${mode.charAt(0).toUpperCase()}${mode.slice(1)} ${messages}?`;
-    await confirmed(asking.io, put);
+    await confirmed(asking.io, mode in DONE ? `${verb} ${messages}?` : `Put ${messages} back?`);
   } catch (error) {
     await ask(asking, "cancelRedrive", { id, reason: "not confirmed" });
     throw error;
@@ -108,30 +103,31 @@ async function afterAsking(asking: Conversation, planned: Redrive) {
 
 function showRedrive(io: Io, one: Redrive): void {
   const filter = Object.entries(one.select).filter(([name, value]) => value !== null && !/^(limit|generation_max)$/.test(name));
-  const plan = one.plan !== null && typeof one.plan === "object" ? Object.entries(one.plan) : [];
   const words = (entries: readonly [string, unknown][]) => entries.map(([name, value]) => `${name} ${String(value)}`).join(", ");
   sayFields(io, {
     redrive: one.redrive_id,
     messages: one.counts.selected,
     select: words(filter),
     mode: one.mode,
-    plan: words(plan),
+    plan: words(Object.entries(one.plan ?? {})),
     reason: one.reason,
     actor: one.actor,
-    "left out": numbers(one.left_out),
-    groups: one.groups.length > 1 ? numbers(one.verdicts) : null,
+    "left out": numbers(one.left_out).join(", "),
+    groups: one.groups.length > 1 ? numbers(one.verdicts).join(", ") : null,
     why: one.status_reason,
   });
   say(io, `${progressLine(one)}${probeWords(one)}`);
-  const judged = one.groups.filter(({ verdict }) => verdict === "failed" || verdict === "inconclusive");
-  if (one.groups.length > 1) listBelow(io, groupList, judged, "Groups that do not heal:");
+  listGroups(io, one, "Groups that do not heal:", ["failed", "inconclusive"]);
 }
 
-const numbers = (some: Readonly<Record<string, number>>): string =>
-  Object.entries(some)
-    .filter(([, n]) => n > 0)
-    .map(([name, n]) => `${n} ${name.replaceAll("_", " ")}`)
-    .join(", ");
+function listGroups(io: Io, { groups }: Redrive, title: string, verdicts: readonly Group["verdict"][]): void {
+  const judged = groups.filter(({ verdict }) => verdicts.includes(verdict));
+  if (groups.length > 1) listBelow(io, groupList, judged, title);
+}
+
+/** Those that are none are not said. */
+const numbers = (some: Readonly<Record<string, number>>): string[] =>
+  Object.entries(some).flatMap(([name, n]) => (n > 0 ? [`${n} ${name.replaceAll("_", " ")}`] : []));
 
 /** How many are done, as their mode means it. */
 function doneOf({ mode, counts: { healed, sent } }: Redrive): { readonly done: number; readonly word: string } {
@@ -146,10 +142,8 @@ function progressLine(one: Redrive): string {
   const { done, word } = doneOf(one);
   const progress = mode in DONE ? 1 - waiting / Math.max(1, selected) : one.progress;
   const full = Math.round(Math.min(1, Math.max(0, progress)) * BAR_CHARS);
-  const others = Object.entries({ failed, skipped, "under way": mode in DONE ? 0 : sent, waiting }).filter(
-    ([, count]) => count > 0,
-  );
-  const parts = [`${done} of ${selected} ${word}`, ...others.map(([words, count]) => `${count} ${words}`)];
+  const others = numbers({ failed, skipped, under_way: mode in DONE ? 0 : sent, waiting });
+  const parts = [`${done} of ${selected} ${word}`, ...others];
   if (eta_seconds !== null) parts.push(`${Math.round(rate_per_second * 10) / 10} a second, ${eta_seconds} s to go`);
   const bar = `[${"#".repeat(full)}${".".repeat(BAR_CHARS - full)}]`;
   return `${bar} ${String(Math.floor(progress * 100)).padStart(3)}% ${status}: ${parts.join(", ")}${downWords(one)}`;
@@ -184,21 +178,20 @@ export async function watched(asking: Conversation, id: string): Promise<ExitCod
   for (;;) {
     const { value, text } = await ask(asking, "getRedrive", { id });
     const line = progressLine(value);
-    const nowMs = systemClock.monotonicMs();
     const moved = line !== before;
-    const carried = value.status === "running" && value.runner !== null;
-    stillMs = moved || carried ? null : (stillMs ?? nowMs);
-    if (!json && (moved || io.tty)) io.out(`${io.tty ? "\r\u001b[K" : ""}${line}${probeWords(value)}${io.tty ? "" : "\n"}`);
-    if (!warned && !hasEnded(value) && stillMs !== null && nowMs - stillMs > STILL_MS && !(await anyCarried(asking, value))) {
-      warned = true;
-      complain(io, `${io.tty ? "\n" : ""}makegood: ${stillWords(value)}`);
-    }
     before = line;
+    if (!json && (moved || io.tty)) io.out(`${io.tty ? "\r\u001b[K" : ""}${line}${probeWords(value)}${io.tty ? "" : "\n"}`);
     if (hasEnded(value)) {
       if (!json && io.tty) io.out("\n");
       tell(asking, text, () => sayEnd(io, value));
-      const whole = value.status === "done" || value.mode in DONE;
-      return whole && value.counts.failed === 0 ? EXIT.ok : EXIT.failed;
+      return (value.status === "done" || value.mode in DONE) && value.counts.failed === 0 ? EXIT.ok : EXIT.failed;
+    }
+    const nowMs = systemClock.monotonicMs();
+    const carried = value.status === "running" && value.runner !== null;
+    stillMs = moved || carried ? null : (stillMs ?? nowMs);
+    if (!warned && stillMs !== null && nowMs - stillMs > STILL_MS && !(await anyCarried(asking, value))) {
+      warned = true;
+      complain(io, `${io.tty ? "\n" : ""}makegood: ${stillWords(value)}`);
     }
     await sleep(systemClock, LOOK_MS);
   }
@@ -218,21 +211,17 @@ function stillWords({ status, redrive_id }: Redrive): string {
 }
 
 function sayEnd(io: Io, one: Redrive): void {
-  const { status, status_reason, counts, redrive_id, mode, groups } = one;
+  const { status, status_reason, counts, redrive_id: id, mode } = one;
   const { failed, skipped, selected } = counts;
   const { done, word } = doneOf(one);
-  const others = [
-    ...(mode in DONE && failed === 0 ? [] : [`${failed} failed`]),
-    ...(mode in DONE && skipped === 0 ? [] : [`${skipped} skipped`]),
-  ];
-  const touched = [mode in DONE ? `${done} ${word}` : `${done} of ${plural(selected, "message")} healed`, ...others].join(", ");
-  say(
-    io,
-    `redrive ${redrive_id} is ${mode in DONE ? "done" : status}: ${touched}${status_reason === null ? "" : ` (${status_reason})`}`,
-  );
-  const broken = groups.filter(({ verdict }) => verdict === "failed");
-  if (groups.length > 1) listBelow(io, groupList, broken, "Groups that failed:");
-  if (failed > 0) say(io, `  what failed: makegood redrive items ${redrive_id} --state failed`);
+  const touched =
+    mode in DONE
+      ? [`${done} ${word}`, ...numbers({ failed, skipped })]
+      : [`${done} of ${plural(selected, "message")} healed`, `${failed} failed`, `${skipped} skipped`];
+  const why = status_reason === null ? "" : ` (${status_reason})`;
+  say(io, `redrive ${id} is ${mode in DONE ? "done" : status}: ${touched.join(", ")}${why}`);
+  listGroups(io, one, "Groups that failed:", ["failed"]);
+  if (failed > 0) say(io, `  what failed: makegood redrive items ${id} --state failed`);
   if (status === "stopped")
-    say(io, `  try those again: makegood redrive resume ${redrive_id}; leave them: makegood redrive cancel ${redrive_id}`);
+    say(io, `  try those again: makegood redrive resume ${id}; leave them: makegood redrive cancel ${id}`);
 }

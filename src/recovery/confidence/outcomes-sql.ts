@@ -11,7 +11,7 @@ import { columns, flag, int, intOrNull, text, textOrNull } from "../columns.ts";
 import { uningestedCount } from "../groups/groups-sql.ts";
 import { tallySql } from "../groups/rolling-counts.ts";
 import { type NewProvenance, SYSTEM } from "../provenance.ts";
-import { LIST_MS_MAX } from "../redrive/rows.ts";
+import { LIST_MS_MAX } from "../redrive/redrive.ts";
 import { membersOf } from "../rows.ts";
 import { totalsOf } from "./levels.ts";
 import type { Learned, RecoveryStats } from "./numbers.ts";

@@ -1,19 +1,14 @@
-/**
- * One process's work on one redrive, between its claim and its release: look at what became of what was sent, decide the next
- * step, do it, remember it. Every write is under the claim's token; a claim that was lost is dropped in silence.
- */
+/** One process's work on one redrive. Every write is under the claim's token; a claim that was lost is dropped in silence. */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
-import { createCarrierTopics } from "../carrier.ts";
-import { announce } from "./announce.ts";
-import { carrierFor } from "./carriers.ts";
-import { REDRIVE_SETTINGS, type RedriveDeps, type RedriveSettings } from "./deps.ts";
-import { planOf, stateOf, stateText } from "./kept-text.ts";
-import { nextStep, type Room, type Step, type StepState } from "./next-step.ts";
-import { redriveLine } from "./provenance.ts";
-import { downTopics } from "./receivers.ts";
-import { type Redrive, type RedriveClaim, sends } from "./redrive.ts";
-import type { StoredPlan } from "./request.ts";
+import { carrierFor, createCarrierTopics, downTopics } from "../carrier.ts";
+import type { RedriveRecords } from "../records.ts";
+import { announce, redriveLine } from "./announce.ts";
+import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
+import { nextStep, type StepState, stateOf } from "./next-step.ts";
+import { type Redrive, sends } from "./redrive.ts";
+import type { Room } from "./redrive-sql.ts";
+import { planOf } from "./request.ts";
 
 const LOOK_ITEMS = 1_000;
 /** Slower while it sends: a look reads a thousand messages, and little changes in a hundred milliseconds. */
@@ -21,43 +16,34 @@ const LOOK_MS = { canary: 100, sending: 500 } as const;
 /** A message that is only watched is given up after so long without news, and nothing is learned from it. */
 const WATCH_MS_MAX = 30 * 24 * 3_600_000;
 const ANNOUNCE_MS = 1_000;
-/** How often it is asked which receivers are down. */
 const DOWN_MS = 1_000;
 const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 /** How long one that does not run is left alone between two looks; resuming it takes as long at most. */
 const REST_MS = { min: 2_000, resumable: 10_000, ended: 600_000 } as const;
 
-export interface ClaimedRedrive {
+type Claim = NonNullable<Awaited<ReturnType<RedriveRecords["claim"]>>>;
+type Parts = ReturnType<typeof partsOf>;
+
+const partsOf = (deps: RedriveDeps) => ({
+  ...deps,
+  settings: { ...REDRIVE_SETTINGS, ...deps.settings },
+  carrierTopic: createCarrierTopics(deps.store.topics),
+  origin: deps.recovery.redrives.origin,
+});
+
+export function createWorkOnClaim(deps: RedriveDeps) {
+  const parts = partsOf(deps);
+  return (claim: Claim, nowMs: number) => new ClaimedRedrive(parts, claim, nowMs);
+}
+
+class ClaimedRedrive {
   readonly id: string;
   /** Wall clock: when there is something to do again. */
-  readonly dueMs: number;
-  /** False: this process has it no more; it was released, lost or ended. */
-  work(nowMs: number): Promise<boolean>;
-  /** Lets others have it. Harmless when it was lost. */
-  release(): Promise<void>;
-}
-
-export type WorkOnClaim = (claim: RedriveClaim, nowMs: number) => ClaimedRedrive;
-
-export function createWorkOnClaim(deps: RedriveDeps): WorkOnClaim {
-  const settings: RedriveSettings = { ...REDRIVE_SETTINGS, ...deps.settings };
-  const { redrives } = deps.recovery;
-  const carriers = {
-    ids: deps.ids,
-    carrierTopic: createCarrierTopics(deps.store.topics),
-    origin: (id: string) => redrives.origin(id),
-  };
-  return (claim, nowMs) => new ClaimWork(deps, settings, carriers, claim, nowMs);
-}
-
-class ClaimWork implements ClaimedRedrive {
-  readonly id: string;
   dueMs: number;
-  readonly #deps: RedriveDeps;
-  readonly #settings: RedriveSettings;
-  readonly #carriers: Parameters<typeof carrierFor>[3];
+  readonly #deps: Parts;
+  readonly #store: RedriveRecords;
   readonly #token: string;
-  readonly #plan: StoredPlan;
+  readonly #plan: ReturnType<typeof planOf>;
   readonly #untilMs: number;
   #redrive: Redrive;
   #state: StepState;
@@ -71,55 +57,40 @@ class ClaimWork implements ClaimedRedrive {
   #downMs = Number.NEGATIVE_INFINITY;
   #room: Room | null = null;
   /** The last look ended some and had no room for all: there is more to be seen at once. */
-  #more: boolean;
+  #more: boolean = false;
   /** Something was asked for and not answered: what was counted here may be old. */
-  #stale: boolean;
+  #stale: boolean = false;
 
-  constructor(
-    deps: RedriveDeps,
-    settings: RedriveSettings,
-    carriers: Parameters<typeof carrierFor>[3],
-    { redrive, token }: RedriveClaim,
-    nowMs: number,
-  ) {
+  constructor(deps: Parts, { redrive, token }: Claim, nowMs: number) {
     this.id = redrive.redriveId;
     this.dueMs = nowMs;
     this.#deps = deps;
-    this.#settings = settings;
-    this.#carriers = carriers;
+    this.#store = deps.recovery.redrives;
     this.#token = token;
     this.#plan = planOf(redrive.plan);
-    this.#untilMs = nowMs + settings.workMs;
+    this.#untilMs = nowMs + deps.settings.workMs;
     this.#redrive = redrive;
     const startedMs = (redrive.startedAt ?? redrive.createdAt).getTime();
     this.#state = stateOf(redrive.state, nowMs, startedMs, startedMs + this.#plan.delayMs);
     this.#keptMs = nowMs;
     this.#announcedMs = nowMs;
     this.#announced = redrive;
-    this.#more = false;
-    this.#stale = false;
   }
 
-  get #store() {
-    return this.#deps.recovery.redrives;
-  }
-
+  /** False: this process has it no more. */
   async work(nowMs: number): Promise<boolean> {
     try {
       const goesOn = await this.#step(nowMs);
       this.#failures = 0;
-      if (goesOn && nowMs >= this.#untilMs) {
-        await this.release();
-        return false;
-      }
-      return goesOn;
+      return goesOn && nowMs >= this.#untilMs ? this.release() : goesOn;
     } catch (error) {
       return this.#failed(error, nowMs);
     }
   }
 
-  async release(): Promise<void> {
-    await this.#leave(null);
+  /** Lets others have it. Harmless when it was lost. */
+  release(): Promise<false> {
+    return this.#leave(null);
   }
 
   async #step(nowMs: number): Promise<boolean> {
@@ -133,8 +104,16 @@ class ClaimWork implements ClaimedRedrive {
     const room = await this.#store.room(this.id, this.#bounds);
     this.#room = room;
     const { step, state } = nextStep(this.#plan, this.#redrive.counts, room, this.#state, nowMs);
-    if (step.kind === "stop" || step.kind === "done") return this.#end(step, state, nowMs);
-    if (!(await this.#keep(nowMs))) return false;
+    if (step.kind === "stop" || step.kind === "done") {
+      this.#state = state;
+      return this.#end(step.kind === "stop" ? "stopped" : "done", step.reason, nowMs);
+    }
+    // Before anything is sent the lease must hold for the time that takes.
+    const { leaseMs } = this.#deps.settings;
+    if (nowMs - this.#keptMs >= leaseMs / 3) {
+      if (!(await this.#keep({ leaseMs }))) return false;
+      this.#keptMs = nowMs;
+    }
     if (step.kind === "wait") {
       this.#state = state;
       if (!this.#more && step.ms >= REST_MS.min) return this.#leave(step.ms);
@@ -151,10 +130,9 @@ class ClaimWork implements ClaimedRedrive {
   }
 
   async #askReceivers(nowMs: number): Promise<void> {
-    const { mode } = this.#redrive;
-    if (!sends(mode) || (nowMs >= this.#downMs && nowMs < this.#downMs + DOWN_MS)) return;
+    if (!sends(this.#redrive.mode) || (nowMs >= this.#downMs && nowMs < this.#downMs + DOWN_MS)) return;
     this.#downMs = nowMs;
-    this.#down = downTopics(await this.#deps.store.topics.list(), mode, this.#plan.carrier);
+    this.#down = downTopics(await this.#deps.store.topics.list(), this.#redrive);
   }
 
   async #look(nowMs: number): Promise<boolean> {
@@ -163,11 +141,8 @@ class ClaimWork implements ClaimedRedrive {
     const judges = before.sent > 0 || (this.#room?.inconclusive ?? 0) + (this.#room?.undecided ?? 0) > 0;
     if (!judges || nowMs < this.#lookMs) return true;
     // What a person resolved is not tried out: nothing is learned from it.
-    const resolvedMs = action === null ? 0 : this.#settings.quietMs;
-    const quietMs = mode === "watch" ? WATCH_MS_MAX : resolvedMs;
-    const judge = { plan: this.#plan, down: this.#down };
-    const how = { limit: LOOK_ITEMS, quietMs, judge };
-    const counts = await this.#store.look(this.id, this.#token, how);
+    const quietMs = mode === "watch" ? WATCH_MS_MAX : action === null ? 0 : this.#deps.settings.quietMs;
+    const counts = await this.#store.look(this.id, this.#token, { limit: LOOK_ITEMS, quietMs, down: this.#down });
     if (!counts) return false;
     this.#redrive = { ...this.#redrive, counts };
     const ramps = this.#state.rampMs !== null && counts.waiting > 0;
@@ -179,12 +154,11 @@ class ClaimWork implements ClaimedRedrive {
 
   async #send(n: number, state: StepState): Promise<boolean> {
     const { mode } = this.#redrive;
-    const bodies = mode === "new_key" || mode === "copy";
+    const next = await this.#store.next(this.id, n, mode === "new_key" || mode === "copy", this.#bounds);
     const items = await Promise.all(
-      (await this.#store.next(this.id, n, bodies, this.#bounds)).map(async ({ item, message }) => ({
-        n: item.n,
-        carrier: message ? await carrierFor(mode, this.#plan.carrier, message, this.#carriers) : undefined,
-      })),
+      next.map(async ({ item, message }) => {
+        return { n: item.n, carrier: message ? await carrierFor(mode, this.#plan.carrier, message, this.#deps) : undefined };
+      }),
     );
     // Before the call: if its answer is lost, the messages may have been sent all the same.
     this.#state = state;
@@ -206,20 +180,11 @@ class ClaimWork implements ClaimedRedrive {
     return redrive !== null;
   }
 
-  async #end(step: Extract<Step, { kind: "stop" | "done" }>, state: StepState, nowMs: number): Promise<boolean> {
-    this.#state = state;
-    if (!(await this.#store.keep(this.id, this.#token, { leaseMs: this.#settings.leaseMs, state: stateText(state) })))
-      return false;
-    const status = step.kind === "stop" ? "stopped" : "done";
-    const line = redriveLine(
-      status,
-      this.#redrive,
-      { actor: this.#deps.owner, actorType: "system" },
-      step.reason,
-      this.#redrive.counts,
-    );
-    const changed = await this.#store.change(this.id, { from: ["running"], status, reason: step.reason }, [line]);
-    if (changed.kind === "not_found") return false;
+  async #end(status: "stopped" | "done", reason: string | null, nowMs: number): Promise<boolean> {
+    if (!(await this.#keep({ leaseMs: this.#deps.settings.leaseMs }))) return false;
+    const by = { actor: this.#deps.owner, actorType: "system" } as const;
+    const line = redriveLine(status, this.#redrive, by, reason, this.#redrive.counts);
+    const changed = await this.#store.change(this.id, { from: ["running"], status, reason }, [line]);
     this.#redrive = changed.redrive;
     if (changed.kind !== "done") return true;
     this.#announce(nowMs);
@@ -237,18 +202,12 @@ class ClaimWork implements ClaimedRedrive {
   /** `leaseMs`: the lease runs on for so long, so that no other process looks at it too soon; null: it is free at once. */
   async #leave(leaseMs: number | null): Promise<false> {
     this.#announce();
-    const how = leaseMs === null ? { release: true } : { leaseMs };
-    await this.#store.keep(this.id, this.#token, { state: stateText(this.#state), ...how });
+    await this.#keep(leaseMs === null ? { release: true } : { leaseMs });
     return false;
   }
 
-  /** Before anything is sent the lease must hold for the time that takes. */
-  async #keep(nowMs: number): Promise<boolean> {
-    const { leaseMs } = this.#settings;
-    if (nowMs - this.#keptMs < leaseMs / 3) return true;
-    const kept = await this.#store.keep(this.id, this.#token, { leaseMs, state: stateText(this.#state) });
-    this.#keptMs = nowMs;
-    return kept;
+  #keep(how: { leaseMs: number } | { release: true }): Promise<boolean> {
+    return this.#store.keep(this.id, this.#token, { state: JSON.stringify(this.#state), ...how });
   }
 
   #announce(nowMs = this.#announcedMs): void {
@@ -267,6 +226,6 @@ class ClaimWork implements ClaimedRedrive {
     this.#deps.events.emit({ type: "store_error", during: "redrive", error: text, consecutive: this.#failures });
     this.dueMs = nowMs + backoffMs(AGAIN, this.#failures);
     if (!isMakegoodError(error) || error.retryable || error.code === "closed") return true;
-    return this.#end({ kind: "stop", reason: errorText(error) }, this.#state, nowMs).catch(() => true);
+    return this.#end("stopped", errorText(error), nowMs).catch(() => true);
   }
 }

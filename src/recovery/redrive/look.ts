@@ -1,72 +1,99 @@
-/**
- * LOOK: where the sent messages of a redrive stand, what that means for each, and what is learned from it, in one transaction under the
- * token. The meaning is the seam's (`endingOf`); this reads many at once.
- */
-import { RESOLUTIONS, type Resolution, type Status } from "../../message/message.ts";
-import { isUuid } from "../../platform/ids.ts";
+/** LOOK: where the sent messages of a redrive stand, what that means for each, and what is learned from it, in one transaction. */
+import { type MessageView, RESOLUTIONS, type Resolution, type Status } from "../../message/message.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
+import { columns, flag, int, intOrNull, text, textOrNull } from "../columns.ts";
 import type { Learned } from "../confidence/numbers.ts";
 import { learnIn } from "../confidence/outcomes-sql.ts";
-import { number } from "../rows.ts";
 import { verdictOf } from "./next-step.ts";
-import { type Ending, endingOf, type Redrive, type RedriveCounts } from "./redrive.ts";
-import type { RedrivePlan } from "./request.ts";
-import { ALL, addCounts, GROUP_COLUMNS, readRedrive, redriveGroupOf, stateCode, takeUnder } from "./rows.ts";
+import { addCounts, ITEM_STATES, REDRIVE_GROUP, type Redrive, type RedriveMode, readRedrive, takeUnder } from "./redrive.ts";
+import { judgeAnew } from "./redrive-sql.ts";
+import { planOf } from "./request.ts";
 
-export interface LookHow {
-  readonly limit: number;
-  readonly quietMs: number;
-  /** How the groups are judged by what was seen, and the topics whose receivers are down; absent: they are not. */
-  readonly judge?: { readonly plan: RedrivePlan; readonly down: readonly string[] } | undefined;
+/** What became of a message, as it stands. */
+export type Seen = Pick<MessageView, "status" | "resolution" | "generation">;
+
+/** `learned` false: it tells nothing about the action. */
+const ends = (state: "healed" | "failed" | "skipped", reason: string, learned = true) => ({ state, reason, learned });
+
+/**
+ * `seen` is the message that carries the effect (for new_key and copy the carrier, else the message itself; null: it is not there any
+ * more, so it was settled long ago); `generation` is the item's. `quiet`: the quiet time has passed since it was sent. `taken`: a later
+ * redrive took up a watched message. Null: not known yet.
+ */
+export function endingOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false) {
+  // Whatever becomes of it is the work of the other one: two that claim it would both learn from it.
+  if (mode === "watch" && taken) return ends("skipped", "taken_over", false);
+  const ending = known(mode, generation, seen, quiet);
+  return ending === null && mode === "watch" && quiet ? ends("skipped", "not_known", false) : ending;
 }
 
-interface Looked {
-  readonly n: number;
-  readonly groupNo: number;
-  readonly messageId: string;
-  readonly revision: number;
-  readonly groupId: number | null;
-  readonly ending: Ending | null;
+function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean) {
+  if (seen === null) return ends("healed", "pruned", false);
+  // What a person ended or opened is done; only what an action resolved may still show that it should not have been.
+  if (mode === "discard") return ends("healed", "discarded", false);
+  if (mode === "reopen") return ends("healed", "reopened", false);
+  if (mode === "resolve") {
+    if (seen.status !== "dead" || seen.resolution !== "resolved") return ends("failed", "reverted");
+    return quiet ? ends("healed", "resolved") : null;
+  }
+  // A person replayed it once more: the generation that this redrive began did not deliver it.
+  if (mode === "replay" && seen.generation > generation + 1) return ends("failed", "replayed_again");
+  if (seen.status === "delivered") return ends("healed", "delivered");
+  if (seen.status !== "dead") return null;
+  if (seen.resolution === "resolved") return ends("healed", "resolved");
+  if (seen.resolution === "discarded") return ends("failed", "discarded");
+  // A watched one lies where it lay; only a death of a later generation is news.
+  if (mode === "watch" && seen.generation <= generation) return null;
+  return ends("failed", "dead_again");
 }
 
-/** Whether another redrive sent the message of `i` after it. */
-const taken = (s: string) => `exists (select from ${s}.redrive_item o where o.message_id = i.message_id and o.sent_at is not null
-      and o.sent_at >= i.sent_at and (o.sent_at, o.redrive_id) > (i.sent_at, i.redrive_id))`;
-
-/** As statements/view.ts tells it, without the body: $1 redrive, $2 limit, $3 quiet ms. */
-const lookSql = (s: string, clock: string, watches: boolean) => `with i as materialized (select i.* from ${s}.redrive_item i
-    where i.redrive_id = $1::uuid and i.state = 1 order by i.looked_at nulls first, i.n limit $2::int)
-  select i.n::text, i.message_id::text, i.revision::text, i.generation::text, i.group_id::text, (i.sent_at <= ${clock} - $3::float8 * interval '1 ms')::text,
-    case when not exists (select from ${s}.message m where m.id = x.id) and not exists (select from ${s}.message_kept m where m.id = x.id) then null
+/** Of `redrive_item i`, the message `x` that carries its effect, and that one's dead letter `d`, as statements/view.ts tells it; $3 quiet ms. */
+const sentItem = (s: string, clock: string, watches: boolean) =>
+  columns({
+    n: int("i.n"),
+    groupNo: int("i.group_no"),
+    messageId: text("i.message_id::text"),
+    revision: int("i.revision"),
+    generation: int("i.generation"),
+    groupId: intOrNull("i.group_id"),
+    quiet: flag(`i.sent_at <= ${clock} - $3::float8 * interval '1 ms'`),
+    status: textOrNull<Status>(`case when not exists (select from ${s}.message m where m.id = x.id)
+        and not exists (select from ${s}.message_kept m where m.id = x.id) then null
       when exists (select from ${s}.ready r where r.id = x.id) or exists (select from ${s}.ready_ordered r where r.id = x.id) then 'pending'
       when exists (select from ${s}.attempt a where a.message_id = x.id and a.outcome in (1, 2)) then 'delivered'
-      when d.resolution < 3 then 'dead' else 'processing' end,
-    case when d.resolution < 3 then d.resolution end::text, coalesce(d.generation, 0)::text, ${watches ? taken(s) : "false"}::text, i.group_no::text
-  from i cross join lateral (select coalesce(i.carrier_id, i.message_id) as id) x left join lateral (select d.resolution, d.generation from ${s}.dead_letter d where d.id = x.id offset 0) d on true order by i.n`;
+      when d.resolution < 3 then 'dead' else 'processing' end`),
+    resolution: intOrNull("case when d.resolution < 3 then d.resolution end"),
+    seenGeneration: int("coalesce(d.generation, 0)"),
+    /** Another redrive sent its message after it. */
+    taken: flag(
+      watches
+        ? `exists (select from ${s}.redrive_item o where o.message_id = i.message_id and o.sent_at is not null
+      and o.sent_at >= i.sent_at and (o.sent_at, o.redrive_id) > (i.sent_at, i.redrive_id))`
+        : "false",
+    ),
+  });
 
-async function read(
-  s: string,
-  run: Run,
-  { redriveId: id, mode }: Redrive,
-  { limit, quietMs }: LookHow,
-  clock: string,
-): Promise<Looked[]> {
-  return (await run(lookSql(s, clock, mode === "watch"), [id, limit, quietMs])).map((row) => {
-    const [status, resolution] = [row[6] as Status | null, row[7]];
-    const name: Resolution | null = resolution ? (RESOLUTIONS[Number(resolution)] ?? null) : null;
-    const seen = status === null ? null : { status, resolution: name, generation: Number(row[8]) };
-    return {
-      n: Number(row[0]),
-      groupNo: Number(row[10]),
-      messageId: row[1] as string,
-      revision: Number(row[2]),
-      groupId: number(row[4]),
-      ending: endingOf(mode, Number(row[3]), seen, row[5] === "true", row[9] === "true"),
-    };
+/** Those looked at longest ago; $1 redrive, $2 limit. */
+async function read(s: string, run: Run, { redriveId, mode }: Redrive, { limit, quietMs }: LookHow, clock: string) {
+  const item = sentItem(s, clock, mode === "watch");
+  const rows = await run(
+    `with i as materialized (select i.* from ${s}.redrive_item i
+      where i.redrive_id = $1::uuid and i.state = 1 order by i.looked_at nulls first, i.n limit $2::int)
+    select ${item.list} from i cross join lateral (select coalesce(i.carrier_id, i.message_id) as id) x
+      left join lateral (select d.resolution, d.generation from ${s}.dead_letter d where d.id = x.id offset 0) d on true order by i.n`,
+    [redriveId, limit, quietMs],
+  );
+  return rows.map((row) => {
+    const { status, resolution, seenGeneration, generation, quiet, taken, ...found } = item.of(row);
+    const name: Resolution | null = resolution === null ? null : (RESOLUTIONS[resolution] ?? null);
+    const seen = status === null ? null : { status, resolution: name, generation: seenGeneration };
+    return { ...found, ending: endingOf(mode, generation, seen, quiet, taken) };
   });
 }
+
+type Looked = Awaited<ReturnType<typeof read>>[number];
 
 /** $1 redrive, $2 items, $3 their new states or null, $4 reasons. */
 const markSql = (s: string, clock: string) => `update ${s}.redrive_item i set (looked_at, state, reason, ended_at) = (
@@ -89,16 +116,15 @@ function learnedFrom({ redriveId, action }: Redrive, looked: readonly Looked[]):
  * Judges the groups of what was seen, and those whose canary was whole while their receiver was down. One that was inconclusive gets
  * another canary once its receiver is back.
  */
-async function judge(s: string, run: Run, id: string, seen: readonly number[], { plan, down }: NonNullable<LookHow["judge"]>) {
-  await run(
-    `update ${s}.redrive_group set verdict = null, reason = null, canary = $3::int, base_healed = healed, base_failed = failed
-      where redrive_id = $1::uuid and verdict = 'inconclusive' and waiting > 0 and topic <> all ($2::text[])`,
-    [id, down, plan.canary === 0 ? ALL : plan.canary],
-  );
-  const text = `select ${GROUP_COLUMNS} from ${s}.redrive_group g where g.redrive_id = $1::uuid
+async function judge(s: string, run: Run, redrive: Redrive, looked: readonly Looked[], down: readonly string[]): Promise<void> {
+  const { redriveId: id } = redrive;
+  await judgeAnew(s, run, redrive, "verdict = 'inconclusive' and waiting > 0 and topic <> all ($3::text[])", [down]);
+  const text = `select ${REDRIVE_GROUP.list} from ${s}.redrive_group g where g.redrive_id = $1::uuid
     and (g.no = any ($2::int[]) or (g.verdict is null and g.canary = 0 and g.sent = 0))`;
-  const judged = (await run(text, [id, seen])).map(redriveGroupOf).flatMap((group) => {
-    const verdict = verdictOf(plan, group, down.includes(group.topic));
+  const rows = await run(text, [id, [...new Set(looked.map(({ groupNo }) => groupNo))]]);
+  const judged = rows.flatMap((row) => {
+    const group = REDRIVE_GROUP.of(row);
+    const verdict = verdictOf(planOf(redrive.plan), group, down.includes(group.topic));
     return verdict === null ? [] : [{ no: group.no, ...verdict }];
   });
   if (judged.length === 0) return;
@@ -109,93 +135,93 @@ async function judge(s: string, run: Run, id: string, seen: readonly number[], {
   );
 }
 
-async function look(s: string, inside: Inside, id: string, token: string, how: LookHow, at: At): Promise<RedriveCounts | null> {
+export interface LookHow {
+  readonly limit: number;
+  readonly quietMs: number;
+  /** Topics whose receivers are down: what failed there says nothing about its group. */
+  readonly down?: readonly string[];
+}
+
+async function look(s: string, inside: Inside, id: string, token: string, how: LookHow, at: At) {
   const { run } = inside;
   const redrive = await takeUnder(s, run, id, token);
   if (!redrive) return null;
-  const clock = clockSql(at.now);
-  const looked = redrive.counts.sent === 0 ? [] : await read(s, run, redrive, how, clock);
+  const looked = redrive.counts.sent === 0 ? [] : await read(s, run, redrive, how, clockSql(at.now));
   const counts = looked.length === 0 ? redrive.counts : await end(s, inside, redrive, looked, at);
-  if (how.judge) await judge(s, run, id, [...new Set(looked.map(({ groupNo }) => groupNo))], how.judge);
+  await judge(s, run, redrive, looked, how.down ?? []);
   return counts;
 }
 
 async function end(s: string, { run, intervene }: Inside, redrive: Redrive, looked: readonly Looked[], at: At) {
   const { redriveId: id } = redrive;
-  const clock = clockSql(at.now);
-  const ended = (state: Ending["state"]) => looked.filter(({ ending }) => ending?.state === state);
-  await run(markSql(s, clock), [
+  await run(markSql(s, clockSql(at.now)), [
     id,
     looked.map(({ n }) => n),
-    looked.map(({ ending }) => (ending ? stateCode(ending.state) : null)),
+    looked.map(({ ending }) => (ending ? ITEM_STATES.indexOf(ending.state) : null)),
     looked.map(({ ending }) => ending?.reason ?? null),
   ]);
   if (redrive.mode === "copy") {
-    const originals = ended("healed").map(({ messageId, revision }) => ({ id: messageId, revision }));
+    const healed = looked.filter(({ ending }) => ending?.state === "healed");
+    const originals = healed.map(({ messageId, revision }) => ({ id: messageId, revision }));
     await intervene("resolve", originals, redrive, at);
   }
   await learnIn(s, run, learnedFrom(redrive, looked), at.now);
-  const moves = looked.flatMap(({ groupNo, ending }) => (ending ? [{ groupNo, from: "sent" as const, to: ending.state }] : []));
-  return addCounts(s, run, id, moves);
+  const ended = looked.flatMap(({ groupNo, ending }) => (ending ? [{ groupNo, to: ending.state }] : []));
+  return addCounts(s, run, id, "sent", ended);
 }
+
+/** Of item `o`, its original's dead letter `d` if that stands as it was frozen, and its copy `m`. */
+const copied = (s: string) =>
+  columns({
+    redriveId: text("o.redrive_id::text"),
+    n: int("o.n"),
+    id: text("o.message_id::text"),
+    revision: int("o.revision"),
+    waits: flag("d.id is not null"),
+    kept: flag("m.id is not null"),
+    delivered: flag(`exists (select from ${s}.attempt a where a.message_id = o.carrier_id and a.outcome in (1, 2))`),
+  });
 
 /**
  * Copies that died, those looked at longest ago first, whose originals are locked in the order of their ids, as by every
- * statement that locks many; $1 limit. Waits: the original stands as it was frozen.
+ * statement that locks many; $1 limit.
  */
 const againSql = (
   s: string,
+  list: string,
 ) => `with i as materialized (select i.redrive_id, i.n, i.message_id, i.revision, i.carrier_id from ${s}.redrive_item i
     where i.state = 3 and i.carrier_id is not null and i.looked_at is not null order by i.looked_at limit $1::int for no key update skip locked),
   o as materialized (select * from i order by i.message_id)
-  select o.redrive_id::text, o.n::text, o.message_id::text, o.revision::text, (d.id is not null)::text, (m.id is not null)::text,
-    exists (select from ${s}.attempt a where a.message_id = o.carrier_id and a.outcome in (1, 2))::text
-  from o left join lateral (select d.id from ${s}.dead_letter d where d.id = o.message_id and d.resolution = 0 and d.revision = o.revision
+  select ${list} from o
+    left join lateral (select d.id from ${s}.dead_letter d where d.id = o.message_id and d.resolution = 0 and d.revision = o.revision
       for no key update) d on true
     left join lateral (select m.id from ${s}.message m where m.id = o.carrier_id union all
       select m.id from ${s}.message_kept m where m.id = o.carrier_id limit 1) m on true`;
 
-/** $1 redrive, $2 items, $3 those of them that are looked at once more. */
-const againMarkSql = (s: string, clock: string) => `update ${s}.redrive_item i
-  set looked_at = case when i.n = any ($3::int[]) then ${clock} end where i.redrive_id = $1::uuid and i.n = any ($2::int[])`;
-
 async function lookAgain(s: string, { run, intervene }: Inside, limit: number, at: At): Promise<number> {
-  const clock = clockSql(at.now);
-  const looked = (await run(againSql(s), [limit])).map((row) => ({
-    redriveId: row[0] as string,
-    n: Number(row[1]),
-    id: row[2] as string,
-    revision: Number(row[3]),
-    waits: row[4] === "true",
-    kept: row[5] === "true",
-    delivered: row[6] === "true",
-  }));
+  const item = copied(s);
+  const looked = (await run(againSql(s, item.list), [limit])).map((row) => item.of(row));
   for (const redriveId of new Set(looked.map((one) => one.redriveId))) {
     const mine = looked.filter((one) => one.redriveId === redriveId);
     const healed = mine.filter(({ waits, delivered }) => waits && delivered);
-    const redrive = (await readRedrive(s, run, redriveId)) as Redrive;
+    const redrive = (await readRedrive(s, run, "r.id = $1::uuid", [redriveId])) as Redrive;
     if (redrive.mode === "copy") await intervene("resolve", healed, redrive, at);
     const again = mine.filter(({ waits, kept, delivered }) => waits && kept && !delivered);
-    await run(againMarkSql(s, clock), [redriveId, mine.map(({ n }) => n), again.map(({ n }) => n)]);
+    await run(
+      `update ${s}.redrive_item i set looked_at = case when i.n = any ($3::int[]) then ${clockSql(at.now)} end
+        where i.redrive_id = $1::uuid and i.n = any ($2::int[])`,
+      [redriveId, mine.map(({ n }) => n), again.map(({ n }) => n)],
+    );
   }
   return looked.length;
 }
 
 export function createRedriveLook(home: Home) {
   return {
-    /**
-     * Looks at sent items, those looked at longest ago first, and ends those whose ending is known (`endingOf`), with what was learned and
-     * the originals of delivered copies in the same write. Null: the token is stale. A watched message that a later redrive took up is
-     * that one's from then on.
-     */
-    async look(id: string, token: string, how: LookHow, at: At = {}) {
-      if (!isUuid(id)) return null;
-      return home.transaction("look at a redrive", (inside) => look(home.s, inside, id, token, how, at));
-    },
-    /**
-     * Looks once more at copies that had died: where one was delivered after all, the original is resolved, if it still has its revision; the
-     * item stays failed. Returns how many were looked at. Needs no token: the second caller finds nothing left to do.
-     */
+    /** Ends items whose ending is known, with the originals of delivered copies, and judges their groups. Null: the token is stale. */
+    look: (id: string, token: string, how: LookHow, at: At = {}) =>
+      home.transaction("look at a redrive", (inside) => look(home.s, inside, id, token, how, at)),
+    /** Resolves originals whose copies had died and were delivered after all. Needs no token: the second caller finds nothing left to do. */
     lookAgain: (limit: number, at: At = {}) =>
       home.transaction("look at copies again", (inside) => lookAgain(home.s, inside, limit, at)),
   };

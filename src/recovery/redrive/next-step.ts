@@ -1,42 +1,14 @@
 /**
- * What a redrive does next, as pure functions of its plan, its counts, its state and the time: whether a group is judged, and whether to
- * send so many, wait, stop, or be done. The canary of a group goes before its other messages; no window of time sees more than the rate
- * allows and a tenth of a second's worth; the rate doubles each second, and starts over after a gap; a group of which more fail than
- * the plan bears stops alone.
+ * What a redrive does next, as pure functions: the canary of a group goes before its other messages; no window of time sees more than the
+ * rate allows and a tenth of a second's worth; the rate doubles each second, and starts over after a gap.
  */
-import type { RedriveCounts, RedriveGroup, Verdict } from "./redrive.ts";
+import { readObject } from "../../message/json.ts";
+import type { RedriveCounts, RedriveGroup } from "./redrive.ts";
+import type { Room } from "./redrive-sql.ts";
 import type { RedrivePlan } from "./request.ts";
 
-/** What is remembered between steps, also for another process that continues it. Times are wall clock milliseconds. */
-export interface StepState {
-  /** Messages that may be sent now, as of `atMs`. */
-  readonly tokens: number;
-  readonly atMs: number;
-  /** When the ramp began; null: no group is judged yet. */
-  readonly rampMs: number | null;
-  readonly lastSentMs: number;
-  /** Messages a second that were sent lately, as of `lastSentMs`. */
-  readonly rate: number;
-  /** Nothing is sent before this time. */
-  readonly notBeforeMs: number;
-}
-
-/** What its groups leave to be done. */
-export interface Room {
-  /** So many may be sent: of canaries, and of groups that healed. */
-  readonly open: number;
-  /** How many groups have this verdict, and how many there are. */
-  readonly healed: number;
-  readonly groups: number;
-  /** Of groups with messages left: whose canary is under way, whose receiver went down, that failed. */
-  readonly undecided: number;
-  readonly inconclusive: number;
-  readonly failed: number;
-  /** Messages under way in groups that did not fail. */
-  readonly underWay: number;
-  /** Why the first of those that failed did. */
-  readonly reason: string | null;
-}
+/** What is remembered between steps, also for a process that continues it. Times are wall clock milliseconds. */
+export type StepState = ReturnType<typeof stateOf>;
 
 export type Step =
   | { readonly kind: "send"; readonly n: number }
@@ -44,12 +16,7 @@ export type Step =
   | { readonly kind: "stop"; readonly reason: string }
   | { readonly kind: "done"; readonly reason: string | null };
 
-export interface NextStep {
-  readonly step: Step;
-  readonly state: StepState;
-}
-
-/** How much is sent at once: what the rate gives in this time. */
+/** What the rate gives in this time is sent at once. */
 const QUANTUM_MS = 100;
 /** After a gap longer than this, what was learned about the receiver's strength is old. */
 const GAP_MS = 5_000;
@@ -61,31 +28,48 @@ const DOWN_MS = 1_000;
 /** The rate that is shown is that of about so long. */
 const RATE_MS = 5_000;
 
-export function firstState(nowMs: number, notBeforeMs = 0): StepState {
-  return { tokens: 1, atMs: nowMs, rampMs: null, lastSentMs: nowMs, rate: 0, notBeforeMs };
+/**
+ * The state to go on from, perhaps of an older process: what does not read as expected begins anew. Where none was kept, what was sent may
+ * have been sent when it began: a runner that dies before it first keeps one must not begin the wait anew.
+ */
+export function stateOf(kept: string | null, nowMs: number, startedMs = nowMs, notBeforeMs = 0) {
+  const found = (kept && readObject(kept)) || {};
+  const number = <T>(value: unknown, otherwise: T) => (Number.isFinite(value) ? (value as number) : otherwise);
+  return {
+    /** Messages that may be sent now, as of `atMs`. */
+    tokens: Math.max(0, number(found.tokens, 1)),
+    atMs: number(found.atMs, nowMs),
+    /** When the ramp began; null: no group is judged yet. */
+    rampMs: number(found.rampMs, null),
+    lastSentMs: number(found.lastSentMs, Math.min(startedMs, nowMs)),
+    /** Messages a second that were sent lately, as of `lastSentMs`. */
+    rate: Math.max(0, number(found.rate, 0)),
+    notBeforeMs,
+  };
 }
 
 /** Null: it stays as it is judged now. `down`: the receiver's breaker holds its messages, so what failed says nothing about them. */
-export function verdictOf(
-  { failureShareMax, failureMin, canary }: RedrivePlan,
-  group: RedriveGroup,
-  down: boolean,
-): { readonly verdict: Verdict; readonly reason: string | null } | null {
-  const healed = group.healed - group.base.healed;
-  const failed = group.failed - group.base.failed;
-  const known = healed + failed;
+export function verdictOf({ failureShareMax, failureMin, canary }: RedrivePlan, group: RedriveGroup, down: boolean) {
+  const failed = group.failed - group.baseFailed;
+  const known = group.healed - group.baseHealed + failed;
   // The whole canary counts: a message that heals at once says little about one that times out.
   const isWhole = group.verdict === null && group.sent === 0 && (group.canary === 0 || group.waiting === 0);
   if (known === 0 || (group.waiting === 0 && group.sent > 0) || group.verdict === "failed") return null;
   if (failureShareMax < 1 && (known >= failureMin || isWhole) && failed / known > failureShareMax) {
     const of = isWhole && canary > 0 ? "of the canary" : "whose ending is known";
     const reason = `${failed} of ${known} ${of} failed, more than the share of ${failureShareMax} that was allowed`;
-    return { verdict: down ? "inconclusive" : "failed", reason };
+    return { verdict: down ? "inconclusive" : "failed", reason } as const;
   }
-  return isWhole && !down ? { verdict: "healed", reason: null } : null;
+  return isWhole && !down ? ({ verdict: "healed", reason: null } as const) : null;
 }
 
-export function nextStep(plan: RedrivePlan, counts: RedriveCounts, room: Room, before: StepState, nowMs: number): NextStep {
+export function nextStep(
+  plan: RedrivePlan,
+  counts: RedriveCounts,
+  room: Room,
+  before: StepState,
+  nowMs: number,
+): { step: Step; state: StepState } {
   if (counts.waiting === 0) return { step: end(counts, before, nowMs), state: before };
   const delayMs = before.notBeforeMs - nowMs;
   if (delayMs > 0) return { step: { kind: "wait", ms: Math.min(LOOK_MS.max, Math.ceil(delayMs)) }, state: before };
@@ -100,15 +84,16 @@ export function nextStep(plan: RedrivePlan, counts: RedriveCounts, room: Room, b
     const ms = Math.min(1_000, Math.max(1, Math.ceil(((wanted - state.tokens) * 1_000) / rate)));
     return { step: { kind: "wait", ms }, state };
   }
-  const lately = measured(before, nowMs) + (n * 1_000) / RATE_MS;
-  return {
-    step: { kind: "send", n },
-    state: { ...state, tokens: Math.max(0, state.tokens - n), lastSentMs: nowMs, rate: lately },
+  const sent = {
+    tokens: Math.max(0, state.tokens - n),
+    lastSentMs: nowMs,
+    rate: measured(before, nowMs) + (n * 1_000) / RATE_MS,
   };
+  return { step: { kind: "send", n }, state: { ...state, ...sent } };
 }
 
 /** Messages a second that were sent lately, as it is now. */
-export function measured({ rate, lastSentMs }: Pick<StepState, "rate" | "lastSentMs">, nowMs: number): number {
+export function measured({ rate, lastSentMs }: StepState, nowMs: number): number {
   return rate * Math.exp(-Math.max(0, nowMs - lastSentMs) / RATE_MS);
 }
 
@@ -139,10 +124,8 @@ function blocked(plan: RedrivePlan, counts: RedriveCounts, room: Room, before: S
   if (undecided > 0 || underWay > 0) return { kind: "wait", ms: lookMs(before, nowMs) };
   if (inconclusive > 0) return { kind: "wait", ms: DOWN_MS };
   if (groups <= 1 && reason !== null) return { kind: "stop", reason };
-  return {
-    kind: "stop",
-    reason: `${failed} of ${groups} groups failed, the others are done; the first: ${reason ?? "not known"}`,
-  };
+  const first = reason ?? "not known";
+  return { kind: "stop", reason: `${failed} of ${groups} groups failed, the others are done; the first: ${first}` };
 }
 
 function end(counts: RedriveCounts, state: StepState, nowMs: number): Step {
@@ -152,6 +135,6 @@ function end(counts: RedriveCounts, state: StepState, nowMs: number): Step {
 }
 
 /** The longer ago the last message was sent, the longer until the next look at what became of it. */
-export function lookMs({ lastSentMs }: Pick<StepState, "lastSentMs">, nowMs: number): number {
+function lookMs({ lastSentMs }: StepState, nowMs: number): number {
   return Math.min(LOOK_MS.max, Math.max(LOOK_MS.min, Math.floor((nowMs - lastSentMs) / 10)));
 }

@@ -1,14 +1,10 @@
-/**
- * The redrive part of the recovery seam: a durable operation over a frozen list of messages. What is done to a message and what its item
- * says of it are one write under the operation's fence, so that a killed runner is continued and never repeats an item; what became of
- * the message is read from the message itself.
- */
-import { MakegoodError } from "../../message/errors.ts";
+/** The records of redrives: durable operations over frozen lists of messages. */
 import { withNames } from "../../message/json.ts";
-import type { MessageView, NewMessage, Resolution, Status } from "../../message/message.ts";
-import type { Carrier } from "../../message/topic.ts";
-import type { At } from "../../store/store.ts";
+import type { Row, Run } from "../../store/home.ts";
+import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from "../columns.ts";
 import type { NewProvenance } from "../provenance.ts";
+import type { RedriveRecords } from "../records.ts";
+import type { Redrives } from "./redrives.ts";
 
 /**
  * replay: the same message, same key, next generation. new_key: a new message under a new key, the old one resolved. copy: a message to
@@ -24,11 +20,33 @@ export const sends = (mode: RedriveMode): boolean => mode === "replay" || mode =
 export const REDRIVE_STATUSES = ["planned", "running", "paused", "stopped", "cancelled", "done"] as const;
 export type RedriveStatus = (typeof REDRIVE_STATUSES)[number];
 
-/**
- * Open dead letters that fit all members given; `ids`: exactly these, of those that fit. `groupId`: those that are open in it (or in the
- * one it was merged into) by their present death; `groupIds`: in one of these. `errorCode`: of the death.
- */
+/** waiting → sent → healed | failed; waiting → skipped; what was only watched: sent → skipped. A row has the number of its place here. */
+export const ITEM_STATES = ["waiting", "sent", "healed", "failed", "skipped"] as const;
+export type ItemState = (typeof ITEM_STATES)[number];
+
+/** inconclusive: its receiver went down meanwhile; judged anew once that is back. */
+export const VERDICTS = ["healed", "failed", "inconclusive"] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** Why an item was left alone. */
+export const SKIPPED = {
+  generationCap: "generation_cap",
+  cancelled: "cancelled",
+  /** Not an open dead letter any more, or another revision. */
+  movedOn: "moved_on",
+  gone: "gone",
+  keyConflict: "key_conflict",
+  /** A copy of it is on its way to another receiver: sent as well, both would get it. */
+  carried: "carried",
+  /** For a person, with its group. */
+  held: "held",
+  /** Of what waits: its group was judged. */
+  groupFailed: "group_failed",
+} as const;
+
+/** Open dead letters that fit all members given; `ids`: exactly these, of those that fit. */
 export interface RedriveSelect {
+  /** Those that are open in it (or in the one it was merged into) by their present death. */
   readonly groupId?: number | undefined;
   readonly groupIds?: readonly number[] | undefined;
   /** They died at or after this moment, and before that one. */
@@ -36,301 +54,178 @@ export interface RedriveSelect {
   readonly until?: Date | undefined;
   /** For mode reopen: what this redrive resolved or discarded, and what stands as it left it. */
   readonly redriveId?: string | undefined;
-  /** Also what is held for a person; else that is listed as skipped (`held`). */
+  /** Else that is listed as skipped. */
   readonly includeHeld?: boolean | undefined;
   readonly topic?: string | undefined;
   readonly tenantId?: string | undefined;
   readonly errorCode?: string | undefined;
   readonly ids?: readonly string[] | undefined;
   /**
-   * The mark of a preview (`RedrivePreview.seen`): only what that one saw and what has not moved on since. What died, was counted in the
-   * group or moved to it afterwards is left out, whatever time its death bears. Once the group was merged, split or held, nothing of it
-   * was seen. A mark that no preview returned throws `invalid_request`.
+   * The mark of a preview: only what that one saw and what has not moved on since, whatever time its death bears. Once the group was
+   * merged, split or held, nothing of it was seen. A mark that no preview returned throws `invalid_request`.
    */
   readonly seen?: string | undefined;
-  /** At most so many, oldest death first. */
+  /** Oldest death first. */
   readonly limit: number;
-  /** Messages of this generation or above are listed as skipped (`generation_cap`): replayed often enough. They count as selected. */
+  /** What was replayed so often is listed as skipped. */
   readonly generationMax: number;
-  /** For mode copy: an earlier copy that died in this generation or above is not tried again but skipped (`generation_cap`). */
+  /** For mode copy: an earlier copy that died in this generation or above is not tried again but skipped. */
   readonly copyGenerationMax?: number | undefined;
 }
 
-/** What is kept of it once the list is frozen: ids stand in the list, and only their number stays here. */
-export interface KeptSelect extends Omit<RedriveSelect, "ids"> {
-  readonly idsGiven?: number | undefined;
-}
-
-export function keptSelect({ ids, ...rest }: RedriveSelect): KeptSelect {
-  return ids === undefined ? rest : { ...rest, idsGiven: ids.length };
-}
-
 /** In rows, hashes and the record a selection has the names it began with, so that what was written then means the same now. */
-export function writtenSelect(select: Omit<RedriveSelect, "seen"> | KeptSelect): Record<string, unknown> {
+export function writtenSelect(select: object): Record<string, unknown> {
   return withNames(select, { errorCode: "code" });
 }
 
-export function readSelect(text: string): KeptSelect {
-  const dated = (name: string, value: unknown) => (name === "since" || name === "until" ? new Date(String(value)) : value);
-  return withNames(JSON.parse(text, dated) as object, { code: "errorCode" }) as unknown as KeptSelect;
+/** What is kept once the list is frozen: ids stand in the list, and only their number stays here. */
+export function keptSelect({ ids, ...rest }: RedriveSelect): Record<string, unknown> {
+  return writtenSelect(ids === undefined ? rest : { ...rest, idsGiven: ids.length });
 }
 
-export interface NewRedrive {
-  readonly redriveId: string;
-  /** Pressing twice is one redrive: the same key (or the same id) gives the first one back. Asked before anything else. */
-  readonly idempotencyKey: string | null;
+export function readSelect(kept: string | null) {
+  const dated = (name: string, value: unknown) => (name === "since" || name === "until" ? new Date(String(value)) : value);
+  const read = withNames(JSON.parse(kept ?? "{}", dated) as object, { code: "errorCode" });
+  return read as unknown as Omit<RedriveSelect, "ids"> & { readonly idsGiven?: number };
+}
+
+const counted = (row: string) => ({
+  waiting: int(`${row}.waiting`),
+  /** And it is not known yet what became of it. */
+  sent: int(`${row}.sent`),
+  healed: int(`${row}.healed`),
+  failed: int(`${row}.failed`),
+  skipped: int(`${row}.skipped`),
+});
+
+/** Of `redrive r`. */
+export const COUNTS = columns({ selected: int("r.selected"), ...counted("r") });
+export type RedriveCounts = ReturnType<typeof COUNTS.of>;
+
+const WITHOUT_COUNTS = columns({
+  redriveId: text("r.id::text"),
+  idempotencyKey: textOrNull("r.request_key"),
+  status: text<RedriveStatus>("r.status"),
+  statusReason: textOrNull("r.status_reason"),
+  mode: text<RedriveMode>("r.mode"),
+  action: textOrNull("r.action"),
+  candidateId: intOrNull("r.candidate_id"),
+  actor: text("r.actor"),
+  reason: text("r.reason"),
+  select: { sql: "r.selection", read: readSelect },
+  plan: text("r.plan"),
+  version: int("r.version"),
+  /** The runner's own between steps (ramp, rate), JSON text. */
+  state: textOrNull("r.state"),
+  createdAt: moment("r.created_at"),
+  startedAt: momentOrNull("r.started_at"),
+  endedAt: momentOrNull("r.ended_at"),
+  /** The process that carries it out now; null: none does. */
+  runner: textOrNull("case when r.token is not null and r.lease_until > statement_timestamp() then r.owner end"),
+});
+
+export const REDRIVE = {
+  list: `${COUNTS.list}, ${WITHOUT_COUNTS.list}`,
+  of: (row: Row) => ({ ...WITHOUT_COUNTS.from(6, row), counts: COUNTS.of(row) }),
+};
+export type Redrive = ReturnType<typeof REDRIVE.of>;
+
+type Given = "redriveId" | "idempotencyKey" | "mode" | "action" | "candidateId" | "actor" | "reason" | "plan";
+
+/** Pressing twice is one redrive: the same key (or the same id) gives the first one back. */
+export interface NewRedrive extends Pick<Redrive, Given> {
   readonly requestHash: string;
   readonly status: "planned" | "running";
-  readonly mode: RedriveMode;
-  /** What is learned from it, and for which candidate it runs. */
-  readonly action: string | null;
-  readonly candidateId: number | null;
-  readonly actor: string;
-  readonly reason: string;
   /** What a person said was repaired before. */
   readonly repair?: string | null | undefined;
   readonly select: RedriveSelect;
-  /** So many of each group are judged before the rest of it; absent: none. */
-  readonly canary?: number | undefined;
-  /** What a copy goes to, for mode copy. */
-  readonly carrier?: Carrier | undefined;
-  /** The runner's policy (canary, rate, bound), JSON text. */
-  readonly plan: string;
-  /** With the write: the candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
+  /** The candidate must still be executing under this, gets this redrive, and needs no lease from then on. */
   readonly executionId?: string | undefined;
   readonly provenance: readonly NewProvenance[];
 }
 
-export interface RedriveCounts {
-  readonly selected: number;
-  readonly waiting: number;
-  /** Sent, and not known yet what became of it. */
-  readonly sent: number;
-  readonly healed: number;
-  readonly failed: number;
-  /** Not touched: moved on since, generation cap; or watched without learning anything. */
-  readonly skipped: number;
-}
-
-type OfStart = "provenance" | "select" | "status" | "executionId" | "requestHash" | "canary" | "carrier";
-
-export interface Redrive extends Omit<NewRedrive, OfStart> {
-  readonly select: KeptSelect;
-  readonly status: RedriveStatus;
-  /** Why it stands as it does: who paused it, why it stopped. */
-  readonly statusReason: string | null;
-  readonly version: number;
-  readonly counts: RedriveCounts;
-  /** The runner's own state between steps (ramp, rate), JSON text. */
-  readonly state: string | null;
-  /** The process that carries it out now; null: none does. */
-  readonly runner: string | null;
-  readonly createdAt: Date;
-  readonly startedAt: Date | null;
-  readonly endedAt: Date | null;
-}
-
-/** inconclusive: its receiver went down meanwhile; judged anew once that is back. */
-export const VERDICTS = ["healed", "failed", "inconclusive"] as const;
-export type Verdict = (typeof VERDICTS)[number];
-
-/** A part of a redrive that is judged by itself: the messages of one group in one topic. */
-export interface RedriveGroup extends RedriveCounts {
-  readonly no: number;
+/** Of `redrive_group g`: the messages of one group in one topic, judged by themselves. */
+export const REDRIVE_GROUP = columns({
+  no: int("g.no"),
+  selected: int("g.waiting + g.sent + g.healed + g.failed + g.skipped"),
+  ...counted("g"),
   /** Null: not ingested yet; then they are of one code. */
-  readonly groupId: number | null;
-  readonly topic: string;
-  readonly errorCode: string | null;
-  /** Null: not judged yet. */
-  readonly verdict: Verdict | null;
-  readonly reason: string | null;
+  groupId: intOrNull("g.group_id"),
+  topic: text("g.topic"),
+  errorCode: textOrNull("g.code"),
+  verdict: textOrNull<Verdict>("g.verdict"),
+  reason: textOrNull("g.reason"),
   /** How many are still to be sent before it is judged, and what was known when that began. */
-  readonly canary: number;
-  readonly base: Pick<RedriveCounts, "healed" | "failed">;
+  canary: int("g.canary"),
+  baseHealed: int("g.base_healed"),
+  baseFailed: int("g.base_failed"),
+});
+export type RedriveGroup = ReturnType<typeof REDRIVE_GROUP.of>;
+
+/** Of `redrive_item i`. What waits in a group that failed says so. */
+export const redriveItem = (s: string) =>
+  columns({
+    n: int("i.n"),
+    messageId: text("i.message_id::text"),
+    /** As they were when the list was frozen. */
+    generation: int("i.generation"),
+    revision: int("i.revision"),
+    groupId: intOrNull("i.group_id"),
+    state: { sql: "i.state::text", read: (code) => ITEM_STATES[Number(code)] as ItemState },
+    reason: textOrNull(`case when i.state = 0 and exists (select from ${s}.redrive_group g where g.redrive_id = i.redrive_id
+      and g.no = i.group_no and g.verdict = 'failed') then '${SKIPPED.groupFailed}' else i.reason end`),
+    /** The message that carries the effect where it is another one (new_key, copy). */
+    carrierId: textOrNull("i.carrier_id::text"),
+    sentAt: momentOrNull("i.sent_at"),
+    endedAt: momentOrNull("i.ended_at"),
+  });
+export type RedriveItem = ReturnType<ReturnType<typeof redriveItem>["of"]>;
+
+export type RedrivePreview = Awaited<ReturnType<RedriveRecords["preview"]>>;
+export type RedriveDetail = Awaited<ReturnType<Redrives["redrive"]>>;
+
+/** A list of a million is frozen or cancelled in one statement. */
+export const LIST_MS_MAX = 10 * 60_000;
+
+/** What stands as the canary of a group that needs none. */
+export const ALL = 2_147_483_647;
+
+/** Of `redrive r`. */
+export async function readRedrive(s: string, run: Run, where: string, values: unknown[]): Promise<Redrive | null> {
+  const [row] = await run(`select ${REDRIVE.list} from ${s}.redrive r where ${where}`, values);
+  return row ? REDRIVE.of(row) : null;
 }
 
-/** A receiver that its breaker holds. */
-export interface HeldReceiver {
-  readonly topic: string;
-  /** Null: all of the topic. */
-  readonly tenantId: string | null;
-  readonly reason: string | null;
-  readonly nextProbeAt: Date;
+/** Takes the redrive's row, if the token is current: no other call pauses, cancels or claims it until this write is done. */
+export function takeUnder(s: string, run: Run, id: string, token: string): Promise<Redrive | null> {
+  return readRedrive(s, run, "r.id = $1::uuid and r.token::text = $2 for no key update", [id, token]);
 }
 
-/** A redrive with what one needs to understand why it stands as it does. */
-export interface RedriveDetail extends Redrive {
-  /** Failed ones first; at most a few. */
-  readonly groups: readonly RedriveGroup[];
-  /** How many groups have which verdict. */
-  readonly verdicts: Readonly<Record<Verdict | "undecided", number>>;
-  /** How many were left alone, by reason. */
-  readonly leftOut: Readonly<Record<string, number>>;
-  readonly heldReceivers: readonly HeldReceiver[];
+const addSql = (s: string, from: ItemState) => {
+  const each = (sql: (state: ItemState) => string) => ITEM_STATES.map(sql).join(", ");
+  const gone = (state: ItemState) => (state === from ? "- count(*)" : "");
+  return `with d as materialized (select no, ${each((state) => `count(*) filter (where became = '${state}') ${gone(state)} as ${state}`)}
+      from unnest($2::int[], $3::text[]) m(no, became) group by no),
+    g as (update ${s}.redrive_group g set ${each((state) => `${state} = g.${state} + d.${state}`)},
+      canary = greatest(0, g.canary - greatest(0, d.sent)) from d where g.redrive_id = $1::uuid and g.no = d.no)
+    update ${s}.redrive r set ${each((state) => `${state} = r.${state} + t.${state}`)}
+    from (select ${each((state) => `coalesce(sum(${state}), 0) as ${state}`)} from d) t where r.id = $1::uuid returning ${COUNTS.list}`;
+};
+
+interface Moved {
+  readonly groupNo: number;
+  readonly to: ItemState;
 }
 
-export type RedriveStarted =
-  | { readonly kind: "started" | "same"; readonly redrive: Redrive }
-  /** The key belongs to a redrive of another request. */
-  | { readonly kind: "conflict"; readonly redrive: Redrive }
-  /** The candidate is no longer executing under this execution. */
-  | { readonly kind: "lost" };
-
-/**
- * waiting → sent → healed | failed; waiting → skipped; what was only watched: sent → skipped. Reasons are those of SKIPPED and
- * `endingOf`.
- */
-export const ITEM_STATES = ["waiting", "sent", "healed", "failed", "skipped"] as const;
-export type ItemState = (typeof ITEM_STATES)[number];
-
-export interface RedriveItem {
-  /** Its place in the list, from 1. */
-  readonly n: number;
-  readonly messageId: string;
-  /** As they were when the list was frozen. */
-  readonly generation: number;
-  readonly revision: number;
-  /** The group it was open in; null: not ingested yet. */
-  readonly groupId: number | null;
-  readonly state: ItemState;
-  readonly reason: string | null;
-  /** The message that carries the effect where it is another one (new_key, copy). */
-  readonly carrierId: string | null;
-  readonly sentAt: Date | null;
-  readonly endedAt: Date | null;
-}
-
-export interface RedriveClaim {
-  readonly redrive: Redrive;
-  readonly token: string;
-}
-
-/** What a list would be, `limit` applied. */
-export interface RedrivePreview {
-  /** All that would be listed, those that would be left alone included. */
-  readonly messages: number;
-  readonly overGeneration: number;
-  /** How many would be left alone, by reason: those over the generation cap, of held groups, with a copy under way. */
-  readonly leftOut: Readonly<Record<string, number>>;
-  /** Most messages first, then by name. */
-  readonly topics: readonly { readonly topic: string; readonly messages: number }[];
-  /** Different ones; no tenant is one of its own. */
-  readonly tenants: number;
-  /** The oldest death. */
-  readonly oldestAt: Date | null;
-  /** What this preview saw, for a select: the engine's own text. Where the select had one, that one again. */
-  readonly seen: string;
-}
-
-/** A message that brings a dead letter's effect another way (mode copy), and is not known to have failed. */
-export interface CarriedBy {
-  readonly messageId: string;
-  readonly carrierId: string;
-  readonly redriveId: string;
-}
-
-export interface MessageOrigin {
-  readonly replayOf: string;
-  readonly redriveId: string | null;
-  readonly edited: boolean;
-}
-
-export interface MessageEdit extends At {
-  /** An open dead letter. */
-  readonly id: string;
-  readonly revision?: number | undefined;
-  /**
-   * The new message: same topic and tenant (anything else throws `invalid_request`), edited payload. With the old one's key, the key
-   * leads to it from now on. The same new id again is the same edit, and answered as the first time.
-   */
-  readonly message: NewMessage;
-  readonly actor: string;
-  readonly reason: string;
-  /** True: also while a copy of it is on its way. */
-  readonly force?: boolean | undefined;
-  /** Beside the message's own line: on record in the same write. */
-  readonly provenance?: readonly NewProvenance[] | undefined;
-}
-
-export type MessageEdited =
-  | { readonly kind: "done"; readonly message: MessageView }
-  | { readonly kind: "not_found" }
-  | { readonly kind: "wrong_state"; readonly message: MessageView }
-  | { readonly kind: "revision_conflict"; readonly revision: number }
-  /** The new key belongs to another message. */
-  | { readonly kind: "key_conflict"; readonly id: string }
-  /** Its copy is on its way, see `carried`. */
-  | ({ readonly kind: "carried" } & CarriedBy);
-
-/** The refusal of a call that would send a message while a copy of it is on its way. */
-export function carriedError({ messageId, carrierId, redriveId }: CarriedBy): MakegoodError {
-  const text = `message ${messageId} is on its way to another receiver as message ${carrierId} (redrive ${redriveId}): wait until that is known, discard message ${carrierId}, or say force if both may get it`;
-  return new MakegoodError("carried", text, { id: messageId, carrierId, redriveId });
-}
-
-/** Why `send` left an item alone. */
-export const SKIPPED = {
-  generationCap: "generation_cap",
-  cancelled: "cancelled",
-  /** Not an open dead letter any more, or another revision. */
-  movedOn: "moved_on",
-  /** The message is not there any more. */
-  gone: "gone",
-  keyConflict: "key_conflict",
-  /** A copy of it is on its way to another receiver: sent as well, both would get it. */
-  carried: "carried",
-  /** Its group is held for a person. */
-  held: "held",
-  /** Shown of what waits in a group that was judged as failed. */
-  groupFailed: "group_failed",
-} as const;
-
-/** What became of one message, as `look` sees it. */
-export interface Seen {
-  readonly status: Status;
-  readonly resolution: Resolution | null;
-  readonly generation: number;
-}
-
-export interface Ending {
-  /** `skipped`: it was watched in vain. */
-  readonly state: "healed" | "failed" | "skipped";
-  readonly reason: string;
-  /** False: it tells nothing about the action. */
-  readonly learned: boolean;
-}
-
-/**
- * The one meaning of "what became of it"; engines that read many at once must agree with it. `seen` is the message that carries the effect
- * (for new_key and copy the carrier, else the message itself; null: it is not there any more, so it was settled long ago); `generation`
- * is the item's. `quiet`: the quiet time has passed since it was sent. `taken`: a later redrive took up a watched message. Null: not
- * known yet.
- */
-export function endingOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false): Ending | null {
-  // Whatever becomes of it is the work of the other one: two that claim it would both learn from it.
-  if (mode === "watch" && taken) return { state: "skipped", reason: "taken_over", learned: false };
-  const ending = known(mode, generation, seen, quiet);
-  if (ending === null && mode === "watch" && quiet) return { state: "skipped", reason: "not_known", learned: false };
-  return ending;
-}
-
-const DONE_AS = { discard: "discarded", reopen: "reopened" } as const;
-
-function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean): Ending | null {
-  if (seen === null) return { state: "healed", reason: "pruned", learned: false };
-  // What a person ended or opened is done; only what an action resolved may still show that it should not have been.
-  if (mode === "discard" || mode === "reopen") return { state: "healed", reason: DONE_AS[mode], learned: false };
-  if (mode === "resolve") {
-    if (seen.status !== "dead" || seen.resolution !== "resolved") return { state: "failed", reason: "reverted", learned: true };
-    return quiet ? { state: "healed", reason: "resolved", learned: true } : null;
-  }
-  // A person replayed it once more: the generation that this redrive began did not deliver it.
-  if (mode === "replay" && seen.generation > generation + 1) return { state: "failed", reason: "replayed_again", learned: true };
-  if (seen.status === "delivered") return { state: "healed", reason: "delivered", learned: true };
-  if (seen.status !== "dead") return null;
-  if (seen.resolution === "resolved") return { state: "healed", reason: "resolved", learned: true };
-  if (seen.resolution === "discarded") return { state: "failed", reason: "discarded", learned: true };
-  // A watched one lies where it lay; only a death of a later generation is news.
-  if (mode === "watch" && seen.generation <= generation) return null;
-  return { state: "failed", reason: "dead_again", learned: true };
+/** Of items that were `from`: what is sent before a group is judged is of its canary. Returns the redrive's counts. */
+export async function addCounts(
+  s: string,
+  run: Run,
+  id: string,
+  from: ItemState,
+  moved: readonly Moved[],
+): Promise<RedriveCounts> {
+  const values = [id, moved.map(({ groupNo }) => groupNo), moved.map(({ to }) => to)];
+  const [row] = await run(addSql(s, from), values, { name: `mg_redrive_no_more_${from}` });
+  return COUNTS.of(row as Row);
 }

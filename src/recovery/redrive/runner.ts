@@ -1,31 +1,21 @@
-/**
- * Carries redrives out: a job of each process works on those that have work, each under a lease, so that a killed process's are
- * continued by another and several share them. Another one cancels dry runs that nobody came back for, and resolves originals whose
- * copies were delivered late.
- */
+/** Carries redrives out: a job of each process, each under a lease, so that a killed process's are continued by another. */
 import type { MaintenanceJob } from "../../platform/job.ts";
-import { announce } from "./announce.ts";
-import { type ClaimedRedrive, createWorkOnClaim } from "./claimed-redrive.ts";
+import { announce, redriveLine } from "./announce.ts";
+import { createWorkOnClaim } from "./claimed-redrive.ts";
 import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
-import { redriveLine } from "./provenance.ts";
 
-export interface RedriveRunner {
-  readonly jobs: readonly MaintenanceJob[];
-  /** After its job has ended: lets others have what was held. */
-  release(): Promise<void>;
-  /** Something was started or resumed: look now. */
-  nudge(): void;
-}
+export type RedriveRunner = ReturnType<typeof createRunner>;
 
 const TIDY_MS = 600_000;
 const TIDY_PAGES_MAX = 20;
+const AGAIN_ITEMS = 1_000;
 
-export function createRunner(deps: RedriveDeps): RedriveRunner {
+export function createRunner(deps: RedriveDeps) {
   const { clock } = deps;
   const { redrives } = deps.recovery;
   const settings = { ...REDRIVE_SETTINGS, ...deps.settings };
   const workOn = createWorkOnClaim(deps);
-  const claimed = new Map<string, ClaimedRedrive>();
+  const claimed = new Map<string, ReturnType<typeof workOn>>();
   let wake = (): void => {};
   let claimMs = 0;
 
@@ -61,14 +51,20 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
 
   async function tidy(): Promise<void> {
     await cancelForgotten(deps, clock.wallMs() - settings.plannedMs);
-    await lookAgain(deps);
+    // Copies that died and that a person replayed: in the order of their last look, so no page is looked at twice in a row.
+    for (let page = 0; page < TIDY_PAGES_MAX; page++) {
+      if ((await redrives.lookAgain(AGAIN_ITEMS)) < AGAIN_ITEMS) return;
+    }
   }
 
+  const jobs: readonly MaintenanceJob[] = [
+    { name: "redrives", everyMs: settings.pollMs, where: "each", run: step, hear },
+    { name: "redrives_tidy", everyMs: TIDY_MS, where: "leader", firstEach: true, run: tidy },
+  ];
+
   return {
-    jobs: [
-      { name: "redrives", everyMs: settings.pollMs, where: "each", run: step, hear },
-      { name: "redrives_tidy", everyMs: TIDY_MS, where: "leader", firstEach: true, run: tidy },
-    ],
+    jobs,
+    /** After its job has ended: lets others have what was held. */
     async release() {
       const held = [...claimed.values()];
       claimed.clear();
@@ -82,15 +78,6 @@ export function createRunner(deps: RedriveDeps): RedriveRunner {
   };
 }
 
-const AGAIN_ITEMS = 1_000;
-
-/** Copies that died and that a person replayed: in the order of their last look, so no page is looked at twice in a row. */
-async function lookAgain({ recovery }: RedriveDeps): Promise<void> {
-  for (let page = 0; page < TIDY_PAGES_MAX; page++) {
-    if ((await recovery.redrives.lookAgain(AGAIN_ITEMS)) < AGAIN_ITEMS) return;
-  }
-}
-
 /** A list that was frozen long ago says little about today. */
 async function cancelForgotten({ recovery, events, owner }: RedriveDeps, beforeMs: number): Promise<void> {
   let cursor: string | undefined;
@@ -101,7 +88,7 @@ async function cancelForgotten({ recovery, events, owner }: RedriveDeps, beforeM
       const line = redriveLine("cancelled", redrive, { actor: owner, actorType: "system" }, reason);
       const change = { from: ["planned"], status: "cancelled", reason } as const;
       const changed = await recovery.redrives.change(redrive.redriveId, change, [line]);
-      if (changed.kind === "done") announce(events, changed.redrive, null);
+      if (changed.kind === "done") announce(events, changed.redrive);
     }
     if (nextCursor === null) return;
     cursor = nextCursor;

@@ -4,62 +4,52 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import { type NewMessage, RESOLUTIONS } from "../../message/message.ts";
-import { isUuid } from "../../platform/ids.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
+import { columns, int, text, textOrNull } from "../columns.ts";
 import { carriedAmong } from "./carried.ts";
-import { planOf } from "./kept-text.ts";
-import { type Redrive, SKIPPED, sends } from "./redrive.ts";
-import { addCounts, takeUnder } from "./rows.ts";
-
-type Sent =
-  | { readonly kind: "done"; readonly sent: number; readonly skipped: number }
-  | { readonly kind: "lost" | "not_running" };
+import { addCounts, type Redrive, SKIPPED, sends, takeUnder } from "./redrive.ts";
+import { planOf } from "./request.ts";
 
 export interface ToSend {
   readonly n: number;
   readonly carrier?: NewMessage | undefined;
 }
 
-interface Waiting {
-  readonly n: number;
-  readonly groupNo: number;
-  readonly id: string;
-  readonly revision: number;
-  /** Why it is left alone. */
+/** Of `redrive_item i` and its dead letter `d`; $3: the resolutions that it may have. */
+const WAITING = columns({
+  n: int("i.n"),
+  groupNo: int("i.group_no"),
+  id: text("i.message_id::text"),
+  revision: int("i.revision"),
+  skipped: textOrNull(`case when d.id is null then '${SKIPPED.gone}'
+    when d.resolution <> all ($3::smallint[]) or d.revision <> i.revision or d.generation <> i.generation then '${SKIPPED.movedOn}' end`),
+});
+
+interface Waiting extends Omit<ReturnType<typeof WAITING.of>, "skipped">, ToSend {
   skipped: string | null;
   carrierId: string | null;
   /** The carrier was there before, and stands for itself. */
   known: boolean;
 }
 
-/**
- * Waiting items, and whether their dead letters stand as they were frozen; these are locked, so that no other transaction moves
- * them on.
- */
+/** Waiting items, and whether their dead letters stand as they were frozen; these are locked, so that no other transaction moves them on. */
 const takeSql = (
   s: string,
 ) => `with i as materialized (select i.n, i.message_id, i.generation, i.revision, i.group_no from ${s}.redrive_item i
     where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = 0 order by i.message_id)
-  select i.n::text, i.message_id::text, i.revision::text, case when d.id is null then '${SKIPPED.gone}'
-      when d.resolution <> all ($3::smallint[]) or d.revision <> i.revision or d.generation <> i.generation then '${SKIPPED.movedOn}' end,
-    i.group_no::text
-  from i left join lateral (select d.id, d.resolution, d.generation, d.revision from ${s}.dead_letter d
+  select ${WAITING.list} from i left join lateral (select d.id, d.resolution, d.generation, d.revision from ${s}.dead_letter d
     where d.id = i.message_id for no key update) d on true`;
 
-async function take(s: string, run: Run, { redriveId, mode }: Redrive, ns: readonly number[]): Promise<Waiting[]> {
+async function take(s: string, run: Run, { redriveId, mode }: Redrive, items: readonly ToSend[]): Promise<Waiting[]> {
+  const carriers = new Map(items.map(({ n, carrier }) => [n, carrier]));
   const open = mode === "reopen" ? [RESOLUTIONS.indexOf("resolved"), RESOLUTIONS.indexOf("discarded")] : [0];
-  const rows = await run(takeSql(s), [redriveId, ns, open], { name: "mg_redrive_take" });
-  return rows.map(([n, messageId, revision, skipped, groupNo]) => ({
-    n: Number(n),
-    groupNo: Number(groupNo),
-    id: messageId as string,
-    revision: Number(revision),
-    skipped: skipped as string | null,
-    carrierId: null,
-    known: false,
-  }));
+  const rows = await run(takeSql(s), [redriveId, [...carriers.keys()], open], { name: "mg_redrive_take" });
+  return rows.map((row) => {
+    const item = WAITING.of(row);
+    return { ...item, carrier: carriers.get(item.n), carrierId: null, known: false };
+  });
 }
 
 /**
@@ -74,35 +64,20 @@ async function leaveCarried(s: string, run: Run, { mode, plan }: Redrive, fit: r
 }
 
 /** Enqueues what carries the effects. One refused for its key refuses all of a call, so the rest is sent again without it. */
-async function carry(
-  inside: Inside,
-  redrive: Redrive,
-  fit: readonly Waiting[],
-  asked: ReadonlyMap<number, NewMessage | undefined>,
-  at: At,
-) {
-  let rest = fit.map((item) => {
-    const message = asked.get(item.n);
-    if (message) return { item, message };
-    const text = `item ${item.n} of redrive ${redrive.redriveId} has no message to carry the effect of ${item.id}; ${redrive.mode} needs one for each`;
-    throw new MakegoodError("invariant_violated", text, { id: redrive.redriveId, n: item.n });
-  });
-  while (rest.length > 0) {
-    const accepted = await inside.tryEnqueue(
-      rest.map(({ message }) => message),
-      at,
-    );
-    const refused = rest.filter((_, i) => accepted[i]?.kind === "conflict");
-    for (const { item } of refused) item.skipped = SKIPPED.keyConflict;
-    if (refused.length > 0) {
-      rest = rest.filter((_, i) => accepted[i]?.kind !== "conflict");
-      continue;
-    }
-    rest.forEach(({ item }, i) => {
+async function carry({ tryEnqueue }: Inside, { redriveId: id, mode }: Redrive, fit: readonly Waiting[], at: At): Promise<void> {
+  const messageOf = ({ n, id: messageId, carrier }: Waiting): NewMessage => {
+    if (carrier) return carrier;
+    const said = `item ${n} of redrive ${id} has no message to carry the effect of ${messageId}; ${mode} needs one for each`;
+    throw new MakegoodError("invariant_violated", said, { id, n });
+  };
+  for (let rest = fit; rest.length > 0; rest = rest.filter(({ skipped }) => !skipped)) {
+    const accepted = await tryEnqueue(rest.map(messageOf), at);
+    rest.forEach((item, i) => {
+      if (accepted[i]?.kind === "conflict") item.skipped = SKIPPED.keyConflict;
       item.carrierId = accepted[i]?.id ?? null;
       item.known = accepted[i]?.kind === "duplicate";
     });
-    return;
+    if (rest.every(({ skipped }) => !skipped)) return;
   }
 }
 
@@ -110,16 +85,20 @@ async function carry(
 async function tryAgain(s: string, { run, intervene }: Inside, fit: readonly Waiting[], by: Redrive, at: At): Promise<void> {
   const known = fit.flatMap((item) => (item.known && item.carrierId ? [item.carrierId] : []));
   if (known.length === 0) return;
-  const text = `select d.id::text, d.revision::text, d.generation::text from ${s}.dead_letter d where d.id = any ($1::uuid[]) and d.resolution = 0
-    order by d.id for no key update`;
-  const rows = await run(text, [known], { name: "mg_redrive_copies" });
-  const max = by.select.copyGenerationMax ?? Number.POSITIVE_INFINITY;
-  const over = new Set(rows.flatMap(([id, , generation]) => (Number(generation) >= max ? [id] : [])));
-  for (const item of fit) if (over.has(item.carrierId)) item.skipped = SKIPPED.generationCap;
-  const copies = rows.flatMap(([id, revision]) =>
-    over.has(id as string) ? [] : [{ id: id as string, revision: Number(revision) }],
+  const max = by.select.copyGenerationMax ?? null;
+  const found = `select d.id::text, d.revision::text, (d.generation >= $2::int)::text from ${s}.dead_letter d
+    where d.id = any ($1::uuid[]) and d.resolution = 0 order by d.id for no key update`;
+  const copies = (await run(found, [known, max], { name: "mg_redrive_copies" })).map(([id, revision, over]) => {
+    return { id: id as string, revision: Number(revision), over: over === "true" };
+  });
+  const over = new Set(copies.filter((copy) => copy.over).map(({ id }) => id));
+  for (const item of fit) if (item.carrierId && over.has(item.carrierId)) item.skipped = SKIPPED.generationCap;
+  await intervene(
+    "replay",
+    copies.filter((copy) => !copy.over),
+    by,
+    at,
   );
-  await intervene("replay", copies, by, at);
 }
 
 /** $1 redrive, $2 items, $3 why skipped, $4 carriers, $5 messages, $6 whether the carrier was there before. */
@@ -134,46 +113,37 @@ const markSql = (
     from (select ($3::text[])[x.at] as why, ($4::uuid[])[x.at] as carrier_id from (select array_position($2::int[], i.n) as at) x) x)
   where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = 0`;
 
-async function send(s: string, inside: Inside, id: string, token: string, requested: readonly ToSend[], at: At) {
+async function send(s: string, inside: Inside, id: string, token: string, items: readonly ToSend[], at: At) {
   const { run } = inside;
   const redrive = await takeUnder(s, run, id, token);
   if (!redrive) return { kind: "lost" } as const;
   if (redrive.status !== "running") return { kind: "not_running" } as const;
-  const asked = new Map(requested.map(({ n, carrier }) => [n, carrier]));
-  const waiting = await take(s, run, redrive, [...asked.keys()]);
+  const waiting = await take(s, run, redrive, items);
   const { mode } = redrive;
-  const clock = clockSql(at.now);
-  const fitting = () => waiting.filter((one) => !one.skipped);
+  const fitting = () => waiting.filter(({ skipped }) => !skipped);
   if (sends(mode)) await leaveCarried(s, run, redrive, fitting());
-  if (mode === "new_key" || mode === "copy") await carry(inside, redrive, fitting(), asked, at);
+  if (mode === "new_key" || mode === "copy") await carry(inside, redrive, fitting(), at);
   if (mode === "copy") await tryAgain(s, inside, fitting(), redrive, at);
   const done = mode === "new_key" ? "resolve" : mode;
   if (done !== "copy" && done !== "watch") await inside.intervene(done, fitting(), redrive, at);
-  const column = (pick: (one: Waiting) => unknown) => waiting.map(pick);
   const values = [
     id,
-    column((w) => w.n),
-    column((w) => w.skipped),
-    column((w) => (w.skipped ? null : w.carrierId)),
-    column((w) => w.id),
-    column((w) => w.known),
+    waiting.map(({ n }) => n),
+    waiting.map(({ skipped }) => skipped),
+    waiting.map(({ skipped, carrierId }) => (skipped ? null : carrierId)),
+    waiting.map((one) => one.id),
+    waiting.map(({ known }) => known),
   ];
-  if (waiting.length > 0) await run(markSql(s, clock), values, at.now ? {} : { name: "mg_redrive_sent" });
-  const moves = waiting.map(({ groupNo, skipped }) => ({ groupNo, from: "waiting", to: skipped ? "skipped" : "sent" }) as const);
-  await addCounts(s, run, id, moves);
+  if (waiting.length > 0) await run(markSql(s, clockSql(at.now)), values, at.now ? {} : { name: "mg_redrive_sent" });
+  const moved = waiting.map(({ groupNo, skipped }) => ({ groupNo, to: skipped ? "skipped" : "sent" }) as const);
+  await addCounts(s, run, id, "waiting", moved);
   return { kind: "done", sent: fitting().length, skipped: waiting.length - fitting().length } as const;
 }
 
 export function createRedriveSend(home: Home) {
   return {
-    /**
-     * Does to each what the mode says, and marks it, in one write: only while running, under the token, only what is waiting, only a dead
-     * letter that still has the revision it was frozen with; the others are skipped with the reason. A missing carrier or an unknown topic
-     * throws, and nothing is written.
-     */
-    async send(id: string, token: string, items: readonly ToSend[], at: At = {}): Promise<Sent> {
-      if (!isUuid(id)) return { kind: "lost" };
-      return home.transaction("send items of a redrive", (inside) => send(home.s, inside, id, token, items, at));
-    },
+    /** What does not stand as it was frozen is skipped with the reason. A missing carrier or an unknown topic throws, and nothing is written. */
+    send: (id: string, token: string, items: readonly ToSend[], at: At = {}) =>
+      home.transaction("send items of a redrive", (inside) => send(home.s, inside, id, token, items, at)),
   };
 }

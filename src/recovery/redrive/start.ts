@@ -1,82 +1,57 @@
 /**
- * Starting a redrive: what is asked for is checked as a whole, counted before it is frozen, and refused where it could only go wrong:
- * nothing selected, more than was confirmed, nobody to deliver it. Pressing twice is one redrive.
+ * Starting a redrive: counted before it is frozen, and refused where it could only go wrong: nothing selected, more than was confirmed,
+ * nobody to deliver it. Pressing twice is one redrive.
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
-import { announce } from "./announce.ts";
+import { announce, redriveLine } from "./announce.ts";
 import type { RedriveDeps } from "./deps.ts";
-import { planText } from "./kept-text.ts";
-import { redriveLine } from "./provenance.ts";
-import {
-  keptSelect,
-  type NewRedrive,
-  type Redrive,
-  type RedriveMode,
-  type RedrivePreview,
-  type RedriveSelect,
-  SKIPPED,
-  sends,
-  writtenSelect,
-} from "./redrive.ts";
-import {
-  type CheckedRequest,
-  checkPlan,
-  checkRequest,
-  defaultsOf,
-  REDRIVE_LIMITS,
-  type RedrivePlan,
-  type RedriveRequest,
-} from "./request.ts";
+import { keptSelect, type NewRedrive, type Redrive, type RedrivePreview, SKIPPED, sends, writtenSelect } from "./redrive.ts";
+import { redriveNotFound } from "./redrive-sql.ts";
+import { checkPlan, checkRequest, defaultsOf, type ExecutionRequest, REDRIVE_LIMITS, type RedriveRequest } from "./request.ts";
 
-export interface Started {
-  readonly redrive: Redrive;
-  /** False: this key had started it already. */
-  readonly created: boolean;
-}
+type CheckedRequest = ReturnType<typeof checkRequest>;
 
-/** What an action wants done, under the fence of its execution. */
-export interface ExecutionRedrive {
-  readonly candidateId: number;
-  readonly executionId: string;
-  readonly groupId: number;
-  readonly action: string;
-  readonly mode: RedriveMode;
-  /** For mode copy. */
-  readonly carrier?: Carrier | undefined;
-  readonly reason: string;
-  readonly repair?: string | null | undefined;
-  readonly plan?: (Partial<RedrivePlan> & Partial<Pick<RedriveSelect, "generationMax" | "limit" | "seen">>) | undefined;
-}
-
-export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, actor: Actor): Promise<Started> {
+/** `created` false: this key had started it already. */
+export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, actor: Actor) {
   const checked = checkRequest(request);
+  const { select, mode, idempotencyKey, confirm, dryRun } = checked;
   const { redrives } = deps.recovery;
-  const again = checked.idempotencyKey !== null && (await redrives.find(checked.idempotencyKey)) !== null;
+  const again = idempotencyKey !== null && (await redrives.find(idempotencyKey)) !== null;
   // The second time, the messages of the first are no longer there to be selected: only the first request is checked.
-  const preview = again ? null : await redrives.preview(checked.select, checked.mode);
-  if (checked.select.redriveId !== undefined) await refuseUndoing(deps, checked.select.redriveId);
+  const preview = again ? null : await redrives.preview(select, mode);
+  if (select.redriveId !== undefined) await refuseUndoing(deps, select.redriveId);
   if (preview) await refuseHopeless(deps, checked, preview);
-  const redrive = newRedrive(deps, checked, preview, actor);
-  const started = await redrives.start(redrive);
-  if (started.kind === "lost") throw new MakegoodError("invariant_violated", `redrive ${redrive.redriveId} was not started`, {});
-  if (started.kind === "conflict") throw keyTaken(checked.idempotencyKey, started.redrive.redriveId);
-  const created = started.kind === "started";
-  if (created) announce(deps.events, started.redrive, null);
-  const { redriveId: id, status, counts, select } = started.redrive;
-  // Already running, or over: pressing again changes nothing. Still planned: the first process died before it ran, or was
-  // refused.
-  if (!created && (checked.dryRun || status !== "planned")) return { redrive: started.redrive, created };
-  if (checked.confirm !== null && checked.confirm !== counts.selected) {
-    throw unconfirmed({ messages: counts.selected, seen: select.seen }, checked.confirm, id);
-  }
-  if (checked.dryRun || status !== "planned") return { redrive: started.redrive, created };
+  const started = await begin(deps, newRedrive(deps, checked, preview, actor));
+  if (!started) throw new MakegoodError("invariant_violated", "the redrive was not started", {});
+  const { redriveId: id, status, counts, select: kept } = started.redrive;
+  // Already running, or over: pressing again changes nothing. Still planned: the first process died before it ran, or was refused.
+  const waits = !dryRun && status === "planned";
+  if (!started.created && !waits) return started;
+  if (confirm !== null && confirm !== counts.selected)
+    throw unconfirmed({ messages: counts.selected, confirm, redriveId: id, seen: kept.seen });
+  if (!waits) return started;
   const line = redriveLine("running", started.redrive, actor, checked.reason);
-  const run = await redrives.change(id, { from: ["planned"], status: "running", reason: null }, [line]);
-  return { redrive: run.kind === "not_found" ? started.redrive : run.redrive, created };
+  const { redrive } = await redrives.change(id, { from: ["planned"], status: "running", reason: null }, [line]);
+  return { ...started, redrive };
+}
+
+/** Null: the candidate is no longer executing under this execution, and nothing was done. */
+async function begin({ recovery, events }: RedriveDeps, request: NewRedrive) {
+  const started = await recovery.redrives.start(request);
+  if (started.kind === "lost") return null;
+  const { kind, redrive } = started;
+  if (kind === "conflict") {
+    const { redriveId: id } = redrive;
+    const { idempotencyKey } = request;
+    const text = `idempotency key ${JSON.stringify(idempotencyKey)} belongs to redrive ${id}, which was asked for something else`;
+    throw new MakegoodError("key_conflict", text, { id, idempotencyKey });
+  }
+  if (kind === "started") announce(events, redrive);
+  return { redrive, created: kind === "started" };
 }
 
 function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: RedrivePreview | null, actor: Actor): NewRedrive {
@@ -84,32 +59,27 @@ function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: Redr
   // A person who presses twice has looked twice: the mark is no part of what was asked for.
   const { seen: _, ...asked } = checked.select;
   const select = { ...asked, seen: preview?.seen };
-  const about = { redriveId: ids(), select, candidateId: null, action: sends(mode) ? PERSONS_ACTION : null };
+  const action = sends(mode) ? PERSONS_ACTION : null;
+  const about = { redriveId: ids(), select, mode, candidateId: null, action, actor: actor.actor, reason, repair };
   // With a number to compare, the list is frozen first: between counting and freezing, messages may move on.
   const status = dryRun || confirm !== null ? "planned" : "running";
-  const line = redriveLine(status, about, actor, reason, { mode, plan, repair, select: writtenSelect(keptSelect(select)) });
-  return {
-    ...about,
-    idempotencyKey,
-    requestHash: payloadHash(JSON.stringify({ select: writtenSelect(asked), mode, plan, reason, dryRun, elsewhere })),
-    status,
-    mode,
-    actor: actor.actor,
-    reason,
-    canary: plan.canary,
-    repair,
-    plan: planText(plan),
-    provenance: [line],
-  };
+  const line = redriveLine(status, about, actor, reason, { mode, plan, repair, select: keptSelect(select) });
+  const requestHash = payloadHash(JSON.stringify({ select: writtenSelect(asked), mode, plan, reason, dryRun, elsewhere }));
+  return { ...about, idempotencyKey, requestHash, status, plan: JSON.stringify(plan), provenance: [line] };
 }
 
 /** What was sent to a receiver cannot be taken back. */
-async function refuseUndoing({ recovery }: RedriveDeps, id: string): Promise<void> {
-  const before = await recovery.redrives.get(id);
-  if (before?.mode === "resolve" || before?.mode === "discard") return;
-  if (!before) throw new MakegoodError("redrive_not_found", `there is no redrive ${id}`, { id });
-  const text = `redrive ${id} did ${before.mode} its messages, and nothing undoes that: only what was resolved or discarded can be reopened`;
-  throw new MakegoodError("wrong_state", text, { id, mode: before.mode });
+async function refuseUndoing(deps: RedriveDeps, id: string): Promise<void> {
+  const { mode } = await existing(deps, id);
+  if (mode === "resolve" || mode === "discard") return;
+  const text = `redrive ${id} did ${mode} its messages, and nothing undoes that: only what was resolved or discarded can be reopened`;
+  throw new MakegoodError("wrong_state", text, { id, mode });
+}
+
+export async function existing({ recovery }: RedriveDeps, id: string): Promise<Redrive> {
+  const redrive = await recovery.redrives.get(id);
+  if (!redrive) throw redriveNotFound(id);
+  return redrive;
 }
 
 /** What a person redrives teaches what the same action of the engine would (decision 0019). */
@@ -137,15 +107,10 @@ async function refuseHopeless(
     const text = `none of the ${messages} messages would be touched: ${why.join("; ")}`;
     throw new MakegoodError("nothing_selected", text, { messages, leftOut, generationMax: select.generationMax });
   }
-  if (confirm !== null && confirm !== messages) throw unconfirmed({ messages, seen }, confirm, null);
-  if (confirm === null && !dryRun && messages > REDRIVE_LIMITS.messagesUnconfirmed)
-    throw unconfirmed({ messages, seen }, null, null);
-  if (!sends(mode)) return;
-  await refuseUndelivered(
-    deps,
-    preview.topics.map(({ topic }) => topic),
-    elsewhere,
-  );
+  const fits = confirm === null ? dryRun || messages <= REDRIVE_LIMITS.messagesUnconfirmed : confirm === messages;
+  if (!fits) throw unconfirmed({ messages, confirm, redriveId: null, seen });
+  const topics = preview.topics.map(({ topic }) => topic);
+  if (sends(mode)) await refuseUndelivered(deps, topics, elsewhere);
 }
 
 /** Fault 42: without a sink, a replay would only make dead letters, which people see, into pending ones, which they do not. */
@@ -167,57 +132,48 @@ export async function refuseUndelivered(
   }
 }
 
-function unconfirmed(
-  { messages, seen }: { readonly messages: number; readonly seen: string | undefined },
-  confirm: number | null,
-  redriveId: string | null,
-): MakegoodError {
+function unconfirmed(seen: { messages: number; confirm: number | null; redriveId: string | null; seen?: string | undefined }) {
+  const { messages, confirm, redriveId } = seen;
   const found = confirm === null ? `${messages} messages would be redriven` : `${messages} messages are selected, not ${confirm}`;
   const remedy =
     redriveId === null
       ? `look at them, then ask again with confirm ${messages}`
       : `they changed just now; their list is kept as redrive ${redriveId}: look at it, then resume or cancel it`;
-  return new MakegoodError("confirmation_needed", `${found}: ${remedy}`, { messages, confirm, redriveId, seen });
+  return new MakegoodError("confirmation_needed", `${found}: ${remedy}`, seen);
 }
 
-function keyTaken(idempotencyKey: string | null, id: string): MakegoodError {
-  const text = `idempotency key ${JSON.stringify(idempotencyKey)} belongs to redrive ${id}, which was asked for something else`;
-  return new MakegoodError("key_conflict", text, { id, idempotencyKey });
+/** What an action wants done, under the fence of its execution. */
+export interface ExecutionRedrive extends Pick<NewRedrive, "mode" | "reason" | "repair"> {
+  readonly candidateId: number;
+  readonly executionId: string;
+  readonly groupId: number;
+  readonly action: string;
+  readonly carrier?: Carrier | undefined;
+  readonly plan?: Omit<ExecutionRequest, "confirm"> | undefined;
 }
 
-/** Null: the candidate is no longer executing under this execution, and nothing was done. */
 export async function startForExecution(deps: RedriveDeps, execution: ExecutionRedrive, actor: Actor): Promise<Redrive | null> {
   const { candidateId, executionId, groupId, action, mode, carrier, reason, repair, plan: asked = {} } = execution;
   const plan = sends(mode) ? checkPlan(asked) : defaultsOf(mode);
   const { limit = REDRIVE_LIMITS.messagesMax, generationMax = REDRIVE_LIMITS.generationMax, seen } = asked;
-  // The cap is for what is sent again; a message that was replayed too often may still be resolved, watched, or go elsewhere once.
-  const select: RedriveSelect = {
+  const select = {
     groupId,
     // Who executes a candidate of a held group has its hold before them.
     includeHeld: true,
     seen,
     limit,
+    // The cap is for what is sent again; a message that was replayed too often may still be resolved, watched, or go elsewhere once.
     generationMax: mode === "replay" || mode === "new_key" ? generationMax : REDRIVE_LIMITS.generationNone,
     copyGenerationMax: mode === "copy" ? generationMax : undefined,
   };
-  const about = { redriveId: deps.ids(), select, candidateId, action };
-  const started = await deps.recovery.redrives.start({
+  const about = { redriveId: deps.ids(), select, mode, candidateId, executionId, action, actor: actor.actor, reason, repair };
+  const started = await begin(deps, {
     ...about,
     idempotencyKey: `execution:${executionId}`,
     requestHash: payloadHash(JSON.stringify({ candidateId, executionId, mode, carrier })),
     status: "running",
-    mode,
-    actor: actor.actor,
-    reason,
-    canary: plan.canary,
-    carrier,
-    repair,
-    plan: planText({ ...plan, carrier }),
-    executionId,
+    plan: JSON.stringify({ ...plan, carrier }),
     provenance: [redriveLine("running", about, actor, reason, { mode, carrier, plan })],
   });
-  if (started.kind === "lost") return null;
-  if (started.kind === "conflict") throw keyTaken(`execution:${executionId}`, started.redrive.redriveId);
-  if (started.kind === "started") announce(deps.events, started.redrive, null);
-  return started.redrive;
+  return started?.redrive ?? null;
 }

@@ -3,8 +3,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { MessageView, NewMessage } from "../../../src/message/message.ts";
-import type { MessageEdit } from "../../../src/recovery/redrive/redrive.ts";
+import type { NewMessage } from "../../../src/message/message.ts";
+import type { MessageEdit } from "../../../src/recovery/redrive/edit.ts";
 import { newMessage, OTHER, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { play, type RecoveryScene } from "./scene.ts";
 
@@ -29,14 +29,12 @@ describe("editing", () => {
       const message = newMessage(scene.id(), { key: "k-1", tenantId: "t-1", payload: PAYLOAD });
       const { revision } = await seen(scene.store, id);
       const noted = [scene.line({ eventType: "message_edited" })];
-      const result = await scene.recovery.redrives.edit(editOf(scene, id, message, 5, { revision, provenance: noted }));
-      assert.equal(result.kind, "done");
+      const edited = await scene.recovery.redrives.edit(editOf(scene, id, message, 5, { revision, provenance: noted }));
       const { data } = await scene.recovery.provenance({}, { limit: 5 });
       assert.deepEqual(
         data.map(({ eventType, at }) => [eventType, at]),
         [["message_edited", scene.at(5).now]],
       );
-      const edited = (result as { message: MessageView }).message;
       assert.deepEqual([edited.id, edited.status, edited.payload, edited.key], [message.id, "pending", PAYLOAD, "k-1"]);
       assert.deepEqual(await seen(scene.store, message.id), edited);
       const original = await seen(scene.store, id);
@@ -70,9 +68,11 @@ describe("editing", () => {
       const { redrives } = scene.recovery;
       await redrives.edit(editOf(scene, id, second, 1));
       await scene.attempt(2, [second.id], { kind: "dead", blocksOrder: false, outcome: "reject", code: "x", error: null });
-      const again = await redrives.edit(editOf(scene, id, third, 3));
-      assert.deepEqual(again, { kind: "wrong_state", message: await seen(scene.store, id) });
-      assert.equal((await redrives.edit(editOf(scene, second.id, third, 4))).kind, "done");
+      await assert.rejects(redrives.edit(editOf(scene, id, third, 3)), {
+        code: "wrong_state",
+        detail: { id, status: "dead", resolution: "resolved" },
+      });
+      assert.equal((await redrives.edit(editOf(scene, second.id, third, 4))).id, third.id);
       assert.equal((await redrives.origin(third.id))?.replayOf, second.id);
     }),
   );
@@ -84,12 +84,15 @@ describe("editing", () => {
       const [holder] = (await scene.accept(1, { key: "taken" })) as [string];
       const { redrives } = scene.recovery;
       const taken = newMessage(scene.id(), { key: "taken", payload: PAYLOAD });
-      assert.deepEqual(await redrives.edit(editOf(scene, a, taken, 2)), { kind: "key_conflict", id: holder });
+      await assert.rejects(redrives.edit(editOf(scene, a, taken, 2)), {
+        code: "key_conflict",
+        detail: { id: holder, key: "taken" },
+      });
       assert.equal(await scene.store.get(taken.id), null);
       assert.equal((await seen(scene.store, a)).resolution, "open");
       const free = newMessage(scene.id(), { key: "free", payload: PAYLOAD });
-      assert.equal((await redrives.edit(editOf(scene, a, free, 3))).kind, "done");
-      assert.equal((await redrives.edit(editOf(scene, b, newMessage(scene.id()), 4))).kind, "done");
+      assert.equal((await redrives.edit(editOf(scene, a, free, 3))).id, free.id);
+      assert.equal((await redrives.edit(editOf(scene, b, newMessage(scene.id()), 4))).status, "pending");
     }),
   );
 
@@ -100,11 +103,11 @@ describe("editing", () => {
       const [pending] = (await scene.accept(1)) as [string];
       const { redrives } = scene.recovery;
       const message = newMessage(scene.id());
-      assert.deepEqual(await redrives.edit(editOf(scene, scene.id(), message, 2)), { kind: "not_found" });
+      await refused("message_not_found", () => redrives.edit(editOf(scene, scene.id(), message, 2)));
       const { revision } = await seen(scene.store, id);
-      const stale = await redrives.edit(editOf(scene, id, message, 2, { revision: revision + 4 }));
-      assert.deepEqual(stale, { kind: "revision_conflict", revision });
-      assert.equal((await redrives.edit(editOf(scene, pending, message, 2))).kind, "wrong_state");
+      const stale = editOf(scene, id, message, 2, { revision: revision + 4 });
+      await assert.rejects(redrives.edit(stale), { code: "revision_conflict", detail: { id, revision } });
+      await refused("wrong_state", () => redrives.edit(editOf(scene, pending, message, 2)));
       const elsewhere = newMessage(scene.id(), { topic: OTHER });
       await refused("invalid_request", () => redrives.edit(editOf(scene, id, elsewhere, 3)));
       const others = newMessage(scene.id(), { tenantId: "t-2" });
@@ -123,7 +126,7 @@ describe("editing", () => {
       const edit = editOf(scene, id, message, 1, { revision });
       const first = await scene.recovery.redrives.edit(edit);
       assert.deepEqual(await scene.recovery.redrives.edit(edit), first);
-      assert.equal(first.kind, "done");
+      assert.equal(first.id, message.id);
       assert.equal((await scene.store.history(id)).provenance.length, 1);
     }),
   );

@@ -68,7 +68,7 @@ describe("pruned", () => {
       const [id] = (await scene.die(0, 1, { key: "k-1" })) as [string];
       const message = newMessage(scene.id(), { key: "k-1", payload: '{"edited":1}', delayMs: 20 * DAY });
       const edit = { id, message, actor: "ann", reason: "wrong currency", ...scene.at(1) };
-      assert.equal((await scene.recovery.redrives.edit(edit)).kind, "done");
+      assert.equal((await scene.recovery.redrives.edit(edit)).status, "pending");
       await pruned(scene, [id]);
       const again = newMessage(scene.id(), { key: "k-1", payload: '{"edited":1}' });
       assert.deepEqual(await scene.store.enqueue([again], scene.at(LATER + 1)), [{ kind: "duplicate", id: message.id }]);

@@ -250,7 +250,7 @@ describe("redrives: changes", () => {
       const change = async (from: Redrive["status"], status: Redrive["status"], ms: number, version?: number) => {
         const lines = [scene.line({ redriveId: id, eventType: status })];
         const result = await redrives.change(id, { from: [from], status, reason: `now ${status}`, version }, lines, scene.at(ms));
-        return result.kind === "not_found" ? [result.kind] : [result.kind, result.redrive.status, result.redrive.version];
+        return [result.kind, result.redrive.status, result.redrive.version];
       };
       assert.deepEqual(await change("paused", "running", 2), ["wrong_state", "planned", 1]);
       assert.deepEqual(await change("planned", "running", 3, 2), ["version_conflict", "planned", 1]);
@@ -265,8 +265,8 @@ describe("redrives: changes", () => {
       assert.deepEqual(ended?.counts, { selected: 1, waiting: 0, sent: 0, healed: 0, failed: 0, skipped: 1 });
       const { data } = await redrives.items(id, { limit: 5 });
       assert.deepEqual([data[0]?.reason, data[0]?.endedAt], [SKIPPED.cancelled, scene.at(6).now]);
-      const unknown = await redrives.change(scene.id(), { from: ["running"], status: "paused", reason: null }, [], scene.at(7));
-      assert.deepEqual(unknown, { kind: "not_found" });
+      const pause = { from: ["running"], status: "paused", reason: null } as const;
+      await refused("redrive_not_found", () => redrives.change(scene.id(), pause, [], scene.at(7)));
       const { data: lines } = await scene.recovery.provenance({ redriveId: id }, { limit: 9 });
       assert.deepEqual(
         lines.map(({ eventType }) => eventType),

@@ -209,7 +209,7 @@ function newRedrive(id: string, fields: Parameters<RecoveryScene["redrive"]>[0] 
     actor: "ann",
     reason: "the receiver is back",
     select: { limit: 1_000, generationMax: 10, ...select },
-    plan: `{"canary":5}`,
+    plan: `{"canary":0}`,
     provenance: [],
     ...rest,
   };

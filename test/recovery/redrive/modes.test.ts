@@ -4,11 +4,10 @@
  */
 import { describe, expect, it } from "vitest";
 import { MakegoodError } from "../../../src/message/errors.ts";
-import { carrierKey, createCarrierTopics } from "../../../src/recovery/carrier.ts";
+import { carrierKey, createCarrierTopics, nextKey } from "../../../src/recovery/carrier.ts";
 import { evidenceOf } from "../../../src/recovery/confidence/levels.ts";
 import { decayed, HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import type { NewOccurrence } from "../../../src/recovery/failures/failure.ts";
-import { nextKey } from "../../../src/recovery/redrive/carriers.ts";
 import { definition, hashOf } from "../../../src/testing/store-conformance/fixtures.ts";
 import { ANN, createScene, type Scene, TOPIC } from "./scene.ts";
 

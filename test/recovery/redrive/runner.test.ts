@@ -262,9 +262,9 @@ describe("several processes and redrives", () => {
     let fails: boolean = true;
     const failing =
       (name: "send" | "look" | "next") =>
-      async (...args: never[]): Promise<never> => {
+      async (...args: unknown[]): Promise<never> => {
         if (fails) throw new MakegoodError("store_unavailable", "the database is away", {});
-        return (redrives[name] as (...args: never[]) => Promise<never>)(...args);
+        return (redrives[name] as (...args: unknown[]) => Promise<never>)(...args);
       };
     const away = { ...redrives, send: failing("send"), look: failing("look"), next: failing("next") };
     const process = start(scene, { recovery: { ...scene.recovery, redrives: away } });

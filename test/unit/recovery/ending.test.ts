@@ -1,7 +1,8 @@
 /** What became of a message, as a table: the one meaning that every engine of the redrive seam agrees with. */
 import { describe, expect, it } from "vitest";
 import type { Resolution, Status } from "../../../src/message/message.ts";
-import { endingOf, type RedriveMode, type Seen } from "../../../src/recovery/redrive/redrive.ts";
+import { endingOf, type Seen } from "../../../src/recovery/redrive/look.ts";
+import type { RedriveMode } from "../../../src/recovery/redrive/redrive.ts";
 
 const seen = (status: Status, resolution: Resolution | null = null, generation = 3): Seen => ({ status, resolution, generation });
 
