@@ -1,28 +1,10 @@
 /** One line of the record: who did what to which group or candidate, and why. */
 import type { Actor } from "./recovery.ts";
+import type { PROVENANCE } from "./rows.ts";
 
 export type ActorType = "system" | "human" | "agent";
 
-/** One line of the append-only record. Nothing ever changes or deletes it (DR-40). */
-export interface Provenance {
-  readonly provenanceId: number;
-  readonly at: Date;
-  readonly groupId: number | null;
-  readonly candidateId: number | null;
-  readonly redriveId: string | null;
-  /** created, rule_evaluated, action_selected, approved, rejected, executing, executed, … */
-  readonly eventType: string;
-  readonly actor: string;
-  readonly actorType: ActorType;
-  readonly reason: string | null;
-  readonly ruleId: string | null;
-  readonly action: string | null;
-  readonly confidenceBefore: number | null;
-  readonly confidenceAfter: number | null;
-  readonly durationMs: number | null;
-  /** JSON text. */
-  readonly details: string | null;
-}
+export type Provenance = ReturnType<typeof PROVENANCE.of>;
 
 type Who = "eventType" | "actor" | "actorType";
 type Said = { readonly [K in Exclude<keyof Provenance, Who | "provenanceId" | "at">]?: Provenance[K] | undefined };

@@ -1,4 +1,5 @@
 /** A failure on its way in and as it is kept: an occurrence in a group, counted once. */
+import { type Column, columns, flagOrNull, int, moment, text, textOrNull } from "../columns.ts";
 import type { GroupIdentity } from "../groups/group.ts";
 
 export type FailureSource = "message" | "api" | "stream";
@@ -44,22 +45,42 @@ export interface NewOccurrence {
   readonly evaluate: boolean;
 }
 
-export interface Occurrence extends Omit<NewOccurrence, "group" | "evaluate" | "payloadHash" | "version" | "redriveTopic"> {
-  readonly occurrenceId: number;
-  /** Where it was counted; after a merge still the group that is part of another now. */
-  readonly groupId: number;
-  /** Of the identity it was ingested with: a supplied match id may have put it into a group of another code. */
-  readonly errorCode: string;
-  readonly at: Date;
-  /** Whether our own message is an open dead letter by this very death; null for outside failures. */
-  readonly open: boolean | null;
-  /** Whether an outside failure has not ended; null for our own. */
-  readonly openReport: boolean | null;
-  readonly version: string | null;
-  readonly redriveTopic: string | null;
-  /** The message that carries an outside failure since it was sent again. */
-  readonly sentId: string | null;
-}
+const messageOf: Column<FailedMessage | null> = {
+  sql: "case when o.message_id is not null then json_build_object('id', o.message_id, 'generation', o.generation, 'attempts', o.attempts)::text end",
+  read: (found) => JSON.parse(found ?? "null"),
+};
+
+/** Of `recovery_occurrence o`. */
+export const occurrenceRecord = (s: string) =>
+  columns({
+    occurrenceId: int("o.id"),
+    /** Where it was counted; after a merge still the group that is part of another now. */
+    groupId: int("o.group_id"),
+    at: moment("o.at"),
+    requestKey: textOrNull("o.request_key"),
+    source: text<FailureSource>("o.source"),
+    failureMatchId: textOrNull("o.match_id"),
+    message: messageOf,
+    tenantId: textOrNull("o.tenant_id"),
+    skillId: textOrNull("o.skill"),
+    errorMessage: text("o.text"),
+    stackTrace: textOrNull("o.stack"),
+    failurePayload: textOrNull("o.payload"),
+    /** Whether our own message is an open dead letter by this very death; null for outside failures. */
+    open: flagOrNull(`case when o.message_id is not null then exists (select from ${s}.dead_letter d
+      where d.id = o.message_id and d.resolution = 0 and d.attempts = o.attempts) end`),
+    /** Of the identity it was ingested with: a supplied match id may have put it into a group of another code. */
+    errorCode: text("o.code"),
+    version: textOrNull("o.version"),
+    redriveTopic: textOrNull("o.redrive_topic"),
+    /** The message that carries an outside failure since it was sent again. */
+    sentId: textOrNull("o.sent_id::text"),
+    /** Whether an outside failure has not ended; null for our own. */
+    openReport: flagOrNull(`case when o.message_id is null then
+      (select o.sent_id is null and o.id > h.reports_closed from ${s}.recovery_group h where h.id = o.group_id) end`),
+  });
+
+export type Occurrence = ReturnType<ReturnType<typeof occurrenceRecord>["of"]>;
 
 /**
  * `conflict`: the key belongs to another payload; nothing is counted, the others of the call are. `first`: this occurrence made the group.

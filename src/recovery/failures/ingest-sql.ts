@@ -7,8 +7,8 @@
 import type { Row, Run } from "../../store/home.ts";
 import { clockSql, epoch } from "../../store/shared/clock-sql.ts";
 import type { Candidate } from "../candidates/candidate.ts";
-import type { GroupIdentity } from "../groups/group.ts";
-import { candidateColumns, candidateOf, IDENTITY_COLUMNS, identityValues } from "../rows.ts";
+import { type GroupIdentity, IDENTITY_COLUMNS, identityOf } from "../groups/group.ts";
+import { candidateColumns, candidateOf } from "../rows.ts";
 import type { NewOccurrence } from "./failure.ts";
 
 /** The group that a merged one became part of, else itself: an id in text. */
@@ -97,11 +97,11 @@ export async function makeGroups(
 ): Promise<Map<string, MadeGroup>> {
   if (given.length === 0) return new Map();
   const sorted = [...given].sort((a, b) => (a.fingerprint < b.fingerprint ? -1 : 1));
-  const rows = sorted.map(identityValues);
-  const columns = IDENTITY_COLUMNS.split(", ").map((_, i) => rows.map((row) => row[i]));
+  const rows = sorted.map((group) => Object.values(identityOf(group)));
+  const columns = IDENTITY_COLUMNS.map((_, i) => rows.map((row) => row[i]));
   const clock = clockSql(now);
   const inserted = await run(
-    `insert into ${s}.recovery_group (${IDENTITY_COLUMNS}, first_at, last_at)
+    `insert into ${s}.recovery_group (${IDENTITY_COLUMNS.join(", ")}, first_at, last_at)
       select x.*, ${clock}, ${clock} from unnest(${columns.map((_, i) => `$${i + 1}::text[]`).join(", ")}) x
       on conflict do nothing returning fingerprint, id::text`,
     columns,

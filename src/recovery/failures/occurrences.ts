@@ -7,8 +7,8 @@
 import type { Run } from "../../store/home.ts";
 import type { Page, Paged } from "../pages.ts";
 import { idCursor, paged, pageLimit } from "../pages.ts";
-import { membersOf, occurrenceColumns, occurrenceOf } from "../rows.ts";
-import type { Occurrence } from "./failure.ts";
+import { membersOf } from "../rows.ts";
+import { type Occurrence, occurrenceRecord } from "./failure.ts";
 
 /** Occurrences that are looked at for a page of open ones, or of others. */
 const LOOKED_MAX = 5_000;
@@ -24,6 +24,7 @@ export async function listOccurrences(
   groupId: number,
   { limit, cursor, open, tenantId }: OccurrencePage,
 ): Promise<Paged<Occurrence>> {
+  const record = occurrenceRecord(s);
   const values: unknown[] = [idCursor(cursor), pageLimit(limit) + 1, Number.isSafeInteger(groupId) ? groupId : 0];
   const tenant = tenantId === undefined ? "" : `and o.tenant_id = $${values.push(tenantId)} and o.tenant_id is not null`;
   const root = `(select coalesce(g.merged_into, g.id) from ${s}.recovery_group g where g.id = $3::bigint)`;
@@ -33,19 +34,23 @@ export async function listOccurrences(
     order by o.id desc limit ${most}`;
   const last = ({ occurrenceId }: Occurrence) => String(occurrenceId);
   if (open === undefined) {
-    const rows = await run(newest(occurrenceColumns(s), "$2::int"), values);
-    return paged(rows.map(occurrenceOf), limit, last);
+    const rows = await run(newest(record.list, "$2::int"), values);
+    return paged(
+      rows.map((row) => record.of(row)),
+      limit,
+      last,
+    );
   }
   // One look at a dead letter for each, by its id: joined, all dead letters of all groups would be read. One row at least says how far it looked.
   const isOpen = `(select d.resolution = 0 and d.attempts = k.attempts from ${s}.dead_letter d where d.id = k.message_id)`;
   const text = `with k as materialized (${newest("o.id, o.message_id, o.attempts", String(LOOKED_MAX))})
-    select ${occurrenceColumns(s)}, (select case when count(*) = ${LOOKED_MAX} then min(k.id)::text end from k)
+    select ${record.list}, (select case when count(*) = ${LOOKED_MAX} then min(k.id)::text end from k)
     from (select) one left join lateral (select o.* from k join ${s}.recovery_occurrence o on o.id = k.id
       where k.message_id is not null and ${isOpen} is ${open ? "" : "not "}true order by k.id desc limit $2::int) o on true
     order by o.id desc`;
   const rows = await run(text, values);
   const lookedTo = rows[0]?.at(-1) ?? null;
-  const found = rows.filter(([id]) => id !== null).map(occurrenceOf);
+  const found = rows.filter(([id]) => id !== null).map((row) => record.of(row));
   const page = paged(found, limit, last);
   return { data: page.data, nextCursor: page.nextCursor ?? lookedTo };
 }

@@ -1,52 +1,77 @@
 /** A group: failures that are the same one, and what people see of it. */
+import { columns, flag, int, intOrNull, moment, momentOrNull, type RecordOf, text, textOrNull } from "../columns.ts";
 import type { Page } from "../pages.ts";
+import { membersOf } from "../rows.ts";
 
-/** What a group is: the fingerprint and what people see of it. */
-export interface GroupIdentity {
+/** Of `recovery_group g`: what a group is, before anything was counted in it. */
+const IDENTITY = {
   /** Versioned key of recovery/fingerprint; unique. */
-  readonly fingerprint: string;
+  fingerprint: text("g.fingerprint"),
   /** Made from the fingerprint (UUIDv5); unique. */
-  readonly failureMatchId: string;
-  readonly topic: string;
-  readonly sink: string;
-  readonly errorCode: string;
-  readonly template: string;
-  readonly topFrame: string | null;
+  failureMatchId: text("g.match_id"),
+  topic: text("g.topic"),
+  sink: text("g.sink"),
+  errorCode: text("g.code"),
+  template: text("g.template"),
+  topFrame: textOrNull("g.frame"),
   /** The hand-made group rule that decided, if one did. */
-  readonly groupRule: string | null;
-}
+  groupRule: textOrNull("g.rule"),
+};
 
-export interface Group extends GroupIdentity {
-  readonly groupId: number;
-  /** All that were ever counted, those of groups merged into this one included. */
-  readonly occurrenceCount: number;
-  readonly firstAt: Date;
-  readonly lastAt: Date;
-  /** Raised by merge, split and hold: what was approved for another version has lapsed. */
-  readonly version: number;
-  /** The group this one became part of; its occurrences are counted and listed there. */
-  readonly mergedInto: number | null;
-  /** Held for a person: nothing runs on it by itself. */
-  readonly heldBy: string | null;
-  /**
-   * Messages of ours in it that are open dead letters now, each by the occurrence that names its present death (`attempts` equal): a
-   * message is open in one group at most. 0 for a group that was merged into another.
-   */
-  readonly openMessages: number;
-  /**
-   * Failures that other services reported and that have not ended: nobody sent them again through a topic of ours, none that they came
-   * before was executed with success by who reported them, and no person resolved them.
-   */
-  readonly openReports: number;
-  /** Where a person resolved it: in which version (null: in any), when and who. */
-  readonly resolvedIn: string | null;
-  readonly resolvedAt: Date | null;
-  readonly resolvedBy: string | null;
-  /** A failure of that version or a later one brought it back: which version, and when. */
-  readonly regressedIn: string | null;
-  readonly regressedAt: Date | null;
-  readonly regression: boolean;
-}
+export type GroupIdentity = RecordOf<typeof IDENTITY>;
+
+export const IDENTITY_COLUMNS = Object.values(IDENTITY).map(({ sql }) => sql.replace("g.", ""));
+const IDENTITY_MEMBERS = Object.keys(IDENTITY) as (keyof GroupIdentity)[];
+
+/** In the order of `IDENTITY_COLUMNS`. */
+export const identityOf = (group: GroupIdentity) =>
+  Object.fromEntries(IDENTITY_MEMBERS.map((name) => [name, group[name]])) as unknown as GroupIdentity;
+
+/** See rolling-counts.ts. */
+const openOf = (
+  s: string,
+) => `case when g.merged_into is null then g.open + coalesce((select sum(o.n) from ${membersOf(s, "g.id")} x
+    join ${s}.recovery_open o on o.group_id = x.id), 0) else 0 end`;
+
+export const reportsOf = (s: string) => `(case when g.merged_into is null
+    then g.reports + coalesce((select sum(m.reports) from ${s}.recovery_group m where m.merged_into = g.id), 0) else 0 end)`;
+
+/** `open`: where it is known how many of its messages are. */
+export const groupRecord = (s: string, open = openOf(s)) =>
+  columns({
+    groupId: int("g.id"),
+    ...IDENTITY,
+    /** All that were ever counted, those of groups merged into this one included. */
+    occurrenceCount: int("g.occurrences"),
+    firstAt: moment("g.first_at"),
+    lastAt: moment("g.last_at"),
+    /** Raised by merge, split and hold: what was approved for another version has lapsed. */
+    version: int("g.version"),
+    /** The group this one became part of; its occurrences are counted and listed there. */
+    mergedInto: intOrNull("g.merged_into"),
+    /** Held for a person: nothing runs on it by itself. */
+    heldBy: textOrNull("g.held_by"),
+    /**
+     * Messages of ours in it that are open dead letters now, each by the occurrence that names its present death (`attempts` equal): a
+     * message is open in one group at most. 0 for a group that was merged into another.
+     */
+    openMessages: int(open),
+    /**
+     * Failures that other services reported and that have not ended: nobody sent them again through a topic of ours, none that they came
+     * before was executed with success by who reported them, and no person resolved them.
+     */
+    openReports: int(reportsOf(s)),
+    /** Where a person resolved it: in which version (null: in any), when and who. */
+    resolvedIn: textOrNull("g.resolved_in"),
+    resolvedAt: momentOrNull("g.resolved_at"),
+    resolvedBy: textOrNull("g.resolved_by"),
+    /** A failure of that version or a later one brought it back: which version, and when. */
+    regressedIn: textOrNull("g.regressed_in"),
+    regressedAt: momentOrNull("g.regressed_at"),
+    regression: flag("g.regressed_at is not null"),
+  });
+
+export type Group = ReturnType<ReturnType<typeof groupRecord>["of"]>;
 
 /** Nothing is suggested for it until a failure brings it back. */
 export const isResolved = ({ resolvedAt, regressedAt }: Pick<Group, "resolvedAt" | "regressedAt">): boolean =>

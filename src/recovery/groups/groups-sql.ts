@@ -11,15 +11,16 @@ import type { OccurrencePage } from "../failures/occurrences.ts";
 import { listOccurrences } from "../failures/occurrences.ts";
 import type { Paged } from "../pages.ts";
 import { badCursor, paged, pageLimit } from "../pages.ts";
-import { groupColumns, groupOf, membersOf, reportsOf } from "../rows.ts";
-import type { Group, GroupFilter } from "./group.ts";
+import { membersOf } from "../rows.ts";
+import { type Group, type GroupFilter, groupRecord, reportsOf } from "./group.ts";
 import { pendingOpen } from "./rolling-counts.ts";
 
 /** A group by its number; text that PostgreSQL does not read as a number finds no group. */
 export async function readGroup(s: string, run: Run, groupId: number): Promise<Group | null> {
   if (!Number.isSafeInteger(groupId)) return null;
-  const [row] = await run(`select ${groupColumns(s)} from ${s}.recovery_group g where g.id = $1::bigint`, [groupId]);
-  return row ? groupOf(row) : null;
+  const record = groupRecord(s);
+  const [row] = await run(`select ${record.list} from ${s}.recovery_group g where g.id = $1::bigint`, [groupId]);
+  return row ? record.of(row) : null;
 }
 
 /** By which columns a list goes, newest or largest first, and how the cursor says where the last group of a page stands. */
@@ -93,7 +94,7 @@ function groupsSql(s: string, filter: GroupFilter, few: Few): { text: string; va
   };
   // Groups whose count is on its way are few and are read all; the others come from an index in their order, no more than asked for.
   const text = `with p as materialized (${pendingOpen(s)})
-    select ${groupColumns(s, "g.open_now")}, ${place} from (
+    select ${groupRecord(s, "g.open_now").list}, ${place} from (
       ${part(`${s}.recovery_group g`, "g.open", "and g.id not in (select p.id from p)")}
       union all ${part(`p join ${s}.recovery_group g on g.id = p.id`, "g.open + p.n")}) g ${order}`;
   return { text, values };
@@ -113,13 +114,14 @@ const BY = {
 export function createGroups(home: Home) {
   const { s } = home;
   const run = home.read("read groups");
+  const record = groupRecord(s);
 
   async function find(by: keyof typeof BY, value: string): Promise<Group | null> {
     if (by === "messageId" && !isUuid(value)) return null;
-    const text = `select ${groupColumns(s)} from (${BY[by](s)}) x join ${s}.recovery_group f on f.id = x.id
+    const text = `select ${record.list} from (${BY[by](s)}) x join ${s}.recovery_group f on f.id = x.id
       join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id)`;
     const [row] = await run(text, [value]);
-    return row ? groupOf(row) : null;
+    return row ? record.of(row) : null;
   }
 
   return {
@@ -147,8 +149,8 @@ export function createGroups(home: Home) {
     },
     /** These, by their ids; the groups themselves, also where they were merged. */
     async groupsById(ids: readonly number[]): Promise<Map<number, Group>> {
-      const rows = await run(`select ${groupColumns(s)} from ${s}.recovery_group g where g.id = any ($1::bigint[])`, [ids]);
-      return new Map(rows.map(groupOf).map((group) => [group.groupId, group]));
+      const rows = await run(`select ${record.list} from ${s}.recovery_group g where g.id = any ($1::bigint[])`, [ids]);
+      return new Map(rows.map((row) => record.of(row)).map((group) => [group.groupId, group]));
     },
     async groups(filter: GroupFilter): Promise<Paged<Group>> {
       const ofTenant = filter.tenantId === undefined ? null : await groupsOfTenant(s, run, filter.tenantId);
@@ -156,7 +158,7 @@ export function createGroups(home: Home) {
       const { text, values } = groupsSql(s, filter, { ofTenant, reported });
       const rows = await run(text, values);
       const { data, nextCursor } = paged(rows, filter.limit, (last) => last.at(-1) as string);
-      return { data: data.map(groupOf), nextCursor };
+      return { data: data.map((row) => record.of(row)), nextCursor };
     },
     occurrences: (groupId: number, page: OccurrencePage) => listOccurrences(s, run, groupId, page),
   };

@@ -5,7 +5,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { DocumentWrite } from "../documents.ts";
 import { mergeRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
-import type { Group, GroupIdentity } from "./group.ts";
+import { type Group, identityOf } from "./group.ts";
 import { type GroupRuleBook, groupRuleText, type KeptGroupRule, placeOf } from "./rule-documents.ts";
 
 export interface MergeDecision {
@@ -56,17 +56,4 @@ export function refuseFull({ byId }: GroupRuleBook): void {
   if (byId.size < RULE_LIMITS.rulesMax) return;
   const text = `There are ${RULE_LIMITS.rulesMax} group rules, as many as can be used: delete some that are not needed any more.`;
   throw new MakegoodError("wrong_state", text, { rulesMax: RULE_LIMITS.rulesMax });
-}
-
-function identityOf({
-  fingerprint,
-  failureMatchId,
-  topic,
-  sink,
-  errorCode,
-  template,
-  topFrame,
-  groupRule,
-}: Group): GroupIdentity {
-  return { fingerprint, failureMatchId, topic, sink, errorCode, template, topFrame, groupRule };
 }
