@@ -35,11 +35,10 @@ import type { OccurrencePage } from "./failures/occurrences.ts";
 import { createOwnIngest } from "./failures/own-loop.ts";
 import { createFailurePlaces } from "./failures/place-failures.ts";
 import { ingestReport } from "./failures/report.ts";
-import { changedGroup } from "./groups/changed.ts";
+import { changedGroup, mergeGroups } from "./groups/merge.ts";
 import { existingGroup, groupDetail } from "./groups/read.ts";
-import { createRegroup, type Regroup } from "./groups/regroup.ts";
-import { createGroupRules } from "./groups/rule-documents.ts";
-import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
+import { createGroupRules, deleteGroupRule, listGroupRules } from "./groups/rule-documents.ts";
+import { splitGroup } from "./groups/split.ts";
 import { createHooks } from "./hooks.ts";
 import { createOwnTopics } from "./own-topics.ts";
 import { createRecords, type Records } from "./records.ts";
@@ -115,9 +114,8 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const evaluator = createEvaluator({ recovery, evaluateFailure, hooks, events, clock, random, settings, blastRadius });
   const note = (lines: Parameters<Records["note"]>[0]) => recovery.note(lines);
   const evaluateMessage = createEvaluateMessage({ evaluator, execute, automatic: recovery.automatic, note, topics, settings });
-  const regroup = createRegroup({ recovery, groupRules, ids });
 
-  const forPeople = { candidates, decisions, update, execute, claims, redrives, regroup };
+  const forPeople = { candidates, decisions, update, execute, claims, redrives };
   const byItself = { intake, ownIngest, completion, evaluator, evaluateFailure, evaluateMessage, failed };
   const kept = { recovery, topics, settings, hooks, catalogue, ruleBook, signatures, groupRules, places };
   return { ids, clock, prepare, ...kept, ...forPeople, ...byItself };
@@ -143,7 +141,7 @@ const booksOf = ({ ruleBook, signatures }: Pick<ReturnType<typeof createParts>, 
 
 export function createRecovery(deps: RecoveryDeps, records: Records = createRecords(deps.home)) {
   const parts = createParts(deps, records);
-  const { prepare, recovery, settings, catalogue, candidates, regroup, intake, ownIngest, completion } = parts;
+  const { recovery, settings, catalogue, candidates, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
   let publishing: Promise<void> | undefined;
   let maintained: { stop(): Promise<void> } | undefined;
@@ -165,9 +163,9 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
       return recovery.occurrences(groupId, page);
     },
     /** `from` join `into`; a rule for the future is kept with it. */
-    merge: (...given: Parameters<Regroup["merge"]>) => prepare().then(() => regroup.merge(...given)),
+    merge: bound(mergeGroups, parts),
     /** What fits the group's template and contains all these words becomes a group of its own. */
-    split: (...given: Parameters<Regroup["split"]>) => prepare().then(() => regroup.split(...given)),
+    split: bound(splitGroup, parts),
     /** Nothing more is suggested for it until it fails again, in this version or a later one. */
     resolveGroup: (groupId: number, request: ResolveRequest) => recovery.resolveGroup(groupId, request).then(changedGroup),
     groupRules: () => listGroupRules(recovery, parts.groupRules),

@@ -1,5 +1,6 @@
 /** A failure on its way in and as it is kept: an occurrence in a group, counted once. */
 import { type Column, columns, flagOrNull, int, moment, text, textOrNull } from "../columns.ts";
+import type { Failure } from "../fingerprint/fingerprint.ts";
 import type { GroupIdentity } from "../groups/group.ts";
 
 export type FailureSource = "message" | "api" | "stream";
@@ -81,6 +82,10 @@ export const occurrenceRecord = (s: string) =>
   });
 
 export type Occurrence = ReturnType<ReturnType<typeof occurrenceRecord>["of"]>;
+
+export function failureOf({ topic, sink }: GroupIdentity, { errorCode, errorMessage, stackTrace }: Occurrence): Failure {
+  return { topic, sink, errorCode, errorMessage, ...(stackTrace === null ? {} : { stackTrace }) };
+}
 
 /**
  * `conflict`: the key belongs to another payload; nothing is counted, the others of the call are. `first`: this occurrence made the group.

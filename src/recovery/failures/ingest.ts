@@ -9,7 +9,7 @@ import type { Candidate } from "../candidates/candidate.ts";
 import { INGEST_MAX, isClosed } from "../candidates/candidate-state.ts";
 import { openRounds } from "../candidates/rounds.ts";
 import { askEvaluation, type IngestSettings, makesRoom } from "../candidates/when.ts";
-import { bringBack } from "../groups/resolve-sql.ts";
+import { bringBack } from "../groups/group-writes.ts";
 import { bringsBack } from "../groups/version-order.ts";
 import type { FailedMessage, Ingested, NewOccurrence } from "./failure.ts";
 import {
@@ -92,12 +92,7 @@ async function ingestAll(
   const latest = await latestOf(s, run, [...new Set(entries.map((e) => e.group))]);
   const back = broughtBack(entries, latest);
   const candidates = await candidatesOf(s, inside, entries, { latest, back }, settings, now);
-  await bringBack(
-    s,
-    run,
-    new Map([...back].map(([group, one]) => [group, { ...one, candidateId: candidates.get(group)?.candidateId ?? null }])),
-    now,
-  );
+  await bringBack(s, run, back, candidates, now);
   const asked = ask(entries, { latest, back }, candidates, settings, now);
   await inside.enqueue(asked.messages, { now: fixed });
   const counts = countsOf(entries);
