@@ -169,30 +169,6 @@ async function resolveLetters(s: string, { run, intervene }: Inside, groupId: nu
   if (named.length > 0) await intervene("resolve", named, by, {});
 }
 
-/** Resolved groups that failures of a write bring back, with the version of the first. */
-export type BroughtBack = ReadonlyMap<string, { readonly version: string | null; readonly resolvedIn: string | null }>;
-
-/** On record with the candidate of the new round. */
-export async function bringBack(
-  s: string,
-  run: Run,
-  back: BroughtBack,
-  candidates: ReadonlyMap<string, Candidate>,
-  now: Date,
-): Promise<void> {
-  if (back.size === 0) return;
-  const text = `update ${s}.recovery_group g set regressed_at = ${clockSql(now)}, regressed_in = x.version
-    from unnest($1::bigint[], $2::text[]) x(id, version) where g.id = x.id`;
-  await run(text, [[...back.keys()], [...back.values()].map(({ version }) => version)]);
-  const lines = [...back].map(([group, { version, resolvedIn }]) => {
-    const details = { version, resolved_in: resolvedIn };
-    const reason = `it was resolved${resolvedIn === null ? "" : ` in ${resolvedIn}`} and failed again${version === null ? "" : ` in ${version}`}`;
-    const candidateId = candidates.get(group)?.candidateId ?? null;
-    return line("regression", SYSTEM, { groupId: Number(group), candidateId, reason, details });
-  });
-  await record(s, run, lines, { now });
-}
-
 export function createGroupWrites(home: Home) {
   const { s } = home;
   return {
