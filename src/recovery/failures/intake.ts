@@ -5,29 +5,13 @@
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { IngestSettings } from "../candidates/when.ts";
-import type { Failure } from "../fingerprint/fingerprint.ts";
+import { scopeOf } from "../fingerprint/group-rules.ts";
+import type { GroupIdentity } from "../groups/group.ts";
 import type { Records } from "../records.ts";
-import type { Ingested, NewOccurrence } from "./failure.ts";
+import type { Ingested } from "./failure.ts";
+import type { Incoming } from "./incoming.ts";
 import type { GroupJoins } from "./join-groups.ts";
 import type { FailurePlaces, Scope } from "./place-failures.ts";
-
-/** A failure that is ready to be placed; its ledger key may depend on where it belongs. */
-export interface Incoming extends Omit<NewOccurrence, "group" | "requestKey"> {
-  readonly failure: Failure;
-  readonly requestKey: (fingerprint: string) => string | null;
-}
-
-export interface Intake {
-  /** At most INGEST_MAX at once. Answers in the order given. */
-  take(incoming: readonly Incoming[]): Promise<Ingested[]>;
-  /**
-   * Looks once more at the scopes that changed since the last time, and at what had to wait: while this process wrote, another may have
-   * written what is the same failure by now, and neither saw the other.
-   */
-  tidy(): Promise<void>;
-  /** Waits for what is under way. */
-  rest(): Promise<void>;
-}
 
 /** I10: more than this waiting is refused; the reporter may come again. */
 const WAITING_MAX = 20_000;
@@ -55,12 +39,19 @@ export interface IntakeOptions {
   readonly regressed: (ingested: Ingested) => void;
 }
 
-export function createIntake({ recovery, places, joins, settings, joinFailed, regressed }: IntakeOptions): Intake {
+export type Intake = ReturnType<typeof createIntake>;
+
+export function createIntake({ recovery, places, joins, settings, joinFailed, regressed }: IntakeOptions) {
   const waiting: Waiting[] = [];
   let waitingCount = 0;
-  let draining: Promise<void> | undefined;
   const touched = new Map<string, Scope>();
-  const tidies: (() => void)[] = [];
+  let last = Promise.resolve();
+
+  /** One after the other, and a microtask later: what is reported together goes into one write. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    last = last.then(work);
+    return last;
+  }
 
   function nextBatch(): Waiting[] {
     let count = 0;
@@ -76,61 +67,45 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
 
   async function write(incoming: readonly Incoming[]): Promise<Ingested[]> {
     const { identities, changed } = await places.place(incoming.map(({ failure }) => failure));
-    const occurrences = incoming.map(({ failure: _, requestKey, ...rest }, i): NewOccurrence => {
-      const group = identities[i] as NewOccurrence["group"];
+    const occurrences = incoming.map(({ failure: _, requestKey, ...rest }, i) => {
+      const group = identities[i] as GroupIdentity;
       return { ...rest, group, requestKey: requestKey(group.fingerprint) };
     });
     const ingested = await recovery.ingest(occurrences, settings);
     for (const one of ingested) if (one.regression) regressed(one);
-    const scopes = new Map<string, Scope>(changed.map((scope) => [`${scope.topic}\n${scope.errorCode}`, scope]));
+    const scopes = new Map(changed);
     // A group that is new may be what an older one has become.
-    ingested.forEach(({ first }, i) => {
-      const group = occurrences[i]?.group;
-      if (first && group) scopes.set(`${group.topic}\n${group.errorCode}`, { topic: group.topic, errorCode: group.errorCode });
-    });
+    for (const [i, { group }] of occurrences.entries()) {
+      const { topic, errorCode } = group;
+      if (ingested[i]?.first) scopes.set(scopeOf(topic, errorCode), { topic, errorCode });
+    }
     for (const [name, scope] of scopes) if (touched.size < TOUCHED_MAX) touched.set(name, scope);
     await joins.join([...scopes.values()]).catch(joinFailed);
     return ingested;
   }
 
-  async function tidyNow(): Promise<void> {
+  async function settle(batch: readonly Waiting[]): Promise<void> {
+    if (batch.length === 0) return;
+    try {
+      const ingested = await write(batch.flatMap(({ incoming }) => incoming));
+      for (const { incoming, resolve } of batch) resolve(ingested.splice(0, incoming.length));
+    } catch (error) {
+      // A failure that cannot be written does not refuse the others; a store that is away refuses them all.
+      if (batch.length === 1 || mayPass(error)) for (const { reject } of batch) reject(error);
+      else for (const each of batch) await settle([each]);
+    }
+  }
+
+  async function tidy(): Promise<void> {
     const scopes = [...touched.values()];
     if (scopes.length > 0) await places.align(scopes);
     touched.clear();
     await joins.join(scopes);
   }
 
-  async function drain(): Promise<void> {
-    // A microtask later: what is reported together goes into one write.
-    await Promise.resolve();
-    while (waiting.length > 0 || tidies.length > 0) {
-      const waited = tidies.splice(0);
-      if (waited.length > 0) await tidyNow().catch(joinFailed);
-      for (const resolve of waited) resolve();
-      const batch = nextBatch();
-      if (batch.length === 0) continue;
-      await take(batch);
-    }
-    draining = undefined;
-  }
-
-  async function take(batch: readonly Waiting[]): Promise<void> {
-    try {
-      const ingested = await write(batch.flatMap(({ incoming }) => incoming));
-      let at = 0;
-      for (const { incoming, resolve } of batch) {
-        resolve(ingested.slice(at, at + incoming.length));
-        at += incoming.length;
-      }
-    } catch (error) {
-      // A failure that cannot be written does not refuse the others; a store that is away refuses them all.
-      if (batch.length === 1 || mayPass(error)) for (const { reject } of batch) reject(error);
-      else for (const each of batch) await take([each]);
-    }
-  }
-
   return {
-    take(incoming) {
+    /** At most INGEST_MAX at once. Answers in the order given. */
+    take(incoming: readonly Incoming[]): Promise<Ingested[]> {
       if (incoming.length === 0) return Promise.resolve([]);
       if (waitingCount + incoming.length > WAITING_MAX) {
         const text = `${waitingCount} failures wait to be ingested, more than the engine takes: send them again later.`;
@@ -139,16 +114,15 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
       return new Promise((resolve, reject) => {
         waiting.push({ incoming, resolve, reject });
         waitingCount += incoming.length;
-        draining ??= drain();
+        void inTurn(() => settle(nextBatch()));
       });
     },
-    tidy: () =>
-      new Promise((resolve) => {
-        tidies.push(resolve);
-        draining ??= drain();
-      }),
-    async rest() {
-      await draining;
-    },
+    /**
+     * Looks once more at the scopes that changed since the last time, and at what had to wait: while this process wrote, another may have
+     * written what is the same failure by now, and neither saw the other.
+     */
+    tidy: () => inTurn(() => tidy().catch(joinFailed)),
+    /** Waits for what is under way. */
+    rest: () => last,
   };
 }

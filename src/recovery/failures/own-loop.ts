@@ -11,8 +11,8 @@ import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { Records } from "../records.ts";
 import { NOT_INGESTED, RECOVERY_TOPIC } from "../topics.ts";
 import type { DeadFailure, Ingested } from "./failure.ts";
-import { type Incoming, type Intake, mayPass } from "./intake.ts";
-import { failingOf, incomingOfDead, sinkNames } from "./own-failures.ts";
+import { failingOf, incomingOfDead, sinkName } from "./incoming.ts";
+import { type Intake, mayPass } from "./intake.ts";
 
 export interface OwnLoopOptions {
   /** What must be there before anything is ingested. */
@@ -38,7 +38,7 @@ const GATHER_MS = 50;
 /** Long after a write of another process has ended that was under way with ours. */
 const TIDY_MS = 5_000;
 
-const deathOf = ({ id, attempts }: DeadFailure): string => `${id}:${attempts}`;
+const deathOf = ({ id, attempts }: Pick<DeadFailure, "id" | "attempts">): string => `${id}:${attempts}`;
 
 export function createOwnIngest(options: OwnLoopOptions) {
   const { prepare, recovery, store, intake, events, clock, pollMs, failingOften, appVersion } = options;
@@ -46,37 +46,26 @@ export function createOwnIngest(options: OwnLoopOptions) {
   const unwritable = new Set<string>();
 
   /** A failure that cannot be written is reported and skipped until the next process tries it: the others go on. */
-  async function takeAll(failures: readonly DeadFailure[], incoming: readonly Incoming[]): Promise<Ingested[]> {
-    try {
-      return await intake.take(incoming);
-    } catch (error) {
-      if (mayPass(error)) throw error;
+  async function takeAll(failures: readonly DeadFailure[]): Promise<Ingested[]> {
+    const sinks = new Map<string, string>();
+    for (const topic of new Set(failures.map((each) => each.topic))) sinks.set(topic, sinkName(await store.topics.get(topic)));
+    const sinkOf = ({ topic }: DeadFailure): string => sinks.get(topic) ?? "unknown";
+    const incoming = failures.map((each) => incomingOfDead(each, sinkOf(each), appVersion));
+    const taken = await Promise.allSettled(incoming.map((one) => intake.take([one])));
+    for (const [i, { id, attempts, topic }] of failures.entries()) {
+      const one = taken[i];
+      if (one?.status !== "rejected") continue;
+      if (mayPass(one.reason) || unwritable.size >= UNWRITABLE_MAX) throw one.reason;
+      unwritable.add(deathOf({ id, attempts }));
+      const detail = { message: id, topic, error: errorText(one.reason) };
+      events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
     }
-    const ingested: Ingested[] = [];
-    for (const [i, one] of incoming.entries()) {
-      try {
-        ingested.push(...(await intake.take([one])));
-      } catch (error) {
-        const failure = failures[i];
-        if (mayPass(error) || failure === undefined || unwritable.size >= UNWRITABLE_MAX) throw error;
-        unwritable.add(deathOf(failure));
-        const detail = { message: failure.id, topic: failure.topic, error: errorText(error) };
-        events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
-      }
-    }
-    return ingested;
+    return taken.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   }
 
   async function hand(failures: readonly DeadFailure[]): Promise<void> {
     const startedMs = clock.monotonicMs();
-    const sinks = await sinkNames(
-      store.topics,
-      failures.map(({ topic }) => topic),
-    );
-    const ingested = await takeAll(
-      failures,
-      failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown", appVersion)),
-    );
+    const ingested = await takeAll(failures);
     const ms = clock.monotonicMs() - startedMs;
     for (const status of ["accepted", "duplicate"] as const) {
       const of = ingested.filter(({ kind }) => kind === status);

@@ -6,7 +6,8 @@ import { expect, it } from "vitest";
 import { MakegoodError } from "../../../../src/message/errors.ts";
 import { INGEST_MAX } from "../../../../src/recovery/candidates/candidate-state.ts";
 import type { Ingested, NewOccurrence } from "../../../../src/recovery/failures/failure.ts";
-import { createIntake, type Incoming } from "../../../../src/recovery/failures/intake.ts";
+import type { Incoming } from "../../../../src/recovery/failures/incoming.ts";
+import { createIntake } from "../../../../src/recovery/failures/intake.ts";
 import type { FailurePlaces } from "../../../../src/recovery/failures/place-failures.ts";
 import type { GroupIdentity } from "../../../../src/recovery/groups/group.ts";
 
