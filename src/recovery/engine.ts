@@ -39,7 +39,6 @@ import { existingGroup, groupDetail } from "./groups/read.ts";
 import { createGroupRules, deleteGroupRule, listGroupRules } from "./groups/rule-documents.ts";
 import { splitGroup } from "./groups/split.ts";
 import { createHooks } from "./hooks.ts";
-import { createOwnTopics } from "./own-topics.ts";
 import { createRecords, type Records } from "./records.ts";
 import type { Actor, ExecuteOptions, FailureReport, ResolveRequest } from "./recovery.ts";
 import type { RedriveSettings } from "./redrive/deps.ts";
@@ -47,7 +46,7 @@ import type { EditRequest } from "./redrive/edit.ts";
 import { createRedrives } from "./redrive/redrives.ts";
 import { createRuleBook } from "./rules/rule-documents.ts";
 import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./settings.ts";
-import { NOT_INGESTED } from "./topics.ts";
+import { createOwnTopics, NOT_INGESTED } from "./topics.ts";
 
 export interface RecoveryDeps {
   readonly home: Home;
