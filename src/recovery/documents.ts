@@ -1,7 +1,4 @@
-/**
- * What people and the engine decide once and read often (rules, group rules, the catalogue, templates): JSON texts under a version, written by
- * compare-and-set under the row of their kind, so that two editors never overwrite each other. Versions stand in a table that only grows.
- */
+/** JSON texts under a version, written by compare-and-set, so that two editors never overwrite each other; every version is kept. */
 import type { Home, Run } from "../store/home.ts";
 import { clockSql } from "../store/shared/clock-sql.ts";
 import type { At } from "../store/store.ts";
@@ -19,7 +16,6 @@ export interface DocumentWrite {
   /** The version it was made from; 0: there is none (never was, or it was deleted). */
   readonly version: number;
   readonly actor: string;
-  /** On record in the same write, if it is one. */
   readonly provenance?: readonly NewProvenance[] | undefined;
 }
 

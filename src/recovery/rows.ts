@@ -1,7 +1,4 @@
-/**
- * Rows of the recovery tables and what they are called outside: for each record the columns to select, as text, and how a row is read.
- */
-
+/** SQL that several folders of recovery share, and records that have no folder. */
 import type { Row } from "../store/home.ts";
 import { epoch, fromEpoch } from "../store/shared/clock-sql.ts";
 import type { Candidate } from "./candidates/candidate.ts";

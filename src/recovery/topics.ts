@@ -1,7 +1,4 @@
-/**
- * The topics of the engine's own: where evaluations are queued, where operators are notified. What dies in them is never acted on
- * by itself (no recovery of a recovery), and a dead evaluation is not ingested at all, or it would ask for its own evaluation.
- */
+/** The topics of the engine's own: where evaluations are queued, where operators are notified. What dies in them is never acted on by itself. */
 import { isMakegoodError } from "../message/errors.ts";
 import { DEFAULTS } from "../message/limits.ts";
 import type { TopicDefinition } from "../message/topic.ts";
@@ -12,7 +9,7 @@ export const RECOVERY_NAMESPACE = "recovery/";
 export const RECOVERY_TOPIC = "recovery/evaluate";
 export const NOTIFY_TOPIC = "recovery/notify";
 
-/** Topics whose dead letters are no failures to recover from. */
+/** A dead evaluation would ask for its own evaluation. */
 export const NOT_INGESTED: readonly string[] = [RECOVERY_TOPIC];
 
 export function isRecoveryTopic(name: string): boolean {

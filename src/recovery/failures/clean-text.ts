@@ -1,7 +1,4 @@
-/**
- * Texts from outside made harmless: no NUL and no other control character, no half of a surrogate pair, no more than a limit. What is
- * shown on a terminal or kept in a database is this and nothing else.
- */
+/** Texts from outside made harmless, for a terminal and a database: no control character, no half of a pair, no more than a limit. */
 import { isWellFormed } from "../../message/validate.ts";
 import { FINGERPRINT_LIMITS } from "../fingerprint/fingerprint.ts";
 

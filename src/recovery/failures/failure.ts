@@ -1,4 +1,4 @@
-/** A failure as it is kept, an occurrence in a group that is counted once; on its way in; and pages of them. */
+/** A failure as it is kept (an occurrence in a group, counted once), on its way in, and pages of them. */
 import type { Run } from "../../store/home.ts";
 import { type Column, columns, flagOrNull, int, moment, text, textOrNull } from "../columns.ts";
 import type { Failure } from "../fingerprint/fingerprint.ts";
@@ -6,10 +6,7 @@ import type { GroupIdentity } from "../groups/group.ts";
 import { idCursor, type Page, type Paged, paged, pageLimit } from "../pages.ts";
 import { membersOf } from "../rows.ts";
 
-/**
- * A message of ours that failed. `attempts` marks exactly this death as ingested, whatever the ledger says of the key (else a repeat
- * would be queued for ever); a message that is not dead with these attempts is left alone.
- */
+/** `attempts` marks exactly this death as ingested, whatever the ledger says of the key: else a repeat would be queued for ever. */
 export interface FailedMessage {
   readonly id: string;
   readonly generation: number;
@@ -23,16 +20,10 @@ const message: Column<FailedMessage | null> = {
 
 /** Of `recovery_occurrence o`: what is said of a failure when it comes in. */
 const SAID = {
-  /**
-   * The ledger's key: the same key again counts nothing; with another hash it is a conflict. Null: no repeat by its key. Under any key a
-   * message counts once per generation and group (with those merged into it): a fingerprint may change in between.
-   */
+  /** The ledger's key: the same again counts nothing, with another hash it is a conflict. A message counts once per generation and group. */
   requestKey: textOrNull("o.request_key"),
   source: text<"message" | "api" | "stream">("o.source"),
-  /**
-   * Supplied from outside: kept, and joins the group. Known already (supplied before, or the own id of a group): its group, whatever
-   * the fingerprint says. After that the fingerprint decides, then the identity's own match id; a group is made where none is known.
-   */
+  /** Supplied from outside. Where it is known already, it decides the group, whatever the fingerprint says; else it joins that group. */
   failureMatchId: textOrNull("o.match_id"),
   message,
   tenantId: textOrNull("o.tenant_id"),
@@ -71,7 +62,6 @@ export interface NewOccurrence extends Pick<Occurrence, keyof typeof SAID> {
   /** 32 hex digits. */
   readonly payloadHash: string;
   readonly group: GroupIdentity;
-  /** Of the program that failed. */
   readonly version?: string | null | undefined;
   /** A topic of ours through which an outside failure can be sent again. */
   readonly redriveTopic?: string | null | undefined;
@@ -79,17 +69,16 @@ export interface NewOccurrence extends Pick<Occurrence, keyof typeof SAID> {
   readonly evaluate: boolean;
 }
 
-/**
- * `conflict`: the key belongs to another payload; nothing is counted, the others of the call are. `first`: this occurrence made the group.
- * Ids and `occurrenceCount` as they are after the whole write, for a group that was merged those of the one it became part of.
- */
+/** Ids and `occurrenceCount` as they are after the whole write, for a group that was merged those of the one it became part of. */
 export interface Ingested {
+  /** `conflict`: the key belongs to another payload; nothing is counted. */
   readonly kind: "accepted" | "duplicate" | "conflict";
   readonly groupId: number;
   readonly candidateId: number;
   /** The supplied one, else the group's own. */
   readonly failureMatchId: string;
   readonly occurrenceCount: number;
+  /** It made the group. */
   readonly first: boolean;
   /** It brought a resolved group back. */
   readonly regression: boolean;

@@ -1,7 +1,4 @@
-/**
- * Failures as something to ingest: what another service reports, what died here, and what fails here often without dying. Those of a message
- * carry the same ledger key, so it counts once per generation and group, in either order.
- */
+/** Failures as something to ingest: reported by others, dead here, or failing here often. Those of a message share one ledger key. */
 import { MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import type { TopicRecord } from "../../message/topic.ts";
@@ -80,9 +77,7 @@ export async function ingestReport(
 ): Promise<IngestAnswer> {
   const incoming = incomingOf(report);
   await prepare();
-  const [ingested] = await intake.take([incoming]);
-  if (ingested === undefined) throw new MakegoodError("invariant_violated", "An ingest of one failure gave no answer.", {});
-  const { kind, first: _, ...answer } = ingested;
+  const { kind, first: _, ...answer } = await intake.take(incoming);
   if (kind !== "conflict") return { ...answer, status: kind };
   const { idempotencyKey } = report;
   const { candidateId } = answer;

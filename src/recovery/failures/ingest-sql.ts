@@ -112,7 +112,7 @@ export async function makeMatches(s: string, run: Run, links: ReadonlyMap<string
 }
 
 /** Takes the groups' rows, lowest id first; `now` is the moment after the wait. Where one was merged meanwhile, its root is taken too. */
-export async function lockGroups(s: string, run: Run, ids: readonly string[], now: Date | undefined) {
+export async function lockGroups(s: string, run: Run, ids: readonly string[], now?: Date) {
   const rootOf = new Map<string, string>();
   let at = now ?? new Date(0);
   for (let wanted = [...new Set(ids)]; wanted.length > 0; ) {

@@ -122,8 +122,8 @@ async function matchMessages(s: string, run: Run, entries: readonly Entry[]): Pr
 }
 
 /**
- * Finds or makes the group of each: by a supplied match id, then by fingerprint, then by the fingerprint's own match id. Returns the groups
- * that were made; one may stay empty, where another write took the match id or request key first.
+ * Finds or makes the group of each: by a supplied match id, then by fingerprint, then by the fingerprint's own match id. Returns those that
+ * were made; one may stay empty, where another write took the match id or request key first.
  */
 async function placeAll(s: string, run: Run, entries: readonly Entry[], known: sql.Known, now?: Date): Promise<string[]> {
   const placeOf = ({ occurrence: { failureMatchId, group } }: Entry) => {

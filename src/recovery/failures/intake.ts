@@ -1,7 +1,4 @@
-/**
- * The one way into the groups: failures of our own and of others are placed and written in batches, one batch at a time, so that a
- * thousand reports at once are a handful of writes. Each caller gets its own answers; what cannot be written fails for its caller alone.
- */
+/** The one way into the groups: failures are placed and written in batches, one at a time; what cannot be written fails its caller alone. */
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { IngestSettings } from "../candidates/when.ts";
@@ -23,8 +20,8 @@ export function mayPass(error: unknown): boolean {
 }
 
 interface Waiting {
-  readonly incoming: readonly Incoming[];
-  readonly resolve: (ingested: Ingested[]) => void;
+  readonly incoming: Incoming;
+  readonly resolve: (ingested: Ingested) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -43,7 +40,6 @@ export type Intake = ReturnType<typeof createIntake>;
 
 export function createIntake({ recovery, places, joins, settings, joinFailed, regressed }: IntakeOptions) {
   const waiting: Waiting[] = [];
-  let waitingCount = 0;
   const touched = new Map<string, Scope>();
   let last = Promise.resolve();
 
@@ -51,18 +47,6 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
   function inTurn(work: () => Promise<void>): Promise<void> {
     last = last.then(work);
     return last;
-  }
-
-  function nextBatch(): Waiting[] {
-    let count = 0;
-    let calls = 0;
-    for (const { incoming } of waiting) {
-      if (calls > 0 && count + incoming.length > INGEST_MAX) break;
-      count += incoming.length;
-      calls++;
-    }
-    waitingCount -= count;
-    return waiting.splice(0, calls);
   }
 
   async function write(incoming: readonly Incoming[]): Promise<Ingested[]> {
@@ -87,8 +71,8 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
   async function settle(batch: readonly Waiting[]): Promise<void> {
     if (batch.length === 0) return;
     try {
-      const ingested = await write(batch.flatMap(({ incoming }) => incoming));
-      for (const { incoming, resolve } of batch) resolve(ingested.splice(0, incoming.length));
+      const ingested = await write(batch.map(({ incoming }) => incoming));
+      for (const [i, { resolve }] of batch.entries()) resolve(ingested[i] as Ingested);
     } catch (error) {
       // A failure that cannot be written does not refuse the others; a store that is away refuses them all.
       if (batch.length === 1 || mayPass(error)) for (const { reject } of batch) reject(error);
@@ -104,23 +88,17 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
   }
 
   return {
-    /** At most INGEST_MAX at once. Answers in the order given. */
-    take(incoming: readonly Incoming[]): Promise<Ingested[]> {
-      if (incoming.length === 0) return Promise.resolve([]);
-      if (waitingCount + incoming.length > WAITING_MAX) {
-        const text = `${waitingCount} failures wait to be ingested, more than the engine takes: send them again later.`;
-        return Promise.reject(new MakegoodError("store_unavailable", text, { waiting: waitingCount }));
+    async take(incoming: Incoming): Promise<Ingested> {
+      if (waiting.length >= WAITING_MAX) {
+        const text = `${waiting.length} failures wait to be ingested, more than the engine takes: send them again later.`;
+        throw new MakegoodError("store_unavailable", text, { waiting: waiting.length });
       }
       return new Promise((resolve, reject) => {
         waiting.push({ incoming, resolve, reject });
-        waitingCount += incoming.length;
-        void inTurn(() => settle(nextBatch()));
+        void inTurn(() => settle(waiting.splice(0, INGEST_MAX)));
       });
     },
-    /**
-     * Looks once more at the scopes that changed since the last time, and at what had to wait: while this process wrote, another may have
-     * written what is the same failure by now, and neither saw the other.
-     */
+    /** Looks once more at what changed: while this process wrote, another may have written what is the same failure by now. */
     tidy: () => inTurn(() => tidy().catch(joinFailed)),
     /** Waits for what is under way. */
     rest: () => last,

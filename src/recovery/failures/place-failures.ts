@@ -1,7 +1,4 @@
-/**
- * Which group each failure belongs to, so that all processes agree: group rules first, then templates, brought in line with the store
- * whenever this process learned something or another one did. One call at a time; the caller sees to that.
- */
+/** Which group each failure belongs to, so that all processes agree: by group rules, then by templates. One call at a time. */
 import { createHash } from "node:crypto";
 import { afterOthers } from "../../platform/after-others.ts";
 import type { Documents } from "../documents.ts";

@@ -1,7 +1,4 @@
-/**
- * Failures that other services reported, as something that ends: which are open, what was sent again for them through topics of ours and
- * what became of it. One that was sent has ended here: the message that carries it is ours, with a history of its own.
- */
+/** Failures that others reported, as something that ends; one that was sent again has ended: the message that carries it is ours. */
 import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { NewMessage } from "../../message/message.ts";
@@ -50,7 +47,7 @@ function messageOf([occurrenceId, requestKey, topic, tenantId, payload]: Row, id
 async function send(s: string, inside: Inside, sending: Sending, limit: number, ids: () => string): Promise<number> {
   const { candidateId, executionId, groupId, through } = sending;
   // Before the candidate, as everywhere; what is sent is counted in its group.
-  await lockGroups(s, inside.run, [String(groupId)], undefined);
+  await lockGroups(s, inside.run, [String(groupId)]);
   const mine = `select 1::text from ${s}.recovery_candidate where id = $1::bigint and execution_status = 'executing' and execution_id = $2 for no key update`;
   if ((await inside.run(mine, [candidateId, executionId])).length === 0) return 0;
   const rows = await inside.run(

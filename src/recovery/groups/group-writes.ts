@@ -118,7 +118,7 @@ async function split(s: string, run: Run, request: Split): Promise<GroupChanged>
   });
 }
 
-/** $1 source, $2 target, $3 occurrences, $4 how the source reads from now on or null: those that are in the source or in what was merged into it. */
+/** $1 source, $2 target, $3 occurrences (of the source or what was merged into it), $4 how the source reads from now on, or null. */
 const moveSql = (s: string) => `with m as (
     update ${s}.recovery_occurrence o set group_id = $2::bigint
     where o.id = any ($3::bigint[]) and o.group_id in (select x.id from ${membersOf(s, "$1::bigint")} x)
@@ -172,23 +172,14 @@ async function resolveLetters(s: string, { run, intervene }: Inside, groupId: nu
 export function createGroupWrites(home: Home) {
   const { s } = home;
   return {
-    /**
-     * `from` becomes part of `into`, and so does what was merged into `from`; counts are added up (those of `from` itself stay), a hold goes
-     * over, approvals of both lapse. The open candidate of `from` ends: undecided it is rejected, approved it is skipped.
-     */
+    /** `from`, and what was merged into it, becomes part of `into`; counts are added up, a hold goes over, approvals of both lapse. */
     merge: (request: Merge) => home.transaction("merge groups", ({ run }) => merge(s, run, request)),
     /** Makes (or finds) the group of `identity`; `moveOccurrences` brings over what belongs there, `reopen` gives it its first candidate. */
     split: (request: Split) => home.transaction("split a group", ({ run }) => split(s, run, request)),
-    /**
-     * Returns how many moved: what is there already, or was never in `from`, is not counted. Supplied match ids stay where they are. With
-     * `left`, a group whose own template left shows that one.
-     */
+    /** Returns how many moved; supplied match ids stay where they are. `left`: what a group shows whose own template left. */
     moveOccurrences: (from: number, to: number, ids: readonly number[], at: Moving = {}) =>
       home.transaction("move occurrences", ({ run }) => move(s, run, from, to, ids, at)),
-    /**
-     * A person says that it is mended. Suggestions end with it, and failures that others reported; of what fails later, the write that counts
-     * it decides whether it brings the group back. Asked for again after its process was killed, it resolves the dead letters that are left.
-     */
+    /** Suggestions and reported failures end with it. Asked for again after a kill, it resolves the dead letters that are left. */
     async resolveGroup(groupId: number, request: ResolveRequest): Promise<GroupChanged> {
       const changed = await home.transaction("resolve a group", ({ run }) => resolve(s, run, groupId, request));
       if (request.messages !== "resolve" || changed.kind !== "done") return changed;

@@ -51,15 +51,9 @@ export const groupRecord = (s: string, open = openOf(s)) =>
     mergedInto: intOrNull("g.merged_into"),
     /** Held for a person: nothing runs on it by itself. */
     heldBy: textOrNull("g.held_by"),
-    /**
-     * Messages of ours in it that are open dead letters now, each by the occurrence that names its present death (`attempts` equal): a
-     * message is open in one group at most. 0 for a group that was merged into another.
-     */
+    /** Dead letters that are open by the death that was counted here: a message is open in one group at most. 0 for a merged group. */
     openMessages: int(open),
-    /**
-     * Failures that other services reported and that have not ended: nobody sent them again through a topic of ours, none that they came
-     * before was executed with success by who reported them, and no person resolved them.
-     */
+    /** Reported by others and not ended: not sent again through a topic of ours, nor healed by their reporters, nor resolved by a person. */
     openReports: int(reportsOf(s)),
     /** Where a person resolved it: in which version (null: in any), when and who. */
     resolvedIn: textOrNull("g.resolved_in"),
@@ -80,14 +74,11 @@ export const isResolved = ({ resolvedAt, regressedAt }: Pick<Group, "resolvedAt"
 export interface GroupFilter extends Page {
   readonly topic?: string | undefined;
   readonly errorCode?: string | undefined;
-  /** The group's own, or one that was supplied with a failure of it. */
   readonly failureMatchId?: string | undefined;
   readonly tenantId?: string | undefined;
-  /** True: only groups with open dead letters of ours. */
   readonly open?: boolean | undefined;
-  /** True: only groups with open failures that other services reported. */
   readonly reported?: boolean | undefined;
-  /** True: those that were merged into others too. */
+  /** Those that were merged into others too. */
   readonly merged?: boolean | undefined;
   /** That something occurred in at some time from `since` on, and before `until`: the first before it, the last after it. */
   readonly since?: Date | undefined;

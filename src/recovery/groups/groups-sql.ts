@@ -1,8 +1,4 @@
-/**
- * What is read of groups and their occurrences, and which dead letters wait to be ingested. A page of groups costs the same however many
- * there are and however much was counted in them: rolling-counts.ts.
- */
-
+/** What is read of groups. A page of them costs the same however many there are and however much was counted (rolling-counts.ts). */
 import { isUuid } from "../../platform/ids.ts";
 import type { Home, Run } from "../../store/home.ts";
 import { UNINGESTED_MAX } from "../confidence/numbers.ts";

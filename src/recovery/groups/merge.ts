@@ -1,7 +1,4 @@
-/**
- * Merge by hand: a decision for the future as well, so a rule is written in the same write. No occurrence is lost or counted twice; what was
- * approved for any of the groups has lapsed. Asked for again after its process was killed, it does what was left to do.
- */
+/** Merge by hand, a decision for the future as well: a rule is in the same write. Asked for again after a kill, it does what is left. */
 import { MakegoodError } from "../../message/errors.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
 import { mergeRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
@@ -23,7 +20,6 @@ export interface RegroupDeps {
 
 const MERGE_MAX = 100;
 
-/** `from` join `into`. */
 export async function mergeGroups(deps: RegroupDeps, into: number, from: readonly number[], why: string, actor: Actor) {
   await deps.prepare();
   const others = [...new Set(from)];

@@ -1,7 +1,4 @@
-/**
- * Groups as people see them: with their candidate, their newest occurrences, and why their failures are together, in sentences a person can
- * check.
- */
+/** Groups as people see them: with their candidate, their newest occurrences, and why their failures are together. */
 import { MakegoodError } from "../../message/errors.ts";
 import { failureOf, type Occurrence } from "../failures/failure.ts";
 import type { FailurePlaces } from "../failures/place-failures.ts";

@@ -1,7 +1,4 @@
-/**
- * Group rules as documents: what people merged and split, for the future. A rule of a merge also names the group that the failures go
- * to, or the next one of them would open a group of the rule's own beside it.
- */
+/** Group rules as documents: what people merged and split, for the future. */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import { withNames } from "../../message/json.ts";
 import type { Events } from "../../observe/events.ts";
@@ -14,7 +11,7 @@ import type { GroupIdentity } from "./group.ts";
 
 export interface KeptGroupRule {
   readonly rule: GroupRule;
-  /** Where what it matches goes; null: the group of the rule itself (a split). */
+  /** Where what a merge matches goes, or the next one would open a group of the rule's own beside it; null: there (a split). */
   readonly target: GroupIdentity | null;
   /** The places (sink and frame, by the last part of a fingerprint) that were merged; elsewhere the rule has a group of its own. */
   readonly places: readonly string[];
@@ -25,9 +22,7 @@ export interface GroupRuleBook {
   readonly byId: ReadonlyMap<string, KeptGroupRule & { readonly version: number }>;
 }
 
-export function placeOf(fingerprint: string): string {
-  return fingerprint.split(".")[2] ?? "";
-}
+export const placeOf = (fingerprint: string): string => fingerprint.split(".")[2] ?? "";
 
 /** Documents have the names they began with: a rule that was kept then is read now. */
 const WRITTEN = { failureMatchId: "matchId", errorCode: "code", topFrame: "frame", groupRule: "rule", reason: "why" };

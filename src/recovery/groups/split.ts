@@ -1,7 +1,4 @@
-/**
- * Split by words. The rule's id is made from the group and the words, so that asking twice is one split, and asking again after a kill
- * moves what is left.
- */
+/** Split by words. The rule's id is made of the group and the words: asked for again after a kill, it moves what is left. */
 import { createHash } from "node:crypto";
 import { MakegoodError } from "../../message/errors.ts";
 import { isClosed } from "../candidates/candidate-state.ts";
