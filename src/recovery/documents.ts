@@ -29,9 +29,7 @@ const DOCUMENT = columns({
 
 export type StoredDocument = ReturnType<typeof DOCUMENT.of>;
 
-type Put = { readonly kind: "done" | "version_conflict"; readonly version: number };
-
-export async function putDocument(s: string, run: Run, write: DocumentWrite, { now }: At): Promise<Put> {
+export async function putDocument(s: string, run: Run, write: DocumentWrite, { now }: At) {
   const { kind, id, actor } = write;
   // Writers of one kind come one after the other.
   await run(
@@ -41,8 +39,8 @@ export async function putDocument(s: string, run: Run, write: DocumentWrite, { n
   const found = `select version::text, (text is null)::text from ${s}.recovery_document where kind = $1 and id = $2`;
   const [[last, deleted] = ["0", "true"]] = await run(found, [kind, id]);
   const version = deleted === "true" ? 0 : Number(last);
-  if (write.version !== version) return { kind: "version_conflict", version };
-  if (write.text === null && version === 0) return { kind: "done", version };
+  if (write.version !== version) return { kind: "version_conflict", version } as const;
+  if (write.text === null && version === 0) return { kind: "done", version } as const;
   const next = Number(last) + 1;
   const clock = clockSql(now);
   await run(
@@ -54,7 +52,7 @@ export async function putDocument(s: string, run: Run, write: DocumentWrite, { n
     [kind, id, next, write.text, actor],
   );
   await record(s, run, write.provenance ?? [], { now });
-  return { kind: "done", version: next };
+  return { kind: "done", version: next } as const;
 }
 
 export type Documents = ReturnType<typeof createDocuments>;

@@ -69,23 +69,6 @@ export interface NewOccurrence extends Pick<Occurrence, keyof typeof SAID> {
   readonly evaluate: boolean;
 }
 
-/** Ids and `occurrenceCount` as they are after the whole write, for a group that was merged those of the one it became part of. */
-export interface Ingested {
-  /** `conflict`: the key belongs to another payload; nothing is counted. */
-  readonly kind: "accepted" | "duplicate" | "conflict";
-  readonly groupId: number;
-  readonly candidateId: number;
-  /** The supplied one, else the group's own. */
-  readonly failureMatchId: string;
-  readonly occurrenceCount: number;
-  /** It made the group. */
-  readonly first: boolean;
-  /** It brought a resolved group back. */
-  readonly regression: boolean;
-  /** It was counted, has `evaluate`, and an evaluation of its group was queued with the write. */
-  readonly evaluationQueued: boolean;
-}
-
 export function failureOf({ topic, sink }: GroupIdentity, { errorCode, errorMessage, stackTrace }: Occurrence): Failure {
   return { topic, sink, errorCode, errorMessage, ...(stackTrace === null ? {} : { stackTrace }) };
 }
@@ -99,12 +82,8 @@ export interface OccurrencePage extends Page {
 const LOOKED_MAX = 5_000;
 
 /** Newest first, those of groups merged into it included. Of open ones (or others) a page has what the next few thousand hold of them. */
-export async function listOccurrences(
-  s: string,
-  run: Run,
-  groupId: number,
-  { limit, cursor, open, tenantId }: OccurrencePage,
-): Promise<Paged<Occurrence>> {
+export async function listOccurrences(s: string, run: Run, groupId: number, page: OccurrencePage): Promise<Paged<Occurrence>> {
+  const { limit, cursor, open, tenantId } = page;
   const record = occurrenceRecord(s);
   const values: unknown[] = [idCursor(cursor), pageLimit(limit) + 1, Number.isSafeInteger(groupId) ? groupId : 0];
   const tenant = tenantId === undefined ? "" : `and o.tenant_id = $${values.push(tenantId)} and o.tenant_id is not null`;
@@ -122,8 +101,8 @@ export async function listOccurrences(
     order by o.id desc`;
   const rows = await run(open === undefined ? newest(`${record.list}, null`, "$2::int") : looked, values);
   const found = rows.filter(([id]) => id !== null).map((row) => record.of(row));
-  const page = paged(found, limit, ({ occurrenceId }) => String(occurrenceId));
-  return { data: page.data, nextCursor: page.nextCursor ?? rows[0]?.at(-1) ?? null };
+  const { data, nextCursor } = paged(found, limit, ({ occurrenceId }) => String(occurrenceId));
+  return { data, nextCursor: nextCursor ?? rows[0]?.at(-1) ?? null };
 }
 
 /** A dead letter of ours (`d`, its lane `l` and topic `t`) that has not been ingested since it last died. */

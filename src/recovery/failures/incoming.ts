@@ -6,11 +6,11 @@ import { checkFields, isTopicName, payloadHash } from "../../message/validate.ts
 import { isUuid } from "../../platform/ids.ts";
 import type { Failure } from "../fingerprint/fingerprint.ts";
 import { mask } from "../fingerprint/mask.ts";
-import type { FailureReport, IngestAnswer } from "../recovery.ts";
+import type { FailureReport } from "../recovery.ts";
 import { isRecoveryTopic } from "../topics.ts";
 import { cleanName, cleanText, keptPayload, keptText, PAYLOAD_CHARS_MAX } from "./clean-text.ts";
 import type { DeadFailure, NewOccurrence } from "./failure.ts";
-import type { Intake } from "./intake.ts";
+import type { OwnLoopOptions } from "./own-loop.ts";
 
 /** Ready to be placed; its ledger key may depend on where it belongs. */
 export interface Incoming extends Omit<NewOccurrence, "group" | "requestKey"> {
@@ -71,10 +71,7 @@ function asJson(payload: string): string {
 }
 
 /** Idempotent by its key: the hash of the exact payload tells a repeat from another failure under the same key. */
-export async function ingestReport(
-  { prepare, intake }: { readonly prepare: () => Promise<void>; readonly intake: Pick<Intake, "take"> },
-  report: FailureReport,
-): Promise<IngestAnswer> {
+export async function ingestReport({ prepare, intake }: Pick<OwnLoopOptions, "prepare" | "intake">, report: FailureReport) {
   const incoming = incomingOf(report);
   await prepare();
   const { kind, first: _, ...answer } = await intake.take(incoming);

@@ -8,6 +8,7 @@ import { columns, flag, int, text, textOrNull } from "../columns.ts";
 import { type GroupIdentity, IDENTITY_COLUMNS, identityOf } from "../groups/group.ts";
 import { candidateColumns, candidateOf } from "../rows.ts";
 import type { NewOccurrence } from "./failure.ts";
+import type { Entry } from "./ingest.ts";
 
 /** The group that a merged one became part of, else itself. */
 const ROOT = "coalesce(g.merged_into, g.id)::text";
@@ -156,12 +157,7 @@ export async function latestOf(s: string, run: Run, ids: readonly string[]) {
 }
 
 /** Inserts what is new to the ledger; returns the keys that were not. */
-export async function insertOccurrences(
-  s: string,
-  run: Run,
-  entries: readonly { readonly occurrence: NewOccurrence; readonly group: string }[],
-  now: Date,
-): Promise<string[]> {
+export async function insertOccurrences(s: string, run: Run, entries: readonly Entry[], now: Date): Promise<string[]> {
   if (entries.length === 0) return [];
   const values = entries.map(({ group, occurrence: { message, ...o } }): unknown[] => [
     ...[group, o.requestKey, o.payloadHash, o.source, o.failureMatchId, message?.id, message?.generation, message?.attempts],
@@ -207,14 +203,7 @@ const countSql = (s: string, clock: string) => `with g as (
   where d.id = any ($4::uuid[]) and d.attempts = ${beside("$5::smallint[]", "$4::uuid[]", "d.id")}`;
 
 /** `counts`: by group; `evaluated`: candidates; `deaths`: each message once. */
-export async function count(
-  s: string,
-  run: Run,
-  counts: ReadonlyMap<string, number>,
-  evaluated: readonly number[],
-  deaths: readonly Death[],
-  now: Date,
-): Promise<void> {
+export function count(s: string, run: Run, counts: Map<string, number>, evaluated: number[], deaths: Death[], now: Date) {
   const died = (["id", "attempts", "group", "occurrenceId"] as const).map((name) => deaths.map((death) => death[name]));
-  await run(countSql(s, clockSql(now)), [[...counts.keys()], [...counts.values()], evaluated, ...died]);
+  return run(countSql(s, clockSql(now)), [[...counts.keys()], [...counts.values()], evaluated, ...died]);
 }

@@ -13,13 +13,14 @@ import { askEvaluation, type IngestSettings, makesRoom } from "../candidates/whe
 import { bringsBack } from "../groups/version-order.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
-import type { FailedMessage, Ingested, NewOccurrence } from "./failure.ts";
+import type { FailedMessage, NewOccurrence } from "./failure.ts";
 import * as sql from "./ingest-sql.ts";
 
 /** One occurrence on its way in. */
-interface Entry {
+export interface Entry {
   readonly occurrence: NewOccurrence;
-  kind: Ingested["kind"];
+  /** `conflict`: the key belongs to another payload; nothing is counted. */
+  kind: "accepted" | "duplicate" | "conflict";
   /** The group's root; empty until it is known or made. */
   group: string;
   /** What the ledger has of it, where it has. */
@@ -171,7 +172,9 @@ interface Standing extends LatestOfGroup {
   readonly back: Entry | undefined;
 }
 
-async function standingsOf(s: string, run: Run, entries: readonly Entry[]): Promise<Map<string, Standing>> {
+type Standings = ReadonlyMap<string, Standing>;
+
+async function standingsOf(s: string, run: Run, entries: readonly Entry[]): Promise<Standings> {
   const groups = [...new Set(entries.map((e) => e.group))];
   const latest = await sql.latestOf(s, run, groups);
   return new Map(
@@ -186,13 +189,7 @@ async function standingsOf(s: string, run: Run, entries: readonly Entry[]): Prom
 }
 
 /** A new round where there is none, or where the last one is closed and makes room for what was counted. */
-async function openDueRounds(
-  s: string,
-  run: Run,
-  standings: ReadonlyMap<string, Standing>,
-  settings: IngestSettings,
-  now: Date,
-): Promise<void> {
+async function openDueRounds(s: string, run: Run, standings: Standings, settings: IngestSettings, now: Date): Promise<void> {
   const due = [...standings].filter(([, { candidate, counted, back, resolved }]) => {
     if (!candidate) return true;
     if (counted.length === 0 || resolved || !isClosed(candidate)) return false;
@@ -207,7 +204,7 @@ async function openDueRounds(
 }
 
 /** Resolved groups that failures of this write bring back, with the version of the first; on record with the candidate of the new round. */
-async function bringBack(s: string, run: Run, standings: ReadonlyMap<string, Standing>, now: Date): Promise<void> {
+async function bringBack(s: string, run: Run, standings: Standings, now: Date): Promise<void> {
   const regressions = [...standings].flatMap(([group, { back, resolvedIn, candidate }]) => {
     if (!back) return [];
     return [
@@ -226,7 +223,7 @@ async function bringBack(s: string, run: Run, standings: ReadonlyMap<string, Sta
 }
 
 /** Once per group in which something was counted that may be evaluated. */
-function ask(standings: ReadonlyMap<string, Standing>, settings: IngestSettings, now: Date) {
+function ask(standings: Standings, settings: IngestSettings, now: Date) {
   const messages: NewMessage[] = [];
   const candidates: number[] = [];
   for (const { candidate, counted, resolved, occurrenceCount: before } of standings.values()) {
@@ -254,15 +251,22 @@ function deathsOf(entries: readonly Entry[]): sql.Death[] {
   return [...deaths.values()];
 }
 
-function answer({ kind, group, occurrence, first, queued }: Entry, of: Standing): Ingested {
+/** Ids and the count are as after the whole write, for a group that was merged those of the one it became part of. */
+function answer({ kind, group, occurrence, first, queued }: Entry, of: Standing) {
+  const counted = kind === "accepted";
   return {
     kind,
     groupId: Number(group),
     candidateId: of.candidate?.candidateId ?? 0,
+    /** The supplied one, else the group's own. */
     failureMatchId: occurrence.failureMatchId ?? of.failureMatchId,
     occurrenceCount: of.occurrenceCount + of.counted.length,
-    first: first && kind === "accepted",
-    regression: of.back !== undefined && kind === "accepted",
+    /** It made the group. */
+    first: first && counted,
+    /** It brought a resolved group back. */
+    regression: of.back !== undefined && counted,
     evaluationQueued: queued,
   };
 }
+
+export type Ingested = Readonly<ReturnType<typeof answer>>;

@@ -5,8 +5,8 @@ import type { IngestSettings } from "../candidates/when.ts";
 import { scopeOf } from "../fingerprint/group-rules.ts";
 import type { GroupIdentity } from "../groups/group.ts";
 import type { Records } from "../records.ts";
-import type { Ingested } from "./failure.ts";
 import type { Incoming } from "./incoming.ts";
+import type { Ingested } from "./ingest.ts";
 import type { GroupJoins } from "./join-groups.ts";
 import type { FailurePlaces, Scope } from "./place-failures.ts";
 

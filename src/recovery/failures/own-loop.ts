@@ -8,7 +8,7 @@ import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { Records } from "../records.ts";
 import type { RecoverySettings } from "../settings.ts";
 import { NOT_INGESTED, RECOVERY_TOPIC } from "../topics.ts";
-import type { DeadFailure, Ingested } from "./failure.ts";
+import type { DeadFailure } from "./failure.ts";
 import { failingOf, incomingOfDead, sinkName } from "./incoming.ts";
 import { type Intake, mayPass } from "./intake.ts";
 
@@ -38,8 +38,8 @@ export function createOwnIngest(options: OwnLoopOptions) {
   const failing = new Set<string>();
   const unwritable = new Set<string>();
 
-  /** A failure that cannot be written is reported and skipped until the next process tries it: the others go on. */
-  async function takeAll(failures: readonly DeadFailure[]): Promise<Ingested[]> {
+  async function hand(failures: readonly DeadFailure[]): Promise<void> {
+    const startedMs = clock.monotonicMs();
     const sinks = new Map<string, string>();
     for (const topic of new Set(failures.map((each) => each.topic))) sinks.set(topic, sinkName(await store.topics.get(topic)));
     const incoming = failures.map((each) => incomingOfDead(each, sinks.get(each.topic) as string, appVersion));
@@ -48,16 +48,12 @@ export function createOwnIngest(options: OwnLoopOptions) {
       const one = taken[i];
       if (one?.status !== "rejected") continue;
       if (mayPass(one.reason) || unwritable.size >= UNWRITABLE_MAX) throw one.reason;
+      // It is skipped until the next process tries it: the others go on.
       unwritable.add(deathOf(failure));
       const detail = { message: failure.id, topic: failure.topic, error: errorText(one.reason) };
       events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
     }
-    return taken.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
-  }
-
-  async function hand(failures: readonly DeadFailure[]): Promise<void> {
-    const startedMs = clock.monotonicMs();
-    const ingested = await takeAll(failures);
+    const ingested = taken.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     const ms = clock.monotonicMs() - startedMs;
     for (const status of ["accepted", "duplicate"] as const) {
       const of = ingested.filter(({ kind }) => kind === status);

@@ -31,15 +31,12 @@ export type GroupChanged =
 
 const known = (ids: readonly number[]): string[] => ids.filter(Number.isSafeInteger).map(String);
 
-/** `work` has the groups' latest candidates and says which group to answer with. */
-async function change(
-  s: string,
-  run: Run,
-  ids: readonly number[],
-  { document, provenance, now: fixed }: GroupChange,
-  work: (candidates: readonly (Candidate | null)[], now: Date) => Promise<number>,
-): Promise<GroupChanged> {
-  const { now } = await lockGroups(s, run, known(ids), fixed);
+/** Has the groups' latest candidates, and says which group to answer with. */
+type Work = (candidates: readonly (Candidate | null)[], now: Date) => Promise<number>;
+
+async function change(s: string, run: Run, ids: readonly number[], request: GroupChange, work: Work): Promise<GroupChanged> {
+  const { document, provenance } = request;
+  const { now } = await lockGroups(s, run, known(ids), request.now);
   const latest = await latestOf(s, run, known(ids));
   const candidates = ids.map((groupId) => latest.get(String(groupId))?.candidate ?? null);
   const groups: Group[] = [];
@@ -63,7 +60,7 @@ type Merge = GroupChange & { readonly from: number; readonly into: number };
 
 const merge = (s: string, run: Run, request: Merge) =>
   change(s, run, [request.from, request.into], request, async ([candidate], now) => {
-    await endCandidate(s, run, candidate, request.provenance[0], `merged into group ${request.into}`, now);
+    await endCandidate(s, run, candidate, request.provenance[0] ?? SYSTEM, `merged into group ${request.into}`, now);
     await run(
       `with f as (update ${s}.recovery_group g set merged_into = $2::bigint, version = g.version + (g.id = $1::bigint)::int, open = 0
           where g.id = $1::bigint or g.merged_into = $1::bigint)
@@ -77,14 +74,7 @@ const merge = (s: string, run: Run, request: Merge) =>
   });
 
 /** The open candidate of a group that becomes part of another, or is resolved, has nothing left to be about. */
-async function endCandidate(
-  s: string,
-  run: Run,
-  candidate: Candidate | null | undefined,
-  by: Actor | undefined,
-  reason: string,
-  now: Date,
-): Promise<void> {
+async function endCandidate(s: string, run: Run, candidate: Candidate | null | undefined, by: Actor, reason: string, now: Date) {
   if (!candidate || isClosed(candidate)) return;
   const approved = candidate.decision === "approved";
   await run(
@@ -93,7 +83,7 @@ async function endCandidate(
     [candidate.candidateId],
   );
   const { candidateId, groupId, selectedAction: action } = candidate;
-  const ended = line(approved ? "skipped" : "rejected", by ?? SYSTEM, { candidateId, groupId, action, reason });
+  const ended = line(approved ? "skipped" : "rejected", by, { candidateId, groupId, action, reason });
   await record(s, run, [ended], { now });
 }
 

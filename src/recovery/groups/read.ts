@@ -6,13 +6,12 @@ import type { Fingerprints } from "../fingerprint/fingerprint.ts";
 import { OVERFLOW } from "../fingerprint/learner.ts";
 import { why } from "../fingerprint/why.ts";
 import type { Records } from "../records.ts";
-import type { GroupDetail } from "../recovery.ts";
 import type { Group } from "./group.ts";
 import type { GroupRuleBook } from "./rule-documents.ts";
 
 export interface GroupDetailDeps {
-  readonly recovery: Pick<Records, "group" | "candidateOf" | "occurrences">;
-  readonly places: Pick<FailurePlaces, "trial">;
+  readonly recovery: Records;
+  readonly places: FailurePlaces;
   readonly groupRules: () => Promise<GroupRuleBook>;
 }
 
@@ -25,7 +24,7 @@ export async function existingGroup(recovery: Pick<Records, "group">, groupId: n
   return group;
 }
 
-export async function groupDetail({ recovery, places, groupRules }: GroupDetailDeps, groupId: number): Promise<GroupDetail> {
+export async function groupDetail({ recovery, places, groupRules }: GroupDetailDeps, groupId: number) {
   const group = await existingGroup(recovery, groupId);
   const [candidate, { data: occurrences }, book, fingerprints] = await Promise.all([
     recovery.candidateOf(groupId),

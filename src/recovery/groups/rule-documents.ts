@@ -6,7 +6,7 @@ import type { Documents, StoredDocument } from "../documents.ts";
 import { type GroupRule, type GroupRules, RULE_LIMITS, RuleTable } from "../fingerprint/group-rules.ts";
 import { line } from "../provenance.ts";
 import type { Records } from "../records.ts";
-import type { Actor, GroupRuleInfo } from "../recovery.ts";
+import type { Actor } from "../recovery.ts";
 import type { GroupIdentity } from "./group.ts";
 
 export interface KeptGroupRule {
@@ -78,15 +78,13 @@ export function dropGroupRule({ put }: Pick<Documents, "put">, id: string, versi
 }
 
 /** For people: what was decided, by whom and why. */
-export async function listGroupRules(
-  { documents }: Pick<Records, "documents">,
-  book: () => Promise<GroupRuleBook>,
-): Promise<GroupRuleInfo[]> {
+export async function listGroupRules({ documents }: Pick<Records, "documents">, book: () => Promise<GroupRuleBook>) {
   const { byId } = await book();
   return (await documents.list("group_rule")).map((stored) => infoOf(stored, byId.has(stored.id)));
 }
 
-function infoOf({ id, text, version, actor, at }: StoredDocument, used: boolean): GroupRuleInfo {
+/** Not `used`: it is past the limit of rules, or cannot be read, and then it has no kind. */
+function infoOf({ id, text, version, actor, at }: StoredDocument, used: boolean) {
   const kept = { id, version, actor, at, used };
   try {
     const { kind, topic, errorCode, templates, words = [], reason } = readGroupRule(text).rule;
@@ -98,12 +96,7 @@ function infoOf({ id, text, version, actor, at }: StoredDocument, used: boolean)
 }
 
 /** About failures to come: what was counted stays where it is, and groups that were merged stay merged. `from`: its version; null: any. */
-export async function deleteGroupRule(
-  { documents }: Pick<Records, "documents">,
-  id: string,
-  from: number | null,
-  actor: Actor,
-): Promise<void> {
+export async function deleteGroupRule({ documents }: Records, id: string, from: number | null, actor: Actor): Promise<void> {
   const stored = await documents.get("group_rule", id);
   if (stored === null) throw new MakegoodError("rule_not_found", `There is no group rule ${id}.`, { rule: id });
   const version = from ?? stored.version;

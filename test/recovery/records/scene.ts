@@ -7,7 +7,8 @@ import type { ClaimedMessage, NewMessage } from "../../../src/message/message.ts
 import type { Settlement } from "../../../src/message/settlement.ts";
 import type { Candidate, CandidateWrite } from "../../../src/recovery/candidates/candidate.ts";
 import type { IngestSettings } from "../../../src/recovery/candidates/when.ts";
-import type { Ingested, NewOccurrence } from "../../../src/recovery/failures/failure.ts";
+import type { NewOccurrence } from "../../../src/recovery/failures/failure.ts";
+import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
 import { failureMatchId } from "../../../src/recovery/fingerprint/match-id.ts";
 import type { GroupIdentity } from "../../../src/recovery/groups/group.ts";
 import type { Paged } from "../../../src/recovery/pages.ts";

@@ -5,8 +5,9 @@
 import { expect, it } from "vitest";
 import { MakegoodError } from "../../../../src/message/errors.ts";
 import { INGEST_MAX } from "../../../../src/recovery/candidates/candidate-state.ts";
-import type { Ingested, NewOccurrence } from "../../../../src/recovery/failures/failure.ts";
+import type { NewOccurrence } from "../../../../src/recovery/failures/failure.ts";
 import type { Incoming } from "../../../../src/recovery/failures/incoming.ts";
+import type { Ingested } from "../../../../src/recovery/failures/ingest.ts";
 import { createIntake } from "../../../../src/recovery/failures/intake.ts";
 import type { FailurePlaces } from "../../../../src/recovery/failures/place-failures.ts";
 import type { GroupIdentity } from "../../../../src/recovery/groups/group.ts";
