@@ -89,7 +89,7 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const groupRules = createGroupRules(documents, events);
   const ingesting = { ids, rejectedRestMs: settings.rejectedRestMs };
 
-  const places = createFailurePlaces({ documents, groupRules });
+  const places = createFailurePlaces(documents, groupRules);
   const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, settings: ingesting, clock });
   const regressed = ({ groupId, candidateId }: Ingested) =>
     events.emit({ type: "lifecycle", what: "recovery_regression", detail: { group: groupId, candidate: candidateId } });

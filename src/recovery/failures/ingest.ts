@@ -195,9 +195,8 @@ async function openDueRounds(s: string, run: Run, standings: Standings, settings
     if (counted.length === 0 || resolved || !isClosed(candidate)) return false;
     return back || makesRoom(candidate, now, settings.rejectedRestMs);
   });
-  const rounds = due.map(([group, { candidate, version }]) => {
-    return { group, round: (candidate?.round ?? 0) + 1, groupVersion: version };
-  });
+  const roundOf = (candidate: Candidate | null): number => (candidate?.round ?? 0) + 1;
+  const rounds = due.map(([group, of]) => ({ group, round: roundOf(of.candidate), groupVersion: of.version }));
   for (const [group, candidate] of await openRounds(s, run, rounds, now)) {
     Object.assign(standings.get(group) as Standing, { candidate });
   }
@@ -205,19 +204,18 @@ async function openDueRounds(s: string, run: Run, standings: Standings, settings
 
 /** Resolved groups that failures of this write bring back, with the version of the first; on record with the candidate of the new round. */
 async function bringBack(s: string, run: Run, standings: Standings, now: Date): Promise<void> {
-  const regressions = [...standings].flatMap(([group, { back, resolvedIn, candidate }]) => {
-    if (!back) return [];
-    return [
-      { groupId: Number(group), version: back.occurrence.version ?? null, resolvedIn, candidateId: candidate?.candidateId },
-    ];
-  });
-  if (regressions.length === 0) return;
+  const regressed = [...standings].filter(([, { back }]) => back);
+  if (regressed.length === 0) return;
+  const versions = regressed.map(([, { back }]) => back?.occurrence.version ?? null);
   const text = `update ${s}.recovery_group g set regressed_at = ${clockSql(now)}, regressed_in = x.version
     from unnest($1::bigint[], $2::text[]) x(id, version) where g.id = x.id`;
-  await run(text, [regressions.map(({ groupId }) => groupId), regressions.map(({ version }) => version)]);
-  const lines = regressions.map(({ groupId, version, resolvedIn, candidateId }) => {
-    const reason = `it was resolved${resolvedIn === null ? "" : ` in ${resolvedIn}`} and failed again${version === null ? "" : ` in ${version}`}`;
-    return line("regression", SYSTEM, { groupId, candidateId, reason, details: { version, resolved_in: resolvedIn } });
+  await run(text, [regressed.map(([group]) => group), versions]);
+  const within = (version: string | null): string => (version === null ? "" : ` in ${version}`);
+  const lines = regressed.map(([group, { resolvedIn, candidate }], i) => {
+    const version = versions[i] ?? null;
+    const reason = `it was resolved${within(resolvedIn)} and failed again${within(version)}`;
+    const details = { version, resolved_in: resolvedIn };
+    return line("regression", SYSTEM, { groupId: Number(group), candidateId: candidate?.candidateId, reason, details });
   });
   await record(s, run, lines, { now });
 }

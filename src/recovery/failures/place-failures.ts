@@ -51,14 +51,9 @@ function templateDocuments(documents: Documents): TemplateStore {
   };
 }
 
-export interface FailurePlacesOptions {
-  readonly documents: Documents;
-  readonly groupRules: () => Promise<GroupRuleBook>;
-}
-
 export type FailurePlaces = ReturnType<typeof createFailurePlaces>;
 
-export function createFailurePlaces({ documents, groupRules }: FailurePlacesOptions) {
+export function createFailurePlaces(documents: Documents, groupRules: () => Promise<GroupRuleBook>) {
   const fingerprints = new finger.Fingerprints();
   const templates = templateDocuments(documents);
   /** The size of a scope's learner, and the store's revision of all templates, when it was last brought in line. */

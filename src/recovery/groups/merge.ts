@@ -1,5 +1,6 @@
 /** Merge by hand, a decision for the future as well: a rule is in the same write. Asked for again after a kill, it does what is left. */
 import { MakegoodError } from "../../message/errors.ts";
+import type { Candidate } from "../candidates/candidate.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
 import { mergeRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
 import { everyPage } from "../pages.ts";
@@ -36,17 +37,24 @@ export async function mergeGroups(deps: RegroupDeps, into: number, from: readonl
 
 async function merge(deps: RegroupDeps, into: Group, parts: readonly Group[], why: string, actor: Actor): Promise<Group> {
   const { recovery, groupRules, ids } = deps;
-  // Asked before anything is written; the store asks once more.
+  const candidates: (Candidate | null)[] = [];
   for (const each of [into, ...parts]) {
     const latest = await recovery.candidateOf(each.groupId);
+    // Before anything is written; the store asks once more.
     if (latest && isExecuting(latest)) throw cannotChange(each);
+    candidates.push(latest);
   }
   const book = await groupRules();
   // Across topics or codes the pointer alone decides, also for what the template becomes (join-groups.ts).
   const alike = parts.filter(({ topic, errorCode }) => topic === into.topic && errorCode === into.errorCode);
   const templates = await templatesOf(recovery, [into, ...alike], book);
   const decision = alike.length > 0 ? mergeDecision(book, into, alike, templates, why, ids) : null;
-  await reopen(deps, into, parts, why, actor);
+  const [own, ...theirs] = candidates;
+  const open = parts.some(({ openMessages }) => openMessages > 0) || theirs.some((one) => one && !isClosed(one));
+  // The merge ends the suggestions of the others: their open failures need one too.
+  if (own && isClosed(own) && open) {
+    await recovery.reopen(into.groupId, { ids }, [line("reopened", actor, { groupId: into.groupId, reason: why })]);
+  }
   let group = into;
   for (const [i, { groupId: from }] of parts.entries()) {
     const details = { from, into: into.groupId, rule: decision?.id ?? null };
@@ -59,18 +67,6 @@ async function merge(deps: RegroupDeps, into: Group, parts: readonly Group[], wh
     await dropGroupRule(recovery.documents, id, version, `contained in ${decision?.id}`, actor);
   }
   return group;
-}
-
-/** Before the merge, which ends the suggestions of the others: their open failures need a suggestion too. */
-async function reopen({ recovery, ids }: RegroupDeps, { groupId }: Group, parts: readonly Group[], reason: string, actor: Actor) {
-  const latest = await recovery.candidateOf(groupId);
-  if (latest === null || !isClosed(latest)) return;
-  let open = parts.some(({ openMessages }) => openMessages > 0);
-  for (const part of open ? [] : parts) {
-    const theirs = await recovery.candidateOf(part.groupId);
-    open ||= theirs !== null && !isClosed(theirs);
-  }
-  if (open) await recovery.reopen(groupId, { ids }, [line("reopened", actor, { groupId, reason })]);
 }
 
 /**

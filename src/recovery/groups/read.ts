@@ -7,13 +7,10 @@ import { OVERFLOW } from "../fingerprint/learner.ts";
 import { why } from "../fingerprint/why.ts";
 import type { Records } from "../records.ts";
 import type { Group } from "./group.ts";
+import type { RegroupDeps } from "./merge.ts";
 import type { GroupRuleBook } from "./rule-documents.ts";
 
-export interface GroupDetailDeps {
-  readonly recovery: Records;
-  readonly places: FailurePlaces;
-  readonly groupRules: () => Promise<GroupRuleBook>;
-}
+type GroupDetailDeps = Pick<RegroupDeps, "recovery" | "groupRules"> & { readonly places: FailurePlaces };
 
 const NEWEST_OCCURRENCES = 20;
 const VALUES_SHOWN = 5;
