@@ -7,8 +7,7 @@ import { clockSql } from "../store/shared/clock-sql.ts";
 import type { At } from "../store/store.ts";
 import type { Paged } from "./pages.ts";
 import { idCursor, type Page, paged, pageLimit } from "./pages.ts";
-import type { NewProvenance, Provenance } from "./provenance.ts";
-import { PROVENANCE } from "./rows.ts";
+import { type NewProvenance, PROVENANCE, type Provenance } from "./provenance.ts";
 
 const insertSql = (s: string, now: Date | undefined) => `insert into ${s}.recovery_provenance
     (at, group_id, candidate_id, redrive_id, event, actor, actor_type, reason, rule, action, confidence_before, confidence_after, duration_ms, details)

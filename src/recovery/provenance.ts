@@ -1,8 +1,29 @@
 /** One line of the record: who did what to which group or candidate, and why. */
+import { columns, int, intOrNull, moment, text, textOrNull } from "./columns.ts";
 import type { Actor } from "./recovery.ts";
-import type { PROVENANCE } from "./rows.ts";
 
 export type ActorType = "system" | "human" | "agent";
+
+/** Of `recovery_provenance p`: the append-only record. Nothing ever changes or deletes a line (DR-40). */
+export const PROVENANCE = columns({
+  provenanceId: int("p.id"),
+  at: moment("p.at"),
+  groupId: intOrNull("p.group_id"),
+  candidateId: intOrNull("p.candidate_id"),
+  redriveId: textOrNull("p.redrive_id"),
+  /** created, rule_evaluated, action_selected, approved, rejected, executing, executed, … */
+  eventType: text("p.event"),
+  actor: text("p.actor"),
+  actorType: text<ActorType>("p.actor_type"),
+  reason: textOrNull("p.reason"),
+  ruleId: textOrNull("p.rule"),
+  action: textOrNull("p.action"),
+  confidenceBefore: intOrNull("p.confidence_before"),
+  confidenceAfter: intOrNull("p.confidence_after"),
+  durationMs: intOrNull("p.duration_ms"),
+  /** JSON text. */
+  details: textOrNull("p.details"),
+});
 
 export type Provenance = ReturnType<typeof PROVENANCE.of>;
 

@@ -1,9 +1,7 @@
-/** SQL that several folders of recovery share, and records that have no folder. */
+/** SQL that several folders of recovery share. */
 import type { Row } from "../store/home.ts";
 import { epoch, fromEpoch } from "../store/shared/clock-sql.ts";
 import type { Candidate } from "./candidates/candidate.ts";
-import { columns, int, intOrNull, moment, text, textOrNull } from "./columns.ts";
-import type { ActorType } from "./provenance.ts";
 
 export const number = (text: string | null | undefined): number | null =>
   text === null || text === undefined ? null : Number(text);
@@ -60,24 +58,3 @@ export function candidateOf(row: Row): Candidate {
     reportsThrough: number(row[24]),
   };
 }
-
-/** Of `recovery_provenance p`: the append-only record. Nothing ever changes or deletes a line (DR-40). */
-export const PROVENANCE = columns({
-  provenanceId: int("p.id"),
-  at: moment("p.at"),
-  groupId: intOrNull("p.group_id"),
-  candidateId: intOrNull("p.candidate_id"),
-  redriveId: textOrNull("p.redrive_id"),
-  /** created, rule_evaluated, action_selected, approved, rejected, executing, executed, … */
-  eventType: text("p.event"),
-  actor: text("p.actor"),
-  actorType: text<ActorType>("p.actor_type"),
-  reason: textOrNull("p.reason"),
-  ruleId: textOrNull("p.rule"),
-  action: textOrNull("p.action"),
-  confidenceBefore: intOrNull("p.confidence_before"),
-  confidenceAfter: intOrNull("p.confidence_after"),
-  durationMs: intOrNull("p.duration_ms"),
-  /** JSON text. */
-  details: textOrNull("p.details"),
-});

@@ -38,10 +38,7 @@ export function keptPayload(payload: string): string {
 /** The longest escape of one character: six, as in a line break written as \u000a. */
 const ESCAPE_CHARS = 6;
 
-/**
- * At least the first `charsMax` characters of the text that `source` (valid JSON, quotes included) stands for: of a long text only a part
- * counts, and decoding the rest (a million escapes) would hold up everybody else.
- */
+/** At least the first `charsMax` characters of a text in JSON, quotes included: decoding the rest of it would hold up everybody else. */
 export function headOf(source: string, charsMax: number): string {
   const most = 1 + ESCAPE_CHARS * charsMax;
   if (source.length <= most + 1) return JSON.parse(source) as string;

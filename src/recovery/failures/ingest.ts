@@ -1,7 +1,4 @@
-/**
- * INGEST: ledger, occurrence, count, candidate, evaluation message and the mark on the dead letter are one transaction (DR-26). The
- * rows of the groups are taken first, so counts are exact.
- */
+/** INGEST: ledger, occurrence, count, candidate, evaluation message and the mark on the dead letter are one transaction (DR-26). */
 import { MakegoodError } from "../../message/errors.ts";
 import type { NewMessage } from "../../message/message.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
@@ -53,6 +50,7 @@ async function ingestAll(s: string, inside: Inside, occurrences: readonly NewOcc
 
   const placed = entries.filter((e) => e.group !== "");
   const groups = placed.map((e) => e.group);
+  // Before anything is counted, so counts are exact.
   const { now, rootOf } = await sql.lockGroups(s, run, groups, fixed);
   for (const entry of placed) entry.group = rootOf.get(entry.group) ?? entry.group;
   // What was read before the wait may have moved to another group since.

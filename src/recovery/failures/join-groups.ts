@@ -14,7 +14,7 @@ import type { Records } from "../records.ts";
 import { mayPass } from "./intake.ts";
 import type { Scope } from "./place-failures.ts";
 
-/** I10 */
+/** I10: scopes that wait for another try. */
 const AGAIN_MAX = 1_000;
 
 export interface GroupJoinsOptions {

@@ -21,11 +21,10 @@ const IDENTITY = {
 export type GroupIdentity = RecordOf<typeof IDENTITY>;
 
 export const IDENTITY_COLUMNS = Object.values(IDENTITY).map(({ sql }) => sql.replace("g.", ""));
-const IDENTITY_MEMBERS = Object.keys(IDENTITY) as (keyof GroupIdentity)[];
 
 /** In the order of `IDENTITY_COLUMNS`. */
 export const identityOf = (group: GroupIdentity) =>
-  Object.fromEntries(IDENTITY_MEMBERS.map((name) => [name, group[name]])) as unknown as GroupIdentity;
+  Object.fromEntries(Object.keys(IDENTITY).map((name) => [name, group[name as keyof GroupIdentity]])) as unknown as GroupIdentity;
 
 /** See rolling-counts.ts. */
 const openOf = (

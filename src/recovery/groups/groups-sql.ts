@@ -16,19 +16,11 @@ export async function readGroup(s: string, run: Run, groupId: number): Promise<G
   return row ? record.of(row) : null;
 }
 
-/** By which columns a list goes, newest or largest first, and how the cursor says where the last group of a page stands. */
-const ORDERS = {
-  recent: {
-    by: ["g.last_at", "g.id"],
-    place: "(extract(epoch from g.last_at) * 1000000)::bigint || '.' || g.id",
-    reads: [(n: string) => `timestamptz 'epoch' + ${n}::bigint * interval '1 microsecond'`, (n: string) => `${n}::bigint`],
-  },
-  size: {
-    by: ["g.open_now", "g.occurrences", "g.id"],
-    place: "g.open_now || '.' || g.occurrences || '.' || g.id",
-    reads: [0, 1, 2].map(() => (n: string) => `${n}::bigint`),
-  },
-} as const;
+/** By which columns a list goes, newest or largest first; a cursor says where the last group of a page stands. */
+const ORDERS = { recent: ["g.last_at", "g.id"], size: ["g.open_now", "g.occurrences", "g.id"] } as const;
+const inCursor = (column: string) => (column === "g.last_at" ? "(extract(epoch from g.last_at) * 1000000)::bigint" : column);
+const fromCursor = (column: string, n: string) =>
+  column === "g.last_at" ? `timestamptz 'epoch' + ${n}::bigint * interval '1 microsecond'` : `${n}::bigint`;
 
 /** What is in fewer groups (a tenant's failures, reported ones) is looked up; in more, it is met soon by who goes through all of them. */
 const FEW = 300;
@@ -52,17 +44,15 @@ function ofTenantSql(s: string): string {
 const reportedSql = (s: string) =>
   `select coalesce(m.merged_into, m.id)::text from ${s}.recovery_group m where m.reports > 0 limit ${FEW + 1}`;
 
-type Few = Readonly<Record<"ofTenant" | "reported", readonly string[] | null>>;
-
-function groupsSql(s: string, filter: GroupFilter, found: Few): { text: string; values: unknown[] } {
+function groupsSql(s: string, filter: GroupFilter, found: Readonly<Record<"ofTenant" | "reported", string[] | null>>) {
   const values: unknown[] = [];
   const param = (value: unknown) => `$${values.push(value)}`;
-  const { by, place, reads } = ORDERS[filter.order ?? "recent"];
+  const by: readonly string[] = ORDERS[filter.order ?? "recent"];
   const where = [filter.merged ? "true" : "g.merged_into is null"];
   if (filter.cursor !== undefined) {
     const parts = filter.cursor.split(".");
-    if (parts.length !== reads.length || !parts.every((part) => /^-?\d{1,18}$/.test(part))) throw badCursor();
-    where.push(`(${by.join(", ")}) < (${reads.map((read, i) => read(param(parts[i]))).join(", ")})`);
+    if (parts.length !== by.length || !parts.every((part) => /^-?\d{1,18}$/.test(part))) throw badCursor();
+    where.push(`(${by.join(", ")}) < (${by.map((column, i) => fromCursor(column, param(parts[i]))).join(", ")})`);
   }
   if (filter.topic !== undefined) where.push(`g.topic = ${param(filter.topic)}`);
   if (filter.errorCode !== undefined) where.push(`g.code = ${param(filter.errorCode)}`);
@@ -84,7 +74,7 @@ function groupsSql(s: string, filter: GroupFilter, found: Few): { text: string; 
   };
   // Groups whose count is on its way are few and are read all; the others come from an index in their order, no more than asked for.
   const text = `with p as materialized (${pendingOpen(s)})
-    select ${groupRecord(s, "g.open_now").list}, ${place} from (
+    select ${groupRecord(s, "g.open_now").list}, ${by.map(inCursor).join(" || '.' || ")} from (
       ${part(`${s}.recovery_group g`, "g.open", "and g.id not in (select p.id from p)")}
       union all ${part(`p join ${s}.recovery_group g on g.id = p.id`, "g.open + p.n")}) g ${order}`;
   return { text, values };

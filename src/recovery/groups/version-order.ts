@@ -1,11 +1,8 @@
-/**
- * Which of two versions of a program came first: by the rules of semantic versioning where both follow them, else by dotted numbers, else it
- * is known only that equal ones are equal. A failure brings a resolved group back unless its version is known to be an earlier one.
- */
+/** Which of two versions of a program came first, and whether a failure of one brings back what was resolved in the other. */
 const SEMVER = /^v?(\d{1,15}\.\d{1,15}\.\d{1,15})(?:-([0-9a-z.-]+))?(?:\+[0-9a-z.-]+)?$/i;
 const DOTTED = /^v?(\d{1,15}(?:\.\d{1,15})*)$/i;
 
-/** Below 0: `a` came before `b`; null: it cannot be told. */
+/** By semantic versioning where both follow it, else by dotted numbers. Below 0: `a` came before `b`; null: it cannot be told. */
 export function versionOrder(a: string, b: string): number | null {
   for (const form of [SEMVER, DOTTED]) {
     const [one, other] = [form.exec(a), form.exec(b)];
@@ -14,7 +11,7 @@ export function versionOrder(a: string, b: string): number | null {
   return a === b ? 0 : null;
 }
 
-/** Whether a failure of this version shows that what was resolved in another is there again. Without a version nobody knows: it does. */
+/** Unless it is known to be of an earlier version. */
 export function bringsBack(version: string | null | undefined, resolvedIn: string | null): boolean {
   if (!version || !resolvedIn) return true;
   return (versionOrder(version, resolvedIn) ?? 0) >= 0;
