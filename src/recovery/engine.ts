@@ -22,20 +22,18 @@ import type { CandidateDeps } from "./candidates/found.ts";
 import { candidateDetail, candidateList } from "./candidates/read.ts";
 import { whatIf } from "./candidates/what-if.ts";
 import { createSignatureBook } from "./causes/signature-documents.ts";
-import type { Ingested } from "./failures/failure.ts";
+import type { OccurrencePage } from "./failures/failure.ts";
+import { ingestReport } from "./failures/incoming.ts";
+import type { Ingested } from "./failures/ingest.ts";
 import { createIntake } from "./failures/intake.ts";
 import { createGroupJoins } from "./failures/join-groups.ts";
-import type { OccurrencePage } from "./failures/occurrences.ts";
 import { createOwnIngest } from "./failures/own-loop.ts";
 import { createFailurePlaces } from "./failures/place-failures.ts";
-import { ingestReport } from "./failures/report.ts";
-import { changedGroup } from "./groups/changed.ts";
+import { changedGroup, mergeGroups } from "./groups/merge.ts";
 import { existingGroup, groupDetail } from "./groups/read.ts";
-import { createRegroup, type Regroup } from "./groups/regroup.ts";
-import { createGroupRules } from "./groups/rule-documents.ts";
-import { deleteGroupRule, listGroupRules } from "./groups/rule-list.ts";
+import { createGroupRules, deleteGroupRule, listGroupRules } from "./groups/rule-documents.ts";
+import { splitGroup } from "./groups/split.ts";
 import { createHooks } from "./hooks.ts";
-import { createOwnTopics } from "./own-topics.ts";
 import { createRecords, type Records } from "./records.ts";
 import type { Actor, ExecuteOptions, FailureReport, ResolveRequest } from "./recovery.ts";
 import type { RedriveSettings } from "./redrive/deps.ts";
@@ -43,7 +41,7 @@ import type { EditRequest } from "./redrive/edit.ts";
 import { createRedrives } from "./redrive/redrives.ts";
 import { createRuleBook } from "./rules/rule-documents.ts";
 import { type RecoveryOptions, type RecoverySettings, withDefaults } from "./settings.ts";
-import { NOT_INGESTED } from "./topics.ts";
+import { createOwnTopics, NOT_INGESTED } from "./topics.ts";
 
 export interface RecoveryDeps {
   readonly home: Home;
@@ -85,7 +83,7 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const groupRules = createGroupRules(documents, events);
   const ingesting = { ids, rejectedRestMs: settings.rejectedRestMs };
 
-  const places = createFailurePlaces({ documents, groupRules });
+  const places = createFailurePlaces(documents, groupRules);
   const joins = createGroupJoins({ recovery, fingerprints: places.fingerprints, settings: ingesting, clock });
   const regressed = ({ groupId, candidateId }: Ingested) =>
     events.emit({ type: "lifecycle", what: "recovery_regression", detail: { group: groupId, candidate: candidateId } });
@@ -97,10 +95,9 @@ function createParts(deps: RecoveryDeps, records: Records) {
   const used = { recovery, topics, catalogue, ruleBook, places, redrives, hooks, prepare, settings };
   const candidates: CandidateDeps = { ...used, events, ids, clock, random };
   const completion = createCompletion(candidates);
-  const regroup = createRegroup({ recovery, groupRules, ids });
 
   const kept = { recovery, settings, hooks, catalogue, ruleBook, signatures, groupRules, places };
-  return { ids, prepare, ...kept, candidates, redrives, regroup, intake, ownIngest, completion, failed };
+  return { ids, prepare, ...kept, candidates, redrives, intake, ownIngest, completion, failed };
 }
 
 /** An operation of a folder, handed its parts. */
@@ -123,7 +120,7 @@ const booksOf = ({ ruleBook, signatures }: Pick<ReturnType<typeof createParts>, 
 
 export function createRecovery(deps: RecoveryDeps, records: Records = createRecords(deps.home)) {
   const parts = createParts(deps, records);
-  const { prepare, recovery, settings, catalogue, candidates, regroup, intake, ownIngest, completion } = parts;
+  const { recovery, settings, catalogue, candidates, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
   let publishing: Promise<void> | undefined;
   let maintained: { stop(): Promise<void> } | undefined;
@@ -145,9 +142,9 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
       return recovery.occurrences(groupId, page);
     },
     /** `from` join `into`; a rule for the future is kept with it. */
-    merge: (...given: Parameters<Regroup["merge"]>) => prepare().then(() => regroup.merge(...given)),
+    merge: bound(mergeGroups, parts),
     /** What fits the group's template and contains all these words becomes a group of its own. */
-    split: (...given: Parameters<Regroup["split"]>) => prepare().then(() => regroup.split(...given)),
+    split: bound(splitGroup, parts),
     /** Nothing more is suggested for it until it fails again, in this version or a later one. */
     resolveGroup: (groupId: number, request: ResolveRequest) => recovery.resolveGroup(groupId, request).then(changedGroup),
     groupRules: () => listGroupRules(recovery, parts.groupRules),

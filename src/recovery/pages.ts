@@ -1,6 +1,4 @@
-/**
- * Pages by keyset: a cursor is where the page before ended. What is no cursor of ours is refused, never read as the beginning.
- */
+/** Pages by keyset: a cursor is where the page before ended. What is no cursor of ours is refused, never read as the beginning. */
 import { MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 
@@ -24,6 +22,19 @@ export function paged<T>(rows: readonly T[], limit: number, cursor: (last: T) =>
   const data = rows.slice(0, pageLimit(limit));
   const last = data.at(-1);
   return { data, nextCursor: rows.length > data.length && last !== undefined ? cursor(last) : null };
+}
+
+/** Occurrences are long: what goes through all of them holds no more at once. */
+const EACH_PAGE = 200;
+
+/** One page after the other; the next is read when the one before was dealt with. */
+export async function* everyPage<T>(read: (page: Page) => Promise<Paged<T>>): AsyncGenerator<T[]> {
+  let cursor: string | undefined;
+  do {
+    const page = await read({ limit: EACH_PAGE, cursor });
+    yield page.data;
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
 }
 
 export function badCursor(): MakegoodError {

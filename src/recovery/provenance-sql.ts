@@ -7,8 +7,7 @@ import { clockSql } from "../store/shared/clock-sql.ts";
 import type { At } from "../store/store.ts";
 import type { Paged } from "./pages.ts";
 import { idCursor, type Page, paged, pageLimit } from "./pages.ts";
-import type { NewProvenance, Provenance } from "./provenance.ts";
-import { PROVENANCE_COLUMNS, provenanceOf } from "./rows.ts";
+import { type NewProvenance, PROVENANCE, type Provenance } from "./provenance.ts";
 
 const insertSql = (s: string, now: Date | undefined) => `insert into ${s}.recovery_provenance
     (at, group_id, candidate_id, redrive_id, event, actor, actor_type, reason, rule, action, confidence_before, confidence_after, duration_ms, details)
@@ -47,8 +46,12 @@ export function createProvenance(home: Home) {
         values.push(value);
         where.push(`p.${name} = $${values.length}`);
       }
-      const text = `select ${PROVENANCE_COLUMNS} from ${s}.recovery_provenance p where ${where.join(" and ")} order by p.id desc limit $2::int`;
-      return paged((await run(text, values)).map(provenanceOf), page.limit, (last) => String(last.provenanceId));
+      const text = `select ${PROVENANCE.list} from ${s}.recovery_provenance p where ${where.join(" and ")} order by p.id desc limit $2::int`;
+      return paged(
+        (await run(text, values)).map((row) => PROVENANCE.of(row)),
+        page.limit,
+        (last) => String(last.provenanceId),
+      );
     },
     note: (lines: readonly NewProvenance[], at: At = {}) =>
       home.transaction("note", ({ run: inside }) => record(s, inside, lines, at)),

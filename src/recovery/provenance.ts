@@ -1,28 +1,31 @@
 /** One line of the record: who did what to which group or candidate, and why. */
+import { columns, int, intOrNull, moment, text, textOrNull } from "./columns.ts";
 import type { Actor } from "./recovery.ts";
 
 export type ActorType = "system" | "human" | "agent";
 
-/** One line of the append-only record. Nothing ever changes or deletes it (DR-40). */
-export interface Provenance {
-  readonly provenanceId: number;
-  readonly at: Date;
-  readonly groupId: number | null;
-  readonly candidateId: number | null;
-  readonly redriveId: string | null;
+/** Of `recovery_provenance p`: the append-only record. Nothing ever changes or deletes a line (DR-40). */
+export const PROVENANCE = columns({
+  provenanceId: int("p.id"),
+  at: moment("p.at"),
+  groupId: intOrNull("p.group_id"),
+  candidateId: intOrNull("p.candidate_id"),
+  redriveId: textOrNull("p.redrive_id"),
   /** created, rule_evaluated, action_selected, approved, rejected, executing, executed, … */
-  readonly eventType: string;
-  readonly actor: string;
-  readonly actorType: ActorType;
-  readonly reason: string | null;
-  readonly ruleId: string | null;
-  readonly action: string | null;
-  readonly confidenceBefore: number | null;
-  readonly confidenceAfter: number | null;
-  readonly durationMs: number | null;
+  eventType: text("p.event"),
+  actor: text("p.actor"),
+  actorType: text<ActorType>("p.actor_type"),
+  reason: textOrNull("p.reason"),
+  ruleId: textOrNull("p.rule"),
+  action: textOrNull("p.action"),
+  confidenceBefore: intOrNull("p.confidence_before"),
+  confidenceAfter: intOrNull("p.confidence_after"),
+  durationMs: intOrNull("p.duration_ms"),
   /** JSON text. */
-  readonly details: string | null;
-}
+  details: textOrNull("p.details"),
+});
+
+export type Provenance = ReturnType<typeof PROVENANCE.of>;
 
 type Who = "eventType" | "actor" | "actorType";
 type Said = { readonly [K in Exclude<keyof Provenance, Who | "provenanceId" | "at">]?: Provenance[K] | undefined };

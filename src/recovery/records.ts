@@ -8,9 +8,8 @@ import { createOutcomes } from "./confidence/outcomes-sql.ts";
 import { createDocuments } from "./documents.ts";
 import { createIngest } from "./failures/ingest.ts";
 import { createReports } from "./failures/reports-sql.ts";
+import { createGroupWrites } from "./groups/group-writes.ts";
 import { createGroups } from "./groups/groups-sql.ts";
-import { createRegroup } from "./groups/regroup-sql.ts";
-import { createResolve } from "./groups/resolve-sql.ts";
 import { createRollingCounts } from "./groups/rolling-counts.ts";
 import { createProvenance } from "./provenance-sql.ts";
 import { createEdit } from "./redrive/edit.ts";
@@ -36,8 +35,7 @@ export function createRecords(home: Home) {
     ...createReports(home),
     ...createGroups(home),
     ...createRollingCounts(home),
-    ...createResolve(home),
-    ...createRegroup(home),
+    ...createGroupWrites(home),
     ...createCandidates(home),
     ...createProvenance(home),
     ...createOutcomes(home),

@@ -40,17 +40,6 @@ export interface FailureReport {
   readonly redriveTopic?: string | null | undefined;
 }
 
-export interface IngestAnswer {
-  readonly candidateId: number;
-  readonly groupId: number;
-  readonly failureMatchId: string;
-  readonly status: "accepted" | "duplicate";
-  readonly occurrenceCount: number;
-  readonly evaluationQueued: boolean;
-  /** It brought a resolved group back. */
-  readonly regression: boolean;
-}
-
 export interface EvaluateRequest {
   /** Known already: its group, whatever the fingerprint says. */
   readonly failureMatchId?: string | undefined;
@@ -72,32 +61,6 @@ export interface EvaluateAnswer {
   /** The group it would join; null: it would be a new one. */
   readonly groupId: number | null;
   readonly durationMs: number;
-}
-
-export interface GroupDetail {
-  readonly group: Group;
-  readonly candidate: Candidate | null;
-  /** Ids supplied from outside that joined it, and groups merged into it, come with the newest occurrences. */
-  readonly occurrences: readonly Occurrence[];
-  /** Why its failures are together, in sentences. */
-  readonly why: readonly string[];
-}
-
-/** A merge or a split that a person decided, for failures to come. */
-export interface GroupRuleInfo {
-  readonly id: string;
-  /** Null: it cannot be read; `why` says so. */
-  readonly kind: "merge" | "split" | null;
-  readonly topic: string;
-  readonly errorCode: string;
-  readonly templates: readonly string[];
-  readonly words: readonly string[];
-  readonly reason: string;
-  readonly version: number;
-  readonly actor: string;
-  readonly at: Date;
-  /** False: unreadable, or past the limit of rules. */
-  readonly used: boolean;
 }
 
 export interface CandidateInGroup {

@@ -1,33 +1,14 @@
-/**
- * The one way into the groups: failures of our own and of others are placed and written in batches, one batch at a time, so that a
- * thousand reports at once are a handful of writes. Each caller gets its own answers; what cannot be written fails for its caller alone.
- */
+/** The one way into the groups: failures are placed and written in batches, one at a time; what cannot be written fails its caller alone. */
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { IngestSettings } from "../candidates/rounds.ts";
-import type { Failure } from "../fingerprint/fingerprint.ts";
+import { scopeOf } from "../fingerprint/group-rules.ts";
+import type { GroupIdentity } from "../groups/group.ts";
 import type { Records } from "../records.ts";
-import type { Ingested, NewOccurrence } from "./failure.ts";
+import type { Incoming } from "./incoming.ts";
+import type { Ingested } from "./ingest.ts";
 import type { GroupJoins } from "./join-groups.ts";
 import type { FailurePlaces, Scope } from "./place-failures.ts";
-
-/** A failure that is ready to be placed; its ledger key may depend on where it belongs. */
-export interface Incoming extends Omit<NewOccurrence, "group" | "requestKey"> {
-  readonly failure: Failure;
-  readonly requestKey: (fingerprint: string) => string | null;
-}
-
-export interface Intake {
-  /** At most INGEST_MAX at once. Answers in the order given. */
-  take(incoming: readonly Incoming[]): Promise<Ingested[]>;
-  /**
-   * Looks once more at the scopes that changed since the last time, and at what had to wait: while this process wrote, another may have
-   * written what is the same failure by now, and neither saw the other.
-   */
-  tidy(): Promise<void>;
-  /** Waits for what is under way. */
-  rest(): Promise<void>;
-}
 
 /** I10: more than this waiting is refused; the reporter may come again. */
 const WAITING_MAX = 20_000;
@@ -39,8 +20,8 @@ export function mayPass(error: unknown): boolean {
 }
 
 interface Waiting {
-  readonly incoming: readonly Incoming[];
-  readonly resolve: (ingested: Ingested[]) => void;
+  readonly incoming: Incoming;
+  readonly resolve: (ingested: Ingested) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -55,100 +36,71 @@ export interface IntakeOptions {
   readonly regressed: (ingested: Ingested) => void;
 }
 
-export function createIntake({ recovery, places, joins, settings, joinFailed, regressed }: IntakeOptions): Intake {
-  const waiting: Waiting[] = [];
-  let waitingCount = 0;
-  let draining: Promise<void> | undefined;
-  const touched = new Map<string, Scope>();
-  const tidies: (() => void)[] = [];
+export type Intake = ReturnType<typeof createIntake>;
 
-  function nextBatch(): Waiting[] {
-    let count = 0;
-    let calls = 0;
-    for (const { incoming } of waiting) {
-      if (calls > 0 && count + incoming.length > INGEST_MAX) break;
-      count += incoming.length;
-      calls++;
-    }
-    waitingCount -= count;
-    return waiting.splice(0, calls);
+export function createIntake({ recovery, places, joins, settings, joinFailed, regressed }: IntakeOptions) {
+  const waiting: Waiting[] = [];
+  const touched = new Map<string, Scope>();
+  let last = Promise.resolve();
+
+  /** One after the other, and a microtask later: what is reported together goes into one write. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    last = last.then(work);
+    return last;
   }
 
   async function write(incoming: readonly Incoming[]): Promise<Ingested[]> {
     const { identities, changed } = await places.place(incoming.map(({ failure }) => failure));
-    const occurrences = incoming.map(({ failure: _, requestKey, ...rest }, i): NewOccurrence => {
-      const group = identities[i] as NewOccurrence["group"];
+    const occurrences = incoming.map(({ failure: _, requestKey, ...rest }, i) => {
+      const group = identities[i] as GroupIdentity;
       return { ...rest, group, requestKey: requestKey(group.fingerprint) };
     });
     const ingested = await recovery.ingest(occurrences, settings);
     for (const one of ingested) if (one.regression) regressed(one);
-    const scopes = new Map<string, Scope>(changed.map((scope) => [`${scope.topic}\n${scope.errorCode}`, scope]));
+    const scopes = new Map(changed);
     // A group that is new may be what an older one has become.
-    ingested.forEach(({ first }, i) => {
-      const group = occurrences[i]?.group;
-      if (first && group) scopes.set(`${group.topic}\n${group.errorCode}`, { topic: group.topic, errorCode: group.errorCode });
-    });
+    for (const [i, { group }] of occurrences.entries()) {
+      const { topic, errorCode } = group;
+      if (ingested[i]?.first) scopes.set(scopeOf(topic, errorCode), { topic, errorCode });
+    }
     for (const [name, scope] of scopes) if (touched.size < TOUCHED_MAX) touched.set(name, scope);
     await joins.join([...scopes.values()]).catch(joinFailed);
     return ingested;
   }
 
-  async function tidyNow(): Promise<void> {
+  async function settle(batch: readonly Waiting[]): Promise<void> {
+    if (batch.length === 0) return;
+    try {
+      const ingested = await write(batch.map(({ incoming }) => incoming));
+      for (const [i, { resolve }] of batch.entries()) resolve(ingested[i] as Ingested);
+    } catch (error) {
+      // A failure that cannot be written does not refuse the others; a store that is away refuses them all.
+      if (batch.length === 1 || mayPass(error)) for (const { reject } of batch) reject(error);
+      else for (const each of batch) await settle([each]);
+    }
+  }
+
+  async function tidy(): Promise<void> {
     const scopes = [...touched.values()];
     if (scopes.length > 0) await places.align(scopes);
     touched.clear();
     await joins.join(scopes);
   }
 
-  async function drain(): Promise<void> {
-    // A microtask later: what is reported together goes into one write.
-    await Promise.resolve();
-    while (waiting.length > 0 || tidies.length > 0) {
-      const waited = tidies.splice(0);
-      if (waited.length > 0) await tidyNow().catch(joinFailed);
-      for (const resolve of waited) resolve();
-      const batch = nextBatch();
-      if (batch.length === 0) continue;
-      await take(batch);
-    }
-    draining = undefined;
-  }
-
-  async function take(batch: readonly Waiting[]): Promise<void> {
-    try {
-      const ingested = await write(batch.flatMap(({ incoming }) => incoming));
-      let at = 0;
-      for (const { incoming, resolve } of batch) {
-        resolve(ingested.slice(at, at + incoming.length));
-        at += incoming.length;
-      }
-    } catch (error) {
-      // A failure that cannot be written does not refuse the others; a store that is away refuses them all.
-      if (batch.length === 1 || mayPass(error)) for (const { reject } of batch) reject(error);
-      else for (const each of batch) await take([each]);
-    }
-  }
-
   return {
-    take(incoming) {
-      if (incoming.length === 0) return Promise.resolve([]);
-      if (waitingCount + incoming.length > WAITING_MAX) {
-        const text = `${waitingCount} failures wait to be ingested, more than the engine takes: send them again later.`;
-        return Promise.reject(new MakegoodError("store_unavailable", text, { waiting: waitingCount }));
+    async take(incoming: Incoming): Promise<Ingested> {
+      if (waiting.length >= WAITING_MAX) {
+        const text = `${waiting.length} failures wait to be ingested, more than the engine takes: send them again later.`;
+        throw new MakegoodError("store_unavailable", text, { waiting: waiting.length });
       }
       return new Promise((resolve, reject) => {
         waiting.push({ incoming, resolve, reject });
-        waitingCount += incoming.length;
-        draining ??= drain();
+        void inTurn(() => settle(waiting.splice(0, INGEST_MAX)));
       });
     },
-    tidy: () =>
-      new Promise((resolve) => {
-        tidies.push(resolve);
-        draining ??= drain();
-      }),
-    async rest() {
-      await draining;
-    },
+    /** Looks once more at what changed: while this process wrote, another may have written what is the same failure by now. */
+    tidy: () => inTurn(() => tidy().catch(joinFailed)),
+    /** Waits for what is under way. */
+    rest: () => last,
   };
 }

@@ -1,27 +1,21 @@
 /**
- * A template that became more general means that groups became one: the old ones are merged into what their key resolves to now, by
- * the system, on record; where a person had merged one of them elsewhere, the general one follows it there. Only scopes that changed
- * are looked at; what cannot be merged yet (it is being executed, or the store failed) is tried again.
+ * A template that became more general means that groups became one: the old ones are merged into what their key resolves to now, by the
+ * system, on record. Only scopes that changed are looked at; what cannot be merged yet (it is executed, or the store failed) is tried again.
  */
-import { isMakegoodError } from "../../message/errors.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
 import { type IngestSettings, makesRoom } from "../candidates/rounds.ts";
 import type { Fingerprints } from "../fingerprint/fingerprint.ts";
 import { scopeOf } from "../fingerprint/group-rules.ts";
 import type { Group } from "../groups/group.ts";
+import { everyPage } from "../pages.ts";
 import { line, SYSTEM } from "../provenance.ts";
 import type { Records } from "../records.ts";
+import { mayPass } from "./intake.ts";
 import type { Scope } from "./place-failures.ts";
 
-const PAGE = 200;
 /** I10: scopes that wait for another try. */
 const AGAIN_MAX = 1_000;
-
-export interface GroupJoins {
-  /** Looks at these scopes, and at those that had to wait. Returns how many groups were merged. */
-  join(scopes: readonly Scope[]): Promise<number>;
-}
 
 export interface GroupJoinsOptions {
   readonly recovery: Pick<Records, "groups" | "groupOf" | "merge" | "candidateOf" | "reopen">;
@@ -30,23 +24,21 @@ export interface GroupJoinsOptions {
   readonly clock: Clock;
 }
 
-/** Whether it must be tried again, or what was done. */
+export type GroupJoins = ReturnType<typeof createGroupJoins>;
+
 type Done = "merged" | "stays" | "later";
 
-export function createGroupJoins({ recovery, fingerprints, settings, clock }: GroupJoinsOptions): GroupJoins {
+export function createGroupJoins({ recovery, fingerprints, settings, clock }: GroupJoinsOptions) {
   const again = new Map<string, Scope>();
 
   async function merge(from: number, into: number, reason: string): Promise<Done> {
     const [mine, theirs] = [await recovery.candidateOf(from), await recovery.candidateOf(into)];
     if (mine && isExecuting(mine)) return "later";
     // Before the merge: it ends the suggestion of `from`, and a process killed in between must not leave its failures without one.
-    const bare =
-      mine &&
-      !isClosed(mine) &&
-      theirs &&
-      isClosed(theirs) &&
-      makesRoom(theirs, new Date(clock.wallMs()), settings.rejectedRestMs);
-    if (bare) await recovery.reopen(into, settings, [line("reopened", SYSTEM, { groupId: into, reason })]);
+    const bare = mine && !isClosed(mine) && theirs && isClosed(theirs);
+    if (bare && makesRoom(theirs, new Date(clock.wallMs()), settings.rejectedRestMs)) {
+      await recovery.reopen(into, settings, [line("reopened", SYSTEM, { groupId: into, reason })]);
+    }
     const provenance = [line("merged", SYSTEM, { groupId: into, reason, details: { from, into } })];
     const merged = await recovery.merge({ from, into, provenance });
     return merged.kind === "done" ? "merged" : merged.kind === "wrong_state" ? "later" : "stays";
@@ -56,9 +48,8 @@ export function createGroupJoins({ recovery, fingerprints, settings, clock }: Gr
     const key = fingerprints.resolve(topic, errorCode, fingerprint);
     if (key === fingerprint) return "stays";
     const found = await recovery.groupOf({ fingerprint: key });
-    const into = found && (found.mergedInto ?? found.groupId);
-    if (into === null || into === groupId) return "stays";
-    return merge(groupId, into, `its template "${template}" became more general`);
+    if (found === null || found.groupId === groupId) return "stays";
+    return merge(groupId, found.groupId, `its template "${template}" became more general`);
   }
 
   /** What a merged group has become belongs where it was put; a general group that a person put elsewhere stays there. */
@@ -71,28 +62,20 @@ export function createGroupJoins({ recovery, fingerprints, settings, clock }: Gr
     return merge(found.groupId, mergedInto, `it covers group ${groupId}, which is part of group ${mergedInto}`);
   }
 
-  /** How many were merged, and whether one has to be tried again. */
-  async function joinScope(scope: Scope): Promise<{ merged: number; later: boolean }> {
-    let merged = 0;
-    let later = false;
+  async function joinScope(scope: Scope): Promise<Done[]> {
+    const done: Done[] = [];
     const asked = new Set<string>();
-    for (const follow of [false, true]) {
-      let cursor: string | undefined;
-      do {
-        const page = await recovery.groups({ ...scope, merged: follow, limit: PAGE, cursor });
-        for (const group of page.data) {
-          const what = follow ? await followOne(group, asked) : await joinOne(group);
-          if (what === "merged") merged++;
-          later ||= what === "later";
-        }
-        cursor = page.nextCursor ?? undefined;
-      } while (cursor !== undefined);
+    for (const merged of [false, true]) {
+      for await (const page of everyPage((at) => recovery.groups({ ...scope, merged, ...at }))) {
+        for (const group of page) done.push(merged ? await followOne(group, asked) : await joinOne(group));
+      }
     }
-    return { merged, later };
+    return done;
   }
 
   return {
-    async join(scopes) {
+    /** Looks at these scopes, and at those that had to wait. Returns how many groups were merged. */
+    async join(scopes: readonly Scope[]): Promise<number> {
       const due = new Map([...again, ...scopes.map((scope) => [scopeOf(scope.topic, scope.errorCode), scope] as const)]);
       // Before anything is asked of the store: what it fails waits as well.
       for (const [name, scope] of due) if (again.size < AGAIN_MAX) again.set(name, scope);
@@ -100,12 +83,12 @@ export function createGroupJoins({ recovery, fingerprints, settings, clock }: Gr
       let broken: unknown;
       for (const [name, scope] of due) {
         try {
-          const joined = await joinScope(scope);
-          merged += joined.merged;
-          if (!joined.later) again.delete(name);
+          const done = await joinScope(scope);
+          merged += done.filter((each) => each === "merged").length;
+          if (!done.includes("later")) again.delete(name);
         } catch (error) {
           // A group that cannot be joined does not stop the others; a store that is away stops them all.
-          if (isMakegoodError(error) && error.retryable) throw error;
+          if (mayPass(error)) throw error;
           broken ??= error;
         }
       }

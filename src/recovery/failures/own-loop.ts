@@ -1,7 +1,4 @@
-/**
- * Ingests what died here, in batches, under a leadership that only saves work: what it does twice counts once. Each death in this process
- * wakes it, and it looks by itself now and then, so nothing waits for an event that was lost.
- */
+/** Ingests what died here: each death in this process wakes it, and it looks by itself now and then, so a lost event costs time only. */
 import { errorText } from "../../message/errors.ts";
 import type { Events, MakegoodEvent } from "../../observe/events.ts";
 import type { Clock, Timer } from "../../platform/clock.ts";
@@ -9,29 +6,25 @@ import type { MaintenanceJob } from "../../platform/job.ts";
 import type { Store } from "../../store/store.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { Records } from "../records.ts";
+import type { RecoverySettings } from "../settings.ts";
 import { NOT_INGESTED, RECOVERY_TOPIC } from "../topics.ts";
-import type { DeadFailure, Ingested } from "./failure.ts";
-import { type Incoming, type Intake, mayPass } from "./intake.ts";
-import { failingOf, incomingOfDead, sinkNames } from "./own-failures.ts";
+import type { DeadFailure } from "./failure.ts";
+import { failingOf, incomingOfDead, sinkName } from "./incoming.ts";
+import { type Intake, mayPass } from "./intake.ts";
 
-export interface OwnLoopOptions {
-  /** What must be there before anything is ingested. */
+export interface OwnLoopOptions extends Pick<RecoverySettings, "pollMs" | "failingOften" | "appVersion"> {
   readonly prepare: () => Promise<void>;
   readonly recovery: Pick<Records, "uningested">;
   readonly store: Pick<Store, "topics" | "get">;
   readonly intake: Intake;
   readonly events: Events;
   readonly clock: Clock;
-  readonly pollMs: number;
-  readonly failingOften: number;
-  readonly appVersion: string | null;
 }
 
 /** I10: failures that cannot be written; with more of them ingest stops and says why. */
 const UNWRITABLE_MAX = 1_000;
 /** I10: messages that fail often and are not handed in yet; what does not fit is ingested when it dies. */
 const FAILING_MAX = 1_000;
-/** They are heard of; those that a store that was away refused are not asked for again. */
 const FAILING_MS = 60_000;
 /** Messages die in bursts: those of so long go into one batch. */
 const GATHER_MS = 50;
@@ -45,38 +38,22 @@ export function createOwnIngest(options: OwnLoopOptions) {
   const failing = new Set<string>();
   const unwritable = new Set<string>();
 
-  /** A failure that cannot be written is reported and skipped until the next process tries it: the others go on. */
-  async function takeAll(failures: readonly DeadFailure[], incoming: readonly Incoming[]): Promise<Ingested[]> {
-    try {
-      return await intake.take(incoming);
-    } catch (error) {
-      if (mayPass(error)) throw error;
-    }
-    const ingested: Ingested[] = [];
-    for (const [i, one] of incoming.entries()) {
-      try {
-        ingested.push(...(await intake.take([one])));
-      } catch (error) {
-        const failure = failures[i];
-        if (mayPass(error) || failure === undefined || unwritable.size >= UNWRITABLE_MAX) throw error;
-        unwritable.add(deathOf(failure));
-        const detail = { message: failure.id, topic: failure.topic, error: errorText(error) };
-        events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
-      }
-    }
-    return ingested;
-  }
-
   async function hand(failures: readonly DeadFailure[]): Promise<void> {
     const startedMs = clock.monotonicMs();
-    const sinks = await sinkNames(
-      store.topics,
-      failures.map(({ topic }) => topic),
-    );
-    const ingested = await takeAll(
-      failures,
-      failures.map((each) => incomingOfDead(each, sinks.get(each.topic) ?? "unknown", appVersion)),
-    );
+    const sinks = new Map<string, string>();
+    for (const topic of new Set(failures.map((each) => each.topic))) sinks.set(topic, sinkName(await store.topics.get(topic)));
+    const incoming = failures.map((each) => incomingOfDead(each, sinks.get(each.topic) as string, appVersion));
+    const taken = await Promise.allSettled(incoming.map(intake.take));
+    for (const [i, failure] of failures.entries()) {
+      const one = taken[i];
+      if (one?.status !== "rejected") continue;
+      if (mayPass(one.reason) || unwritable.size >= UNWRITABLE_MAX) throw one.reason;
+      // It is skipped until the next process tries it: the others go on.
+      unwritable.add(deathOf(failure));
+      const detail = { message: failure.id, topic: failure.topic, error: errorText(one.reason) };
+      events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
+    }
+    const ingested = taken.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     const ms = clock.monotonicMs() - startedMs;
     for (const status of ["accepted", "duplicate"] as const) {
       const of = ingested.filter(({ kind }) => kind === status);

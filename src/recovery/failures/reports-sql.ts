@@ -1,7 +1,4 @@
-/**
- * Failures that other services reported, as something that ends: which are open, what was sent again for them through topics of ours and
- * what became of it. One that was sent has ended here: the message that carries it is ours, with a history of its own.
- */
+/** Failures that others reported, as something that ends; one that was sent again has ended: the message that carries it is ours. */
 import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { NewMessage } from "../../message/message.ts";
@@ -9,22 +6,6 @@ import { payloadHash } from "../../message/validate.ts";
 import type { Home, Inside, Row, Run } from "../../store/home.ts";
 import { openReportsOf } from "../rows.ts";
 import { lockGroups } from "./ingest-sql.ts";
-
-/** What is open of a group's reported failures. */
-export interface OpenReports {
-  readonly open: number;
-  /** The last of them: what is reported later is not part of what is decided now. */
-  readonly through: number;
-  /** The topics of ours that they can be sent again through. */
-  readonly topics: readonly { readonly topic: string; readonly reports: number }[];
-}
-
-export interface SentReports {
-  readonly waiting: number;
-  readonly sent: number;
-  readonly healed: number;
-  readonly failed: number;
-}
 
 /** An execution that sends reported failures of a group again, up to one of them. */
 export interface Sending {
@@ -66,7 +47,7 @@ function messageOf([occurrenceId, requestKey, topic, tenantId, payload]: Row, id
 async function send(s: string, inside: Inside, sending: Sending, limit: number, ids: () => string): Promise<number> {
   const { candidateId, executionId, groupId, through } = sending;
   // Before the candidate, as everywhere; what is sent is counted in its group.
-  await lockGroups(s, inside.run, [String(groupId)], undefined);
+  await lockGroups(s, inside.run, [String(groupId)]);
   const mine = `select 1::text from ${s}.recovery_candidate where id = $1::bigint and execution_status = 'executing' and execution_id = $2 for no key update`;
   if ((await inside.run(mine, [candidateId, executionId])).length === 0) return 0;
   const rows = await inside.run(
@@ -77,9 +58,9 @@ async function send(s: string, inside: Inside, sending: Sending, limit: number, 
   if (rows.length === 0) return 0;
   const messages = rows.map((row) => messageOf(row, ids()));
   const accepted = await inside.tryEnqueue(messages, {});
-  const taken = accepted.findIndex(({ kind }) => kind === "conflict");
-  if (taken >= 0) {
-    const { key, topic } = messages[taken] as NewMessage;
+  const taken = messages.find((_, i) => accepted[i]?.kind === "conflict");
+  if (taken) {
+    const { key, topic } = taken;
     throw new MakegoodError("key_conflict", `The key ${key} is taken in topic ${topic} by another payload.`, { key, topic });
   }
   const text = `update ${s}.recovery_occurrence o set sent_id = x.sent, sent_by = $3 from unnest($1::bigint[], $2::uuid[]) x(id, sent) where o.id = x.id`;
@@ -87,28 +68,31 @@ async function send(s: string, inside: Inside, sending: Sending, limit: number, 
   return rows.length;
 }
 
+export type SentReports = Awaited<ReturnType<ReturnType<typeof createReports>["sentReports"]>>;
+
 export function createReports(home: Home) {
   const { s } = home;
   const run = home.read("read reported failures");
   return {
-    /** At most `limit` of them, the oldest first. */
-    async openReports(groupId: number, limit: number): Promise<OpenReports> {
+    /** At most `limit` of them, the oldest first: the last one, and the topics of ours that they can be sent again through. */
+    async openReports(groupId: number, limit: number) {
       const text = `select q.topic, count(*)::text, max(q.id)::text from (select o.redrive_topic as topic, o.id from ${openReportsOf(s, "$1::bigint")}
         order by o.id limit $2::int) q group by q.topic order by 1`;
       const rows = await run(text, [Number.isSafeInteger(groupId) ? groupId : 0, limit]);
       return {
         open: rows.reduce((sum, [, count]) => sum + Number(count), 0),
+        /** What is reported later is not part of what is decided now. */
         through: Math.max(0, ...rows.map(([, , last]) => Number(last))),
         topics: rows.flatMap(([topic, count]) => (topic ? [{ topic, reports: Number(count) }] : [])),
       };
     },
     /** How far an execution is. */
-    async sentReports({ groupId, executionId, through }: Sending): Promise<SentReports> {
+    async sentReports({ groupId, executionId, through }: Sending) {
       const waiting = `select count(*)::text from ${openReportsOf(s, "$1::bigint")} where o.redrive_topic is not null and o.id <= $2::bigint`;
       const [[left] = []] = await run(waiting, [groupId, through]);
-      const [[healed, failed, all] = []] = await run(endedSql(s), [executionId]);
-      const ended = { healed: Number(healed), failed: Number(failed) };
-      return { waiting: Number(left), sent: Number(all) - ended.healed - ended.failed, ...ended };
+      const [counts = []] = await run(endedSql(s), [executionId]);
+      const [healed = 0, failed = 0, all = 0] = counts.map(Number);
+      return { waiting: Number(left), sent: all - healed - failed, healed, failed };
     },
     /** The next of them, each once, with the messages that carry them in the same write; 0: none is left, or another execution has them. */
     sendReports: (sending: Sending, limit: number, ids: () => string) =>

@@ -1,77 +1,58 @@
-/**
- * What is read of groups and their occurrences, and which dead letters wait to be ingested. A page of groups costs the same however many
- * there are and however much was counted in them: rolling-counts.ts.
- */
-
+/** What is read of groups. A page of them costs the same however many there are and however much was counted (rolling-counts.ts). */
 import { isUuid } from "../../platform/ids.ts";
 import type { Home, Run } from "../../store/home.ts";
 import { UNINGESTED_MAX } from "../confidence/numbers.ts";
-import type { DeadFailure } from "../failures/failure.ts";
-import type { OccurrencePage } from "../failures/occurrences.ts";
-import { listOccurrences } from "../failures/occurrences.ts";
-import type { Paged } from "../pages.ts";
-import { badCursor, paged, pageLimit } from "../pages.ts";
-import { groupColumns, groupOf, membersOf, reportsOf } from "../rows.ts";
-import type { Group, GroupFilter } from "./group.ts";
+import { DEAD_FAILURE, listOccurrences, type OccurrencePage } from "../failures/failure.ts";
+import { badCursor, type Paged, paged, pageLimit } from "../pages.ts";
+import { membersOf } from "../rows.ts";
+import { type Group, type GroupFilter, groupRecord, reportsOf } from "./group.ts";
 import { pendingOpen } from "./rolling-counts.ts";
 
 /** A group by its number; text that PostgreSQL does not read as a number finds no group. */
 export async function readGroup(s: string, run: Run, groupId: number): Promise<Group | null> {
   if (!Number.isSafeInteger(groupId)) return null;
-  const [row] = await run(`select ${groupColumns(s)} from ${s}.recovery_group g where g.id = $1::bigint`, [groupId]);
-  return row ? groupOf(row) : null;
+  const record = groupRecord(s);
+  const [row] = await run(`select ${record.list} from ${s}.recovery_group g where g.id = $1::bigint`, [groupId]);
+  return row ? record.of(row) : null;
 }
 
-/** By which columns a list goes, newest or largest first, and how the cursor says where the last group of a page stands. */
-const ORDERS = {
-  recent: {
-    by: ["g.last_at", "g.id"],
-    place: "(extract(epoch from g.last_at) * 1000000)::bigint || '.' || g.id",
-    reads: [(n: string) => `timestamptz 'epoch' + ${n}::bigint * interval '1 microsecond'`, (n: string) => `${n}::bigint`],
-  },
-  size: {
-    by: ["g.open_now", "g.occurrences", "g.id"],
-    place: "g.open_now || '.' || g.occurrences || '.' || g.id",
-    reads: [0, 1, 2].map(() => (n: string) => `${n}::bigint`),
-  },
-} as const;
+/** By which columns a list goes, newest or largest first; a cursor says where the last group of a page stands. */
+const ORDERS = { recent: ["g.last_at", "g.id"], size: ["g.open_now", "g.occurrences", "g.id"] } as const;
+const inCursor = (column: string) => (column === "g.last_at" ? "(extract(epoch from g.last_at) * 1000000)::bigint" : column);
+const fromCursor = (column: string, n: string) =>
+  column === "g.last_at" ? `timestamptz 'epoch' + ${n}::bigint * interval '1 microsecond'` : `${n}::bigint`;
 
 /** What is in fewer groups (a tenant's failures, reported ones) is looked up; in more, it is met soon by who goes through all of them. */
 const FEW = 300;
 
-async function groupsOfTenant(s: string, run: Run, tenantId: string): Promise<string[] | null> {
+/** Null: they are many. */
+async function few(run: Run, text: string, values?: unknown[]): Promise<string[] | null> {
+  const found = (await run(text, values)).map(([id]) => id as string);
+  return found.length > FEW ? null : found;
+}
+
+/** From group to group over the index, however many occurrences each has. */
+function ofTenantSql(s: string): string {
   const next = (more: string) => `(select o.group_id from ${s}.recovery_occurrence o
     where o.tenant_id = $1 and o.tenant_id is not null ${more} order by o.group_id limit 1)`;
-  // From group to group over the index, however many occurrences each has.
-  const text = `with recursive t as (select ${next("")} as id
+  return `with recursive t as (select ${next("")} as id
       union all select ${next("and o.group_id > t.id")} from t where t.id is not null),
     f as (select t.id from t where t.id is not null limit ${FEW + 1})
     select coalesce(g.merged_into, g.id)::text from f join ${s}.recovery_group g on g.id = f.id`;
-  const found = (await run(text, [tenantId])).map(([id]) => id as string);
-  return found.length > FEW ? null : found;
 }
 
-/** Groups with open reported failures, where they are few. */
-async function groupsReported(s: string, run: Run): Promise<string[] | null> {
-  const text = `select coalesce(m.merged_into, m.id)::text from ${s}.recovery_group m where m.reports > 0 limit ${FEW + 1}`;
-  const found = (await run(text)).map(([id]) => id as string);
-  return found.length > FEW ? null : found;
-}
+const reportedSql = (s: string) =>
+  `select coalesce(m.merged_into, m.id)::text from ${s}.recovery_group m where m.reports > 0 limit ${FEW + 1}`;
 
-interface Few {
-  readonly ofTenant: readonly string[] | null;
-  readonly reported: readonly string[] | null;
-}
-
-function groupsSql(s: string, filter: GroupFilter, few: Few): { text: string; values: unknown[] } {
+function groupsSql(s: string, filter: GroupFilter, found: Readonly<Record<"ofTenant" | "reported", string[] | null>>) {
   const values: unknown[] = [];
   const param = (value: unknown) => `$${values.push(value)}`;
-  const { by, place, reads } = ORDERS[filter.order ?? "recent"];
+  const by: readonly string[] = ORDERS[filter.order ?? "recent"];
   const where = [filter.merged ? "true" : "g.merged_into is null"];
   if (filter.cursor !== undefined) {
     const parts = filter.cursor.split(".");
-    if (parts.length !== reads.length || !parts.every((part) => /^-?\d{1,18}$/.test(part))) throw badCursor();
-    where.push(`(${by.join(", ")}) < (${reads.map((read, i) => read(param(parts[i]))).join(", ")})`);
+    if (parts.length !== by.length || !parts.every((part) => /^-?\d{1,18}$/.test(part))) throw badCursor();
+    where.push(`(${by.join(", ")}) < (${by.map((column, i) => fromCursor(column, param(parts[i]))).join(", ")})`);
   }
   if (filter.topic !== undefined) where.push(`g.topic = ${param(filter.topic)}`);
   if (filter.errorCode !== undefined) where.push(`g.code = ${param(filter.errorCode)}`);
@@ -79,8 +60,8 @@ function groupsSql(s: string, filter: GroupFilter, few: Few): { text: string; va
   if (filter.until !== undefined) where.push(`g.first_at < ${param(filter.until)}::timestamptz`);
   if (filter.failureMatchId !== undefined) where.push(`g.id = ${matchedGroup(s, param(filter.failureMatchId.toLowerCase()))}`);
   if (filter.reported) where.push(`${reportsOf(s)} > 0`);
-  if (few.reported !== null) where.push(`g.id = any (${param(few.reported)}::bigint[])`);
-  if (few.ofTenant !== null) where.push(`g.id = any (${param(few.ofTenant)}::bigint[])`);
+  if (found.reported !== null) where.push(`g.id = any (${param(found.reported)}::bigint[])`);
+  if (found.ofTenant !== null) where.push(`g.id = any (${param(found.ofTenant)}::bigint[])`);
   else if (filter.tenantId !== undefined) {
     where.push(`exists (select from ${membersOf(s, "g.id")} x join ${s}.recovery_occurrence o on o.group_id = x.id
       where o.tenant_id = ${param(filter.tenantId)} and o.tenant_id is not null)`);
@@ -93,7 +74,7 @@ function groupsSql(s: string, filter: GroupFilter, few: Few): { text: string; va
   };
   // Groups whose count is on its way are few and are read all; the others come from an index in their order, no more than asked for.
   const text = `with p as materialized (${pendingOpen(s)})
-    select ${groupColumns(s, "g.open_now")}, ${place} from (
+    select ${groupRecord(s, "g.open_now").list}, ${by.map(inCursor).join(" || '.' || ")} from (
       ${part(`${s}.recovery_group g`, "g.open", "and g.id not in (select p.id from p)")}
       union all ${part(`p join ${s}.recovery_group g on g.id = p.id`, "g.open + p.n")}) g ${order}`;
   return { text, values };
@@ -105,7 +86,7 @@ export const matchedGroup = (s: string, matchId: string) => `(select coalesce(f.
 
 const BY = {
   fingerprint: (s: string) => `select id from ${s}.recovery_group where fingerprint = $1`,
-  matchId: (s: string) => `select group_id as id from ${s}.recovery_match where match_id = $1`,
+  failureMatchId: (s: string) => `select group_id as id from ${s}.recovery_match where match_id = $1`,
   messageId: (s: string) =>
     `select group_id as id from ${s}.recovery_occurrence where message_id = $1::uuid order by attempts desc, id desc limit 1`,
 } as const;
@@ -113,50 +94,37 @@ const BY = {
 export function createGroups(home: Home) {
   const { s } = home;
   const run = home.read("read groups");
-
-  async function find(by: keyof typeof BY, value: string): Promise<Group | null> {
-    if (by === "messageId" && !isUuid(value)) return null;
-    const text = `select ${groupColumns(s)} from (${BY[by](s)}) x join ${s}.recovery_group f on f.id = x.id
-      join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id)`;
-    const [row] = await run(text, [value]);
-    return row ? groupOf(row) : null;
-  }
+  const record = groupRecord(s);
 
   return {
     /** Open ones, oldest death first. Topics that start with one of `except` are left out. */
-    async uningested(limit: number, except: readonly string[]): Promise<DeadFailure[]> {
-      const text = `select d.id::text, d.generation::text, d.attempts::text, t.name, nullif(l.tenant, ''), d.code, d.error
-        ${waitingFrom(s, "$2")}
-        order by d.died_at, d.id limit $1::int`;
-      return (await run(text, [limit, except])).map(([id, generation, attempts, topic, tenantId, code, error]) => ({
-        id: id as string,
-        generation: Number(generation),
-        attempts: Number(attempts),
-        topic: topic as string,
-        tenantId: tenantId as string | null,
-        code: code as string | null,
-        error: error as string | null,
-      }));
+    async uningested(limit: number, except: readonly string[]) {
+      const text = `select ${DEAD_FAILURE.list} ${waitingFrom(s, "$2")} order by d.died_at, d.id limit $1::int`;
+      return (await run(text, [limit, except])).map((row) => DEAD_FAILURE.of(row));
     },
     /** The group itself, also when it was merged into another. */
     group: (groupId: number) => readGroup(s, run, groupId),
     /** The one it was merged into, if it was. By message: where its latest death (most attempts) was counted. */
-    groupOf(by: { readonly fingerprint: string } | { readonly failureMatchId: string } | { readonly messageId: string }) {
-      if ("fingerprint" in by) return find("fingerprint", by.fingerprint);
-      return "failureMatchId" in by ? find("matchId", by.failureMatchId) : find("messageId", by.messageId);
+    async groupOf(by: { readonly fingerprint: string } | { readonly failureMatchId: string } | { readonly messageId: string }) {
+      const [[name, value]] = Object.entries(by) as [[keyof typeof BY, string]];
+      if (name === "messageId" && !isUuid(value)) return null;
+      const text = `select ${record.list} from (${BY[name](s)}) x join ${s}.recovery_group f on f.id = x.id
+        join ${s}.recovery_group g on g.id = coalesce(f.merged_into, f.id)`;
+      const [row] = await run(text, [value]);
+      return row ? record.of(row) : null;
     },
     /** These, by their ids; the groups themselves, also where they were merged. */
     async groupsById(ids: readonly number[]): Promise<Map<number, Group>> {
-      const rows = await run(`select ${groupColumns(s)} from ${s}.recovery_group g where g.id = any ($1::bigint[])`, [ids]);
-      return new Map(rows.map(groupOf).map((group) => [group.groupId, group]));
+      const rows = await run(`select ${record.list} from ${s}.recovery_group g where g.id = any ($1::bigint[])`, [ids]);
+      return new Map(rows.map((row) => record.of(row)).map((group) => [group.groupId, group]));
     },
     async groups(filter: GroupFilter): Promise<Paged<Group>> {
-      const ofTenant = filter.tenantId === undefined ? null : await groupsOfTenant(s, run, filter.tenantId);
-      const reported = filter.reported ? await groupsReported(s, run) : null;
+      const ofTenant = filter.tenantId === undefined ? null : await few(run, ofTenantSql(s), [filter.tenantId]);
+      const reported = filter.reported ? await few(run, reportedSql(s)) : null;
       const { text, values } = groupsSql(s, filter, { ofTenant, reported });
       const rows = await run(text, values);
       const { data, nextCursor } = paged(rows, filter.limit, (last) => last.at(-1) as string);
-      return { data: data.map(groupOf), nextCursor };
+      return { data: data.map((row) => record.of(row)), nextCursor };
     },
     occurrences: (groupId: number, page: OccurrencePage) => listOccurrences(s, run, groupId, page),
   };

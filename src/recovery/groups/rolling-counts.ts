@@ -37,13 +37,9 @@ export function createRollingCounts(home: Home) {
     home.transaction("add up open messages", async ({ run }) => {
       const taken = await run(takeSql(s));
       if (taken.length === 0) return 0;
-      const { rootOf } = await lockGroups(
-        s,
-        run,
-        taken.map(([id]) => id as string),
-        undefined,
-      );
-      const roots = taken.map(([id]) => rootOf.get(id as string) ?? id);
+      const groups = taken.map(([id]) => id as string);
+      const { rootOf } = await lockGroups(s, run, groups);
+      const roots = groups.map((id) => rootOf.get(id) ?? id);
       const text = `update ${s}.recovery_group g set open = g.open + x.n
         from (select id, sum(n) as n from unnest($1::bigint[], $2::bigint[]) x(id, n) group by id) x where g.id = x.id and x.n <> 0`;
       await run(text, [roots, taken.map(([, n]) => n)]);

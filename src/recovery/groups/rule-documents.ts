@@ -1,19 +1,17 @@
-/**
- * Group rules as documents: what people merged and split, for the future. A rule of a merge also names the group that the failures go
- * to, or the next one of them would open a group of the rule's own beside it.
- */
-import { errorText } from "../../message/errors.ts";
+/** Group rules as documents: what people merged and split, for the future. */
+import { errorText, MakegoodError } from "../../message/errors.ts";
 import { withNames } from "../../message/json.ts";
 import type { Events } from "../../observe/events.ts";
-import type { Documents } from "../documents.ts";
+import type { Documents, StoredDocument } from "../documents.ts";
 import { type GroupRule, type GroupRules, RULE_LIMITS, RuleTable } from "../fingerprint/group-rules.ts";
 import { line } from "../provenance.ts";
+import type { Records } from "../records.ts";
 import type { Actor } from "../recovery.ts";
 import type { GroupIdentity } from "./group.ts";
 
 export interface KeptGroupRule {
   readonly rule: GroupRule;
-  /** Where what it matches goes; null: the group of the rule itself (a split). */
+  /** Where what a merge matches goes, or the next one would open a group of the rule's own beside it; null: there (a split). */
   readonly target: GroupIdentity | null;
   /** The places (sink and frame, by the last part of a fingerprint) that were merged; elsewhere the rule has a group of its own. */
   readonly places: readonly string[];
@@ -24,11 +22,7 @@ export interface GroupRuleBook {
   readonly byId: ReadonlyMap<string, KeptGroupRule & { readonly version: number }>;
 }
 
-export function placeOf(fingerprint: string): string {
-  return fingerprint.split(".")[2] ?? "";
-}
-
-const EMPTY: GroupRuleBook = { rules: [], byId: new Map() };
+export const placeOf = (fingerprint: string): string => fingerprint.split(".")[2] ?? "";
 
 /** Documents have the names they began with: a rule that was kept then is read now. */
 const WRITTEN = { failureMatchId: "matchId", errorCode: "code", topFrame: "frame", groupRule: "rule", reason: "why" };
@@ -51,7 +45,7 @@ export function readGroupRule(text: string): KeptGroupRule {
 /** The group rules as they stand now; read again only when one was written. It never throws for what a rule says. */
 export function createGroupRules(documents: Documents, events: Events): () => Promise<GroupRuleBook> {
   let revision = 0;
-  let book = EMPTY;
+  let book: GroupRuleBook = { rules: [], byId: new Map() };
   return async () => {
     const now = await documents.revision("group_rule");
     if (now === revision) return book;
@@ -78,12 +72,37 @@ export function createGroupRules(documents: Documents, events: Events): () => Pr
 }
 
 /** Takes a rule away, on record in the same write. */
-export function dropGroupRule(
-  documents: Pick<Documents, "put">,
-  { id, version }: { readonly id: string; readonly version: number },
-  reason: string,
-  actor: Actor,
-): ReturnType<Documents["put"]> {
+export function dropGroupRule({ put }: Pick<Documents, "put">, id: string, version: number, reason: string, actor: Actor) {
   const provenance = [line("group_rule_deleted", actor, { ruleId: id, reason, details: { version } })];
-  return documents.put({ kind: "group_rule", id, text: null, version, actor: actor.actor, provenance });
+  return put({ kind: "group_rule", id, text: null, version, actor: actor.actor, provenance });
+}
+
+/** For people: what was decided, by whom and why. */
+export async function listGroupRules({ documents }: Pick<Records, "documents">, book: () => Promise<GroupRuleBook>) {
+  const { byId } = await book();
+  return (await documents.list("group_rule")).map((stored) => infoOf(stored, byId.has(stored.id)));
+}
+
+/** Not `used`: it is past the limit of rules, or cannot be read, and then it has no kind. */
+function infoOf({ id, text, version, actor, at }: StoredDocument, used: boolean) {
+  const kept = { id, version, actor, at, used };
+  try {
+    const { kind, topic, errorCode, templates, words = [], reason } = readGroupRule(text).rule;
+    return { ...kept, kind, topic, errorCode, templates, words, reason };
+  } catch (error) {
+    const why = `it cannot be read: ${errorText(error)}`;
+    return { ...kept, kind: null, topic: "", errorCode: "", templates: [], words: [], reason: why };
+  }
+}
+
+/** About failures to come: what was counted stays where it is, and groups that were merged stay merged. `from`: its version; null: any. */
+export async function deleteGroupRule({ documents }: Records, id: string, from: number | null, actor: Actor): Promise<void> {
+  const stored = await documents.get("group_rule", id);
+  if (stored === null) throw new MakegoodError("rule_not_found", `There is no group rule ${id}.`, { rule: id });
+  const version = from ?? stored.version;
+  const written = await dropGroupRule(documents, id, version, infoOf(stored, false).reason, actor);
+  if (written.kind !== "done") {
+    const text = `Group rule ${id} has version ${written.version} now, not ${version}: read it again.`;
+    throw new MakegoodError("version_conflict", text, { version: written.version });
+  }
 }

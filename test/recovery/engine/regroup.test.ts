@@ -7,7 +7,7 @@ import { createIds } from "../../../src/platform/ids.ts";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import { createGroupJoins } from "../../../src/recovery/failures/join-groups.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
-import { mergeDecision } from "../../../src/recovery/groups/merge-rule.ts";
+import { mergeDecision } from "../../../src/recovery/groups/merge.ts";
 import { groupRuleText, readGroupRule } from "../../../src/recovery/groups/rule-documents.ts";
 import type { Records } from "../../../src/recovery/records.ts";
 import { ANN, BO, createScene, type Scene, TOPIC } from "./scene.ts";

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
-import type { Ingested } from "../../../src/recovery/failures/failure.ts";
+import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
 import type { Redrive } from "../../../src/recovery/redrive/redrive.ts";
 import { newMessage, seen, shuffled } from "../../../src/testing/store-conformance/fixtures.ts";
 import { identity, play } from "./scene.ts";

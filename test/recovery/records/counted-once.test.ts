@@ -4,7 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { Ingested, NewOccurrence } from "../../../src/recovery/failures/failure.ts";
+import type { NewOccurrence } from "../../../src/recovery/failures/failure.ts";
+import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
 import { hashOf } from "../../../src/testing/store-conformance/fixtures.ts";
 import { died, play, type RecoveryScene, retried } from "./scene.ts";
 

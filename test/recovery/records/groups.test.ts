@@ -3,9 +3,10 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { Ingested, Occurrence } from "../../../src/recovery/failures/failure.ts";
+import type { Occurrence } from "../../../src/recovery/failures/failure.ts";
+import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
 import type { Group, GroupFilter } from "../../../src/recovery/groups/group.ts";
-import type { GroupChanged } from "../../../src/recovery/groups/group-changes.ts";
+import type { GroupChanged } from "../../../src/recovery/groups/group-writes.ts";
 import { refused } from "../../../src/testing/store-conformance/fixtures.ts";
 import { allPages, died, identity, play, type RecoveryScene } from "./scene.ts";
 

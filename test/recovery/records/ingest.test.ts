@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import type { Candidate } from "../../../src/recovery/candidates/candidate.ts";
 import { INGEST_MAX } from "../../../src/recovery/candidates/candidate-state.ts";
-import type { Ingested } from "../../../src/recovery/failures/failure.ts";
+import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
 import type { Group } from "../../../src/recovery/groups/group.ts";
 import { definition, hashOf, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { died, EVALUATE, identity, play } from "./scene.ts";

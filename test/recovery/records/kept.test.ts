@@ -7,7 +7,7 @@ import { evidenceOf } from "../../../src/recovery/confidence/levels.ts";
 import type { Observation } from "../../../src/recovery/confidence/observation.ts";
 import { HALF_LIFE_MS } from "../../../src/recovery/confidence/outcome-counts.ts";
 import type { DocumentWrite } from "../../../src/recovery/documents.ts";
-import type { Ingested } from "../../../src/recovery/failures/failure.ts";
+import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
 import type { NewProvenance } from "../../../src/recovery/provenance.ts";
 import { refused } from "../../../src/testing/store-conformance/fixtures.ts";
 import { identity, play, type RecoveryScene } from "./scene.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { Ingested } from "../../../src/recovery/failures/failure.ts";
+import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
 import { SKIPPED } from "../../../src/recovery/redrive/redrive.ts";
 import { DAY, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
 import { play, type RecoveryScene } from "./scene.ts";

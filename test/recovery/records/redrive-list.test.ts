@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { Ingested } from "../../../src/recovery/failures/failure.ts";
+import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
 import { type Redrive, type RedriveSelect, SKIPPED } from "../../../src/recovery/redrive/redrive.ts";
 import { hashOf, OTHER, PLAIN, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { allPages, died, play, type RecoveryScene } from "./scene.ts";

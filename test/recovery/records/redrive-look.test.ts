@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import type { NewMessage } from "../../../src/message/message.ts";
-import type { Ingested } from "../../../src/recovery/failures/failure.ts";
+import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
 import type { NewRedrive, RedriveCounts, RedriveMode } from "../../../src/recovery/redrive/redrive.ts";
 import { hold, newMessage, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { COPIES, died, play, type RecoveryScene, retried } from "./scene.ts";

@@ -4,7 +4,7 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { headOf } from "../../../src/recovery/failures/text-head.ts";
+import { headOf } from "../../../src/recovery/failures/clean-text.ts";
 import { readFailure } from "../../../src/server/handlers/failures.ts";
 import type { Refusal } from "../../../src/server/http.ts";
 

@@ -5,8 +5,10 @@
 import { expect, it } from "vitest";
 import { MakegoodError } from "../../../../src/message/errors.ts";
 import { INGEST_MAX } from "../../../../src/recovery/candidates/candidate-state.ts";
-import type { Ingested, NewOccurrence } from "../../../../src/recovery/failures/failure.ts";
-import { createIntake, type Incoming } from "../../../../src/recovery/failures/intake.ts";
+import type { NewOccurrence } from "../../../../src/recovery/failures/failure.ts";
+import type { Incoming } from "../../../../src/recovery/failures/incoming.ts";
+import type { Ingested } from "../../../../src/recovery/failures/ingest.ts";
+import { createIntake } from "../../../../src/recovery/failures/intake.ts";
 import type { FailurePlaces } from "../../../../src/recovery/failures/place-failures.ts";
 import type { GroupIdentity } from "../../../../src/recovery/groups/group.ts";
 
@@ -60,17 +62,18 @@ it("refuses what comes while 20,000 wait, and takes it once they are written", a
     sizes.push(all.length);
     return all.map(() => ONE);
   });
-  const first = intake.take(incoming(INGEST_MAX));
+  const taking = (count: number) => Promise.all(incoming(count).map(intake.take));
+  const first = taking(INGEST_MAX);
   // A turn later it is being written, and waits no more.
   await new Promise((resolve) => setImmediate(resolve));
-  const waiting = Array.from({ length: 100 }, () => intake.take(incoming(INGEST_MAX)));
-  await expect(intake.take(incoming(1))).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
+  const waiting = Array.from({ length: 100 }, () => taking(INGEST_MAX));
+  await expect(taking(1)).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
   open();
   for (const taken of [first, ...waiting]) expect(await taken).toHaveLength(INGEST_MAX);
-  expect(await intake.take(incoming(1)), "there is room again").toEqual([ONE]);
-  // What does not fit into one write goes into the next, whole.
-  await Promise.all([67, 67, 67].map((count) => intake.take(incoming(count))));
-  expect(sizes.slice(-2)).toEqual([134, 67]);
+  expect(await taking(1), "there is room again").toEqual([ONE]);
+  // What does not fit into one write goes into the next.
+  await Promise.all([67, 67, 67].map(taking));
+  expect(sizes.slice(-2)).toEqual([INGEST_MAX, 1]);
   expect(Math.max(...sizes)).toBe(INGEST_MAX);
 });
 
@@ -79,13 +82,13 @@ it("what cannot be written fails for its caller alone; a store that is away fail
     if (all.some(({ requestKey }) => requestKey === "bad")) throw new Error("invalid byte sequence");
     return all.map(() => ONE);
   });
-  const both = await Promise.allSettled([broken.take(incoming(1, "good")), broken.take(incoming(1, "bad"))]);
+  const both = await Promise.allSettled([...incoming(1, "good"), ...incoming(1, "bad")].map(broken.take));
   expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   let calls = 0;
   const away = intakeOver(async () => {
     calls++;
     throw new MakegoodError("store_unavailable", "away");
   });
-  const none = await Promise.allSettled([away.take(incoming(1)), away.take(incoming(1))]);
+  const none = await Promise.allSettled(incoming(2).map(away.take));
   expect([none.map(({ status }) => status), calls]).toEqual([["rejected", "rejected"], 1]);
 });

@@ -22,7 +22,7 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 async function turnsOf(texts: readonly string[]): Promise<number> {
   const nothing = { revision: async () => 0, get: async () => null, put: async () => ({ kind: "done", version: 1 }) };
   const groupRules = async () => ({ rules: [], byId: new Map() });
-  const places = createFailurePlaces({ documents: nothing as unknown as Documents, groupRules });
+  const places = createFailurePlaces(nothing as unknown as Documents, groupRules);
   const failures = texts.map((errorMessage) => ({ topic: "t/x", sink: "x", errorCode: "E", errorMessage }));
   return turnsDuring(places.place(failures).then(({ identities }) => expect(identities).toHaveLength(texts.length)));
 }
