@@ -1,7 +1,4 @@
-/**
- * What every command gets, and its conversation with the API: over HTTP where MAKEGOOD_URL says so, else the same handlers on the store itself,
- * opened for the duration of the command. Either way the client is that of the contract. A refusal ends the command, in words and in the exit code.
- */
+/** What every command gets, and its conversation with the API: over HTTP with MAKEGOOD_URL, else on the store itself. */
 import type { Command } from "commander";
 import type { RouteId } from "../contract/addresses.ts";
 import { ApiError, answeredBy, type Client, createClient } from "../contract/http-client.ts";
@@ -13,18 +10,13 @@ import { complain, EXIT, type ExitCode, exitCodeOf, type Io, Stop } from "./io.t
 
 export interface CommandContext {
   readonly io: Io;
-  /** Read once, all its mistakes reported together. */
   readonly config: Config;
-  /** Whether the output is for a program. */
   readonly json: boolean;
   /** --init: what is missing of the store is made. */
   readonly init: boolean;
 }
 
-/**
- * Runs a command's work with its context; its exit code becomes the process's, and what it throws is reported. `flags`: what the command line
- * said, by setting. `asksServer`: with MAKEGOOD_URL a config file of this folder is none of its business, and is not executed.
- */
+/** `flags`: what the command line said, by setting. `asksServer`: with MAKEGOOD_URL a config file of this folder is not executed. */
 export type Run = (
   work: (context: CommandContext) => Promise<ExitCode>,
   reading?: { flags?: Readonly<Partial<Record<SettingName, string>>>; asksServer?: boolean },
@@ -32,7 +24,6 @@ export type Run = (
 export type AddCommand = (parent: Command, run: Run) => void;
 export type Options = Readonly<Record<string, unknown>>;
 
-/** A command and those below it. */
 export const family =
   (name: string, about: string, below: readonly AddCommand[]): AddCommand =>
   (program, run) => {
@@ -77,14 +68,13 @@ export const YES = { "--yes": "do not ask" };
 export const WAIT = { ...YES, "--wait": "follow it to its end; exit code 1 if anything failed" };
 export const NO_TERMINAL = "no terminal to ask at, and nothing was done: add --yes";
 
-/** Before something is deleted or many messages are touched: a person says yes to what was shown; without a terminal nothing is done. */
+/** Before much is touched: a person says yes to what was shown; without a terminal nothing is done. */
 export async function confirmed(io: Io, question: string): Promise<void> {
   const typed = await io.ask(`${question} [y/N] `);
   if (typed === null) throw new Stop(NO_TERMINAL);
   if (!/^y(es)?$/i.test(typed)) throw new Stop("nothing was done");
 }
 
-/** Says what went wrong and what to do about it. */
 export function report({ io, json, config }: CommandContext, error: unknown): ExitCode {
   const isRefusal = error instanceof ApiError;
   const [first, ...more] = isRefusal ? refusalWords(error) : [failureText(error, config)];

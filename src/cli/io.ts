@@ -1,7 +1,4 @@
-/**
- * Where a command reads and writes, and what its exit code says. What it prints for people has every control character spelled out, so that a
- * payload or a receiver's error text cannot steer a terminal; JSON is exact when a program reads it.
- */
+/** Where a command reads and writes, and what its exit code says. Nothing that it prints for people can steer a terminal. */
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { buffer } from "node:stream/consumers";
@@ -11,7 +8,6 @@ import { escapeControl } from "../observe/log.ts";
 /** The numbers are documented in the README and do not change. */
 export const EXIT = {
   ok: 0,
-  /** It was tried and failed. */
   failed: 1,
   /** Wrong arguments, a wrong configuration or no confirmation: nothing was tried. */
   usage: 2,
@@ -23,7 +19,6 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The exit code for a refusal of the API. */
 export function exitCodeOf(status: number, code: string): ExitCode {
   if (status === 404 || code === "unknown_topic") return EXIT.notFound;
   if (status === 409 || code === "key_conflict") return EXIT.conflict;
@@ -43,7 +38,6 @@ export class Stop extends Error {
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Whether a person is reading. */
   readonly tty: boolean;
   readonly color: boolean;
   /** Columns of the terminal; null: a program reads, and gets everything in full. */
@@ -84,14 +78,9 @@ export function processIo(): Io {
   };
 }
 
-/** Lines for people. */
-export function say(io: Io, ...lines: string[]): void {
-  io.out(`${lines.map(escapeControl).join("\n")}\n`);
-}
-
-export function complain(io: Io, ...lines: string[]): void {
-  io.err(`${lines.map(escapeControl).join("\n")}\n`);
-}
+const lined = (lines: readonly string[]): string => `${lines.map(escapeControl).join("\n")}\n`;
+export const say = (io: Io, ...lines: string[]): void => io.out(lined(lines));
+export const complain = (io: Io, ...lines: string[]): void => io.err(lined(lines));
 
 /** JSON text: as it is for a program; harmless, and still the same JSON, on a terminal. */
 export function printJson(io: Io, text: string): void {

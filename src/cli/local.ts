@@ -1,7 +1,4 @@
-/**
- * The API without a server: the same handlers on the store itself, opened for the duration of the command. A command that only looks
- * creates, migrates and declares nothing; one that changes something needs a store that is set up.
- */
+/** The API without a server: the same handlers on the store itself; a command that only looks creates and migrates nothing. */
 import { userInfo } from "node:os";
 import { servedNow } from "../client/standing.ts";
 import { createMakegood } from "../create.ts";
@@ -20,7 +17,7 @@ import { type Io, Stop } from "./io.ts";
 export async function openLocal(io: Io, config: Config, access: Access) {
   if (access !== "up") await refuseNowhere(config);
   const log = warnings(io);
-  const opened = await openStore({ config, log, migrate: access });
+  const opened = await openStore(config, log, undefined, access);
   try {
     const options = makegoodOptions(config, opened.store, systemClock);
     const mg = await createMakegood(access === "look" ? { ...options, topics: [] } : options);
@@ -52,7 +49,6 @@ async function isAbandoned(store: Store, config: Config, name: string): Promise<
   return topic !== null && served.why(topic) !== null;
 }
 
-/** Under whose name the history will show what was done here. */
 function actor(): string {
   try {
     return `cli:${userInfo().username}`;

@@ -1,7 +1,5 @@
 #!/usr/bin/env node
-/**
- * The command line as a process: the program on this process's input and output, and its result as the exit code.
- */
+/** The command line as a process: the program on this process's input and output, and its result as the exit code. */
 import { processIo } from "./io.ts";
 import { runProgram } from "./program.ts";
 

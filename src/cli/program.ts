@@ -1,7 +1,4 @@
-/**
- * The command line as a function of its arguments: reads the configuration once, runs one command and returns its exit code (0
- * done, 1 failed, 2 wrong arguments or configuration, 3 not found, 4 conflict). What it prints goes to the given `io`.
- */
+/** The command line as a function of its arguments: reads the configuration, runs one command and returns its exit code. */
 import { Command, CommanderError } from "commander";
 import { errorText } from "../message/errors.ts";
 import { readConfig } from "../server/config/config.ts";
@@ -19,8 +16,7 @@ const COMMANDS: Readonly<Record<string, Load>> = {
   "groups suggest": () => import("./commands/groups.ts"),
   "candidates approve reject execute": () => import("./commands/candidates.ts"),
   redrive: () => import("./commands/redrive.ts"),
-  "evaluate rules actions": () => import("./commands/rules.ts"),
-  "whatif recovery": () => import("./commands/whatif.ts"),
+  "evaluate rules causes actions whatif recovery": () => import("./commands/rules.ts"),
   journal: () => import("./commands/journal.ts"),
   "import check-redis": () => import("./commands/redis.ts"),
   migrate: () => import("./commands/migrate.ts"),

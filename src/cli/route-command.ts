@@ -1,7 +1,4 @@
-/**
- * Commands made of the contract: the parts of an address's path become arguments, the fields of its query or body options, with the words,
- * choices and limits of their schemas. A command says its name and how its answer is shown; what it sends is described nowhere else.
- */
+/** Commands made of the contract: the parts of a path become arguments, the fields of a query or body options. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { z } from "zod";
 import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
@@ -10,6 +7,7 @@ import type { Route } from "../contract/route.ts";
 import { type AnswerOf, type InputOf, ROUTES } from "../contract/table.ts";
 import { innermost } from "../contract/values.ts";
 import { isTopicName } from "../message/validate.ts";
+import { isUuid } from "../platform/ids.ts";
 import {
   type Access,
   type AddCommand,
@@ -22,18 +20,10 @@ import {
 } from "./conversation.ts";
 import { type ExitCode, type Io, tell } from "./io.ts";
 
-/** Fields whose option has another name than they. */
 const FLAGS: Readonly<Record<string, string>> = {
-  version: "if-version",
-  group_id: "group",
-  idempotency_key: "key",
-  rate_per_second: "rate",
-  failure_share_max: "stop-at",
-  evaluation_status: "evaluation",
-  execution_status: "execution",
-  action_type: "type",
-  include_provenance: "provenance",
-  ids: "id",
+  ...{ version: "if-version", group_id: "group", idempotency_key: "key", ids: "id", action_type: "type" },
+  ...{ rate_per_second: "rate", failure_share_max: "stop-at", include_provenance: "provenance" },
+  ...{ evaluation_status: "evaluation", execution_status: "execution" },
 };
 
 export interface RouteCommand<Id extends RouteId> {
@@ -46,11 +36,9 @@ export interface RouteCommand<Id extends RouteId> {
   readonly options?: Readonly<Record<string, string>>;
   /** Options, by field, that must be given although the address does without. */
   readonly needs?: readonly string[];
-  /** Instead of the address's summary. */
   readonly about?: string;
   readonly example?: string;
   readonly isDefault?: boolean;
-  /** Instead of what follows from the address. */
   readonly access?: Access;
   /** Without --yes: shows what is touched and gives the question that a person has to say yes to. */
   asks?(asking: Conversation, input: InputOf<Id>): Promise<string>;
@@ -87,10 +75,7 @@ export const routeCommand =
 /** Only these may meet a store that is not set up, and set it up. */
 const SETS_UP: readonly RouteId[] = ["enqueue", "putTopic", "putRule", "putAction"];
 
-function accessOf(id: RouteId): Access {
-  if (SETS_UP.includes(id)) return "up";
-  return ROUTES[id].permission === "read" ? "look" : "check";
-}
+const accessOf = (id: RouteId): Access => (SETS_UP.includes(id) ? "up" : ROUTES[id].permission === "read" ? "look" : "check");
 
 /** The arguments of an address: what its path names. A topic is one argument, an id is called after what it is of. */
 function argsOf(path: string): Readonly<Record<string, string>> {
@@ -100,15 +85,12 @@ function argsOf(path: string): Readonly<Record<string, string>> {
 }
 
 /** Adds the arguments and options of an address; what comes back reads what was given, as the client takes it. */
-function takes(
-  command: Command,
-  id: RouteId,
-  { args, flags, needs = [] }: Pick<RouteCommand<RouteId>, "args" | "flags" | "needs">,
-): () => object {
+function takes(command: Command, id: RouteId, about: Pick<RouteCommand<RouteId>, "args" | "flags" | "needs">): () => object {
+  const { flags, needs = [] } = about;
   const { query, body }: Route = ROUTES[id];
   const fields = [...fieldsOf(query), ...fieldsOf(body?.schema)];
   const [, address] = ADDRESSES[id];
-  const named = args ?? argsOf(address);
+  const named = about.args ?? argsOf(address);
   for (const [field, shown] of Object.entries(named))
     command.argument(shown, "", argumentReader(field, shown, fields.find(({ name }) => name === field)?.schema));
   const optional = fields.filter(({ name }) => flags !== null && flags?.[name] !== null && !Object.hasOwn(named, name));
@@ -162,7 +144,6 @@ function optionOf(flag: string, schema: z.ZodType): Option {
 
 type Reader = (text: string, before?: unknown) => unknown;
 
-/** Reads a text as its schema wants it, and refuses what the API would. */
 function readerOf(schema: z.ZodType): Reader {
   const inner = innermost(schema);
   if (inner.type === "array") {
@@ -180,20 +161,18 @@ function readerOf(schema: z.ZodType): Reader {
   };
 }
 
-/** Groups and candidates have numbers, messages and redrives UUIDs, topics two names: one in the place of the other is said at once. */
+/** Groups and candidates have numbers, messages UUIDs, topics two names: one in the place of the other is said at once. */
 function argumentReader(field: string, shown: string, schema: z.ZodType | undefined): Reader {
   if (field === "topic") return insist(isTopicName, "A topic's name is namespace/name, such as billing/finalize, in lower case.");
-  const kind = /candidate/.test(shown) ? "candidate" : "group";
-  const also = kind === "group" ? ", or a failure_match_id" : "";
-  const words = `The id of a ${kind} is a number${also}: \`makegood ${kind}s list\` shows them.`;
-  const form = kind === "group" ? /^([0-9]{1,15}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i : /^[0-9]{1,15}$/;
-  if (field === "id" && /group|candidate|into/.test(shown)) return insist((text) => form.test(text), words);
+  const said = (kind: string, also = "") => `The id of a ${kind} is a number${also}: \`makegood ${kind}s list\` shows them.`;
+  const isNumber = (text: string): boolean => /^[0-9]{1,15}$/.test(text);
+  if (field === "id" && /candidate/.test(shown)) return insist(isNumber, said("candidate"));
+  if (field === "id" && /group|into/.test(shown))
+    return insist((text) => isNumber(text) || isUuid(text.toLowerCase()), said("group", ", or a failure_match_id"));
   return schema === undefined ? (text) => text : readerOf(schema);
 }
 
-function insist(form: (text: string) => boolean, words: string): Reader {
-  return (text) => {
-    if (form(text)) return text;
-    throw new InvalidArgumentError(words);
-  };
-}
+const insist = (fits: (text: string) => boolean, words: string) => (text: string) => {
+  if (fits(text)) return text;
+  throw new InvalidArgumentError(words);
+};

@@ -1,7 +1,4 @@
-/**
- * Tables and lines for people. On a terminal they fit its width: long cells give way, then the last columns; times are ages, words for a
- * state are coloured. What a program reads is complete.
- */
+/** Tables and lines for people, fitted to the terminal's width; what a program reads is complete. */
 import { escapeControl } from "../observe/log.ts";
 import { systemClock } from "../platform/clock.ts";
 import { type Io, say } from "./io.ts";
@@ -11,14 +8,12 @@ const GAP = 2;
 const CELL_MIN = 8;
 /** Beside the first column this one is never cut: what it shows is to be copied. */
 const WHOLE = "message";
-/** Columns whose words say how something stands. */
 const STATES = ["status", "state", "decision", "execution", "outcome", "applied"];
 const COLORS: Readonly<Record<string, number>> = {
   ...{ dead: 31, failed: 31, stopped: 31, reject: 31, rejected: 31, no: 31 },
   ...{ pending: 33, paused: 33, planned: 33, retry: 33, unknown: 33, not: 33, breaker: 33, sink: 33, waiting: 33 },
   ...{ delivered: 32, delivering: 32, done: 32, healed: 32, approved: 32, succeeded: 32, yes: 32, processing: 36, running: 36 },
 };
-/** Fields whose column has another name than they. */
 const HEADS: Readonly<Record<string, string>> = {
   ...{ group_id: "group", candidate_id: "candidate", redrive_id: "redrive", message_id: "message", rule_id: "rule" },
   ...{ attempts: "tries", matched: "holds", open_messages: "open", occurrence_count: "seen" },
@@ -109,7 +104,6 @@ export function wrapped({ width }: Io, text: string, indent: string): string[] {
   return lines.map((line) => indent + line);
 }
 
-/** `name  value` lines; what is null is left out. */
 export function sayFields(io: Io, fields: Readonly<Record<string, unknown>>): void {
   const shown = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const width = Math.max(0, ...shown.map(([name]) => name.length));
@@ -123,7 +117,6 @@ export function sayJson(io: Io, value: unknown): void {
 
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 };
 
-/** How long ago, in one unit: `5m`. */
 export function age(instant: string): string {
   const ms = Math.max(0, systemClock.wallMs() - Date.parse(instant));
   const [unit, size] = Object.entries(UNITS).find(([, one]) => ms >= one) ?? ["s", 1_000];

@@ -1,7 +1,4 @@
-/**
- * Every address of the API by name: method and path. It loads nothing, so that the client can be small and run in a browser; what each
- * address takes and answers stands in the route of the same name.
- */
+/** Every address of the API by name. It loads nothing, so that the client can be small and run in a browser. */
 const RECOVERY = "/api/v1/recovery";
 const REDRIVES = "/api/v1/redrives";
 const TOPIC = "/api/v1/topics/{namespace}/{name}";

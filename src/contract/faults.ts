@@ -1,7 +1,4 @@
-/**
- * What is wrong with an input: one shape for bodies, queries, the config file, rules and commands. All faults are found at once, at most
- * twenty are named, and how many more there are is said, so that no input makes an answer large.
- */
+/** What is wrong with an input: all faults at once, twenty of them named, so that no input makes an answer large. */
 import type { z } from "zod";
 import type { Fault } from "../message/fault.ts";
 
@@ -25,7 +22,6 @@ export function check<S extends z.ZodType>(schema: S, value: unknown): Checked<z
   return result.success ? { ok: true, value: result.data } : { ok: false, faults: faultsOf(result.error.issues) };
 }
 
-/** The first twenty. */
 export function namedOf(faults: Iterable<Fault>): Faults {
   const all = [...faults];
   return { named: all.slice(0, FAULTS_NAMED_MAX), more: Math.max(0, all.length - FAULTS_NAMED_MAX) };
@@ -62,7 +58,6 @@ export function unknownFields(names: readonly string[], known: readonly string[]
     .join(BETWEEN);
 }
 
-/** All of it as one sentence. */
 export function faultsText({ named, more }: Faults): string {
   const list = named.map(({ field, detail }) => (field === "." ? detail : `${field}: ${detail}`)).join("; ");
   return more === 0 ? list : `${list}; and ${more} more`;

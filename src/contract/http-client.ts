@@ -1,7 +1,4 @@
-/**
- * The API as typed functions, one for each address, over `fetch` alone: it loads nothing but the clock and runs in browsers. What is safe to do twice
- * is tried again when the server does not answer or says that it may succeed later; anything else is the caller's to repeat.
- */
+/** The API as typed functions over `fetch` alone, for browsers, too; only what is safe to do twice is tried again. */
 import { sleep, systemClock } from "../platform/clock.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
 import type { Fault } from "./faults.ts";
@@ -105,7 +102,6 @@ export function createClient(options: ClientOptions): Client {
   return { ...Object.fromEntries(calls), raw } as unknown as Client;
 }
 
-/** What was answered; a refusal is thrown. */
 export function answeredBy({ status, headers, text }: RawAnswer): unknown {
   const json = /json/.test(headers.get("content-type") ?? "");
   const value: unknown = json ? JSON.parse(text) : text;

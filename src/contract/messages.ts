@@ -1,11 +1,9 @@
-/**
- * The addresses of messages: accept, list, show, and what people do to them; and of audit records, which become messages. Payloads travel as the exact text that they are (I8), so the
- * bodies that carry one are read by a scanner; the schemas say the same, and a test holds one against the other.
- */
+/** The addresses of messages and audit records. Bodies with a payload are read by a scanner (I8), and a test compares both. */
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
-import { body, created, exactBody, lists, okOrCreated, type Rest, route, routes, shows } from "./route.ts";
+import type { ProblemCode } from "./problem-codes.ts";
+import { body, created, exactBody, lists, okOrCreated, route, routes, shows, takes } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
@@ -13,7 +11,6 @@ export const PAYLOAD_PAGE_MAX = 100;
 
 export const hold = v.shape("Hold", { code: z.string(), reason: z.string() });
 
-/** A message without its payload. */
 export const message = v.shape("Message", {
   ...v.texts("id", "topic"),
   ...v.textsOrNull("tenant_id", "key", "ordering_key"),
@@ -38,11 +35,8 @@ export const attempt = v.shape("Attempt", {
   ...v.instantsOrNull("next_attempt_at"),
 });
 
-export const intervention = v.shape("Intervention", {
-  at: v.instant(),
-  ...v.texts("actor", "action"),
-  reason: z.string().nullable(),
-});
+const why = { reason: z.string().nullable() };
+export const intervention = v.shape("Intervention", { at: v.instant(), ...v.texts("actor", "action"), ...why });
 
 const payload = z.unknown().describe("JSON, kept and delivered byte for byte");
 /** Any JSON, null too; it must be there. */
@@ -61,7 +55,6 @@ export const accepted = v.shape("Accepted", {
   inserted: z.boolean().describe("false: the key was there already, with the same payload"),
 });
 
-/** What a message is made of; `topic` and `payload` must be there. */
 export const newMessage = v
   .object({
     topic: v.topicName(),
@@ -89,15 +82,10 @@ export const editBody = v
 
 const REFUSED = ["wrong_state", "revision_conflict"] as const;
 
-/** What a person does to one message, with a reason. */
-const intervenes = <S extends z.ZodType>(summary: string, schema: S, more: Pick<Rest, "errors" | "effect"> = {}) =>
-  route("operate", summary, withPayload, {
-    body: body("intervention", schema),
-    ...more,
-    errors: [...REFUSED, ...(more.errors ?? [])],
-  });
+const intervenes = <const S extends z.core.$ZodShape>(summary: string, fields: S, ...errors: ProblemCode[]) =>
+  takes("operate", summary, withPayload, body("intervention", v.object({ ...asked, ...fields })), ...REFUSED, ...errors);
 /** No other call opens a message again that a person has closed. */
-const closes = (summary: string) => intervenes(summary, v.object(asked), { effect: "destroys" });
+const closes = (summary: string) => ({ ...intervenes(summary, {}), effect: "destroys" }) as const;
 
 const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
 const CONTRADICTED = ["payload_rejected_by_schema", "key_conflict"] as const;
@@ -130,27 +118,27 @@ export const MESSAGE_ROUTES = routes({
   getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", { type: "application/json" }),
   replayMessage: intervenes(
     "Put a dead letter or a held message back, due now, with a new budget of attempts",
-    v.object({ ...asked, ...force }),
-    { errors: ["carried", "nobody_delivers"] },
+    force,
+    "carried",
+    "nobody_delivers",
   ),
   resolveMessage: closes("Close a dead letter that was taken care of by other means"),
   discardMessage: closes("Close a dead letter, or take back a pending message: it will not be delivered"),
   cancelMessage: closes("Take a pending message back: it is not attempted any more"),
-  rescheduleMessage: intervenes(
-    "Move the moment that a pending message is due",
-    v.object({ ...asked, delay_ms: v.integer(0, LIMITS.delayMsMax).describe("milliseconds from now") }),
-  ),
+  rescheduleMessage: intervenes("Move the moment that a pending message is due", {
+    delay_ms: v.integer(0, LIMITS.delayMsMax).describe("milliseconds from now"),
+  }),
   editMessage: route(
     "operate",
     "Send a dead letter again with another payload: a new message, and the old one is resolved",
     created(withPayload.extend(origin)),
     { headers: ["x-actor-type"], body: exactBody("edit", editBody), errors: [...REFUSED, "invalid_message", ...NOT_EDITED] },
   ),
-  acknowledgeLoss: route(
+  acknowledgeLoss: takes(
     "operate",
     "Say that one knows what the store lost, so that health stops saying it",
     z.strictObject({ acknowledged: z.literal(true) }),
-    { body: body("intervention", v.object({ reason: v.reason() })) },
+    body("intervention", v.object({ reason: v.reason() })),
   ),
   recordAudit: route(
     "accept",

@@ -1,6 +1,4 @@
-/**
- * The contract as OpenAPI 3.1, made from the table of routes: what stands here is what the server reads and answers by.
- */
+/** The contract as OpenAPI 3.1, made from the table of routes: what stands here is what the server reads and answers by. */
 import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
@@ -22,19 +20,21 @@ const HEADERS: Readonly<Record<RequestHeader, string>> = {
 /** RFC 9110: a condition of the caller's that does not hold; a member `version` is ours, and that is 409. */
 export const CONDITION_FAILED = 412;
 
-/** Schemas with a name, each once. */
 const components = new Map<string, Json>();
-let made: Json | undefined;
+let made: ReturnType<typeof documentOf> | undefined;
 
-/** Made once. */
-export function openApiDocument(version: string): Json {
-  if (made) return made;
-  const paths: Record<string, Json> = {};
+export function openApiDocument(version: string) {
+  made ??= documentOf(version);
+  return made;
+}
+
+function documentOf(version: string) {
+  const paths: Record<string, Record<string, Operation>> = {};
   for (const id of routeIds) {
     const [method, path] = ADDRESSES[id];
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation(id, path, ROUTES[id]) };
   }
-  made = {
+  return {
     openapi: "3.1.0",
     info: {
       title: "Makegood",
@@ -51,7 +51,6 @@ export function openApiDocument(version: string): Json {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },
   };
-  return made;
 }
 
 const TAGS = {
@@ -63,14 +62,18 @@ const TAGS = {
   server: "Health and metrics",
 };
 
-function operation(id: RouteId, path: string, route: Route): Json {
+type Content = { description?: string; content?: Record<string, { schema: object; example?: unknown }> };
+type Parameter = { name: string; in: string; required?: boolean; description?: string; schema: object };
+export type Operation = ReturnType<typeof operation>;
+
+function operation(id: RouteId, path: string, route: Route) {
   const { permission, effect, summary, headers = [], query, body } = route;
   const [, , , room = ""] = path.split("/");
   const { properties = {}, required = [] } = query
-    ? (schemaOf(query, "input") as { properties?: Json; required?: string[] })
+    ? (schemaOf(query, "input") as { properties?: Record<string, object>; required?: string[] })
     : {};
-  const parameters = [
-    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: TEXT })),
+  const parameters: Parameter[] = [
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({ name, in: "path", required: true, schema: TEXT })),
     ...Object.entries(properties).map(([name, schema]) => ({ name, in: "query", required: required.includes(name), schema })),
     ...headers.map((name) => ({ name, in: "header", description: HEADERS[name], schema: TEXT })),
   ];
@@ -87,8 +90,8 @@ function operation(id: RouteId, path: string, route: Route): Json {
   };
 }
 
-function responses(route: Route): Json {
-  const merged: Record<string, { readonly description: string; readonly content?: Json }> = {};
+function responses(route: Route) {
+  const merged: Record<string, Content> = {};
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of errorsOf(route)) byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
   if (route.headers?.includes("if-match")) byStatus.set(CONDITION_FAILED, ["version_conflict"]);
@@ -114,7 +117,6 @@ function refusal(code: ProblemCode, status: number): Json {
   return { type: `urn:makegood:error:${code}`, title: titleOf(code), status, code, detail };
 }
 
-/** A schema, and one value that fits it. */
 const contentOf = (body: z.ZodType, io: "input" | "output") => ({
   content: { "application/json": { schema: schemaOf(body, io), example: exampleOf(body) } },
 });
@@ -157,10 +159,7 @@ const TYPICAL: Readonly<Record<string, unknown>> = {
 /** Of which the first that fits is taken. */
 const PLAIN = [null, "text", "2026-01-02T03:04:05.678Z", 0, 1, true, {}];
 
-/**
- * A value that fits a schema, made from the schema itself: what is typical of a field is known by its name, anything else is the least that the
- * schema allows. Of an object what is needed is shown, and what is typical. A test holds every example against its schema.
- */
+/** A value that fits a schema: what is typical of a field is known by its name, else the least that the schema allows. */
 function exampleOf(schema: z.ZodType, name = ""): unknown {
   // What takes anything is shown as what it reads.
   if (schema.type === "catch") return exampleOf((schema as z.ZodCatch<z.ZodType>).def.innerType, name);

@@ -1,7 +1,4 @@
-/**
- * The codes of every refusal of the API: the kernel's, and the few that only HTTP knows; each with its status. And the shape of a refusal, as RFC 9457
- * has it: a few codes bring members of their own.
- */
+/** The codes of every refusal, the kernel's and those that only HTTP knows, and the shape of a refusal (RFC 9457). */
 import { z } from "zod";
 import { ERROR_CODES, type ErrorCode } from "../message/errors.ts";
 import { FAULTS_NAMED_MAX } from "./faults.ts";
@@ -30,13 +27,14 @@ export function statusOf(code: ProblemCode): number {
   return code in ERROR_CODES ? ERROR_CODES[code as ErrorCode].status : HTTP_CODES[code as keyof typeof HTTP_CODES];
 }
 
-/** A code in words. */
 export function titleOf(code: ProblemCode): string {
   const words = code.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** Which element or field is wrong, or which message holds the key already. */
 const place = z.object({ index: z.int(), ...v.texts("field", "id") }).partial();
+export type ProblemItem = Readonly<z.output<typeof place>> & { readonly code: ProblemCode; readonly detail: string };
 export const problemShape = z
   .looseObject({
     ...v.texts("type", "title", "code", "detail"),

@@ -1,45 +1,31 @@
-/**
- * What an address is: what it takes, what it answers, how it refuses, who may use it. Handlers get what was read by it, OpenAPI and the
- * client are made from it; nothing of it is written a second time.
- */
+/** What an address is: what it takes, what it answers, how it refuses, who may use it; OpenAPI and the client come from it. */
 import type { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
 import type { ProblemCode } from "./problem-codes.ts";
 import * as v from "./values.ts";
 
-/**
- * Who may use an address: `open` anyone, also without a token; `read` looks; `accept` brings messages and records in; `operate` steers what
- * is there; `decide` approves and executes; `configure` changes what topics, rules and actions are.
- */
+/** `open`: anyone, without a token. `accept` brings in, `operate` steers what is there, `decide` executes, `configure` sets up. */
 export type Permission = "open" | "read" | "accept" | "operate" | "decide" | "configure";
 
-/**
- * What a call does, so that a program can be let in without fear: `reads` leaves everything as it is; `changes` can be followed by another
- * change; `destroys` ends or deletes what no other call brings back.
- */
+/** What a call does, so that a program can be let in without fear: `destroys` ends or deletes what no other call brings back. */
 export type Effect = "reads" | "changes" | "destroys";
 
 export type RequestHeader = "if-match" | "idempotency-key" | "x-actor-type";
 
 export interface Body<S extends z.ZodType = z.ZodType> {
   readonly schema: S;
-  /** A number, or what follows from how large a payload may be; a body beyond it is refused before it is read. */
+  /** A body beyond it is refused before it is read. */
   readonly bytesMax: number | ((payloadBytesMax: number) => number);
   /** Nothing at all is the empty object. */
-  readonly optional?: boolean;
-  /** The handler gets the text, because a payload in it keeps its exact bytes; the schema says what it takes. */
+  readonly optional: boolean;
   readonly exact?: boolean;
-  /** The code of a body that does not fit. */
   readonly invalid: ProblemCode;
 }
 
 /** What stands around a payload where a body is one payload and little else. */
 const MEMBERS_BYTES = 65_536;
-/**
- * A text of one mebibyte fits however it is escaped (a character of one byte is six as \u000a); how much of it counts is decided by the
- * fingerprint.
- */
+/** A text of one mebibyte fits however it is escaped: a character of one byte is six as \u000a. */
 export const FAILURE_PAYLOAD_BYTES = 6 * 1_048_576 + MEMBERS_BYTES;
 
 const KINDS = {
@@ -52,16 +38,18 @@ const KINDS = {
   recovery: { bytesMax: 1_048_576, invalid: "invalid_request" },
   rule: { bytesMax: 262_144, invalid: "invalid_request" },
   failure: { bytesMax: FAILURE_PAYLOAD_BYTES + MEMBERS_BYTES, invalid: "invalid_request" },
-  /** Another payload for a message; how large a payload may be is a setting. */
   edit: { bytesMax: (payloadBytesMax: number) => payloadBytesMax + MEMBERS_BYTES, invalid: "invalid_request" },
-  /** An audit record is the payload itself. */
   audit: { bytesMax: (payloadBytesMax: number) => payloadBytesMax, invalid: "invalid_payload" },
-} satisfies Record<string, Omit<Body, "schema">>;
-type Kind = keyof typeof KINDS;
+} satisfies Record<string, Pick<Body, "bytesMax" | "invalid">>;
 
-export const body = <S extends z.ZodType>(kind: Kind, schema: S): Body<S> => ({ schema, ...KINDS[kind] });
-export const optionalBody: typeof body = (kind, schema) => ({ ...body(kind, schema), optional: true });
-export const exactBody = <S extends z.ZodType>(kind: Kind, schema: S) => ({ ...body(kind, schema), exact: true }) as const;
+/** Where every field may be absent, the body may be, too. */
+export const body = <S extends z.ZodType>(kind: keyof typeof KINDS, schema: S): Body<S> => ({
+  ...{ schema, optional: schema.safeParse({}).success },
+  ...KINDS[kind],
+});
+/** One that must be there, and whose text the handler gets, because a payload in it keeps its exact bytes. */
+export const exactBody = <S extends z.ZodType>(kind: keyof typeof KINDS, schema: S) =>
+  ({ ...body(kind, schema), optional: false, exact: true }) as const;
 
 /** A JSON body by its schema, another media type, or no body at all. */
 export type AnswerBody = z.ZodType | { readonly type: string } | null;
@@ -97,10 +85,17 @@ export function route<const A extends AnswerBody | Answers, const R extends Rest
   return { permission, summary, answers: byStatus as AnswersOf<A>, ...rest };
 }
 
+export const takes = <const A extends AnswerBody | Answers, S extends z.ZodType>(
+  permission: Permission,
+  summary: string,
+  answer: A,
+  body: Body<S>,
+  ...errors: readonly ProblemCode[]
+) => route(permission, summary, answer, { body, errors });
+
 export const created = <A extends AnswerBody>(answer: A) => ({ 201: answer }) as const;
 export const okOrCreated = <A extends AnswerBody>(answer: A) => ({ 200: answer, 201: answer }) as const;
 
-/** An address that shows one thing. */
 export const shows = <A extends z.ZodType, const R extends Rest = object>(summary: string, answer: A, rest?: R) =>
   route("read", summary, answer, rest);
 
@@ -116,7 +111,6 @@ export const lists = <A extends z.ZodType, const Q extends Readonly<Record<strin
   return route("read", summary, v.pageOf(one), { query: v.object({ ...page, ...v.optionals(parameters) }), errors });
 };
 
-/** A list that is always whole. */
 export const listsAll = <A extends z.ZodType>(summary: string, one: A) =>
   route("read", summary, v.pageOf(one), { query: v.object({}) });
 
@@ -126,7 +120,6 @@ export const routes = <const R extends Partial<Record<RouteId, Described>>>(some
     readonly [Id in keyof R]: R[Id] & Pick<Route, "effect">;
   };
 
-/** A route as it is written down. */
 type Described = Omit<Route, "effect"> & Rest;
 
 /** The recovery engine's addresses: each answers 501 where there is none, and takes who acts from a header. */
@@ -148,7 +141,6 @@ function whole(id: RouteId, { headers = [], errors = [], ...one }: Described): R
   };
 }
 
-/** The refusals of any address. */
 const EVERYWHERE: readonly ProblemCode[] = [
   "unauthorized",
   "misdirected_request",
@@ -161,7 +153,6 @@ const EVERYWHERE: readonly ProblemCode[] = [
   "closed",
 ];
 
-/** Every code that an address may refuse with. */
 export function errorsOf({ permission, query, body, headers, errors = [] }: Route): ReadonlySet<ProblemCode> {
   const of = (takes: unknown, ...codes: ProblemCode[]): ProblemCode[] => (takes ? codes : []);
   return new Set([

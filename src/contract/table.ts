@@ -1,6 +1,4 @@
-/**
- * Every route by its name, and the types that follow from them: what a handler gets, what it answers, what a caller of the client gives.
- */
+/** Every route by its name, and the types that follow from them for handlers and callers. */
 import { z } from "zod";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
 import { MESSAGE_ROUTES } from "./messages.ts";

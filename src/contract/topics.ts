@@ -1,13 +1,11 @@
-/**
- * The addresses of topics: declare, show, steer. The same definition stands in the config file, under the topic's name.
- */
+/** The addresses of topics. The same definition stands in the config file, under the topic's name. */
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RATE_MAX, RATE_MIN } from "../message/rate.ts";
 import { RETRY_POLICIES } from "../message/retry-policy.ts";
 import { TOPIC_LIMITS } from "../message/validate-topic.ts";
 import { hold } from "./messages.ts";
-import { body, listsAll, okOrCreated, route, routes, shows } from "./route.ts";
+import { body, listsAll, okOrCreated, route, routes, shows, takes } from "./route.ts";
 import * as v from "./values.ts";
 
 /** Shown instead of a header's value that looks like a credential, and refused where a value is meant. */
@@ -113,18 +111,15 @@ export const topic = v.shape("Topic", {
     tenants: z.array(z.strictObject({ tenant_id: z.string(), reason: z.string() })).describe("tenants that are held alone"),
   }),
   held: hold.nullable().describe("why nothing of it is attempted now; null: it is being delivered"),
-  not_served_by: z
-    .array(hold.extend({ owner: z.string() }))
-    .describe("workers that would serve it and cannot, while others may: the first few"),
+  not_served_by: z.array(hold.extend({ owner: z.string() })).describe("workers that would serve it and cannot: the first few"),
 });
+
+const DECLARE = "Declare a topic, or replace it as a whole";
 
 export const TOPIC_ROUTES = routes({
   listTopics: listsAll("Every topic and the state it is in", topic),
   getTopic: shows("One topic", topic),
-  putTopic: route("configure", "Declare a topic, or replace it as a whole", okOrCreated(topic), {
-    body: body("topic", topicDefinition),
-    errors: ["topic_read_only"],
-  }),
+  putTopic: takes("configure", DECLARE, okOrCreated(topic), body("topic", topicDefinition), "topic_read_only"),
   deleteTopic: route("configure", "Forget a topic that has no unsettled message", null, {
     errors: ["topic_read_only", "topic_in_use"],
   }),

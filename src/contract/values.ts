@@ -1,7 +1,4 @@
-/**
- * The values that schemas are made of, each with the words for what is wrong with it. Null means the same as absent wherever a field is
- * optional: what a GET shows as null may be sent back.
- */
+/** The values that schemas are made of, each with the words for what is wrong with it. Null in an optional field is absent. */
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { isTooLong, isTopicName, isWellFormed, textProblem } from "../message/validate.ts";
@@ -20,7 +17,6 @@ export const optional = <S extends z.ZodType>(schema: S) => {
 
 type Optionals<S> = { [K in keyof S]: ReturnType<typeof optional<S[K] & z.ZodType>> };
 
-/** Fields that may each be absent. */
 export const optionals = <const S extends Readonly<Record<string, z.ZodType>>>(shape: S) =>
   Object.fromEntries(Object.entries(shape).map(([name, one]) => [name, optional(one)])) as Optionals<S>;
 
@@ -29,7 +25,6 @@ export function text(missing?: string) {
   return z.string(said).min(1, said);
 }
 
-/** Any text, the empty one too. */
 export const anyText = () => z.string(says("must be a string"));
 
 export function integer(min: number, max: number) {
@@ -75,7 +70,6 @@ export const reason = () =>
 
 export const version = () => integer(0, Number.MAX_SAFE_INTEGER);
 export const ifVersion = () => optional(version().describe("refuse if it has moved on since"));
-/** Of a change: the version that it was made from, and why. */
 export const versioned = () => ({
   version: ifVersion(),
   reason: optional(note().describe("why; it becomes part of the record")),
@@ -100,7 +94,6 @@ export const topicName = () =>
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const uuid = () => text().regex(UUID, { error: "must be a UUID in lower case" });
 
-/** A number that the store gave: of a group, a candidate. */
 export const numberId = () => integer(1, Number.MAX_SAFE_INTEGER);
 
 const MOMENT = /^(?:([0-9]{1,6})([smhd])|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]{5,18}(?:Z|[+-][0-9]{2}:[0-9]{2}))?)$/;
@@ -126,7 +119,6 @@ export function momentOf(value: string, nowMs: number): Date | null {
   return Number.isNaN(at.getTime()) ? null : at;
 }
 
-/** Of answers: an instant as ISO 8601 in UTC. */
 export const instant = () => z.iso.datetime();
 
 /** What is inside of optional, nullable and transformed; of several shapes the first. */
@@ -136,7 +128,6 @@ export function innermost(schema: z.ZodType): z.ZodType {
   return inner === undefined ? schema : innermost(inner);
 }
 
-/** Fields of an answer that have one type. */
 export const fields = <S extends z.ZodType, const N extends string>(type: S, ...names: readonly N[]) =>
   Object.fromEntries(names.map((name) => [name, type])) as unknown as { readonly [K in N]: S };
 export const texts = <const N extends string>(...names: readonly N[]) => fields(z.string(), ...names);
@@ -145,8 +136,6 @@ export const integers = <const N extends string>(...names: readonly N[]) => fiel
 export const integersOrNull = <const N extends string>(...names: readonly N[]) => fields(z.int().nullable(), ...names);
 export const instantsOrNull = <const N extends string>(...names: readonly N[]) => fields(instant().nullable(), ...names);
 
-/** An object of an answer, under its name in the document. */
 export const shape = <const S extends z.core.$ZodShape>(id: string, fields: S) => z.strictObject(fields).meta({ id });
 
-/** A page of an answer. */
 export const pageOf = <S extends z.ZodType>(one: S) => z.strictObject({ data: z.array(one), next_cursor: z.string().nullable() });

@@ -1,7 +1,4 @@
-/**
- * The API as one function from a request to a reply: checks the Host header, the token and the origin, reads the request by its route and
- * turns whatever goes wrong into problem+json. It needs no socket, so the CLI and any framework can call it.
- */
+/** The API as one function from a request to a reply; it needs no socket, so the CLI and any framework can call it. */
 import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import type { Permission, Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";

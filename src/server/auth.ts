@@ -1,8 +1,4 @@
-/**
- * Who may ask, and under which name. Tokens are kept as digests only and compared in constant time against all entries;
- * the Host header is checked on every route (a loopback bind does not stop DNS rebinding), and a browser page of another
- * origin may change nothing.
- */
+/** Who may ask, and under which name: tokens by their digests, the Host header (DNS rebinding), and the origin of a page. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import { SYSTEM } from "../recovery/provenance.ts";
@@ -54,7 +50,6 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 export interface HostRule {
-  /** The address we are bound to. */
   readonly bound: string;
   /** MAKEGOOD_HOSTS: names a proxy or a DNS record uses for us. */
   readonly names: readonly string[];
@@ -76,7 +71,6 @@ function bare(host: string): string {
   return name.startsWith("[") && name.endsWith("]") ? name.slice(1, -1) : name;
 }
 
-/** Refuses what would change something on behalf of a page of another origin. */
 export function refuseCrossOrigin(request: Pick<ApiRequest, "header">): void {
   const site = request.header("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none")

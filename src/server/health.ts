@@ -1,8 +1,4 @@
-/**
- * Whether this process lives, can accept, and how everything stands. None of it waits for a store that hangs: /health
- * answers within a tenth of a second with what was last known and says how old that is. Ready means that an enqueue would be accepted.
- * What is not as it should be is one list: what every part of the kernel found, what the topics say, and what this process is doing.
- */
+/** Whether this process lives, can accept, and how everything stands; none of it waits for a store that hangs. */
 import { servedNow } from "../client/standing.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import { type Hold, holdOf } from "../message/worker-note.ts";
@@ -18,7 +14,7 @@ import type { Kernel } from "./kernel.ts";
 import { VERSION } from "./version.ts";
 
 /** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
-async function levelsOf(store: Store) {
+export async function levelsOf(store: Pick<Store, "counts" | "topics">) {
   const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
   return { counts, topics, served };
 }
@@ -33,7 +29,6 @@ const LEVELS_KEPT_MS = 5_000;
 /** A scrape waits this long for fresh counts and then shows the last ones. */
 const LEVELS_WAIT_MS = 150;
 const TOPICS_MAX = 1_000;
-/** What is read of the server's settings for billing, and of what is quarantined. */
 const BILLING_KEPT_MS = 15_000;
 const BILLING_WAIT_MS = 20;
 /** Nobody vouches for a store that was not looked at yet. */
@@ -57,9 +52,7 @@ export function createHealth(kernel: Kernel) {
   });
   return {
     metrics,
-    /** Topic → how many this process has delivered since it started. */
     delivered: delivered as ReadonlyMap<string, number>,
-    /** Counts nothing any more. */
     close(): void {
       deaf();
       metrics.close();
@@ -108,7 +101,7 @@ function summaryOf(kernel: Kernel, known: Answer<Levels>) {
   return {
     status: statusOf(findings),
     reasons: reasonsOf(findings),
-    findings: findings.slice(0, FINDINGS_MAX).map(findingJson),
+    findings: findings.slice(0, FINDINGS_MAX).map(({ sinceMs, ...finding }) => ({ ...finding, since: isoOf(sinceMs) })),
     version: VERSION,
     ...checked,
     store: { name, survives, up, error, answered_in_ms: tookMs, ...checked },
@@ -153,16 +146,11 @@ const FINDINGS_MAX = 200;
 function topicFindings({ name, breaker, disabledReason }: TopicRecord): Finding[] {
   const held = breaker.tenants.map(({ tenantId, reason }) => `only for tenant ${tenantId}: ${reason}`);
   const open = breaker.state === "closed" ? held : [breaker.reason ?? "its receiver failed", ...held];
-  return [
-    ...open.map((reason) => degraded("breaker_open", reason, name)),
-    ...(disabledReason === null ? [] : [degraded("sink_disabled", disabledReason, name)]),
-  ];
+  const disabled = disabledReason === null ? [] : [degraded("sink_disabled", disabledReason, name)];
+  return [...open.map((reason) => degraded("breaker_open", reason, name)), ...disabled];
 }
 
-type NotServed = Hold & { readonly topic: string };
-
-/** Topics that nobody can deliver although something of them waits. */
-export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
+export function unservedTopics(levels: Levels | null | undefined): (Hold & { readonly topic: string })[] {
   if (!levels) return [];
   const waiting = new Set(levels.counts.filter(({ status }) => status === "pending").map(({ topic }) => topic));
   return levels.topics.flatMap((topic) => {
@@ -171,7 +159,7 @@ export function unservedTopics(levels: Levels | null | undefined): NotServed[] {
   });
 }
 
-function findingsOf(kernel: Kernel, { value, error }: Answer<Levels>, notServed: readonly NotServed[]): Finding[] {
+function findingsOf(kernel: Kernel, { value, error }: Answer<Levels>, notServed: ReturnType<typeof unservedTopics>): Finding[] {
   const dispatcher = kernel.worker?.status();
   const ofProcess = [
     [error !== null, "counts_old", "the counts are old"],
@@ -211,5 +199,3 @@ function reasonsOf(findings: readonly Finding[]): string[] {
 }
 
 const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
-
-const findingJson = ({ sinceMs, ...finding }: Finding) => ({ ...finding, since: isoOf(sinceMs) });

@@ -1,9 +1,6 @@
-/**
- * What a handler sees of a request and how it answers: plain values, so that no handler knows what carries them and the
- * CLI can call the same handlers without a socket. Every refusal is RFC 9457 problem+json: a stable code, what happened, and to which request.
- */
+/** What a handler sees of a request and how it answers: plain values. A refusal is RFC 9457 problem+json with a stable code. */
 import { FAULTS_NAMED_MAX, type Fault } from "../contract/faults.ts";
-import { type ProblemCode, statusOf, titleOf } from "../contract/problem-codes.ts";
+import { type ProblemCode, type ProblemItem, statusOf, titleOf } from "../contract/problem-codes.ts";
 import { isMakegoodError } from "../message/errors.ts";
 import { isUuid } from "../platform/ids.ts";
 import { wireName } from "./json/wire.ts";
@@ -20,9 +17,7 @@ export interface ApiRequest {
   readonly carrier?: unknown;
 }
 
-interface Named {
-  readonly params: { readonly id: string };
-}
+type Named = { readonly params: { readonly id: string } };
 
 /** The number in a path; what is none is as good as unknown. */
 export function numbered(what: "group" | "candidate", { params: { id } }: Named): number {
@@ -30,7 +25,6 @@ export function numbered(what: "group" | "candidate", { params: { id } }: Named)
   return Number(id);
 }
 
-/** Likewise for those that have a UUID. */
 export function identified(what: "message" | "redrive", { params: { id } }: Named): string {
   if (!isUuid(id)) throw notFound(what, id);
   return id;
@@ -46,7 +40,6 @@ export function jsonText(status: number, body: string, headers: Headers = {}): R
 export const json = (status: number, value: unknown, headers?: Headers): Reply =>
   jsonText(status, JSON.stringify(value), headers);
 
-/** With the version that a later change may insist on. */
 export const tagged = (status: number, value: unknown, version: number, headers?: Headers): Reply =>
   json(status, value, { etag: `"${version}"`, ...headers });
 
@@ -62,21 +55,10 @@ interface Page<T> {
 
 export const page = <T>(found: Page<T>, each: (one: T) => unknown): Reply => pageText(found, (one) => JSON.stringify(each(one)));
 
-/** The same where each is JSON text already. */
 export const pageText = <T>({ data, nextCursor = null }: Page<T>, each: (one: T) => string): Reply =>
   jsonText(200, `{"data":[${data.map((one) => each(one)).join(",")}],"next_cursor":${JSON.stringify(nextCursor)}}`);
 
 export const DONE: Reply = { status: 204, headers: {}, body: "" };
-
-/** One of several reasons: which element, which field, what is wrong with it. */
-export interface ProblemItem {
-  readonly index?: number | undefined;
-  readonly field?: string | undefined;
-  readonly code: ProblemCode;
-  readonly detail: string;
-  /** The message that holds the key already. */
-  readonly id?: string | undefined;
-}
 
 export interface Reply {
   readonly status: number;
@@ -84,7 +66,6 @@ export interface Reply {
   readonly body: string;
 }
 
-/** Members beside the standard ones: `errors`, the id of the message in the way, and the like. */
 export interface ProblemExtra {
   /** C1: the first twenty are named. */
   readonly errors?: readonly ProblemItem[] | undefined;
@@ -116,7 +97,6 @@ export function problem(code: ProblemCode, detail: string, extra: ProblemExtra =
   return { status, headers, body: JSON.stringify(body) };
 }
 
-/** A refusal on its way through the handlers. */
 export class Refusal extends Error {
   readonly reply: Reply;
   constructor(reply: Reply) {
@@ -142,8 +122,5 @@ export function problemOf(thrown: unknown, status?: number): Reply | undefined {
   return problem(code, message, { members: Object.fromEntries(members), errors, status });
 }
 
-/** An id in a path that names nothing. */
-export const notFound = (
-  what: "message" | "topic" | "group" | "candidate" | "rule" | "cause" | "action" | "redrive",
-  id: string,
-) => refused(`${what}_not_found`, `there is no ${what} ${id.slice(0, 250)}`);
+type Missing = ProblemCode extends infer Code ? (Code extends `${infer What}_not_found` ? What : never) : never;
+export const notFound = (what: Missing, id: string) => refused(`${what}_not_found`, `there is no ${what} ${id.slice(0, 250)}`);

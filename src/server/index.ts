@@ -1,6 +1,4 @@
-/**
- * The door `makegood/server`: the API as a function from Request to Response, and the whole server as one call.
- */
+/** The door `makegood/server`: the API as a function from Request to Response, and the whole server as one call. */
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { type Config, type ConfigRead, type ConfigSources, readConfig } from "./config/config.ts";
 export { kernelOf } from "./kernel.ts";

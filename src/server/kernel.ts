@@ -1,7 +1,4 @@
-/**
- * What the server needs of the rooms behind it, as one plain object: handlers are written against this, so that a test can
- * run the whole API on the memory store and the CLI can call it without a socket.
- */
+/** What the server needs of the rooms behind it, as one plain object, so that the API also runs in a test or in the CLI. */
 import type { Makegood } from "../create.ts";
 import type { Log } from "../observe/log.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -19,7 +16,6 @@ export interface Kernel {
   readonly checkSink: SinkCheck;
   /** What stands before every address where another program mounts the API: `/makegood`; absent: nothing. */
   readonly basePath?: string | undefined;
-  /** The dispatcher of this process, where there is one. */
   readonly worker?: Worker | null | undefined;
   draining(): boolean;
   /** Whether a topic that a file or code declared may be deleted all the same, because nobody declares it any more. */
@@ -37,7 +33,6 @@ export function kernelOf({ config, ...parts }: KernelParts): Kernel {
   return { log, clock, abandoned: async () => false, ...own, ...parts };
 }
 
-/** `allow`: the private ranges that a sink may reach. */
 export function sinkCheck(allow: readonly string[]): SinkCheck {
   const guard = createAddressGuard({ allow });
   return (sink) => checkSink(sink, guard);

@@ -1,7 +1,4 @@
-/**
- * The socket in front of the app: bounded waits for headers and bodies (a slow sender gets 408, not a place for ever),
- * problem+json also for what is not even a request, and a close that lets answers under way finish.
- */
+/** The socket in front of the app: bounded waits, problem+json also for what is no request, a close that lets answers finish. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
@@ -10,35 +7,17 @@ import { type Clock, sleep } from "../platform/clock.ts";
 import { type App, SAFE_HEADERS } from "./app.ts";
 import { type ApiRequest, problem, type Reply } from "./http.ts";
 
-export interface ListenOptions {
-  readonly reply: App["reply"];
-  readonly host: string;
-  readonly port: number;
-  readonly clock: Clock;
-  /** For tests of slow senders. */
+/** For tests of slow senders. */
+export interface Timeouts {
   readonly headersTimeoutMs?: number | undefined;
   readonly requestTimeoutMs?: number | undefined;
-}
-
-export interface Listening {
-  readonly url: string;
-  readonly port: number;
-  /** Takes no new connection, waits up to `graceMs` for answers under way, then cuts the rest. */
-  close(graceMs: number): Promise<void>;
 }
 
 /** Longer than the idle limit of common load balancers, so that they and not we end an idle connection. */
 const KEEP_ALIVE_MS = 65_000;
 
-export async function listen(options: ListenOptions): Promise<Listening> {
-  const {
-    reply,
-    host,
-    port,
-    clock,
-    headersTimeoutMs: headersTimeout = 15_000,
-    requestTimeoutMs: requestTimeout = 60_000,
-  } = options;
+export async function listen(reply: App["reply"], host: string, port: number, clock: Clock, limits: Timeouts = {}) {
+  const { headersTimeoutMs: headersTimeout = 15_000, requestTimeoutMs: requestTimeout = 60_000 } = limits;
   const connectionsCheckingInterval = Math.min(1_000, headersTimeout);
   const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
   // A missing Host is refused by the app, as problem+json like everything else.
@@ -53,7 +32,8 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   return {
     url: `http://${host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host}:${actual}`,
     port: actual,
-    close: (graceMs) => closeServer(server, clock, graceMs),
+    /** Takes no new connection, waits up to `graceMs` for answers under way, then cuts the rest. */
+    close: (graceMs: number) => closeServer(server, clock, graceMs),
   };
 }
 

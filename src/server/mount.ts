@@ -1,7 +1,4 @@
-/**
- * The API of a Makegood that runs in the caller's own process, for the web framework that is there already: as a fetch handler and as Node
- * middleware. It needs tokens, a function that says who asks, or a name for everybody that is given on purpose. It never closes the Makegood.
- */
+/** The API of a Makegood in the caller's own process, as a fetch handler and as Node middleware. It never closes the Makegood. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Permission } from "../contract/route.ts";
 import type { Makegood } from "../create.ts";
@@ -141,12 +138,10 @@ function headOf({ method = "GET", url = "/", headers }: IncomingMessage): Reques
   return new Request(new URL(url, `http://${headers.host ?? "localhost"}`), { method, headers: lines });
 }
 
-const NAME_CHARS_MAX = 200;
-
 /** It goes on record with what was done. */
 function actorName(name: unknown, from: string): string {
-  if (typeof name !== "string" || name === "" || name.length > NAME_CHARS_MAX)
-    throw refused(`${from} must give a name of 1 to ${NAME_CHARS_MAX} characters`);
+  if (typeof name !== "string" || name === "" || name.length > 200)
+    throw refused(`${from} must give a name of 1 to 200 characters`);
   if (name === SYSTEM.actor) throw refused(`${from}: ${name} is what Makegood calls itself on record: choose another name`);
   return name;
 }

@@ -1,8 +1,4 @@
-/**
- * The store that a configuration names: PostgreSQL (the server of DATABASE_URL, else the embedded one of the data directory),
- * Redis or memory. With PostgreSQL a REDIS_URL gives the second rung. The code that opens a store closes it: the embedded server stops
- * with the last process that uses it.
- */
+/** The store that a configuration names; the embedded server stops with the last process that uses it. */
 import type { Log } from "../observe/log.ts";
 import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createPostgresStore, type PostgresStoreOptions, startEmbedded } from "../store/postgres/index.ts";
@@ -10,27 +6,12 @@ import { type Attestation, createRedisStore } from "../store/redis/index.ts";
 import type { Store } from "../store/store.ts";
 import type { Config } from "./config/config.ts";
 
-export interface OpenedStore {
-  /** Not opened yet: createMakegood does that. */
-  readonly store: Store;
-  /** The second rung, where there is one; not opened yet either. */
-  readonly secondary: Store | null;
-  /** Stops the embedded server if it is ours; the store itself is closed by the code that opened it. */
-  release(): Promise<void>;
-}
+export type OpenedStore = Awaited<ReturnType<typeof openStore>>;
 
-export interface StoreOptions {
-  readonly config: Config;
-  readonly log: Log;
-  /** Hears that the embedded server had to move: connections to the old address will not work again. */
-  readonly failed?: ((reason: string) => void) | undefined;
-  /** What opening may do to a store that is not as this release wants it. */
-  readonly migrate?: PostgresStoreOptions["migrate"];
-}
+export const nothing = async (): Promise<void> => {};
 
-const nothing = async (): Promise<void> => {};
-
-export async function storeUrl({ config, log, failed }: StoreOptions) {
+/** `failed` hears that the embedded server had to move: connections to the old address will not work again. */
+export async function storeUrl(config: Config, log: Log, failed?: (reason: string) => void) {
   if (config.database_url !== null) return { url: config.database_url, embedded: false, release: nothing };
   const server = await startEmbedded({
     dataDir: config.data_dir,
@@ -40,22 +21,22 @@ export async function storeUrl({ config, log, failed }: StoreOptions) {
   return { url: server.url, embedded: true, release: () => server.close() };
 }
 
-export async function openStore(options: StoreOptions): Promise<OpenedStore> {
-  const { config, migrate } = options;
-  if (config.store === "memory") return { store: createMemoryStore(), secondary: null, release: nothing };
-  const redis = config.redis_url === null ? null : redisStore(config.redis_url, options);
-  if (config.store === "redis" && redis) return { store: redis, secondary: null, release: nothing };
-  const { url, release } = await storeUrl(options);
-  return { store: createPostgresStore({ url, schema: config.schema, migrate }), secondary: redis, release };
-}
-
-function redisStore(redis: string, { config, log, migrate = "up" }: StoreOptions): Store {
-  const { redis_prefix: prefix, redis_attest, allow_eviction: allowEviction } = config;
+/** The store, and the second rung where there is one: neither is opened yet. `release` stops the embedded server if it is ours. */
+export async function openStore(
+  config: Config,
+  log: Log,
+  failed?: (reason: string) => void,
+  migrate: NonNullable<PostgresStoreOptions["migrate"]> = "up",
+) {
+  if (config.store === "memory") return { store: createMemoryStore() as Store, secondary: null, release: nothing };
+  const { schema, redis_url: redis, redis_prefix: prefix, redis_attest, allow_eviction: allowEviction } = config;
   const how = { attest: attestation(redis_attest), allowEviction, onLoss: (message: string) => log.error(message) };
-  return createRedisStore({ redis, prefix, ...how, mustExist: migrate !== "up" });
+  const onRedis = redis === null ? null : createRedisStore({ redis, prefix, ...how, mustExist: migrate !== "up" });
+  if (config.store === "redis" && onRedis) return { store: onRedis, secondary: null, release: nothing };
+  const { url, release } = await storeUrl(config, log, failed);
+  return { store: createPostgresStore({ url, schema, migrate }) as Store, secondary: onRedis, release };
 }
 
-/** `appendonly=yes` and the like, as the settings have checked them. */
 export function attestation(given: readonly string[]): Attestation {
   return Object.fromEntries(given.map((one) => one.split("=") as [string, string]));
 }

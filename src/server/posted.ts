@@ -1,13 +1,10 @@
-/**
- * A posted body as messages: the envelope is scanned once, payloads are cut out as text, every other field is checked by
- * itself, by the rules that hold for a message from code. Everything that is wrong with a message is collected, so that a caller learns all of it in one answer.
- */
+/** A posted body as messages: scanned once, payloads cut out as text, everything that is wrong with a message collected. */
 import { CHECKED, type TextMessage } from "../client/build-message.ts";
+import type { ProblemItem } from "../contract/problem-codes.ts";
 import { isMakegoodError, MakegoodError } from "../message/errors.ts";
 import { type Cursor, cursorOn, eachElement, expectEnd, takeValue } from "../message/json-scanner.ts";
 import { LIMITS } from "../message/limits.ts";
 import { isTooLong, isTopicName, numberProblem, textProblem } from "../message/validate.ts";
-import type { ProblemItem } from "./http.ts";
 import { type Members, readMembers } from "./read-request.ts";
 
 /** The message where there are no faults: every field has been checked, the topic has not been looked up. */
@@ -16,11 +13,7 @@ export interface Posted {
   readonly faults: readonly ProblemItem[];
 }
 
-/** What is wrong with a value, to be put behind its name; null when nothing is. */
-type FieldCheck = (value: unknown) => string | null;
-
-/** What each field beside the payload may be. */
-const FIELDS = new Map<string, FieldCheck>([
+const FIELDS = new Map<string, (value: unknown) => string | null>([
   ["topic", (value) => (isTopicName(value as string) ? null : "is not of the form namespace/name")],
   ["key", (value) => textProblem(value, LIMITS.keyBytesMax)],
   ["tenant_id", (value) => textProblem(value, LIMITS.tenantIdBytesMax)],
@@ -31,7 +24,6 @@ const FIELDS = new Map<string, FieldCheck>([
 
 const invalid = (detail: string): ProblemItem => ({ code: "invalid_message", detail });
 
-/** `called`: what it is for who sent it. */
 export function faultOf(name: string, value: unknown, called?: string): ProblemItem | null {
   if (name === "topic" && typeof value !== "string") return invalid("`topic` is missing: a string namespace/name");
   const wrong = FIELDS.get(name)?.(value) ?? null;
@@ -62,10 +54,8 @@ export function readPosted(body: string, payloadBytesMax: number, traceparent: s
 function readBatch(cursor: Cursor, check: (members: Members) => Posted): Posted[] {
   const posted: Posted[] = [];
   const isArray = eachElement(cursor, (index) => {
-    if (index >= LIMITS.batchMessagesMax) {
-      const limit = LIMITS.batchMessagesMax;
-      throw new MakegoodError("invalid_message", `a batch may have at most ${limit} messages`, { limit });
-    }
+    const { batchMessagesMax: limit } = LIMITS;
+    if (index >= limit) throw new MakegoodError("invalid_message", `a batch may have at most ${limit} messages`, { limit });
     try {
       const members = readMembers(cursor, takeMember);
       posted.push(members ? check(members) : { faults: [invalid("a message must be a JSON object")] });

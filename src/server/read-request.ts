@@ -1,8 +1,4 @@
-/**
- * A request as its route says that it must be: path, query, headers and body are read here and nowhere else. A body is JSON without
- * compression, no more bytes than allowed however they arrive, and valid UTF-8. What does not fit becomes one refusal with every fault; what
- * comes out has the types of the contract.
- */
+/** A request as its route says that it must be, read here and nowhere else; what does not fit is one refusal with every fault. */
 import type { z } from "zod";
 import type { RouteId } from "../contract/addresses.ts";
 import { type Checked, check, FAULTS_NAMED_MAX, type Fault, type Faults, faultsText, namedOf } from "../contract/faults.ts";
@@ -33,16 +29,14 @@ export interface Asked<Id extends RouteId> {
 /** Longer than any topic, tenant, code or cursor. */
 const PARAMETER_CHARS_MAX = 1_000;
 
-/** What is known before it is read. */
 type Known = Pick<Asked<RouteId>, "actor" | "named"> & { readonly params: Readonly<Record<string, string>> };
 
 export async function readRequest(route: Route, request: ApiRequest, known: Known, payloadBytesMax: number) {
   const query = route.query === undefined ? {} : readQuery(route.query, request.query);
   const body = route.body === undefined ? undefined : await readBody(route.body, request, payloadBytesMax);
   const version = route.headers?.includes("if-match") ? readVersion(request, body) : undefined;
-  const header = (name: string): string | null => request.header(name);
   const { params, actor, named } = known;
-  return { params, actor, named, query, body, version, header } as Asked<RouteId>;
+  return { params, actor, named, query, body, version, header: (name) => request.header(name) } as Asked<RouteId>;
 }
 
 export function refusal(code: ProblemCode, faults: Faults): Refusal {
@@ -50,7 +44,6 @@ export function refusal(code: ProblemCode, faults: Faults): Refusal {
   return refused(code, faultsText(faults), { errors, more: faults.more });
 }
 
-/** One fault that only a handler can see. */
 export const refusalOf = (code: ProblemCode, field: string, detail: string): Refusal =>
   refusal(code, { named: [{ field, detail }], more: 0 });
 
@@ -83,7 +76,6 @@ function parameterFault(value: string): string | null {
   return value.length > PARAMETER_CHARS_MAX ? `may have at most ${PARAMETER_CHARS_MAX} characters` : null;
 }
 
-/** The faults of the form, then those of the schema. */
 function together(faults: Iterable<Fault>, checked: Checked<unknown>): Faults {
   const others = checked.ok ? { named: [], more: 0 } : checked.faults;
   const { named, more } = namedOf([...faults, ...others.named]);

@@ -1,7 +1,4 @@
-/**
- * One process with everything: the API, the dispatcher and maintenance on one store. It starts in an order in which each
- * part can rely on the ones before it, stops in the opposite one, and never touches signals or the exit code itself.
- */
+/** One process with everything: the API, the dispatcher and maintenance on one store. It never touches signals. */
 import { createMakegood, type Makegood, type MakegoodOptions } from "../create.ts";
 import { errorText } from "../message/errors.ts";
 import { type LogSetting, startLog } from "../observe/default-log.ts";
@@ -17,8 +14,8 @@ import { createApp } from "./app.ts";
 import { type Config, shownConfig, storeText } from "./config/config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
 import { kernelOf } from "./kernel.ts";
-import { type ListenOptions, listen } from "./listen.ts";
-import { type OpenedStore, openStore, type StoreOptions } from "./open-store.ts";
+import { listen, type Timeouts } from "./listen.ts";
+import { nothing, type OpenedStore, openStore } from "./open-store.ts";
 import { VERSION } from "./version.ts";
 
 /** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */
@@ -26,7 +23,7 @@ export const PROBE_MS = 1_000;
 /** A store that neither opens nor refuses for so long is away: the process is there without it and says that it is not ready. */
 const OPEN_WAIT_MS = 5_000;
 
-export interface ServeOptions extends Pick<ListenOptions, "headersTimeoutMs" | "requestTimeoutMs"> {
+export interface ServeOptions extends Timeouts {
   readonly config: Config;
   /** As createMakegood takes it; `info` unless said. */
   readonly log?: LogSetting | undefined;
@@ -45,52 +42,59 @@ export interface RunningServer extends AsyncDisposable {
   close(options?: StopOptions): Promise<void>;
 }
 
-export async function startServer({ config, clock = systemClock, ...options }: ServeOptions): Promise<RunningServer> {
-  const { failed, headersTimeoutMs, requestTimeoutMs } = options;
-  const { log } = startLog(options.log ?? "info", clock);
-  /** What has been started, to be stopped in the opposite order. */
+type Parts = Pick<ServeOptions, "config" | "store" | "failed"> & { readonly log: Log; readonly clock: Clock };
+
+/** Everything but the API. Each part relies on the ones before it; `stop` takes them in the opposite order. */
+export async function startWorking({ config, store, failed, log, clock }: Parts, topics: readonly string[] = ["*"]) {
   const undo: (() => unknown)[] = [];
-  const unwind = async (): Promise<void> => {
+  const stop = async (): Promise<void> => {
     for (const step of undo.splice(0).reverse()) await step();
   };
-  let draining = false;
   try {
-    log.info("starting", { version: VERSION, ...shownConfig(config) });
-    const given = options.store && { store: options.store, secondary: null, release: async () => {} };
-    const opened = given ?? (await openStore({ config, log, failed }));
+    const opened = store ? { store, secondary: null, release: nothing } : await openStore(config, log, failed);
     undo.push(opened.release);
-    const mg = await createMakegood(lastingOptions(config, opened, { clock, log, failed }));
+    const mg = await createMakegood(lastingOptions(opened, { config, clock, log, failed }));
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
-    mg.watch.often(PROBE_MS);
     logEvents(mg.events, log);
-    sayWhatIsKept(config, mg.store, log);
-    const worker = mg.work();
-    undo.push(startStreams({ config, mg, log, clock, patterns: ["*"] }).stop);
-    const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
-    const { host, port, tokens } = config;
-    const app = createApp({ kernel, tokens, anonymous: "local", hosts: { bound: host, names: config.hosts } });
-    undo.push(app.close);
-    const listening = await listen({ reply: app.reply, host, port, clock, headersTimeoutMs, requestTimeoutMs });
-    const stop = async (drainMs: number): Promise<void> => {
-      log.info("stopping", { drain_ms: drainMs });
-      // Both at once: the budget is one, and answers under way may still accept while attempts finish.
-      await Promise.all([listening.close(drainMs), worker.stop({ drainMs })]);
-      await unwind();
-    };
-    let closing: Promise<void> | undefined;
-    const close: RunningServer["close"] = (how) => {
-      draining = true;
-      closing ??= stop(how?.drainMs ?? config.drain_ms);
-      return closing;
-    };
-    return { url: listening.url, port: listening.port, mg, close, [Symbol.asyncDispose]: () => close() };
+    const worker = mg.work({ topics });
+    undo.push(startStreams({ config, mg, log, clock, patterns: topics }).stop);
+    return { mg, worker, undo, stop };
   } catch (error) {
-    await unwind().catch((failure) => log.error("could not stop cleanly", { error: failure }));
+    await stop().catch((failure) => log.error("could not stop cleanly", { error: failure }));
     throw error;
   }
 }
 
-/** The settings of a Makegood that a configuration stands for. */
+export async function startServer({ config, clock = systemClock, ...options }: ServeOptions): Promise<RunningServer> {
+  const { log } = startLog(options.log ?? "info", clock);
+  log.info("starting", { version: VERSION, ...shownConfig(config) });
+  const { mg, worker, undo, stop } = await startWorking({ ...options, config, clock, log });
+  mg.watch.often(PROBE_MS);
+  sayWhatIsKept(config, mg.store, log);
+  let draining = false;
+  const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
+  const { host, port, tokens } = config;
+  const app = createApp({ kernel, tokens, anonymous: "local", hosts: { bound: host, names: config.hosts } });
+  undo.push(app.close);
+  const listening = await listen(app.reply, host, port, clock, options).catch(async (error) => {
+    await stop().catch((failure) => log.error("could not stop cleanly", { error: failure }));
+    throw error;
+  });
+  const stopAll = async (drainMs: number): Promise<void> => {
+    log.info("stopping", { drain_ms: drainMs });
+    // Both at once: the budget is one, and answers under way may still accept while attempts finish.
+    await Promise.all([listening.close(drainMs), worker.stop({ drainMs })]);
+    await stop();
+  };
+  let closing: Promise<void> | undefined;
+  const close: RunningServer["close"] = (how) => {
+    draining = true;
+    closing ??= stopAll(how?.drainMs ?? config.drain_ms);
+    return closing;
+  };
+  return { url: listening.url, port: listening.port, mg, close, [Symbol.asyncDispose]: () => close() };
+}
+
 export function makegoodOptions(config: Config, store: Store, clock: Clock): MakegoodOptions {
   return {
     store,
@@ -108,17 +112,8 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
   };
 }
 
-type Parts = Pick<StoreOptions, "log" | "failed"> & { readonly clock: Clock };
-
-/**
- * The same for a process that runs for long. It has what is below the primary store (short commands go without: they tell the caller that
- * they failed), and it starts although its store is away: it says so once, and declares the file's topics when the store comes.
- */
-export function lastingOptions(
-  config: Config,
-  { store, secondary }: OpenedStore,
-  { clock, log, failed }: Parts,
-): MakegoodOptions {
+/** For long: with what is below the primary store, and also while that is away; the file's topics are declared when it comes. */
+function lastingOptions({ store, secondary }: OpenedStore, { config, clock, log, failed }: Parts): MakegoodOptions {
   const { journal_dir: directory, journal_bytes_max: bytesMax, seal_key } = config;
   return {
     ...makegoodOptions(config, store, clock),
@@ -137,7 +132,6 @@ export function lastingOptions(
   };
 }
 
-/** Whether this process has the engine, in words for the start. */
 export function recoveryWords({ recovery_options: options }: Config, store: Store): string {
   if (options === false) return "off (MAKEGOOD_RECOVERY)";
   if (homeOf(store) === null) return `off: it needs PostgreSQL, and the store is ${store.traits.name}`;

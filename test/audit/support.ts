@@ -66,7 +66,7 @@ export async function startAuditServer(options: Partial<MakegoodOptions> = {}): 
     const worker = mg.work();
     const kernel = kernelOf({ config, mg, log, clock: systemClock, worker, draining: () => false });
     const app = createApp({ kernel, tokens: [], anonymous: "local", hosts: null });
-    const listening = await listen({ reply: app.reply, host: "127.0.0.1", port, clock: systemClock });
+    const listening = await listen(app.reply, "127.0.0.1", port, systemClock);
     const close = async () => {
       await listening.close(1_000);
       app.close();

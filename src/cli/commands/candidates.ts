@@ -1,7 +1,4 @@
-/**
- * `makegood candidates list|show|choose|settle|rollback|history`, `approve`, `reject` and `execute`. Each takes the number of a candidate;
- * `execute --group` takes a group's current one. Before an execution what it touches is shown, and a person is asked.
- */
+/** `makegood candidates`, `approve`, `reject` and `execute`; what an execution touches is shown first, and a person is asked. */
 import { ApiError } from "../../contract/http-client.ts";
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
 import { ask, type Conversation, confirmed, family, type Options, WAIT } from "../conversation.ts";
@@ -14,7 +11,6 @@ import { watched } from "./redrive.ts";
 type Candidate = AnswerOf<"getCandidate">;
 
 const GROUP_INSTEAD = "is the number of a candidate, as `makegood candidates list` shows it; `execute --group` takes a group's";
-
 type Listed = AnswerOf<"listCandidates">["data"][number];
 const sure = ["sure", ({ confidence }: Listed) => percent(confidence)] as const;
 const failure = ["failure", ({ error_code, topic }: Listed) => `${error_code}  ${topic}`] as const;
@@ -59,8 +55,7 @@ export const commands = [
       flags: NO_OTHER,
       options: { "--as <outcome>": "succeeded or failed" },
       example: 'candidates settle 12 --as failed --reason "looked: nothing was sent"',
-      async before(_, input, options) {
-        const { as } = options;
+      async before(_, input, { as }) {
         if (as !== "succeeded" && as !== "failed") throw new Stop("what became of it? Give --as succeeded or --as failed");
         return { input: { ...input, execution_status: as } };
       },
@@ -134,7 +129,6 @@ async function execute(asking: Conversation, input: InputOf<"executeCandidate">,
   return execution_status === "failed" ? EXIT.failed : EXIT.ok;
 }
 
-/** What an action that needs no delivery came to. */
 function cameTo({ execution_status, selected_action, action, owner, group: { group_id, open_messages } }: Candidate): string {
   if (execution_status !== "succeeded") return "";
   const still = open_messages > 0 ? `; ${plural(open_messages, "message")} of group ${group_id} still wait` : "";
@@ -177,17 +171,14 @@ function sayRadius(io: Io, { selected_action, blast_radius }: Candidate): void {
 
 type Reason = Candidate["rules_evaluated"][number];
 const ruleOf = ({ rule_id }: Reason): string => `  ${rule_id}`;
-function because({ facts }: Reason): string | undefined {
-  const fact = facts.find((one) => one.matched);
-  return fact && `${fact.field} ${fact.wanted}; found ${fact.found}`;
-}
+const because = ({ facts }: Reason): string | undefined =>
+  facts.filter((one) => one.matched).map(({ field, wanted, found }) => `${field} ${wanted}; found ${found}`)[0];
 const reasonList = listing<Reason>([
   ["  rule", ruleOf],
   ["speaks for", speaksFor],
   ["because", because],
 ]);
 
-/** What a rule adds to the evaluation. */
 export function speaksFor({ contribution }: Pick<Reason, "contribution">): string {
   return contribution.kind === "none" ? "" : `${contribution.action} ${percent(contribution.score)}`;
 }

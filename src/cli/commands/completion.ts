@@ -1,6 +1,4 @@
-/**
- * `makegood completion bash`: a script for bash that completes commands, options and choices, made from the commands as they are.
- */
+/** `makegood completion bash`: a script that completes commands, options and choices, made from the commands as they are. */
 import type { Command, Option } from "commander";
 import type { AddCommand } from "../conversation.ts";
 
@@ -16,7 +14,6 @@ export const commands: AddCommand = (program) =>
     .addHelpText("after", '\nExample:\n  $ eval "$(makegood completion bash)"   # or put it into ~/.bashrc')
     .action(() => program.configureOutput().writeOut?.(script(program)));
 
-/** Every command by its path, such as `messages list`; the program itself is the empty one. */
 function commandsOf(command: Command, path = ""): (readonly [path: string, command: Command])[] {
   return [[path, command], ...command.commands.flatMap((one) => commandsOf(one, `${path} ${one.name()}`.trim()))];
 }

@@ -1,14 +1,10 @@
-/**
- * `makegood doctor`: looks at everything a delivery depends on and says of each whether it is well. Exit code 1 when
- * something would lose messages or stop delivery; a warning alone is 0.
- */
-import { servedNow } from "../../client/standing.ts";
+/** `makegood doctor`: whether all that a delivery depends on is well; exit code 1 where messages would be lost or stop. */
 import { createClient } from "../../contract/http-client.ts";
 import { errorText } from "../../message/errors.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { isLoopbackHost } from "../../server/auth.ts";
 import type { Config } from "../../server/config/config.ts";
-import { type Health, unservedTopics } from "../../server/health.ts";
+import { type Health, levelsOf, unservedTopics } from "../../server/health.ts";
 import { attestation, storeUrl } from "../../server/open-store.ts";
 import { createPostgresStore, examineDirectory, examinePostgres } from "../../store/postgres/index.ts";
 import { connectRedis, createRedisStore, examineRedis } from "../../store/redis/index.ts";
@@ -59,7 +55,6 @@ async function checkConfiguration(config: Config): Promise<Examined[]> {
   return embedded ? [...found, await examineDirectory(config.data_dir)] : found;
 }
 
-/** A running server, over HTTP: alive, ready, healthy, and its clock. */
 async function checkServer(url: string, token: string | null): Promise<Examined[]> {
   const client = createClient({ url, token: token ?? undefined, triesMax: 1 });
   try {
@@ -129,7 +124,7 @@ async function checkPostgres({ io, config, init }: CommandContext): Promise<Exam
   const undo: (() => Promise<void>)[] = [];
   try {
     if (!init) await refuseNowhere(config);
-    const { url, embedded, release } = await storeUrl({ config, log: warnings(io) });
+    const { url, embedded, release } = await storeUrl(config, warnings(io));
     undo.push(release);
     const { found, usable } = await examinePostgres(url, config.schema, embedded ? "embedded" : undefined);
     if (!usable) return [...found];
@@ -143,11 +138,10 @@ async function checkPostgres({ io, config, init }: CommandContext): Promise<Exam
   }
 }
 
-/** Topics with messages waiting that no worker serves, or that those who would cannot deliver. The store need not be opened for it. */
+/** Topics with messages waiting that nobody delivers. The store need not be opened for it. */
 async function checkDelivery(store: Pick<Store, "counts" | "topics">): Promise<Examined[]> {
   try {
-    const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
-    const found = unservedTopics({ counts, topics, served });
+    const found = unservedTopics(await levelsOf(store));
     if (found.length === 0) return [examined("delivery", true, "every topic with messages waiting is served")];
     const more = found.length - SHOWN;
     const shown = found.slice(0, SHOWN).map(({ topic, code, reason }) => {

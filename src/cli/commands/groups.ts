@@ -1,7 +1,4 @@
-/**
- * `makegood groups list|show|occurrences|merge|split|release|resolve|history|rules`, and `makegood suggest <group>`. Each takes the number of a group, or a
- * failure_match_id.
- */
+/** `makegood groups` and `suggest`; each takes the number of a group, or a failure_match_id. */
 import type { AnswerOf } from "../../contract/table.ts";
 import { ask, confirmed, family, YES } from "../conversation.ts";
 import { type Io, say, tell } from "../io.ts";
@@ -12,29 +9,23 @@ import { history } from "./history.ts";
 
 type Group = AnswerOf<"listGroups">["data"][number];
 function template({ held_by, resolved_at, resolved_in, regression, template: text }: Group): string {
-  const resolved =
-    resolved_at === null ? null : regression ? "regression" : `resolved${resolved_in === null ? "" : ` in ${resolved_in}`}`;
+  const at = resolved_in === null ? "resolved" : `resolved in ${resolved_in}`;
+  const resolved = resolved_at === null ? null : regression ? "regression" : at;
   const marks = [held_by && `held by ${held_by}`, resolved].filter((mark) => mark !== null);
   return [...marks.map((mark) => `[${mark}]`), text].join(" ");
 }
 
 const open = ({ open_messages, open_reports }: Group): number => open_messages + open_reports;
 
-const occurrenceList = listing<AnswerOf<"listOccurrences">["data"][number]>([
-  ["ago", "at"],
-  "source",
-  "message_id",
-  ["state", ({ open, open_report }) => ((open ?? open_report) ? "open" : "moved on")],
-  "error_message",
-]);
+type Occurrence = AnswerOf<"listOccurrences">["data"][number];
+const stateOf = (one: Occurrence): string => ((one.open ?? one.open_report) ? "open" : "moved on");
+const occurrenceList = listing<Occurrence>([["ago", "at"], "source", "message_id", ["state", stateOf], "error_message"]);
 
-const ruleList = listing<AnswerOf<"listGroupRules">["data"][number]>([
-  ["rule", "id"],
-  ["kind", ({ used, kind }) => (used ? kind : "not used")],
-  ["age", "at"],
-  "error_code",
-  ["why", ({ words, reason, actor }) => `${words.length > 0 ? `[${words.join(" ")}] ` : ""}${reason} (${actor})`],
-]);
+type Rule = AnswerOf<"listGroupRules">["data"][number];
+const kindOf = ({ used, kind }: Rule) => (used ? kind : "not used");
+const whyOf = ({ words, reason, actor }: Rule): string =>
+  `${words.length > 0 ? `[${words.join(" ")}] ` : ""}${reason} (${actor})`;
+const ruleList = listing<Rule>([["rule", "id"], ["kind", kindOf], ["age", "at"], "error_code", ["why", whyOf]]);
 
 export const commands = [
   family("groups", "failures that are the same: look at them, merge and split them", [

@@ -1,18 +1,11 @@
-/**
- * `history` below groups, candidates and redrive: who did what to one of them, and why.
- */
+/** `history` below groups, candidates and redrive: who did what to one of them, and why. */
 import type { AnswerOf } from "../../contract/table.ts";
 import type { AddCommand } from "../conversation.ts";
 import { routeCommand } from "../route-command.ts";
 import { listing } from "../table.ts";
 
-export const provenanceList = listing<AnswerOf<"listProvenance">["data"][number]>([
-  "at",
-  "actor",
-  "event_type",
-  "action",
-  "reason",
-]);
+type Line = AnswerOf<"listProvenance">["data"][number];
+export const provenanceList = listing<Line>(["at", "actor", "event_type", "action", "reason"]);
 
 export const history = (of: "group" | "candidate" | "redrive"): AddCommand =>
   routeCommand("listProvenance", {

@@ -1,6 +1,4 @@
-/**
- * `makegood journal list|import|export`: what the fallback ladder's last rungs hold, seen, moved into the store, or printed.
- */
+/** `makegood journal`: what the fallback ladder's last rungs hold, seen, moved into the store, or printed. */
 import { type Imported, importJournals, lostIn } from "../../create/import-journal.ts";
 import { errorText } from "../../message/errors.ts";
 import { createLog } from "../../observe/log.ts";
@@ -62,7 +60,6 @@ function tellDamage(io: Io, damage: JournalContents["damage"]): void {
     complain(io, `${kind.replace("_", " ")}: ${file} at ${offset}, ${bytes} bytes`);
 }
 
-/** What could not be read has no fields. */
 function rowOf({ entry, ...listed }: ListedEntry) {
   const { topic: name, key, tenantId } = entry?.message ?? {};
   return { ...listed, topic: name, key, tenant_id: tenantId, at: entry ? new Date(entry.atMs).toISOString() : undefined };
@@ -89,7 +86,7 @@ async function importAll(context: CommandContext, paths: readonly string[]): Pro
   if (from.length === 0) throw new Stop("import what? Give a journal directory, a log file or - for standard input");
   const ways: Parameters<typeof importJournals>[1] = {
     async open() {
-      const { store, release } = await openStore({ config, log });
+      const { store, release } = await openStore(config, log);
       return { options: makegoodOptions(config, store, systemClock), release };
     },
     prepare: (store) => declareFileTopics(store, config.topics, log),

@@ -1,7 +1,4 @@
-/**
- * `makegood enqueue <topic>`, `messages list|show|payload|replay|edit|resolve|discard|cancel|reschedule`, and `store acknowledge-loss`. A payload's
- * text goes through unchanged (I8).
- */
+/** `makegood enqueue`, `messages` and `store`. A payload's text goes through unchanged (I8). */
 import type { AnswerOf } from "../../contract/table.ts";
 import { errorText } from "../../message/errors.ts";
 import { checkJson, cursorOn, eachMember, takeValue } from "../../message/json-scanner.ts";
@@ -26,7 +23,6 @@ const tookOf = ({ duration_ms: ms }: Detail["timeline"][number]): string => (ms 
 const attempts = listing<Detail["timeline"][number]>(["attempt", "outcome", "counted", "at", ["took", tookOf], "code", "error"]);
 const interventions = listing<Detail["provenance"][number]>(["at", "actor", "action", "reason"]);
 
-/** A command that sends a payload. */
 const withPayload = {
   options: {
     "--payload <json>": "the payload, as JSON",

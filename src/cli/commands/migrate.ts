@@ -1,6 +1,4 @@
-/**
- * `makegood migrate up|status|print`: the database schema, applied, looked at, or printed for a database administrator to apply.
- */
+/** `makegood migrate`: the database schema, applied, looked at, or printed for a database administrator to apply. */
 import { Option } from "commander";
 import { storeUrl } from "../../server/open-store.ts";
 import * as postgres from "../../store/postgres/index.ts";
@@ -58,9 +56,8 @@ async function status(context: CommandContext, options: Options): Promise<ExitCo
   return whole ? EXIT.ok : EXIT.failed;
 }
 
-/** A connection of its own, to the server of DATABASE_URL or to the embedded one. */
 async function connected<T>({ io, config }: CommandContext, use: (to: postgres.Connection) => Promise<T>): Promise<T> {
-  const { url, release } = await storeUrl({ config, log: warnings(io) });
+  const { url, release } = await storeUrl(config, warnings(io));
   const connection = postgres.createConnection({ url, poolMax: 2 });
   try {
     await connection.open();

@@ -1,8 +1,4 @@
-/**
- * `makegood check-redis`: what the Redis of REDIS_URL says about its durability; exit code 0 when all that is required is verified, 1 when
- * something failed or is not known, 2 when nobody answered. `makegood import --dlq-port`: moves what the seeds' port kept there in its former
- * layout into the store that it stands on now, by put-if-absent; it can be stopped and run again at any time.
- */
+/** `makegood check-redis`: how durable that Redis is; and `import --dlq-port`, which can be stopped and run again at any time. */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { importFormerPort, type Moved } from "../../presets/settlement/former-port.ts";
 import { attestation } from "../../server/open-store.ts";

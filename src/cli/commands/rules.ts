@@ -1,17 +1,16 @@
-/**
- * `makegood rules list|show|set|delete|history`, `makegood causes list|show|set|delete|test`, `makegood actions list|show|set`, and `makegood evaluate`: what the rules say about a failure.
- */
+/** `makegood rules`, `causes`, `actions`, `evaluate` (what they say of a failure), `whatif` and `recovery stats`. */
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
+import { errorText } from "../../message/errors.ts";
+import { isObject } from "../../message/json.ts";
 import { type Conversation, family, type Options } from "../conversation.ts";
-import { type Io, readInput, say } from "../io.ts";
+import { type Io, readInput, Stop, say } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
-import { listBelow, listing, percent, sayFields, sayJson } from "../table.ts";
+import { listBelow, listing, percent, plural, sayFields, sayJson } from "../table.ts";
 import { shownCause, speaksFor, suggestions } from "./candidates.ts";
 
 type Rule = AnswerOf<"getRule">;
 type Evaluation = AnswerOf<"evaluateFailure">;
 
-/** A command that sends what a file holds. */
 const document = {
   name: "set",
   flags: null,
@@ -21,7 +20,6 @@ const document = {
   },
 };
 
-/** A command about a failure that need not have happened. */
 const failureText = {
   flags: { error_message: "message", skill_id: "skill", occurrence_count: "occurrences", error_type: null, raw: null },
   options: { "--file <path>": "the message, or a whole stack trace; - is standard input" },
@@ -64,13 +62,8 @@ const rules = family("rules", "what is suggested when: look at the rules, change
 type Signature = AnswerOf<"getCause">;
 const causeOf = ({ enabled, cause, detail }: Signature): string =>
   isOff(enabled, detail === undefined ? cause : `${cause}.${detail}`);
-const signatureList = listing<Signature>([
-  ["signature", "id"],
-  ["cause", causeOf],
-  ["certain", ({ certainty }) => percent(certainty)],
-  "version",
-  "says",
-]);
+const certainOf = ({ certainty }: Signature): string => percent(certainty);
+const signatureList = listing<Signature>([["signature", "id"], ["cause", causeOf], ["certain", certainOf], "version", "says"]);
 
 const causes = family("causes", "how the cause of a failure is found: look at the signatures, change them, test a text", [
   routeCommand("listCauses", { name: "list", isDefault: true, show: signatureList }),
@@ -102,16 +95,13 @@ const causes = family("causes", "how the cause of a failure is found: look at th
 
 type Action = AnswerOf<"getAction">;
 const action = ["action", ({ is_active, action_code }: Action) => isOff(is_active, action_code)] as const;
-const healed = [
-  "healed",
-  ({ successes, failures }: Action) => `${Math.round(successes)}/${Math.round(successes + failures)}`,
-] as const;
+const healedOf = ({ successes, failures }: Action): string => `${Math.round(successes)}/${Math.round(successes + failures)}`;
 
 const actions = family("actions", "what can be done about a group, and how well it worked", [
   routeCommand("listActions", {
     name: "list",
     isDefault: true,
-    show: listing([action, "action_type", "priority", "risk", "approval", healed, "name"]),
+    show: listing([action, "action_type", "priority", "risk", "approval", ["healed", healedOf], "name"]),
   }),
   routeCommand("getAction", { name: "show", show: sayJson }),
   routeCommand("putAction", {
@@ -127,8 +117,6 @@ const evaluate = routeCommand("evaluateFailure", {
   example: 'evaluate --error-code TIMEOUT --message "no answer within 15 s"',
   show: showEvaluation,
 });
-
-export const commands = [evaluate, rules, causes, actions];
 
 type RuleResult = Evaluation["rules_evaluated"][number];
 
@@ -152,3 +140,77 @@ function showEvaluation(io: Io, answer: Evaluation): void {
   listBelow(io, asked, rules_evaluated);
   for (const note of notes) say(io, `note: ${note}`);
 }
+
+type WhatIf = AnswerOf<"whatIf">;
+type Other = WhatIf["data"][number];
+type Stats = AnswerOf<"getStats">;
+
+const supposed = (one: Other["before"]): string => (one === null ? "nothing" : `${one.action} ${percent(one.confidence)}`);
+function endedOf({ after }: Other): string {
+  const { ended = null } = after ?? {};
+  if (ended === null) return "not known";
+  const where = ended.from === "own" ? "here" : `by ${ended.from}`;
+  return `${percent(ended.mean)} of ${Math.round(ended.weight * 10) / 10} healed ${where}`;
+}
+
+const changedList = listing<Other>([
+  "group_id",
+  "open_messages",
+  ["now", ({ before }) => supposed(before)],
+  ["then", ({ after }) => supposed(after)],
+  ["ended before", endedOf],
+  ["failure", ({ error_code, topic }) => `${error_code}  ${topic}`],
+]);
+
+const successOf = ({ success_rate }: Stats["outcomes"][number]): string => percent(success_rate);
+const outcomeList = listing<Stats["outcomes"][number]>(["action", "healed", "failed", ["success", successOf]]);
+
+const whatIf = routeCommand("whatIf", {
+  name: "whatif",
+  flags: { rules: null },
+  options: {
+    "--rules <file>": "a rule as JSON, or a list of them, as `rules set` takes them; - is standard input (the default)",
+  },
+  example: "rules show timeout_retry > rule.json   # edit it\n  $ makegood whatif --rules rule.json --days 30",
+  async before({ io }, input, { rules: file }) {
+    return { input: { ...input, rules: rulesOf(await readInput(io, file as string | undefined, "rules")) } };
+  },
+  show: showWhatIf,
+});
+
+const stats = family("recovery", "recovery as a whole", [routeCommand("getStats", { name: "stats", show: showStats })]);
+
+/** One rule, several, or what `rules list --json` printed. */
+function rulesOf(text: string): Record<string, unknown>[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw new Stop(`the rules are not JSON: ${errorText(error)}`);
+  }
+  const some = isObject(parsed) && Array.isArray(parsed.data) ? parsed.data : [parsed].flat();
+  return some as Record<string, unknown>[];
+}
+
+function showWhatIf(io: Io, { days, groups, changed, open_messages, cut_off, next_cursor, data }: WhatIf): void {
+  const of = `${plural(groups, "group")} of the last ${plural(days, "day")}`;
+  const with_ = changed === 0 ? "" : `, with ${plural(open_messages, "open message")}`;
+  say(io, `${changed} of ${of} would get another suggestion${with_}; nothing was changed`);
+  listBelow(io, changedList, data);
+  if (cut_off) say(io, "", `cut off: there are more groups; go on with --cursor ${next_cursor}, or look at more with --limit`);
+}
+
+function showStats(io: Io, { outcomes, decisions, evaluations, executions, ...counts }: Stats): void {
+  const states = Object.entries({ decisions, evaluations, executions }).map(([name, some]) => {
+    return [
+      name,
+      Object.entries(some)
+        .map(([state, count]) => `${count} ${state}`)
+        .join(", "),
+    ];
+  });
+  sayFields(io, { ...counts, ...Object.fromEntries(states) });
+  listBelow(io, outcomeList, outcomes, "What became of each action:");
+}
+
+export const commands = [evaluate, rules, causes, actions, whatIf, stats];

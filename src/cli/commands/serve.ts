@@ -1,18 +1,11 @@
-/**
- * `makegood serve`: the API, the dispatcher and maintenance in one process, until a signal asks it to stop. `makegood work`: the dispatcher
- * alone, for more workers on the same store. The first SIGTERM or SIGINT stops it in order, a second one ends the process at once. The library
- * never touches signals; this is the only place that does.
- */
+/** `makegood serve` and `makegood work`, until a signal: the first one stops in order, a second one at once. */
 import { constants } from "node:os";
-import { createMakegood } from "../../create.ts";
 import { errorText } from "../../message/errors.ts";
 import { isTopicPattern } from "../../message/validate.ts";
-import { createLog, type Log, logEvents } from "../../observe/log.ts";
+import { createLog, type Log } from "../../observe/log.ts";
 import { systemClock, within } from "../../platform/clock.ts";
-import { startStreams } from "../../presets/streams.ts";
 import { type Config, shownConfig, storeText } from "../../server/config/config.ts";
-import { openStore } from "../../server/open-store.ts";
-import { lastingOptions, type RunningServer, recoveryWords, startServer } from "../../server/serve.ts";
+import { type RunningServer, recoveryWords, startServer, startWorking } from "../../server/serve.ts";
 import { VERSION } from "../../server/version.ts";
 import type { AddCommand, CommandContext } from "../conversation.ts";
 import { complain, EXIT, type ExitCode, type Io, Stop, say } from "../io.ts";
@@ -86,19 +79,9 @@ async function work(context: CommandContext, topics: string[]): Promise<ExitCode
   const { config } = context;
   return untilSignal(context, async (log, failed) => {
     log.info("starting to work", { topics, ...shownConfig(config) });
-    const opened = await openStore({ config, log, failed });
-    try {
-      const mg = await createMakegood(lastingOptions(config, opened, { clock: systemClock, log, failed }));
-      logEvents(mg.events, log);
-      const worker = mg.work({ topics });
-      const streams = startStreams({ config, mg, log, clock: systemClock, patterns: topics });
-      log.info("working", { owner: worker.owner });
-      const close = () => streams.stop().then(() => mg.close({ drainMs: config.drain_ms }));
-      return { close: () => close().then(opened.release) };
-    } catch (error) {
-      await opened.release();
-      throw error;
-    }
+    const { worker, stop } = await startWorking({ config, log, failed, clock: systemClock }, topics);
+    log.info("working", { owner: worker.owner });
+    return { close: stop };
   });
 }
 
@@ -115,7 +98,7 @@ async function untilSignal(
 ): Promise<ExitCode> {
   const log = createLog({ clock: systemClock, format: formatOf(io, config), level: config.log_level, write: io.out });
   let failure: string | null = null;
-  let end: () => void = () => {};
+  let end = (): void => {};
   const ended = new Promise<void>((resolve) => {
     end = resolve;
   });

@@ -1,6 +1,4 @@
-/**
- * `makegood topics list|show|set|pause|resume|delete`.
- */
+/** `makegood topics`: declare topics and steer them. */
 import type { AnswerOf } from "../../contract/table.ts";
 import { isOwnTopic } from "../../presets/own-topics.ts";
 import { family, type Options } from "../conversation.ts";

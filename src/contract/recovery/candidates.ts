@@ -1,31 +1,25 @@
-/**
- * The addresses of candidates: look, change, decide, execute; and of the rules, causes and actions that they come from. A change may insist on
- * the version that was read. What a rule may say is the engine's business (src/recovery/rules); its faults have the shape of all others.
- */
+/** The addresses of candidates, and of the rules, causes and actions that they come from; the engine judges what a rule says. */
 import { z } from "zod";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recovery/candidates/candidate-state.ts";
 import { CLAIM_LEASE_MS } from "../../recovery/candidates/claim.ts";
 import { REPORTS_MAX } from "../../recovery/candidates/execution-plan.ts";
 import { CAUSES } from "../../recovery/causes/cause.ts";
 import type { ProblemCode } from "../problem-codes.ts";
-import { type Body, body, lists, listsAll, okOrCreated, optionalBody, type Permission, route, routes, shows } from "../route.ts";
+import { type Body, body, lists, listsAll, okOrCreated, type Permission, routes, shows, takes } from "../route.ts";
 import * as v from "../values.ts";
-import { inOrder, matchedBy } from "./groups.ts";
+import { asked, inOrder, matchedBy } from "./groups.ts";
 import { afterRepair, confirm, redrivePlan } from "./redrives.ts";
-import { action, candidate, candidateDetail, group } from "./shapes.ts";
+import { action, candidate, candidateDetail, supposed, texts } from "./shapes.ts";
 
 /** A change of one candidate, under the version that was read. */
 const changes = <S extends z.ZodType>(permission: Permission, summary: string, body: Body<S>, ...errors: ProblemCode[]) =>
-  route(permission, summary, candidateDetail, { body, errors: ["wrong_state", "action_refused", ...errors] });
-
-const decision = optionalBody("recovery", v.object(v.versioned()));
-const decided = (summary: string) => changes("decide", summary, decision, "approval_needed");
+  takes(permission, summary, candidateDetail, body, "wrong_state", "action_refused", ...errors);
+const decided = (summary: string) => changes("decide", summary, asked(v.versioned()), "approval_needed");
 
 const update = v
   .object({
     ...v.versioned(),
-    execution_status: v.optional(v.oneOf(EXECUTION_STATUSES)),
-    selected_action: v.optional(v.line()),
+    ...v.optionals({ execution_status: v.oneOf(EXECUTION_STATUSES), selected_action: v.line() }),
     // Null clears it.
     owner: v.line().nullish(),
     note: v.note().nullish(),
@@ -35,12 +29,19 @@ const update = v
   });
 const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
 const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
-const named = v.object({ ...v.versioned(), candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
+const execution = asked({ ...v.versioned(), ...v.optionals({ redrive, after_repair: afterRepair() }) });
 const lease = v
   .integer(CLAIM_LEASE_MS.min, CLAIM_LEASE_MS.max)
   .describe("how long nobody else has it; then its outcome is unknown");
-const touched = () => v.integer(0, REPORTS_MAX);
+const claim = asked({ ...v.versioned(), ...v.optionals({ lease_ms: lease, execution_id: v.uuid() }) });
+const touched = v.fields(v.integer(0, REPORTS_MAX), "healed", "failed");
+const outcome = asked({ execution_id: v.uuid(), ...touched, note: v.optional(v.note()) });
+const named = asked({ ...v.versioned(), candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
 const NOT_EXECUTED = ["approval_needed", "over_budget", "confirmation_needed", "nothing_selected", "nobody_delivers"] as const;
+const UPDATE = "Choose another action, an owner or a note; end an execution whose outcome is unknown";
+const CLAIM =
+  "Carry the action out oneself, for failures that one reported: a fence and a lease; again with its execution id: a longer lease";
+const REPORT = "What became of an execution that was claimed; refused after its lease, or when it was replaced";
 
 export const CANDIDATE_ROUTES = routes({
   listCandidates: lists("What is suggested for each group, newest first, the latest of each", candidate, {
@@ -56,44 +57,22 @@ export const CANDIDATE_ROUTES = routes({
   getCandidate: shows("One candidate with its reasons and what an execution would touch", candidateDetail, {
     query: v.object({ include_provenance: v.optional(v.flag().describe("everything that was done to it, too")) }),
   }),
-  updateCandidate: changes(
-    "operate",
-    "Choose another action, an owner or a note; end an execution whose outcome is unknown",
-    body("recovery", update),
-    "action_not_found",
-  ),
+  updateCandidate: changes("operate", UPDATE, body("recovery", update), "action_not_found"),
   // What was suggested stays on record; to delete it is to reject it.
   deleteCandidate: decided("Reject a candidate"),
   approveCandidate: decided("Agree to what is suggested, under one's own name; two people are two tokens"),
   rejectCandidate: decided("Decline what is suggested; it rests for a day, or until a person asks"),
   executeCandidate: {
-    ...changes(
-      "decide",
-      "Carry the action out, under a fence, on exactly what was seen",
-      optionalBody(
-        "recovery",
-        v.object({ ...v.versioned(), redrive: v.optional(redrive), after_repair: v.optional(afterRepair()) }),
-      ),
-      ...NOT_EXECUTED,
-    ),
+    ...changes("decide", "Carry the action out, under a fence, on exactly what was seen", execution, ...NOT_EXECUTED),
     // Some actions close messages for good.
     effect: "destroys",
   },
-  claimCandidate: changes(
-    "decide",
-    "Carry the action out oneself, for failures that one reported: a fence and a lease; again with its execution id: a longer lease",
-    optionalBody("recovery", v.object({ ...v.versioned(), ...v.optionals({ lease_ms: lease, execution_id: v.uuid() }) })),
-    "approval_needed",
-  ),
-  reportOutcome: changes(
-    "operate",
-    "What became of an execution that was claimed; refused after its lease, or when it was replaced",
-    body("recovery", v.object({ execution_id: v.uuid(), healed: touched(), failed: touched(), note: v.optional(v.note()) })),
-  ),
+  claimCandidate: changes("decide", CLAIM, claim, "approval_needed"),
+  reportOutcome: changes("operate", REPORT, outcome),
   approve: changes(
     "decide",
     "Approve or reject the candidate that the body names",
-    body("recovery", named),
+    named,
     "candidate_not_found",
     "approval_needed",
   ),
@@ -120,14 +99,14 @@ const signature = v.shape("CauseSignature", {
   detail: z.string().optional().describe("which kind of the cause, where the remedy differs"),
   certainty: z.number(),
   says: z.string().describe("what it means when it fits"),
-  codes: z.array(z.string()).readonly().optional(),
-  words: z.array(z.string()).readonly().optional().describe("RE2 on the words of the text"),
+  codes: texts.optional(),
+  words: texts.optional().describe("RE2 on the words of the text"),
   status: z.array(z.int()).readonly().optional(),
 });
 
 /** Its members are judged by the engine, all at once. */
 const document = z.looseObject({ version: v.optional(v.version()), id: v.optional(v.anyText()) }, "must be an object");
-const edit = body("rule", document);
+const edit = { ...body("rule", document), optional: false };
 /** Rules as they would be used: new ones, and others in place of those with the same id. */
 const trial = v.object({
   rules: v.list(document, RULES_TRIED_MAX, "rules"),
@@ -137,67 +116,40 @@ const trial = v.object({
     cursor: v.text().describe("where the look before ended"),
   }),
 });
-const ending = z.strictObject({
-  from: z.string().describe("own: of this group; else of what is like it"),
-  ...v.fields(z.number(), "weight", "mean"),
+const other = z.strictObject({
+  group_id: z.int(),
+  ...v.texts("topic", "error_code", "template"),
+  ...v.integers("occurrence_count", "open_messages"),
+  last_at: v.instant(),
+  ...v.fields(supposed.nullable(), "before", "after"),
 });
-const supposed = z.strictObject({
-  action: z.string(),
-  confidence: z.number(),
-  ended: ending
-    .nullable()
-    .describe("what became of it before: so many observations, and which share of them healed; null: nothing is known"),
-});
-const other = group
-  .pick({
-    group_id: true,
-    topic: true,
-    error_code: true,
-    template: true,
-    occurrence_count: true,
-    open_messages: true,
-    last_at: true,
-  })
-  .extend({ before: supposed.nullable(), after: supposed.nullable() });
 export const whatIf = v.shape("WhatIf", {
   days: z.int(),
   groups: z.int().describe("how many were looked at"),
-  ...v.fields(z.int(), "changed", "open_messages"),
+  ...v.integers("changed", "open_messages"),
   cut_off: z.boolean().describe("there are more groups than were looked at: go on with next_cursor"),
   next_cursor: z.string().nullable(),
   data: z.array(other).describe("those that would have got another suggestion, the latest failure first"),
 });
 
-const versionOnly = optionalBody("rule", v.object({ version: v.ifVersion() }));
+const versionOnly = body("rule", v.object({ version: v.ifVersion() }));
 const pastVersion = z.strictObject({ version: z.int(), actor: z.string(), at: v.instant(), rule: z.unknown() });
+const WHAT_IF = "Which groups would have got another suggestion by these rules, and how that ended before; nothing is kept";
 
 export const RULE_ROUTES = routes({
   listRules: listsAll("The rules, in the order in which they are asked", rule),
   getRule: shows("One rule", rule),
-  putRule: route("configure", "Make a rule, or replace it", okOrCreated(rule), { body: edit, errors: ["invalid_rule"] }),
-  whatIf: shows(
-    "Which groups would have got another suggestion by these rules, and how that ended before; nothing is kept",
-    whatIf,
-    {
-      body: body("recovery", trial),
-      errors: ["invalid_rule"],
-    },
-  ),
-  deleteRule: route("configure", "Delete a rule; its history stays", null, { body: versionOnly }),
+  putRule: takes("configure", "Make a rule, or replace it", okOrCreated(rule), edit, "invalid_rule"),
+  whatIf: shows(WHAT_IF, whatIf, { body: body("recovery", trial), errors: ["invalid_rule"] }),
+  deleteRule: takes("configure", "Delete a rule; its history stays", null, versionOnly),
   getRuleHistory: shows("Every version of a rule, and who made it", v.pageOf(pastVersion)),
   listCauses: listsAll("The signatures by which causes are found, the most certain first", signature),
   getCause: shows("One signature of a cause", signature),
-  putCause: route("configure", "Make a signature of a cause, or replace it", okOrCreated(signature), {
-    body: edit,
-    errors: ["invalid_cause"],
-  }),
-  deleteCause: route("configure", "Delete a signature; a shipped one is switched off", null, { body: versionOnly }),
+  putCause: takes("configure", "Make a signature of a cause, or replace it", okOrCreated(signature), edit, "invalid_cause"),
+  deleteCause: takes("configure", "Delete a signature; a shipped one is switched off", null, versionOnly),
   listActions: shows("The catalogue of actions, with what is known about each", v.pageOf(action), {
     query: v.object({ action_type: v.optional(v.oneOf(ACTION_TYPES)) }),
   }),
   getAction: shows("One action", action),
-  putAction: route("configure", "Change an action's settings", action, {
-    body: edit,
-    errors: ["action_not_found", "invalid_action"],
-  }),
+  putAction: takes("configure", "Change an action's settings", action, edit, "action_not_found", "invalid_action"),
 });

@@ -1,16 +1,13 @@
-/**
- * The addresses where failures of other services come in, and where one asks what would help: ingest counts a failure once per key,
- * evaluate and suggest keep nothing. And those of groups: look, merge, split, ask for a suggestion; and the record of who did what.
- */
+/** The addresses where failures come in and where one asks what would help; and those of groups, and of who did what. */
 import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
-import { body, created, exactBody, lists, listsAll, okOrCreated, optionalBody, route, routes, shows } from "../route.ts";
+import { body, created, exactBody, lists, listsAll, okOrCreated, route, routes, shows, takes } from "../route.ts";
 import * as v from "../values.ts";
-import { candidate, candidateDetail, evaluation, group, groupRule, occurrence, provenance, stats } from "./shapes.ts";
+import { candidate, candidateDetail, evaluation, group, groupRule, occurrence, provenance, stats, texts } from "./shapes.ts";
 
 const OCCURRENCES_MAX = 1_000_000_000;
 
-/** Any text, the empty one too: who reports a failure can rarely choose its words. The seeds have two names for code and message. */
+/** The empty one too: who reports a failure can rarely choose its words. The seeds have two names for code and message. */
 const loose = v.anyText().transform((value) => (value === "" ? undefined : value));
 const said = v.optionals({ error_code: loose, error_type: loose, error_message: loose, raw: loose, stack_trace: loose });
 const where = { topic: v.line(), sink: v.line(), skill_id: v.line() };
@@ -31,9 +28,8 @@ const failure = v
   .refine((given) => GIVEN.some((name) => given[name] !== undefined), { error: NOTHING_SAID, path: ["error_type"] })
   .meta({ id: "Failure" });
 
-const version = v.line().describe("of the program that failed, such as 1.4.2");
 const outside = {
-  version,
+  version: v.line().describe("of the program that failed, such as 1.4.2"),
   redrive_topic: v.topicName().describe("a topic of ours through which the failure payload can be sent again"),
 };
 
@@ -41,20 +37,14 @@ const outside = {
 export const failurePayload = z.looseObject({
   ...said,
   ...v.optionals({ ...where, tenant_id: v.line(), redrive_topic: outside.redrive_topic }),
-  version: version.optional().catch(undefined),
+  version: outside.version.optional().catch(undefined),
 });
 
-const { keyBytesMax } = LIMITS;
-
+const key = v.keyText(LIMITS.keyBytesMax);
 export const failureEnvelope = v
   .object({
     failure_payload: failurePayload,
-    ...v.optionals({
-      failure_match_id: matchId,
-      idempotency_key: v.keyText(keyBytesMax),
-      enqueue_evaluation: v.flag(),
-      ...outside,
-    }),
+    ...v.optionals({ failure_match_id: matchId, idempotency_key: key, enqueue_evaluation: v.flag(), ...outside }),
   })
   .meta({ id: "FailureReport" });
 
@@ -72,7 +62,7 @@ const evaluated = evaluation.extend({
 });
 
 const suggested = evaluated.extend({ group: group.nullable(), candidate: candidate.nullable() }).meta({ id: "Suggested" });
-const asked = { body: body("failure", failure) };
+const EVALUATES = "What the rules say about such a failure; nothing is kept";
 
 export const FAILURE_ROUTES = routes({
   ingestFailure: route("accept", "Count a failure of another service, once per idempotency key", okOrCreated(counted), {
@@ -80,28 +70,27 @@ export const FAILURE_ROUTES = routes({
     body: exactBody("failure", failureEnvelope),
     errors: ["key_conflict"],
   }),
-  evaluateFailure: shows("What the rules say about such a failure; nothing is kept", evaluated.meta({ id: "Evaluated" }), asked),
-  suggestFailure: shows("The same, with what is known of the group that it would join", suggested, asked),
+  evaluateFailure: takes("read", EVALUATES, evaluated.meta({ id: "Evaluated" }), body("failure", failure)),
+  suggestFailure: takes(
+    "read",
+    "The same, with what is known of the group that it would join",
+    suggested,
+    body("failure", failure),
+  ),
 });
 
 /** Occurrences may carry two mebibytes each. */
 export const OCCURRENCE_PAGE_MAX = 20;
-const MERGE_MAX = 100;
-const WORDS_MAX = 20;
-const WORD_CHARS_MAX = 200;
 
-const isWord = (text: string): boolean =>
-  text.trim() !== "" && text.length <= WORD_CHARS_MAX && !/\p{Cc}|\p{Surrogate}/u.test(text);
-const word = v.text().refine(isWord, { error: `must be a word or phrase of at most ${WORD_CHARS_MAX} characters` });
+const isWord = (text: string): boolean => text.trim() !== "" && text.length <= 200 && !/\p{Cc}|\p{Surrogate}/u.test(text);
+const word = v.text().refine(isWord, { error: "must be a word or phrase of at most 200 characters" });
 const noWords = "is missing: what a failure must contain to go to the new group";
-const words = v.list(word, WORDS_MAX, `words or phrases of at most ${WORD_CHARS_MAX} characters`, noWords);
-const from = v.list(v.numberId(), MERGE_MAX, "group ids", "is missing: the ids of the groups that join this one");
+const words = v.list(word, 20, "words or phrases of at most 200 characters", noWords);
+const from = v.list(v.numberId(), 100, "group ids", "is missing: the ids of the groups that join this one");
 
 const groupDetail = group
-  .extend({ why: z.array(z.string()).readonly(), candidate: candidate.nullable(), occurrences: z.array(occurrence) })
+  .extend({ why: texts, candidate: candidate.nullable(), occurrences: z.array(occurrence) })
   .meta({ id: "GroupDetail" });
-const inVersion = v.line().describe("failures of earlier versions do not bring it back; absent: every failure does");
-const letters = v.oneOf(["leave", "resolve"]).describe("what becomes of its open dead letters; absent: they are left");
 const split = group.extend({ moved: z.int() }).meta({ id: "SplitGroup" });
 
 /** Of groups, and of what is suggested for them: in which order, and those that failed in a time. */
@@ -110,6 +99,17 @@ export const inOrder = {
   since: v.moment().describe("only what failed since then: an instant, or 24h, 7d"),
   until: v.moment().describe("only what failed before then"),
 };
+
+export const asked = <const S extends z.core.$ZodShape>(fields: S) => body("recovery", v.object(fields));
+const because = { reason: v.reason() };
+const resolved = v.optionals({
+  in_version: v.line().describe("failures of earlier versions do not bring it back; absent: every failure does"),
+  messages: v.oneOf(["leave", "resolve"]).describe("what becomes of its open dead letters; absent: they are left"),
+});
+const SPLIT = "Take the failures that contain these words out into a group of their own";
+const RESOLVE = "Say that it is mended: nothing is suggested until it fails again in that version or a later one";
+const RELEASE = "Let go of a group that is held for a person: a suggestion may be made for it again";
+const { reason } = v.versioned();
 
 export const GROUP_ROUTES = routes({
   listGroups: lists("Groups of failures of one kind, the latest failure first", group, {
@@ -126,33 +126,13 @@ export const GROUP_ROUTES = routes({
     open: v.flag().describe("only messages that are open dead letters"),
     tenant_id: v.text(),
   }),
-  mergeGroups: route("operate", "Join other groups to this one, for what comes as well", group, {
-    body: body("recovery", v.object({ from, reason: v.reason() })),
-  }),
-  splitGroup: route("operate", "Take the failures that contain these words out into a group of their own", created(split), {
-    body: body("recovery", v.object({ words, reason: v.reason() })),
-  }),
-  resolveGroup: route(
-    "operate",
-    "Say that it is mended: nothing is suggested until it fails again in that version or a later one",
-    group,
-    {
-      body: body("recovery", v.object({ reason: v.reason(), ...v.optionals({ in_version: inVersion, messages: letters }) })),
-      errors: ["wrong_state"],
-    },
-  ),
-  suggestGroup: route("operate", "Evaluate a group afresh", candidateDetail, {
-    body: optionalBody("recovery", v.object({})),
-    errors: ["version_conflict"],
-  }),
-  releaseGroup: route("operate", "Let go of a group that is held for a person: a suggestion may be made for it again", group, {
-    body: optionalBody("recovery", v.object({ reason: v.versioned().reason })),
-    errors: ["wrong_state", "version_conflict"],
-  }),
+  mergeGroups: takes("operate", "Join other groups to this one, for what comes as well", group, asked({ from, ...because })),
+  splitGroup: takes("operate", SPLIT, created(split), asked({ words, ...because })),
+  resolveGroup: takes("operate", RESOLVE, group, asked({ ...because, ...resolved }), "wrong_state"),
+  suggestGroup: takes("operate", "Evaluate a group afresh", candidateDetail, asked({}), "version_conflict"),
+  releaseGroup: takes("operate", RELEASE, group, asked({ reason }), "wrong_state", "version_conflict"),
   listGroupRules: listsAll("What people decided about groups: merges and splits", groupRule),
-  deleteGroupRule: route("operate", "Forget such a decision, for failures to come", null, {
-    body: optionalBody("recovery", v.object({ version: v.ifVersion() })),
-  }),
+  deleteGroupRule: takes("operate", "Forget such a decision, for failures to come", null, asked({ version: v.ifVersion() })),
   listProvenance: lists("Who did what, and why, newest first", provenance, {
     ...v.fields(v.numberId(), "group_id", "candidate_id"),
     redrive_id: v.uuid(),

@@ -1,17 +1,14 @@
-/**
- * The addresses of redrives: many dead letters put back as one durable, rated operation.
- */
+/** The addresses of redrives: many dead letters put back as one durable, rated operation. */
 import { z } from "zod";
 import { LIMITS } from "../../message/limits.ts";
 import { ITEM_STATES, REDRIVE_STATUSES, VERDICTS } from "../../recovery/redrive/redrive.ts";
 import { PERSONS_MODES, REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
-import { body, lists, okOrCreated, optionalBody, route, routes, shows } from "../route.ts";
+import { body, lists, okOrCreated, route, routes, shows, takes } from "../route.ts";
 import * as v from "../values.ts";
 
 const { canaryMax, ratePerSecondMin, ratePerSecondMax, messagesMax, delayMsMax } = REDRIVE_LIMITS;
 const rate = () => v.number(ratePerSecondMin, ratePerSecondMax);
 
-/** How carefully a redrive goes, also that of an execution. What is absent is left to the defaults; the ranges are the engine's. */
 export const redrivePlan = v.optionals({
   canary: v.integer(0, canaryMax).describe("so many of each group first, the rest of it once they have healed; 0: no canary"),
   rate_per_second: rate().describe("messages a second at most"),
@@ -21,7 +18,6 @@ export const redrivePlan = v.optionals({
   delay_ms: v.integer(0, delayMsMax).describe("send nothing before so many milliseconds have passed"),
 });
 
-/** How many messages the person saw: refused when the list is another size. */
 export const confirm = () =>
   v.optional(v.integer(0, messagesMax).describe("how many messages were seen: refused if it is another number"));
 
@@ -54,28 +50,20 @@ const redriveGroup = v.shape("RedriveGroup", {
   ...counts.shape,
 });
 
-const heldReceiver = v.shape("HeldReceiver", {
-  topic: z.string(),
-  ...v.textsOrNull("tenant_id", "reason"),
-  next_probe_at: v.instant(),
-});
+const next = { next_probe_at: v.instant() };
+const heldReceiver = v.shape("HeldReceiver", { topic: z.string(), ...v.textsOrNull("tenant_id", "reason"), ...next });
 
 export const redriveDetail = v.shape("RedriveDetail", {
   ...redrive.shape,
   groups: z.array(redriveGroup).describe("each is judged by itself; those that failed first, at most 50"),
   verdicts: z.strictObject(v.integers(...VERDICTS, "undecided")).describe("how many groups have which verdict"),
-  left_out: z
-    .record(z.string(), z.int())
-    .describe("how many are left alone, by reason: held, carried, generation_cap, moved_on, …"),
-  held_receivers: z
-    .array(heldReceiver)
-    .describe("receivers that are down: their breakers hold the messages until a probe succeeds"),
+  left_out: z.record(z.string(), z.int()).describe("how many are left alone, by reason: held, carried, moved_on, …"),
+  held_receivers: z.array(heldReceiver).describe("receivers that are down: their breakers hold the messages"),
 });
 
 export const redriveItem = v.shape("RedriveItem", {
-  n: z.int(),
+  ...v.integers("n", "generation", "revision"),
   message_id: z.string(),
-  ...v.integers("generation", "revision"),
   group_id: z.int().nullable(),
   state: z.enum(ITEM_STATES),
   ...v.textsOrNull("reason", "carrier_id"),
@@ -107,11 +95,8 @@ const select = v
   })
   .meta({ id: "RedriveSelect" });
 
-/** What heals after it is not credited to the action alone. */
-export const afterRepair = () =>
-  v
-    .line(LIMITS.reasonBytesMax)
-    .describe("what was repaired before, such as 'renewed the key': what heals now is not credited to the action alone");
+const REPAIRED = "what was repaired before, such as 'renewed the key': what heals now is not credited to the action alone";
+export const afterRepair = () => v.line(LIMITS.reasonBytesMax).describe(REPAIRED);
 
 const newRedrive = v
   .object({
@@ -130,30 +115,26 @@ const newRedrive = v
   })
   .meta({ id: "NewRedrive" });
 
-const change = optionalBody("recovery", v.object(v.versioned()));
-const resume = optionalBody("recovery", v.object({ ...v.versioned(), after_repair: v.optional(afterRepair()) }));
-const moves = (summary: string) => route("operate", summary, redriveDetail, { body: change, errors: ["wrong_state"] });
+const NOT_STARTED = [
+  ...["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"],
+  ...["redrive_not_found", "wrong_state"],
+] as const;
+const resume = v.object({ ...v.versioned(), after_repair: v.optional(afterRepair()) });
+const moves = <S extends z.ZodType>(summary: string, schema: S) =>
+  takes("operate", summary, redriveDetail, body("recovery", schema), "wrong_state");
 
 export const REDRIVE_ROUTES = routes({
   listRedrives: lists("Redrives, newest first", redrive, { status: v.oneOf(REDRIVE_STATUSES) }),
-  startRedrive: {
-    ...route("operate", "Put many dead letters back; twice under one key is one redrive", okOrCreated(redriveDetail), {
-      headers: ["idempotency-key"],
-      body: body("recovery", newRedrive),
-      errors: [
-        ...["nothing_selected", "nobody_delivers", "confirmation_needed", "key_conflict", "group_not_found"],
-        ...["redrive_not_found", "wrong_state"],
-      ] as const,
-    }),
+  startRedrive: route("operate", "Put many dead letters back; twice under one key is one redrive", okOrCreated(redriveDetail), {
+    headers: ["idempotency-key"],
+    body: body("recovery", newRedrive),
+    errors: NOT_STARTED,
     // Some modes end messages.
     effect: "destroys",
-  },
+  }),
   getRedrive: shows("One redrive, how far it is and why it stands as it does", redriveDetail),
   listRedriveItems: lists("What became of each message of a redrive", redriveItem, { state: v.oneOf(ITEM_STATES) }),
-  pauseRedrive: moves("Send no more until it is resumed; what is under way goes on"),
-  resumeRedrive: route("operate", "Go on, or begin what was only planned", redriveDetail, {
-    body: resume,
-    errors: ["wrong_state"],
-  }),
-  cancelRedrive: moves("End it; what was not sent stays a dead letter"),
+  pauseRedrive: moves("Send no more until it is resumed; what is under way goes on", v.object(v.versioned())),
+  resumeRedrive: moves("Go on, or begin what was only planned", resume),
+  cancelRedrive: moves("End it; what was not sent stays a dead letter", v.object(v.versioned())),
 });

@@ -1,10 +1,10 @@
-/**
- * Groups, candidates, evaluations and actions as they are answered, with what one needs to decide; and the record of who did what.
- */
+/** Groups, candidates, evaluations and actions as they are answered; and the record of who did what. */
 import { z } from "zod";
 import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recovery/candidates/candidate-state.ts";
 import { CAUSES } from "../../recovery/causes/cause.ts";
 import * as v from "../values.ts";
+
+export const texts = z.array(z.string()).readonly();
 
 export const group = v.shape("Group", {
   group_id: z.int(),
@@ -39,7 +39,7 @@ export const groupRule = v.shape("GroupRule", {
   version: z.int(),
   kind: z.string().nullable(),
   ...v.texts("topic", "error_code", "reason", "actor"),
-  ...v.fields(z.array(z.string()).readonly(), "templates", "words"),
+  ...v.fields(texts, "templates", "words"),
   at: v.instant(),
   used: z.boolean().describe("false: it cannot be read, or there are too many"),
 });
@@ -54,19 +54,15 @@ export const provenance = v.shape("Provenance", {
   details: z.unknown(),
 });
 
-const outcome = z.strictObject({
-  action: z.string(),
-  ...v.fields(z.number(), "healed", "failed"),
-  success_rate: z.number().nullable(),
-});
-
+const rate = { success_rate: z.number().nullable() };
+const outcome = z.strictObject({ action: z.string(), ...v.fields(z.number(), "healed", "failed"), ...rate });
 export const stats = v.shape("RecoveryStats", {
   ...v.integers("groups", "open_groups", "occurrences", "uningested"),
   ...v.fields(z.record(z.string(), z.number()), "decisions", "evaluations", "executions"),
   outcomes: z.array(outcome),
 });
 
-export const approval = v.shape("Approval", {
+const approval = v.shape("Approval", {
   actor: z.string(),
   at: v.instant(),
   note: z.string().nullable(),
@@ -87,14 +83,19 @@ export const candidate = v.shape("Candidate", {
   ...v.fields(v.instant(), "created_at", "updated_at"),
 });
 
-const texts = z.array(z.string()).readonly();
-const suggestion = v.shape("Suggestion", {
+const from = z.string().describe("own: of this group; else of what is like it");
+const source = z.strictObject({ from, ...v.fields(z.number(), "weight", "mean") });
+export const supposed = z.strictObject({
   action: z.string(),
   confidence: z.number(),
-  prior: z.number().describe("the score of the first rule that proposes it"),
-  weight: z.number().describe("how many observations stand behind the confidence"),
+  ended: source.nullable().describe("what became of it before; null: nothing is known"),
+});
+
+const suggestion = v.shape("Suggestion", {
+  action: z.string(),
+  ...v.fields(z.number(), "confidence", "prior", "weight"),
   rules: texts,
-  contributions: z.array(z.strictObject({ from: z.string(), ...v.fields(z.number(), "weight", "mean") })).readonly(),
+  contributions: z.array(source).readonly(),
 });
 
 const fact = z.strictObject({ ...v.texts("path", "field", "wanted", "found"), matched: z.boolean() });
@@ -110,42 +111,36 @@ const ruleResult = v.shape("RuleResult", {
 });
 
 export const evaluation = v.shape("Evaluation", {
-  recommended_action: z.string().nullable(),
-  confidence: z.number(),
+  ...v.textsOrNull("recommended_action", "cause_detail", "cause_signature"),
+  ...v.fields(z.number(), "confidence", "cause_certainty"),
   recommended: suggestion.nullable(),
   alternatives: z.array(suggestion).readonly(),
   error_code: z.string().describe("what was read as the error code"),
   ...v.fields(texts, "error_classes", "notes"),
   cause: z.enum(CAUSES).describe("what is wrong and where"),
-  cause_detail: z.string().nullable().describe("which kind of it, where that is known"),
-  cause_certainty: z.number(),
   cause_evidence: z.string().describe("why, in a sentence"),
-  cause_signature: z.string().nullable().describe("the signature that found it"),
   rules_evaluated: z.array(ruleResult).readonly(),
 });
 
 export const action = v.shape("Action", {
   ...v.texts("action_code", "name", "action_type"),
-  priority: z.number(),
+  ...v.fields(z.number(), "priority", "failures"),
   risk: z.enum(["safe", "risky", "forbidden"]),
   approval: z.enum(["none", "one", "two"]),
   ...v.fields(z.boolean(), "requires_approval", "is_automated", "is_active", "shipped"),
   ...v.fields(texts, "applies_to_error_codes", "applies_to_topics"),
   template: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
   inverse: z.string().nullable(),
-  version: z.int(),
+  ...v.integers("version", "total_applications"),
   successes: z.number().describe("messages it touched that healed; older ones weigh less"),
-  failures: z.number(),
-  success_rate: z.number().nullable(),
-  total_applications: z.int(),
+  ...rate,
 });
 
-export const blastRadius = v.shape("BlastRadius", {
-  messages: z.int(),
+const blastRadius = v.shape("BlastRadius", {
+  ...v.integers("messages", "tenants"),
   over_generation: z.int().describe("left out, because they were replayed often enough"),
-  left_out: z.record(z.string(), z.int()).describe("how many would be left alone, by reason: generation_cap, held, carried"),
+  left_out: z.record(z.string(), z.int()).describe("how many would be left alone, by reason"),
   topics: z.array(z.strictObject({ topic: z.string(), messages: z.int() })).readonly(),
-  tenants: z.int(),
   oldest_at: v.instant().nullable(),
   seen: z.string().describe("the mark of what was counted: an execution with it touches nothing else"),
 });

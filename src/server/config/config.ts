@@ -1,7 +1,4 @@
-/**
- * The whole configuration, read once at start from flags, environment and config file (in that order of precedence). Every
- * mistake in it is collected and reported together; nothing starts on a configuration that has one.
- */
+/** The whole configuration, from flags, environment and config file, in that order; every mistake in it is reported together. */
 import { readdir, readFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -30,7 +27,6 @@ export type ConfigRead =
 export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** What the command line said, by setting. */
   readonly flags?: Readonly<Partial<Record<SettingName, string>>> | undefined;
   /** True: with MAKEGOOD_URL only a config file that is named is loaded. A server is asked then, and a file may run code. */
   readonly asksServer?: boolean | undefined;
@@ -41,11 +37,7 @@ const TABLE: Readonly<Record<SettingName, Setting>> = SETTINGS;
 const NAMES = Object.keys(TABLE) as SettingName[];
 const IN_FILE = NAMES.filter((name) => TABLE[name].inFile !== false);
 
-/** What a value is called where it stands: a text, or in the file any JSON. */
-interface Source {
-  readonly where: string;
-  readonly value: unknown;
-}
+type Source = { readonly where: string; readonly value: unknown };
 
 export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   const { env, cwd, asksServer = false } = sources;
@@ -172,9 +164,9 @@ async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: st
   if (value === undefined) return [];
   // Loaded only here: every command reads a configuration, and the sinks' code is by far the dearest part of its start.
   const { sinkCheck } = await import("../kernel.ts");
-  const rules = { trusted: true, checkSink: sinkCheck(sinkAllow) };
+  const checkSink = sinkCheck(sinkAllow);
   return Object.entries(membersOf(value, faults)).flatMap(([name, topic]): ReadTopic[] => {
-    const read = readTopic(name, topic, rules);
+    const read = readTopic(name, topic, checkSink);
     if (read.ok) return [read.value];
     const which = `config file, topic ${JSON.stringify(name.slice(0, 250))}`;
     for (const { field, detail } of read.faults.named) faults.push(`${which}: ${field === "." ? "" : `${field} `}${detail}`);
@@ -196,7 +188,6 @@ export function shownConfig(config: Config): Record<string, unknown> {
   };
 }
 
-/** Where the store is, without its password. */
 export function storeText({ store, redis_url, database_url, data_dir }: Config): string {
   if (store === "memory") return "in the memory of this process";
   if (store === "redis") return withoutPassword(redis_url ?? "");

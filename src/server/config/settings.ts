@@ -1,7 +1,4 @@
-/**
- * Every setting of the server, once: its name in the config file, its variable in the environment, what it may be, what it is when nobody
- * says, and what it is for. The schemas are of the contract's kind: a text of the environment is read as one of a query is.
- */
+/** Every setting of the server, once: its name in the config file, its variable, what it may be, its default, what it is for. */
 import { z } from "zod";
 import { check } from "../../contract/faults.ts";
 import * as v from "../../contract/values.ts";
@@ -11,23 +8,17 @@ import { CONFIDENCE_GATES } from "../../recovery/confidence/gates.ts";
 import { parseCidr } from "../../sink/address.ts";
 import { textValue } from "../json/wire.ts";
 
-export interface Setting {
-  readonly env: string;
-  readonly schema: z.ZodType;
-  readonly fallback: unknown;
-  readonly about: string;
-  /** A secret: also read from the file that `<env>_FILE` names, and never repeated in an error. */
+interface Traits {
+  /** Also read from the file that `<env>_FILE` names, and never repeated in an error. */
   readonly secret?: boolean;
   /** False: not a setting of the file, because it is about the caller's side. */
   readonly inFile?: boolean;
 }
-
-type Traits = Pick<Setting, "secret" | "inFile">;
-
 const setting = <S extends z.ZodType, const F>(env: string, schema: S, fallback: F, about: string, traits: Traits = {}) => ({
   ...{ env, schema, fallback, about },
   ...(traits as Traits),
 });
+export type Setting = ReturnType<typeof setting<z.ZodType, unknown>>;
 const SECRET = { secret: true };
 const CALLER = { inFile: false };
 const NONE: readonly string[] = [];
@@ -50,15 +41,11 @@ const redisUrl = matching(/^rediss?:\/\/\S+$/, "a URL that begins with redis:// 
 const redisPrefix = matching(/^[A-Za-z0-9_.:-]{1,100}$/, "letters, digits and . _ : -, at most 100");
 /** What an operator may vouch for where Redis does not let us look. */
 const ATTESTED = /^(appendonly=yes|appendfsync=(always|everysec)|maxmemory-policy=noeviction)$/;
-const attested = some(
-  (one) => ATTESTED.test(one),
-  "not appendonly=yes, appendfsync=always|everysec or maxmemory-policy=noeviction",
-);
+const notAttested = "not appendonly=yes, appendfsync=always|everysec or maxmemory-policy=noeviction";
+const attested = some((one) => ATTESTED.test(one), notAttested);
 const eviction = matching(/^(allkeys|volatile)-[a-z]+$/, "the eviction policy that is allowed, such as allkeys-lru");
-const schemaName = matching(
-  /^(?!pg_)[a-z_][a-z0-9_]{0,50}$/,
-  "lower-case letters, digits and _, at most 51, not beginning with pg_",
-);
+const schemaWords = "lower-case letters, digits and _, at most 51, not beginning with pg_";
+const schemaName = matching(/^(?!pg_)[a-z_][a-z0-9_]{0,50}$/, schemaWords);
 const ranges = some((one) => parseCidr(one) !== null, "not a CIDR range such as 10.0.0.0/8");
 const serverUrl = matching(/^https?:\/\/[^\s/?#@]+\/?$/, "http://host:port, without a path");
 /** One text, or in the file a list. */
@@ -118,10 +105,9 @@ export type SettingName = keyof typeof SETTINGS;
 
 type ValueOf<S> = S extends { readonly schema: infer Z extends z.ZodType; readonly fallback: infer F } ? z.output<Z> | F : never;
 
-/** All settings with their values, as read. */
 export type Settings = { readonly [N in SettingName]: ValueOf<(typeof SETTINGS)[N]> };
 
-/** The value that a text (or a value of the file) stands for; undefined, and a fault that does not repeat a secret, when it is none. */
+/** The value that a text (or a value of the file) stands for; undefined and a fault, without its secret, when it is none. */
 export function readValue<S extends z.ZodType>(schema: S, given: unknown, where: string, faults: string[], secret = false) {
   const checked = check(schema, typeof given === "string" ? textValue(given.trim(), schema) : given);
   if (checked.ok) return checked.value;

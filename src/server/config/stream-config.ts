@@ -1,8 +1,4 @@
-/**
- * The seeds' variables of their Redis streams (AUD-31, REC-31, REC-40), read only for the streams that MAKEGOOD_STREAMS names: on
- * a machine that opens none of them they may belong to another program. Those of the evaluation queue set the topic `recovery/evaluate`, too.
- * Every mistake is reported with the others of the configuration, pairs that cannot work together included (CON-27).
- */
+/** The seeds' variables of their Redis streams (AUD-31, REC-31, REC-40, CON-27), read only for those of MAKEGOOD_STREAMS. */
 import { z } from "zod";
 import * as v from "../../contract/values.ts";
 import { LIMITS } from "../../message/limits.ts";
@@ -34,7 +30,6 @@ const RECOVERY = {
   deadStream: ["M10_DEAD_LETTER_STREAM", keyName],
   lengthMax: ["M10_STREAM_MAX_LEN", v.integer(1, 1_000_000_000)],
 } as const;
-/** Of the topic, and of the stream where it is opened. */
 const TOPIC = {
   reclaimIdleMs: ["M10_CLAIM_IDLE_MS", v.integer(100, 30 * DAY_MS)],
   reclaimsMax: ["M10_MAX_RECLAIM_ATTEMPTS", v.integer(0, LIMITS.attemptsMax)],
@@ -42,10 +37,8 @@ const TOPIC = {
   reclaimIdleMsMax: ["M10_RECLAIM_MAX_BACKOFF_MS", delayMs],
 } as const;
 
-/** Those that are set, and fit. */
 type Given<V extends Variables> = { readonly [M in keyof V]?: z.output<V[M][1]> };
 
-/** What they say of streams and engine, and which are set and change nothing here. */
 export function readVariables(settings: Settings, env: Readonly<Record<string, string | undefined>>, faults: string[]) {
   const { streams, recovery, store, redis_url } = settings;
   const isSet = (name: string): boolean => (env[name] ?? "").trim() !== "";
@@ -92,9 +85,8 @@ function recoveryStream(given: Given<typeof RECOVERY & typeof TOPIC>, faults: st
   const settings = { ...seed, ...given };
   const { reclaimIdleMsMax: maxMs } = settings;
   for (const member of ["reclaimBaseMs", "reclaimIdleMs"] as const) {
-    const other = `${TOPIC[member][0]} (${settings[member]})`;
-    if (settings[member] > maxMs)
-      faults.push(`M10_RECLAIM_MAX_BACKOFF_MS (${maxMs}) is below ${other}: raise it, or lower the other`);
+    const fault = `M10_RECLAIM_MAX_BACKOFF_MS (${maxMs}) is below ${TOPIC[member][0]} (${settings[member]})`;
+    if (settings[member] > maxMs) faults.push(`${fault}: raise it, or lower the other`);
   }
   if (settings.stream === (settings.deadStream ?? deadStream))
     faults.push("M10_DEAD_LETTER_STREAM is also M10_STREAM_KEY: what died would be read again");

@@ -1,8 +1,4 @@
-/**
- * POST /api/v1/audit/<type>: one audit record in, stored durably or queued durably, and said which. 201 stored, 200 it was there
- * already, 202 the database failed and the record is queued (EV-15), 400 it does not fit and is quarantined, 422 its event id belongs
- * to another record, 507 the database is full, 503 nothing could take it: the last two mean that the producer keeps it.
- */
+/** One audit record in: 201 stored, 200 it was there, 202 queued (EV-15), 400 quarantined; 507 and 503: the producer keeps it. */
 import { createIds } from "../../platform/ids.ts";
 import { faultText } from "../../presets/audit/record.ts";
 import { AUDIT_TYPES } from "../../presets/audit/registry.ts";

@@ -1,8 +1,4 @@
-/**
- * POST ingest, evaluate and suggest. Ingest counts a failure once per idempotency key: 201 it was counted, 200 this key was counted
- * before, 422 this key belongs to another payload. Evaluate and suggest keep nothing.
- */
-
+/** Failures of other services: counted once per idempotency key. Evaluate and suggest keep nothing. */
 import { counted, type FAILURE_ROUTES, failureEnvelope, failurePayload, NOTHING_SAID } from "../../contract/recovery/groups.ts";
 import { FAILURE_PAYLOAD_BYTES } from "../../contract/route.ts";
 import { type Cursor, eachMember, takeValue } from "../../message/json-scanner.ts";
@@ -26,11 +22,8 @@ export const FAILURES: RecoveryHandlers<keyof typeof FAILURE_ROUTES> = {
     const answer = await recovery.ingest(report, actor);
     const isDuplicate = answer.status === "duplicate";
     const location = `/api/v1/recovery/candidates/${answer.candidateId}`;
-    return json(
-      isDuplicate ? 200 : 201,
-      wireOf(counted, { ...answer, isDuplicate, regression: answer.regression || undefined }),
-      { location },
-    );
+    const said = wireOf(counted, { ...answer, isDuplicate, regression: answer.regression || undefined });
+    return json(isDuplicate ? 200 : 201, said, { location });
   },
   evaluateFailure: async (recovery, { body }) => json(200, evaluateJson(await recovery.evaluate(askedFor(body)))),
   async suggestFailure(recovery, { body }) {
@@ -56,7 +49,6 @@ async function othersBefore(text: string): Promise<void> {
   await othersFirst;
 }
 
-/** Each report is counted, by what came of it. */
 export function counting(handler: Handler<"ingestFailure">): Handler<"ingestFailure"> {
   return async (request, kernel, health) => {
     const { mg, clock } = kernel;

@@ -1,7 +1,4 @@
-/**
- * Every handler by the name of its route: a route without one does not compile. Those of recovery get the engine (or 501), who asks and as
- * what, and answer in outside words what the engine refuses.
- */
+/** Every handler by the name of its route. Those of recovery get the engine (or 501), and who asks and as what. */
 import type { RouteId } from "../../contract/addresses.ts";
 import { CONDITION_FAILED } from "../../contract/openapi.ts";
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
@@ -22,7 +19,6 @@ import { TOPICS } from "./topics.ts";
 
 export type Handler<Id extends RouteId> = (asked: Asked<Id>, kernel: Kernel, health: Health) => Promise<Reply> | Reply;
 
-/** The handlers of some routes. */
 export type Handlers<Id extends RouteId = RouteId> = { readonly [One in Id]: Handler<One> };
 
 type RecoveryHandler<Id extends RouteId> = (recovery: Recovery, asked: Asked<Id>, actor: Actor, kernel: Kernel) => Promise<Reply>;
@@ -56,7 +52,6 @@ function recoveryHandler(handle: RecoveryHandler<RouteId>): Handler<RouteId> {
   };
 }
 
-/** Where there is no engine, whatever is asked of it. */
 export function refuseWithoutEngine({ mg }: Kernel, id: RouteId): void {
   if (mg.recovery !== null || !Object.hasOwn(RECOVERY, id)) return;
   const off = "recovery is switched off on this server (MAKEGOOD_RECOVERY=off)";

@@ -1,25 +1,12 @@
-/**
- * Messages over HTTP: accept one or a batch, read one back with its timeline, list them. Accepted means committed: a 201
- * is written after the store has answered, never before.
- */
+/** Messages over HTTP. Accepted means committed: a 201 is written after the store has answered, never before. */
 import type { Enqueued } from "../../client/client.ts";
 import { shown, standingOf, standings } from "../../client/standing.ts";
 import { attempt, intervention, message as messageShape, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
+import type { ProblemItem } from "../../contract/problem-codes.ts";
 import { isMakegoodError, type MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import type { Store } from "../../store/store.ts";
-import {
-  identified,
-  json,
-  jsonText,
-  notFound,
-  type ProblemItem,
-  pageText,
-  problem,
-  type Reply,
-  refused,
-  spliced,
-} from "../http.ts";
+import { identified, json, jsonText, notFound, pageText, problem, refused, spliced } from "../http.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { faultOf, type Posted, readPosted } from "../posted.ts";
@@ -88,14 +75,13 @@ export const INTERVENTIONS: Handlers<`${Verb}Message` | "acknowledgeLoss"> = {
   },
 };
 
-/** The JSON of a message with its payload, and what else there is to say about it. */
 export async function shownMessage({ mg, clock }: Kernel, message: MessageView, beside: object = {}): Promise<string> {
   const standing = await standingOf(mg.store, clock, message.topic);
   const object = { ...wireOf(messageShape, shown(message, standing)), ...beside };
   return spliced(object, "payload", message.payload);
 }
 
-async function postOne({ mg }: Kernel, request: Request, { message, faults }: Posted): Promise<Reply> {
+async function postOne({ mg }: Kernel, request: Request, { message, faults }: Posted) {
   if (!message) {
     const detail = faults.map((fault) => fault.detail).join("; ");
     return problem(faults[0]?.code ?? "invalid_message", detail, { errors: faults.length > 1 ? faults : [] });
@@ -109,7 +95,7 @@ async function postOne({ mg }: Kernel, request: Request, { message, faults }: Po
 
 const ONE_KEY = "an Idempotency-Key header names one message: give each message of a batch a `key` of its own";
 
-async function postBatch({ mg }: Kernel, request: Request, posted: readonly Posted[]): Promise<Reply> {
+async function postBatch({ mg }: Kernel, request: Request, posted: readonly Posted[]) {
   if (request.header("idempotency-key") !== null) return problem("invalid_message", ONE_KEY);
   const messages = posted.flatMap(({ message }) => message ?? []);
   if (messages.length < posted.length) return refusedBatch(await allFaults(mg.store, posted));
@@ -127,17 +113,16 @@ async function allFaults(store: Store, posted: readonly Posted[]): Promise<Probl
   });
 }
 
-function refusedBatch(all: readonly ProblemItem[]): Reply {
+function refusedBatch(all: readonly ProblemItem[]) {
   const wrong = new Set(all.map(({ index }) => index)).size;
   const words = wrong === 1 ? "one message is" : `${wrong} messages are`;
   return problem("batch_refused", `${words} refused, so none of the batch was accepted`, { errors: all });
 }
 
-/** As enqueueText reports each message of a batch. */
 type Indexed = Pick<MakegoodError, "code" | "message"> & { readonly index: number; readonly detail?: { readonly id?: string } };
 
 /** An error that names elements refuses the batch; any other one is about the whole request. */
-function refusal(error: unknown): Reply {
+function refusal(error: unknown) {
   if (!isMakegoodError(error) || error.retryable) throw error;
   const { code, message, detail } = error;
   const { index, errors = typeof index === "number" ? [{ index, code, message }] : null } = detail;

@@ -1,10 +1,6 @@
-/**
- * What machines and people look at. /livez says the process runs, /readyz that it can accept, /health how everything stands, /metrics the
- * numbers. `GET /` shows the same to people until the dashboard exists, and `GET /docs` the contract from the same document as /openapi.json: no
- * script, nothing of another origin, one style that the policy names by its hash; everything that was ever given from outside is escaped.
- */
+/** What machines and people look at; pages have no script, nothing of another origin, and escape what came from outside. */
 import { createHash } from "node:crypto";
-import { openApiDocument } from "../../contract/openapi.ts";
+import { type Operation, openApiDocument } from "../../contract/openapi.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { holdOf, type Served } from "../../message/worker-note.ts";
 import type { Levels } from "../health.ts";
@@ -46,9 +42,8 @@ const ADDRESSES = [
   /\b[\w-]+(?:\.[\w-]+)+(?::\d+)?\b|\b[\w-]+:\d{2,5}\b/g,
 ];
 
-export function withoutAddresses(text: string): string {
-  return ADDRESSES.reduce((left, address) => left.replace(address, "its address"), text);
-}
+export const withoutAddresses = (text: string): string =>
+  ADDRESSES.reduce((left, address) => left.replace(address, "its address"), text);
 
 const STYLE = `:root{color-scheme:light dark;--ink:#1a1a1a;--paper:#fff;--line:#767676;--link:#0b57d0}
 @media (prefers-color-scheme:dark){:root{--ink:#ececec;--paper:#141414;--line:#8f8f8f;--link:#8ab4f8}}
@@ -59,7 +54,6 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}a{color:var(--link)
 
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-/** `body` is markup; the title is text. */
 function htmlPage(title: string, body: string): Reply {
   const text = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -98,7 +92,7 @@ ${value?.topics.length ? topicsTable(value, health.delivered, base) : "<p>No top
     );
   },
   readDocs(_, { basePath: base = "" }) {
-    const page = docs.get(base) ?? htmlPage("Makegood: the API", docsOf(openApiDocument(VERSION) as unknown as Document, base));
+    const page = docs.get(base) ?? htmlPage("Makegood: the API", docsOf(openApiDocument(VERSION), base));
     docs.set(base, page);
     return page;
   },
@@ -130,31 +124,12 @@ function stateOf(topic: TopicRecord, served: Served): string {
   return `not served: ${hold.code}: ${hold.reason}`;
 }
 
-interface Content {
-  readonly description?: string;
-  readonly content?: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>;
-}
-
-interface Operation extends Record<"operationId" | "summary" | "x-permission" | "x-makegood-effect", string> {
-  readonly tags: readonly string[];
-  readonly parameters?: readonly (Record<"name" | "in", string> & { readonly description?: string; readonly schema: object })[];
-  readonly requestBody?: Content;
-  readonly responses: Readonly<Record<string, Content>>;
-}
-
-/** What is read of it. */
-interface Document {
-  readonly tags: readonly Record<"name" | "description", string>[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, object>> };
-}
-
 const code = (value: unknown): string => `<pre>${escaped(JSON.stringify(value, null, 1))}</pre>`;
 const row = (...cells: string[]): string => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
 const folded = (id: string, head: string, body: string): string =>
   `<details id="${id}"><summary>${head}</summary>${body}</details>`;
 
-function docsOf({ tags, paths, components }: Document, base: string): string {
+function docsOf({ tags, paths, components }: ReturnType<typeof openApiDocument>, base: string): string {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const head = `<code>${method.toUpperCase()} ${escaped(base + path)}</code> ${escaped(operation.summary)}`;
@@ -179,7 +154,7 @@ function operationOf({ parameters = [], requestBody, responses, ...one }: Operat
   return `<p>For: ${one["x-permission"]}; it ${one["x-makegood-effect"]}</p>${table(rows)}${body}${table(answers)}`;
 }
 
-const contentOf = ({ content = {} }: Content): string =>
+const contentOf = ({ content = {} }: Operation["responses"][string]): string =>
   Object.values(content)
     .map(({ schema, example }) => `${linked(schema)}${example === undefined ? "" : code(example)}`)
     .join("");

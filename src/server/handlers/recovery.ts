@@ -1,16 +1,13 @@
-/**
- * The recovery engine over HTTP: groups, candidates, rules and actions, redrives, and a dead letter again with another payload. Every change is made
- * under the token's name and may insist on the version that was read; which moves there are, and what a rule may say, is the engine's business.
- */
+/** The recovery engine over HTTP. Every change is made under the token's name and may insist on the version that was read. */
+import type { RouteId } from "../../contract/addresses.ts";
 import { editBody } from "../../contract/messages.ts";
 import { type CANDIDATE_ROUTES, type RULE_ROUTES, whatIf } from "../../contract/recovery/candidates.ts";
 import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/groups.ts";
 import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
-import { groupRule } from "../../contract/recovery/shapes.ts";
+import { groupRule, group as groupShape } from "../../contract/recovery/shapes.ts";
 import { momentOf } from "../../contract/values.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
-import type { RedriveDetail } from "../../recovery/redrive/redrive.ts";
 import { ruleToJson } from "../../recovery/rules/parse-rule.ts";
 import { DONE, identified, json, jsonText, notFound, numbered, page, pageText, type Reply, spliced, tagged } from "../http.ts";
 import * as shape from "../json/recovery-json.ts";
@@ -24,15 +21,13 @@ import { headerKey, shownMessage } from "./messages.ts";
 export const NAMES_HINT =
   "this server asks for no token, so everybody has one name here: set MAKEGOOD_TOKENS (name:secret,…) to give each person their own";
 
-/** The moments of a query as instants. */
 function inTime<Q extends Asked<"listGroups" | "listCandidates">["query"]>({ since, until, ...query }: Q, { clock }: Kernel) {
-  const instant = (moment: string | undefined) =>
-    moment === undefined ? undefined : (momentOf(moment, clock.wallMs()) ?? undefined);
+  const instant = (moment = "") => momentOf(moment, clock.wallMs()) ?? undefined;
   return { ...query, since: instant(since), until: instant(until) };
 }
 
 /** A group is named by its number, or by a failure_match_id: its own, or one that was supplied. */
-async function groupId(recovery: Recovery, asked: { readonly params: { readonly id: string } }): Promise<number> {
+async function groupId(recovery: Recovery, asked: Pick<ById, "params">): Promise<number> {
   const failureMatchId = asked.params.id.toLowerCase();
   if (!isUuid(failureMatchId)) return numbered("group", asked);
   const [group] = (await recovery.groups({ failureMatchId, limit: 1 })).data;
@@ -40,13 +35,20 @@ async function groupId(recovery: Recovery, asked: { readonly params: { readonly 
   return group.groupId;
 }
 
+type ById<B = unknown> = { readonly params: { readonly id: string }; readonly body: B };
+
+const regroups =
+  <B>(change: (recovery: Recovery, id: number, body: B, actor: Actor) => Promise<shape.Of<"merge">>) =>
+  async (recovery: Recovery, asked: ById<B>, actor: Actor): Promise<Reply> =>
+    json(200, wireOf(groupShape, await change(recovery, await groupId(recovery, asked), asked.body, actor)));
+
 export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   listGroups: async (recovery, { query }, _, kernel) =>
-    page(await recovery.groups(limited(inTime(query, kernel))), shape.groupJson),
+    page(await recovery.groups(limited(inTime(query, kernel))), (one) => wireOf(groupShape, one)),
   async getGroup(recovery, asked) {
     const { group, candidate, occurrences, why } = await recovery.group(await groupId(recovery, asked));
-    const shown = candidate && shape.candidateJson({ candidate, group });
-    return json(200, { ...shape.groupJson(group), why, candidate: shown, occurrences: occurrences.map(shape.occurrenceJson) });
+    const shown = { candidate: candidate && shape.candidateJson({ candidate, group }) };
+    return json(200, { ...wireOf(groupShape, group), why, ...shown, occurrences: occurrences.map(shape.occurrenceJson) });
   },
   async listOccurrences(recovery, asked) {
     const { payload = false, ...filter } = asked.query;
@@ -55,28 +57,18 @@ export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
       return spliced(shape.occurrenceJson(one), "failure_payload", payload ? (one.failurePayload ?? "null") : undefined);
     });
   },
-  async mergeGroups(recovery, asked, actor) {
-    const { from, reason } = asked.body;
-    return json(200, shape.groupJson(await recovery.merge(await groupId(recovery, asked), [...new Set(from)], reason, actor)));
-  },
+  mergeGroups: regroups((recovery, id, { from, reason }, actor) => recovery.merge(id, [...new Set(from)], reason, actor)),
   async splitGroup(recovery, asked, actor) {
     const { words, reason } = asked.body;
-    const { group: made, moved } = await recovery.split(await groupId(recovery, asked), words, reason, actor);
-    return json(201, { ...shape.groupJson(made), moved }, { location: `/api/v1/recovery/groups/${made.groupId}` });
+    const { group, moved } = await recovery.split(await groupId(recovery, asked), words, reason, actor);
+    return json(201, { ...wireOf(groupShape, group), moved }, { location: `/api/v1/recovery/groups/${group.groupId}` });
   },
-  async resolveGroup(recovery, asked, actor) {
-    return json(200, shape.groupJson(await recovery.resolveGroup(await groupId(recovery, asked), { ...asked.body, ...actor })));
-  },
+  resolveGroup: regroups((recovery, id, body, actor) => recovery.resolveGroup(id, { ...body, ...actor })),
   async suggestGroup(recovery, asked, actor) {
     const { candidateId } = await recovery.suggest(await groupId(recovery, asked), actor);
     return json(200, shape.candidateDetailJson(await recovery.candidate(candidateId)));
   },
-  async releaseGroup(recovery, asked, actor) {
-    return json(
-      200,
-      shape.groupJson(await recovery.release(await groupId(recovery, asked), { ...actor, reason: asked.body.reason })),
-    );
-  },
+  releaseGroup: regroups((recovery, id, { reason }, actor) => recovery.release(id, { ...actor, reason })),
   listGroupRules: async (recovery) => page({ data: await recovery.groupRules() }, (one) => wireOf(groupRule, one)),
   async deleteGroupRule(recovery, { params, version }, actor) {
     await recovery.deleteGroupRule(params.id, version ?? null, actor);
@@ -89,21 +81,24 @@ export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   getStats: async (recovery) => json(200, shape.statsJson(await recovery.stats())),
 };
 
-type Changing = Pick<Asked<"pauseRedrive">, "version" | "params" | "named"> & {
-  readonly body: { readonly reason?: string | undefined };
-};
+type Changing<B> = ById<B> & Pick<Asked<RouteId>, "version" | "named">;
 
-const changedBy = ({ version, body }: Changing, actor: Actor): Versioned => ({ ...actor, version, reason: body.reason ?? null });
+const changedBy = <B>({ version, body }: Changing<B>, actor: Actor): B & Versioned => ({ ...body, ...actor, version });
 
-/** A change, and the candidate as it is afterwards. */
-async function changed(recovery: Recovery, asked: Changing, actor: Actor, change: (id: number, by: Versioned) => unknown) {
+async function changed<B>(
+  recovery: Recovery,
+  asked: Changing<B>,
+  actor: Actor,
+  change: (id: number, by: B & Versioned) => unknown,
+) {
   const id = numbered("candidate", asked);
   await change(id, changedBy(asked, actor));
   return shownCandidate(recovery, asked, id);
 }
-
-const decides = (decide: "approve" | "reject") => (recovery: Recovery, asked: Changing, actor: Actor) =>
-  changed(recovery, asked, actor, (id, by) => recovery[decide](id, by));
+const approve = (recovery: Recovery, asked: Changing<object>, actor: Actor) =>
+  changed(recovery, asked, actor, (id, by) => recovery.approve(id, by));
+const reject = (recovery: Recovery, asked: Changing<object>, actor: Actor) =>
+  changed(recovery, asked, actor, (id, by) => recovery.reject(id, by));
 
 export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
   async listCandidates(recovery, { query }, _, kernel) {
@@ -111,25 +106,16 @@ export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
     return page(await recovery.candidates({ ...filter, current: !all }), shape.candidateJson);
   },
   getCandidate: (recovery, asked) => shownCandidate(recovery, asked, numbered("candidate", asked), asked.query.includeProvenance),
-  updateCandidate: (recovery, asked, actor) =>
-    changed(recovery, asked, actor, (id, by) => recovery.update(id, { ...asked.body, ...by })),
-  deleteCandidate: decides("reject"),
-  approveCandidate: decides("approve"),
-  rejectCandidate: decides("reject"),
-  executeCandidate: (recovery, asked, actor) =>
-    changed(recovery, asked, actor, (id, by) =>
-      recovery.execute(id, { ...by, redrive: asked.body.redrive, afterRepair: asked.body.afterRepair }),
-    ),
-  claimCandidate: (recovery, asked, actor) =>
-    changed(recovery, asked, actor, (id, by) => recovery.claim(id, { ...asked.body, ...by })),
-  async reportOutcome(recovery, asked, actor) {
-    const id = numbered("candidate", asked);
-    await recovery.reportOutcome(id, { ...asked.body, ...actor });
-    return shownCandidate(recovery, asked, id);
-  },
+  updateCandidate: (recovery, asked, actor) => changed(recovery, asked, actor, (id, by) => recovery.update(id, by)),
+  deleteCandidate: reject,
+  approveCandidate: approve,
+  rejectCandidate: reject,
+  executeCandidate: (recovery, asked, actor) => changed(recovery, asked, actor, (id, by) => recovery.execute(id, by)),
+  claimCandidate: (recovery, asked, actor) => changed(recovery, asked, actor, (id, by) => recovery.claim(id, by)),
+  reportOutcome: (recovery, asked, actor) => changed(recovery, asked, actor, (id, by) => recovery.reportOutcome(id, by)),
   approve(recovery, asked, actor) {
-    const { candidateId: id, decision } = asked.body;
-    return decides(decision === "rejected" ? "reject" : "approve")(recovery, { ...asked, params: { id: String(id) } }, actor);
+    const { candidateId, decision } = asked.body;
+    return (decision === "rejected" ? reject : approve)(recovery, { ...asked, params: { id: String(candidateId) } }, actor);
   },
 };
 
@@ -141,23 +127,37 @@ async function shownCandidate(recovery: Recovery, { named }: { named: boolean },
   return tagged(200, { ...shape.candidateDetailJson(detail), ...hint }, detail.candidate.version);
 }
 
+type Edit = Pick<Asked<"putRule">, "params" | "version" | "body">;
+
+const shown = <One extends { readonly version: number }>(as: (one: One) => unknown, one: One, status = 200): Reply =>
+  tagged(status, as(one), one.version);
+const madeOrReplaced = ({ version = 0 }: Edit): number => (version === 0 ? 201 : 200);
+const ruleOf = async (recovery: Recovery, id: string) => (await recovery.rules()).find((one) => one.id === id);
+const causeOf = async (recovery: Recovery, id: string) => (await recovery.causes()).find((one) => one.id === id);
+
+function found<One>(what: "rule" | "cause" | "action", id: string, one: One | undefined): One {
+  if (one === undefined) throw notFound(what, id);
+  return one;
+}
+
+/** The id, the document (what it may hold is for the engine to say) and the version that it was made from. */
+function edited(
+  { params: { id }, version: from = 0, body: { version: _, ...document } }: Edit,
+  named: { readonly id?: string } = { id },
+) {
+  if (named.id && document.id !== undefined && document.id !== id)
+    throw refusalOf("invalid_request", "id", `is another one than that of the address, ${id}`);
+  return [id, JSON.stringify({ ...document, ...named }), from] as const;
+}
+
 export const RULES: RecoveryHandlers<keyof typeof RULE_ROUTES> = {
   listRules: async (recovery) => page({ data: await recovery.rules() }, ruleToJson),
-  async getRule(recovery, { params: { id } }) {
-    const rule = (await recovery.rules()).find((one) => one.id === id);
-    if (!rule) throw notFound("rule", id);
-    return tagged(200, ruleToJson(rule), rule.version);
-  },
-  async putRule(recovery, asked, actor) {
-    const { id } = asked.params;
-    const from = asked.version ?? 0;
-    const rule = await recovery.putRule(id, documentText(asked, id), from, actor);
-    return tagged(from === 0 ? 201 : 200, ruleToJson(rule), rule.version);
-  },
+  getRule: async (recovery, { params: { id } }) => shown(ruleToJson, found("rule", id, await ruleOf(recovery, id))),
+  putRule: async (recovery, asked, actor) =>
+    shown(ruleToJson, await recovery.putRule(...edited(asked), actor), madeOrReplaced(asked)),
   whatIf: async (recovery, { body }) => json(200, wireOf(whatIf, await recovery.whatIf(body))),
   async deleteRule(recovery, { params: { id }, version }, actor) {
-    const known = (await recovery.rules()).find((rule) => rule.id === id);
-    await recovery.deleteRule(id, version ?? known?.version ?? 0, actor);
+    await recovery.deleteRule(id, version ?? (await ruleOf(recovery, id))?.version ?? 0, actor);
     return DONE;
   },
   async getRuleHistory(recovery, { params: { id } }) {
@@ -165,46 +165,24 @@ export const RULES: RecoveryHandlers<keyof typeof RULE_ROUTES> = {
     return page({ data }, ({ version, text, actor, at }) => ({ version, actor, at, rule: shape.parsedText(text || null) }));
   },
   listCauses: async (recovery) => page({ data: await recovery.causes() }, (one) => one),
-  async getCause(recovery, { params: { id } }) {
-    const signature = (await recovery.causes()).find((one) => one.id === id);
-    if (!signature) throw notFound("cause", id);
-    return tagged(200, signature, signature.version);
-  },
-  async putCause(recovery, asked, actor) {
-    const { id } = asked.params;
-    const from = asked.version ?? 0;
-    const signature = await recovery.putCause(id, documentText(asked, id), from, actor);
-    return tagged(from === 0 ? 201 : 200, signature, signature.version);
-  },
+  getCause: async (recovery, { params: { id } }) => shown((one) => one, found("cause", id, await causeOf(recovery, id))),
+  putCause: async (recovery, asked, actor) =>
+    shown((one) => one, await recovery.putCause(...edited(asked), actor), madeOrReplaced(asked)),
   async deleteCause(recovery, { params: { id }, version }, actor) {
-    const known = (await recovery.causes()).find((one) => one.id === id);
-    await recovery.deleteCause(id, version ?? known?.version ?? 0, actor);
+    await recovery.deleteCause(id, version ?? (await causeOf(recovery, id))?.version ?? 0, actor);
     return DONE;
   },
   listActions: async (recovery, { query }) => page({ data: await recovery.actions(query) }, shape.actionJson),
   async getAction(recovery, { params: { id } }) {
     const action = (await recovery.actions()).find((one) => one.actionCode === id);
-    if (!action) throw notFound("action", id);
-    return tagged(200, shape.actionJson(action), action.version);
+    return shown(shape.actionJson, found("action", id, action));
   },
-  async putAction(recovery, asked, actor) {
-    const action = await recovery.putAction(asked.params.id, documentText(asked), asked.version ?? 0, actor);
-    return tagged(200, shape.actionJson(action), action.version);
-  },
+  putAction: async (recovery, asked, actor) => shown(shape.actionJson, await recovery.putAction(...edited(asked, {}), actor)),
 };
 
-/** The document as it was sent, without the members that are about the edit itself: what it may hold is for the engine to say. */
-function documentText({ body }: Pick<Asked<"putRule">, "body">, id?: string): string {
-  const { version: _, ...document } = body;
-  if (id === undefined) return JSON.stringify(document);
-  if (document.id !== undefined && document.id !== id)
-    throw refusalOf("invalid_request", "id", `is another one than that of the address, ${id}`);
-  return JSON.stringify({ ...document, id });
-}
-
 const moves =
-  (move: "pauseRedrive" | "cancelRedrive") =>
-  async (recovery: Recovery, asked: Asked<"pauseRedrive">, actor: Actor): Promise<Reply> =>
+  (move: "pauseRedrive" | "resumeRedrive" | "cancelRedrive") =>
+  async (recovery: Recovery, asked: Changing<unknown>, actor: Actor): Promise<Reply> =>
     shownRedrive(await recovery[move](identified("redrive", asked), changedBy(asked, actor)));
 
 export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessage"> = {
@@ -218,10 +196,7 @@ export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessa
   listRedriveItems: async (recovery, asked) =>
     page(await recovery.redriveItems(identified("redrive", asked), limited(asked.query)), (one) => wireOf(redriveItem, one)),
   pauseRedrive: moves("pauseRedrive"),
-  async resumeRedrive(recovery, asked, actor) {
-    const by = { ...changedBy(asked, actor), afterRepair: asked.body.afterRepair };
-    return shownRedrive(await recovery.resumeRedrive(identified("redrive", asked), by));
-  },
+  resumeRedrive: moves("resumeRedrive"),
   cancelRedrive: moves("cancelRedrive"),
   /** I8: the new payload is cut out as text; whether it fits the topic's schema is the engine's question. */
   async editMessage(recovery, asked, actor, kernel) {
@@ -234,6 +209,6 @@ export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessa
   },
 };
 
-function shownRedrive(redrive: RedriveDetail, status = 200): Reply {
+function shownRedrive(redrive: shape.Of<"redrive">, status = 200): Reply {
   return tagged(status, shape.redriveDetailJson(redrive), redrive.version, { location: `/api/v1/redrives/${redrive.redriveId}` });
 }

@@ -1,6 +1,4 @@
-/**
- * Topics over HTTP: declare, read, list, pause, resume, delete. What the config file or code declared is read-only here.
- */
+/** Topics over HTTP: declare, read, list, pause, resume, delete. What the config file or code declared is read-only here. */
 import { servedNow } from "../../client/standing.ts";
 import type { TOPIC_ROUTES } from "../../contract/topics.ts";
 import type { TopicRecord } from "../../message/topic.ts";
@@ -27,7 +25,7 @@ export const TOPICS: Handlers<keyof typeof TOPIC_ROUTES> = {
   },
   async putTopic(asked, kernel) {
     const name = nameOf(asked);
-    const read = topicOf(name, asked.body, { checkSink: kernel.checkSink, trusted: false });
+    const read = topicOf(name, asked.body, kernel.checkSink);
     if (!read.ok) throw refusal("invalid_topic", read.faults);
     const { definition, paused } = read.value;
     const { topics } = kernel.mg.store;
@@ -61,7 +59,6 @@ const shown = async ({ mg }: Kernel, topic: TopicRecord, status = 200): Promise<
 
 const nameOf = ({ params }: Pick<Named, "params">): string => `${params.namespace}/${params.name}`;
 
-/** What is done to a topic that must be there. */
 async function found<T>(asked: Named, find: (name: string) => Promise<T | null>): Promise<T> {
   const name = nameOf(asked);
   const topic = isTopicName(name) ? await find(name) : null;

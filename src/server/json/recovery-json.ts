@@ -1,23 +1,18 @@
-/**
- * How what the recovery engine knows becomes the shapes of the contract. A candidate is shown with what one needs to decide about it: its group,
- * the reasons, who has approved, and what an execution would touch.
- */
+/** How what the recovery engine knows becomes the shapes of the contract. */
 import type { z } from "zod";
 import { redrive, redriveDetail } from "../../contract/recovery/redrives.ts";
 import * as shapes from "../../contract/recovery/shapes.ts";
 import { isObject } from "../../message/json.ts";
 import { systemClock } from "../../platform/clock.ts";
-import type { ActionInfo } from "../../recovery/actions/action.ts";
 import { approvalsNeeded } from "../../recovery/actions/applies.ts";
-import type { RecoveryStats } from "../../recovery/confidence/numbers.ts";
-import type { Occurrence } from "../../recovery/failures/failure.ts";
-import type { Group } from "../../recovery/groups/group.ts";
-import type { Provenance } from "../../recovery/provenance.ts";
-import type { CandidateDetail, CandidateInGroup, EvaluateAnswer } from "../../recovery/recovery.ts";
+import type { CandidateInGroup, Recovery } from "../../recovery/recovery.ts";
 import { measured, stateOf } from "../../recovery/redrive/next-step.ts";
-import type { Redrive, RedriveDetail } from "../../recovery/redrive/redrive.ts";
 import { evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
 import { inWireNames, wireOf } from "./wire.ts";
+
+/** What the engine answers, and one of a page of it. */
+export type Of<Verb extends keyof Recovery> = Awaited<ReturnType<Recovery[Verb]>>;
+type OneOf<Verb extends "occurrences" | "provenance" | "redrives"> = Of<Verb>["data"][number];
 
 /** JSON text that we wrote ourselves; what is none is shown as the text it is. */
 export function parsedText(text: string | null): unknown {
@@ -32,25 +27,23 @@ export function parsedText(text: string | null): unknown {
 /** To three places: what was learned decays, and its further digits say nothing. */
 const rounded = (value: number): number => Math.round(value * 1_000) / 1_000;
 
-/** Null while nothing is known. */
 const rate = (successes: number, failures: number): number | null =>
   successes + failures > 0 ? rounded(successes / (successes + failures)) : null;
 
-export const groupJson = (found: Group) => wireOf(shapes.group, found);
+export const groupJson = (found: Of<"merge">) => wireOf(shapes.group, found);
 
-export function occurrenceJson(found: Occurrence) {
-  const { source, requestKey, message } = found;
-  const idempotencyKey = source === "message" ? null : (requestKey?.replace(/^report:/, "") ?? null);
-  const { id: messageId = null, generation = null } = message ?? {};
+export function occurrenceJson(found: OneOf<"occurrences">) {
+  const { id: messageId = null, generation = null } = found.message ?? {};
+  const idempotencyKey = found.source === "message" ? null : (found.requestKey?.replace(/^report:/, "") ?? null);
   return wireOf(shapes.occurrence, { ...found, idempotencyKey, messageId, generation, failurePayload: undefined });
 }
 
-export function provenanceJson({ redriveId = null, durationMs, details, ...found }: Provenance) {
+export function provenanceJson({ redriveId = null, durationMs, details, ...found }: OneOf<"provenance">) {
   const took = durationMs === null ? null : rounded(durationMs);
   return wireOf(shapes.provenance, { ...found, redriveId, durationMs: took, details: parsedText(details) });
 }
 
-export function statsJson(found: RecoveryStats) {
+export function statsJson(found: Of<"stats">) {
   const outcomes = found.outcomes.map(({ action, successes, failures }) => {
     return { action, healed: rounded(successes), failed: rounded(failures), successRate: rate(successes, failures) };
   });
@@ -62,37 +55,37 @@ export function candidateJson({ candidate, group: { failureMatchId, occurrenceCo
   return wireOf(shapes.candidate, { ...candidate, failureMatchId, occurrenceCount, topic, errorCode, executionResult });
 }
 
-/** What a detail has under the same names. */
 const ofDetail = shapes.candidateDetail.pick({ approvals_missing: true, lapsed: true, lapsed_reason: true, blast_radius: true });
 
-export function candidateDetailJson(detail: CandidateDetail): z.output<typeof shapes.candidateDetail> {
-  const { group: of, action, inputs } = detail;
+export function candidateDetailJson(detail: Of<"candidate">): z.output<typeof shapes.candidateDetail> {
   const kept = parsedText(detail.candidate.evaluation);
   const { rules_evaluated = [], ...evaluation } = (isObject(kept) ? kept : {}) as { rules_evaluated?: [] };
   return {
     ...{ ...candidateJson(detail), ...wireOf(ofDetail, detail) },
-    ...{ rules_evaluated, evaluation: isObject(kept) ? evaluation : null, group: groupJson(of) },
-    ...{ action: action && actionJson(action), inputs: inputs.map(occurrenceJson) },
+    ...{ rules_evaluated, evaluation: isObject(kept) ? evaluation : null, group: groupJson(detail.group) },
+    action: detail.action && actionJson(detail.action),
+    inputs: detail.inputs.map(occurrenceJson),
     provenance: detail.provenance?.map(provenanceJson),
   };
 }
 
-export function actionJson(found: ActionInfo) {
+export function actionJson(found: Of<"putAction">) {
   const { successes, failures } = found;
   const learned = { successes: rounded(successes), failures: rounded(failures), successRate: rate(successes, failures) };
   const said = { totalApplications: Math.round(successes + failures), requiresApproval: approvalsNeeded(found) > 0 };
   return wireOf(shapes.action, { ...found, ...learned, ...said });
 }
 
-export function evaluateJson({ evaluation, durationMs, ...found }: EvaluateAnswer) {
+export function evaluateJson({ evaluation, durationMs, ...found }: Of<"evaluate">) {
   return { ...evaluationToJson(evaluation), ...inWireNames(found), duration_ms: rounded(durationMs) };
 }
 
 /** Shown also where they were not given. */
 const SELECT = { group_id: null, topic: null, tenant_id: null, error_code: null, ids_given: null };
 
-function redriveFields(found: Redrive, nowMs: number) {
+function withProgress<R extends OneOf<"redrives">>(found: R) {
   const { select, counts, plan, status, state } = found;
+  const nowMs = systemClock.wallMs();
   const known = counts.healed + counts.failed + counts.skipped;
   const rate = status === "running" ? measured(stateOf(state, nowMs), nowMs) : 0;
   return {
@@ -105,7 +98,5 @@ function redriveFields(found: Redrive, nowMs: number) {
   };
 }
 
-export const redriveJson = (found: Redrive) => wireOf(redrive, redriveFields(found, systemClock.wallMs()));
-
-export const redriveDetailJson = (found: RedriveDetail) =>
-  wireOf(redriveDetail, { ...found, ...redriveFields(found, systemClock.wallMs()) });
+export const redriveJson = (found: OneOf<"redrives">) => wireOf(redrive, withProgress(found));
+export const redriveDetailJson = (found: Of<"redrive">) => wireOf(redriveDetail, withProgress(found));

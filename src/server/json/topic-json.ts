@@ -1,8 +1,4 @@
-/**
- * Topics between their JSON and the kernel's words, for the API and the config file. Outward they have the shape of the contract, and secrets never
- * come out. Inward the schema judges their form; what follows from several settings together, and what a sink of its kind may be, is asked here.
- * Everything that is wrong is reported together.
- */
+/** Topics between their JSON and the kernel's words, for the API and the config file; secrets never come out. */
 import type { z } from "zod";
 import { type Checked, check, type Fault, namedOf } from "../../contract/faults.ts";
 import { REDACTED, topic, topicDefinition } from "../../contract/topics.ts";
@@ -17,7 +13,6 @@ import { type Own, ownOf, wireName, wireOf } from "./wire.ts";
 
 const UNABLE_SHOWN = 10;
 const CREDENTIAL = /auth|cookie|token|secret|passw|api-?key|signature|credential/i;
-/** Of a policy that nobody here knows. */
 const UNKNOWN = retryPolicy({ policy: "exponential" }) as RetryPolicy;
 
 export function topicJson(found: TopicRecord, served: Served) {
@@ -44,27 +39,16 @@ export function topicJson(found: TopicRecord, served: Served) {
 
 /** Says everything that is wrong with a sink, at declaration; what is read here is only trusted to have its JSON types. */
 export type SinkCheck = (sink: SinkConfig) => readonly SinkFault[];
-
-export interface TopicRules {
-  readonly checkSink: SinkCheck;
-  /** From the config file: private addresses are allowed, because its author runs the process. */
-  readonly trusted: boolean;
-}
-
-export interface ReadTopic {
-  readonly definition: TopicDefinition;
-  readonly paused: boolean | undefined;
-}
-
+export type ReadTopic = { readonly definition: TopicDefinition; readonly paused: boolean | undefined };
 type Given = Own<z.output<typeof topicDefinition>>;
 
-/** `value`: JSON of any form, as the config file has it. */
-export function readTopic(name: string, value: unknown, rules: TopicRules): Checked<ReadTopic> {
+/** Of the config file, whose author runs the process: private addresses are allowed. */
+export function readTopic(name: string, value: unknown, checkSink: SinkCheck): Checked<ReadTopic> {
   const checked = check(topicDefinition, value);
-  return checked.ok ? topicOf(name, ownOf(topicDefinition, checked.value), rules) : checked;
+  return checked.ok ? topicOf(name, ownOf(topicDefinition, checked.value), checkSink, true) : checked;
 }
 
-export function topicOf(name: string, given: Given, { checkSink, trusted }: TopicRules): Checked<ReadTopic> {
+export function topicOf(name: string, given: Given, checkSink: SinkCheck, trusted = false): Checked<ReadTopic> {
   const faults: Fault[] = [];
   const { leaseMs = DEFAULTS.leaseMs, schemaVersion = null, concurrency = null, tenantConcurrency = null } = given;
   const { ratePerSecond, tenantRatePerSecond, concurrencyTotal, ordering = "key", paused } = given;

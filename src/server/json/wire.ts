@@ -1,7 +1,4 @@
-/**
- * Between the contract's words and the kernel's, both ways and by the schema: a field is the member of the same name in camelCase, also in
- * what is nested, and a date is its ISO text. Anything that is missing does not compile.
- */
+/** Between the contract's words and the kernel's: a field is the member of that name in camelCase, a date its ISO text. */
 import type { z } from "zod";
 import { isObject } from "../../message/json.ts";
 
@@ -15,7 +12,6 @@ type Source<T> = T extends string
       : T;
 type SourceOf<O> = { readonly [K in keyof O as Camel<K & string>]: Source<O[K]> };
 
-/** What was read of a request, in the kernel's words. */
 export type Own<T> = T extends readonly (infer E)[]
   ? Own<E>[]
   : T extends Date
@@ -44,7 +40,6 @@ interface Def {
   readonly shape?: Readonly<Record<string, Schema>>;
 }
 
-/** What is inside of optional, nullable and transformed. */
 function defOf(schema: Schema): Def {
   const def = schema._zod.def as Def;
   const inner = def.innerType ?? def.in;
