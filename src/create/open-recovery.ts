@@ -2,14 +2,13 @@
  * The recovery engine of this process: made where the store keeps its records, at work while a worker is. It gets the parts it needs as
  * plain functions, and gives the kernel the sink of its own topic.
  */
-import type { MessageBuilder } from "../client/build-message.ts";
 import type { ReplayUncarried } from "../client/intervene.ts";
 import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
-import { createRecovery } from "../recovery/engine.ts";
+import { createRecovery, type RecoveryDeps } from "../recovery/engine.ts";
 import type { Recovery } from "../recovery/recovery.ts";
 import { carriedAmong } from "../recovery/redrive/carried.ts";
 import { carriedError } from "../recovery/redrive/redrive.ts";
@@ -19,12 +18,9 @@ import { functionSink } from "../sink/function.ts";
 import type { Sink } from "../sink/sink.ts";
 import { homeOf } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
-import type { TopicTable } from "../topic/topic-table.ts";
 
-export interface RecoveryParts {
+export interface RecoveryParts extends Pick<RecoveryDeps, "serves" | "checkPayload"> {
   readonly store: Store;
-  readonly topics: TopicTable;
-  readonly builder: MessageBuilder;
   readonly events: Events;
   readonly ids: () => string;
   readonly clock: Clock;
@@ -54,7 +50,7 @@ export function replayUncarriedOf(store: Store): ReplayUncarried | undefined {
 export function openRecovery(options: RecoveryOptions | false | undefined, parts: RecoveryParts): OpenedRecovery | null {
   const home = homeOf(parts.store);
   if (home === null || options === false) return null;
-  const { store, topics, builder, events, ids, clock, random } = parts;
+  const { store, events, ids, clock, random, serves, checkPayload } = parts;
   const { evaluate, ...settings } = options ?? {};
   const engine = createRecovery({
     home,
@@ -65,12 +61,8 @@ export function openRecovery(options: RecoveryOptions | false | undefined, parts
     settings,
     evaluate,
     maintain: (jobs) => startMaintenance({ store, owner: `recovery-${ids()}`, clock, random, events, jobs, name: "recovery" }),
-    serves: (record) => {
-      topics.learn(record);
-      const entry = topics.entry(record.name);
-      return entry !== undefined && topics.sink(entry) !== null;
-    },
-    checkPayload: async (topic, payloadText) => void (await builder.fromText({ topic, payloadText })),
+    serves,
+    checkPayload,
   });
   const { evaluateMessage } = engine;
   let holders = 0;

@@ -1,6 +1,6 @@
 /**
  * The store that a configuration names: PostgreSQL (the server of DATABASE_URL, else the embedded one of the data directory),
- * Redis or memory. With PostgreSQL a REDIS_URL gives the second rung. The code that opens a store closes it: the embedded server stops
+ * Redis or memory. With PostgreSQL a REDIS_URL gives the second rung; with Redis a DATABASE_URL gives recovery its home. The code that opens a store closes it: the embedded server stops
  * with the last process that uses it.
  */
 import type { Log } from "../observe/log.ts";
@@ -15,6 +15,8 @@ export interface OpenedStore {
   readonly store: Store;
   /** The second rung, where there is one; not opened yet either. */
   readonly secondary: Store | null;
+  /** Where recovery keeps its records beside a store that has none; not opened yet either. */
+  readonly recoveryHome?: Store | undefined;
   /** Stops the embedded server if it is ours; the store itself is closed by the code that opened it. */
   release(): Promise<void>;
 }
@@ -44,9 +46,19 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { config, migrate } = options;
   if (config.store === "memory") return { store: createMemoryStore(), secondary: null, release: nothing };
   const redis = config.redis_url === null ? null : redisStore(config.redis_url, options);
-  if (config.store === "redis" && redis) return { store: redis, secondary: null, release: nothing };
+  if (config.store === "redis" && redis)
+    return { store: redis, secondary: null, recoveryHome: recoveryHome(options), release: nothing };
   const { url, release } = await storeUrl(options);
   return { store: createPostgresStore({ url, schema: config.schema, migrate }), secondary: redis, release };
+}
+
+/** Its schema is its own: messages of a store in the other one are none of its business. */
+export const homeSchema = ({ schema }: Pick<Config, "schema">): string => `${schema.slice(0, 42)}_recovery`;
+
+function recoveryHome({ config, migrate }: StoreOptions): Store | undefined {
+  const { database_url: url, recovery_options } = config;
+  if (url === null || recovery_options === false) return undefined;
+  return createPostgresStore({ url, schema: homeSchema(config), migrate });
 }
 
 function redisStore(redis: string, { config, log, migrate = "up" }: StoreOptions): Store {

@@ -10,7 +10,6 @@ import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
 import { startStreams, streamTopics } from "../presets/streams.ts";
 import { auditOf } from "../store/audit.ts";
-import { homeOf } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import type { StopOptions } from "../worker/worker.ts";
 import { createApp } from "./app.ts";
@@ -18,7 +17,7 @@ import { type Config, shownConfig, storeText } from "./config/config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
 import { kernelOf } from "./kernel.ts";
 import { type ListenOptions, listen } from "./listen.ts";
-import { type OpenedStore, openStore, type StoreOptions } from "./open-store.ts";
+import { homeSchema, type OpenedStore, openStore, type StoreOptions } from "./open-store.ts";
 import { VERSION } from "./version.ts";
 
 /** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */
@@ -63,7 +62,7 @@ export async function startServer({ config, clock = systemClock, ...options }: S
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
     mg.watch.often(PROBE_MS);
     logEvents(mg.events, log);
-    sayWhatIsKept(config, mg.store, log);
+    sayWhatIsKept(config, mg, log);
     const worker = mg.work();
     undo.push(startStreams({ config, mg, log, clock, patterns: ["*"] }).stop);
     const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
@@ -116,13 +115,14 @@ type Parts = Pick<StoreOptions, "log" | "failed"> & { readonly clock: Clock };
  */
 export function lastingOptions(
   config: Config,
-  { store, secondary }: OpenedStore,
+  { store, secondary, recoveryHome }: OpenedStore,
   { clock, log, failed }: Parts,
 ): MakegoodOptions {
   const { journal_dir: directory, journal_bytes_max: bytesMax, seal_key } = config;
   return {
     ...makegoodOptions(config, store, clock),
     secondary: secondary ?? undefined,
+    recoveryHome,
     journal: directory === null ? undefined : { directory, bytesMax, sealKey: seal_key ?? undefined },
     maskFields: config.mask_fields,
     allowMemory: config.allow_memory ?? undefined,
@@ -138,24 +138,30 @@ export function lastingOptions(
 }
 
 /** Whether this process has the engine, in words for the start. */
-export function recoveryWords({ recovery_options: options }: Config, store: Store): string {
+export function recoveryWords(config: Config, { store, recovery, recoveryBeside }: Makegood): string {
+  const { recovery_options: options } = config;
   if (options === false) return "off (MAKEGOOD_RECOVERY)";
-  if (homeOf(store) === null) return `off: it needs PostgreSQL, and the store is ${store.traits.name}`;
-  return options.autoExecute ? "on; safe actions run by themselves (RECOVERY_AUTO_EXECUTE)" : "on; nothing runs without a person";
+  const beside = store.traits.name === "redis" ? "; DATABASE_URL beside it gives recovery a home" : "";
+  if (recovery === null) return `off: it needs PostgreSQL, and the store is ${store.traits.name}${beside}`;
+  const home = recoveryBeside() === null ? "" : `, in schema ${homeSchema(config)} of DATABASE_URL`;
+  const alone = options.autoExecute ? "safe actions run by themselves (RECOVERY_AUTO_EXECUTE)" : "nothing runs without a person";
+  return `on${home}; ${alone}`;
 }
 
 /** What this server does with audit records and with failures, where that is not what everybody expects. */
-function sayWhatIsKept(config: Config, store: Store, log: Log): void {
+function sayWhatIsKept(config: Config, mg: Makegood, log: Log): void {
+  const { store } = mg;
   const { audit_kept_days, recovery_options: options } = config;
   if (auditOf(store) === null)
     log.warn("POST /api/v1/audit answers 501 needs_postgres: this store keeps no audit records", { store: store.traits.name });
   else if (audit_kept_days !== "forever" && audit_kept_days < AUDIT_KEPT_DAYS)
     log.warn("audit records are kept for less than seven years", { audit_kept_days });
-  if (options === false || homeOf(store) === null) {
-    const recovery = recoveryWords(config, store);
+  if (options === false || mg.recovery === null) {
+    const recovery = recoveryWords(config, mg);
     log.warn("/api/v1/recovery and /api/v1/redrives answer 501 needs_postgres: recovery is off", { recovery });
   } else {
-    log.info("recovery is on", { auto_execute: options.autoExecute, min_confidence: options.minConfidence });
+    const home = mg.recoveryBeside() === null ? {} : { home: homeSchema(config) };
+    log.info("recovery is on", { ...home, auto_execute: options.autoExecute, min_confidence: options.minConfidence });
     if (!options.evaluatorEnabled)
       log.warn("nothing is evaluated (RECOVERY_EVALUATOR_ENABLED): failures are grouped, evaluations wait");
   }
